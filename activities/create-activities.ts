@@ -10,7 +10,7 @@ import { type LoadPendingInput, listPending, loadPending } from '../src/pipeline
 import { type MaintenanceDeps, runMaintenance } from '../src/pipeline/load/maintenance.ts';
 import { mergeInbox } from '../src/pipeline/load/merge-inbox.ts';
 import { carryOnErasure, finishOldErasures } from '../src/pipeline/persons/erase.ts';
-import { countRange } from '../src/pipeline/read/count-range.ts';
+import { countRange, type RelativeRange, resolveRange } from '../src/pipeline/read/count-range.ts';
 import { asSync, finishSync, planSync, type SyncDeps } from '../src/pipeline/read/plan-sync.ts';
 import {
   type RangePartProgress,
@@ -26,7 +26,6 @@ import {
   type RereadProgress,
   rereadWindows,
 } from '../src/pipeline/read/reread-windows.ts';
-import { type RelativeRange, resolveRange } from '../src/pipeline/read/resolve-range.ts';
 import { planReconcile, type ReconcileSettings, reconcileWindows } from '../src/pipeline/reconcile/plan-reconcile.ts';
 import type { ReconcileDeps } from '../src/pipeline/reconcile/reconcile-window.ts';
 import { type ActivityRun, activity } from './activity.ts';

@@ -24,6 +24,7 @@ const readState = async (pool: pg.Pool): Promise<PageState> => {
   return {
     at,
     version: 'bench',
+    provenThrough: null,
     health: {
       at,
       epoch: 1,

@@ -20,7 +20,7 @@ interface WarehouseLoadJobs {
 type Found = readonly [subject: string, value: number];
 
 /** A rule for Prometheus. */
-export interface Alert {
+interface Alert {
   readonly alert: string;
   readonly expr: string;
   readonly for?: string;

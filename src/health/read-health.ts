@@ -156,7 +156,7 @@ export const readHealth = async (
     quarantine: { count: counted('quarantine:open'), oldestAge: row.quarantine },
     rereads: { ...row.rereads, unanswered: row.unanswered },
     warehouses,
-    sync: sync === undefined ? null : pickSync(sync),
+    sync: sync ?? null,
     watermarks: Object.fromEntries(watermarks.map(({ name, watermark }) => [name, watermark.toISOString()])),
     openProblems: row.problems,
     grantedRequests: row.granted,
@@ -164,13 +164,6 @@ export const readHealth = async (
     workerAge: row.workerAge,
   };
 };
-
-const pickSync = ({ lag, watermarkAge, lastError, failedAt }: SyncHealth): SyncHealth => ({
-  lag,
-  watermarkAge,
-  lastError,
-  failedAt,
-});
 
 const outcomesOf = (counters: ReadonlyMap<string, number>): Record<string, number> =>
   Object.fromEntries(

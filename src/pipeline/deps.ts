@@ -2,6 +2,7 @@
 
 import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
 import type { Ages } from '../calls/age.ts';
+import { CallsyncError } from '../lib/errors.ts';
 import type { Source } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
@@ -76,3 +77,23 @@ export interface RunOptions {
   readonly signal: AbortSignal;
   readonly alive: () => void;
 }
+
+/** Of the configured warehouses. */
+export const namesOf = ({ targets }: Pick<IngestDeps, 'targets'>): readonly string[] =>
+  targets.map(({ warehouse }) => warehouse.name);
+
+/** What work with one warehouse returns; undefined where the warehouse does not answer, which is logged and comes again. */
+export const unlessAway = async <T>(
+  { log }: Pick<IngestDeps, 'log'>,
+  { name }: Pick<Warehouse, 'name'>,
+  what: string,
+  work: () => Promise<T>,
+): Promise<T | undefined> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof CallsyncError)) throw error;
+    log(what, { warehouse: name, code: error.code });
+    return undefined;
+  }
+};

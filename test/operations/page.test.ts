@@ -7,7 +7,7 @@ import { createAccess } from '../../src/health/page/access.ts';
 import { html } from '../../src/health/page/html.ts';
 import { createPage } from '../../src/health/page/page.ts';
 import { type OperationsServer, serveOperations } from '../../src/health/page/server.ts';
-import { type PageState, provenThrough, sumUp } from '../../src/health/page/state.ts';
+import { type PageState, sumUp } from '../../src/health/page/state.ts';
 import { terminal } from '../../src/lib/errors.ts';
 import type { StoredVerdict } from '../../src/store/windows/verdicts.ts';
 import { healthy, warehouse } from './support/healthy.ts';
@@ -26,6 +26,7 @@ const calm: PageState = {
       day('2026-01-04', 'unproven'),
     ],
   },
+  provenThrough: '2026-01-03',
   spool: null,
   funnel: [{ step: 'Arrival to ledger', calls: 9, p50: 0.2, p95: 1.5 }],
   ways: { both: 8, pollOnly: 1, webhookOnly: 1, importOnly: 0 },
@@ -40,27 +41,11 @@ test('sums everything up in one sentence while nothing is wrong', () => {
     word: 'On time',
     sentence: 'The newest visible call is 5.0 s old; all is proven through 2026-01-03.',
   });
+  expect(sumUp({ ...calm, provenThrough: null }).sentence).toContain(
+    '; the first day that was read is not proven yet.',
+  );
   expect(sumUp({ ...calm, health: { ...healthy, sync: null } }).word).toBe('Not started');
   expect(sumUp({ ...calm, health: null })).toMatchObject({ mood: 'action', wrong: [{ command: 'callsync doctor' }] });
-});
-
-test('calls proven only what every warehouse has without a gap', () => {
-  const other = [day('2026-01-02', 'proven'), day('2026-01-03', 'unproven'), day('2026-01-04', 'proven')];
-  expect(provenThrough({ ...calm.days, other })).toBe('2026-01-02');
-  expect(provenThrough({ ...calm.days, other: [day('2026-01-02', 'unproven')] })).toBeNull();
-});
-
-test('tells which days are proven behind one that is not', () => {
-  const proven = ['2026-01-03', '2026-01-04'].map((date) => day(date, 'proven'));
-  const days = [day('2026-01-01', 'unread'), day('2026-01-02', 'unproven'), ...proven];
-  const sentence = (...more: (typeof days)[]) =>
-    sumUp({ ...calm, days: Object.fromEntries([days, ...more].entries()) }).sentence;
-  expect(sentence()).toContain('; 2 days are proven, but not 2026-01-02 before.');
-  // A day counts where every warehouse has it.
-  expect(sentence([day('2026-01-01', 'unproven'), ...proven.slice(0, 1)])).toContain(
-    '; 1 day is proven, but not 2026-01-01 before.',
-  );
-  expect(sentence([day('2026-01-02', 'unproven')])).toContain('; no day is proven yet.');
 });
 
 test('escapes whatever is put into HTML', () => {

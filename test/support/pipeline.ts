@@ -1,10 +1,10 @@
 /**
  * A store and a Postgres warehouse in a database of the test file's own, wired as a worker wires them.
  *
- *   const pipeline = await openPipeline();     // in beforeAll
- *   await pipeline.close();                    // in afterAll
+ *   const pipeline = usePipeline();            // opened before the tests, emptied after each
  */
 import { createHash, randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll } from 'vitest';
 import type { CallDocument } from '../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../schemas/observation.ts';
 import { flattenVersion } from '../../src/calls/flatten.ts';
@@ -101,6 +101,18 @@ export const openPipeline = async (config: Partial<PostgresWarehouseOptions['con
       erasures.remove();
     },
   };
+};
+
+/** A pipeline for the tests of a file; it can be used from `beforeAll` on. @param options.keep does not empty it after each test. */
+export const usePipeline = (
+  config: Partial<PostgresWarehouseOptions['config']> = {},
+  { keep = false }: { readonly keep?: boolean } = {},
+): Pipeline => {
+  const held = {} as Pipeline;
+  beforeAll(async () => void Object.assign(held, await openPipeline(config)));
+  if (!keep) afterEach(() => held.clear());
+  afterAll(() => held.close?.());
+  return held;
 };
 
 /** An observation with `unique_id` among its fields, as every observation has it. */

@@ -23,8 +23,8 @@ const load = (origin: 'fill' | 'rebuild') => (name: string, options: CommonOptio
     const request = { warehouse: name, rewrite };
     if (rewrite)
       await withdrawProof(store, async (tx, withdraw) => {
-        await requestWalk(tx, request);
         await withdraw({ since: 0 }, name);
+        await requestWalk(tx, request);
       });
     else await requestWalk(store, request);
     const requested = await walkToEnd(store, name);

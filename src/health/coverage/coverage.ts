@@ -78,14 +78,10 @@ const sharesOf = (painted: Painted, cell: Interval): Record<CoverageState, numbe
     coverageStates.map((state) => [state, lengthOf(intersect([cell], painted[state])) / (cell.to - cell.from)]),
   ) as Record<CoverageState, number>;
 
-const addDeliveries = (a: DeliveryStatistics, b: DeliveryStatistics): DeliveryStatistics => ({
-  calls: a.calls + b.calls,
-  both: a.both + b.both,
-  pollOnly: a.pollOnly + b.pollOnly,
-  webhookOnly: a.webhookOnly + b.webhookOnly,
-  importOnly: a.importOnly + b.importOnly,
-  missing: a.missing + b.missing,
-});
+const addDeliveries = (a: DeliveryStatistics, b: DeliveryStatistics): DeliveryStatistics =>
+  Object.fromEntries(
+    (Object.keys(noDeliveries) as (keyof DeliveryStatistics)[]).map((way) => [way, a[way] + b[way]]),
+  ) as unknown as DeliveryStatistics;
 
 export const buildCoverage = (input: CoverageInput): Coverage => {
   const painted = input.warehouses.map((warehouse) => [warehouse, paint(input, warehouse)] as const);

@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client';
 import type { Health, ProofHealth, WarehouseHealth } from '../read-health.ts';
 import { counterOver, gaugeOver, type Labels, type Sample, type SharedReading, shareReading } from './registry.ts';
 
-export interface WatchedUsage {
+interface WatchedUsage {
   readonly warehouse: string;
   readonly jobs: { readonly used: number; readonly limit: number };
   readonly billedBytes: number;
@@ -13,7 +13,12 @@ export interface WatchedUsage {
 const known = (value: number | null, labels: Labels = {}): readonly Sample[] =>
   value === null ? [] : [[value, labels]];
 
-type Gauge<T> = readonly [name: string, help: string, samples: (state: T) => readonly Sample[]];
+type Gauge<T> = readonly [
+  name: string,
+  help: string,
+  samples: (state: T) => readonly Sample[],
+  labels?: readonly string[],
+];
 
 const storeGauges: readonly Gauge<Health>[] = [
   ['ledger_calls', 'Calls in the ledger.', ({ calls }) => [[calls]]],
@@ -52,22 +57,27 @@ const storeGauges: readonly Gauge<Health>[] = [
 ];
 
 const warehouseGauges: readonly Gauge<WarehouseHealth>[] = [
-  ['pending_calls', 'Calls that a warehouse does not have in their present revision.', ({ pending }) => [[pending]]],
   [
-    'pending_oldest_age_seconds',
+    'warehouse_pending_calls',
+    'Calls that a warehouse does not have in their present revision.',
+    ({ pending }) => [[pending]],
+  ],
+  [
+    'warehouse_pending_oldest_age_seconds',
     'Age of the oldest change (live) or erasure that a warehouse does not have yet; 0 = none. A backlog has no age.',
     ({ liveOldestAge, erasureOldestAge }) => [
       [liveOldestAge ?? 0, { kind: 'live' }],
       [erasureOldestAge ?? 0, { kind: 'erasure' }],
     ],
+    ['kind'],
   ],
   [
-    'last_load_timestamp_seconds',
+    'warehouse_last_load_timestamp_seconds',
     'When a load was last committed.',
     ({ lastLoadAt }) => known(lastLoadAt === null ? null : lastLoadAt / 1000),
   ],
   [
-    'newest_call_timestamp_seconds',
+    'warehouse_newest_call_timestamp_seconds',
     'Time of the newest call that a warehouse has.',
     ({ newestVisible }) => known(newestVisible === null ? null : newestVisible / 1000),
   ],
@@ -86,6 +96,31 @@ const proofGauges: readonly Gauge<ProofHealth>[] = [
   ],
 ];
 
+const usageGauges: readonly Gauge<WatchedUsage>[] = [
+  ['quota_used_ratio', 'Part of a daily quota of a warehouse that is used.', ({ jobs }) => [[jobs.used / jobs.limit]]],
+  ['quota_used', 'Used part of a daily quota of a warehouse, as a count.', ({ jobs }) => [[jobs.used]]],
+];
+
+/** Gauges over the parts of one reading: `callsync_` and each name. @param labelsOf those of a part, the same names for each. */
+const watch = <T, P>(
+  registry: Registry,
+  reading: SharedReading<T>,
+  gauges: readonly Gauge<P>[],
+  partsOf: (state: T) => readonly P[],
+  labelsOf?: (part: P) => Labels,
+): void => {
+  for (const [name, help, samples, more = []] of gauges)
+    gaugeOver(registry, reading, {
+      name: `callsync_${name}`,
+      help,
+      ...(labelsOf && { labels: [...Object.keys(labelsOf({} as P)), ...more] }),
+      samples: (state) =>
+        partsOf(state).flatMap((part) =>
+          samples(part).map(([value, labels]): Sample => [value, { ...labelsOf?.(part), ...labels }]),
+        ),
+    });
+};
+
 /**
  * Registers the gauges over the store: queues, watermarks, verdicts.
  * @param rules.requestsAllowed requests of `source.limits` in its time.
@@ -98,61 +133,43 @@ export const watchStore = (
   }: { readonly health: SharedReading<Health>; readonly proofs: SharedReading<readonly ProofHealth[]> },
   rules: { readonly requestsAllowed: number },
 ): void => {
-  const ofStore: readonly Gauge<Health>[] = [
-    ...storeGauges,
-    [
-      'source_limit_used_ratio',
-      'Part of the request limit that is used now, by all workers together.',
-      ({ grantedRequests }) => [[grantedRequests / rules.requestsAllowed]],
-    ],
+  const limit: Gauge<Health> = [
+    'source_limit_used_ratio',
+    'Part of the request limit that is used now, by all workers together.',
+    ({ grantedRequests }) => [[grantedRequests / rules.requestsAllowed]],
   ];
-  for (const [name, help, samples] of ofStore) gaugeOver(registry, health, { name: `callsync_${name}`, help, samples });
-  for (const [name, help, samples] of warehouseGauges)
-    gaugeOver(registry, health, {
-      name: `callsync_warehouse_${name}`,
-      help,
-      labels: name === 'pending_oldest_age_seconds' ? ['warehouse', 'kind'] : ['warehouse'],
-      samples: ({ warehouses }) => warehouses.flatMap((one) => labelled(samples(one), one.name)),
-    });
-  for (const [name, help, samples] of proofGauges)
-    gaugeOver(registry, proofs, {
-      name: `callsync_${name}`,
-      help,
-      labels: ['warehouse'],
-      samples: (all) => all.flatMap((one) => labelled(samples(one), one.warehouse)),
-    });
-  gaugeOver(
+  watch(registry, health, [...storeGauges, limit], (state) => [state]);
+  watch(
     registry,
-    { read: async () => (await health.read()) !== undefined },
-    {
-      name: 'callsync_store_up',
-      help: '1 while the operational store answers this process, else 0.',
-      samples: (up) => [[up ? 1 : 0]],
-    },
+    health,
+    warehouseGauges,
+    ({ warehouses }) => warehouses,
+    ({ name }) => ({ warehouse: name }),
   );
+  watch(
+    registry,
+    proofs,
+    proofGauges,
+    (all) => all,
+    ({ warehouse }) => ({ warehouse }),
+  );
+  const up: Gauge<boolean> = [
+    'store_up',
+    '1 while the operational store answers this process, else 0.',
+    (isUp) => [[isUp ? 1 : 0]],
+  ];
+  watch(registry, { read: async () => (await health.read()) !== undefined }, [up], (isUp) => [isUp]);
 };
-
-const labelled = (samples: readonly Sample[], warehouse: string): readonly Sample[] =>
-  samples.map(([value, labels]) => [value, { warehouse, ...labels }]);
 
 /** Quota and cost of warehouses that have such; asks the store, never the warehouse. */
 export const watchUsage = (registry: Registry, usage: SharedReading<readonly WatchedUsage[]>): void => {
-  const gauges: readonly Gauge<WatchedUsage>[] = [
-    [
-      'quota_used_ratio',
-      'Part of a daily quota of a warehouse that is used.',
-      ({ jobs }) => [[jobs.used / jobs.limit]],
-    ],
-    ['quota_used', 'Used part of a daily quota of a warehouse, as a count.', ({ jobs }) => [[jobs.used]]],
-  ];
-  for (const [name, help, samples] of gauges)
-    gaugeOver(registry, usage, {
-      name: `callsync_${name}`,
-      help,
-      labels: ['warehouse', 'quota'],
-      samples: (all) =>
-        all.flatMap((one) => samples(one).map(([value]) => [value, { warehouse: one.warehouse, quota: 'load_jobs' }])),
-    });
+  watch(
+    registry,
+    usage,
+    usageGauges,
+    (all) => all,
+    ({ warehouse }) => ({ warehouse, quota: 'load_jobs' }),
+  );
   counterOver(registry, {
     name: 'callsync_warehouse_billed_bytes_total',
     help: 'Bytes that a warehouse billed for the queries of this process.',
@@ -161,26 +178,22 @@ export const watchUsage = (registry: Registry, usage: SharedReading<readonly Wat
   });
 };
 
+type InboxState = { readonly pending: number; readonly oldestReceivedAt: Date | null };
+const inboxGauges: readonly Gauge<InboxState>[] = [
+  ['inbox_pending', 'Deliveries in the inbox that are not folded yet.', ({ pending }) => [[pending]]],
+  [
+    'inbox_oldest_age_seconds',
+    'Age of the oldest delivery that is not folded yet; 0 = none waits.',
+    ({ oldestReceivedAt: oldest }) => [[oldest === null ? 0 : Math.max(0, (Date.now() - oldest.getTime()) / 1_000)]],
+  ],
+];
+
 /**
  * Depth of the inbox and age of its oldest delivery, by the receiver's own connections. While the store does not answer, both
  * gauges have no value. An answer is reused for `cacheMs`.
  */
 export const watchInbox = (options: {
   readonly registry: Registry;
-  readonly read: () => Promise<{ readonly pending: number; readonly oldestReceivedAt: Date | null }>;
+  readonly read: () => Promise<InboxState>;
   readonly cacheMs?: number;
-}): void => {
-  const reading = shareReading(options.read, options);
-  gaugeOver(options.registry, reading, {
-    name: 'callsync_inbox_pending',
-    help: 'Deliveries in the inbox that are not folded yet.',
-    samples: ({ pending }) => [[pending]],
-  });
-  gaugeOver(options.registry, reading, {
-    name: 'callsync_inbox_oldest_age_seconds',
-    help: 'Age of the oldest delivery that is not folded yet; 0 = none waits.',
-    samples: ({ oldestReceivedAt }) => [
-      [oldestReceivedAt === null ? 0 : Math.max(0, (Date.now() - oldestReceivedAt.getTime()) / 1_000)],
-    ],
-  });
-};
+}): void => watch(options.registry, shareReading(options.read, options), inboxGauges, (state) => [state]);

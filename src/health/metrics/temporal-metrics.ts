@@ -2,7 +2,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 /** As the SDK's buffer hands them out: a counter's value is what was added, the others' the value itself. */
-export interface SdkUpdate {
+interface SdkUpdate {
   readonly metric: {
     readonly name: string;
     readonly kind: 'counter' | 'gauge' | 'histogram' | 'up-down-counter';

@@ -4,7 +4,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 export type WebhookMetrics = ReturnType<typeof createWebhookMetrics>;
 
 /** What the receiver's gauges show, read at every scrape. */
-export interface ReceiverGauges {
+interface ReceiverGauges {
   readonly inflightBytes: number;
   readonly spool: {
     readonly records: number;

@@ -10,7 +10,7 @@ import type { Channel, Message } from './channels.ts';
 
 type NoticedCondition = Pick<Wrong, 'condition' | 'subject' | 'summary' | 'isUrgent'>;
 
-export interface TellingRule {
+interface TellingRule {
   readonly condition: string;
   /** Milliseconds for which it must hold before it is told. */
   readonly after: number;

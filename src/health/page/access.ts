@@ -4,13 +4,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import { CallsyncError } from '../../lib/errors.ts';
 
-export interface Actor {
+interface Actor {
   readonly name: string;
   /** Read at each request, so that a changed file takes effect. */
   readonly token: () => string;
 }
 
-export interface AccessRules {
+interface AccessRules {
   /** Reading needs no token: the port listens on loopback alone. */
   readonly isOpen: boolean;
   /** May read, and may not act: the token of /metrics. */

@@ -1,11 +1,11 @@
 /** The status page over HTTP. Every limit is its own: what a slow or hostile client costs does not grow with its requests. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type SharedReading, shareReading } from '../metrics/registry.ts';
 import { type Access, type Actions, createActionRunner, isActionPath } from './access.ts';
 import { script, style } from './assets.ts';
 import { drawPage, drawSections, drawVerdicts, type Section } from './draw.ts';
 import { formatInstant } from './html.ts';
-import type { PageReader } from './read-state.ts';
-import type { PageState } from './state.ts';
+import type { PageReader } from './state.ts';
 
 interface PageOptions extends PageReader {
   readonly access: Access;
@@ -24,6 +24,8 @@ export interface Page {
 
 /** A client that takes nothing for so long is cut off. */
 const idleMs = 15_000;
+/** Parts of the state that take longer are left out of it; all of it takes no longer. */
+const longestReadMs = 15_000;
 /** Questions for single days under way at once; each costs one query. */
 const maxQuestions = 4;
 
@@ -49,7 +51,15 @@ const types = {
 /** Serves the status page. @param everyMs shortest time between two readings of the store, however many look. */
 export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, actions }: PageOptions): Page => {
   const formToken = actions === undefined ? null : access.formToken;
-  const snapshots = createSnapshots(readState, { everyMs, formToken });
+  // However many clients ask, the state is read at most once in `everyMs`, and only while somebody asks.
+  const snapshots = shareReading(
+    async (): Promise<Snapshot> => {
+      const state = await readState();
+      const sections = drawSections(state, formToken);
+      return { at: state.at, sections, page: drawPage(state, sections) };
+    },
+    { cacheMs: everyMs, deadlineMs: longestReadMs },
+  );
   const runAction = actions === undefined ? undefined : createActionRunner(access, actions);
   const stream = createEventStream(snapshots, everyMs);
   let questions = 0;
@@ -75,7 +85,11 @@ export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, a
 
   const routes: Readonly<Record<string, (response: ServerResponse, params: URLSearchParams) => Promise<void> | void>> =
     {
-      '/': async (response) => answer(response, 200, 'html', (await snapshots.read()).page),
+      '/': async (response) => {
+        const page = (await snapshots.read())?.page;
+        if (page === undefined) return answer(response, 503, 'text', 'The state cannot be read now; try again.\n');
+        answer(response, 200, 'html', page);
+      },
       '/verdicts': showVerdicts,
       '/style.css': (response) => answer(response, 200, 'css', style),
       '/script.js': (response) => answer(response, 200, 'script', script),
@@ -118,40 +132,6 @@ interface Snapshot {
   readonly sections: readonly Section[];
 }
 
-interface Snapshots {
-  read(): Promise<Snapshot>;
-}
-
-/**
- * The page as it was last drawn. However many clients ask, the state is read at most once in `everyMs`, and only while
- * somebody asks.
- */
-const createSnapshots = (
-  readState: () => Promise<PageState>,
-  { everyMs, formToken }: { readonly everyMs: number; readonly formToken: string | null },
-): Snapshots => {
-  let last: { readonly at: number; readonly snapshot: Promise<Snapshot> } | undefined;
-  const draw = async (): Promise<Snapshot> => {
-    const state = await readState();
-    const sections = drawSections(state, formToken);
-    return { at: state.at, sections, page: drawPage(state, sections) };
-  };
-  return {
-    read: () => {
-      if (last === undefined || performance.now() - last.at > everyMs) {
-        const snapshot = draw();
-        const mine = { at: performance.now(), snapshot };
-        last = mine;
-        // A failure is not kept: the next one who asks tries again.
-        snapshot.catch(() => {
-          if (last === mine) last = undefined;
-        });
-      }
-      return last.snapshot;
-    },
-  };
-};
-
 /** More readers than this get the page without its updates. */
 const maxReaders = 16;
 /** A reader that has not taken this much of what was sent is cut off; its browser comes back by itself. */
@@ -164,7 +144,7 @@ interface EventStream {
 }
 
 /** Sends the sections that changed to the browsers that look at the page. */
-const createEventStream = (snapshots: Snapshots, everyMs: number): EventStream => {
+const createEventStream = (snapshots: SharedReading<Snapshot>, everyMs: number): EventStream => {
   const readers = new Map<ServerResponse, Map<string, string>>();
   let timer: NodeJS.Timeout | undefined;
 
@@ -182,7 +162,7 @@ const createEventStream = (snapshots: Snapshots, everyMs: number): EventStream =
   };
 
   const sendAll = async (): Promise<void> => {
-    const snapshot = await snapshots.read().catch(() => undefined);
+    const snapshot = await snapshots.read();
     if (snapshot !== undefined) for (const [response, seen] of readers) send(response, seen, snapshot);
     timer = readers.size === 0 ? undefined : setTimeout(() => void sendAll(), everyMs);
   };

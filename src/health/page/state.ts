@@ -1,9 +1,12 @@
-/** The state that the page shows, and its headline. Ages and durations in seconds, instants in milliseconds since the epoch. */
-import { countOf } from '../../lib/count-of.ts';
-import type { TimelineEvent } from '../../store/status/events.ts';
+/** The state that the page shows, its headline, and how it is read: each part at most as often as it changes. Ages and durations in seconds, instants in milliseconds since the epoch. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { listEvents, type TimelineEvent } from '../../store/status/events.ts';
+import type { Store } from '../../store/store.ts';
+import { latestVerdicts, readProvenThrough, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import { judge, type Readings, type Wrong } from '../conditions.ts';
-import type { CoverageState } from '../coverage/coverage.ts';
-import type { StepLatency, Waiting } from '../read-health.ts';
+import { type CoverageState, readCoverage } from '../coverage/coverage.ts';
+import { type SharedReading, shareReading } from '../metrics/registry.ts';
+import { measureLatency, type StepLatency, type Waiting } from '../read-health.ts';
 import { formatSpan } from './html.ts';
 
 export interface PageState {
@@ -13,6 +16,8 @@ export interface PageState {
   readonly health: Readings | null;
   /** By warehouse, oldest first. */
   readonly days: Readonly<Record<string, readonly PageDay[]>>;
+  /** `YYYY-MM-DD`: the last day up to which every warehouse is proven without a gap; null while the first is not. */
+  readonly provenThrough: string | null;
   /** Deliveries that the receiver of this process keeps on disk; null without a receiver. */
   readonly spool: Waiting | null;
   readonly funnel: readonly StepLatency[];
@@ -72,7 +77,7 @@ interface Summary {
 
 /** The worst thing that is wrong decides, in whatever part it is. */
 export const sumUp = (state: PageState): Summary => {
-  const { health, days } = state;
+  const { health } = state;
   if (health === null) {
     const away = { summary: 'The operational store does not answer.', since: null, command: 'callsync doctor' };
     return { mood: 'action', word: 'Action required', sentence: null, wrong: [away] };
@@ -84,7 +89,7 @@ export const sumUp = (state: PageState): Summary => {
     const [mood, word] = isAction ? (['action', 'Action required'] as const) : (['delayed', 'Attention'] as const);
     return { mood, word, sentence: null, wrong };
   }
-  const progress = describeProgress(state.at, health, days);
+  const progress = describeProgress(state, health);
   if (health.sync === null) {
     const sentence = `Continuous sync has not begun. ${progress}`;
     return { mood: 'working', word: 'Not started', sentence, wrong };
@@ -92,39 +97,124 @@ export const sumUp = (state: PageState): Summary => {
   return { mood: 'good', word: 'On time', sentence: progress, wrong };
 };
 
-const describeProgress = (at: number, { warehouses }: Readings, days: PageState['days']): string => {
-  const through = provenThrough(days);
+const describeProgress = ({ at, provenThrough }: PageState, { warehouses }: Readings): string => {
   const newest = warehouses.map(({ newestVisible }) => newestVisible).filter((one) => one !== null);
   const age =
     newest.length === 0
       ? 'No call is visible yet'
       : `The newest visible call is ${formatSpan(Math.max(0, (at - Math.min(...newest)) / 1000))} old`;
-  return `${age}; ${through === null ? describeGap(days) : `all is proven through ${through}`}.`;
+  return `${age}; ${provenThrough === null ? 'the first day that was read is not proven yet' : `all is proven through ${provenThrough}`}.`;
 };
 
-const isProven = ({ state }: PageDay): boolean => state === 'proven' || state === 'healed';
+const shownDays = 35;
+const shownEvents = 40;
+const day = 86_400_000_000;
 
-/** The last day, `YYYY-MM-DD`, up to which every day that was read is proven in every warehouse. */
-export const provenThrough = (days: PageState['days']): string | null => {
-  const last = Object.values(days).map(lastProven);
-  return last.includes(null) ? null : ((last as string[]).sort()[0] ?? null);
+export interface PageReader {
+  readState(): Promise<PageState>;
+  /** @param day `YYYY-MM-DD`. */
+  readVerdicts(warehouse: string, day: string): Promise<readonly StoredVerdict[]>;
+}
+
+interface PageUsage {
+  readonly warehouse: string;
+  readonly jobs: { readonly used: number; readonly limit: number };
+  readonly nextCommitInMs: number;
+}
+
+/** Readings that do not come in time are empty parts of the state; nothing rejects because the store or Temporal is away. */
+export const createPageReader = (input: {
+  readonly store: Store;
+  readonly warehouses: readonly string[];
+  readonly version: string;
+  /** The request limit of the service. */
+  readonly rules: { readonly requests: number; readonly perMs: number };
+  readonly readHealth: () => Promise<Readings | undefined>;
+  readonly usages: SharedReading<readonly PageUsage[]>;
+  readonly readBackfills: () => Promise<readonly PageBackfill[]>;
+  /** Of the receiver in this process. */
+  readonly readSpool: (() => Waiting) | undefined;
+}): PageReader => {
+  const { store, warehouses, rules, usages } = input;
+  const proven = shareReading(() => readProven(store, warehouses), { cacheMs: 10_000 });
+  const events = shareReading(() => listEvents(store, shownEvents), { cacheMs: 1_000 });
+  const latency = shareReading(() => measureLatency(store, warehouses), { cacheMs: 10_000 });
+  const backfills = shareReading(input.readBackfills, { cacheMs: 1_000, deadlineMs: 5_000 });
+  // It counts the calls of the shown days, which takes a while where there are millions.
+  const coverage = shareReading(
+    () => {
+      const now = Date.now() * 1000;
+      const from = Math.floor(now / day) * day - (shownDays - 1) * day;
+      return readCoverage(store, { range: { from, to: now }, warehouses, now, webhooksSince: now });
+    },
+    { cacheMs: 20_000, deadlineMs: 30_000 },
+  );
+
+  const readState = async (): Promise<PageState> => {
+    const [health, covered, through, measured, used, running, happened] = await Promise.all([
+      input.readHealth(),
+      readUnlessSlow(coverage),
+      proven.read(),
+      latency.read(),
+      usages.read(),
+      backfills.read(),
+      events.read(),
+    ]);
+    const daysOf = (warehouse: string): PageDay[] =>
+      (covered?.days ?? []).map((cell) => ({
+        date: new Date(cell.from / 1000).toISOString().slice(0, 10),
+        state: cell.byWarehouse[warehouse] ?? 'unread',
+        calls: cell.deliveries.calls,
+      }));
+    return {
+      at: Date.now(),
+      version: input.version,
+      health: health ?? null,
+      days: Object.fromEntries(warehouses.map((name) => [name, daysOf(name)])),
+      provenThrough: through ?? null,
+      // The spool fills when the store is away: it is told also then.
+      spool: input.readSpool?.() ?? null,
+      funnel: measured ?? [],
+      ways: covered?.deliveries ?? { both: 0, pollOnly: 0, webhookOnly: 0, importOnly: 0 },
+      backfills: running ?? null,
+      limits: [
+        {
+          what: 'Requests to the service',
+          used: health?.grantedRequests ?? 0,
+          limit: rules.requests,
+          note: `in any ${rules.perMs / 1000} s, by all workers`,
+        },
+        ...(used ?? []).map(describeUsage),
+      ],
+      events: happened ?? [],
+    };
+  };
+
+  return {
+    readState,
+    readVerdicts: async (warehouse, date) => {
+      const from = Date.parse(date) * 1000;
+      const verdicts = await latestVerdicts(store, { from, to: from + day });
+      return verdicts.filter((one) => one.warehouse === warehouse);
+    },
+  };
 };
 
-const lastProven = (days: readonly PageDay[]): string | null => {
-  let last: string | null = null;
-  for (const day of days) {
-    if (isProven(day)) last = day.date;
-    else if (last !== null || day.state !== 'unread') break;
-  }
-  return last;
+const readProven = async (store: Store, warehouses: readonly string[]): Promise<string | null> => {
+  const ends = await Promise.all(warehouses.map(async (name) => (await readProvenThrough(store, name)).through));
+  const end = Math.min(...ends.map((one) => one ?? 0));
+  return end < day || !Number.isFinite(end)
+    ? null
+    : new Date((Math.floor(end / day) - 1) * (day / 1000)).toISOString().slice(0, 10);
 };
 
-/** Where some warehouse lacks a proof of the first day that was read. */
-const describeGap = (days: PageState['days']): string => {
-  const each = Object.values(days);
-  const [first, ...others] = each.map((one) => one.filter(isProven).map(({ date }) => date));
-  const proven = (first ?? []).filter((date) => others.every((dates) => dates.includes(date))).length;
-  const gaps = each.flatMap((one) => one.find((day) => day.state !== 'unread' && !isProven(day))?.date ?? []);
-  if (proven === 0) return 'no day is proven yet';
-  return `${countOf(proven, 'day')} ${proven === 1 ? 'is' : 'are'} proven, but not ${gaps.sort()[0]} before`;
-};
+/** The first time it is waited for a moment; a page that is drawn without it gets it with its next update. */
+const readUnlessSlow = async <T>(reading: SharedReading<T>): Promise<T | undefined> =>
+  await Promise.race([reading.read(), delay(1_000, undefined, { ref: false })]);
+
+const describeUsage = ({ warehouse, jobs, nextCommitInMs }: PageUsage): UsedLimit => ({
+  what: `Load jobs of ${warehouse}`,
+  used: jobs.used,
+  limit: Number.isFinite(jobs.limit) ? jobs.limit : null,
+  note: `in 24 h; next commit ${nextCommitInMs === 0 ? 'at once' : `in ${Math.ceil(nextCommitInMs / 1000)} s`}`,
+});

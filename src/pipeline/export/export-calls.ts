@@ -11,7 +11,7 @@ import { createParquetWriter } from './parquet.ts';
 export const exportFormats = ['ndjson', 'parquet', 'vcon'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
-export interface ExportInput {
+interface ExportInput {
   readonly format: ExportFormat;
   /** Does not exist, or is an empty folder. */
   readonly folder: string;
@@ -25,7 +25,7 @@ export interface ExportInput {
   readonly version: string;
 }
 
-export interface ExportResult {
+interface ExportResult {
   readonly calls: number;
   readonly files: Readonly<Record<string, number>>;
 }

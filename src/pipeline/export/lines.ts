@@ -14,40 +14,21 @@ export interface ExportWriter {
   finish(): Promise<Readonly<Record<string, number>>>;
 }
 
-export const createNdjsonWriter = (folder: string): ExportWriter => {
-  const file = openLines(folder, 'calls.ndjson');
-  return {
-    write: (row) => file.write(JSON.stringify(row.document ?? {})),
-    finish: () => file.finish(),
-  };
-};
-
-export const createVconWriter = (folder: string, units: VconUnits): ExportWriter => {
-  const file = openLines(folder, 'calls.vcon.ndjson');
-  return {
-    async write(row) {
-      const vcon = toVcon(row, units);
-      if (vcon !== undefined) await file.write(JSON.stringify(vcon, infinityAsText));
-    },
-    finish: () => file.finish(),
-  };
-};
-
-interface LinesFile {
-  write(line: string): Promise<void>;
-  /** Ends the file; returns its lines by its name. */
-  finish(): Promise<Readonly<Record<string, number>>>;
-}
-
-/** A file of lines, written as fast as the disk takes them. */
-const openLines = (folder: string, name: string): LinesFile => {
+/** A file of lines, written as fast as the disk takes them. @param toLine undefined = the call has none. */
+const createLinesWriter = (
+  folder: string,
+  name: string,
+  toLine: (row: LedgerRow) => string | undefined,
+): ExportWriter => {
   const file = createWriteStream(join(folder, name), { mode: 0o600 });
   const done = finished(file);
   // Reported by the next write, or by the end.
   done.catch(() => undefined);
   let lines = 0;
   return {
-    async write(line) {
+    async write(row) {
+      const line = toLine(row);
+      if (line === undefined) return;
       lines += 1;
       if (!file.write(`${line}\n`)) await Promise.race([once(file, 'drain'), done]);
     },
@@ -58,3 +39,12 @@ const openLines = (folder: string, name: string): LinesFile => {
     },
   };
 };
+
+export const createNdjsonWriter = (folder: string): ExportWriter =>
+  createLinesWriter(folder, 'calls.ndjson', (row) => JSON.stringify(row.document ?? {}));
+
+export const createVconWriter = (folder: string, units: VconUnits): ExportWriter =>
+  createLinesWriter(folder, 'calls.vcon.ndjson', (row) => {
+    const vcon = toVcon(row, units);
+    return vcon && JSON.stringify(vcon, infinityAsText);
+  });

@@ -4,11 +4,12 @@ import { open, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
+import { identifyRecord, importObservedAt } from '../../calls/record.ts';
 import { terminal } from '../../lib/errors.ts';
 import { type ImportState, importKey, readImportState, saveImportState } from '../../store/status/progress.ts';
 import type { IngestDeps } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
-import { readBatch } from './import-batch.ts';
 import {
   BrokenArray,
   type Bytes,
@@ -19,7 +20,7 @@ import {
   splitRecords,
 } from './split-records.ts';
 
-export interface ImportInput {
+interface ImportInput {
   /** A path, or a stream with the name under which its lines are reported. Only the import of a file can be resumed. */
   readonly from: string | { readonly name: string; readonly bytes: Bytes };
   /** observed_at of every record, in microseconds; else each record's own time is taken. */
@@ -48,8 +49,6 @@ export interface ImportResult extends ImportProgress {
 export interface ImportOptions {
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: ImportProgress) => void;
-  /** Microseconds since the epoch. */
-  readonly now?: () => number;
   /** Bytes of records that one transaction takes. */
   readonly batchBytes?: number;
   /** Longest record. */
@@ -81,15 +80,19 @@ export const importFile = async (
   input: ImportInput,
   options: ImportOptions = {},
 ): Promise<ImportResult> => {
-  const now = options.now ?? (() => Date.now() * 1000);
-  if (input.observedAt !== undefined && input.observedAt > now() + deps.clockSkew) {
+  const now = Date.now() * 1000;
+  if (input.observedAt !== undefined && input.observedAt > now + deps.clockSkew) {
     throw terminal('IMPORT_TIME_AHEAD', 'The time given for the imported records is in the future.', {
       hint: 'Give the time at which the file was written.',
     });
   }
   const file = await openInput(input.from);
   try {
-    return await importOpened(deps, input, file, { ...options, now });
+    const known =
+      file.key === undefined || input.restart === true ? undefined : await readImportState(deps.store, file.key);
+    if (known?.done !== true) return await importOpened(deps, input, { file, state: known, now }, options);
+    const { records, refused, changed } = known;
+    return { bytes: file.size ?? 0, size: file.size, records, refused, changed, alreadyDone: true };
   } finally {
     file.close();
   }
@@ -98,17 +101,9 @@ export const importFile = async (
 const importOpened = async (
   deps: IngestDeps,
   input: ImportInput,
-  file: Opened,
-  options: ImportOptions & { readonly now: () => number },
+  { file, state, now }: { readonly file: Opened; readonly state: ImportState | undefined; readonly now: number },
+  options: ImportOptions,
 ): Promise<ImportResult> => {
-  const { now } = options;
-  const known = file.key === undefined ? undefined : await readImportState(deps.store, file.key);
-  const state = input.restart === true ? undefined : known;
-  if (state?.done === true) {
-    const { records, refused, changed } = state;
-    return { bytes: file.size ?? 0, size: file.size, records, refused, changed, alreadyDone: true };
-  }
-
   let bytes = 0;
   const counted = async function* (): Bytes {
     for await (const chunk of file.bytes) {
@@ -127,7 +122,7 @@ const importOpened = async (
   };
 
   const take = async (batch: readonly SplitRecord[]): Promise<void> => {
-    const read = readBatch(batch, { name: file.name, now: now(), given: input.observedAt, ...deps });
+    const read = readBatch(batch, { name: file.name, now, given: input.observedAt, ...deps });
     const folded = await ingesting.take({ ...read, origin: 'import' });
     records += batch.length;
     refused += folded.rejected;
@@ -243,4 +238,73 @@ const brokenFile = (cause: unknown, name: string): Error | undefined => {
     hint: 'Fetch it again and import it again.',
     cause,
   });
+};
+
+/** What tells the time of imported records. */
+interface ReadRules {
+  /** Name of the file, for the origin of what is refused. */
+  readonly name: string;
+  /** Microseconds since the epoch. */
+  readonly now: number;
+  /** observed_at of every record, where the user gave one. */
+  readonly given: number | undefined;
+  readonly processedField: string;
+  /** Microseconds that a record's own time may be ahead. */
+  readonly clockSkew: number;
+}
+
+const noTime = 'no time of its own in the past, and none was given for the import';
+
+/** The observations of a batch, and the records that go to quarantine. */
+const readBatch = (
+  batch: readonly SplitRecord[],
+  rules: ReadRules,
+): {
+  readonly observations: readonly Observation[];
+  readonly rejected: readonly RejectedRecord[];
+  readonly refuse: (observation: Observation, reason: string) => RejectedRecord;
+} => {
+  const observations: Observation[] = [];
+  const rejected: RejectedRecord[] = [];
+  const cutFrom = new Map<Observation, SplitRecord>();
+  const reject = (record: SplitRecord, reason: string): RejectedRecord => ({
+    reason,
+    body: record.bytes,
+    source: 'import',
+    origin: `${rules.name}:${record.line}`,
+    receivedAt: new Date(rules.now / 1000),
+  });
+  for (const record of batch) {
+    const read = record.isWhole
+      ? readImported(record.bytes, rules)
+      : { reason: 'too long; only its beginning is kept' };
+    if ('reason' in read) rejected.push(reject(record, read.reason));
+    else {
+      observations.push(read.observation);
+      cutFrom.set(read.observation, record);
+    }
+  }
+  return {
+    observations,
+    rejected,
+    refuse: (observation, reason) => reject(cutFrom.get(observation) as SplitRecord, reason),
+  };
+};
+
+/** One record's bytes → observation, or why it is none. */
+export const readImported = (
+  bytes: Buffer,
+  rules: Omit<ReadRules, 'name'>,
+): { readonly observation: Observation } | { readonly reason: string } => {
+  let record: unknown;
+  try {
+    record = JSON.parse(bytes.toString('utf8'));
+  } catch {
+    return { reason: 'not JSON' };
+  }
+  const identified = identifyRecord(record);
+  if ('reason' in identified) return identified;
+  const observedAt = importObservedAt(identified.record, rules);
+  if (observedAt === undefined) return { reason: noTime };
+  return { observation: { callId: identified.callId, source: 'import', observedAt, fields: identified.record } };
 };

@@ -10,11 +10,11 @@ import { lockOpen, type QuarantinedRecord, readOpenBatch, settleQuarantine } fro
 import { lockCalls } from '../../store/ledger/ledger.ts';
 import { tryPrepare } from '../../store/persons/gate.ts';
 import { joinFolds } from '../../store/persons/keys.ts';
-import type { IngestDeps } from '../deps.ts';
+import { type IngestDeps, namesOf } from '../deps.ts';
 import { ingest, loadFolded } from '../load/ingest.ts';
-import { readImported } from './import-batch.ts';
+import { readImported } from './import-file.ts';
 
-export interface ReplayInput {
+interface ReplayInput {
   /** Entries to replay; all open ones by default. */
   readonly ids?: readonly number[];
   /** Fields for which null or empty in the list is content (`source.list.carries`). */
@@ -27,7 +27,7 @@ export interface ReplayInput {
   readonly onProgress?: (result: ReplayResult) => void;
 }
 
-export interface ReplayResult {
+interface ReplayResult {
   readonly replayed: number;
   /** Still refused: they stay open, with the reason of now. */
   readonly refused: number;
@@ -94,7 +94,7 @@ const replayBatch = async (
     [...observed].flatMap(([{ callId }, { bodyHash, record }]) =>
       record.source === 'webhook' ? [{ bodyHash, callId }] : [],
     ),
-    deps.targets.map((target) => target.warehouse.name),
+    namesOf(deps),
     deps.store.keyOf,
   );
   const ids = [...observed.values()].map((entry) => entry.id);

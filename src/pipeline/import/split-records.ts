@@ -74,134 +74,78 @@ export const findForm = async (bytes: Bytes): Promise<{ readonly start: Position
   return { start, rest };
 };
 
-/** The bytes of the record at hand, at most `limit` of them. */
-class Held {
-  private chunks: Buffer[] = [];
-  private readonly limit: number;
-  private kept = 0;
-  length = 0;
-
-  constructor(limit: number) {
-    this.limit = limit;
-  }
-
-  add(part: Buffer): void {
-    if (part.length === 0) return;
-    this.length += part.length;
-    if (this.length <= this.limit) {
-      this.chunks.push(part);
-      this.kept += part.length;
-    } else if (this.kept !== keptOfLong) {
-      const beginning = Buffer.concat([...this.chunks, part]).subarray(0, keptOfLong);
-      this.chunks = [Buffer.from(beginning)];
-      this.kept = keptOfLong;
+/** Follows the brackets and strings of an array: whether an element is JSON is seen when it is parsed, so a bad one takes no neighbour along. */
+const trackArray = () => {
+  let depth = 0;
+  let inString = false;
+  let escaped = false;
+  return (byte: number): 'content' | 'blank' | 'next' | 'end' => {
+    if (inString) {
+      if (escaped) escaped = false;
+      else if (byte === backslash) escaped = true;
+      else if (byte === quote) inString = false;
+      return 'content';
     }
-  }
-
-  take(): { readonly bytes: Buffer; readonly isWhole: boolean } {
-    const isWhole = this.length <= this.limit;
-    const bytes = this.chunks.length === 1 ? (this.chunks[0] as Buffer) : Buffer.concat(this.chunks);
-    this.chunks = [];
-    this.kept = 0;
-    this.length = 0;
-    return { bytes, isWhole };
-  }
-}
-
-const hasContent = (bytes: Buffer): boolean => {
-  for (const byte of bytes) if (!isBlank(byte)) return true;
-  return false;
+    if (isBlank(byte)) return 'blank';
+    if (depth === 0 && (byte === comma || byte === closing)) return byte === comma ? 'next' : 'end';
+    if (byte === quote) inString = true;
+    else if (byte === 0x7b || byte === 0x5b) depth += 1;
+    else if ((byte === 0x7d || byte === closing) && depth > 0) depth -= 1;
+    return 'content';
+  };
 };
 
-/** @param bytes begin at `start`. */
-async function* splitLines(bytes: Bytes, start: Position, limit: number): AsyncGenerator<SplitRecord> {
-  const held = new Held(limit);
-  let { offset, line } = start;
-  const cut = (): SplitRecord | undefined => {
-    const of = line;
-    line += 1;
-    const record = held.take();
-    if (!hasContent(record.bytes)) return undefined;
-    return { ...record, line: of, next: { form: 'lines', offset, line } };
-  };
-  for await (const chunk of bytes) {
-    let from = 0;
-    for (;;) {
-      const end = chunk.indexOf(newline, from);
-      if (end < 0) break;
-      held.add(chunk.subarray(from, end));
-      offset += end + 1 - from;
-      from = end + 1;
-      const record = cut();
-      if (record !== undefined) yield record;
-    }
-    // A copy: the stream may use the chunk again, and a small part must not hold all of it.
-    const rest = Buffer.from(chunk.subarray(from));
-    held.add(rest);
-    offset += rest.length;
-  }
-  const last = cut();
-  if (last !== undefined) yield last;
-}
+/** Ends each record at the end of its line. */
+const trackLines =
+  () =>
+  (byte: number): 'content' | 'blank' | 'next' =>
+    byte === newline ? 'next' : isBlank(byte) ? 'blank' : 'content';
 
 const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
+const closing = 0x5d;
 
 /**
- * Elements by brackets and strings only: whether one is JSON is seen when it is parsed, so that a bad one does not
- * take its neighbours along.
- * @param bytes begin at `start`, behind the opening bracket or an element.
+ * Every record from a position on; memory holds one, or the beginning of one that is longer than `limit`.
+ * @param bytes begin at `start`: in an array behind the opening bracket or an element.
  * @throws BrokenArray where the array does not end, or more follows its end.
  */
-async function* splitArray(bytes: Bytes, start: Position, limit: number): AsyncGenerator<SplitRecord> {
-  const held = new Held(limit);
+export async function* splitRecords(bytes: Bytes, start: Position, limit: number): AsyncGenerator<SplitRecord> {
+  const { form } = start;
+  const track = form === 'array' ? trackArray() : trackLines();
   let { offset, line } = start;
-  let first = line;
-  let depth = 0;
-  let inString = false;
-  let escaped = false;
-  let started = false;
-  let ended = false;
+  let [first, length, ended] = [0, 0, false];
+  let held: Buffer[] = [];
+  const hold = (part: Buffer): void => {
+    length += part.length;
+    held.push(part);
+    if (length > limit) held = [Buffer.from(Buffer.concat(held).subarray(0, keptOfLong))];
+  };
+  const cut = (next: number): SplitRecord => {
+    const record = { bytes: Buffer.concat(held), isWhole: length <= limit, line: first };
+    [held, first, length] = [[], 0, 0];
+    return { ...record, next: { form, offset: next, line } };
+  };
   for await (const chunk of bytes) {
     let from = 0;
     for (let at = 0; at < chunk.length; at += 1) {
       const byte = chunk[at] as number;
+      const found = track(byte);
+      if (ended && found !== 'blank') throw new BrokenArray(line);
+      if (found === 'content' && first === 0) [first, from] = [line, at];
       if (byte === newline) line += 1;
-      if (inString) {
-        if (escaped) escaped = false;
-        else if (byte === backslash) escaped = true;
-        else if (byte === quote) inString = false;
-        continue;
+      if (found !== 'next' && found !== 'end') continue;
+      if (first > 0) {
+        hold(chunk.subarray(from, at));
+        yield cut(offset + (form === 'array' ? at : at + 1));
       }
-      if (isBlank(byte)) continue;
-      if (ended) throw new BrokenArray(line);
-      if (depth === 0 && (byte === comma || byte === 0x5d)) {
-        held.add(chunk.subarray(from, at));
-        const next: Position = { form: 'array', offset: offset + at, line };
-        const record = held.take();
-        if (started) yield { ...record, line: first, next };
-        from = at + 1;
-        started = false;
-        ended = byte !== comma;
-        continue;
-      }
-      if (!started) {
-        started = true;
-        first = line;
-        from = at;
-        held.take();
-      }
-      if (byte === quote) inString = true;
-      else if (byte === 0x7b || byte === 0x5b) depth += 1;
-      else if ((byte === 0x7d || byte === 0x5d) && depth > 0) depth -= 1;
+      ended = found === 'end';
     }
-    if (started) held.add(Buffer.from(chunk.subarray(from)));
+    // A copy: the stream may use the chunk again, and a small part must not hold all of it.
+    if (first > 0) hold(Buffer.from(chunk.subarray(from)));
     offset += chunk.length;
   }
-  if (!ended) throw new BrokenArray(line);
+  if (form === 'array' && !ended) throw new BrokenArray(line);
+  if (first > 0) yield cut(offset);
 }
-
-/** Every record from a position on. */
-export const splitRecords = (bytes: Bytes, start: Position, limit: number): AsyncGenerator<SplitRecord> =>
-  start.form === 'lines' ? splitLines(bytes, start, limit) : splitArray(bytes, start, limit);

@@ -1,14 +1,12 @@
 /** Takes from the ledger, deliveries and warehouses what has become too old to be kept. */
 import type { Ages } from '../../calls/age.ts';
-import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
-import { markPending } from '../../store/loads/pending.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
 import { expireCalls, listCallsBetween, listHeldSubjects } from '../../store/persons/calls.ts';
 import { findHeldCalls, lockFreeCalls } from '../../store/persons/gate.ts';
 import { lastHoldDropped } from '../../store/persons/keys.ts';
 import { purgeBodiesBefore } from '../../store/persons/texts.ts';
-import { withdrawProof } from '../../store/windows/verdicts.ts';
-import type { IngestDeps } from '../deps.ts';
+import { type IngestDeps, namesOf } from '../deps.ts';
+import { rewriteCalls } from './apply-rules.ts';
 import { indexOf } from './ingest.ts';
 
 /** Calls from which something of a class was taken, or, of `calls`, that went as a whole; `bodies` of deliveries. */
@@ -46,7 +44,7 @@ export const applyAges = async (
   { dryRun }: { readonly dryRun: boolean },
 ): Promise<AgedCounts> => {
   const { store } = deps;
-  const names = deps.targets.map(({ warehouse }) => warehouse.name);
+  const names = namesOf(deps);
   const dropped = await readMeta<string>(store, lastHoldDropped);
   const counts = { words: 0, transcripts: 0, freeFields: 0, calls: 0, bodies: 0 };
   for (const name of classes) {
@@ -60,17 +58,9 @@ export const applyAges = async (
       if (dryRun) counts[name] += aged.length - (await findHeldCalls(store, aged, store.keyOf)).size;
       else if (name === 'calls') counts.calls += await expireCalls(store, aged, names);
       else
-        counts[name] += await withdrawProof(store, async (tx, withdraw) => {
-          const ids = await lockFreeCalls(tx, aged, store);
-          const rows = await resanitizeInLedger(tx, ids, {
-            sanitize: ages.age,
-            processedField: deps.processedField,
-            index: indexOf(deps),
-          });
-          const changed = rows.map(({ callId }) => callId);
-          if (changed.length > 0) await markPending(tx, names, changed, 'backlog');
-          await withdraw(changed);
-          return changed.length;
+        counts[name] += await rewriteCalls(deps, (tx) => lockFreeCalls(tx, aged, store), {
+          sanitize: ages.age,
+          index: indexOf(deps),
         });
     }
     if (dryRun) continue;

@@ -1,5 +1,6 @@
 /** Applies privacy rules to what was stored before them, or under looser ones. */
 import type { Observation } from '../../../schemas/observation.ts';
+import type { Transaction } from '../../postgres/database.ts';
 import { resanitizeInbox, sealQuarantine } from '../../store/delivery/quarantine.ts';
 import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
 import { listUnderOthers } from '../../store/ledger/read-ledger.ts';
@@ -7,9 +8,9 @@ import { markPending } from '../../store/loads/pending.ts';
 import { listSubjects } from '../../store/persons/calls.ts';
 import { listTextSubjects } from '../../store/persons/texts.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
-import type { IngestDeps } from '../deps.ts';
+import { type IngestDeps, namesOf } from '../deps.ts';
 
-export interface AppliedRules {
+interface AppliedRules {
   /** Calls that were under other rules, or none, and those whose document changed: they are pending in every warehouse. */
   readonly calls: number;
   readonly changed: number;
@@ -19,6 +20,23 @@ export interface AppliedRules {
   /** Calls of which the index of subjects did not know. */
   readonly indexed: number;
 }
+
+/**
+ * Applies other rules to calls in one transaction. Those that changed are pending in every warehouse, and nothing is proven of their days.
+ * @returns how many changed.
+ */
+export const rewriteCalls = (
+  { store, targets, processedField }: Pick<IngestDeps, 'processedField' | 'store' | 'targets'>,
+  choose: (tx: Transaction) => Promise<readonly string[]>,
+  rules: Omit<Parameters<typeof resanitizeInLedger>[2], 'processedField'>,
+): Promise<number> =>
+  withdrawProof(store, async (tx, withdraw) => {
+    const rows = await resanitizeInLedger(tx, await choose(tx), { ...rules, processedField });
+    const changed = rows.map(({ callId }) => callId);
+    await withdraw(changed);
+    await markPending(tx, namesOf({ targets }), changed, 'backlog');
+    return changed.length;
+  });
 
 /** Calls of one transaction. */
 const callsAtOnce = 100;
@@ -37,20 +55,12 @@ export const applyRules = async (
   },
   onProgress: (calls: number) => void = () => undefined,
 ): Promise<AppliedRules> => {
-  const names = deps.targets.map(({ warehouse }) => warehouse.name);
   const version = deps.rulesVersion ?? door.version;
   const { index } = deps.store;
   let calls = 0;
   let changed = 0;
   for await (const ids of listUnderOthers(deps.store, version, callsAtOnce)) {
-    changed += await withdrawProof(deps.store, async (tx, withdraw) => {
-      const rules = { sanitize: door.sanitize, version, processedField: deps.processedField, index };
-      const rows = await resanitizeInLedger(tx, ids, rules);
-      const moved = rows.map(({ callId }) => callId);
-      if (moved.length > 0) await markPending(tx, names, moved, 'backlog');
-      await withdraw(moved);
-      return moved.length;
-    });
+    changed += await rewriteCalls(deps, async () => ids, { sanitize: door.sanitize, version, index });
     calls += ids.length;
     onProgress(calls);
   }

@@ -9,6 +9,7 @@ import { requestRereads } from '../../store/delivery/inbox.ts';
 import { noteComparison, readClock, type StoreLease, sendAgain } from '../../store/loads/loads.ts';
 import { endHealing, issueEpoch, readEpochs, registerWarehouse } from '../../store/loads/warehouses.ts';
 import { repairCounters } from '../../store/status/counters.ts';
+import { readStateRow } from '../../store/status/state-row.ts';
 import { isIncomplete, type LedgerMark, readLedgerMark, recreateStore, type Store } from '../../store/store.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { LoadBatch, Warehouse } from '../../warehouse/warehouse.ts';
@@ -21,7 +22,7 @@ import {
 } from './compare-with-warehouse.ts';
 import { replayErasures } from './replay-erasures.ts';
 
-export interface LedgerCheckDeps {
+interface LedgerCheckDeps {
   readonly store: Store;
   /** May grow until the first check. */
   readonly warehouses: readonly Warehouse[];
@@ -198,6 +199,9 @@ const compareAll = async (deps: LedgerCheckDeps): Promise<Checked> => {
   const isOlder = [...compared.values()].some(({ unknown }) => unknown.some((load) => load.epoch >= epoch));
   const issued = epoch === 0 || isOlder ? await beginEpoch(deps, epoch, compared) : epoch;
   const isOther = issued !== healed;
+  // Before anything is sent: marts say by this row that verdicts of an earlier ledger prove nothing.
+  if (isOther)
+    for (const warehouse of compared.keys()) await warehouse.recordState(await readStateRow(store, warehouse.name));
   const restored = isOther || [...compared.values()].some(({ lost }) => lost !== undefined);
   // Before anything is loaded that was erased.
   await replayErasures(store, [...compared.keys()], { all: restored });
@@ -216,8 +220,8 @@ const fillWarehouses = async (
   for (const [{ name }, { lost }] of compared) {
     if (lost === undefined) continue;
     await withdrawProof(store, async (tx, withdraw) => {
-      await sendAgain(tx, name, lost);
       await withdraw(lost, name);
+      await sendAgain(tx, name, lost);
     });
     const since = lost.since === 0 ? 'ever' : `since ${new Date(lost.since / 1000).toISOString()}`;
     say(`Warehouse ${name} lacks loads that it had: what it was sent ${since} is sent again.`);

@@ -9,7 +9,7 @@ import type { Store } from '../../store/store.ts';
 import type { CallLoad, LoadBatch, LoadResult, TombstoneLoad } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 
-export interface RowsToLoad {
+interface RowsToLoad {
   readonly plan: PlannedLoad;
   readonly rows: readonly { readonly row: LedgerRow; readonly partitions: readonly (string | null)[] }[];
   readonly logs?: LoadBatch['logs'];

@@ -14,10 +14,10 @@ import { type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
 import { markPending } from '../../store/loads/pending.ts';
 import { admit, cleanAll } from '../../store/persons/gate.ts';
 import type { SubjectIndex } from '../../store/store.ts';
-import type { IngestDeps, WarehouseTarget } from '../deps.ts';
+import { type IngestDeps, namesOf, type WarehouseTarget } from '../deps.ts';
 import { commitLoad } from './commit-load.ts';
 
-export interface IncomingBatch {
+interface IncomingBatch {
   readonly observations: readonly Observation[];
   /** Records that could not become observations. */
   readonly rejected?: readonly RejectedRecord[];
@@ -32,7 +32,7 @@ export interface IncomingBatch {
 }
 
 /** A batch, or a function that reads it inside the transaction (undefined = there is none). */
-export type Incoming = IncomingBatch | ((tx: Transaction) => Promise<IncomingBatch | undefined>);
+type Incoming = IncomingBatch | ((tx: Transaction) => Promise<IncomingBatch | undefined>);
 
 export interface FoldedBatch {
   readonly changed: readonly LedgerRow[];
@@ -84,8 +84,6 @@ const foldedRulesOf = ({ sanitize, rulesVersion }: IngestDeps): FoldedRules | un
 /** Where there are rules: without them nothing is written for it, and the key of tombstones is not asked for. */
 export const indexOf = ({ store, sanitize }: Pick<IngestDeps, 'sanitize' | 'store'>): SubjectIndex | undefined =>
   sanitize === undefined ? undefined : store.index;
-
-const namesOf = ({ targets }: IngestDeps): readonly string[] => targets.map(({ warehouse }) => warehouse.name);
 
 export interface IngestPipeline {
   /** Folds a batch while the batch before it is loaded; returns when both are done and the load of this one runs. */

@@ -7,13 +7,13 @@ import { isRejectedRow, markDeliveriesLoaded, unloadedDeliveries } from '../../s
 import { countHeld, type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
 import { countPending, type PendingBatch, type QueueCursor, readPending } from '../../store/loads/pending.ts';
 import { isConfiguredSomewhere, type WalkedBatch, waitingMs, walkBatch } from '../../store/loads/warehouses.ts';
+import { readStateRow } from '../../store/status/state-row.ts';
 import type { Store } from '../../store/store.ts';
 import { markVerdictsLoaded, type StoredVerdict, unloadedVerdicts } from '../../store/windows/verdicts.ts';
-import { forgetHeartbeat } from '../../store/windows/windows.ts';
-import type { IngestDeps, WarehouseTarget } from '../deps.ts';
+import { claimHeartbeat, forgetHeartbeat } from '../../store/windows/windows.ts';
+import type { Warehouse } from '../../warehouse/warehouse.ts';
+import { type IngestDeps, unlessAway, type WarehouseTarget } from '../deps.ts';
 import { commitLoad } from './commit-load.ts';
-import { keepSyncState } from './keep-sync-state.ts';
-import { callsToLoad, mayCommit, takesChanges } from './pace-loads.ts';
 
 export interface LoadPendingInput {
   readonly warehouse: string;
@@ -23,7 +23,7 @@ export interface LoadPendingInput {
   readonly graceSeconds?: number;
 }
 
-export interface PendingLoadResult {
+interface PendingLoadResult {
   readonly sent: number;
   readonly changed: number;
   readonly deliveries: number;
@@ -31,7 +31,7 @@ export interface PendingLoadResult {
   readonly cursor: QueueCursor | undefined;
 }
 
-export interface PendingLoads {
+interface PendingLoads {
   readonly sent: number;
   readonly changed: number;
   readonly more: boolean;
@@ -62,17 +62,12 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput): Pr
       hint: 'Restart it with the present configuration; until then another worker takes the load.',
     });
   }
-  const limit = await callsToLoad({
-    warehouse: target.warehouse,
-    origin: input.origin,
-    waiting: () => countPending(store, input.warehouse),
-  });
-  const newOnly = !(await takesChanges({ warehouse: target.warehouse, origin: input.origin }));
+  const { limit, newOnly, mayCommit } = await paceRun(target, input.origin, () => countPending(store, input.warehouse));
   const until = performance.now() + maxMs;
   let sent = 0;
   let changed = 0;
   let cursor: QueueCursor | undefined;
-  while (limit !== undefined && (await mayCommit({ warehouse: target.warehouse, origin: input.origin }))) {
+  while (limit !== undefined && (await mayCommit())) {
     const loaded = await loadPendingBatch(deps, target, { ...input, cursor, newOnly });
     if (loaded === undefined) break;
     cursor = loaded.cursor;
@@ -84,6 +79,35 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput): Pr
   await keepSyncState(deps, target);
   const held = await countHeld(store, input.warehouse, input.graceSeconds ?? defaultGraceSeconds);
   return { sent, changed, more: false, held };
+};
+
+/** The sweep waits for so long between two commits of one run. */
+const longestPauseMs = 15_000;
+
+/**
+ * How much one run may load, where commits have a price: quotas, money, or both. Only the sweep holds back, which comes again. Its run is
+ * bounded by what waits at its beginning: what arrives meanwhile would keep small commits going without end. Where commits of changed
+ * calls cost whole days of data, the sweep gathers those for a while; new calls and erasures never wait for that.
+ */
+export const paceRun = async (
+  { warehouse }: { readonly warehouse: Pick<Warehouse, 'maxCallsPerLoad' | 'nextCommitInMs'> },
+  origin: string,
+  countWaiting: () => Promise<number>,
+): Promise<{
+  readonly limit: number | undefined;
+  readonly newOnly: boolean;
+  readonly mayCommit: () => Promise<boolean>;
+}> => {
+  const waitMs = async (kind: 'any' | 'changes' | 'interval'): Promise<number> =>
+    origin === 'pending' ? ((await warehouse.nextCommitInMs?.(kind)) ?? 0) : 0;
+  const waiting = warehouse.nextCommitInMs === undefined ? Number.POSITIVE_INFINITY : await countWaiting();
+  // A backlog of a full load does not wait.
+  const isEarly = waiting < warehouse.maxCallsPerLoad && (await waitMs('interval')) > 0;
+  return {
+    limit: isEarly ? undefined : waiting,
+    newOnly: (await waitMs('changes')) > 0,
+    mayCommit: async () => (await waitMs('any')) <= longestPauseMs,
+  };
 };
 
 /**
@@ -187,4 +211,23 @@ export const listPending = async (deps: IngestDeps): Promise<Record<string, numb
   const counts: Record<string, number> = {};
   for (const { warehouse } of deps.targets) counts[warehouse.name] = await countPending(deps.store, warehouse.name);
   return counts;
+};
+
+/**
+ * Brings the row of `sync_state` up to date where that is due, so that freshness can be read in the warehouse also while nothing is loaded: every sweep asks, the warehouse says how often it may cost a statement. A
+ * warehouse that does not answer is logged and asked again by the next sweep; what loads it is not held up.
+ * @throws CallsyncError of the store.
+ */
+export const keepSyncState = async (
+  deps: Pick<IngestDeps, 'store' | 'log'>,
+  { warehouse }: Pick<WarehouseTarget, 'warehouse'>,
+): Promise<void> => {
+  const { store } = deps;
+  if (!(await claimHeartbeat(store, warehouse.name, warehouse.heartbeatMs))) return;
+  const row = await readStateRow(store, warehouse.name);
+  const kept = await unlessAway(deps, warehouse, 'sync_state could not be kept', async () => {
+    await warehouse.recordState(row);
+    return true;
+  });
+  if (kept !== true) await forgetHeartbeat(store, warehouse.name);
 };

@@ -17,7 +17,7 @@ export interface MaintenanceDeps
   readonly logRetention: LogRetention;
 }
 
-export interface MaintenanceResult {
+interface MaintenanceResult {
   /** Rows that were deleted or emptied, by kind. */
   readonly expired: Readonly<Record<string, number>>;
   /** Calls from which something was taken for its age, by class. */

@@ -15,7 +15,7 @@ import {
 } from '../../store/delivery/inbox.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
 import { findHeldCalls, tryPrepare } from '../../store/persons/gate.ts';
-import type { IngestDeps } from '../deps.ts';
+import { type IngestDeps, namesOf } from '../deps.ts';
 import { createPipeline, type FoldedBatch, type IngestPipeline, ingest } from './ingest.ts';
 
 /** Deliveries of one transaction. */
@@ -45,7 +45,7 @@ export const mergeInbox = async (
   return { deliveries, repeats, more };
 };
 
-export interface MergedBatch {
+interface MergedBatch {
   readonly folded: FoldedBatch;
   readonly deliveries: number;
   /** Deliveries by outcome. */
@@ -92,12 +92,7 @@ export const mergeBatch = async (
         const doubtful = accepted.filter(({ isLate }) => isLate || deps.confirmWebhooks === true);
         doubted = doubtful.length;
         if (doubted > 0) await requestRereads(tx, doubtful.map(callIdOf), 'confirm');
-        await settleDeliveries(
-          tx,
-          settled,
-          deps.targets.map((target) => target.warehouse.name),
-          deps.store.keyOf,
-        );
+        await settleDeliveries(tx, settled, namesOf(deps), deps.store.keyOf);
       },
     };
   });

@@ -3,7 +3,7 @@ import type { ListConfig } from '../../../schemas/config/list.ts';
 import { isCuttable } from '../../source/list/list-query.ts';
 import type { LedgerAxis } from '../../store/ledger/read-ledger.ts';
 
-export interface ChosenAxis {
+interface ChosenAxis {
   /** Name in the list's configuration. */
   readonly axis: string;
   /** The ledger's column of the same time. */

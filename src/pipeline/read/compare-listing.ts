@@ -9,9 +9,9 @@ import { findHeldCalls, tryPrepare } from '../../store/persons/gate.ts';
 import type { ReadDeps, RunOptions } from '../deps.ts';
 
 /** `same`: the ledger holds every value that was listed. */
-export type CallState = 'same' | 'new' | 'changed';
+type CallState = 'same' | 'new' | 'changed';
 
-export interface ComparedCall {
+interface ComparedCall {
   readonly state: CallState;
   /** Microseconds on the axis; undefined where the record has none. */
   readonly time: number | undefined;
@@ -32,7 +32,7 @@ export interface CompareListingInput {
   readonly confirm: 'now' | 'later';
 }
 
-export interface CompareListingOptions extends RunOptions {
+interface CompareListingOptions extends RunOptions {
   /** Takes records worth folding as they are: whole ones that are new or changed, and summaries that say something new. */
   readonly onWorth: (observations: readonly Observation[]) => Promise<unknown>;
 }

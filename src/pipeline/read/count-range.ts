@@ -1,10 +1,43 @@
-/** How many calls a backfill will read, and how long its first windows should be. */
+/** Ranges that end at the service's present: what it holds beyond, it cannot know yet; and how many calls a backfill will read. */
 import type { Range } from '../../../schemas/orchestration.ts';
+import { serviceNow } from '../../source/http/service-clock.ts';
 import { axisOf, isCuttable } from '../../source/list/list-query.ts';
-import type { SyncDeps } from './plan-sync.ts';
-import { askServiceTime } from './service-time.ts';
+import type { ReadDeps } from '../deps.ts';
 
-export interface CountedRange {
+const second = 1_000_000;
+
+/**
+ * Microseconds; the local time where the service tells none. A process that has asked nothing yet asks for the total of
+ * one second to learn it.
+ */
+export const askServiceTime = async (
+  { clock, list }: Pick<ReadDeps['source'], 'clock' | 'list'>,
+  { axis, local, signal }: { readonly axis: string; readonly local: number; readonly signal?: AbortSignal | undefined },
+): Promise<number> => {
+  if (serviceNow(clock) === undefined)
+    await list.readTotal({ window: { axis, from: local - second, to: local }, signal });
+  return serviceNow(clock) ?? local;
+};
+
+export interface RelativeRange {
+  readonly axis: string;
+  /** Microseconds before `scheduledAt`. */
+  readonly last: number;
+  /** When the run was due, in microseconds: one that begins late still covers what it was to cover. */
+  readonly scheduledAt: number;
+}
+
+/** The range ends at the present by the service's clock. Asks for the time where no answer has told it yet. */
+export const resolveRange = async (
+  { source, now }: Pick<ReadDeps, 'source'> & { readonly now: () => Date },
+  { axis, last, scheduledAt }: RelativeRange,
+  signal?: AbortSignal,
+): Promise<Range> => {
+  const to = await askServiceTime(source, { axis, local: now().getTime() * 1000, signal });
+  return { from: Math.min(scheduledAt, to) - last, to };
+};
+
+interface CountedRange {
   /** Calls that the service counts in the range; null where it has no total. */
   readonly expected: number | null;
   /** Microseconds. */
@@ -17,7 +50,11 @@ export interface CountedRange {
 
 /** One or two requests. @throws CallsyncError of the source. */
 export const countRange = async (
-  deps: Pick<SyncDeps, 'source' | 'windows' | 'sync' | 'now'>,
+  deps: Pick<ReadDeps, 'source' | 'windows'> & {
+    readonly now: () => Date;
+    /** Microseconds. */
+    readonly sync: { readonly settle: number };
+  },
   { axis, range: asked }: { readonly axis: string; readonly range: Range },
   signal: AbortSignal,
 ): Promise<CountedRange> => {

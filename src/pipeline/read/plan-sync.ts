@@ -11,7 +11,7 @@ import {
   uncoveredRanges,
 } from '../../store/windows/windows.ts';
 import type { ReadDeps } from '../deps.ts';
-import { askServiceTime } from './service-time.ts';
+import { askServiceTime } from './count-range.ts';
 
 export interface SyncDeps extends ReadDeps {
   readonly now: () => Date;

@@ -10,7 +10,7 @@ import type { ReadDeps, RunOptions } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
 import { type CompareListingInput, compareListing, type ListingComparison } from './compare-listing.ts';
 
-export interface ReadChangedInput extends CompareListingInput {
+interface ReadChangedInput extends CompareListingInput {
   readonly origin: string;
   readonly late?: LateContext;
 }
@@ -28,8 +28,6 @@ export interface ChangedReading {
   /** Calls whose whole record could not be read although they were listed. */
   readonly unfetched: readonly string[];
   readonly requests: number;
-  /** Decoded bytes of all answers. */
-  readonly bytes: number;
 }
 
 /**
@@ -42,7 +40,7 @@ export const readChanged = async (
   options: RunOptions,
 ): Promise<ChangedReading> => {
   const { counts, list } = deps.source.list;
-  const before = { requests: counts.requests, bytes: counts.bodyBytes };
+  const before = counts.requests;
   const level = input.level === 'fields' && !canLeaveOut(list) ? 'records' : input.level;
   const pipeline = createPipeline(deps);
   const { origin, late } = input;
@@ -65,8 +63,7 @@ export const readChanged = async (
     changed,
     fetched: wanted.size - unfetched.length,
     unfetched,
-    requests: counts.requests - before.requests,
-    bytes: counts.bodyBytes - before.bytes,
+    requests: counts.requests - before,
   };
 };
 

@@ -6,9 +6,8 @@ import { findInLedger } from '../../store/ledger/ledger.ts';
 import { type ExpectedCall, readExpected } from '../../store/ledger/read-ledger.ts';
 import { digestCall } from '../../warehouse/call-digest.ts';
 import { contentHash } from '../../warehouse/content-hash.ts';
-import type { CallDigest, CallGuard, FlatRows } from '../../warehouse/warehouse.ts';
+import type { CallDigest, CallGuard } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
-import { compareCall, type Expected } from './compare-call.ts';
 
 export interface Comparison {
   readonly missing: ReadonlySet<string>;
@@ -92,54 +91,50 @@ const compareIds = async (
         if (guard !== undefined) different.add(callId);
         continue;
       }
-      const expected = expectedOf(deps, target, call, epoch, guard);
-      const state = compareCall(expected, guard);
-      if (state === 'missing') missing.add(callId);
-      else if (
-        state === 'different' ||
-        others.length > 0 ||
-        guard?.callTimestamp !== expected.callTimestamp ||
-        !hasEqualRows(target, callId, expected, digests)
-      )
-        different.add(callId);
+      if (guard === undefined) missing.add(callId);
+      else if (others.length > 0 || !isEqual(deps, target, { call, epoch, guard, digests })) different.add(callId);
     }
   }
   return { missing, different };
 };
 
-interface ExpectedRows extends Expected {
-  /** Undefined where the warehouse has another revision or flattening. */
-  readonly rows: FlatRows | undefined;
-  readonly callTimestamp: number | null | undefined;
-}
-
-/** The guard that the last load known to be committed wrote; where a newer load is due, the guard that it will write. */
-const expectedOf = (
-  deps: IngestDeps,
-  target: WarehouseTarget,
-  { row, applied }: ExpectedCall,
-  epoch: number,
-  guard: CallGuard | undefined,
-): ExpectedRows => {
-  const committed = applied !== undefined && !applied.pending;
-  const expected = committed
-    ? { epoch: applied.epoch, revision: applied.revision, flattenVersion: applied.flattenVersion }
-    : { epoch, revision: row.revision, flattenVersion };
-  const comparable = guard?.revision === row.revision && expected.flattenVersion === flattenVersion;
-  if (!comparable)
-    return {
-      ...expected,
-      childRows: undefined,
-      contentHash: undefined,
-      rows: undefined,
-      callTimestamp: guard?.callTimestamp,
-    };
-  const { rows, callTimestamp } = flattenCall(row, {
-    processedField: deps.processedField,
-    documents: target.documents,
-  });
-  const childRows = Object.fromEntries(Object.entries(rows).map(([table, each]) => [table, each.length]));
-  return { ...expected, childRows, contentHash: contentHash(rows), rows, callTimestamp };
+/**
+ * Whether a warehouse holds a call as the ledger has it: the guard that the last load known to be committed wrote, or, where a newer load
+ * is due, the guard that it will write; the content hash, the number of child rows and the rows themselves, as far as this version
+ * flattened them.
+ */
+const isEqual = (
+  { processedField }: IngestDeps,
+  { documents }: WarehouseTarget,
+  {
+    call,
+    epoch,
+    guard,
+    digests,
+  }: {
+    readonly call: ExpectedCall;
+    readonly epoch: number;
+    readonly guard: CallGuard;
+    readonly digests: ReadonlyMap<string, CallDigest> | undefined;
+  },
+): boolean => {
+  const { row, applied } = call;
+  const expected =
+    applied === undefined || applied.pending ? { epoch, revision: row.revision, flattenVersion } : applied;
+  if (guard.epoch !== expected.epoch || guard.revision !== expected.revision) return false;
+  if (guard.flattenVersion !== expected.flattenVersion) return false;
+  if (guard.revision !== row.revision || expected.flattenVersion !== flattenVersion) return true;
+  const { rows, callTimestamp } = flattenCall(row, { processedField, documents });
+  // Rows written before hashes were stored have none.
+  if (guard.contentHash !== null && guard.contentHash !== contentHash(rows)) return false;
+  if (guard.callTimestamp !== callTimestamp) return false;
+  const counts: Readonly<Record<string, number>> = Object.fromEntries(
+    Object.entries(rows).map(([table, each]) => [table, each.length]),
+  );
+  if (Object.entries(guard.childRows).some(([table, count]) => (counts[table] ?? count) !== count)) return false;
+  if (digests === undefined) return true;
+  const found = digests.get(row.callId);
+  return found !== undefined && isDeepStrictEqual(found, digestCall(row.callId, rows, documents));
 };
 
 /** Digests of the rows that the warehouse has, by call id. */
@@ -159,14 +154,3 @@ const readDigests = async (
 
 /** A warehouse without partitions has none to name. */
 const isPartition = (partition: string | null | undefined): partition is string | null => partition !== undefined;
-
-const hasEqualRows = (
-  { documents }: WarehouseTarget,
-  callId: string,
-  { rows }: ExpectedRows,
-  digests: ReadonlyMap<string, CallDigest> | undefined,
-): boolean => {
-  if (digests === undefined || rows === undefined) return true;
-  const found = digests.get(callId);
-  return found !== undefined && isDeepStrictEqual(found, digestCall(callId, rows, documents));
-};

@@ -51,8 +51,8 @@ export const sendRowsAgain = async (
 ): Promise<void> => {
   if (callIds.length === 0) return;
   await withdrawProof(store, async (tx, withdraw) => {
-    await requestRewrite(tx, warehouse, callIds);
     await withdraw(callIds, warehouse);
+    await requestRewrite(tx, warehouse, callIds);
   });
 };
 

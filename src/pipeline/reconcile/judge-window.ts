@@ -26,7 +26,7 @@ export interface WindowFindings {
   readonly suspicious: boolean;
 }
 
-export type Judgement = Pick<Verdict, 'outcome' | 'calls_found' | 'missing' | 'different' | 'healed' | 'surplus'> & {
+type Judgement = Pick<Verdict, 'outcome' | 'calls_found' | 'missing' | 'different' | 'healed' | 'surplus'> & {
   readonly kept_out: number;
 };
 
@@ -58,4 +58,30 @@ export const judgeWindow = (found: WindowFindings): Judgement => {
     healed: [...wrong].filter((id) => !found.unhealed.has(id) && !found.unfetched.includes(id)).length,
     surplus: found.surplus.length,
   };
+};
+
+interface Emptiness {
+  readonly listed: number;
+  /** Calls of the window that the ledger has and that were listed when last looked for. */
+  readonly known: number;
+  /** Of those, the ones that the listing does not name. */
+  readonly gone: number;
+  /** What the listings of the same hours of earlier weeks had. */
+  readonly history: readonly number[];
+}
+
+const fewKnown = 5;
+const manyGone = 20;
+const manyUsual = 20;
+
+const median = (values: readonly number[]): number => {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+};
+
+/** Whether a listing is too empty to be believed: an empty answer may also mean "not authorised". */
+export const isSuspiciouslyEmpty = ({ listed, known, gone, history }: Emptiness): boolean => {
+  if (listed === 0 && known >= fewKnown) return true;
+  if (gone >= manyGone && gone * 2 > known) return true;
+  return listed === 0 && known === 0 && history.length >= 2 && median(history) >= manyUsual;
 };

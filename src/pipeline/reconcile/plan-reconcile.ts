@@ -15,7 +15,7 @@ import { firstReadInstant } from '../../store/windows/windows.ts';
 import { chooseAxis } from '../read/choose-axis.ts';
 import { findUnjudged, type JudgedDay, listDays } from './judged-days.ts';
 import { type ReconcileDeps, reconcileWindow } from './reconcile-window.ts';
-import { removeOrphans, removeUndatedSurplus } from './remove-surplus.ts';
+import { removeStray } from './remove-surplus.ts';
 
 /** The rows of every judged day are compared at least this often. */
 export const rowsWithin = 30 * day;
@@ -147,8 +147,7 @@ export const reconcileWindows = async (
   if (done === plan.windows.length && plan.windows.some(({ warehouseLevel }) => warehouseLevel === 'rows')) {
     const alive = (): void => options.onProgress({ done, totals });
     const now = deps.now().getTime() * 1000;
-    const calls = await removeUndatedSurplus(deps, now, { signal: options.signal, alive });
-    const removed = calls + (await removeOrphans(deps, now));
+    const removed = await removeStray(deps, now, { signal: options.signal, alive });
     totals = { ...totals, removed: totals.removed + removed };
   }
   return { done, totals };

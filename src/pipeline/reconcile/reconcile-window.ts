@@ -11,9 +11,8 @@ import { type ChangedReading, readChanged } from '../read/read-changed.ts';
 import { compareWarehouse } from './compare-warehouse.ts';
 import { confirmGone, type GoneCalls } from './confirm-gone.ts';
 import { healWarehouse } from './heal-warehouse.ts';
-import { judgeWindow } from './judge-window.ts';
+import { isSuspiciouslyEmpty, judgeWindow } from './judge-window.ts';
 import { removeSurplus } from './remove-surplus.ts';
-import { isSuspiciouslyEmpty } from './suspicious.ts';
 
 export interface ReconcileDeps extends ReadDeps {
   readonly now: () => Date;
@@ -21,7 +20,7 @@ export interface ReconcileDeps extends ReadDeps {
   readonly version: string;
 }
 
-export interface ReconcileWindowInput {
+interface ReconcileWindowInput {
   readonly axis: string;
   readonly column: LedgerAxis;
   readonly range: Range;
@@ -31,11 +30,9 @@ export interface ReconcileWindowInput {
   readonly acceptEmpty: boolean;
 }
 
-export interface WindowReconciliation {
+interface WindowReconciliation {
   readonly verdicts: readonly StoredVerdict[];
-  /** Calls that the ledger lacked, calls of which it held other values, and calls newly marked missing. */
-  readonly fresh: number;
-  readonly changed: number;
+  /** Calls newly marked missing. */
   readonly markedMissing: number;
   readonly requests: number;
   /** Surplus calls that were removed, over all warehouses. */
@@ -108,8 +105,6 @@ export const reconcileWindow = async (
   }
   return {
     verdicts,
-    fresh: [...reading.fresh].filter((id) => !keptOut.has(id)).length,
-    changed: reading.changed.size,
     markedMissing: gone.marked.length,
     requests: reading.requests,
     removed,

@@ -2,13 +2,12 @@
 
 import type { Observation } from '../../../schemas/observation.ts';
 import { dayMicros as day } from '../../lib/day.ts';
-import { CallsyncError } from '../../lib/errors.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
 import { readHeads } from '../../store/ledger/ledger.ts';
 import { readCounters } from '../../store/status/counters.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 import type { CallGuard } from '../../warehouse/warehouse.ts';
-import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
+import { type ReadDeps, type RunOptions, unlessAway, type WarehouseTarget } from '../deps.ts';
 import { ingest, loadFolded } from '../load/ingest.ts';
 import { sendRowsAgain } from './heal-warehouse.ts';
 
@@ -53,32 +52,45 @@ export const removeSurplus = async (
 const earliest = Date.parse('0001-01-02T00:00:00Z') * 1000;
 const latest = Date.parse('9999-12-30T00:00:00Z') * 1000;
 const idsAtOnce = 5_000;
+/** Calls whose child rows one run looks at, and runs within which it comes round, however many calls there are. */
+const callsPerRun = 500_000;
+const mostParts = 30;
 
 /**
- * The same for rows that no window of call time can hold: without a time, before the first that was read, or after now.
+ * What no window of call time shows: the same for rows without a time, before the first that was read, or after now; and child rows
+ * whose call has no row of the same time, which go, and are written again where the ledger knows the call: of many calls in a part of the
+ * tables, each day in another one. A warehouse that does not answer keeps them for the next round.
  * @param now microseconds.
- * @returns how many calls were removed, over all warehouses.
- * @throws CallsyncError of the source or the store.
+ * @returns how many calls had such rows, over all warehouses.
+ * @throws CallsyncError of the store.
  */
-export const removeUndatedSurplus = async (deps: ReadDeps, now: number, options: RunOptions): Promise<number> => {
+export const removeStray = async (deps: ReadDeps, now: number, options: RunOptions): Promise<number> => {
   const begun = (await firstReadInstant(deps.store)) ?? now;
   const ranges = [{ from: earliest, to: begun }, { from: now + day, to: latest }, 'undated'] as const;
+  const calls = (await readCounters(deps.store)).get('calls') ?? 0;
+  const of = Math.max(1, Math.min(mostParts, Math.ceil(calls / callsPerRun)));
+  const part = Math.floor(now / day) % of;
   let removed = 0;
   for (const target of deps.targets) {
-    try {
+    const { warehouse } = target;
+    await unlessAway(deps, warehouse, 'stray rows could not be removed', async () => {
       for (const range of ranges)
-        for await (const ids of batchesOf(target.warehouse.listCallIds(range))) {
+        for await (const ids of batchesOf(warehouse.listCallIds(range))) {
           const known = await readHeads(deps.store, ids);
           const callIds = ids.filter((id) => !known.has(id));
           if (callIds.length === 0) continue;
           const guards: CallGuard[] = [];
-          for await (const guard of target.warehouse.listGuards({ callIds })) guards.push(guard);
+          for await (const guard of warehouse.listGuards({ callIds })) guards.push(guard);
           removed += (await removeSurplus(deps, target, guards, options)).size;
         }
-    } catch (error) {
-      if (!(error instanceof CallsyncError)) throw error;
-      deps.log('surplus calls could not be looked for', { warehouse: target.warehouse.name, code: error.code });
-    }
+      const orphans: string[] = [];
+      for await (const callId of warehouse.listOrphans({ part, of })) orphans.push(callId);
+      if (orphans.length === 0) return;
+      await sendRowsAgain(deps, warehouse.name, [...(await readHeads(deps.store, orphans)).keys()]);
+      await warehouse.removeOrphans(orphans);
+      removed += orphans.length;
+      deps.log('orphan rows removed', { warehouse: warehouse.name, calls: orphans.length });
+    });
   }
   return removed;
 };
@@ -92,35 +104,3 @@ async function* batchesOf(ids: AsyncIterable<string>): AsyncIterable<readonly st
   }
   if (batch.length > 0) yield batch;
 }
-
-/** Calls whose child rows one run looks at, and runs within which it comes round, however many calls there are. */
-const callsPerRun = 500_000;
-const mostParts = 30;
-
-/**
- * Removes child rows whose call has no row of the same time, and asks for those of calls that the ledger knows to be written again: of
- * many calls in a part of the tables, each day in another one. A warehouse that does not answer keeps them for the next round.
- * @param now microseconds.
- * @returns how many calls had such rows, over all warehouses.
- */
-export const removeOrphans = async (deps: ReadDeps, now: number): Promise<number> => {
-  const calls = (await readCounters(deps.store)).get('calls') ?? 0;
-  const of = Math.max(1, Math.min(mostParts, Math.ceil(calls / callsPerRun)));
-  const part = Math.floor(now / day) % of;
-  let removed = 0;
-  for (const { warehouse } of deps.targets) {
-    try {
-      const orphans: string[] = [];
-      for await (const callId of warehouse.listOrphans({ part, of })) orphans.push(callId);
-      if (orphans.length === 0) continue;
-      await sendRowsAgain(deps, warehouse.name, [...(await readHeads(deps.store, orphans)).keys()]);
-      await warehouse.removeOrphans(orphans);
-      removed += orphans.length;
-      deps.log('orphan rows removed', { warehouse: warehouse.name, calls: orphans.length });
-    } catch (error) {
-      if (!(error instanceof CallsyncError)) throw error;
-      deps.log('orphan rows could not be removed', { warehouse: warehouse.name, code: error.code });
-    }
-  }
-  return removed;
-};

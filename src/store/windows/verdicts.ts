@@ -101,7 +101,8 @@ export type SentCalls = readonly string[] | { readonly since: number };
 
 /**
  * Takes back what was proven of the UTC days of calls, in one warehouse or in all: each good verdict that touches them is followed by
- * one of the same window that is unproven. Before calls become tombstones, which have no day.
+ * one of the same window that is unproven. To be called before calls become tombstones, which have no day, and before rows of queues are
+ * locked: chains are locked first.
  */
 type Withdraw = (calls: SentCalls, warehouse?: string) => Promise<void>;
 

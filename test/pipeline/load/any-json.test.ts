@@ -1,6 +1,6 @@
 /** Any JSON at all: flatten never throws, and no record fails its batch in a real warehouse. */
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { CallDocument } from '../../../schemas/call.ts';
 import { knownCallFields } from '../../../schemas/call.ts';
 import { flattenCall } from '../../../src/calls/flatten.ts';
@@ -8,13 +8,9 @@ import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { digestedColumns } from '../../../src/warehouse/digest.ts';
 import { digestRows } from '../../support/digest-tables.ts';
 import { inheritedNames } from '../../support/inherited-names.ts';
-import { observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { observationOf, usePipeline } from '../../support/pipeline.ts';
 
-let pipeline: Pipeline;
-beforeAll(async () => {
-  pipeline = await openPipeline({ documents: true });
-});
-afterAll(() => pipeline.close());
+const pipeline = usePipeline({ documents: true });
 
 /** Text that hurts: NUL, half characters, emoji, text that looks like numbers, dates and JSON, long text. */
 const text = fc.oneof(

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import { sampleCall } from '../../../src/cli/commands/webhook/sample-call.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
@@ -7,17 +7,10 @@ import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { createDriftWatch } from '../../../src/pipeline/load/watch-drift.ts';
 import { listAgents } from '../../../src/store/delivery/delivery-statistics.ts';
 import { listDrift } from '../../../src/store/status/drift.ts';
-import { deliver, observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { deliver, observationOf, usePipeline } from '../../support/pipeline.ts';
 
-let pipeline: Pipeline;
-beforeAll(async () => {
-  pipeline = await openPipeline();
-});
-afterEach(async () => {
-  await pipeline.clear();
-  await pipeline.store.pool.query("DELETE FROM meta WHERE key LIKE 'fields:%'");
-});
-afterAll(() => pipeline.close());
+const pipeline = usePipeline();
+afterEach(() => pipeline.store.pool.query("DELETE FROM meta WHERE key LIKE 'fields:%'"));
 
 const watching = (): IngestDeps => ({ ...pipeline.deps, drift: createDriftWatch(pipeline.store, pipeline.deps.log) });
 const calls = (from: number, to: number, more: object = {}, without: string[] = []): Observation[] =>

@@ -1,7 +1,6 @@
-/** Calls of a few people, of which each names numbers in several places, and how many pairs of calls a number joins. */
+/** Calls of a few people, of which each names numbers in several places. */
 import { simulatorOptionsSchema } from '../../../schemas/simulator.ts';
 import { generateCall } from '../../../src/simulator/calls/generate-call.ts';
-import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 
 const people = 30;
 export const begin = Date.UTC(2024, 2, 4);
@@ -42,12 +41,4 @@ export const callOf = (index: number) => {
       callData: [...(transcript?.callData ?? []), ...(index % 3 === 0 ? [said] : [])],
     },
   };
-};
-
-/** Pairs of calls `a` and `b` that a condition joins, among those whose ids begin so. */
-export const countJoined = async (warehouse: Warehouse, prefix: string, from: string, on: string): Promise<number> => {
-  const rows = await warehouse.query(
-    `SELECT count(*) AS n FROM ${from} WHERE a.call_id LIKE '${prefix}-%' AND b.call_id LIKE '${prefix}-%' AND (${on})`,
-  );
-  return Number(rows[0]?.n);
 };

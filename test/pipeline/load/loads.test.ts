@@ -1,6 +1,5 @@
 /** From the ledger into warehouses: failures, crashes, rebuilds, epochs, warehouses that come later. */
-
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { transient } from '../../../src/lib/errors.ts';
@@ -16,15 +15,10 @@ import { issueEpoch, requestWalk, walkToEnd } from '../../../src/store/loads/war
 import { countRows } from '../../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { digestTables } from '../../support/digest-tables.ts';
-import { deliver, observationOf, openPipeline, type Pipeline, register } from '../../support/pipeline.ts';
+import { deliver, observationOf, register, usePipeline } from '../../support/pipeline.ts';
 import { until } from '../../webhook/support/until.ts';
 
-let pipeline: Pipeline;
-beforeAll(async () => {
-  pipeline = await openPipeline();
-});
-afterEach(() => pipeline.clear());
-afterAll(() => pipeline.close());
+const pipeline = usePipeline();
 
 const at = 1_700_000_000_000_000;
 const observation = (id: string, n: number): Observation =>
@@ -345,24 +339,6 @@ describe('what reaches every row', () => {
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
   });
 
-  test('an epoch lies above everything that a warehouse has seen', async () => {
-    const present = await pipeline.store.epoch();
-    expect(await issueEpoch(pipeline.store, 'lost', present + 40)).toBe(present + 41);
-  });
-
-  test('a new flatten version', async () => {
-    await ingestAndLoad([observation('a', 1), observation('b', 1)]);
-    await pipeline.store.pool.query('UPDATE wh_main.calls SET flatten_version = 0');
-    await pipeline.store.pool.query('UPDATE warehouse_calls SET applied_flatten = 0');
-    await ingestAndLoad([observation('b', 2)]);
-    expect(await walk()).toBe(1);
-    expect(await walk()).toBe(0);
-    expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
-    expect(await walk()).toBe(0);
-    const { rows } = await pipeline.store.pool.query('SELECT DISTINCT flatten_version FROM wh_main.calls');
-    expect(rows).toEqual([{ flatten_version: flattenVersion }]);
-  });
-
   test('rows of a newer flatten version are left to its workers, and hold back nothing behind them', async () => {
     await ingestAndLoad([observation('a', 1), observation('b', 1), observation('c', 1)]);
     await pipeline.store.pool.query(`UPDATE wh_main.calls SET flatten_version = 9 WHERE call_id < 'c'`);
@@ -375,18 +351,6 @@ describe('what reaches every row', () => {
     await issueEpoch(pipeline.store, 'restored', 0);
     expect(await pipeline.drain()).toMatchObject({ changed: 3 });
     expect(await pending()).toBe(0);
-  });
-
-  test('a forced rebuild heals rows that somebody deleted or changed', async () => {
-    await ingestAndLoad([observation('a', 1), observation('b', 1)]);
-    const digests = await digestTables(pipeline.warehouse);
-    await pipeline.store.pool.query(`DELETE FROM wh_main.utterances WHERE call_id = 'a'`);
-    await pipeline.store.pool.query(`UPDATE wh_main.calls SET status = 'broken' WHERE call_id = 'b'`);
-    expect(await walk(true)).toBe(2);
-    expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
-    expect(await digestTables(pipeline.warehouse)).toEqual(digests);
-    await pipeline.store.pool.query('UPDATE warehouse_calls SET pending = true');
-    expect(await pipeline.drain()).toEqual({ sent: 2, changed: 0 });
   });
 
   test('a forced rebuild is not settled by loads that were under way when it was asked for', async () => {
@@ -446,18 +410,6 @@ describe('a warehouse that comes later', () => {
     expect(await digestTables(late.warehouse)).toEqual(await digestTables(pipeline.warehouse));
     expect((await countRows(late.warehouse)).deliveries).toBe(1);
     expect((await pipeline.store.pool.query('SELECT count(*) AS n FROM wh_late.tombstones')).rows).toEqual([{ n: 1 }]);
-  });
-
-  test('gets what changed while it was not configured', async () => {
-    const back = await pipeline.addWarehouse('back');
-    await register(pipeline.store, 'back');
-    const both = { ...pipeline.deps, targets: [pipeline.target, back] };
-    await ingestAndLoad([observation('a', 1), observation('b', 1)], both);
-    await lapse('back');
-    await ingestAndLoad([observation('a', 2), observation('new', 1)]);
-    expect(await register(pipeline.store, 'back')).toBe(2);
-    await pipeline.drain(back);
-    expect(await statuses(back)).toEqual({ a: 'v2', b: 'v1', new: 'v1' });
   });
 
   test('gets what a worker folds and merges that does not know it', async () => {

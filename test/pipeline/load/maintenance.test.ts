@@ -1,18 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { runMaintenance } from '../../../src/pipeline/load/maintenance.ts';
 import { countPending } from '../../../src/store/loads/pending.ts';
 import { registerWarehouse, walkBatch, walkToEnd } from '../../../src/store/loads/warehouses.ts';
 import type { RetentionRules } from '../../../src/store/retention.ts';
-import { observationOf, openPipeline, type Pipeline, register } from '../../support/pipeline.ts';
+import { observationOf, register, usePipeline } from '../../support/pipeline.ts';
 
-let pipeline: Pipeline;
-beforeAll(async () => {
-  pipeline = await openPipeline();
-});
-afterEach(() => pipeline.clear());
-afterAll(() => pipeline.close());
+const pipeline = usePipeline();
 
 const days = 86_400_000;
 const retention = {

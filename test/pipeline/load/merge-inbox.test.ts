@@ -1,22 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { describe, expect, test } from 'vitest';
+import { loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
-import { lockPendingDeliveries } from '../../../src/store/delivery/inbox.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { listQuarantine, readQuarantine } from '../../../src/store/delivery/quarantine.ts';
 import { eraseFromLedger, readRows } from '../../../src/store/ledger/ledger.ts';
-import { deliver, observationOf, openPipeline, type Pipeline, type TestDelivery } from '../../support/pipeline.ts';
+import { deliver, type TestDelivery, usePipeline } from '../../support/pipeline.ts';
 
-let pipeline: Pipeline;
-beforeAll(async () => {
-  pipeline = await openPipeline();
-});
-afterEach(() => pipeline.clear());
-afterAll(() => pipeline.close());
+const pipeline = usePipeline();
 
 const second = 1_701_699_087;
 const receivedAt = new Date((second + 5) * 1000);
@@ -79,81 +73,81 @@ describe('the outcome of a delivery', () => {
     expect(row?.seenBy).toEqual({ webhook: second * 1e6 + 250_000 });
   });
 
-  test('the retry of a delivery is a duplicate, in its batch and in a later one', async () => {
-    const one = delivery(body({ status: 'void' }), 0);
-    await deliver(pipeline.store, [one, one]);
-    await mergeAll();
-    await deliver(pipeline.store, [one]);
-    await mergeAll();
-    expect(await outcomes()).toEqual(['accepted', 'duplicate', 'duplicate']);
-    expect(await rereads()).toEqual([]);
+  const [void0, void1, void2, void3] = [0, 1, 2, 3].map((at) => delivery(body({ status: 'void' }), at));
+  const qualified = (at: number) => delivery(body({ status: 'qualified' }), at);
+  const late = (one: TestDelivery, seconds: number) => ({ ...one, receivedAt: new Date((second + seconds) * 1000) });
+  const timeless = { ...delivery(body({ status: 'void' }), 0), deliveryId: 'not-a-time' };
+  const unnamed = (one: TestDelivery) => ({ ...one, deliveryId: null });
+  const captured = delivery(body({ status: 'void', tags: ['old'] }), -86_400);
+  const withByte = (byte: number): TestDelivery => ({
+    ...delivery('', byte),
+    body: Buffer.concat([Buffer.from('{"unique_id":"c","x":"'), Buffer.from([byte]), Buffer.from('"}')]),
   });
-
-  test('a retry of what has been overtaken has no effect, even without a usable time in its id', async () => {
-    const old = delivery(body({ status: 'void' }), 0, {
-      deliveryId: 'not-a-time',
-      receivedAt: new Date(second * 1000),
-    });
-    await deliver(pipeline.store, [old, delivery(body({ status: 'qualified' }), 1)]);
-    await mergeAll();
-    await deliver(pipeline.store, [{ ...old, receivedAt: new Date((second + 11) * 1000) }]);
-    await mergeAll();
-    expect(await statusOf()).toBe('qualified');
-    expect(await outcomes()).toEqual(['accepted', 'accepted', 'duplicate']);
-  });
-
-  test('the same body under another id is a duplicate where the ledger holds its values', async () => {
-    await deliver(pipeline.store, [delivery(body({ status: 'void' }), 0), delivery(body({ status: 'void' }), 1)]);
-    await mergeAll();
-    await deliver(pipeline.store, [delivery(body({ status: 'void' }), 2)]);
-    await mergeAll();
-    expect(await outcomes()).toEqual(['accepted', 'duplicate', 'duplicate']);
-    expect(await rereads()).toEqual([]);
-  });
-
-  test('and otherwise a repeat: not folded, but asked of the API', async () => {
-    await deliver(pipeline.store, [delivery(body({ status: 'void' }), 0), delivery(body({ status: 'qualified' }), 1)]);
-    await mergeAll();
-    await deliver(pipeline.store, [delivery(body({ status: 'void' }), 2), delivery(body({ status: 'void' }), 3)]);
-    expect(await merge()).toMatchObject({ outcomes: { repeat: 2 } });
-    expect(await statusOf()).toBe('qualified');
-    expect(await rereads()).toEqual(['c']);
-  });
-
-  test('without any id, a change back cannot be told from a retry, so the API is asked', async () => {
-    const at = (status: string): TestDelivery => ({ ...delivery(body({ status }), 0), deliveryId: null });
-    await deliver(pipeline.store, [at('void')]);
-    await mergeAll();
-    await deliver(pipeline.store, [{ ...at('qualified'), receivedAt: new Date((second + 9) * 1000) }, at('void')]);
-    await mergeAll();
-    expect(await outcomes()).toEqual(['accepted', 'accepted', 'repeat']);
-    expect(await rereads()).toEqual(['c']);
-  });
-
-  test('a body that was captured and never delivered does not replace what is newer, and the API is asked', async () => {
-    await deliver(pipeline.store, [delivery(body({ status: 'qualified' }), 0)]);
-    await mergeAll();
-    const captured = body({ status: 'void', tags: ['old'] });
-    await deliver(pipeline.store, [delivery(captured, -86_400)]);
-    expect(await merge()).toMatchObject({ outcomes: { accepted: 1 }, doubted: 1 });
-    expect((await readRows(pipeline.store, ['c'])).get('c')?.document).toMatchObject({
-      status: 'qualified',
-      tags: ['old'],
-    });
-    expect(await rereads()).toEqual(['c']);
+  type Batches = readonly (readonly (TestDelivery | undefined)[])[];
+  test.each<[string, Batches, string, { readonly asked?: true; readonly document?: object }]>([
+    ['a retry is a duplicate, in its batch and in a later one', [[void0, void0], [void0]], 'add', {}],
+    [
+      'a retry of what has been overtaken has no effect, even without a usable time in its id',
+      [[late(timeless, 0), qualified(1)], [late(timeless, 11)]],
+      'aad',
+      { document: { status: 'qualified' } },
+    ],
+    [
+      'the same body under another id is a duplicate where the ledger holds its values',
+      [[void0, void1], [void2]],
+      'add',
+      {},
+    ],
+    [
+      'and otherwise a repeat: not folded, but asked of the API',
+      [
+        [void0, qualified(1)],
+        [void2, void3],
+      ],
+      'aarr',
+      { asked: true, document: { status: 'qualified' } },
+    ],
+    [
+      'without any id, a change back cannot be told from a retry, so the API is asked',
+      [
+        [unnamed(delivery(body({ status: 'void' }), 0))],
+        [late(unnamed(qualified(0)), 9), unnamed(delivery(body({ status: 'void' }), 0))],
+      ],
+      'aar',
+      { asked: true },
+    ],
+    [
+      'a body that was captured and never delivered does not replace what is newer, and the API is asked',
+      [[qualified(0)], [captured]],
+      'aa',
+      { asked: true, document: { status: 'qualified', tags: ['old'] } },
+    ],
+    [
+      'a byte order mark before the JSON is nothing to refuse it for',
+      [[delivery(`\ufeff${body({ status: 'qualified' })}`, 0)]],
+      'a',
+      { document: { status: 'qualified' } },
+    ],
+    [
+      'two bodies that differ only in bytes that are no text are two bodies',
+      [[withByte(0xfe), withByte(0xff)]],
+      'aa',
+      {},
+    ],
+  ])('%s', async (_, batches, expected, { asked, document = {} }) => {
+    for (const batch of batches) {
+      await deliver(pipeline.store, batch as TestDelivery[]);
+      await mergeAll();
+    }
+    expect((await outcomes()).map((outcome) => outcome.slice(0, 1)).join('')).toBe(expected);
+    expect(await rereads()).toEqual(asked ? ['c'] : []);
+    expect((await readRows(pipeline.store, ['c'])).get('c')?.document).toMatchObject(document);
   });
 
   test('where each change is to be confirmed, the API is asked after every delivery', async () => {
     await deliver(pipeline.store, [delivery(body({ status: 'void' }), 0), delivery(body({ status: 'void' }, 'd'), 0)]);
     expect(await mergeBatch({ ...pipeline.deps, confirmWebhooks: true }, 10)).toMatchObject({ doubted: 2 });
     expect(await rereads()).toEqual(['c', 'd']);
-  });
-
-  test('a byte order mark before the JSON is nothing to refuse it for', async () => {
-    await deliver(pipeline.store, [delivery(`\ufeff${body({ status: 'qualified' })}`, 0)]);
-    await mergeAll();
-    expect(await outcomes()).toEqual(['accepted']);
-    expect(await statusOf()).toBe('qualified');
   });
 
   test('however often a body comes, the store keeps it once', async () => {
@@ -235,26 +229,6 @@ describe('the outcome of a delivery', () => {
     expect((await readQuarantine(pipeline.store, first?.id ?? 0))?.body).toEqual(Buffer.from(bad[0] ?? ''));
     expect((await readQuarantine(pipeline.store, first?.id ?? 0))?.receivedAt).toEqual(receivedAt);
   });
-
-  test('two bodies that differ only in bytes that are no text are two bodies', async () => {
-    const of = (byte: number): TestDelivery => ({
-      ...delivery('', byte),
-      body: Buffer.concat([Buffer.from('{"unique_id":"c","x":"'), Buffer.from([byte]), Buffer.from('"}')]),
-    });
-    await deliver(pipeline.store, [of(0xfe), of(0xff)]);
-    await mergeAll();
-    expect(await outcomes()).toEqual(['accepted', 'accepted']);
-  });
-
-  test('fields that no database column could be named after are folded like any other', async () => {
-    await deliver(pipeline.store, [delivery('{"unique_id":"c","a\\u0000":1,"\\ud800":2,"__proto__":3,"n":1e999}', 0)]);
-    await mergeAll();
-    expect(await outcomes()).toEqual(['accepted']);
-    const [row] = await pipeline.warehouse.query('SELECT extra FROM calls');
-    expect(JSON.stringify(row?.extra)).toBe(
-      '{"n": "Infinity", "�": 2, "a�": 1, "__proto__": 3}'.replaceAll(': ', ':').replaceAll(', ', ','),
-    );
-  });
 });
 
 describe('order', () => {
@@ -272,41 +246,6 @@ describe('order', () => {
           expect(await mergeAll(limit)).toBe(Math.ceil(4 / limit));
           expect((await readRows(pipeline.store, ['c'])).get('c')?.document).toEqual(expected);
           expect(await outcomes()).toEqual(['accepted', 'accepted', 'accepted', 'accepted']);
-        },
-      ),
-      { numRuns: 15 },
-    );
-  });
-
-  test('after changes back and replays, the re-reading of the API brings the truth', async () => {
-    const bodies = ['void', 'qualified'].map((status) => body({ status }));
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.record({ which: fc.integer({ min: 0, max: 1 }), at: fc.integer({ min: 0, max: 9 }) }), {
-          minLength: 1,
-          maxLength: 8,
-        }),
-        fc.integer({ min: 1, max: 8 }),
-        fc.integer({ min: 0, max: 1 }),
-        async (arrivals, limit, truth) => {
-          await pipeline.clear();
-          await deliver(
-            pipeline.store,
-            arrivals.map(({ which, at }) => delivery(bodies[which] ?? '', at)),
-          );
-          await mergeAll(limit);
-          const held = await statusOf();
-          if ((await rereads()).length > 0) {
-            const answer = observationOf('c', (second + 60) * 1e6, { status: ['void', 'qualified'][truth] });
-            await ingest(pipeline.deps, { observations: [answer], rejected: [], origin: 'reread' });
-            expect(await statusOf()).toBe(['void', 'qualified'][truth]);
-          } else {
-            // Nothing was doubtful: what is held is the newest of the accepted.
-            const { rows } = await pipeline.store.pool.query(
-              `SELECT convert_from(body, 'UTF8')::jsonb ->> 'status' AS status FROM inbox WHERE outcome = 'accepted' ORDER BY delivery_id COLLATE "C" DESC LIMIT 1`,
-            );
-            if (new Set(arrivals.map(({ at }) => at)).size === arrivals.length) expect(held).toBe(rows[0]?.status);
-          }
         },
       ),
       { numRuns: 15 },
@@ -360,15 +299,6 @@ describe('several mergers', () => {
       expect(await statusOf(`c${call}`)).toBe(`v${last}`);
     }
     expect(pipeline.logged).toEqual([]);
-  });
-
-  test('leave locked deliveries to who holds them', async () => {
-    await deliver(pipeline.store, [delivery(body({}), 0)]);
-    await pipeline.store.transaction(async (tx) => {
-      expect((await lockPendingDeliveries(tx, 10)).deliveries).toHaveLength(1);
-      expect(await merge()).toBeUndefined();
-    });
-    expect(await merge()).toMatchObject({ deliveries: 1 });
   });
 
   test('see a retry of what another is just folding', async () => {

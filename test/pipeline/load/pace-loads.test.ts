@@ -1,37 +1,27 @@
 import { expect, test } from 'vitest';
-import { callsToLoad, mayCommit, takesChanges } from '../../../src/pipeline/load/pace-loads.ts';
+import { paceRun } from '../../../src/pipeline/load/load-pending.ts';
 
-const ask = (origin: string, waiting: number, dueInMs?: number) =>
-  callsToLoad({
-    origin,
-    waiting: async () => waiting,
-    warehouse: { maxCallsPerLoad: 100, ...(dueInMs === undefined ? {} : { nextCommitInMs: async () => dueInMs }) },
-  });
+type Due = Partial<Record<'any' | 'changes' | 'interval', number>>;
 
-test.each([
-  ['a warehouse without a pace takes everything', 'pending', 7, undefined, Number.POSITIVE_INFINITY],
-  ['what waits, once the interval has passed', 'pending', 7, 0, 7],
-  ['nothing before that', 'pending', 7, 5_000, undefined],
-  ['a backlog of a full load does not wait', 'pending', 100, 5_000, 100],
-  ['a backfill does not wait', 'backfill:x', 7, 5_000, 7],
-])('%s', async (_name, origin, waiting, dueInMs, expected) => {
-  expect(await ask(origin, waiting, dueInMs)).toBe(expected);
-});
-
-test('the sweep takes changed calls when they are due; everybody else at once', async () => {
-  const warehouse = (dueInMs: number) => ({
-    maxCallsPerLoad: 100,
-    nextCommitInMs: async (pace: string) => (pace === 'changes' ? dueInMs : 0),
-  });
-  expect(await takesChanges({ origin: 'pending', warehouse: warehouse(5_000) })).toBe(false);
-  expect(await takesChanges({ origin: 'pending', warehouse: warehouse(0) })).toBe(true);
-  expect(await takesChanges({ origin: 'fill', warehouse: warehouse(5_000) })).toBe(true);
-  expect(await takesChanges({ origin: 'pending', warehouse: { maxCallsPerLoad: 100 } })).toBe(true);
-});
-
-test('the sweep begins no commit that it would have to wait for; everybody else waits in the load', async () => {
-  const warehouse = { maxCallsPerLoad: 100, nextCommitInMs: async (pace: string) => (pace === 'any' ? 20_000 : 0) };
-  expect(await mayCommit({ origin: 'pending', warehouse })).toBe(false);
-  expect(await mayCommit({ origin: 'import', warehouse })).toBe(true);
-  expect(await mayCommit({ origin: 'pending', warehouse: { maxCallsPerLoad: 100 } })).toBe(true);
+test.each<[string, string, number, Due | undefined, { limit?: number; newOnly?: boolean; may?: boolean }]>([
+  ['a warehouse without a pace takes everything', 'pending', 7, undefined, { limit: Number.POSITIVE_INFINITY }],
+  ['what waits, once the interval has passed', 'pending', 7, {}, { limit: 7 }],
+  ['nothing before that', 'pending', 7, { interval: 5_000 }, { limit: undefined }],
+  ['a backlog of a full load does not wait', 'pending', 100, { interval: 5_000 }, { limit: 100 }],
+  ['a backfill does not wait', 'backfill:x', 7, { interval: 5_000 }, { limit: 7 }],
+  ['the sweep takes changed calls when they are due', 'pending', 7, { changes: 5_000 }, { limit: 7, newOnly: true }],
+  ['a fill takes them at once', 'fill', 7, { changes: 5_000 }, { limit: 7 }],
+  [
+    'the sweep begins no commit for which it would have to wait',
+    'pending',
+    7,
+    { any: 20_000 },
+    { limit: 7, may: false },
+  ],
+  ['an import waits in the load', 'import', 7, { any: 20_000 }, { limit: 7 }],
+])('%s', async (_, origin, waiting, due, { newOnly = false, may = true, ...expected }) => {
+  const paced = due === undefined ? {} : { nextCommitInMs: async (pace: keyof Due) => due[pace] ?? 0 };
+  const warehouse = { maxCallsPerLoad: 100, ...paced };
+  const { mayCommit, ...run } = await paceRun({ warehouse }, origin, async () => waiting);
+  expect({ ...run, may: await mayCommit() }).toEqual({ newOnly, may, ...expected });
 });

@@ -305,16 +305,6 @@ describe('workers and receivers with other rules', () => {
   const redactionsOf = (callId: string) =>
     pipeline.warehouse.query(`SELECT detector FROM redactions WHERE call_id = '${callId}' ORDER BY redaction_index`);
 
-  test('what a receiver admitted under looser rules comes under those of the worker', async () => {
-    await send([bodyOf('admitted-looser')], looser);
-    await mergeInbox(deps);
-    await pipeline.drain();
-    const row = await rowOf('admitted-looser');
-    expect(JSON.stringify(row?.document)).not.toContain('1985');
-    expect(row?.rules).toBe(rulesOf(privacy.version));
-    expect(await redactionsOf('admitted-looser')).toEqual([{ detector: 'birth' }, { detector: 'phone' }]);
-  });
-
   test('the doctor tells of ids that hold the number of their call', async () => {
     const keyFile = join(tmpdir(), `callsync-token-${randomUUID()}.key`);
     writeFileSync(keyFile, Buffer.alloc(32, 7));
@@ -449,35 +439,6 @@ describe('an erasure, where rules keep everything as it came', () => {
     expect(left.flatMap((row) => Object.values(row))).toContain(`erased:${pipeline.store.keyOf('loading-call')}`);
     await pipeline.drain();
     expect(await unloadedDeliveries(pipeline.store, 'main', 100)).toEqual([]);
-  });
-
-  test('a call of the person that waits in the inbox goes too', async () => {
-    const note = 'rappeler le +33 (0)6 11.22.33.44 vers 18 heures, merci beaucoup';
-    await deliver(pipeline.store, [
-      { body: callOf('waiting-1', { in: { data: '0611223344' } }) },
-      { body: callOf('waiting-2', { note }) },
-    ]);
-    const receipt = await eraseRaw({ kind: 'phone', values: ['06 11 22 33 44'] });
-    expect(receipt).toMatchObject({ calls: 2, erased: 2, purged: { inbox: 2 } });
-  });
-
-  test('keeps out the future calls of a person who objects, and of nobody else', async () => {
-    const request = { kind: 'phone', values: ['06 10 20 30 40'] } as const;
-    await eraseRaw(request, true);
-    await deliver(pipeline.store, [
-      { body: callOf('objected-1', { in: { data: '33610203040' } }) },
-      { body: callOf('objected-2', { metadata: { Memo: 'rappeler le 06.10.20.30.40' } }) },
-      { body: callOf('other-person', { in: { data: '33610203041' } }) },
-    ]);
-    await mergeRaw();
-    await pipeline.drain();
-    const rows = await readRows(pipeline.store, ['objected-1', 'objected-2', 'other-person']);
-    expect([...rows].map(([id, { tombstone }]) => [id, tombstone]).sort()).toEqual([
-      ['objected-1', true],
-      ['objected-2', true],
-      ['other-person', false],
-    ]);
-    expect(await dump()).not.toMatch(/6.?10.?20.?30.?40/);
   });
 
   test('that was interrupted is carried to its end by the next, also in what belongs to no call', async () => {

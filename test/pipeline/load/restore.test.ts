@@ -1,6 +1,6 @@
 /** Ledgers and warehouses that were restored from a backup or lost, noticed by maintenance and healed without the service. */
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { checkBeforeLoad, createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
@@ -14,19 +14,13 @@ import { migrateStore, openStore } from '../../../src/store/store.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { backUp } from '../../support/backup.ts';
-import { deliver, observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { deliver, observationOf, usePipeline } from '../../support/pipeline.ts';
 
-let pipeline: Pipeline;
-beforeAll(async () => {
-  pipeline = await openPipeline();
-});
+const pipeline = usePipeline();
 afterEach(async () => {
-  await pipeline.clear();
   await query('UPDATE warehouses SET walk_after = NULL, compared_at = NULL');
   await query('DELETE FROM rereads');
 });
-afterAll(() => pipeline.close());
-
 const query = async (sql: string) => (await pipeline.store.pool.query(sql)).rows;
 const said: string[] = [];
 const check = async (): Promise<readonly string[]> => {
@@ -121,21 +115,6 @@ describe('a ledger that was set back under running workers', () => {
   });
 });
 
-test('a ledger that was lost knows from the warehouse, or from the log, what was erased', async () => {
-  const empty = await ledger();
-  await write(['a', 'v1'], ['gone', 'v1']);
-  await erase('gone');
-  await pipeline.drain();
-  await empty();
-  await query('DELETE FROM epochs');
-  await check();
-  expect(await pipeline.store.epoch()).toBeGreaterThan(0);
-  await write(['gone', 'v9'], ['a', 'v2']);
-  await pipeline.drain();
-  expect(await inWarehouse()).toEqual({ a: 'v2' });
-  expect(await inLedger()).toContainEqual({ call_id: 'gone', whole: false, tombstone: true });
-});
-
 describe('a warehouse', () => {
   test('that was set back gets what it was sent since, deliveries and erasures too', async () => {
     await write(['a', 'v1'], ['b', 'v1'], ['gone', 'v1']);
@@ -155,16 +134,6 @@ describe('a warehouse', () => {
     expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1', new: 'v1', w: 'void' });
     expect((await countRows(pipeline.warehouse)).deliveries).toBe(1);
     expect(await check()).toEqual([]);
-  });
-
-  test('that was lost is filled again', async () => {
-    const restore = await warehouse();
-    await write(['a', 'v1'], ['b', 'v1']);
-    await write(['a', 'v2']);
-    await restore();
-    await check();
-    await pipeline.drain();
-    expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1' });
   });
 });
 
@@ -187,18 +156,6 @@ test('set back together with its warehouse, a ledger learns from the log what wa
     { call_id: 'gone', whole: false, tombstone: true },
     { call_id: 'unknown', whole: false, tombstone: true },
   ]);
-});
-
-test('set back to one moment, both learn from the log what was erased since', async () => {
-  await write(['a', 'v1'], ['gone', 'v1']);
-  const restores = [await ledger(), await warehouse()];
-  await erase('gone');
-  await pipeline.drain();
-  for (const restore of restores) await restore();
-  await check();
-  await pipeline.drain();
-  expect(await inWarehouse()).toEqual({ a: 'v1' });
-  expect(await inLedger()).toContainEqual({ call_id: 'gone', whole: false, tombstone: true });
 });
 
 describe('under running workers, and before maintenance looks,', () => {

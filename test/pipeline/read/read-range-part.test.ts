@@ -55,16 +55,6 @@ describe('the windows of a part', () => {
       { numRuns: 300 },
     );
   });
-
-  test.each([
-    ['empty: four times as long', 1_000, 0, 4_000],
-    ['half of the target: twice as long', 1_000, 250, 2_000],
-    ['a burst: a quarter at the least', 8_000, 1_000_000, 2_000],
-    ['never below the least', 200, 1_000_000, 100],
-    ['never above the most', 40_000, 0, 50_000],
-  ])('%s', (_, length, calls, expected) => {
-    expect(nextLength(length, calls, rules)).toBe(expected);
-  });
 });
 
 describe('against the simulated service', () => {

@@ -10,17 +10,19 @@ import { renderViews } from '../../../src/marts/render-views.ts';
 import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
 import { applyRules } from '../../../src/pipeline/load/apply-rules.ts';
 import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
-import { keepSyncState } from '../../../src/pipeline/load/keep-sync-state.ts';
-import { loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
+import { keepSyncState, loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { chooseAxis } from '../../../src/pipeline/read/choose-axis.ts';
+import { rereadCalls } from '../../../src/pipeline/read/reread-calls.ts';
 import { sendRowsAgain } from '../../../src/pipeline/reconcile/heal-warehouse.ts';
 import { lookAtProof } from '../../../src/pipeline/reconcile/look-at-proof.ts';
+import { checkTruth } from '../../../src/simulator/demo/check-truth.ts';
 import { createLease } from '../../../src/store/loads/loads.ts';
 import { issueEpoch } from '../../../src/store/loads/warehouses.ts';
 import { eraseCalls, eraseKnown } from '../../../src/store/persons/calls.ts';
 import { forgetHeartbeat } from '../../../src/store/windows/windows.ts';
 import { postgresWarehouseSchema } from '../../../src/warehouse/postgres/config.ts';
 import { postgres } from '../../../src/warehouse/postgres/index.ts';
+import { backUp } from '../../support/backup.ts';
 import { day, type Installation, openInstallation } from './installation.ts';
 
 let here: Installation;
@@ -124,6 +126,49 @@ test.each(Object.entries(losses))('a warehouse that %s is never proven while row
   await here.drain();
   expect(await sample()).toMatchObject({ proven: true, calls });
 });
+
+test('a ledger that was restored while calls moved to another day is never proven while a row is wrong', async () => {
+  await prove();
+  const restore = await backUp(here.store.pool, 'callsync');
+  const patch = { timestamp: '2026-01-20T12:00:00Z' };
+  const moved = await here.simulator.edit({ random: 20, seed: 3, patch, requalify: false });
+  await here.backfill();
+  await here.drain();
+  await restore();
+  const ids = moved.map(({ callId }) => `'${callId}'`).join(', ');
+  const wrongSql = `SELECT count(*)::int AS n FROM wh_main.calls WHERE call_id IN (${ids}) AND call_timestamp <> '${patch.timestamp}'`;
+  const wrong: unknown[] = [];
+  let seenWrong = 0;
+  let isOver = false;
+  const watch = async () => {
+    // Rows first: what is right later may be proven later.
+    const [{ n }] = await query(wrongSql);
+    const found = await sample();
+    const [{ n: still }] = await query(wrongSql);
+    seenWrong = Math.max(seenWrong, n);
+    if (n > 0 && still > 0 && (found.proven || found.provenDays > 0)) wrong.push({ n, ...found });
+  };
+  const watching = (async () => {
+    for (; !isOver; await delay(100)) await watch();
+  })();
+  await notice();
+  for (let loaded: unknown = true; loaded !== undefined; await watch())
+    loaded = await loadPendingBatch(here.deps, here.target, { origin: 'pending' });
+  await rereadCalls(here.deps, new AbortController().signal);
+  await here.drain();
+  await here.reconcile({ acceptEmpty: true });
+  await here.drain();
+  await keepSyncState(here.deps, here.target);
+  isOver = true;
+  await watching;
+  expect(seenWrong).toBeGreaterThan(0);
+  expect(wrong).toEqual([]);
+  expect(await sample()).toMatchObject({ proven: true });
+  const truth = await checkTruth(here.simulator, here.warehouse, ({ status }) =>
+    ['qualified', 'void'].includes(status),
+  );
+  expect(truth).toMatchObject({ lost: 0, stale: 0, mismatched: 0, duplicated: 0 });
+}, 240_000);
 
 /** What a verdict covers is sent again, restored, erased or taken from: each on one call, whose day is then no longer proven. */
 const triggers: Readonly<Record<string, (id: string, cut: number) => Promise<unknown>>> = {

@@ -1,0 +1,143 @@
+/** Going live without a gap: receiver first, then the past, then both held against each other, then the schedules. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Range } from '../../schemas/orchestration.ts';
+import { countOf } from '../lib/count-of.ts';
+import { transient } from '../lib/errors.ts';
+import { nowMicros } from '../lib/timestamps.ts';
+import {
+  countPendingDeliveries,
+  type GoLiveState,
+  listRejections,
+  measureOverlap,
+  type Overlap,
+  readGoLive,
+  saveGoLive,
+} from '../store/status/progress.ts';
+import type { Store } from '../store/store.ts';
+
+interface GoLiveInput {
+  /** Microseconds; where the past begins. */
+  readonly from: number;
+  /** Milliseconds that webhooks and polls must have run side by side. */
+  readonly overlap: number;
+  /** Go on although no call ended in the overlap. */
+  readonly acceptEmpty?: boolean;
+  /** Forget how far an earlier run came. */
+  readonly restart?: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Each may be asked again after a failure. */
+interface GoLiveDeps {
+  readonly store: Store;
+  readonly say: (line: string) => void;
+  /** Milliseconds after which a call is expected in the list. */
+  readonly settle: number;
+  /** Sends a sample delivery, which never becomes a call. @throws CallsyncError GO_LIVE_RECEIVER */
+  verifyReceiver(): Promise<{ readonly url: string; readonly message: string }>;
+  /** Reads a range to its end, joining a reading of the same name that is under way. @throws CallsyncError GO_LIVE_STOPPED */
+  read(
+    name: string,
+    range: Range,
+    options: { readonly force: boolean },
+  ): Promise<{ readonly calls: number; readonly problems: number }>;
+  /** Has what waits in the inbox merged. */
+  wakeInbox(): Promise<void>;
+  ensureSchedules(): Promise<unknown>;
+}
+
+const iso = (micros: number): string => new Date(micros / 1000).toISOString();
+
+/** Each step is kept once it is done; a second run goes on after it. @throws CallsyncError GO_LIVE_… where a step fails. */
+export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLiveState> => {
+  const { store, say } = deps;
+  const known = input.restart === true ? undefined : await readGoLive(store);
+  let state: GoLiveState = known?.from === input.from ? known : { from: input.from };
+  const keep = async (more: Partial<GoLiveState>): Promise<void> => {
+    state = { ...state, ...more };
+    await saveGoLive(store, state);
+  };
+
+  if (state.receiver === undefined) {
+    const { url, message } = await deps.verifyReceiver();
+    await keep({ receiver: { at: nowMicros(), url } });
+    say(`1 receiver   ${message}`);
+  } else say(`1 receiver   was verified at ${iso(state.receiver.at)}.`);
+
+  if (state.catchUp?.calls === undefined) {
+    if (state.catchUp === undefined) await keep({ catchUp: { to: nowMicros() } });
+    const range = { from: input.from, to: state.catchUp?.to as number };
+    const { calls, problems } = await deps.read(`go-live_${iso(input.from).slice(0, 10)}`, range, { force: false });
+    await keep({ catchUp: { to: range.to, calls, problems } });
+  }
+  const { to, calls = 0, problems = 0 } = state.catchUp as NonNullable<GoLiveState['catchUp']>;
+  const unsure = problems > 0 ? `, ${countOf(problems, 'window')} not shown to be complete: callsync status` : '';
+  say(`2 catch-up   ${iso(input.from)} … ${iso(to)}: ${countOf(calls, 'call')}${unsure}.`);
+
+  if (state.overlap === undefined) {
+    const overlap = await compareOverlap(deps, input, state.receiver?.at as number);
+    refuseBadOverlap(overlap, input, await listRejections(store, overlap.from));
+    await keep({ overlap });
+  }
+  say(`3 overlap    ${describeOverlap(state.overlap as Overlap)}`);
+
+  await deps.ensureSchedules();
+  await keep({ schedules: { at: nowMicros() } });
+  say('4 schedules  are on.');
+  return state;
+};
+
+/** Waits until both ways in have run side by side long enough, reads that time again and compares. */
+const compareOverlap = async (deps: GoLiveDeps, input: GoLiveInput, from: number): Promise<Overlap> => {
+  const { store, settle } = deps;
+  const ready = from / 1000 + input.overlap + settle;
+  if (Date.now() < ready) {
+    deps.say(`  waiting until ${new Date(ready).toISOString()}, so that webhooks and list can be compared …`);
+    await delay(ready - Date.now(), undefined, { signal: input.signal }).catch(() => {
+      throw transient('GO_LIVE_STOPPED', 'Stopped while waiting.', { hint: 'The same command goes on.' });
+    });
+  }
+  const to = nowMicros() - settle * 1000;
+  await deps.read(`go-live_overlap_${iso(to)}`, { from, to }, { force: true });
+  await deps.wakeInbox();
+  for (const until = Date.now() + 60_000; (await countPendingDeliveries(store)) > 0; await delay(200)) {
+    if (Date.now() < until) continue;
+    throw transient('GO_LIVE_INBOX', 'Deliveries wait in the inbox and are not merged.', {
+      hint: 'Check that a worker runs (callsync doctor), then run the same command again.',
+    });
+  }
+  return measureOverlap(store, { from, to });
+};
+
+const describeOverlap = ({ from, to, both, webhookOnly, pollOnly }: Overlap): string => {
+  const span = `${iso(from)} … ${iso(to)}`;
+  const lost =
+    pollOnly === 0
+      ? ''
+      : `; ${countOf(pollOnly, 'listed call')} did not come by webhook (campaigns that are not subscribed, or lost deliveries): the schedules bring such calls`;
+  return `${span}: ${countOf(both, 'call')} came both ways, ${webhookOnly} by webhook alone${lost}.`;
+};
+
+const refuseBadOverlap = (overlap: Overlap, { acceptEmpty }: GoLiveInput, rejections: readonly string[]): void => {
+  if (overlap.webhookOnly > 0) {
+    throw transient('GO_LIVE_OVERLAP', `The list lacks calls that came by webhook: ${overlap.webhookOnly}.`, {
+      hint: 'Check source.list.params and what the credentials may see (callsync probe), then run the same command again.',
+    });
+  }
+  if (overlap.both + overlap.pollOnly === 0 && acceptEmpty !== true) {
+    throw transient('GO_LIVE_EMPTY', 'No call ended while webhooks and list ran side by side, so nothing is shown.', {
+      hint: 'Run the same command again once calls have come, or give --accept-empty.',
+    });
+  }
+  if (overlap.both === 0 && overlap.pollOnly > 0) {
+    const message = `None of ${countOf(overlap.pollOnly, 'call')} came by webhook`;
+    if (rejections.length > 0) {
+      throw transient('GO_LIVE_REJECTED', `${message}: deliveries were rejected (${rejections.join(', ')}).`, {
+        hint: 'Check webhook.secrets and webhook.header_prefix against what the service sends, then run the same command again.',
+      });
+    }
+    throw transient('GO_LIVE_SILENT', `${message}.`, {
+      hint: 'Ask the account manager whether the webhook is active for this address and these campaigns, then run the same command again.',
+    });
+  }
+};
