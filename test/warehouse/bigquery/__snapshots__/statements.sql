@@ -211,7 +211,7 @@ OPTIONS (description='Every commit into this warehouse. Grain: load.', kms_key_n
 -- ddl/sync_state (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.sync_state` (
   warehouse STRING NOT NULL OPTIONS (description='Name of the warehouse in the configuration.'),
-  watermark TIMESTAMP OPTIONS (description='Everything before it was read, on the axis of continuous sync; null before the first sync.'),
+  watermark TIMESTAMP OPTIONS (description='Everything from the start of continuous sync up to it was read, on its axis; null before the first sync.'),
   newest_call TIMESTAMP OPTIONS (description='Time of the newest call that this warehouse holds; null while it lacks the newest 500.'),
   proven_axis STRING OPTIONS (description='Axis of the verdicts behind proven_through; null before the first verdict.'),
   proven_through TIMESTAMP OPTIONS (description='Everything that was read before it has a good verdict (proven or healed), without a gap; null while the first window has none.'),
