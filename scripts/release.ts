@@ -33,13 +33,16 @@ const steps: Readonly<Record<string, () => void>> = {
   nodes: campaign('nodes'),
   alerts: campaign('alerts'),
   installs: campaign('installs'),
+  image: campaign('image'),
   package: () => {
     run('npm pack --silent --pack-destination release');
     const { size } = statSync(join(root, packed));
     if (size >= maxBytes) throw new Error(`${packed} has ${size} bytes; at most ${maxBytes} are allowed.`);
   },
   sbom: () =>
-    run(`npx --yes @cyclonedx/cyclonedx-npm@6.0.1 --omit dev --output-file release/callsync-${version}.sbom.json`),
+    run(
+      `npx --yes @cyclonedx/cyclonedx-npm@6.0.1 --omit dev --flatten-components --output-file release/callsync-${version}.sbom.json`,
+    ),
 };
 
 const asked = process.argv.slice(2);

@@ -275,7 +275,7 @@ export const becomeHealthy = async ({ child, said, ports }: Started, path: '/rea
 /** Waits for the end of processes, which must be clean. */
 export const endWell = async (...all: readonly Started[]): Promise<void> => {
   for (const { child, said } of all) {
-    await expect.poll(() => child.exitCode, { timeout: 120_000 }).not.toBe(null);
+    await expect.poll(() => child.exitCode, { timeout: 300_000 }).not.toBe(null);
     expect(child.exitCode, said()).toBe(0);
   }
 };

@@ -1,0 +1,173 @@
+/**
+ * Builds the image, looks into it, and runs every service of callsync in docker-compose.yml and deploy/kubernetes from it,
+ * read-only and as its user: webhooks, a backfill, workers that end and are killed, everything down and up again. About
+ * 8 minutes in all, each case as it says. Needs root. In the suite, test/deploy starts the same services from the build.
+ */
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { cpus, loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkTruth, type TruthReport } from '../../src/simulator/demo/check-truth.ts';
+import { startSimulator } from '../../src/simulator/start-simulator.ts';
+import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
+import { becomeHealthy, endWell, openDeployment, type Started, signingSecret } from '../deploy/shipped.ts';
+import { buildImage, openImage } from '../support/image.ts';
+import { createDatabase, makeServerFolder } from '../support/postgres.ts';
+import { useTemporal } from '../support/temporal.ts';
+import { root, run } from '../support/tools.ts';
+
+const buildLimitMs = 1_200_000;
+
+const timed = async <T>(work: () => Promise<T>): Promise<readonly [T, number]> => {
+  const begun = performance.now();
+  return [await work(), (performance.now() - begun) / 1000];
+};
+
+/** About 4 minutes, and one to make the image that it begins with. */
+describe('build', () => {
+  test('cold, then warm', async () => {
+    const [, cold] = await timed(() => buildImage('cold'));
+    const [, warm] = await timed(() => buildImage('warm'));
+    console.log(`built in ${cold.toFixed(0)} s; with the cache of the first build in ${warm.toFixed(0)} s`);
+    expect(cold).toBeLessThanOrEqual(600);
+    expect(warm).toBeLessThanOrEqual(60);
+  });
+});
+
+/** Half a minute. */
+describe('content', () => {
+  let place: string;
+  let image: Awaited<ReturnType<typeof openImage>>;
+  let components: readonly { readonly name: string; readonly group?: string }[];
+  beforeAll(async () => {
+    await buildImage('warm');
+    image = await openImage();
+    place = image.root;
+    const folder = await mkdtemp(join(tmpdir(), 'callsync-sbom-'));
+    await run(
+      `npx --yes @cyclonedx/cyclonedx-npm@6.0.1 --omit dev --omit optional --flatten-components --output-file "${folder}/sbom.json"`,
+    );
+    ({ components } = JSON.parse(await readFile(join(folder, 'sbom.json'), 'utf8')));
+    await rm(folder, { recursive: true });
+  }, buildLimitMs);
+  afterAll(() => image?.close());
+
+  test('has the packages of production that package-lock.json names, and no other', async () => {
+    const megabytes = async (path: string) => Number((await run(`du -sm --apparent-size "${path}"`)).split('\t')[0]);
+    console.log(
+      `image: ${await megabytes(place)} MB, of them callsync ${await megabytes(join(place, image.folder))} MB`,
+    );
+    const { packages } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as {
+      packages: Record<string, { dev?: boolean; optional?: boolean; devOptional?: boolean }>;
+    };
+    const { '': _ours, ...others } = packages;
+    for (const [path, { dev = false, optional = false, devOptional = false }] of Object.entries(others))
+      expect(existsSync(join(place, 'app', path, 'package.json')), path).toBe(!dev && !optional && !devOptional);
+  });
+
+  test('has a bill of materials that names every package in it', async () => {
+    const found = await run(`find "${place}/app/node_modules" -name package.json -exec dirname {} +`);
+    const installed = new Set(
+      [...found.matchAll(/.*node_modules\/((?:@[^/\n]+\/)?[^/\n]+)$/gm)].map(([, name = '']) => name),
+    );
+    const named = new Set(components.map(({ group, name }) => (group === undefined ? name : `${group}/${name}`)));
+    console.log(`${installed.size} packages; the bill of materials names ${named.size}`);
+    expect([...installed].filter((name) => !named.has(name))).toEqual([]);
+  });
+
+  test('has no embedded server, no configuration and no secret', async () => {
+    const found = await run(`find "${place}/app" "${place}/var/lib/callsync" "${place}/home" "${place}/root" -type f`);
+    const suspicious = /\/(initdb|postgres|temporal|callsync\.yaml|\.npmrc|.*\.(key|pem|env))$|\/secrets\//gm;
+    expect(found.match(suspicious) ?? []).toEqual([]);
+  });
+});
+
+/** About 2 minutes each. */
+describe('services', () => {
+  let image: Awaited<ReturnType<typeof openImage>>;
+  let scratch: string;
+  beforeAll(async () => {
+    await buildImage('warm');
+    image = await openImage();
+    scratch = await makeServerFolder();
+  }, buildLimitMs);
+  afterAll(async () => {
+    await image?.close();
+    await rm(scratch, { recursive: true, force: true });
+  });
+
+  test.each(['compose', 'kubernetes'] as const)('%s: the truth outlives workers and a restart', async (of) => {
+    const simulator = await startSimulator({
+      seed: 26,
+      calls: { count: 600, utterances: 3, to: new Date(Date.now() - 1_800_000).toISOString() },
+      live: { callsPerSecond: 1, processingSeconds: 1 },
+      rateLimit: { requests: 0 },
+      webhooks: { secret: signingSecret },
+    });
+    const [database, temporal] = await Promise.all([createDatabase(), useTemporal()]);
+    const config = { sync: { interval: '5s', settle: '1s', start_from: '1h' } };
+    const around = { simulator, databaseUrl: database.url, temporal, scratch, config };
+    const { start, kill } = openDeployment(of, around, image);
+    const warehouse = createPostgresWarehouse({
+      name: 'postgres',
+      url: database.url,
+      config: { schema: 'calls', documents: false },
+    });
+    const startWorker = async (): Promise<Started> => {
+      const worker = await start('worker');
+      await becomeHealthy(worker, '/healthz');
+      return worker;
+    };
+    const up = async () => {
+      const [receiver, seconds] = await timed(async () => {
+        const started = await start('receiver');
+        await becomeHealthy(started, '/readyz');
+        return started;
+      });
+      // Other work on the machine counts only as far as it takes the processors.
+      const busy = Math.max(1, (loadavg()[0] ?? 0) / cpus().length);
+      console.log(
+        `${of}: the receiver was ready after ${seconds.toFixed(1)} s, at ${busy.toFixed(1)} times the load of the machine`,
+      );
+      expect(seconds).toBeLessThanOrEqual(2 * busy);
+      await simulator.startWebhooks({ url: `http://127.0.0.1:${receiver.ports.webhook}/webhook` });
+      return { receiver, workers: [await startWorker(), await startWorker()] as const };
+    };
+    const down = async (...all: readonly Started[]): Promise<void> => {
+      for (const { child } of all) child.kill('SIGTERM');
+      await endWell(...all);
+    };
+    const isWanted = (entry: { readonly status: string; readonly deliveredByWebhook: boolean }): boolean =>
+      ['qualified', 'void'].includes(entry.status) || entry.deliveredByWebhook;
+    let truth: TruthReport | undefined;
+    const countWrong = async (): Promise<number> => {
+      truth = await checkTruth(simulator, warehouse, isWanted);
+      return truth.lost + truth.stale + truth.mismatched + truth.duplicated;
+    };
+    try {
+      await endWell(await start('store-role'));
+      const first = await up();
+      const { from, to } = simulator.range;
+      const backfill = await start('cli', ['backfill', '--from', from, '--to', to]);
+      await down(first.workers[0]);
+      first.workers[1].child.kill('SIGKILL');
+      const successors = [await startWorker(), await startWorker()];
+      await endWell(backfill);
+      await simulator.stopWebhooks(true);
+      await down(first.receiver, ...successors);
+
+      const second = await up();
+      await endWell(await start('cli', ['status']));
+      await simulator.configure({ live: { callsPerSecond: 0 } });
+      await expect.poll(countWrong, { timeout: 180_000, interval: 2_000 }).toBe(0);
+      console.log(`${of}: ${JSON.stringify(truth)}`);
+      expect(truth?.calls).toBeGreaterThan(500);
+      await down(second.receiver, ...second.workers);
+    } finally {
+      kill();
+      await warehouse.close();
+      await Promise.all([simulator.stop(), database.drop()]);
+    }
+  });
+});
