@@ -4,8 +4,8 @@ import type { Range } from '../../schemas/orchestration.ts';
 import { countOf } from '../lib/count-of.ts';
 import { transient } from '../lib/errors.ts';
 import { nowMicros } from '../lib/timestamps.ts';
+import { readCounters } from '../store/status/counters.ts';
 import {
-  countPendingDeliveries,
   type GoLiveState,
   listRejections,
   measureOverlap,
@@ -100,7 +100,8 @@ const compareOverlap = async (deps: GoLiveDeps, input: GoLiveInput, from: number
   const to = nowMicros() - settle * 1000;
   await deps.read(`go-live_overlap_${iso(to)}`, { from, to }, { force: true });
   await deps.wakeInbox();
-  for (const until = Date.now() + 60_000; (await countPendingDeliveries(store)) > 0; await delay(200)) {
+  const countPending = async () => (await readCounters(store)).get('deliveries:pending') ?? 0;
+  for (const until = Date.now() + 60_000; (await countPending()) > 0; await delay(200)) {
     if (Date.now() < until) continue;
     throw transient('GO_LIVE_INBOX', 'Deliveries wait in the inbox and are not merged.', {
       hint: 'Check that a worker runs (callsync doctor), then run the same command again.',

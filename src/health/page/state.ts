@@ -1,5 +1,7 @@
 /** The state that the page shows, its headline, and how it is read: each part at most as often as it changes. Ages and durations in seconds, instants in milliseconds since the epoch. */
+
 import { setTimeout as delay } from 'node:timers/promises';
+import { dayMicros as day } from '../../lib/day.ts';
 import { listEvents, type TimelineEvent } from '../../store/status/events.ts';
 import type { Store } from '../../store/store.ts';
 import { latestVerdicts, readProvenThrough, type StoredVerdict } from '../../store/windows/verdicts.ts';
@@ -108,7 +110,6 @@ const describeProgress = ({ at, provenThrough }: PageState, { warehouses }: Read
 
 const shownDays = 35;
 const shownEvents = 40;
-const day = 86_400_000_000;
 
 export interface PageReader {
   readState(): Promise<PageState>;
