@@ -4,6 +4,7 @@ import type { ListConfig } from '../../../schemas/config/list.ts';
 import { dayMicros as day } from '../../lib/day.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { type Micros, nowMicros } from '../../lib/timestamps.ts';
+import { hasGaps } from '../list/list-client.ts';
 import { axisOf, boundStep, isCuttable, type ListQuery } from '../list/list-query.ts';
 import { halveWindow, type Window } from '../list/windows.ts';
 import type { ReadContext } from './read-context.ts';
@@ -35,12 +36,14 @@ export type CapFinding = 'none' | 'found' | 'changed' | 'unclear';
 export const lookForCap = async (context: ReadContext, query: WindowQuery, pass: Pass): Promise<CapFinding> => {
   const { list, learned } = context.client;
   const { rows, lastTotal } = pass;
-  const isDoubtful = endsInDoubt(context, pass);
+  const isRefusedEnd = endsInDoubt(context, pass);
+  // What pages leave out counts for a cap too, so that no two queries end at the same count.
+  const isDoubtful = isRefusedEnd || (lastTotal === undefined && hasGaps(learned) && rows >= fewestOf(list));
   const isSuspect = (): boolean =>
     isDoubtful ||
     (rows >= fewestOf(list) && rows >= learned.records && (lastTotal === undefined || rows >= learned.total));
   if (!isCuttable(axisOf(list, query.window.axis)))
-    return !isDoubtful && isTakenOnTrust(list, rows) ? 'none' : 'unclear';
+    return !isRefusedEnd && isTakenOnTrust(list, rows) ? 'none' : 'unclear';
   if (!isSuspect()) return 'none';
   if (lastTotal !== undefined) await askForTotal(context, query);
   const finding = isSuspect() ? await compareWithHalves(context, query, pass) : 'none';
