@@ -5,7 +5,7 @@
 
 /** What a telephone number dictated in the most ambiguous words takes, several times. */
 const leastSteps = 3_000;
-const stepsOfCharacter = 8;
+const stepsOfCharacter = 6;
 
 export class Budget {
   /** Steps of all utterances so far. */
