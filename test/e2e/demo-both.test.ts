@@ -1,4 +1,4 @@
-/** The demo into both warehouses. That a change in one of them is found: test/warehouse/compare.test.ts. */
+/** The demo into both warehouses. That a change in one of them is found: test/warehouse/equal-warehouses.test.ts. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
