@@ -47,6 +47,7 @@ type Reading = Pick<Warehouse, 'listGuards' | 'listCallIds' | 'listOrphans' | 'd
 
 const whole: TablePart = { part: 0, of: 1 };
 
+/** These methods of a warehouse. Each rejects with what `ask` rejects with. */
 export const createReading = ({ dialect, ask, documents, moreTables }: ReadingOptions): Reading => ({
   async *listGuards(range) {
     const rows = ask(guardsSql(dialect, documents, range), 'callIds' in range ? range.callIds : undefined);

@@ -46,49 +46,58 @@ const busy =
   'rateLimitExceeded userRateLimitExceeded jobRateLimitExceeded concurrentLimitExceeded resourceInUse tableUnavailable stopped timeout';
 const broken = 'backendError internalError jobBackendError jobInternalError';
 const refused = 'invalid invalidQuery invalidUser badRequest parseError notImplemented attributeError';
-const hints = {
-  key: 'Check `key_file`, or run `gcloud auth application-default login`.',
-  quota: 'Lower `quota` of this warehouse or raise the quota of the project.',
-  roles: 'Grant the account BigQuery Job User on the project and BigQuery Data Editor on the dataset.',
-  bytes: 'Raise `maximum_bytes_billed` or lower `max_calls_per_load`.',
-  tables:
-    '`callsync warehouse fill` with its name makes tables that are missing; in a query of your own, check the names.',
-  query:
-    'In a query of your own, check its words and names (docs/tables.md, docs/marts.md); otherwise report the message.',
-} as const;
-
 /** First rule that matches wins. */
 const rules: readonly Rule[] = [
   { meaning: 'again', code: 'BIGQUERY_CONFLICT', text: conflict },
   { meaning: 'again', code: 'BIGQUERY_BUSY', text: /too many DML statements outstanding/i },
   { meaning: 'again', code: 'BIGQUERY_STREAMING_BUFFER', text: /streaming buffer/i },
   { meaning: 'missing', code: 'BIGQUERY_STAGING_LOST', text: /staging is incomplete/i },
-  { meaning: 'stop', code: 'BIGQUERY_CREDENTIALS', text: badKey, hint: hints.key },
+  {
+    meaning: 'stop',
+    code: 'BIGQUERY_CREDENTIALS',
+    text: badKey,
+    hint: 'Check `key_file`, or run `gcloud auth application-default login`.',
+  },
   { meaning: 'duplicate', code: 'BIGQUERY_DUPLICATE', reasons: 'duplicate' },
   { meaning: 'duplicate', code: 'BIGQUERY_DUPLICATE', statuses: [409] },
   {
     meaning: 'quota',
     code: 'BIGQUERY_QUOTA',
     reasons: 'quotaExceeded dailyLimitExceeded dailyLimitExceededUnreg',
-    hint: hints.quota,
+    hint: 'Lower `quota` of this warehouse or raise the quota of the project.',
   },
   { meaning: 'again', code: 'BIGQUERY_BUSY', reasons: busy },
   { meaning: 'again', code: 'BIGQUERY_UNAVAILABLE', reasons: broken },
-  { meaning: 'stop', code: 'BIGQUERY_ACCESS_DENIED', reasons: denied, hint: hints.roles },
+  {
+    meaning: 'stop',
+    code: 'BIGQUERY_ACCESS_DENIED',
+    reasons: denied,
+    hint: 'Grant the account BigQuery Job User on the project and BigQuery Data Editor on the dataset.',
+  },
   {
     meaning: 'stop',
     code: 'BIGQUERY_BILLING',
     reasons: 'billingNotEnabled billingTierLimitExceeded',
     hint: 'Enable billing for the project.',
   },
-  { meaning: 'stop', code: 'BIGQUERY_BYTES_LIMIT', reasons: 'bytesBilledLimitExceeded', hint: hints.bytes },
+  {
+    meaning: 'stop',
+    code: 'BIGQUERY_BYTES_LIMIT',
+    reasons: 'bytesBilledLimitExceeded',
+    hint: 'Raise `maximum_bytes_billed` or lower `max_calls_per_load`.',
+  },
   {
     meaning: 'stop',
     code: 'BIGQUERY_TOO_LARGE',
     reasons: 'resourcesExceeded responseTooLarge',
     hint: 'Lower `max_calls_per_load`.',
   },
-  { meaning: 'missing', code: 'BIGQUERY_NOT_FOUND', reasons: 'notFound', hint: hints.tables },
+  {
+    meaning: 'missing',
+    code: 'BIGQUERY_NOT_FOUND',
+    reasons: 'notFound',
+    hint: '`callsync warehouse fill` with its name makes tables that are missing; in a query of your own, check the names.',
+  },
   { meaning: 'missing', code: 'BIGQUERY_NOT_FOUND', statuses: [404], hint: 'Check project, dataset and location.' },
   { meaning: 'lost', code: 'BIGQUERY_UNAVAILABLE', statuses: [408, 500, 502, 503, 504] },
   { meaning: 'again', code: 'BIGQUERY_BUSY', statuses: [429] },
@@ -98,7 +107,12 @@ const rules: readonly Rule[] = [
     statuses: [401, 403],
     hint: 'Check the credentials and the roles of the account.',
   },
-  { meaning: 'stop', code: 'BIGQUERY_REFUSED', reasons: refused, hint: hints.query },
+  {
+    meaning: 'stop',
+    code: 'BIGQUERY_REFUSED',
+    reasons: refused,
+    hint: 'In a query of your own, check its words and names (docs/tables.md, docs/marts.md); otherwise report the message.',
+  },
 ];
 
 const unknown: Rule = {
