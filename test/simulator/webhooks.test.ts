@@ -128,6 +128,7 @@ describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
     await start({ calls: { ...small, count: 50, otherShare: 0 }, live: { callsPerSecond: 100, processingSeconds: 0 } });
     await until(() => sink.received.length >= 30);
     await simulator.configure({ live: { callsPerSecond: 0 } });
+    await simulator.drainWebhooks();
     const [edited] = await simulator.edit({ random: 1, kinds: ['tags'], requalify: false, webhook: true });
     await simulator.edit({ random: 1, seed: 2, kinds: ['tags'], webhook: false });
     await simulator.drainWebhooks();
