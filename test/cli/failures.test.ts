@@ -223,7 +223,9 @@ describe('where nobody answers, a failure is one clear sentence', { concurrent: 
     inFolder(async (folder) => {
       const store = { url: `postgres://x:y@127.0.0.1:${closedPort}/z`, data_dir: folder.path };
       const temporal = { address: `127.0.0.1:${closedPort}` };
-      await folder.configure({ ...configOf({ source, store, temporal }), webhook: { enabled: false } });
+      // Another test may have the usual port.
+      const without = { webhook: { enabled: false }, operations: { enabled: false } };
+      await folder.configure({ ...configOf({ source, store, temporal }), ...without });
       const said = await folder.run(['doctor', '--json']);
       expect(said.code, said.stdout).toBe(code);
     }),
