@@ -78,7 +78,11 @@ describe('a second start finds its data again, stays up, and', () => {
   beforeAll(async () => {
     taken = takeWishedPorts();
     second = start(['demo', '--json', '--calls', '150', '--data-dir', folder]);
-    await until('the summary', async () => /password in \S+\)/.test(second.stderr()), 250_000);
+    const failed = second.ended.then((code) => {
+      throw new Error(`the demo ended with ${code}: ${second.stderr()}`);
+    });
+    await Promise.race([until('the summary', async () => /password in \S+\)/.test(second.stderr()), 250_000), failed]);
+    failed.catch(() => undefined);
     // Standard output has the result alone, once it ends.
     expect(second.stdout()).toBe('');
     const said = second.stderr();
