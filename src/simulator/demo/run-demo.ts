@@ -295,6 +295,17 @@ const countUnloaded = async (store: Store): Promise<number> => {
   return row?.n ?? 0;
 };
 
+/**
+ * Milliseconds since the epoch up to where continuous sync has come, windows with open problems included: they are read again minutes later,
+ * and the check against the truth tells what they lack.
+ */
+const readSyncedTo = async (store: Store): Promise<number> => {
+  const [row] = await store.query<{ at: number }>(
+    `SELECT (extract(epoch FROM watermark) * 1000)::float8 AS at FROM watermarks WHERE name = 'sync'`,
+  );
+  return row?.at ?? 0;
+};
+
 /** Done when no webhook is on its way, nothing waits in the inbox, the watermark has passed now, and all is loaded. */
 const settleLive = async (
   services: Services,
@@ -308,10 +319,10 @@ const settleLive = async (
   const deadline = Date.now() + catchUpDeadlineMs;
   for (;;) {
     await input.control.drainWebhooks();
-    const { inbox, warehouses, watermarks, rereads } = await readHealth(input.store);
+    const { inbox, warehouses, rereads } = await readHealth(input.store);
     const pending = warehouses.reduce((sum, state) => sum + state.pending, 0);
     const unloaded = await countUnloaded(input.store);
-    const watermark = Date.parse(watermarks.sync ?? '1970-01-01T00:00:00Z');
+    const watermark = await readSyncedTo(input.store);
     if (
       Date.now() > quietFrom &&
       inbox.count === 0 &&
