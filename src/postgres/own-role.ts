@@ -1,6 +1,6 @@
 /** Roles that the owner of a database makes for one purpose, each with fewer rights than the owner. */
 import { createHmac, randomBytes } from 'node:crypto';
-import { terminal } from '../lib/errors.ts';
+import { CallsyncError, terminal } from '../lib/errors.ts';
 import { scramVerifier } from '../lib/keyed-hash.ts';
 import { type ConnectionUrl, type Queryable, readUrl } from './database.ts';
 
@@ -18,6 +18,10 @@ export const ownRoleUrl = (owner: ConnectionUrl, purpose: string): string => {
   [url.username, url.password] = [encodeURIComponent(name), password];
   return url.href;
 };
+
+/** Whether a statement failed because the role, its password or a right of it is missing: `makeOwnRole` may help. */
+export const isRoleMissing = (error: unknown): boolean =>
+  error instanceof CallsyncError && ['DATABASE_CREDENTIALS', 'DATABASE_PERMISSION'].includes(error.code);
 
 /** The comment of roles that callsync made. */
 const mark = 'made by callsync';

@@ -1,7 +1,6 @@
 /** Records events under a role that can insert events and do nothing else. */
-import { CallsyncError } from '../../lib/errors.ts';
 import { type ConnectionUrl, openDatabase } from '../../postgres/database.ts';
-import { makeOwnRole, ownRoleUrl } from '../../postgres/own-role.ts';
+import { isRoleMissing, makeOwnRole, ownRoleUrl } from '../../postgres/own-role.ts';
 import { storeSchema } from '../store.ts';
 import { recordEvent } from './events.ts';
 
@@ -35,9 +34,7 @@ export const openRecorder = (options: {
   return {
     record: (event) =>
       recordEvent(database, event).catch(async (error: unknown) => {
-        const missing =
-          error instanceof CallsyncError && ['DATABASE_CREDENTIALS', 'DATABASE_PERMISSION'].includes(error.code);
-        if (ownUrl === undefined || !missing) throw error;
+        if (ownUrl === undefined || !isRoleMissing(error)) throw error;
         await makeRole(ownUrl);
         await recordEvent(database, event);
       }),

@@ -5,7 +5,7 @@
 import type pg from 'pg';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { type ConnectionUrl, openDatabase, openPool, runQuery } from '../../postgres/database.ts';
-import { makeOwnRole, ownRoleUrl } from '../../postgres/own-role.ts';
+import { isRoleMissing, makeOwnRole, ownRoleUrl } from '../../postgres/own-role.ts';
 import type { AnswerLimits, Reader } from '../warehouse.ts';
 import { quote } from './layout.ts';
 import { queryRows } from './query.ts';
@@ -47,7 +47,7 @@ export const openReader = (options: ReaderOptions): Reader => {
   const attempt = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work().catch(async (error: unknown) => {
-        if (options.readerUrl !== undefined || !isRefused(error)) throw error;
+        if (options.readerUrl !== undefined || !isRoleMissing(error)) throw error;
         // The role, its password or a right is missing: new tables, for instance, or a password of the owner that changed.
         await makeReader(options, ownUrl);
         return await work();
@@ -89,9 +89,6 @@ const limitedSql = (sql: string, { rows, bytes }: AnswerLimits): string =>
     SELECT row_to_json(callsync_row)::text AS callsync_json FROM (
 ${sql}
 ) AS callsync_row LIMIT ${rows + 1}) AS first_rows) AS measured`;
-
-const isRefused = (error: unknown): boolean =>
-  error instanceof CallsyncError && ['DATABASE_CREDENTIALS', 'DATABASE_PERMISSION'].includes(error.code);
 
 const makeReader = async (options: ReaderOptions, readerUrl: string): Promise<void> => {
   const { url, purpose, schemas, group } = options;
