@@ -3,9 +3,6 @@
 const backslash = 0x5c;
 const blank = 0x20;
 
-/** Takes what is between two quotes, by offsets. */
-type Visit = (start: number, end: number) => void;
-
 /** Whether backslashes before a quote make it a part of the text around it. */
 const isEscaped = (text: string, at: number): boolean => {
   let from = at;
@@ -13,59 +10,29 @@ const isEscaped = (text: string, at: number): boolean => {
   return (at - from) % 2 === 1;
 };
 
-/**
- * The strings of JSON, names of fields among them.
- * @returns false where a quote is missing or one too many, so that what was visited may be the text between strings.
- */
-const visitStrings = (text: string, visit: Visit): boolean => {
-  let isSound = true;
-  let behind = 0;
-  for (let open = text.indexOf('"'); open !== -1; open = text.indexOf('"', behind)) {
-    isSound &&= isBetweenStrings(text, behind, open);
-    let close = text.indexOf('"', open + 1);
-    while (close !== -1 && isEscaped(text, close)) close = text.indexOf('"', close + 1);
-    if (close === -1) return false;
-    visit(open + 1, close);
-    behind = close + 1;
-  }
-  return isSound;
-};
-
-/** Of each character whether it may be between strings of JSON (1), the first behind one (2), and the last before one (4). */
-const places = new Uint8Array(128);
-for (const sign of '+-.0123456789Eaeflnrstu \t\r\n') places[sign.charCodeAt(0)] = 1;
-for (const sign of '}]') places[sign.charCodeAt(0)] = 1 | 2;
-for (const sign of '{[') places[sign.charCodeAt(0)] = 1 | 4;
-for (const sign of ':,') places[sign.charCodeAt(0)] = 1 | 2 | 4;
-
-/** Whether JSON has such a text before the string at `to`, behind the one that ends at `from` or at its beginning. No name looks like it. */
-const isBetweenStrings = (text: string, from: number, to: number): boolean => {
-  let first = from;
-  while (text.charCodeAt(first) <= blank) first += 1;
-  if (first === to) return from === 0;
-  let last = to - 1;
-  while (text.charCodeAt(last) <= blank) last -= 1;
-  if (from > 0 && !((places[text.charCodeAt(first)] as number) & 2)) return false;
-  if (!((places[text.charCodeAt(last)] as number) & 4)) return false;
-  for (let at = first; at < last; at += 1) if (!places[text.charCodeAt(at)]) return false;
-  return true;
-};
+/** JSON between two of its strings; no name looks like it. */
+const between = /^[:,}\]](?:[-+.\deE\s:,[\]{}]|true|false|null)*$/;
 
 /**
- * What is between any two neighbouring quotes that are not escaped: all strings of JSON and also what is between them, so that a quote
- * that is missing or one too many hides nothing behind it. A backslash that belongs to no string hides nothing either: an escaped quote
- * may begin a text.
+ * What is between any two neighbouring quotes that are not escaped: all strings of JSON, and whatever a quote that is missing or one too
+ * many might hide. A backslash that belongs to no string hides nothing either: an escaped quote may begin a text. None is empty.
+ * @param visit takes a text without its escapes and the offset at which it begins.
  */
-const visitBetweenQuotes = (text: string, visit: Visit): void => {
+export const visitQuoted = (text: string, visit: (value: string, start: number) => void): void => {
   let start = -1;
   let escapedStart = -1;
+  const read = (from: number, to: number): void => {
+    if (from === -1 || from === to) return;
+    const value = readBetween(text, from, to);
+    if (!between.test(value)) visit(value, from);
+  };
   for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at + 1)) {
     if (isEscaped(text, at)) {
       escapedStart = at + 1;
       continue;
     }
-    if (start !== -1) visit(start, at);
-    if (escapedStart !== -1) visit(escapedStart, at);
+    read(start, at);
+    read(escapedStart, at);
     start = at + 1;
     escapedStart = -1;
   }
@@ -80,17 +47,6 @@ const readBetween = (text: string, start: number, end: number): string => {
   } catch {
     return written;
   }
-};
-
-/**
- * Strings of JSON. Of any other text more than its strings: what is between any two neighbouring quotes. None that is empty.
- * @param visit takes a string and the offset at which it begins.
- */
-export const visitQuoted = (text: string, visit: (value: string, start: number) => void): void => {
-  const read: Visit = (start, end) => {
-    if (end > start) visit(readBetween(text, start, end), start);
-  };
-  if (!visitStrings(text, read)) visitBetweenQuotes(text, read);
 };
 
 const idName = '"unique_id"';

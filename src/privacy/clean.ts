@@ -2,7 +2,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../calls/field-reader.ts';
 import { type Redaction, redactionsField } from '../calls/redactions.ts';
-import { type FormerKeys, makeTokens, noteTokens, type Tokens } from './aliases.ts';
 import { type DetectOptions, detect } from './detect.ts';
 import { announces } from './detect-context.ts';
 import { type Finding, joinedDetectors } from './finding.ts';
@@ -11,22 +10,22 @@ import { leastDigits } from './number-runs.ts';
 import { normalizeNumber } from './phone-number.ts';
 import { rememberRecent } from './recent.ts';
 import { type RuleNode, readsSpeech } from './rules.ts';
-import { isToken, type TokenKey, type TokenKind } from './tokens.ts';
-import { listRedactions, readUtterance, readUtterances, replaceFindings, replaceText } from './transcript.ts';
+import { type Aliases, isToken, makeTokens, type TokenKeys, type TokenKind, type Tokens } from './tokens.ts';
+import { listRedactions, readUtterances, replaceFindings, replaceText, type Utterance } from './transcript.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface CleanOptions extends DetectOptions {
   readonly rules: RuleNode;
-  readonly key: TokenKey;
-  /** Where there are any, aliases of the tokens are noted in it. */
-  readonly former?: FormerKeys | undefined;
+  readonly keys: TokenKeys;
 }
 
 /** Options with what they said of values that come again and again. */
 export interface Rules extends CleanOptions {
   /** The tokens of a whole value: of its number or address where it is one. */
   readonly tokensOf: (text: string) => Tokens;
+  /** Of the tokens that were made since somebody cleared it. */
+  readonly aliases: Aliases;
   /** Names in which nothing was found. */
   readonly plainNames: Set<string>;
 }
@@ -54,6 +53,7 @@ const gone = Symbol('gone');
 export const openRules = (options: CleanOptions): Rules => ({
   ...options,
   tokensOf: rememberRecent(mostTokens, (text) => makeTokensOf(text, options)),
+  aliases: new Map(),
   plainNames: new Set(),
 });
 
@@ -106,7 +106,7 @@ const cleanLeaf = (value: unknown, { action }: RuleNode, name: string, pass: Pas
   // A code of three digits is a number too.
   if (action === 'redact' && isSmall(value) && !isAnnouncing(name)) return value;
   const text = String(value);
-  if (action === 'token') return noteTokens(pass.rules.tokensOf(text), pass.rules);
+  if (action === 'token') return noteTokens(pass.rules.tokensOf(text), pass);
   if (action === 'last4') return last4Of(text);
   const redacted = redactText(text, name, pass);
   return redacted === text ? value : redacted;
@@ -152,7 +152,7 @@ const cleanTranscript = (transcript: Fields, node: RuleNode, pass: Pass): unknow
   const { said, redactions } = redactSaid(items, sent, pass);
   const inner = node.child('callData');
   const kept = Array.isArray(callData)
-    ? mapChanged(said, (item) => cleanUtterance(item, inner, pass))
+    ? mapChanged(said, (item) => cleanBeside(item, inner, { text: 'content', name: 'callData', depth: 3 }, pass))
     : cleanValue(callData, inner, { name: 'callData', depth: 2 }, pass);
   const patterns = pass.rules.patterns.map(({ name }) => name);
   const marks =
@@ -166,67 +166,59 @@ const cleanTranscript = (transcript: Fields, node: RuleNode, pass: Pass): unknow
 };
 
 /** The utterances with findings replaced, and where; the same list where there are none. */
-const redactSaid = (
-  items: readonly unknown[],
-  sent: readonly ReturnType<typeof readUtterance>[],
-  pass: Pass,
-): { readonly said: readonly unknown[]; readonly redactions: readonly Redaction[] } => {
-  let [said, utterances] = [items, sent];
+const redactSaid = (items: readonly unknown[], sent: readonly Utterance[], pass: Pass) => {
+  let utterances = sent;
   const redactions: Redaction[] = [];
   for (let round = 0; round < mostRounds; round += 1) {
     const findings = detect(utterances, pass.rules);
     if (findings.length === 0) break;
     const replaced = replaceFindings(utterances, findings, (finding) => labelOf(finding, pass));
-    said = said.map((item, index) => replaced.utterances.get(index) ?? item);
-    utterances = utterances.map((own, index) => {
-      const fields = replaced.utterances.get(index);
-      return fields === undefined ? own : readUtterance(fields);
-    });
+    utterances = replaced.utterances;
     redactions.push(...replaced.redactions);
   }
+  const said = mapChanged(items, (item, at) => (utterances[at] === sent[at] ? item : utterances[at]?.fields));
   return { said, redactions };
 };
 
 /** The same list where nothing changed. */
-const mapChanged = (items: readonly unknown[], change: (item: unknown) => unknown): readonly unknown[] => {
-  let changed: unknown[] | undefined;
-  for (const [index, item] of items.entries()) {
-    const kept = change(item);
-    if (changed === undefined && kept === item) continue;
-    changed ??= items.slice(0, index);
-    changed.push(kept);
-  }
-  return changed ?? items;
+const mapChanged = (items: readonly unknown[], change: (item: unknown, index: number) => unknown): readonly unknown[] => {
+  const changed = items.map(change);
+  return changed.every((item, index) => item === items[index]) ? items : changed;
 };
 
 /** What was said is replaced already, and needs no other look unless a rule says more. */
 const isSaid = (value: unknown, { action }: RuleNode): boolean =>
   typeof value === 'string' && (action === 'redact' || action === 'keep');
 
-/** Fields of an utterance beside text and words, and of words beside their value: unknown ones may hold anything. */
-const cleanUtterance = (item: unknown, node: RuleNode, pass: Pass): unknown =>
-  isObject(item)
-    ? cleanFields(item, node, pass, (value, inner, name) => {
-        if (name === 'content' && isSaid(value, inner)) return value;
-        if (name === 'words' && Array.isArray(value) && inner.action !== 'drop')
-          return mapChanged(value, (word) => cleanWord(word, inner, pass));
-        return cleanValue(value, inner, { name, depth: 4 }, pass);
-      })
-    : cleanValue(item, node, { name: 'callData', depth: 3 }, pass);
-
-const cleanWord = (word: unknown, node: RuleNode, pass: Pass): unknown => {
-  if (!isObject(word)) return cleanValue(word, node, { name: 'words', depth: 5 }, pass);
-  return cleanFields(word, node, pass, (value, inner, name) =>
-    name === 'value' && isSaid(value, inner) ? value : cleanValue(value, inner, { name, depth: 6 }, pass),
-  );
+/** Fields beside the text that was said: unknown ones may hold anything. @param text the name of that text. */
+const cleanBeside = (
+  item: unknown,
+  node: RuleNode,
+  { text, name, depth }: At & { readonly text: 'content' | 'value' },
+  pass: Pass,
+): unknown => {
+  if (!isObject(item)) return cleanValue(item, node, { name, depth }, pass);
+  return cleanFields(item, node, pass, (value, inner, own) => {
+    if (own === text && isSaid(value, inner)) return value;
+    if (own === 'words' && text === 'content' && Array.isArray(value) && inner.action !== 'drop')
+      return mapChanged(value, (word) => cleanBeside(word, inner, { text: 'value', name: own, depth: depth + 2 }, pass));
+    return cleanValue(value, inner, { name: own, depth: depth + 1 }, pass);
+  });
 };
 
 const joined = new Set<string>(joinedDetectors);
 
 /** What stands for a finding: a token where values are joined by it, else its name. */
-const labelOf = ({ detector, value }: Finding, { rules, findings }: Pass): string => {
-  findings.push(detector);
-  return joined.has(detector) ? noteTokens(makeTokens(rules, detector as TokenKind, value), rules) : `[${detector}]`;
+const labelOf = ({ detector, value }: Finding, pass: Pass): string => {
+  pass.findings.push(detector);
+  if (!joined.has(detector)) return `[${detector}]`;
+  return noteTokens(makeTokens(pass.rules.keys, detector as TokenKind, value), pass);
+};
+
+/** The present token, with the others noted as its aliases. */
+const noteTokens = ([token, ...others]: Tokens, { rules: { aliases } }: Pass): string => {
+  for (const other of others) aliases.set(other, token);
+  return token;
 };
 
 /** A name as words that may announce a value: "DateOfBirth", "card_cvv". Its digits and tokens are no part of a value. */
@@ -271,12 +263,12 @@ const redactText = (text: string, name: string, pass: Pass): string => {
   return result;
 };
 
-const makeTokensOf = (text: string, options: CleanOptions): Tokens => {
+const makeTokensOf = (text: string, { keys, countries }: CleanOptions): Tokens => {
   if (text === '' || isToken(text)) return [text];
-  if (text.includes('@')) return makeTokens(options, 'email', text.trim().toLowerCase());
+  if (text.includes('@')) return makeTokens(keys, 'email', text.trim().toLowerCase());
   const isNumber = /^[+\d\s().\-/]+$/.test(text) && /\d{2}/.test(text);
-  const number = isNumber ? normalizeNumber(text, options.countries) : undefined;
-  return number === undefined ? makeTokens(options, 'text', text) : makeTokens(options, 'phone', number);
+  const number = isNumber ? normalizeNumber(text, countries) : undefined;
+  return makeTokens(keys, number === undefined ? 'text' : 'phone', number ?? text);
 };
 
 const last4Of = (text: string): string => {

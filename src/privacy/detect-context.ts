@@ -1,16 +1,15 @@
 /** Values that only what is said around them gives away: card verification values, dates of birth. */
-import { type Claims, isFree, spansOf } from './detect-numbers.ts';
-import { findDates } from './find-dates.ts';
+import { type Claims, spansOf } from './detect-numbers.ts';
 import type { Span } from './finding.ts';
 import { findRuns, textOf } from './number-runs.ts';
 import type { Piece, Spoken } from './read-pieces.ts';
-import { toKey } from './read-tokens.ts';
+import { toKey } from './read-text.ts';
 
 /** Over text without accents. */
-const cvvContext =
-  /[ck]rypto\w*|pictogramme|(?<!\[)\bcv[cv]\d?\b|(?:code|numero) de securite(?! sociale)|security (?:code|number)|verification (?:code|value|number)|(?:trois|3|quatre|4) (?:derniers )?chiffres|(?:three|3|four|4) (?:last )?digits|last (?:three|3|four|4) digits|dos de (?:la|ma|votre|sa) carte|derriere (?:la|ma|votre|sa) carte|back of (?:the|my|your) card/g;
-const birthContext =
-  /\bnee?s?\b|naissance|\bborn\b|date of birth|birth ?(?:day|date)|\bd\W?o\W?b\b|\bddn\b|anniversaire|\bje suis (?:du|de)\b/g;
+const contexts = {
+  cvv: /[ck]rypto\w*|pictogramme|(?<!\[)\bcv[cv]\d?\b|(?:code|numero) de securite(?! sociale)|security (?:code|number)|verification (?:code|value|number)|(?:trois|3|quatre|4) (?:derniers )?chiffres|(?:three|3|four|4) (?:last )?digits|last (?:three|3|four|4) digits|dos de (?:la|ma|votre|sa) carte|derriere (?:la|ma|votre|sa) carte|back of (?:the|my|your) card/g,
+  birth: /\bnee?s?\b|naissance|\bborn\b|date of birth|birth ?(?:day|date)|\bd\W?o\W?b\b|\bddn\b|anniversaire|\bje suis (?:du|de)\b/g,
+};
 
 /** Wider than both, over text as it is: what it passes over announces nothing. */
 const announcement =
@@ -20,7 +19,7 @@ const announcement =
 export const announces = (text: string): boolean => {
   if (!announcement.test(text)) return false;
   const stripped = stripAccents(text);
-  return stripped.search(cvvContext) !== -1 || stripped.search(birthContext) !== -1;
+  return Object.values(contexts).some((context) => stripped.search(context) !== -1);
 };
 
 /** Utterances behind the question in which its answer is looked for. */
@@ -41,34 +40,25 @@ interface Announced {
   readonly spans: readonly Span[];
 }
 
-export const claimCvvs = (spoken: readonly Spoken[], pieces: readonly (readonly Piece[])[], claims: Claims): void =>
-  claimAnnounced(spoken, pieces, { detector: 'cvv', context: cvvContext, find: findCodes }, claims);
-
-export const claimBirths = (spoken: readonly Spoken[], pieces: readonly (readonly Piece[])[], claims: Claims): void =>
-  claimAnnounced(spoken, pieces, { detector: 'birth', context: birthContext, find: findDates }, claims);
-
 const findCodes = (pieces: readonly Piece[]): Announced[] =>
   findRuns(pieces, 0)
     .filter((atoms) => /^\d{3,4}$/.test(textOf(atoms)))
     .map((atoms) => ({ value: textOf(atoms), spans: spansOf(atoms) }));
 
 /** Claims the first value behind each mention: in the rest of its utterance, then in the beginnings of the next ones. */
-const claimAnnounced = (
+export const claimAnnounced = (
+  detector: keyof typeof contexts,
   spoken: readonly Spoken[],
   pieces: readonly (readonly Piece[])[],
-  wanted: {
-    readonly detector: 'cvv' | 'birth';
-    readonly context: RegExp;
-    readonly find: (pieces: readonly Piece[]) => readonly Announced[];
-  },
   claims: Claims,
 ): void => {
-  const { detector, context, find } = wanted;
+  const find = detector === 'cvv' ? findCodes : findDates;
   const known = new Map<number, Heard>();
   const hear = (utterance: number): Heard => {
     const text = spoken[utterance]?.text ?? '';
     const heard = known.get(utterance) ?? {
       values: find(pieces[utterance] ?? []),
+      next: 0,
       lastReplaced: text.lastIndexOf(`[${detector}]`),
       claimed: new Uint8Array(text.length),
     };
@@ -82,20 +72,17 @@ const claimAnnounced = (
   for (const [utterance, { text }] of spoken.entries()) {
     if (!announcement.test(text)) continue;
     // Accents are one character here: composed text keeps its offsets without them.
-    for (const match of stripAccents(text).matchAll(context)) {
+    for (const match of stripAccents(text).matchAll(contexts[detector])) {
       const end = match.index + match[0].length;
       const windows = Array.from({ length: 1 + answersWithin }, (_, behind) => ({
         heard: hear(utterance + behind),
         from: behind === 0 ? end : 0,
       }));
       if (windows.some(({ heard, from }) => isAnswered(heard, from))) continue;
-      for (const { heard, from } of windows) {
-        const value = firstWithin(heard.values, from, claims);
-        if (value === undefined) continue;
-        claims.add({ detector, ...value });
-        note(value.spans);
-        break;
-      }
+      const value = windows.flatMap(({ heard, from }) => firstWithin(heard, from, claims) ?? [])[0];
+      if (value === undefined) continue;
+      claims.add({ detector, ...value });
+      note(value.spans);
     }
   }
 };
@@ -104,6 +91,8 @@ const claimAnnounced = (
 interface Heard {
   /** In their order. */
   readonly values: readonly Announced[];
+  /** Values before it stand before every further mention. */
+  next: number;
   /** Where the last value that was replaced before stands; -1 where none was. */
   readonly lastReplaced: number;
   /** Characters at which a value of the kind begins: each mention announces one. */
@@ -113,15 +102,71 @@ interface Heard {
 const isAnswered = ({ lastReplaced, claimed }: Heard, from: number): boolean =>
   lastReplaced >= from || claimed.subarray(from, from + reach).includes(1);
 
-const firstWithin = (values: readonly Announced[], from: number, claims: Claims): Announced | undefined => {
-  const startOf = (value: Announced | undefined): number => value?.spans[0]?.start ?? Number.POSITIVE_INFINITY;
-  let [low, high] = [0, values.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (startOf(values[middle]) < from) low = middle + 1;
-    else high = middle;
-  }
-  for (let at = low; startOf(values[at]) < from + reach; at += 1)
-    if (isFree(claims, (values[at] as Announced).spans)) return values[at];
+const firstWithin = (heard: Heard, from: number, claims: Claims): Announced | undefined => {
+  const startOf = (at: number): number => heard.values[at]?.spans[0]?.start ?? Number.POSITIVE_INFINITY;
+  while (startOf(heard.next) < from) heard.next += 1;
+  for (let at = heard.next; startOf(at) < from + reach; at += 1)
+    if (claims.isFree((heard.values[at] as Announced).spans)) return heard.values[at];
   return undefined;
+};
+
+type Said = Exclude<Piece, { kind: 'turn' }>;
+
+const setOf = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/));
+const months = setOf(
+  `janvier january jan janv fevrier february feb fev fevr mars march mar avril april avr apr mai may juin june jun juillet july jul juil
+   aout august aug septembre september sep sept octobre october oct novembre november nov decembre december dec`,
+);
+const unitOrdinals = setOf('first second third fourth fifth sixth seventh eighth ninth');
+const otherOrdinals = setOf(
+  `premier tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth thirtieth`,
+);
+const between = setOf("of de du the le er ere st nd rd th in en and , . - / '");
+
+/** "12/03/1985" and "1985-03-12" are one token. */
+const written =
+  /^(?:(?:[0-3]?\d\/[01]?\d|[01]?\d\/[0-3]?\d)\/(?:19|20)\d\d$|(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))/;
+
+/** A date is looked for in signs: digits of a number, or a letter for each kind of word. */
+const signOf = (piece: Said): string => {
+  if (piece.kind === 'number') return piece.text;
+  if (piece.kind === 'mark') return 'x';
+  const { key } = piece;
+  if (months.has(key)) return 'M';
+  if (unitOrdinals.has(key)) return 'u';
+  return otherOrdinals.has(key) ? 'o' : written.test(key) ? 'W' : 'x';
+};
+
+/** Digits may be said one by one: a blank may stand between any two. */
+const spaced = (digits: string): string => digits.replaceAll('_', ' ?');
+const [day, day2, month, month2, year] = [
+  '(?:[12]_\\d|3_[01]|(?:0_)?[1-9])',
+  '(?:0_[1-9]|[12]_\\d|3_[01])',
+  '(?:1_[0-2]|(?:0_)?[1-9])',
+  '(?:0_[1-9]|1_[0-2])',
+  '(?:(?:1_9|2_0)_\\d_\\d)',
+].map(spaced) as [string, string, string, string, string];
+const namedDay = '(?:(?:20|30) u|[ou]|0?[1-9]|[12]\\d|3[01])';
+const dates = new RegExp(
+  spaced(
+    `(?<=^| )(?:W|(?:${namedDay} M|M ${namedDay}) (?:${year}|\\d\\d)|${year}_${month2}_${day2}|${day}_${month}_${year}|${month}_${day}_${year}|(?:${day2}_${month}|${day}_${month2})_\\d_\\d)(?= |$)`,
+  ),
+  'g',
+);
+
+/** @param pieces of one utterance. */
+const findDates = (pieces: readonly Piece[]): Announced[] => {
+  const said = pieces.filter(
+    (piece): piece is Said => piece.kind !== 'turn' && !(piece.kind !== 'number' && between.has(piece.key)),
+  );
+  const signs = said.map(signOf).join(' ');
+  const countWords = (text: string): number => text.split(' ').length;
+  return [...signs.matchAll(dates)].map(({ 0: match, index }) => {
+    const from = countWords(signs.slice(0, index)) - 1;
+    const own = said.slice(from, from + countWords(match));
+    return {
+      value: own.map((piece) => (piece.kind === 'mark' ? piece.key : piece.text)).join(' '),
+      spans: spansOf(own),
+    };
+  });
 };

@@ -1,5 +1,5 @@
 /** E-mail addresses, written or spoken: "jean point dupont arobase gmail point com". */
-import { type Claims, isFree, spansOf } from './detect-numbers.ts';
+import { type Claims, spansOf } from './detect-numbers.ts';
 import type { Finding } from './finding.ts';
 import { addressDots, addressSigns, type Piece } from './read-pieces.ts';
 
@@ -54,8 +54,6 @@ const isLetter = (piece: Said | undefined): boolean =>
 /** @param pieces of one utterance, or of several that follow each other. */
 export const claimSpokenEmails = (pieces: readonly Piece[], claims: Claims): void => {
   const said = pieces.filter((piece): piece is Said => piece.kind !== 'turn');
-  // Where only one piece stands there is no address.
-  if (said.length < 2) return;
   for (const [at, piece] of said.entries()) {
     if (piece.kind === 'number' || !signs.has(piece.key)) continue;
     const domain = readDomain(said, at + 1, piece.key === 'at');
@@ -63,7 +61,7 @@ export const claimSpokenEmails = (pieces: readonly Piece[], claims: Claims): voi
     if (domain === undefined || local.length === 0) continue;
     if (piece.key === 'at' && !isAddress(said, at, local, domain)) continue;
     const parts = [...local, piece, ...domain];
-    if (!isFree(claims, parts)) continue;
+    if (!claims.isFree(parts)) continue;
     const value = `${local.map(toText).join('')}@${domain.map(toText).join('')}`;
     claims.add({ detector: 'email', value, spans: spansOf(parts) });
   }
@@ -127,20 +125,16 @@ const readLocal = (said: readonly Said[], from: number): Said[] => {
   for (let at = from; at >= 0 && parts.length < 40; at -= 1) {
     const piece = said[at] as Said;
     const last = parts[0];
-    const isJoined = last === undefined || connectorOf(last) !== undefined || connectorOf(piece) !== undefined;
-    if (piece.kind === 'mark' && connectorOf(piece) === undefined) break;
-    if (!isJoined && !(isLetter(piece) && isLetter(last)) && !(piece.kind === 'word' && last?.kind === 'number')) break;
-    if (last === undefined && connectorOf(piece) !== undefined) break;
-    if (
-      piece.kind === 'word' &&
-      connectorOf(last as Said) === undefined &&
-      last !== undefined &&
-      before.has(piece.key) &&
-      !isLetter(last)
-    )
-      break;
+    const isConnector = connectorOf(piece) !== undefined;
+    if (last === undefined ? isConnector : !isConnector && !joins(piece, last)) break;
+    if (piece.kind === 'mark' && !isConnector) break;
     parts.unshift(piece);
   }
   while (parts.length > 0 && connectorOf(parts[0]) !== undefined) parts.shift();
   return parts;
 };
+
+const joins = (piece: Said, next: Said): boolean =>
+  connectorOf(next) !== undefined ||
+  (isLetter(piece) && isLetter(next)) ||
+  (piece.kind === 'word' && next.kind === 'number');

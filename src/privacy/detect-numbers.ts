@@ -2,7 +2,6 @@
 import isLuhn from 'fast-luhn';
 import { countrySpecs, isValidIBAN } from 'ibantools';
 import type { CountryCode } from 'libphonenumber-js/max';
-import type { Budget } from './budget.ts';
 import type { DetectorName, Finding, Span } from './finding.ts';
 import {
   type Atom,
@@ -18,28 +17,26 @@ import {
   textOf,
 } from './number-runs.ts';
 import { mayBeDialled, readDialled } from './phone-number.ts';
-import type { Piece } from './read-pieces.ts';
+import type { Budget, Piece, Spoken } from './read-pieces.ts';
 
 /** Characters that are already part of a value. */
 export class Claims {
   readonly findings: Finding[] = [];
   readonly #taken = new Map<number, Uint8Array>();
-  readonly #lengthOf: (utterance: number) => number;
+  readonly #spoken: readonly Spoken[];
 
-  /** @param lengthOf the text of an utterance, by its index. */
-  constructor(lengthOf: (utterance: number) => number) {
-    this.#lengthOf = lengthOf;
+  constructor(spoken: readonly Spoken[]) {
+    this.#spoken = spoken;
   }
 
-  isFree({ utterance, start, end }: Span): boolean {
-    const taken = this.#taken.get(utterance);
-    return taken === undefined || !taken.subarray(start, end).includes(1);
+  isFree(spans: readonly Span[]): boolean {
+    return !spans.some(({ utterance, start, end }) => this.#taken.get(utterance)?.subarray(start, end).includes(1));
   }
 
   add(finding: Finding): void {
     this.findings.push(finding);
     for (const { utterance, start, end } of finding.spans) {
-      const taken = this.#taken.get(utterance) ?? new Uint8Array(this.#lengthOf(utterance));
+      const taken = this.#taken.get(utterance) ?? new Uint8Array(this.#spoken[utterance]?.text.length ?? 0);
       this.#taken.set(utterance, taken.fill(1, start, end));
     }
   }
@@ -219,7 +216,7 @@ const claimOverlapping = (claims: Claims, candidates: Iterable<Candidate>, read:
   };
   for (const { atoms, text } of candidates) {
     const found = read(text, atoms);
-    if (found === undefined || !isFree(claims, atoms)) continue;
+    if (found === undefined || !claims.isFree(atoms)) continue;
     if (!atoms.some((atom) => covered.has(atom))) claim();
     else if (atoms.every((atom) => covered.has(atom))) continue;
     value = found;
@@ -228,13 +225,11 @@ const claimOverlapping = (claims: Claims, candidates: Iterable<Candidate>, read:
   claim();
 };
 
-export const isFree = (claims: Claims, spans: readonly Span[]): boolean => spans.every((span) => claims.isFree(span));
-
 /** Claims candidates that are values, in their order. */
 const claimFirst = (claims: Claims, candidates: Iterable<Candidate>, detector: DetectorName, read: Read): void => {
   for (const { atoms, text } of candidates) {
     const value = read(text, atoms);
-    if (value !== undefined && isFree(claims, atoms)) claims.add({ detector, value, spans: spansOf(atoms) });
+    if (value !== undefined && claims.isFree(atoms)) claims.add({ detector, value, spans: spansOf(atoms) });
   }
 };
 
@@ -281,7 +276,7 @@ const claimIbans = (pieces: readonly Piece[], claims: Claims): void => {
     if (length === undefined) continue;
     const atoms = collectIban(pieces, at, length);
     const value = atoms === undefined ? undefined : textOf(atoms);
-    if (atoms !== undefined && value !== undefined && isValidIBAN(value) && isFree(claims, atoms))
+    if (atoms !== undefined && value !== undefined && isValidIBAN(value) && claims.isFree(atoms))
       claims.add({ detector: 'iban', value, spans: spansOf(atoms) });
   }
 };

@@ -5,17 +5,15 @@
  * numbers, then what its context gives away, then configured patterns.
  */
 import type { CountryCode } from 'libphonenumber-js/max';
-import { Budget } from './budget.ts';
-import { announces, claimBirths, claimCvvs } from './detect-context.ts';
+import { announces, claimAnnounced } from './detect-context.ts';
 import { claimSpokenEmails, findWrittenEmails } from './detect-email.ts';
 import { announcesNir, Claims, detectNumbers, spansOf } from './detect-numbers.ts';
 import type { DetectorName, Finding } from './finding.ts';
 import { chooseUtterances, lookAt } from './first-look.ts';
 import { findRuns, interruptionWords } from './number-runs.ts';
 import type { Reading } from './number-words.ts';
-import { readPlain } from './plain-text.ts';
-import { joinTurns, type Piece, readPieces, type Spoken } from './read-pieces.ts';
-import { readTokens, toKey } from './read-tokens.ts';
+import { Budget, joinTurns, type Piece, readPieces, type Spoken } from './read-pieces.ts';
+import { readPlain, readTokens, toKey } from './read-text.ts';
 
 export interface DetectOptions {
   /** Detectors that look; the others find nothing. */
@@ -37,19 +35,15 @@ export const detect = (
   options: DetectOptions,
   budget = new Budget(conversation),
 ): readonly Finding[] => {
+  const { isOn, patterns } = options;
   const plain = conversation.map(({ text }) => readPlain(text));
   const spoken = conversation.map(({ speaker }, index) => ({ speaker, text: plain[index]?.text ?? '' }));
-  const claims = new Claims((utterance) => spoken[utterance]?.text.length ?? 0);
-  const isAnnouncing = options.isOn('cvv') || options.isOn('birth');
+  const claims = new Claims(spoken);
   const looks = spoken.map(({ text }) => lookAt(text));
-  const chosen = chooseUtterances(
-    spoken,
-    looks,
-    (utterance) => isAnnouncing && announces(spoken[utterance]?.text ?? ''),
-  );
-  const hasSign = looks.some((look) => look.hasSign);
-  if (chosen !== undefined) readConversation(spoken, chosen, { ...options, budget, hasSign }, claims);
-  for (const { name, pattern } of options.patterns) claimPattern(spoken, name, pattern, claims);
+  const isAnnouncing = (at: number): boolean => (isOn('cvv') || isOn('birth')) && announces(spoken[at]?.text ?? '');
+  const chosen = chooseUtterances(spoken, looks, isAnnouncing);
+  if (chosen !== undefined) readConversation(spoken, chosen, { ...options, budget }, claims);
+  for (const { name, pattern } of patterns) claimPattern(spoken, name, pattern, claims);
   const findings = budget.over.size === 0 ? claims.findings : coverWhole(spoken, claims.findings, budget.over);
   return findings.map((finding) => ({
     ...finding,
@@ -57,8 +51,9 @@ export const detect = (
   }));
 };
 
-/** `hasSign`: somebody says or writes the sign of an address. */
-type ReadOptions = DetectOptions & { readonly budget: Budget; readonly hasSign: boolean };
+type ReadOptions = DetectOptions & { readonly budget: Budget };
+/** Of each utterance. */
+type Pieces = readonly (readonly Piece[])[];
 
 const readConversation = (
   spoken: readonly Spoken[],
@@ -66,31 +61,29 @@ const readConversation = (
   options: ReadOptions,
   claims: Claims,
 ): void => {
-  if (options.isOn('email') && options.hasSign)
+  const { budget } = options;
+  if (options.isOn('email'))
     for (const [index, { text }] of spoken.entries())
       for (const finding of findWrittenEmails(text, index)) claims.add(finding);
   const tokens = spoken.map(({ text }, index) => (chosen[index] === true ? readTokens(text) : undefined));
-  let before: Pieces | undefined;
   const readings = spoken.map(({ text }) => orderReadings(text));
-  for (const turn of [0, 1] as const) {
-    const pieces = tokens.map((own, utterance) => {
-      if (own !== undefined)
-        return readPieces(own, { utterance, reading: readings[utterance]?.[turn] ?? 'whole', budget: options.budget });
-      return spoken[utterance]?.text === '' ? [] : passedOver;
+  const read = (turn: 0 | 1): Pieces =>
+    tokens.map((own, utterance) => {
+      if (own === undefined) return spoken[utterance]?.text === '' ? [] : passedOver;
+      return readPieces(own, { utterance, reading: readings[utterance]?.[turn] ?? 'whole', budget });
     });
-    // The same pieces hold the same values, and those are claimed.
-    if (before === undefined || !before.every((own, index) => isCovered(pieces[index] ?? [], own)))
-      detectIn(spoken, pieces, options, claims);
-    before = pieces;
-  }
-  if (options.budget.over.size > 0) claimHalves(joinTurns(spoken, before ?? []), options.budget.over, claims);
+  const first = read(0);
+  detectIn(spoken, first, options, claims);
+  const second = read(1);
+  if (!second.every((own, index) => saysNothingElse(own, first[index] ?? []))) detectIn(spoken, second, options, claims);
+  if (budget.over.size > 0) claimHalves(joinTurns(spoken, second), budget.over, claims);
 };
 
 /** What goes on from an utterance that is replaced as a whole, or into it, may be half of a value. */
 const claimHalves = (streams: readonly Piece[][], over: ReadonlySet<number>, claims: Claims): void => {
   for (const run of streams.flatMap((stream) => findRuns(stream, interruptionWords))) {
     if (!run.some(({ utterance }) => over.has(utterance))) continue;
-    const spans = spansOf(run.filter((atom) => !over.has(atom.utterance) && claims.isFree(atom)));
+    const spans = spansOf(run.filter((atom) => !over.has(atom.utterance) && claims.isFree([atom])));
     if (spans.length > 0) claims.add({ detector: 'unread', value: '', spans });
   }
 };
@@ -104,11 +97,10 @@ const coverWhole = (
   ...findings
     .map((finding) => ({ ...finding, spans: finding.spans.filter(({ utterance }) => !over.has(utterance)) }))
     .filter(({ spans }) => spans.length > 0),
-  ...[...over].map((utterance) => ({
-    detector: 'unread',
-    value: '',
-    spans: [{ utterance, start: 0, end: spoken[utterance]?.text.length ?? 0 }],
-  })),
+  ...Array.from(over, (utterance) => {
+    const end = spoken[utterance]?.text.length ?? 0;
+    return { detector: 'unread', value: '', spans: [{ utterance, start: 0, end }] };
+  }),
 ];
 
 const hyphened =
@@ -118,42 +110,37 @@ const hyphened =
 const orderReadings = (text: string): readonly [Reading, Reading] =>
   text.includes('-') && hyphened.test(text) ? ['split', 'whole'] : ['whole', 'eager'];
 
-/** Of each utterance. */
-type Pieces = readonly (readonly Piece[])[];
-
 /** What is passed over parts what stands before it from what stands behind it; it is part of no finding. */
 const passedOver: readonly Piece[] = [
   { kind: 'mark', key: '', utterance: -1, start: 0, end: 0, isSpaced: false, isFiller: false },
 ];
 
-/** Whether pieces say nothing that another reading of the same utterance does not say too. */
-const isCovered = (pieces: readonly Piece[], other: readonly Piece[]): boolean =>
-  pieces.length === other.length &&
-  pieces.every((piece, index) => {
-    const same = other[index];
+/** Whether the second reading of an utterance holds the values of the first only, which are claimed. */
+const saysNothingElse = (second: readonly Piece[], first: readonly Piece[]): boolean =>
+  second.length === first.length &&
+  second.every((piece, index) => {
+    const same = first[index];
     if (piece.kind !== 'number') return piece.kind === same?.kind;
-    if (same?.kind !== 'number' || piece.text !== same.text || piece.end !== same.end) return false;
-    return piece.others.every((heard) => same.others.includes(heard));
+    return same?.kind === 'number' && piece.text === same.text && piece.end === same.end && piece.others.length === 0;
   });
 
 const detectIn = (spoken: readonly Spoken[], pieces: Pieces, options: ReadOptions, claims: Claims): void => {
   const { isOn } = options;
   const streams = joinTurns(spoken, pieces);
-  if (isOn('email') && options.hasSign) for (const stream of streams) claimSpokenEmails(stream, claims);
+  if (isOn('email')) for (const stream of streams) claimSpokenEmails(stream, claims);
   const named = spoken.map(({ text }) => announcesNir(toKey(text)));
   /** By the same utterance, the next or one of three before. */
   const namesNir = (utterance: number): boolean =>
     named.slice(Math.max(0, utterance - 3), utterance + 2).includes(true);
   for (const stream of streams) detectNumbers(stream, { ...options, namesNir }, claims);
-  if (isOn('cvv')) claimCvvs(spoken, pieces, claims);
-  if (isOn('birth')) claimBirths(spoken, pieces, claims);
+  for (const kind of ['cvv', 'birth'] as const) if (isOn(kind)) claimAnnounced(kind, spoken, pieces, claims);
 };
 
 const claimPattern = (spoken: readonly Spoken[], name: string, pattern: RegExp, claims: Claims): void => {
   for (const [utterance, { text }] of spoken.entries()) {
     for (const match of text.matchAll(pattern)) {
-      const span = { utterance, start: match.index, end: match.index + match[0].length };
-      if (match[0] !== '' && claims.isFree(span)) claims.add({ detector: name, value: match[0], spans: [span] });
+      const spans = [{ utterance, start: match.index, end: match.index + match[0].length }];
+      if (match[0] !== '' && claims.isFree(spans)) claims.add({ detector: name, value: match[0], spans });
     }
   }
 };

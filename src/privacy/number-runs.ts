@@ -1,6 +1,5 @@
 /** Numbers that follow each other closely enough to be one value that is dictated in parts. */
-import type { Budget } from './budget.ts';
-import type { Piece } from './read-pieces.ts';
+import type { Budget, Piece } from './read-pieces.ts';
 
 /** A part of a value: digits, or letters where a value may have them. */
 export interface Atom {

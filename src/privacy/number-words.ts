@@ -1,5 +1,5 @@
 /** Numbers said in French or English, as they stand in transcripts: with or without hyphens and accents. */
-import type { Token } from './read-tokens.ts';
+import type { Token } from './read-text.ts';
 
 /**
  * `whole`: "soixante dix huit" is 78. `split`: words that no hyphen joins are numbers of their own. `eager`: as whole, and "trente

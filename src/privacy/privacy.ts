@@ -9,11 +9,10 @@ import { infinityAsText } from '../calls/values.ts';
 import { terminal, unlessTooDeep } from '../lib/errors.ts';
 import { parseQuietly } from '../lib/parse-json.ts';
 import { createSealer, isSealed } from '../lib/sealed.ts';
-import { aliasesFound, aliasField, makeTokens, type Tokens, takeAliases } from './aliases.ts';
 import { type Cleaned, clean, type Fields, openRules } from './clean.ts';
 import type { JoinedDetector } from './finding.ts';
 import { compileRules, profileRules, readsSpeech, versionOfRules } from './rules.ts';
-import { markOf } from './tokens.ts';
+import { aliasField, makeTokens, markOf, type TokenKeys, type Tokens, takeAliases } from './tokens.ts';
 
 export interface Privacy {
   /** Changes with every setting that changes what is stored, and with the detectors; ends with the key's id and fingerprint. */
@@ -78,24 +77,25 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
   const disabled = new Set<string>(config.disabled_detectors);
   const rules = [...config.rules, ...profileRules[config.profile]];
   const former = (keys.former ?? []).map((bytes, index) => ({ id: config.former_keys[index]?.id ?? '', bytes }));
+  const tokenKeys: TokenKeys = [{ id: config.key_id, bytes: keys.token }, ...former];
   const options = openRules({
     isOn: (name) => !disabled.has(name),
     countries,
     patterns: config.patterns.map(({ name, pattern }) => ({ name, pattern: new RegExp(pattern, 'gu') })),
     rules: compileRules(rules),
-    key: { id: config.key_id, bytes: keys.token },
-    ...(former.length === 0 ? {} : { former: { keys: former, found: new Map() } }),
+    keys: tokenKeys,
   });
-  const version = `${versionOfRules(config) ?? ''}.${markOf(options.key)}`;
+  const version = `${versionOfRules(config) ?? ''}.${markOf(tokenKeys[0])}`;
   const close = keys.seal === undefined ? () => dropped : createSealer(keys.seal);
   // The oldest key that there is: a body that is repeated after a change of the key has the same hash.
   const bodyKey = keys.former?.[0] ?? keys.token;
   const hashBody = (body: Buffer): Buffer => createHmac('sha256', bodyKey).update('body\0').update(body).digest();
   // Getters of encoded fields are read here: their bytes may say more than their value, such as a name twice.
-  const sanitizeAll = ({ [aliasField]: carried, ...fields }: Fields): Fields => {
-    options.former?.found.clear();
-    takeAliases(carried, options);
-    return clean(fields, options).fields;
+  const sanitizeAll = ({ [aliasField]: carried, ...fields }: Fields) => {
+    options.aliases.clear();
+    takeAliases(carried, tokenKeys, options.aliases);
+    const kept = clean(fields, options).fields;
+    return { fields: kept, ...(options.aliases.size === 0 ? {} : { aliases: new Map(options.aliases) }) };
   };
 
   /** By the record as it came, which only those with the key can search for. */
@@ -114,9 +114,7 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
     const order = rest.order ?? orderOf(observation);
     // The receiver has been here.
     if (privacyVersion === version && !(aliasField in fields)) return { ...rest, order, fields };
-    const kept = sanitizeAll(fields);
-    const aliases = aliasesFound(options);
-    return { ...rest, order, fields: kept, ...(aliases === undefined ? {} : { aliases }) };
+    return { ...rest, order, ...sanitizeAll(fields) };
   };
 
   /** Parsed, cleaned and written anew: bytes may hold what their value does not. Undefined where no rule can read them. */
@@ -124,11 +122,10 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
     const identified = identifyRecord(parseQuietly(body));
     if ('reason' in identified) return undefined;
     return unlessTooDeep(() => {
-      const kept = sanitizeAll(identified.record);
-      const aliases = aliasesFound(options);
+      const { fields, aliases } = sanitizeAll(identified.record);
       const carried = aliases === undefined ? {} : { [aliasField]: Object.fromEntries(aliases) };
       const replacer = mayOverflow.test(body.toString('latin1')) ? infinityAsText : undefined;
-      return Buffer.from(JSON.stringify({ ...kept, ...carried }, replacer));
+      return Buffer.from(JSON.stringify({ ...fields, ...carried }, replacer));
     });
   };
   /** Of such that were cleaned or sealed before, the same. */
@@ -142,10 +139,10 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
     preview: (fields) => clean({ ...fields }, options),
     admit: (body) => ({ body: keepBytes(body), bodyHash: hashBody(body), privacyVersion: version }),
     admitUnread: (body) => ({ body: close(body), bodyHash: hashBody(body), privacyVersion: version }),
-    tokensOf: (value, kind) => (kind === undefined ? options.tokensOf(value) : makeTokens(options, kind, value)),
+    tokensOf: (value, kind) => (kind === undefined ? options.tokensOf(value) : makeTokens(tokenKeys, kind, value)),
     isForeign: (other) => {
       const mark = other.slice(other.indexOf('.') + 1);
-      const named = [options.key, ...former].find(({ id }) => mark.startsWith(`${id}.`));
+      const named = tokenKeys.find(({ id }) => mark.startsWith(`${id}.`));
       return named !== undefined && markOf(named) !== mark;
     },
     seal: (record) => ({

@@ -3,15 +3,7 @@ import { createHash } from 'node:crypto';
 import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 import { detectorVersions, joinedDetectors } from './finding.ts';
 
-export type PrivacyAction = 'keep' | 'drop' | 'token' | 'last4' | 'redact';
-
-export interface PrivacyRule {
-  /** Dotted path from the record; `*` is any text within a name. It acts on everything below it too. */
-  readonly path: string;
-  readonly action: PrivacyAction;
-}
-
-export type PrivacyProfile = 'none' | 'pseudonymous' | 'no_transcript';
+type PrivacyRule = Readonly<PrivacyConfig['rules'][number]>;
 
 const pseudonymous: readonly PrivacyRule[] = [
   { path: 'in.data', action: 'token' },
@@ -24,7 +16,7 @@ const pseudonymous: readonly PrivacyRule[] = [
   { path: '*', action: 'redact' },
 ];
 
-export const profileRules: Readonly<Record<PrivacyProfile, readonly PrivacyRule[]>> = {
+export const profileRules: Readonly<Record<PrivacyConfig['profile'], readonly PrivacyRule[]>> = {
   none: [],
   pseudonymous,
   no_transcript: [{ path: 'transcript_json', action: 'drop' }, ...pseudonymous],
@@ -33,7 +25,7 @@ export const profileRules: Readonly<Record<PrivacyProfile, readonly PrivacyRule[
 /** The rules at one place of a record; list positions are no place of their own. */
 export interface RuleNode {
   /** What happens to the value here. Without a rule it is kept. */
-  readonly action: PrivacyAction;
+  readonly action: PrivacyRule['action'];
   /** False where everything here and below is kept, so that nobody needs to look. */
   readonly mayAct: boolean;
   /** The rules on a field of this value. */
@@ -50,7 +42,7 @@ export const redactsSpeech = (config: Pick<PrivacyConfig, 'disabled_detectors' |
 
 interface CompiledRule {
   readonly names: readonly RegExp[];
-  readonly action: PrivacyAction;
+  readonly action: PrivacyRule['action'];
 }
 
 const compileName = (name: string): RegExp =>

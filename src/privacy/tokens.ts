@@ -1,4 +1,5 @@
 /** Tokens that stand for a value: the same value has the same token wherever it occurs, and only the key's owner can make them. */
+import { isObject } from '../calls/field-reader.ts';
 import { createKeyedHash, fingerprintOf } from '../lib/keyed-hash.ts';
 import type { JoinedDetector } from './finding.ts';
 
@@ -13,22 +14,12 @@ export interface TokenKey {
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 
-/** RFC 4648 without padding, in lower case. */
-const base32 = (bytes: Buffer): string => {
-  let text = '';
-  let bits = 0;
-  let value = 0;
-  for (const byte of bytes) {
-    value = (value << 8) | byte;
-    bits += 8;
-    while (bits >= 5) {
-      text += alphabet[(value >>> (bits - 5)) & 31];
-      bits -= 5;
-    }
-    value &= (1 << bits) - 1;
-  }
-  return bits > 0 ? text + alphabet[(value << (5 - bits)) & 31] : text;
-};
+/** RFC 4648 without padding, in lower case. @param hex 256 bits, to which four zeros are added. */
+const base32 = (hex: string): string =>
+  BigInt(`0x${hex}0`)
+    .toString(32)
+    .padStart(52, '0')
+    .replaceAll(/./g, (digit) => alphabet.charAt(Number.parseInt(digit, 32)));
 
 const keyedHashes = new WeakMap<TokenKey, (text: string) => string>();
 
@@ -36,14 +27,41 @@ const keyedHashes = new WeakMap<TokenKey, (text: string) => string>();
 export const makeToken = (key: TokenKey, kind: TokenKind, value: string): string => {
   const keyedHash = keyedHashes.get(key) ?? createKeyedHash(key.bytes);
   keyedHashes.set(key, keyedHash);
-  return `ph_${key.id}_${base32(Buffer.from(keyedHash(`${kind}\0${value}`), 'hex'))}`;
+  return `ph_${key.id}_${base32(keyedHash(`${kind}\0${value}`))}`;
 };
 
 /** What is a token already is not tokenised again. */
 export const isToken = (text: string): boolean => /^ph_[a-z0-9]+_[a-z2-7]{52}$/.test(text);
 
-/** @param token as `isToken` has it. */
-export const keyIdOf = (token: string): string => token.slice(3, token.lastIndexOf('_'));
-
 /** Says which key made tokens, and gives nothing of it away: its id and its fingerprint. */
 export const markOf = ({ id, bytes }: TokenKey): string => `${id}.${fingerprintOf(bytes)}`;
+
+/** Every token of one value: that of the present key, then those of the former ones. */
+export type Tokens = readonly [string, ...string[]];
+
+/** The present key, then those before it, the oldest first. */
+export type TokenKeys = readonly [TokenKey, ...TokenKey[]];
+
+/**
+ * Token of a former key → that of the present one. They can be made only where the value is known, so they travel with the record to
+ * where they are stored.
+ */
+export type Aliases = Map<string, string>;
+
+/** Carries aliases in the body of a delivery, from receiver to worker; no document ever has it. */
+export const aliasField = 'callsync:token_aliases';
+
+export const makeTokens = ([present, ...former]: TokenKeys, kind: TokenKind, value: string): Tokens => [
+  makeToken(present, kind, value),
+  ...former.map((key) => makeToken(key, kind, value)),
+];
+
+/** Notes what a body carried: pairs of tokens of our keys, and nothing else of whatever a sender put there. */
+export const takeAliases = (carried: unknown, keys: TokenKeys, aliases: Aliases): void => {
+  const keyOf = (token: unknown): TokenKey | undefined =>
+    typeof token === 'string' && isToken(token) ? keys.find(({ id }) => token.startsWith(`ph_${id}_`)) : undefined;
+  for (const [old, token] of Object.entries(isObject(carried) ? carried : {})) {
+    const [from, to] = [keyOf(old), keyOf(token)];
+    if (from !== undefined && to !== undefined && from !== to) aliases.set(old, String(token));
+  }
+};

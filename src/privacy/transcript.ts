@@ -58,19 +58,16 @@ export const readUtterance = (item: unknown): Utterance => {
 export const readUtterances = (callData: unknown): readonly Utterance[] =>
   Array.isArray(callData) ? callData.map(readUtterance) : [];
 
-export interface Replaced {
-  /** Those in which something was found, by index, with it replaced. */
-  readonly utterances: ReadonlyMap<number, Fields>;
-  /** One of each span that was replaced. */
-  readonly redactions: readonly Redaction[];
-}
-
-/** Replaces what was found in the utterances that it was found in. @param label what stands for a finding. */
+/**
+ * Replaces what was found in the utterances that it was found in; the others stay the same objects.
+ * @param label what stands for a finding.
+ * @returns also one redaction of each span that was replaced.
+ */
 export const replaceFindings = (
   utterances: readonly Utterance[],
   findings: readonly Finding[],
   label: (finding: Finding) => string,
-): Replaced => {
+): { readonly utterances: readonly Utterance[]; readonly redactions: readonly Redaction[] } => {
   const byUtterance = new Map<number, Replacement[]>();
   for (const finding of findings) {
     const first = label(finding);
@@ -80,11 +77,11 @@ export const replaceFindings = (
       own.push({ start, end, label: part === 0 ? first : further, detector: finding.detector });
     }
   }
-  const replaced = new Map<number, Fields>();
+  const replaced = [...utterances];
   const redactions: Redaction[] = [];
   for (const [index, spans] of byUtterance) {
     const own = replaceInUtterance(utterances[index] as Utterance, spans);
-    replaced.set(index, own.fields);
+    replaced[index] = readUtterance(own.fields);
     for (const [first, last, detector] of own.places)
       redactions.push([index, first, last, detector, versionOf(detector)]);
   }

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import type { Observation } from '../../schemas/observation.ts';
-import { aliasField } from '../../src/privacy/aliases.ts';
+import { aliasField } from '../../src/privacy/tokens.ts';
 import { privacyUnder, rotatedKeys } from '../support/rotated-keys.ts';
 
 const [before, after, later] = rotatedKeys;

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type CleanOptions, clean, openRules } from '../../src/privacy/clean.ts';
-import { compileRules, type PrivacyAction, profileRules } from '../../src/privacy/rules.ts';
+import { compileRules, profileRules } from '../../src/privacy/rules.ts';
 import { makeToken } from '../../src/privacy/tokens.ts';
 import { inheritedNames } from '../support/inherited-names.ts';
 
@@ -12,7 +12,7 @@ const options: CleanOptions = {
   countries: ['FR'],
   patterns: [],
   rules: compileRules(profileRules.pseudonymous),
-  key,
+  keys: [key],
 };
 const token = makeToken(key, 'phone', '+33639981234');
 
@@ -114,7 +114,7 @@ test.each([
   ['words.value', 'drop', 'oui madame', undefined],
   ['words.value', 'last4', 'oui madame', '…'],
 ])('a rule acts on what was said too: %s, %s', (path, action, content, first) => {
-  const rule = { path: `transcript_json.callData.${path}`, action: action as PrivacyAction };
+  const rule = { path: `transcript_json.callData.${path}`, action: action as 'drop' };
   const settings = { ...options, rules: compileRules([rule, ...profileRules.pseudonymous]) };
   const once = sanitizeUnder({ transcript_json: transcriptOf(utterance('oui madame')) }, settings);
   const [said] = saidIn(once);

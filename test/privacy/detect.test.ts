@@ -1,7 +1,7 @@
 /** Values that pass their checks, in the ways in which they are written and said. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Budget } from '../../src/privacy/budget.ts';
+import { Budget } from '../../src/privacy/read-pieces.ts';
 import { detect } from '../../src/privacy/detect.ts';
 import { makeToken } from '../../src/privacy/tokens.ts';
 
