@@ -181,7 +181,10 @@ const redactSaid = (items: readonly unknown[], sent: readonly Utterance[], pass:
 };
 
 /** The same list where nothing changed. */
-const mapChanged = (items: readonly unknown[], change: (item: unknown, index: number) => unknown): readonly unknown[] => {
+const mapChanged = (
+  items: readonly unknown[],
+  change: (item: unknown, index: number) => unknown,
+): readonly unknown[] => {
   const changed = items.map(change);
   return changed.every((item, index) => item === items[index]) ? items : changed;
 };
@@ -201,7 +204,9 @@ const cleanBeside = (
   return cleanFields(item, node, pass, (value, inner, own) => {
     if (own === text && isSaid(value, inner)) return value;
     if (own === 'words' && text === 'content' && Array.isArray(value) && inner.action !== 'drop')
-      return mapChanged(value, (word) => cleanBeside(word, inner, { text: 'value', name: own, depth: depth + 2 }, pass));
+      return mapChanged(value, (word) =>
+        cleanBeside(word, inner, { text: 'value', name: own, depth: depth + 2 }, pass),
+      );
     return cleanValue(value, inner, { name: own, depth: depth + 1 }, pass);
   });
 };

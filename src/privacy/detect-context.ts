@@ -8,7 +8,8 @@ import { toKey } from './read-text.ts';
 /** Over text without accents. */
 const contexts = {
   cvv: /[ck]rypto\w*|pictogramme|(?<!\[)\bcv[cv]\d?\b|(?:code|numero) de securite(?! sociale)|security (?:code|number)|verification (?:code|value|number)|(?:trois|3|quatre|4) (?:derniers )?chiffres|(?:three|3|four|4) (?:last )?digits|last (?:three|3|four|4) digits|dos de (?:la|ma|votre|sa) carte|derriere (?:la|ma|votre|sa) carte|back of (?:the|my|your) card/g,
-  birth: /\bnee?s?\b|naissance|\bborn\b|date of birth|birth ?(?:day|date)|\bd\W?o\W?b\b|\bddn\b|anniversaire|\bje suis (?:du|de)\b/g,
+  birth:
+    /\bnee?s?\b|naissance|\bborn\b|date of birth|birth ?(?:day|date)|\bd\W?o\W?b\b|\bddn\b|anniversaire|\bje suis (?:du|de)\b/g,
 };
 
 /** Wider than both, over text as it is: what it passes over announces nothing. */

@@ -75,7 +75,8 @@ const readConversation = (
   const first = read(0);
   detectIn(spoken, first, options, claims);
   const second = read(1);
-  if (!second.every((own, index) => saysNothingElse(own, first[index] ?? []))) detectIn(spoken, second, options, claims);
+  if (!second.every((own, index) => saysNothingElse(own, first[index] ?? [])))
+    detectIn(spoken, second, options, claims);
   if (budget.over.size > 0) claimHalves(joinTurns(spoken, second), budget.over, claims);
 };
 

@@ -43,7 +43,7 @@ const alignWords = (text: string, words: readonly unknown[]): Place[] | undefine
   return isWordCharacter.test(text.slice(at)) ? undefined : places;
 };
 
-export const readUtterance = (item: unknown): Utterance => {
+const readUtterance = (item: unknown): Utterance => {
   const fields: Fields = isObject(item) ? item : {};
   const speaker = typeof fields.from === 'string' ? fields.from : '';
   const words: readonly unknown[] = Array.isArray(fields.words) ? fields.words : [];

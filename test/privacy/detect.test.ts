@@ -1,8 +1,8 @@
 /** Values that pass their checks, in the ways in which they are written and said. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Budget } from '../../src/privacy/read-pieces.ts';
 import { detect } from '../../src/privacy/detect.ts';
+import { Budget } from '../../src/privacy/read-pieces.ts';
 import { makeToken } from '../../src/privacy/tokens.ts';
 
 const options = { isOn: () => true, countries: ['FR' as const, 'GB' as const], patterns: [] };
