@@ -39,8 +39,8 @@ export const renderDictionary = (): string =>
     '',
     'Generated from schemas/tables.ts by `npm run generate`; the warehouse carries the same text as comments and descriptions.',
     'Log tables hold their integers as bigint in Postgres.',
-    'Beside them the schema has tables that are not for questions: `tombstones` (erased calls, by keyed hash of their id; no load',
-    'brings them back) and, in Postgres, `transcript_search` while there is a [search index](search.md).',
+    'Internal tables stand beside them: `tombstones` (erased calls, by keyed hash of their id; no load',
+    'brings them back) and, in Postgres, `transcript_search` while there is a [search index](../guides/search-transcripts.md).',
     '',
     ...[...tables, wordsView].map(section),
   ].join('\n');

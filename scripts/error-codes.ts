@@ -1,4 +1,4 @@
-/** Every error code of the source with what its errors say, as docs/troubleshooting.md. */
+/** Every error code of the source with what its errors say, as docs/reference/errors.md. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { exitCodesOf, renderExits } from '../src/cli/shell/exit.ts';

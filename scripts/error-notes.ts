@@ -72,7 +72,7 @@ export const errorNotes: Readonly<Record<string, ErrorNote>> = {
     todo: 'Nothing for deliveries: they go to the spool. callsync doctor says why the store does not answer.',
   },
   LEDGER_RESTORED: {
-    todo: 'Nothing. callsync status shows the new epoch; docs/operations.md says what happens after a restore.',
+    todo: 'Nothing. callsync status shows the new epoch; docs/guides/backup-restore.md says what happens after a restore.',
   },
   LIST_SHAPE: {
     means: 'An answer of the list has no records or no total where the configuration says they are.',

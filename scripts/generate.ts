@@ -5,7 +5,7 @@ import { renderGeneratedFiles } from './generated-files.ts';
 
 // From dist/scripts when built.
 const root = resolve(import.meta.dirname, '../..');
-for (const [name, text] of Object.entries(renderGeneratedFiles(root))) {
+for (const [name, text] of Object.entries(await renderGeneratedFiles(root))) {
   await mkdir(dirname(join(root, name)), { recursive: true });
   await writeFile(join(root, name), text);
 }

@@ -4,25 +4,30 @@ import { configJsonSchema } from '../src/config/schema-node.ts';
 import { renderDbtFiles } from '../src/marts/render-dbt.ts';
 import { renderMartReference } from '../src/marts/render-reference.ts';
 import { renderAlertRules } from './alert-rules.ts';
+import { renderCliPage, renderExitCodesPage } from './cli-page.ts';
 import { renderContract } from './contract.ts';
 import { renderCookbookPage } from './cookbook-page.ts';
 import { renderDbtSeeds } from './dbt-seeds.ts';
 import { renderDictionary } from './dictionary.ts';
 import { renderTroubleshooting } from './error-codes.ts';
-import { renderPrivacyPage } from './privacy-page.ts';
+import { renderInventoryPage } from './inventory-page.ts';
+import { renderMetricsPage } from './metrics-page.ts';
 
 /** Every generated file: its path in the repository → its content. */
-export const renderGeneratedFiles = (root: string): Readonly<Record<string, string>> => ({
+export const renderGeneratedFiles = async (root: string): Promise<Readonly<Record<string, string>>> => ({
   'callsync.example.yaml': renderConfigExample(),
-  'docs/config.md': renderConfigReference(),
-  'docs/privacy.md': renderPrivacyPage(root),
-  'docs/tables.md': renderDictionary(),
+  'docs/reference/config.md': renderConfigReference(),
+  'docs/reference/cli.md': await renderCliPage(),
+  'docs/reference/exit-codes.md': renderExitCodesPage(),
+  'docs/reference/data-inventory.md': renderInventoryPage(),
+  'docs/reference/metrics.md': renderMetricsPage(),
+  'docs/reference/tables.md': renderDictionary(),
   'docs/datacontract.yaml': renderContract(),
-  'docs/marts.md': renderMartReference(),
+  'docs/reference/marts.md': renderMartReference(),
   ...renderDbtFiles(),
   'docs/callsync.schema.json': `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
   ...renderDbtSeeds(),
   'deploy/monitoring/callsync.rules.yaml': renderAlertRules(),
-  'docs/cookbook.md': renderCookbookPage(root),
-  'docs/troubleshooting.md': renderTroubleshooting(root),
+  'docs/reference/cookbook.md': renderCookbookPage(root),
+  'docs/reference/errors.md': renderTroubleshooting(root),
 });

@@ -1,57 +1,77 @@
-/** The documentation as a site: `npx --yes vitepress@1.6.4 build docs`. Pages are plain Markdown and read well without it. */
+/** The documentation as a site: `npm run site`. Pages are plain Markdown and read well without it. */
 
-const page = (text: string, link: string) => ({ text, link });
+const pages = (folder: string, links: Readonly<Record<string, string>>) =>
+  Object.entries(links).map(([path, text]) => ({ text, link: `/${folder}/${path}` }));
 
 export default {
   title: 'callsync',
   description: 'Call records in your warehouse, and the proof that they are complete',
   cleanUrls: true,
-  // Links to files of the repository, which a site does not have.
+  // Links to files of the repository are dead on a site.
   ignoreDeadLinks: [/\.\.\//, /datacontract/],
   themeConfig: {
     search: { provider: 'local' },
     sidebar: [
       {
-        text: 'First steps',
-        items: [
-          page('Quickstart', '/quickstart'),
-          page('How it works', '/how-it-works'),
-          page('Comparison', '/comparison'),
-          page('Questions', '/faq'),
-        ],
+        text: 'Tutorials',
+        items: pages('tutorials', { quickstart: 'Quickstart', 'analyst-first-hour': 'First hour of an analyst' }),
       },
       {
-        text: 'Operate',
-        items: [
-          page('Operating', '/operating'),
-          page('Status page, metrics, alerts', '/status-page'),
-          page('Restores and losses', '/operations'),
-          page('Notifications', '/notifications'),
-          page('Scheduled backfills', '/backfills'),
-          page('Security', '/security'),
-          page('Personal data', '/privacy'),
-        ],
+        text: 'Guides: run',
+        items: pages('guides', {
+          install: 'Install',
+          'connect-your-service': 'Connect your service',
+          'deploy-compose': 'Deploy with Compose',
+          'deploy-kubernetes': 'Deploy on Kubernetes',
+          'managed-services': 'Managed services',
+          'size-and-cost': 'Size and cost',
+          monitor: 'Monitor',
+          'backup-restore': 'Back up and restore',
+          upgrade: 'Upgrade',
+          'rotate-secrets': 'Rotate secrets',
+        }),
       },
       {
-        text: 'Analyse',
-        items: [
-          page('Tables', '/tables'),
-          page('Marts', '/marts'),
-          page('Cookbook', '/cookbook'),
-          page('Searching', '/search'),
-          page('Assistants', '/assistants'),
-          page('BigQuery', '/bigquery'),
-        ],
+        text: 'Guides: use',
+        items: pages('guides', {
+          backfill: 'Backfill',
+          'gate-pipelines': 'Gate pipelines',
+          'search-transcripts': 'Search transcripts',
+          assistants: 'Assistants',
+          'privacy-requests': 'Requests of persons',
+          'configure-redaction': 'Configure redaction',
+        }),
       },
       {
-        text: 'Look up',
-        items: [
-          page('Configuration', '/config'),
-          page('Troubleshooting', '/troubleshooting'),
-          page('Architecture', '/architecture'),
-          page('Packages', '/packages'),
-          page('What was not run', '/not-run'),
-        ],
+        text: 'Reference',
+        items: pages('reference', {
+          cli: 'Commands',
+          config: 'Configuration',
+          errors: 'Errors',
+          'exit-codes': 'Exit codes',
+          metrics: 'Conditions, alerts, metrics',
+          tables: 'Tables',
+          marts: 'Marts',
+          cookbook: 'Cookbook',
+          'data-inventory': 'Data inventory',
+          compatibility: 'Compatibility',
+          glossary: 'Glossary',
+        }),
+      },
+      {
+        text: 'Explanation',
+        items: pages('explanation', {
+          'how-it-works': 'How it works',
+          completeness: 'Completeness',
+          'bigquery-loading': 'BigQuery loading',
+          'privacy-model': 'Privacy model',
+          'security-model': 'Security model',
+          comparison: 'Comparison',
+        }),
+      },
+      {
+        text: 'Contributing',
+        items: pages('contributing', { architecture: 'Architecture', packages: 'Packages' }),
       },
     ],
   },

@@ -33,7 +33,7 @@ const channelSchema = z.discriminatedUnion('type', [
 ]);
 
 const ruleSchema = z.strictObject({
-  when: z.enum(conditions).describe('What is wrong; docs/notifications.md says what each means.'),
+  when: z.enum(conditions).describe('What is wrong; docs/reference/metrics.md says what each means.'),
   after: durationSchema.prefault('0s').describe('For how long it must be wrong before somebody is told.'),
   channels: z.array(nameSchema).min(1).optional().describe('Names of channels that are told; all by default.'),
 });

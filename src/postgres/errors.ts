@@ -50,7 +50,7 @@ export const postgresError = (purpose: string, cause: unknown): CallsyncError =>
   }
   if (incompleteStates.has(code)) {
     return transient('DATABASE_INCOMPLETE', `Tables of the ${purpose} are missing (SQLSTATE ${code}).`, {
-      hint: 'They were dropped, or are being restored from a backup: docs/operations.md says what to do.',
+      hint: 'They were dropped, or are being restored from a backup: docs/guides/backup-restore.md says what to do.',
       cause,
     });
   }

@@ -1,14 +1,14 @@
-/** Every package has its reason in docs/packages.md, and no reason outlives its package; licences are those of a list. */
+/** Every package has its reason in docs/contributing/packages.md, and no reason outlives its package; licences are those of a list. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 
 const read = (path: string): string => readFileSync(resolve(import.meta.dirname, '../..', path), 'utf8');
 
-test('docs/packages.md names every package, and no other', () => {
+test('docs/contributing/packages.md names every package, and no other', () => {
   const { dependencies, optionalDependencies, devDependencies } = JSON.parse(read('package.json'));
   const present = Object.keys({ ...dependencies, ...optionalDependencies, ...devDependencies });
-  const patterns = [...read('docs/packages.md').matchAll(/^\| (@?[a-z].*?) \|/gm)]
+  const patterns = [...read('docs/contributing/packages.md').matchAll(/^\| (@?[a-z].*?) \|/gm)]
     .flatMap(([, names = '']) => names.split(', '))
     .filter((name) => name !== 'package')
     .map((name) => ({ name, pattern: new RegExp(`^${name.replace('*', '.*')}$`) }));
@@ -18,9 +18,9 @@ test('docs/packages.md names every package, and no other', () => {
   );
 });
 
-test('docs/packages.md gives weight and last release of every package that runs', () => {
+test('docs/contributing/packages.md gives weight and last release of every package that runs', () => {
   const { dependencies, optionalDependencies } = JSON.parse(read('package.json'));
-  const rows = [...read('docs/packages.md').matchAll(/^\| (\S+) \| .+ \| \d+\.\d \| \d{4}-\d\d-\d\d \|$/gm)];
+  const rows = [...read('docs/contributing/packages.md').matchAll(/^\| (\S+) \| .+ \| \d+\.\d \| \d{4}-\d\d-\d\d \|$/gm)];
   expect(rows.map(([, name]) => name)).toEqual(Object.keys({ ...dependencies, ...optionalDependencies }).sort());
 });
 

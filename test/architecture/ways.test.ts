@@ -1,10 +1,10 @@
-/** Follows the two ways of docs/architecture.md through the code. */
+/** Follows the two ways of docs/contributing/architecture.md through the code. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
 const root = resolve(import.meta.dirname, '../..');
-const text = readFileSync(resolve(root, 'docs/architecture.md'), 'utf8');
+const text = readFileSync(resolve(root, 'docs/contributing/architecture.md'), 'utf8');
 
 interface Step {
   readonly file: string;
@@ -54,7 +54,7 @@ const problemsOf = (steps: readonly Step[]): readonly string[] =>
     return called ? [] : [`No step above ${file}: ${name} imports and calls it.`];
   });
 
-describe('docs/architecture.md', () => {
+describe('docs/contributing/architecture.md', () => {
   test.each([
     ['polled', 15],
     ['delivery', 12],

@@ -131,7 +131,7 @@ const runIncidents = async (site: Site, incidents: readonly Incident[], random: 
   };
 };
 
-/** As docs/operations.md says: without a range, nothing that is younger than `sync.reconcile.age` is compared. */
+/** As docs/guides/backup-restore.md says: without a range, nothing that is younger than `sync.reconcile.age` is compared. */
 const reconcileAll = async ({ installation: { client, prefix } }: Site): Promise<void> => {
   const to = Date.now() * 1000;
   const reconcile = await startReconcile(client, prefix, {

@@ -1,4 +1,4 @@
-/** docs/cookbook.md has a result of each question. */
+/** docs/reference/cookbook.md has a result of each question. */
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { renderCookbookPage } from '../../scripts/cookbook-page.ts';

@@ -1,4 +1,4 @@
-/** Every error code has its entry in docs/troubleshooting.md. */
+/** Every error code has its entry in docs/reference/errors.md. */
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { findErrorCodes, renderTroubleshooting } from '../../scripts/error-codes.ts';

@@ -15,7 +15,7 @@ const run = promisify(execFile);
 
 export interface InstalledPostgres {
   readonly url: string;
-  /** A dump of one schema; what it returns restores it as docs/operations.md says. */
+  /** A dump of one schema; what it returns restores it as docs/guides/backup-restore.md says. */
   dump(schema: string): Promise<() => Promise<void>>;
   /** A copy of the data directory; what it returns stops the server, puts the copy back and starts the server. */
   copyData(): Promise<() => Promise<void>>;

@@ -182,12 +182,12 @@ const describe = ({ proven, from, to, warehouses, lost, behind }: ProofFound, le
   if (proven && behind.length > 0)
     return `${range}, but ${behind.join(', ')} cannot say so yet: the verdicts come with the next load.`;
   if (proven)
-    return `${range} in ${Object.keys(warehouses).join(', ')}, at level ${level.source} with the service and ${level.warehouse} in the warehouse or above (docs/how-it-works.md).`;
+    return `${range} in ${Object.keys(warehouses).join(', ')}, at level ${level.source} with the service and ${level.warehouse} in the warehouse or above (docs/explanation/completeness.md).`;
   const missing = Object.entries(warehouses)
     .filter(([, ranges]) => ranges.length > 0)
     .map(([name, ranges]) => `${name}: ${ranges.map((one) => `${iso(one.from)} to ${iso(one.to)}`).join(', ')}`);
   if (lost.length > 0) missing.unshift(`${lost.join(', ')} lacks tables, loads or all calls.`);
-  return `Not proven.\n  ${missing.join('\n  ')}\ncallsync coverage shows these days: what is suspiciously empty or cannot be read stays unproven until its cause is gone (docs/faq.md).`;
+  return `Not proven.\n  ${missing.join('\n  ')}\ncallsync coverage shows these days: what is suspiciously empty or cannot be read stays unproven until its cause is gone (docs/explanation/completeness.md).`;
 };
 
 const awaitProven = (options: AwaitOptions): Promise<void> =>

@@ -24,7 +24,7 @@ const describeUnjudged = async ({ sync, source, ...config }: Config, store: Stor
   const listed = await listDays(store, { axis: chosen.axis, warehouses: Object.keys(config.warehouses), to: now });
   const days = listed.filter((one) => !one.judged);
   const isCompared = (one: JudgedDay): boolean => one.judged && one.rowsAt >= now - rowsWithin;
-  const level = `Proven: of ${countOf(listed.length - days.length, 'day')}, the rows of ${listed.filter(isCompared).length} were compared in the last 30 days; of the others guards (docs/how-it-works.md).`;
+  const level = `Proven: of ${countOf(listed.length - days.length, 'day')}, the rows of ${listed.filter(isCompared).length} were compared in the last 30 days; of the others guards (docs/explanation/completeness.md).`;
   if (days.length === 0) return { days: 0, judgedBy: null, lines: listed.length === 0 ? [] : [level] };
   const { judgedBy, hint } = forecast(sync.reconcile, days, now);
   return { days: days.length, judgedBy, lines: [level, `Days read and not judged yet: ${days.length}. ${hint}`] };

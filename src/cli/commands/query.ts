@@ -82,7 +82,7 @@ export const explainAt =
     }
     if (!refusals.test(code)) throw error;
     throw terminal('QUERY_REFUSED', `PostgreSQL refuses the query: ${message}${place(sql, position)}.`, {
-      hint: hint ?? advice[code] ?? 'docs/tables.md has the tables, docs/marts.md the marts, each with every column.',
+      hint: hint ?? advice[code] ?? 'docs/reference/tables.md has the tables, docs/reference/marts.md the marts, each with every column.',
       cause: error,
     });
   };
@@ -110,8 +110,8 @@ export const command = leaf({
     "callsync query 'SELECT COUNTIF(value_bool) AS found FROM tags' --warehouse bigquery",
     'callsync query - --json < week.sql',
   ],
-  remarks: `Tables are found by their names, and so are marts on PostgreSQL; on BigQuery, marts are in the dataset calls_marts (docs/marts.md;
-docs/cookbook.md answers questions with them). It only reads, and holds all rows in memory: LIMIT what may be many. On PostgreSQL it
+  remarks: `Tables are found by their names, and so are marts on PostgreSQL; on BigQuery, marts are in the dataset calls_marts (docs/reference/marts.md;
+docs/reference/cookbook.md answers questions with them). It only reads, and holds all rows in memory: LIMIT what may be many. On PostgreSQL it
 asks as a role of its own, which may read tables and marts and nothing else (reader_url_file, else a role that callsync makes).`,
   run,
 });

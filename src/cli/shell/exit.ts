@@ -1,7 +1,7 @@
 /** What a command ends with: one table of exit codes, and one of the error codes that belong to each. */
 import { CallsyncError, type ErrorKind } from '../../lib/errors.ts';
 
-/** The exit codes and what each says; `callsync --help` and docs/troubleshooting.md print them. */
+/** The exit codes and what each says; `callsync --help` and docs/reference/errors.md print them. */
 export const exits = {
   done: [0, 'Done.'],
   unexpected: [1, 'Unexpected fault: report it.'],
@@ -58,7 +58,7 @@ export const renderExits = (line: (code: string, text: string) => string): strin
     line('129, 130, 143', 'A signal ended the command before it had finished.'),
   ].join('\n');
 
-/** The code of docs/troubleshooting.md, one sentence and what to do, no stack: a person reads it. With --json the same as an object. */
+/** The code of docs/reference/errors.md, one sentence and what to do, no stack: a person reads it. With --json the same as an object. */
 export const reportFailure = (error: unknown, json: boolean): void => {
   const known = error instanceof CallsyncError;
   const message = known

@@ -32,7 +32,7 @@ interface Asked {
 /** @param staysUp only then do psql and searches find a database that answers */
 export const askLines = ({ warehouse, configFile, psql }: Asked, staysUp: boolean): readonly string[] => {
   const lines = [
-    'Ask in SQL: tables are in schema calls (docs/tables.md), marts in calls_marts (docs/marts.md; docs/cookbook.md answers questions with them).',
+    'Ask in SQL: tables are in schema calls (docs/reference/tables.md), marts in calls_marts (docs/reference/marts.md; docs/reference/cookbook.md answers questions with them).',
     `npx callsync query --config ${configFile} 'SELECT * FROM calls_marts.agent_daily LIMIT 5'`,
   ];
   if (!staysUp) return lines;

@@ -1,4 +1,4 @@
-/** The calls of the demo, and what its marts know of them; the results of docs/cookbook.md are of the same calls. */
+/** The calls of the demo, and what its marts know of them; the results of docs/reference/cookbook.md are of the same calls. */
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 
 /**

@@ -111,7 +111,7 @@ const rules: readonly Rule[] = [
     meaning: 'stop',
     code: 'BIGQUERY_REFUSED',
     reasons: refused,
-    hint: 'In a query of your own, check its words and names (docs/tables.md, docs/marts.md); otherwise report the message.',
+    hint: 'In a query of your own, check its words and names (docs/reference/tables.md, docs/reference/marts.md); otherwise report the message.',
   },
 ];
 

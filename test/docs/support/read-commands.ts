@@ -16,24 +16,21 @@ export interface DocumentedCommand {
 
 export const root = resolve(import.meta.dirname, '../../..');
 
-/** Containers and clouds: nothing of it runs here. `docs/not-run.md` says so. */
-const elsewhere = new Set(['deploy/README.md']);
-/** Written from the source: its commands are in hints, not in blocks. */
-const generated = new Set(['docs/config.md', 'docs/troubleshooting.md']);
+/** Their commands are in hints and examples. `test/cli/help.test.ts` tries the examples of the commands. */
+const generated = /^docs\/reference\/(cli|config|errors|metrics)\.md$/;
 
 export const pages: readonly string[] = [
   'README.md',
   'CONTRIBUTING.md',
-  ...readdirSync(`${root}/docs`)
+  ...(readdirSync(`${root}/docs`, { recursive: true }) as string[])
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`)
     .sort(),
-  'deploy/README.md',
   'dbt/README.md',
 ];
 
 const program =
-  /^(npx |printf .*\| |[0-9*/ ]+ {2})?(callsync|npm|npx|git|docker|kubectl|temporal|pg_restore|dbt|deploy\/|cp|openssl) ?/;
+  /^(npx |printf .*\| |[0-9*/ ]+ {2})?(callsync|printf .*>>|npm|npx|git|docker|kubectl|temporal|pg_restore|dbt|deploy\/|cp|openssl) ?/;
 
 /** In the order of the pages. */
 const readCommands = (page: string): readonly DocumentedCommand[] => {
@@ -64,15 +61,15 @@ const readCommands = (page: string): readonly DocumentedCommand[] => {
       line: index + 1,
       text: text.replace(/ &$/, ''),
       background: text.endsWith(' &'),
-      notRun: elsewhere.has(page) ? 'containers and clouds' : notRun,
+      notRun,
     });
   }
   return commands;
 };
 
 export const readAllCommands = (): readonly DocumentedCommand[] =>
-  pages.filter((page) => !generated.has(page)).flatMap(readCommands);
+  pages.filter((page) => !generated.test(page)).flatMap(readCommands);
 
-/** What a test can run: a command of callsync, also behind a pipe or in a table of cron. */
+/** A command of callsync, also behind a pipe or in a crontab, or a line that a file gets. */
 export const isRunnable = ({ text, notRun }: DocumentedCommand): boolean =>
-  notRun === undefined && /(^|\| )callsync /.test(text.replace(/^(npx |[0-9*/ ]+ {2})/, ''));
+  notRun === undefined && /(^|\| )callsync |^printf .* >> /.test(text.replace(/^(npx |[0-9*/ ]+ {2})/, ''));

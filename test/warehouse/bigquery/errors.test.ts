@@ -76,7 +76,7 @@ test('a query that was only checked is told what is wrong in it', () => {
   const fault = { status: 400, reason: 'invalidQuery', message: 'Unrecognized name: "lenght"; Did you mean length?' };
   expect(errorOf(fault, 'check a query', 'shown')).toMatchObject({
     message: 'BigQuery could not check a query: invalidQuery, Unrecognized name: "lenght"; Did you mean length.',
-    hint: expect.stringContaining('docs/marts.md'),
+    hint: expect.stringContaining('docs/reference/marts.md'),
   });
 });
 

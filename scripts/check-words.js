@@ -1,0 +1,145 @@
+/**
+ * Checks the words of docs and comments by the rules of CONTRIBUTING that a program can check, and counts those of the docs.
+ * `node scripts/check-words.js` prints a line for each finding and ends with 1 if there is one.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+
+const maxWords = 25;
+const maxDocs = 12_000;
+
+/** Terms that the glossary replaces. */
+const avoided = [
+  [/\b(doubled|twofold)\b/i, 'duplicate'],
+  [/\bwhoever\b/i, 'anyone'],
+  [/\b(gives?|given) up records\b/i, 'discard'],
+  [/\b(be|is|are) had back\b/i, 'recover'],
+  [/\bheard of no more\b/i, 'abandoned'],
+  [/\bfor good\b/i, 'permanently'],
+  [/\bstaging area|landing table\b/i, 'staging table'],
+  [/\bdead[- ]letter/i, 'quarantine'],
+  [/\bhigh[- ]water mark/i, 'watermark'],
+  [/\bdata[- ]subject/i, 'person'],
+  [/\bis (un)?believed|not believed\b/i, 'accept'],
+  [/\bproof run\b/i, 'reconcile'],
+  [/\boperational database\b/i, 'store'],
+];
+
+const filesOf = (folder, ending) =>
+  readdirSync(folder, { recursive: true })
+    .filter((name) => name.endsWith(ending))
+    .map((name) => `${folder}/${name}`);
+
+const written = (path) => !/^docs\/reference\/(cli|config|errors|exit-codes|metrics|tables|marts|cookbook|data-inventory)\.md$/.test(path);
+
+/** Units of prose with their first line: paragraphs, list items, cells. */
+const readPage = (text) => {
+  const blocks = [];
+  let fence = false;
+  let front = false;
+  let open;
+  const add = (line, words) => blocks.push({ line, text: words });
+  text.split('\n').forEach((raw, index) => {
+    const line = raw.trim();
+    if (index === 0 && line === '---') front = true;
+    else if (front) {
+      if (line === '---') front = false;
+      return;
+    }
+    if (line.startsWith('```')) {
+      fence = !fence;
+      open = undefined;
+      return;
+    }
+    if (fence || /^ {4,}\S/.test(raw) || line === '' || line.startsWith('<!--') || line.startsWith('![')) {
+      open = undefined;
+      return;
+    }
+    if (line.startsWith('|')) {
+      open = undefined;
+      if (!/^\|[-| ]+\|$/.test(line)) for (const cell of line.slice(1, -1).split(/(?<!\\)\|/)) add(index + 1, cell.trim());
+      return;
+    }
+    const item = /^(#+|[-*]|\d+\.|>) +(.*)$/.exec(line);
+    if (item !== null || open === undefined) {
+      open = { line: index + 1, text: item?.[2] ?? line };
+      blocks.push(open);
+      if (item?.[1].startsWith('#')) open = undefined;
+    } else open.text += ` ${line}`;
+  });
+  return blocks;
+};
+
+/** Comments with their first line; tags of a docstring begin anew. */
+const readComments = (text) => {
+  const blocks = [];
+  let open;
+  let inside = false;
+  text.split('\n').forEach((raw, index) => {
+    const line = raw.trim();
+    const starts = line.startsWith('/**') || line.startsWith('/*');
+    const isLine = line.startsWith('// ');
+    if (!inside && !starts && !isLine) {
+      open = undefined;
+      return;
+    }
+    if (starts) {
+      inside = true;
+      open = undefined;
+    }
+    const words = line.replace(/^\/\*\*?|^\/\/|^\*(?!\/)/, '').replace(/\*\/$/, '').trim();
+    if (/^(biome-ignore|@ts-|oxlint)/.test(words)) return;
+    if (words === '') open = undefined;
+    else if (open === undefined || /^(@|- |\d+\. )/.test(words)) {
+      open = { line: index + 1, text: words.replace(/^(@(param|returns|throws)( [\w.]+)?( -)?|-|\d+\.) */, '') };
+      blocks.push(open);
+    } else open.text += ` ${words}`;
+    if (line.endsWith('*/')) {
+      inside = false;
+      open = undefined;
+    }
+  });
+  return blocks;
+};
+
+const plain = (text) =>
+  text
+    .replaceAll(/`[^`]*`/g, 'code')
+    .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll(/[*_]{1,2}(\S[^*_]*)[*_]{1,2}/g, '$1')
+    .replaceAll(/\b(e\.g|i\.e|etc|vs)\./g, '$1');
+const sentencesOf = (text) => plain(text).split(/(?<=[.!?][)”"’»]?) +(?=[^a-z]|callsync\b|code\b)/);
+const wordsIn = (text) => text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
+
+const problemsOf = (sentence) => {
+  const found = [];
+  const count = wordsIn(sentence);
+  if (count > maxWords) found.push(`${count} words`);
+  if (/^(What|Who|Which|Whom|Whose|Whoever)\b/.test(sentence) && !sentence.endsWith('?')) found.push('begins with a clause');
+  if ((sentence.match(/[;:](?=\s)/g) ?? []).length > 1) found.push('more than one colon or semicolon');
+  for (const [term, better] of avoided) if (term.test(sentence)) found.push(`“${term.exec(sentence)?.[0]}”: ${better}`);
+  return found;
+};
+
+const pages = ['README.md', 'CONTRIBUTING.md', 'dbt/README.md', ...filesOf('docs', '.md')].filter(written);
+const sources = ['src', 'schemas', 'workflows', 'activities', 'scripts'].flatMap((room) => filesOf(room, '.ts'));
+
+let total = 0;
+const findings = [];
+for (const path of pages.sort()) {
+  for (const block of readPage(readFileSync(path, 'utf8'))) {
+    total += wordsIn(block.text);
+    if (path === 'CONTRIBUTING.md' && /^(avoid|leaving it|Nothing is doubled|An empty|What no|Of held|So changed|what cannot|It is tried|By what|A step that)/.test(block.text)) continue;
+    for (const sentence of sentencesOf(block.text))
+      for (const problem of problemsOf(sentence)) findings.push(`${path}:${block.line} ${problem}: ${sentence}`);
+  }
+}
+if (total > maxDocs) findings.push(`the docs have ${total} hand-written words, more than ${maxDocs}`);
+const inDocs = findings.length;
+for (const path of sources.sort())
+  for (const block of readComments(readFileSync(path, 'utf8')))
+    for (const sentence of sentencesOf(block.text))
+      for (const problem of problemsOf(sentence)) findings.push(`${path}:${block.line} ${problem}: ${sentence}`);
+
+for (const finding of findings) console.log(finding);
+console.log(`${total} hand-written words in ${pages.length} pages (at most ${maxDocs}); ${findings.length} findings, ${inDocs} of them in docs`);
+if (findings.length > 0) process.exitCode = 1;
