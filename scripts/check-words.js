@@ -29,7 +29,8 @@ const filesOf = (folder, ending) =>
     .filter((name) => name.endsWith(ending))
     .map((name) => `${folder}/${name}`);
 
-const written = (path) => !/^docs\/reference\/(cli|config|errors|exit-codes|metrics|tables|marts|cookbook|data-inventory)\.md$/.test(path);
+const written = (path) =>
+  !/^docs\/reference\/(cli|config|errors|exit-codes|metrics|tables|marts|cookbook|data-inventory)\.md$/.test(path);
 
 /** Units of prose with their first line: paragraphs, list items, cells. */
 const readPage = (text) => {
@@ -56,7 +57,8 @@ const readPage = (text) => {
     }
     if (line.startsWith('|')) {
       open = undefined;
-      if (!/^\|[-| ]+\|$/.test(line)) for (const cell of line.slice(1, -1).split(/(?<!\\)\|/)) add(index + 1, cell.trim());
+      if (!/^\|[-| ]+\|$/.test(line))
+        for (const cell of line.slice(1, -1).split(/(?<!\\)\|/)) add(index + 1, cell.trim());
       return;
     }
     const item = /^(#+|[-*]|\d+\.|>) +(.*)$/.exec(line);
@@ -86,7 +88,10 @@ const readComments = (text) => {
       inside = true;
       open = undefined;
     }
-    const words = line.replace(/^\/\*\*?|^\/\/|^\*(?!\/)/, '').replace(/\*\/$/, '').trim();
+    const words = line
+      .replace(/^\/\*\*?|^\/\/|^\*(?!\/)/, '')
+      .replace(/\*\/$/, '')
+      .trim();
     if (/^(biome-ignore|@ts-|oxlint)/.test(words)) return;
     if (words === '') open = undefined;
     else if (open === undefined || /^(@|- |\d+\. )/.test(words)) {
@@ -114,7 +119,8 @@ const problemsOf = (sentence) => {
   const found = [];
   const count = wordsIn(sentence);
   if (count > maxWords) found.push(`${count} words`);
-  if (/^(What|Who|Which|Whom|Whose|Whoever)\b/.test(sentence) && !sentence.endsWith('?')) found.push('begins with a clause');
+  if (/^(What|Who|Which|Whom|Whose|Whoever)\b/.test(sentence) && !sentence.endsWith('?'))
+    found.push('begins with a clause');
   if ((sentence.match(/[;:](?=\s)/g) ?? []).length > 1) found.push('more than one colon or semicolon');
   for (const [term, better] of avoided) if (term.test(sentence)) found.push(`“${term.exec(sentence)?.[0]}”: ${better}`);
   return found;
@@ -128,7 +134,13 @@ const findings = [];
 for (const path of pages.sort()) {
   for (const block of readPage(readFileSync(path, 'utf8'))) {
     total += wordsIn(block.text);
-    if (path === 'CONTRIBUTING.md' && /^(avoid|leaving it|Nothing is doubled|An empty|What no|Of held|So changed|what cannot|It is tried|By what|A step that)/.test(block.text)) continue;
+    if (
+      path === 'CONTRIBUTING.md' &&
+      /^(avoid|leaving it|Nothing is doubled|An empty|What no|Of held|So changed|what cannot|It is tried|By what|A step that)/.test(
+        block.text,
+      )
+    )
+      continue;
     for (const sentence of sentencesOf(block.text))
       for (const problem of problemsOf(sentence)) findings.push(`${path}:${block.line} ${problem}: ${sentence}`);
   }
@@ -141,5 +153,7 @@ for (const path of sources.sort())
       for (const problem of problemsOf(sentence)) findings.push(`${path}:${block.line} ${problem}: ${sentence}`);
 
 for (const finding of findings) console.log(finding);
-console.log(`${total} hand-written words in ${pages.length} pages (at most ${maxDocs}); ${findings.length} findings, ${inDocs} of them in docs`);
+console.log(
+  `${total} hand-written words in ${pages.length} pages (at most ${maxDocs}); ${findings.length} findings, ${inDocs} of them in docs`,
+);
 if (findings.length > 0) process.exitCode = 1;

@@ -1,7 +1,7 @@
 /** docs/reference/cli.md: every command with its options and examples, as `--help` prints them. */
 import type { Command, Option } from 'commander';
-import { createProgram } from '../src/cli/shell/program.ts';
 import { renderExits } from '../src/cli/shell/exit.ts';
+import { createProgram } from '../src/cli/shell/program.ts';
 
 /** Every command has these; the head of the page explains them once. */
 const shared = new Set(['--config', '--json', '--log-level', '--help']);
@@ -35,13 +35,27 @@ const renderCommand = (command: Command, path: string): readonly string[] => {
     '',
     `${plain(command.description().replace(/^./, (first) => first.toUpperCase()))}.`,
     '',
-    ...(names.length === 0 ? [`Usage: \`${path} ${command.usage()}\``, ''] : [`Commands: ${names.map((name) => `\`${name}\``).join(', ')}.`, '']),
+    ...(names.length === 0
+      ? [`Usage: \`${path} ${command.usage()}\``, '']
+      : [`Commands: ${names.map((name) => `\`${name}\``).join(', ')}.`, '']),
     ...command.registeredArguments.map((one) => `- \`${one.name()}\`: ${plain(one.description)}`),
     ...(command.registeredArguments.length === 0 ? [] : ['']),
     ...(options.length === 0 ? [] : ['| option | meaning | default |', '|---|---|---|', ...options.map(optionRow), '']),
-    ...(examples === '' ? [] : ['```sh', ...examples.trimEnd().split('\n').map((line) => line.slice(2)), '```', '']),
+    ...(examples === ''
+      ? []
+      : [
+          '```sh',
+          ...examples
+            .trimEnd()
+            .split('\n')
+            .map((line) => line.slice(2)),
+          '```',
+          '',
+        ]),
     ...(remark === '' ? [] : [plain(remark), '']),
-    ...command.commands.filter((one) => one.name() !== 'help').flatMap((one) => renderCommand(one, `${path} ${one.name()}`)),
+    ...command.commands
+      .filter((one) => one.name() !== 'help')
+      .flatMap((one) => renderCommand(one, `${path} ${one.name()}`)),
   ];
 };
 

@@ -101,7 +101,7 @@ export const renderMetricsPage = (): string =>
     '',
     '## Metrics',
     '',
-    'Beside these, `/metrics` has the metrics of Temporal\'s SDK (`temporal_…`) and, with `operations.process_metrics`, those of the process.',
+    "Beside these, `/metrics` has the metrics of Temporal's SDK (`temporal_…`) and, with `operations.process_metrics`, those of the process.",
     '',
     ...Object.entries(registries).map(([title, register]) => renderMetrics(title, register)),
   ].join('\n');

@@ -20,7 +20,9 @@ test('docs/contributing/packages.md names every package, and no other', () => {
 
 test('docs/contributing/packages.md gives weight and last release of every package that runs', () => {
   const { dependencies, optionalDependencies } = JSON.parse(read('package.json'));
-  const rows = [...read('docs/contributing/packages.md').matchAll(/^\| (\S+) \| .+ \| \d+\.\d \| \d{4}-\d\d-\d\d \|$/gm)];
+  const rows = [
+    ...read('docs/contributing/packages.md').matchAll(/^\| (\S+) \| .+ \| \d+\.\d \| \d{4}-\d\d-\d\d \|$/gm),
+  ];
   expect(rows.map(([, name]) => name)).toEqual(Object.keys({ ...dependencies, ...optionalDependencies }).sort());
 });
 

@@ -46,9 +46,7 @@ test('every link within the repository leads to a file and to a heading of it', 
 
 test('every page is reached from the first one, and is in the sidebar of the site', () => {
   const linked = new Set(linksOf('docs/index.md').map((link) => `docs/${link}`));
-  const listed = new Set(
-    site.themeConfig.sidebar.flatMap(({ items }) => items.map(({ link }) => `docs${link}.md`)),
-  );
+  const listed = new Set(site.themeConfig.sidebar.flatMap(({ items }) => items.map(({ link }) => `docs${link}.md`)));
   const missing = pages
     .filter((page) => page.startsWith('docs/') && page !== 'docs/index.md')
     .filter((page) => !linked.has(page) || !listed.has(page));

@@ -82,7 +82,10 @@ export const explainAt =
     }
     if (!refusals.test(code)) throw error;
     throw terminal('QUERY_REFUSED', `PostgreSQL refuses the query: ${message}${place(sql, position)}.`, {
-      hint: hint ?? advice[code] ?? 'docs/reference/tables.md has the tables, docs/reference/marts.md the marts, each with every column.',
+      hint:
+        hint ??
+        advice[code] ??
+        'docs/reference/tables.md has the tables, docs/reference/marts.md the marts, each with every column.',
       cause: error,
     });
   };
