@@ -1,12 +1,21 @@
 /** An oxlint plugin with one rule, made from the table of rooms.json: a file imports only what its room may import. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 
 const root = resolve(import.meta.dirname, '..');
 
+/** An entry whose room is `folder/*` or below it stands for one room a folder there; its lists may name the same folder so. */
+const expand = (entry) => {
+  const [place, rest] = entry.room.split('/*');
+  if (rest === undefined) return [entry];
+  return readdirSync(join(root, place), { withFileTypes: true })
+    .filter((one) => one.isDirectory())
+    .map(({ name }) => JSON.parse(JSON.stringify(entry).replaceAll(`${place}/*`, `${place}/${name}`)));
+};
+
 /** Every room of the product, in the order of the table. `imports`, `types` and `packages` may be left out. */
-export const rooms = JSON.parse(readFileSync(join(root, 'architecture/rooms.json'), 'utf8'));
+export const rooms = JSON.parse(readFileSync(join(root, 'architecture/rooms.json'), 'utf8')).flatMap(expand);
 
 /** The room of a path below the root: the listed file or folder that is nearest to it. */
 export const roomOf = (path) =>
@@ -14,11 +23,16 @@ export const roomOf = (path) =>
     .filter(({ room, flat }) => path === room || (path.startsWith(`${room}/`) && !(flat && dirname(path) !== room)))
     .sort((a, b) => b.room.length - a.room.length)[0];
 
-/** Whether a list of rooms names this one: by its name, as `folder/*` for all below the folder, or as `*`. */
-const names = (list, room) =>
-  list.some(
-    (entry) => entry === '*' || entry === room || (entry.endsWith('/*') && room.startsWith(entry.slice(0, -1))),
-  );
+/**
+ * Whether a list of rooms names this one: by its name, as `folder/*` for all below the folder, as a name in which `*` stands for
+ * one folder, or as `*`.
+ */
+export const names = (list, room) =>
+  list.some((entry) => {
+    if (entry === '*' || entry === room) return true;
+    const [place, rest] = entry.split('/*');
+    return rest !== undefined && room.startsWith(`${place}/`) && room.endsWith(rest);
+  });
 
 const packageOf = (specifier) => {
   if (isBuiltin(specifier)) return 'node';

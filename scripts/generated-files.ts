@@ -1,16 +1,16 @@
 /** Everything in the repository that is written from the source, by path. */
 import { renderConfigExample, renderConfigReference } from '../src/config/pages.ts';
 import { configJsonSchema } from '../src/config/schema-node.ts';
-import { renderDbtFiles } from '../src/marts/render-dbt.ts';
-import { renderMartReference } from '../src/marts/render-reference.ts';
 import { renderAlertRules } from './alert-rules.ts';
 import { renderCliPage, renderExitCodesPage } from './cli-page.ts';
 import { renderContract } from './contract.ts';
 import { renderCookbookPage } from './cookbook-page.ts';
+import { renderDbtFiles } from './dbt-package.ts';
 import { renderDbtSeeds } from './dbt-seeds.ts';
 import { renderDictionary } from './dictionary.ts';
 import { renderTroubleshooting } from './error-codes.ts';
 import { renderInventoryPage } from './inventory-page.ts';
+import { renderMartsPage } from './marts-page.ts';
 import { renderMetricsPage } from './metrics-page.ts';
 
 /** Every generated file: its path in the repository → its content. */
@@ -23,7 +23,7 @@ export const renderGeneratedFiles = async (root: string): Promise<Readonly<Recor
   'docs/reference/metrics.md': renderMetricsPage(),
   'docs/reference/tables.md': renderDictionary(),
   'docs/datacontract.yaml': renderContract(),
-  'docs/reference/marts.md': renderMartReference(),
+  'docs/reference/marts.md': renderMartsPage(),
   ...renderDbtFiles(),
   'docs/callsync.schema.json': `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
   ...renderDbtSeeds(),

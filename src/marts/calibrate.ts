@@ -13,15 +13,15 @@ export interface SampledCall {
   readonly utterances: readonly SampledUtterance[];
 }
 
-interface SampledUtterance {
+/** An utterance, or a word. */
+interface Spoken {
   readonly start?: number | undefined;
-  readonly duration?: number | undefined;
+  readonly length?: number | undefined;
   readonly characters: number;
-  readonly words: readonly {
-    readonly start?: number | undefined;
-    readonly length?: number | undefined;
-    readonly characters: number;
-  }[];
+}
+
+interface SampledUtterance extends Spoken {
+  readonly words: readonly Spoken[];
 }
 
 export interface UnitFinding {
@@ -40,53 +40,51 @@ const leastVotes = 5;
 /** Least lower bound: five calls that all agree are just enough. */
 const leastConfidence = 0.55;
 
+const wordsOf = ({ utterances }: SampledCall): readonly (readonly Spoken[])[] => utterances.map(({ words }) => words);
+const startsOf = ({ utterances }: SampledCall): readonly number[] => utterances.flatMap(({ start }) => start ?? []);
+
 /** One finding a field, in the order of `unitFields`. */
 export const inferUnits = (calls: readonly SampledCall[]): readonly UnitFinding[] => {
-  const wordLength = judge('word_length', votesOf(calls, measureWordLengths), 'word length against its letters');
-  const wordStart = judge('word_start', votesOf(calls, measureWordStarts), 'steps between words against their letters');
-  const length = judge('utterance_duration', votesOf(calls, measureDurations), 'utterance length against its letters');
-  const start = judge(
-    'utterance_start',
-    votesOf(calls, measureStarts),
-    'steps between utterances against their letters',
+  const find = (field: UnitField, what: string, measure: (call: SampledCall) => number): UnitFinding =>
+    judge(
+      field,
+      what,
+      calls.flatMap((call) => voteOf(measure(call))),
+    );
+  const starts = find('utterance_start', 'steps between utterances against their letters', ({ utterances }) =>
+    compareSteps([utterances]),
   );
-  const factor = factorOf(start.unit);
-  const last = (call: SampledCall): number | undefined =>
-    factor === undefined ? undefined : Math.max(...call.utterances.map((one) => (one.start ?? 0) * factor), 0);
-  const first = (call: SampledCall): number | undefined => {
-    const starts = call.utterances.flatMap((one) => (one.start === undefined ? [] : [one.start]));
-    return factor === undefined || starts.length === 0 ? undefined : Math.min(...starts) * factor;
-  };
-  const duration = judge(
-    'call_duration',
-    votesOf(calls, (call) => ratioOf(call.duration, last(call))),
-    'call duration against the start of its last utterance',
-  );
-  const ivrEnd = judge(
-    'ivr_end',
-    votesOf(calls, (call) => ratioOf(call.ivrEnd, first(call))),
-    'end of the IVR part against the start of the first utterance',
-  );
-  return [duration, ivrEnd, start, length, wordStart, wordLength];
+  const factor = { seconds: 1, milliseconds: 0.001, 'cannot tell': Number.NaN }[starts.unit];
+  return [
+    find(
+      'call_duration',
+      'call duration against the start of its last utterance',
+      (call) => (call.duration ?? 0) / (Math.max(...startsOf(call), 0) * factor),
+    ),
+    find(
+      'ivr_end',
+      'end of the IVR part against the start of the first utterance',
+      (call) => (call.ivrEnd ?? 0) / (Math.min(...startsOf(call)) * factor),
+    ),
+    starts,
+    find('utterance_duration', 'utterance length against its letters', ({ utterances }) => compareLengths(utterances)),
+    find('word_start', 'steps between words against their letters', (call) => compareSteps(wordsOf(call))),
+    find('word_length', 'word length against its letters', (call) => compareLengths(wordsOf(call).flat())),
+  ];
 };
 
-type Vote = 'seconds' | 'milliseconds';
+/** @param ratio how many times as large as expected in seconds; no positive number where the call says nothing. */
+const voteOf = (ratio: number): ('seconds' | 'milliseconds')[] => {
+  const power = Math.log10(ratio);
+  if (Math.abs(power) < tolerance) return ['seconds'];
+  return Math.abs(power - 3) < tolerance ? ['milliseconds'] : [];
+};
 
-/** @param measure how many times as large as expected in seconds; undefined where the call says nothing. */
-const votesOf = (calls: readonly SampledCall[], measure: (call: SampledCall) => number | undefined): Vote[] =>
-  calls.flatMap((call) => {
-    const ratio = measure(call);
-    if (ratio === undefined || !(ratio > 0) || !Number.isFinite(ratio)) return [];
-    const power = Math.log10(ratio);
-    if (Math.abs(power) < tolerance) return ['seconds'];
-    return Math.abs(power - 3) < tolerance ? ['milliseconds'] : [];
-  });
-
-const judge = (field: UnitField, votes: readonly Vote[], what: string): UnitFinding => {
+const judge = (field: UnitField, what: string, votes: readonly ('seconds' | 'milliseconds')[]): UnitFinding => {
   const seconds = votes.filter((vote) => vote === 'seconds').length;
   const winner = seconds * 2 >= votes.length ? 'seconds' : 'milliseconds';
   const most = Math.max(seconds, votes.length - seconds);
-  const confidence = lowerBound(most, votes.length);
+  const confidence = votes.length === 0 ? 0 : lowerBound(most, votes.length);
   const isClear = votes.length >= leastVotes && most / votes.length >= 0.9 && confidence >= leastConfidence;
   const counted = `${seconds} of ${votes.length} calls say seconds, ${votes.length - seconds} milliseconds`;
   return {
@@ -99,60 +97,37 @@ const judge = (field: UnitField, votes: readonly Vote[], what: string): UnitFind
 
 /** Of a share, by Wilson's score at 95 %. */
 const lowerBound = (hits: number, of: number): number => {
-  if (of === 0) return 0;
   const z = 1.96;
   const share = hits / of;
   const spread = z * Math.sqrt((share * (1 - share)) / of + (z * z) / (4 * of * of));
   return (share + (z * z) / (2 * of) - spread) / (1 + (z * z) / of);
 };
 
-const ratioOf = (value: number | undefined, expectedSeconds: number | undefined): number | undefined =>
-  value === undefined || expectedSeconds === undefined || expectedSeconds <= 0 ? undefined : value / expectedSeconds;
+const compareLengths = (all: readonly Spoken[]): number => {
+  const timed = all.filter(({ length = 0 }) => length > 0);
+  return sum(timed, ({ length = 0 }) => length) / (sum(timed, ({ characters }) => characters) / charactersPerSecond);
+};
 
-const factorOf = (unit: UnitFinding['unit']): number | undefined =>
-  ({ seconds: 1, milliseconds: 0.001, 'cannot tell': undefined })[unit];
-
-const spokenIn = (characters: number): number => characters / charactersPerSecond;
-
-const measureWordLengths = ({ utterances }: SampledCall): number | undefined => {
-  const words = utterances.flatMap((one) => one.words).filter(({ length }) => (length ?? 0) > 0);
-  return ratioOf(
-    sum(words, ({ length }) => length),
-    spokenIn(sum(words, ({ characters }) => characters)),
+/** From the first of each sequence to its last, against the letters of all but the last. */
+const compareSteps = (sequences: readonly (readonly Spoken[])[]): number => {
+  const timed = sequences.map((all) =>
+    all
+      .flatMap(({ start, characters }) => (start === undefined ? [] : [{ start, characters }]))
+      .sort((a, b) => a.start - b.start),
+  );
+  const length = sum(timed, (all) => (all.at(-1)?.start ?? 0) - (all[0]?.start ?? 0));
+  return (
+    length /
+    (sum(
+      timed.flatMap((all) => all.slice(0, -1)),
+      ({ characters }) => characters + 1,
+    ) /
+      charactersPerSecond)
   );
 };
 
-const measureDurations = ({ utterances }: SampledCall): number | undefined => {
-  const timed = utterances.filter(({ duration }) => (duration ?? 0) > 0);
-  return ratioOf(
-    sum(timed, ({ duration }) => duration),
-    spokenIn(sum(timed, ({ characters }) => characters)),
-  );
-};
-
-/** From the first word of each utterance to its last, against the letters of all but the last. */
-const measureWordStarts = ({ utterances }: SampledCall): number | undefined => {
-  let [length, characters] = [0, 0];
-  for (const { words } of utterances) {
-    const steps = words.filter(({ start }) => start !== undefined);
-    const [first, last] = [steps[0], steps.at(-1)];
-    if (first?.start === undefined || last?.start === undefined || last.start <= first.start) continue;
-    length += last.start - first.start;
-    characters += sum(steps.slice(0, -1), (word) => word.characters + 1);
-  }
-  return ratioOf(length, spokenIn(characters));
-};
-
-/** From the start of the first utterance to that of the last, against the letters of all but the last. */
-const measureStarts = ({ utterances }: SampledCall): number | undefined => {
-  const steps = utterances.filter(({ start }) => start !== undefined).sort((a, b) => (a.start ?? 0) - (b.start ?? 0));
-  const [first, last] = [steps[0]?.start, steps.at(-1)?.start];
-  if (first === undefined || last === undefined) return undefined;
-  return ratioOf(last - first, spokenIn(sum(steps.slice(0, -1), ({ characters }) => characters)));
-};
-
-const sum = <T>(items: readonly T[], measure: (item: T) => number | undefined): number =>
-  items.reduce((total, item) => total + (measure(item) ?? 0), 0);
+const sum = <T>(items: readonly T[], measure: (item: T) => number): number =>
+  items.reduce((total, item) => total + measure(item), 0);
 
 /**
  * Takes what tells of units from a call document (interface §2.1 and §2.3). Numbers stay in the unit that the service sent;
@@ -160,18 +135,17 @@ const sum = <T>(items: readonly T[], measure: (item: T) => number | undefined): 
  */
 export const sampleCall = (document: CallDocument): SampledCall => {
   const transcript = objectOf(document.transcript_json);
+  const spoken = (said: Fields, names: readonly [start: string, length: string, text: string]): Spoken => {
+    const text = said[names[2]];
+    const characters = typeof text === 'string' ? text.length : 0;
+    return { start: numberOf(said[names[0]]), length: numberOf(said[names[1]]), characters };
+  };
   return {
     duration: numberOf(document.duration),
     ivrEnd: numberOf(document.ivr_end) ?? numberOf(objectOf(transcript.meta).ivr_end),
     utterances: listOf(transcript.callData).map((utterance) => ({
-      start: numberOf(utterance.datetime),
-      duration: numberOf(utterance.duration),
-      characters: lengthOf(utterance.content),
-      words: listOf(utterance.words).map((word) => ({
-        start: numberOf(word.start),
-        length: numberOf(word.length),
-        characters: lengthOf(word.value),
-      })),
+      ...spoken(utterance, ['datetime', 'duration', 'content']),
+      words: listOf(utterance.words).map((word) => spoken(word, ['start', 'length', 'value'])),
     })),
   };
 };
@@ -181,7 +155,6 @@ type Fields = Readonly<Record<string, unknown>>;
 const objectOf = (value: unknown): Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 const listOf = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.map(objectOf) : []);
-const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : 0);
 
 /** Also a number that is sent as text, as the interface shows for the duration of a call. */
 const numberOf = (value: unknown): number | undefined => {

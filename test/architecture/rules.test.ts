@@ -14,10 +14,12 @@ interface Room {
 }
 
 const root = resolve(import.meta.dirname, '../..');
-const rules: { rooms: readonly Room[]; roomOf: (path: string) => Room | undefined } = await import(
-  join(root, 'architecture/import-rules.js')
-);
-const { rooms, roomOf } = rules;
+const rules: {
+  rooms: readonly Room[];
+  roomOf: (path: string) => Room | undefined;
+  names: (list: readonly string[], room: string) => boolean;
+} = await import(join(root, 'architecture/import-rules.js'));
+const { rooms, roomOf, names: allows } = rules;
 
 /** A file of a room that no product file is: the room itself where the room is a file. */
 const fileIn = (room: string, name: string): string => (room.endsWith('.ts') ? room : `${room}/${name}`);
@@ -32,11 +34,6 @@ interface Violation {
   readonly text: string;
   readonly says: string;
 }
-
-const allows = (list: readonly string[], room: string): boolean =>
-  list.some(
-    (entry) => entry === '*' || entry === room || (entry.endsWith('/*') && room.startsWith(entry.slice(0, -1))),
-  );
 
 /** What breaks a room's rule: the first room it may not import, the first it may import as types only, a package. */
 const violationsOf = ({ room, imports = [], types = [], packages = [] }: Room): readonly Violation[] => {

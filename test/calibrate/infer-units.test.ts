@@ -44,7 +44,7 @@ const generateService = (
       const characters = words.reduce((sum, word) => sum + word.characters + 1, -1);
       const utterance = {
         start: start * units.utterance_start,
-        duration: (at - start) * units.utterance_duration,
+        length: (at - start) * units.utterance_duration,
         characters,
         words,
       };
@@ -60,18 +60,15 @@ const unitsFound = (calls: readonly SampledCall[]) =>
   Object.fromEntries(inferUnits(calls).map(({ field, unit }) => [field, unit]));
 
 describe('units of fields', () => {
-  test.each(Array.from({ length: 20 }, (_, index) => index + 1))(
-    'are told of service %i, whatever they are',
-    (seed) => {
-      const { calls, units } = generateService(seed);
-      const findings = inferUnits(calls);
-      const expected = Object.fromEntries(
-        unitFields.map((field) => [field, units[field] === 1 ? 'seconds' : 'milliseconds']),
-      );
-      expect(Object.fromEntries(findings.map(({ field, unit }) => [field, unit]))).toEqual(expected);
-      for (const { confidence } of findings) expect(confidence).toBeGreaterThan(0.8);
-    },
-  );
+  test.each(Array.from({ length: 8 }, (_, index) => index + 1))('are told of service %i, whatever they are', (seed) => {
+    const { calls, units } = generateService(seed);
+    const findings = inferUnits(calls);
+    const expected = Object.fromEntries(
+      unitFields.map((field) => [field, units[field] === 1 ? 'seconds' : 'milliseconds']),
+    );
+    expect(Object.fromEntries(findings.map(({ field, unit }) => [field, unit]))).toEqual(expected);
+    for (const { confidence } of findings) expect(confidence).toBeGreaterThan(0.8);
+  });
 
   const nothing = Object.fromEntries(unitFields.map((field) => [field, 'cannot tell']));
 
@@ -106,8 +103,8 @@ test('a document of any shape is sampled without a fault', () => {
     duration: undefined,
     ivrEnd: 3,
     utterances: [
-      { start: undefined, duration: undefined, characters: 0, words: [] },
-      { start: 4, duration: undefined, characters: 3, words: [] },
+      { start: undefined, length: undefined, characters: 0, words: [] },
+      { start: 4, length: undefined, characters: 3, words: [] },
     ],
   });
 });

@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { modelNameOf, sources, stagedColumns } from '../../scripts/dbt-package.ts';
 import { marts } from '../../src/marts/marts.ts';
-import { modelNameOf, sources, stagedColumns } from '../../src/marts/render-dbt.ts';
 import { type FilledWarehouse, sortRows } from './two-warehouses.ts';
 
 export interface ManifestNode {

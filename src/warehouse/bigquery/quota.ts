@@ -14,35 +14,32 @@ import type { BigqueryWarehouseConfig } from './config.ts';
 
 interface QuotaLimits {
   readonly jobsPerDay: number;
-  /** Commits in any 10 s. */
-  readonly burst: number;
+  /** Least milliseconds between any two commits: a table without partitions allows 5 metadata updates in 10 s, and a commit makes one. */
+  readonly spacingMs: number;
   readonly commitIntervalMs: number;
   /** Between two commits that change calls which the warehouse has already. */
   readonly changesIntervalMs: number;
 }
 
-/** One commit as the quota remembers it, or a few of them. */
-interface SpentCommit {
-  /** Milliseconds since the epoch. */
+/** The commits of ten minutes, so that a day fits in 144 entries. */
+interface SpentCommits {
+  /** When the last of them began, in milliseconds since the epoch: they expire with it. */
   readonly at: number;
   /** Load jobs submitted, including those that failed: BigQuery counts them too. */
   readonly jobs: number;
   /** Of those, jobs before the interval was over. */
   readonly extra?: number;
-  /** When the last commit began that changed calls, up to this one. */
+  /** When the last commit began that changed calls, up to these. */
   readonly changedAt?: number | undefined;
 }
 
 /** `interval`: when a commit is next due. `any`: when the next one may start, due or extra. `changes`: when changed calls are due. */
 type Pace = 'interval' | 'any' | 'changes';
 
-const burstMs = 10_000;
-const bucketMs = 600_000;
-/** Commits in any 10 s: tables without partitions allow 5 metadata updates in that time, and a commit makes one. */
-const maxBurst = 4;
+const entryMs = 600_000;
 /** Extra commits wait while more than this part of a day's quota is used; the rest keeps the interval going. */
 const extraShare = 0.25;
-/** Part that the steady interval uses, so that it never waits for a whole bucket to expire. */
+/** Part that the steady interval uses, so that it never waits for a whole entry to expire. */
 const steadyShare = 0.98;
 
 const defaultChangesIntervalS = 600;
@@ -50,56 +47,51 @@ const defaultChangesIntervalS = 600;
 /** An emulator has no quotas, only the interval. */
 export const limitsOf = (config: BigqueryWarehouseConfig): QuotaLimits => {
   const isEmulated = config.api_endpoint !== undefined;
-  const none = Number.MAX_SAFE_INTEGER;
   return {
-    jobsPerDay: isEmulated ? none : config.quota.jobs_per_day,
-    burst: isEmulated ? none : maxBurst,
+    jobsPerDay: isEmulated ? Number.POSITIVE_INFINITY : config.quota.jobs_per_day,
+    spacingMs: isEmulated ? 0 : 2_500,
     commitIntervalMs: config.commit_interval_s * 1000,
     changesIntervalMs: (config.changes_interval_s ?? (isEmulated ? 0 : defaultChangesIntervalS)) * 1000,
   };
 };
 
-const sumOf = (spent: readonly SpentCommit[], of: (commit: SpentCommit) => number): number =>
-  spent.reduce((sum, commit) => sum + of(commit), 0);
-
 /** When the next commit is due by an interval that can be kept up for ever, whatever extra commits there were. */
-const dueAt = (spent: readonly SpentCommit[], { commitIntervalMs, jobsPerDay }: QuotaLimits): number => {
-  const steady = steadyShare * jobsPerDay - sumOf(spent, ({ extra = 0 }) => extra);
+const dueAt = (spent: readonly SpentCommits[], { commitIntervalMs, jobsPerDay }: QuotaLimits): number => {
+  const steady = steadyShare * jobsPerDay - spent.reduce((sum, { extra = 0 }) => sum + extra, 0);
   return (spent.at(-1)?.at ?? Number.NEGATIVE_INFINITY) + Math.max(commitIntervalMs, dayMs / Math.max(1, steady));
 };
 
-/** When enough has left the rolling window for one more job; never before `now`. */
-const afterWindow = (
-  spent: readonly SpentCommit[],
-  { now, lengthMs, limit }: { readonly now: number; readonly lengthMs: number; readonly limit: number },
-): number => {
-  const inside = spent.filter((commit) => commit.at > now - lengthMs);
-  let used = sumOf(inside, ({ jobs }) => jobs);
-  let at = now;
-  for (const commit of inside) {
+const countJobs = (spent: readonly SpentCommits[]): number => spent.reduce((sum, { jobs }) => sum + jobs, 0);
+
+/** When so much of the last day has expired that one job more is within the limit. */
+const freeAt = (spent: readonly SpentCommits[], limit: number): number => {
+  let used = countJobs(spent);
+  let at = Number.NEGATIVE_INFINITY;
+  for (const commits of spent) {
     if (used + 1 <= limit) break;
-    used -= commit.jobs;
-    at = commit.at + lengthMs;
+    used -= commits.jobs;
+    at = commits.at + dayMs;
   }
   return at;
 };
 
 /** Earliest time, not before `now`, at which a commit may start; milliseconds since the epoch. Pure. */
-const nextCommitAt = (spent: readonly SpentCommit[], limits: QuotaLimits, now: number, pace: Pace): number => {
-  const within = (lengthMs: number, limit: number) => afterWindow(spent, { now, lengthMs, limit });
+const nextCommitAt = (spent: readonly SpentCommits[], limits: QuotaLimits, now: number, pace: Pace): number => {
+  const { jobsPerDay, spacingMs, changesIntervalMs } = limits;
+  const last = spent.at(-1);
   const due = dueAt(spent, limits);
   const paced = {
     interval: () => due,
-    any: () => Math.min(due, within(dayMs, Math.ceil(extraShare * limits.jobsPerDay))),
-    changes: () => (spent.at(-1)?.changedAt ?? Number.NEGATIVE_INFINITY) + limits.changesIntervalMs,
+    any: () => Math.min(due, freeAt(spent, Math.ceil(extraShare * jobsPerDay))),
+    changes: () => (last?.changedAt ?? Number.NEGATIVE_INFINITY) + changesIntervalMs,
   }[pace]();
-  return Math.max(now, paced, within(burstMs, limits.burst), within(dayMs, limits.jobsPerDay));
+  return Math.max(now, paced, (last?.at ?? Number.NEGATIVE_INFINITY) + spacingMs, freeAt(spent, jobsPerDay));
 };
 
 /** Where the commits of the last 24 hours are kept, oldest first: shared by all processes that load the warehouse. */
 export interface QuotaMemory {
-  read(): Promise<readonly SpentCommit[]>;
-  write(spent: readonly SpentCommit[]): Promise<void>;
+  read(): Promise<readonly SpentCommits[]>;
+  write(spent: readonly SpentCommits[]): Promise<void>;
 }
 
 export interface Quota {
@@ -117,9 +109,9 @@ export const createQuota = (
   clock: () => number,
   memory: QuotaMemory = createLocalMemory(),
 ): Quota => {
-  const read = async (): Promise<readonly SpentCommit[]> => {
+  const read = async (): Promise<readonly SpentCommits[]> => {
     const since = clock() - dayMs;
-    return (await memory.read()).filter((commit) => commit.at > since);
+    return (await memory.read()).filter(({ at }) => at > since);
   };
   return {
     async waitMs(pace) {
@@ -127,45 +119,30 @@ export const createQuota = (
       return nextCommitAt(await read(), limits, now, pace) - now;
     },
     async spend(jobs, hasChanges = false) {
-      const before = await read();
+      const spent = await read();
       const at = clock();
-      const extra = at < dueAt(before, limits) ? jobs : 0;
-      const changedAt = hasChanges ? at : before.at(-1)?.changedAt;
-      await memory.write(compactSpent([...before, { at, jobs, extra, changedAt }], at));
+      const extra = at < dueAt(spent, limits) ? jobs : 0;
+      const last = spent.at(-1);
+      const changedAt = hasChanges ? at : last?.changedAt;
+      const isSame = last !== undefined && Math.floor(last.at / entryMs) === Math.floor(at / entryMs);
+      const sum = {
+        at,
+        jobs: jobs + (isSame ? last.jobs : 0),
+        extra: extra + (isSame ? (last.extra ?? 0) : 0),
+        changedAt,
+      };
+      await memory.write([...(isSame ? spent.slice(0, -1) : spent), sum]);
     },
-    async jobs() {
-      const { jobsPerDay } = limits;
-      const limit = jobsPerDay === Number.MAX_SAFE_INTEGER ? Number.POSITIVE_INFINITY : jobsPerDay;
-      return { used: sumOf(await read(), ({ jobs }) => jobs), limit };
-    },
+    jobs: async () => ({ used: countJobs(await read()), limit: limits.jobsPerDay }),
   };
 };
 
 const createLocalMemory = (): QuotaMemory => {
-  let spent: readonly SpentCommit[] = [];
+  let spent: readonly SpentCommits[] = [];
   return {
     read: async () => spent,
     write: async (next) => {
       spent = next;
     },
   };
-};
-
-/** Sums up commits older than a bucket, dated by the last one of each bucket: a day fits in about 150 entries. */
-export const compactSpent = (spent: readonly SpentCommit[], now: number): readonly SpentCommit[] => {
-  const buckets = new Map<number, SpentCommit>();
-  const recent: SpentCommit[] = [];
-  for (const commit of spent) {
-    const bucket = Math.floor(commit.at / bucketMs);
-    const before = buckets.get(bucket);
-    const both = [...(before === undefined ? [] : [before]), commit];
-    if (commit.at > now - bucketMs) recent.push(commit);
-    else
-      buckets.set(bucket, {
-        ...commit,
-        jobs: sumOf(both, ({ jobs }) => jobs),
-        extra: sumOf(both, ({ extra = 0 }) => extra),
-      });
-  }
-  return [...buckets.values(), ...recent];
 };

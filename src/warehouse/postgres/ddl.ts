@@ -82,7 +82,6 @@ export const listChanges = (layout: Layout): readonly Change[] => {
       urgent: false,
       isDone: (found) => found.relations.has(wordsView.name) && found.wordsCurrent,
     },
-    ...tables.filter(({ name }) => name in formerKeys).map((table) => changeKey(layout, table)),
     index('loads_loaded_at', `${qualified(layout, 'loads')} (loaded_at)`),
     // After a restore of the ledger: the highest epoch, and the calls of loads that it does not know.
     index('calls_load', `${qualified(layout, 'calls')} (ledger_epoch, load_id)`),
@@ -94,23 +93,6 @@ export const listChanges = (layout: Layout): readonly Change[] => {
     ...describe(layout, 'TABLE', 'tombstones', 'Erased calls by keyed hash of their id: no load brings them back.', []),
     ...describe(layout, 'VIEW', wordsView.name, wordsView.description, wordsView.columns),
   ];
-};
-
-/** Columns that were the key of a table in an older version. */
-const formerKeys: Readonly<Record<string, string>> = { deliveries: 'seq', verdicts: 'verdict_id' };
-
-/** Rows of an older version that have no value for the key get one made of their number. */
-const changeKey = (layout: Layout, table: Table): Change => {
-  const target = qualified(layout, table.name);
-  const former = formerKeys[table.name] as string;
-  const [column = ''] = table.key;
-  return {
-    name: `key of ${table.name}`,
-    sql: `UPDATE ${target} SET ${quote(column)} = '${former}:' || ${quote(former)} WHERE ${quote(column)} IS NULL;
-ALTER TABLE ${target} DROP CONSTRAINT ${quote(`${table.name}_pkey`)}, ADD PRIMARY KEY (${quote(column)})`,
-    urgent: true,
-    isDone: ({ relations }) => relations.get(`${table.name}_pkey`)?.columns.has(column) === true,
-  };
 };
 
 /** For a table that an older version created; a required column arrives nullable. */

@@ -137,7 +137,7 @@ describe('one load', () => {
 
   test('submits nothing when the quota is used up, says when to come back, and raises an alert meanwhile', async () => {
     let passedMs = 0;
-    const limits = { jobsPerDay: 2, burst: 9, commitIntervalMs: 0, changesIntervalMs: 0 };
+    const limits = { jobsPerDay: 2, spacingMs: 0, commitIntervalMs: 0, changesIntervalMs: 0 };
     const warehouse = setup.open({ quota: createQuota(limits, () => Date.now() + passedMs) });
     const registry = new Registry();
     const usages = shareReading(() => readUsages([{ warehouse, documents: false }]), { cacheMs: -1 });

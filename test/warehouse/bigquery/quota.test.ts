@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { CallsyncError } from '../../../src/lib/errors.ts';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import { type LoadDeps, loadBatch } from '../../../src/warehouse/bigquery/load.ts';
-import { compactSpent, createQuota, limitsOf, type Quota } from '../../../src/warehouse/bigquery/quota.ts';
+import { createQuota, limitsOf, type Quota } from '../../../src/warehouse/bigquery/quota.ts';
 import { makeBatch, makeCall } from '../batches.ts';
 
 const dayMs = 86_400_000;
@@ -139,19 +139,24 @@ test('a restart does not forget what is spent', async () => {
   expect(await createQuota(limits, () => 1_400_000).waitMs('any')).toBe(0);
 });
 
-test('what is remembered of a day stays small, forgets nothing and expires no earlier', () => {
-  const spent = Array.from({ length: 1_400 }, (_, n) => ({ at: n * 60_000, jobs: 1, extra: n % 2 }));
-  const now = 1_400 * 60_000;
-  const compact = compactSpent(compactSpent(spent, now), now);
-  expect(compact.length).toBeLessThan(160);
-  const total = (list: typeof compact) => list.reduce((sum, { jobs }) => sum + jobs, 0);
-  expect(total(compact)).toBe(1_400);
-  expect(compact.reduce((sum, { extra = 0 }) => sum + extra, 0)).toBe(700);
-  for (const since of [now - dayMs / 2, now - 700_000, now - 60_000]) {
-    expect(total(compact.filter(({ at }) => at > since))).toBeGreaterThanOrEqual(
-      total(spent.filter(({ at }) => at > since)),
-    );
+test('what is remembered of a day stays small, and counts every job until its day is over', async () => {
+  const clock = { now: 0 };
+  let spent: readonly { at: number; jobs: number }[] = [];
+  const memory = {
+    read: async () => spent,
+    write: async (next: typeof spent) => {
+      spent = next;
+    },
+  };
+  const quota = createQuota(limits, () => clock.now, memory);
+  for (let minute = 0; minute < 1_400; minute += 1) {
+    clock.now = minute * 60_000;
+    await quota.spend(1);
   }
+  expect(spent.length).toBeLessThan(145);
+  expect(await quota.jobs()).toEqual({ used: 1_400, limit: 1_400 });
+  clock.now = dayMs + 9 * 60_000 - 1;
+  expect((await quota.jobs()).used).toBe(1_400);
 });
 
 test('changed calls are due once their interval has passed, also when what is remembered was summed up meanwhile', async () => {
