@@ -21,7 +21,7 @@ export interface PoolOptions {
   /** Longest time of one statement, in milliseconds; the connection is given up when the server does not end it. */
   readonly statementMs?: number | undefined;
   /** Runs on each new connection before it is used; one on which it throws is closed, and its error reaches whoever asked. */
-  readonly onConnect?: ((client: pg.PoolClient) => Promise<void>) | undefined;
+  readonly onConnect?: ((connection: Queryable) => Promise<void>) | undefined;
 }
 
 export interface Queryable {
@@ -53,18 +53,24 @@ const keepAliveMs = 10_000;
 export const openDatabase = (options: PoolOptions): Database => {
   const { purpose } = options;
   const pool = openPool(options);
-  const queryOn =
-    (db: pg.Pool | pg.PoolClient): Queryable['query'] =>
-    (sql, values = []) =>
-      runQuery(db, purpose, sql, [...values]);
   return {
-    purpose,
+    ...queryableOn(pool, purpose),
     pool,
-    query: queryOn(pool),
-    transaction: (work) => inTransaction(pool, purpose, (client) => work({ purpose, client, query: queryOn(client) })),
+    transaction: (work) => inTransaction(pool, purpose, (client) => work({ ...queryableOn(client, purpose), client })),
     close: () => pool.end(),
   };
 };
+
+const queryableOn = (db: pg.Pool | pg.PoolClient, purpose: string): Queryable => ({
+  purpose,
+  query: async <R extends object>(sql: string, values: readonly unknown[] = []) => {
+    try {
+      return (await db.query<R & pg.QueryResultRow>(sql, [...values])).rows;
+    } catch (cause) {
+      throw postgresError(purpose, cause);
+    }
+  },
+});
 
 /** The URL as it is at this moment. */
 export const readUrl = (url: ConnectionUrl): URL => new URL(typeof url === 'string' ? url : url());
@@ -123,7 +129,7 @@ const prepareSession = (options: PoolOptions, statementMs: number) => {
     // A pooler has ids of its own for connections.
     if (!isOwn && pid !== client.processID) await refuseSharedSession(options, client, pid);
     isOwn = true;
-    await options.onConnect?.(client);
+    await options.onConnect?.(queryableOn(client, options.purpose));
   };
 };
 
@@ -160,18 +166,21 @@ const refuseSharedSession = async (options: PoolOptions, client: pg.PoolClient, 
   });
 };
 
-/** Runs `work` in one transaction; rolls back when it throws, and maps the error when it is the driver's. */
-export const inTransaction = async <T>(
+/** A connection of the pool, for whoever releases it. @throws CallsyncError DATABASE_… */
+export const connectTo = async ({ pool, purpose }: Pick<Database, 'pool' | 'purpose'>): Promise<pg.PoolClient> => {
+  try {
+    return await pool.connect();
+  } catch (cause) {
+    throw postgresError(purpose, cause);
+  }
+};
+
+const inTransaction = async <T>(
   pool: pg.Pool,
   purpose: string,
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> => {
-  let client: pg.PoolClient;
-  try {
-    client = await pool.connect();
-  } catch (cause) {
-    throw postgresError(purpose, cause);
-  }
+  const client = await connectTo({ pool, purpose });
   let broken: Error | undefined;
   try {
     await client.query('BEGIN');
@@ -188,20 +197,6 @@ export const inTransaction = async <T>(
     throw isDriverError(cause) ? postgresError(purpose, cause) : cause;
   } finally {
     client.release(broken);
-  }
-};
-
-/** One statement outside a transaction, with errors mapped. */
-export const runQuery = async <R extends object>(
-  db: pg.Pool | pg.PoolClient,
-  purpose: string,
-  sql: string,
-  values: unknown[] = [],
-): Promise<R[]> => {
-  try {
-    return (await db.query<R & pg.QueryResultRow>(sql, values)).rows;
-  } catch (cause) {
-    throw postgresError(purpose, cause);
   }
 };
 

@@ -1,7 +1,7 @@
 /** One holder at a time for a name, over all processes: until the end of a transaction, or of work on a connection of its own. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import type { Database, Queryable, Transaction } from './database.ts';
+import { connectTo, type Database, type Queryable, type Transaction } from './database.ts';
 import { postgresError } from './errors.ts';
 
 type Pooled = Pick<Database, 'pool' | 'purpose'>;
@@ -9,17 +9,16 @@ type Pooled = Pick<Database, 'pool' | 'purpose'>;
 const retryMs = 200;
 
 /** A connection that holds the lock, or undefined while another does: those who wait keep no connection. */
-const tryHold = async ({ pool, purpose }: Pooled, name: string): Promise<pg.PoolClient | undefined> => {
-  let client: pg.PoolClient | undefined;
+const tryHold = async (database: Pooled, name: string): Promise<pg.PoolClient | undefined> => {
+  const client = await connectTo(database);
   try {
-    client = await pool.connect();
     const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_lock(hashtext($1)) AS held', [name]);
     if (rows[0]?.held === true) return client;
     client.release();
     return undefined;
   } catch (cause) {
-    client?.release(true);
-    throw postgresError(purpose, cause);
+    client.release(true);
+    throw postgresError(database.purpose, cause);
   }
 };
 

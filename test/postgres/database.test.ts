@@ -5,27 +5,32 @@ import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { terminal } from '../../src/lib/errors.ts';
 import { BinaryCopyWriter } from '../../src/postgres/binary-copy.ts';
-import { inTransaction, openPool, runQuery } from '../../src/postgres/database.ts';
+import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
 let database: TestDatabase;
+let db: Database;
 let pool: pg.Pool;
 
 beforeAll(async () => {
   database = await createDatabase();
-  pool = openPool({ url: database.url, schema: 'public', application: 'test', purpose: 'test' });
+  db = open();
+  ({ pool } = db);
 });
 
 afterAll(async () => {
-  await pool.end();
+  await db.close();
   await database.drop();
 });
+
+const open = (over: { readonly url?: string; readonly statementMs?: number } = {}): Database =>
+  openDatabase({ url: database.url, schema: 'public', application: 'test', purpose: 'test', ...over });
 
 const backendOf = async (client: pg.PoolClient): Promise<number> =>
   (await client.query('SELECT pg_backend_pid() AS pid')).rows[0].pid;
 
 test('a connection that is cut in mid-transaction is a transient error, and the process lives', async () => {
-  const work = inTransaction(pool, 'operational store', async (client) => {
+  const work = db.transaction(async ({ client }) => {
     const pid = await backendOf(client);
     // Until it has ended: one that still ran would answer.
     await pool.query('SELECT pg_terminate_backend($1, 30000)', [pid]);
@@ -34,7 +39,7 @@ test('a connection that is cut in mid-transaction is a transient error, and the 
     await client.query('SELECT 1');
   });
   await expect(work).rejects.toMatchObject({ kind: 'transient' });
-  expect(await runQuery(pool, 'test', 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  expect(await db.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
 });
 
 test('a connection that is cut during a copy is a transient error', async () => {
@@ -43,7 +48,7 @@ test('a connection that is cut during a copy is a transient error', async () => 
     `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(30); RETURN NEW; END $$`,
   );
   await pool.query('CREATE TRIGGER slow BEFORE INSERT ON slow FOR EACH ROW EXECUTE FUNCTION wait()');
-  const work = inTransaction(pool, 'operational store', async (client) => {
+  const work = db.transaction(async ({ client }) => {
     const pid = await backendOf(client);
     const writer = new BinaryCopyWriter();
     writer.row(1);
@@ -58,12 +63,10 @@ test('a connection that is cut during a copy is a transient error', async () => 
 });
 
 test('an error of ours leaves a transaction as it is; one of the database is told apart and names no value', async () => {
-  await expect(inTransaction(pool, 'test', () => Promise.reject(new TypeError('a fault')))).rejects.toBeInstanceOf(
-    TypeError,
-  );
+  await expect(db.transaction(() => Promise.reject(new TypeError('a fault')))).rejects.toBeInstanceOf(TypeError);
   const ours = terminal('CONFIG_INVALID', 'No.');
-  await expect(inTransaction(pool, 'test', () => Promise.reject(ours))).rejects.toBe(ours);
-  const refused = inTransaction(pool, 'test', (client) => client.query("SELECT 'secret-value'::integer"));
+  await expect(db.transaction(() => Promise.reject(ours))).rejects.toBe(ours);
+  const refused = db.transaction(({ client }) => client.query("SELECT 'secret-value'::integer"));
   await expect(refused).rejects.toMatchObject({ code: 'DATABASE_ERROR', kind: 'terminal' });
   await refused.catch((error: Error) => expect(error.message).not.toContain('secret-value'));
 });
@@ -71,24 +74,23 @@ test('an error of ours leaves a transaction as it is; one of the database is tol
 test('what is rolled back is gone', async () => {
   await pool.query('CREATE TABLE kept (n integer)');
   await expect(
-    inTransaction(pool, 'test', async (client) => {
+    db.transaction(async ({ client }) => {
       await client.query('INSERT INTO kept VALUES (1)');
       throw new Error('no');
     }),
   ).rejects.toThrow('no');
-  expect(await runQuery(pool, 'test', 'SELECT * FROM kept')).toEqual([]);
+  expect(await db.query('SELECT * FROM kept')).toEqual([]);
 });
 
 test('unreachable, refused and missing databases each say what to do', async () => {
   const tell = async (change: (url: URL) => void): Promise<unknown> => {
     const url = new URL(database.url);
     change(url);
-    const other = openPool({ url: url.href, schema: 'public', application: 'test', purpose: 'test' });
-    try {
-      return await runQuery(other, 'test', 'SELECT 1').catch((error: unknown) => error);
-    } finally {
-      await other.end();
-    }
+    const other = open({ url: url.href });
+    return await other
+      .query('SELECT 1')
+      .catch((error: unknown) => error)
+      .finally(other.close);
   };
   expect(
     await tell((url) => {
@@ -104,7 +106,7 @@ test('unreachable, refused and missing databases each say what to do', async () 
 
 test('a server that stops answering ends a statement and a copy in time, and the next connection works', async () => {
   const silent = await openSilencer(database.url);
-  const mute = openPool({ url: silent.url, schema: 'public', application: 'test', purpose: 'test', statementMs: 200 });
+  const mute = open({ url: silent.url, statementMs: 200 });
   try {
     await pool.query('CREATE TABLE muted (t text)');
     for (const work of [
@@ -116,31 +118,25 @@ test('a server that stops answering ends a statement and a copy in time, and the
         return writer.send(client, 'muted (t)');
       },
     ]) {
-      const asked = inTransaction(mute, 'test', async (client) => {
+      const asked = mute.transaction(async ({ client }) => {
         silent.silence();
         await work(client);
       });
       await expect(asked).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE', kind: 'transient' });
       // On a busy machine a statement needs longer than this pool has, now and then.
-      const ask = () => runQuery(mute, 'test', 'SELECT * FROM muted').catch(() => 'too late');
+      const ask = () => mute.query('SELECT * FROM muted').catch(() => 'too late');
       await expect.poll(ask).toEqual([]);
     }
   } finally {
-    await mute.end();
+    await mute.close();
     await silent.close();
   }
 });
 
 test('a statement that takes too long is ended by the server', async () => {
-  const quick = openPool({
-    url: database.url,
-    schema: 'public',
-    application: 'test',
-    purpose: 'test',
-    statementMs: 100,
-  });
-  await expect(runQuery(quick, 'test', 'SELECT pg_sleep(30)')).rejects.toMatchObject({ kind: 'transient' });
-  await quick.end();
+  const quick = open({ statementMs: 100 });
+  await expect(quick.query('SELECT pg_sleep(30)')).rejects.toMatchObject({ kind: 'transient' });
+  await quick.close();
 });
 
 /** By column of `all_types`: how a value is written, and values that come back as they were. */
@@ -235,7 +231,7 @@ test.each(roundTrips)('a binary copy brings every value of a column as it is: %s
     if (value === null) writer.null();
     else write(writer, value as never);
   });
-  await inTransaction(pool, 'test', (client) => writer.send(client, `all_types (id, ${column})`));
+  await db.transaction(({ client }) => writer.send(client, `all_types (id, ${column})`));
   const shown = column === 'at' ? `to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US')` : column;
   const { rows } = await pool.query(`SELECT ${shown} AS value FROM all_types ORDER BY id`);
   expect(rows.map((row) => row.value)).toEqual(values);
@@ -246,7 +242,7 @@ test('a refused copy rejects and leaves the connection usable', async () => {
   writer.row(1);
   writer.jsonb('{not json');
   await pool.query('CREATE TABLE refusing (j jsonb)');
-  const refused = inTransaction(pool, 'test', (client) => writer.send(client, 'refusing (j)'));
+  const refused = db.transaction(({ client }) => writer.send(client, 'refusing (j)'));
   await expect(refused).rejects.toMatchObject({ code: 'DATABASE_ERROR', kind: 'terminal' });
   expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
 });

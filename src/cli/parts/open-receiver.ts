@@ -1,13 +1,12 @@
 /** The webhook receiver of a process with its spool and its wake-up. */
 import { join } from 'node:path';
-import type pg from 'pg';
 import type pino from 'pino';
 import { Registry } from 'prom-client';
 import type { Config } from '../../../schemas/config.ts';
 import { resolveDataDir } from '../../config/data-dir.ts';
 import { watchInbox } from '../../health/metrics/store-metrics.ts';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
-import { type ConnectionUrl, openPool, type Queryable, runQuery } from '../../postgres/database.ts';
+import { type ConnectionUrl, openDatabase, type Queryable } from '../../postgres/database.ts';
 import { createInboxWriter } from '../../store/delivery/inbox-writer.ts';
 import { compareKeys, isIncomplete } from '../../store/store.ts';
 import { createReceiver, type Receiver } from '../../webhook/server/receiver.ts';
@@ -37,13 +36,12 @@ export const openReceiver = async (
   const { registry = new Registry(), log } = input;
   const secrets = openSigningKeys({ secrets: webhook.secrets, allowUnsigned: webhook.allow_unsigned, log });
   const keys = listPrivacyKeys(services.config);
-  const compare = async (client: pg.Pool | pg.PoolClient): Promise<void> => {
-    const query: Queryable['query'] = (sql, values = []) => runQuery(client, purpose, sql, [...values]);
-    await compareKeys({ purpose, query }, keys).catch((error: unknown) => {
+  const compare = async (connection: Queryable): Promise<void> => {
+    await compareKeys(connection, keys).catch((error: unknown) => {
       if (!isIncomplete(error)) throw error;
     });
   };
-  const pool = openPool({
+  const db = openDatabase({
     url: input.storeUrl,
     schema: 'callsync',
     application: 'callsync receiver',
@@ -51,12 +49,12 @@ export const openReceiver = async (
     max: webhook.group_commit.writers + 2,
     onConnect: compare,
   });
-  services.defer(() => pool.end());
-  await compare(pool).catch((error: unknown) => {
+  services.defer(db.close);
+  await compare(db).catch((error: unknown) => {
     // The store may be away: deliveries then wait in the spool, and the merge compares their key.
     if (!(error instanceof CallsyncError) || error.kind === 'terminal') throw error;
   });
-  const inbox = createInboxWriter({ pool });
+  const inbox = createInboxWriter(db);
   watchInbox({ registry, read: () => inbox.depth({ deadlineMs: gaugeDeadlineMs }) });
   const spool = await openSpool({
     dir: webhook.spool.dir ?? join(resolveDataDir(store.data_dir), 'spool'),

@@ -1,4 +1,5 @@
 /** DDL of the analysts' schema, from the table definitions. Additive and idempotent. */
+import { hash } from 'node:crypto';
 import { type Table, wordsView } from '../../../schemas/tables.ts';
 import { columnsOf, type Layout, literal, type PhysicalColumn, qualified, quote, tablesOf } from './layout.ts';
 
@@ -22,7 +23,7 @@ const createTombstones = (layout: Layout): string =>
 )`;
 
 /** The query of the view `words`. */
-export const wordsQuery = (
+const wordsQuery = (
   layout: Layout,
 ): string => `SELECT u.call_id, u.call_timestamp, u.utterance_index, (w.position - 1)::integer AS word_index, u.side,
        w.value, w.start_offset, w.length, w.score
@@ -30,31 +31,26 @@ export const wordsQuery = (
  CROSS JOIN LATERAL unnest(u.word_values, u.word_starts, u.word_lengths, u.word_scores)
        WITH ORDINALITY AS w(value, start_offset, length, score, position)`;
 
-/** What a schema has: names of its relations (tables, views, indexes), each with its columns and comments. */
-export interface Catalogue {
-  readonly schema: boolean;
-  readonly relations: ReadonlyMap<string, FoundRelation>;
-  /** Whether the view `words` has the query that it should have. */
-  readonly wordsCurrent: boolean;
-}
-
-export interface FoundRelation {
-  readonly comment: string | null;
-  readonly columns: ReadonlyMap<string, string | null>;
-}
+/** What a schema has, by name: tables, views and indexes with their comments and those of their columns. One without a name if the schema is there and empty. */
+export type FoundRelations = ReadonlyMap<
+  string,
+  { readonly comment: string | null; readonly columns: Readonly<Record<string, string | null>> }
+>;
 
 export interface Change {
   readonly name: string;
   readonly sql: string;
   /** Loads and queries need it; other changes may wait until nobody holds the table. */
   readonly urgent: boolean;
-  readonly isDone: (found: Catalogue) => boolean;
+  readonly isDone: (found: FoundRelations) => boolean;
 }
 
 /** Every statement that an empty database needs, in order, each with how to see that it is not needed. */
 export const listChanges = (layout: Layout): readonly Change[] => {
   const tables = tablesOf(layout);
-  const isThere = (name: string) => (found: Catalogue) => found.relations.has(name);
+  const words = wordsQuery(layout);
+  const wordsComment = `${wordsView.description} [callsync ${hash('sha256', words, 'hex').slice(0, 16)}]`;
+  const isThere = (name: string) => (found: FoundRelations) => found.has(name);
   const index = (name: string, on: string): Change => ({
     name: `index ${name}`,
     sql: `CREATE INDEX IF NOT EXISTS ${name} ON ${on}`,
@@ -66,7 +62,7 @@ export const listChanges = (layout: Layout): readonly Change[] => {
       name: 'schema',
       sql: `CREATE SCHEMA IF NOT EXISTS ${quote(layout.schema)}`,
       urgent: true,
-      isDone: (found) => found.schema,
+      isDone: (found) => found.size > 0,
     },
     ...tables.map((table) => ({
       name: `table ${table.name}`,
@@ -78,20 +74,22 @@ export const listChanges = (layout: Layout): readonly Change[] => {
     ...tables.flatMap((table) => columnsOf(table).map((column) => addColumn(layout, table, column))),
     {
       name: 'view words',
-      sql: `CREATE OR REPLACE VIEW ${qualified(layout, wordsView.name)} AS\n${wordsQuery(layout)}`,
+      sql: `CREATE OR REPLACE VIEW ${qualified(layout, wordsView.name)} AS\n${words};
+COMMENT ON VIEW ${qualified(layout, wordsView.name)} IS ${literal(wordsComment)}`,
       urgent: false,
-      isDone: (found) => found.relations.has(wordsView.name) && found.wordsCurrent,
+      isDone: (found) => found.get(wordsView.name)?.comment === wordsComment,
     },
     index('loads_loaded_at', `${qualified(layout, 'loads')} (loaded_at)`),
     // After a restore of the ledger: the highest epoch, and the calls of loads that it does not know.
     index('calls_load', `${qualified(layout, 'calls')} (ledger_epoch, load_id)`),
     index('calls_call_timestamp', `${qualified(layout, 'calls')} (call_timestamp)`),
     index('deliveries_call_id', `${qualified(layout, 'deliveries')} (call_id)`),
-    ...tables.flatMap((table) =>
-      describe(layout, 'TABLE', table.name, `${table.description} Grain: ${table.grain}.`, columnsOf(table)),
-    ),
-    ...describe(layout, 'TABLE', 'tombstones', 'Erased calls by keyed hash of their id: no load brings them back.', []),
-    ...describe(layout, 'VIEW', wordsView.name, wordsView.description, wordsView.columns),
+    ...tables.flatMap((table) => [
+      describeTable(layout, table.name, `${table.description} Grain: ${table.grain}.`),
+      ...describeColumns(layout, table.name, columnsOf(table)),
+    ]),
+    describeTable(layout, 'tombstones', 'Erased calls by keyed hash of their id: no load brings them back.'),
+    ...describeColumns(layout, wordsView.name, wordsView.columns),
   ];
 };
 
@@ -100,26 +98,24 @@ const addColumn = (layout: Layout, table: Table, column: PhysicalColumn): Change
   name: `column ${table.name}.${column.name}`,
   sql: `ALTER TABLE ${qualified(layout, table.name)} ADD COLUMN IF NOT EXISTS ${quote(column.name)} ${column.type}`,
   urgent: true,
-  isDone: ({ relations }) => relations.get(table.name)?.columns.has(column.name) === true,
+  isDone: (found) => Object.hasOwn(found.get(table.name)?.columns ?? {}, column.name),
 });
 
-const describe = (
+const describeTable = (layout: Layout, name: string, description: string): Change => ({
+  name: `comment on ${name}`,
+  sql: `COMMENT ON TABLE ${qualified(layout, name)} IS ${literal(description)}`,
+  urgent: false,
+  isDone: (found) => found.get(name)?.comment === description,
+});
+
+const describeColumns = (
   layout: Layout,
-  kind: 'TABLE' | 'VIEW',
-  name: string,
-  description: string,
+  table: string,
   columns: readonly { readonly name: string; readonly description: string }[],
-): Change[] => [
-  {
-    name: `comment on ${name}`,
-    sql: `COMMENT ON ${kind} ${qualified(layout, name)} IS ${literal(description)}`,
+): Change[] =>
+  columns.map(({ name, description }) => ({
+    name: `comment on ${table}.${name}`,
+    sql: `COMMENT ON COLUMN ${qualified(layout, table)}.${quote(name)} IS ${literal(description)}`,
     urgent: false,
-    isDone: ({ relations }) => relations.get(name)?.comment === description,
-  },
-  ...columns.map((column) => ({
-    name: `comment on ${name}.${column.name}`,
-    sql: `COMMENT ON COLUMN ${qualified(layout, name)}.${quote(column.name)} IS ${literal(column.description)}`,
-    urgent: false,
-    isDone: ({ relations }: Catalogue) => relations.get(name)?.columns.get(column.name) === column.description,
-  })),
-];
+    isDone: (found) => found.get(table)?.columns[name] === description,
+  }));

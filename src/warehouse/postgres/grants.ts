@@ -3,16 +3,15 @@
  * both run with the rights of their owner. It may not enter the schema of the tables, so that nothing that is added there is
  * open to it.
  */
-import type pg from 'pg';
 import { openColumns } from '../../../schemas/tables.ts';
-import { inTransaction } from '../../postgres/database.ts';
+import type { Database } from '../../postgres/database.ts';
 import { type Grants, type Readers, restrictedName } from '../grants.ts';
 import { type Layout, literal, qualified, quote, tablesOf } from './layout.ts';
 
-export const createGrants = (pool: pg.Pool, purpose: string, layout: Layout): Grants => ({
+export const createGrants = (db: Database, layout: Layout): Grants => ({
   statements: (readers) => grantsSql(layout, readers),
   apply: (readers) =>
-    inTransaction(pool, purpose, async (client) => {
+    db.transaction(async ({ client }) => {
       for (const sql of grantsSql(layout, readers)) await client.query(sql);
     }),
 });

@@ -1,6 +1,6 @@
 /** Queries that only read: those of persons and checks, and those of rows without number. */
 import type pg from 'pg';
-import { inTransaction } from '../../postgres/database.ts';
+import { connectTo, type Database } from '../../postgres/database.ts';
 import { postgresError } from '../../postgres/errors.ts';
 
 const pageRows = 2_000;
@@ -11,14 +11,13 @@ const pageRows = 2_000;
  * @throws CallsyncError DATABASE_…
  */
 export const queryRows = (
-  pool: pg.Pool,
-  purpose: string,
+  db: Database,
   sql: string,
   { signal, keep = true }: { readonly signal?: AbortSignal | undefined; readonly keep?: boolean } = {},
 ): Promise<Record<string, unknown>[]> =>
-  inTransaction(pool, purpose, async (client) => {
+  db.transaction(async ({ client }) => {
     await client.query('SET TRANSACTION READ ONLY');
-    const release = signal === undefined ? undefined : await cancelAt(signal, pool, client);
+    const release = signal === undefined ? undefined : await cancelAt(signal, db.pool, client);
     try {
       // The extended protocol takes one statement: a second one could end the transaction that only reads.
       const query: pg.QueryArrayConfig & { readonly queryMode: 'extended' } = {
@@ -39,15 +38,9 @@ export const queryRows = (
 /** Names for the columns of a result: what has the name of an earlier column gets a number, so that a row can be an object. */
 const distinctNames = (names: readonly string[]): string[] => {
   const taken = new Set(names);
-  const seen = new Set<string>();
-  return names.map((name) => {
-    if (!seen.has(name)) {
-      seen.add(name);
-      return name;
-    }
-    let number = 2;
-    while (taken.has(`${name}_${number}`)) number += 1;
-    const own = `${name}_${number}`;
+  return names.map((name, index) => {
+    let own = name;
+    for (let number = 2; names.indexOf(name) < index && taken.has(own); number += 1) own = `${name}_${number}`;
     taken.add(own);
     return own;
   });
@@ -69,14 +62,12 @@ const cancelAt = async (signal: AbortSignal, pool: pg.Pool, client: pg.PoolClien
 
 /** Streams through a cursor, so that memory holds one page. */
 export async function* streamRows(
-  pool: pg.Pool,
-  purpose: string,
+  db: Database,
   sql: string,
   values: readonly unknown[] = [],
 ): AsyncIterable<Record<string, unknown>> {
-  const client = await pool.connect().catch((cause) => {
-    throw postgresError(purpose, cause);
-  });
+  const client = await connectTo(db);
+  let broken = true;
   try {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     await client.query(`DECLARE page NO SCROLL CURSOR FOR ${sql}`, [...values]);
@@ -86,12 +77,14 @@ export async function* streamRows(
       if (rows.length < pageRows) break;
     }
   } catch (cause) {
-    throw postgresError(purpose, cause);
+    throw postgresError(db.purpose, cause);
   } finally {
-    const rolledBack = await client.query('ROLLBACK').then(
-      () => true,
-      () => false,
+    await client.query('ROLLBACK').then(
+      () => {
+        broken = false;
+      },
+      () => undefined,
     );
-    client.release(!rolledBack);
+    client.release(broken);
   }
 }

@@ -2,9 +2,8 @@
  * The queries of persons. They run in a session of a role that may read tables and marts, and nothing else. A session of callsync's
  * own role that merely takes on the other one would not do: functions that run text can change the role back.
  */
-import type pg from 'pg';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
-import { type ConnectionUrl, openDatabase, openPool, runQuery } from '../../postgres/database.ts';
+import { type ConnectionUrl, openDatabase, type Queryable } from '../../postgres/database.ts';
 import { isRoleMissing, makeOwnRole, ownRoleUrl } from '../../postgres/own-role.ts';
 import type { AnswerLimits, Reader } from '../warehouse.ts';
 import { quote } from './layout.ts';
@@ -35,14 +34,14 @@ const givesRows = new RegExp(`${blanks.source}(?:select|with|values|table)\\b`, 
  */
 export const openReader = (options: ReaderOptions): Reader => {
   const ownUrl = ownRoleUrl(options.url, options.group === undefined ? 'reader' : 'assistant');
-  const pool = openPool({
+  const db = openDatabase({
     ...options,
     url: options.readerUrl ?? ownUrl,
     schema: options.schemas.join(','),
     application: 'callsync query',
     max: 4,
     statementMs: options.queryMs,
-    onConnect: (client) => refuseMoreRights(client, options),
+    onConnect: (connection) => refuseMoreRights(connection, options),
   });
   const attempt = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
@@ -57,7 +56,7 @@ export const openReader = (options: ReaderOptions): Reader => {
       throw error;
     }
   };
-  const run = (sql: string, signal?: AbortSignal) => queryRows(pool, options.purpose, sql, { signal, keep: false });
+  const run = (sql: string, signal?: AbortSignal) => queryRows(db, sql, { signal, keep: false });
   return {
     async ask(sql, signal) {
       if (!reads.test(sql))
@@ -75,7 +74,7 @@ export const openReader = (options: ReaderOptions): Reader => {
         return { rows: kept, complete: kept.length === rows.length };
       });
     },
-    close: () => pool.end(),
+    close: db.close,
   };
 };
 
@@ -132,9 +131,8 @@ const rightsSql = `SELECT concat_ws(', ',
     CASE WHEN bool_or(has_schema_privilege(r.oid, to_regnamespace('callsync')::oid, 'USAGE')) THEN 'read the store' END) AS too_much
   FROM pg_roles r WHERE pg_has_role(session_user, r.oid, 'MEMBER')`;
 
-const refuseMoreRights = async (client: pg.PoolClient, { purpose, schemas, group }: ReaderOptions): Promise<void> => {
-  const values = [[...schemas], group?.closed ?? null];
-  const [found] = await runQuery<{ too_much: string }>(client, purpose, rightsSql, values);
+const refuseMoreRights = async (connection: Queryable, { purpose, schemas, group }: ReaderOptions): Promise<void> => {
+  const [found] = await connection.query<{ too_much: string }>(rightsSql, [schemas, group?.closed ?? null]);
   if (found === undefined || found.too_much === '') return;
   throw terminal('QUERY_READER', `The role for queries of the ${purpose} may ${found.too_much}.`, {
     hint: `Name a role that reads less: callsync grants --apply makes ${group?.name ?? 'callsync_analyst'}, which a role with LOGIN can be a member of.`,

@@ -1,5 +1,5 @@
 /** Removing calls that the ledger does not know. */
-import type pg from 'pg';
+import type { Queryable } from '../../postgres/database.ts';
 import type { CallGuard, Statement } from '../warehouse.ts';
 import { childTables, type Layout, qualified } from './layout.ts';
 
@@ -19,18 +19,14 @@ const removeSql = (layout: Layout): readonly string[] =>
   );
 
 /** Removes the rows of calls whose guard is still the given one. Runs inside a transaction. */
-export const removeCalls = async (
-  client: pg.PoolClient,
-  layout: Layout,
-  guards: readonly CallGuard[],
-): Promise<void> => {
-  const { rows } = await client.query<{ call_id: string }>(claimSurplusSql(layout), [
+export const removeCalls = async (tx: Queryable, layout: Layout, guards: readonly CallGuard[]): Promise<void> => {
+  const rows = await tx.query<{ call_id: string }>(claimSurplusSql(layout), [
     guards.map(({ callId }) => callId),
     guards.map(({ epoch }) => epoch),
     guards.map(({ revision }) => revision),
   ]);
   const ids = rows.map((row) => row.call_id);
-  for (const sql of removeSql(layout)) await client.query(sql, [ids]);
+  for (const sql of removeSql(layout)) await tx.query(sql, [ids]);
 };
 
 /** Parameter: call ids. */
@@ -41,12 +37,8 @@ const removeOrphansSql = (layout: Layout): readonly string[] =>
   );
 
 /** Removes child rows whose call has no row of the same time. Runs inside a transaction. */
-export const removeOrphans = async (
-  client: pg.PoolClient,
-  layout: Layout,
-  callIds: readonly string[],
-): Promise<void> => {
-  for (const sql of removeOrphansSql(layout)) await client.query(sql, [callIds]);
+export const removeOrphans = async (tx: Queryable, layout: Layout, callIds: readonly string[]): Promise<void> => {
+  for (const sql of removeOrphansSql(layout)) await tx.query(sql, [callIds]);
 };
 
 /** Whether there is a search index, which has rows of calls too. */

@@ -2,9 +2,8 @@
  * Searching by the index. What is frequent is found among the newest rows; these also tell whether the index or a walk through
  * time is the shorter way to the rest, since the planner knows nothing of phrases and little of words.
  */
-import type pg from 'pg';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
-import { inTransaction } from '../../postgres/database.ts';
+import { columnsOf, type Database, type Transaction } from '../../postgres/database.ts';
 import { withSessionLock } from '../../postgres/session-lock.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import {
@@ -22,34 +21,29 @@ import {
 } from '../search.ts';
 import type { Statement } from '../warehouse.ts';
 import { type Layout, qualified } from './layout.ts';
+import type { Schema } from './migrate.ts';
 import {
   boundary,
-  countWaitingSql,
+  countWaiting,
   createIndex,
   dropIndex,
   fillBriefly,
   readStatus,
   requireIndex,
-  type SearchOptions,
 } from './search-index.ts';
 
-interface TranscriptSearchOptions extends SearchOptions {
-  /** Whose connections searches fill rows with: they give a server up that does not answer, before loads wait for long. */
-  readonly filling: pg.Pool;
-}
-
-/** What searching needs of the database, opened by the warehouse. */
-export const createTranscriptSearch = (options: TranscriptSearchOptions): TranscriptSearch => ({
+/** @param filling whose connections searches fill rows with: they give a server up that does not answer, before loads wait for long. */
+export const createTranscriptSearch = (schema: Schema, filling: Database): TranscriptSearch => ({
   create: ({ onProgress, onWait } = {}) =>
     withSessionLock(
-      options,
-      `callsync.search-index.${options.layout.schema}`,
-      () => createIndex(options, onProgress),
+      schema.db,
+      `callsync.search-index.${schema.layout.schema}`,
+      () => createIndex(schema, onProgress),
       onWait,
     ),
-  drop: () => dropIndex(options),
-  status: () => asReader(options, readStatus(options)),
-  find: (request) => asReader(options, find(options, request)),
+  drop: () => dropIndex(schema),
+  status: () => asReader(schema, readStatus(schema)),
+  find: (request) => asReader(schema, find(schema, filling, request)),
 });
 
 /** A word of a search in one language, with the lexemes that the index has for it. */
@@ -218,34 +212,30 @@ interface NewestRow extends FoundRow {
 
 /** The newest calls that match, one more than asked for where there are more. */
 const findCalls = async (
-  client: pg.PoolClient,
+  tx: Transaction,
   layout: Layout,
   queries: readonly LanguageQuery[],
   { limit, from, to, side }: SearchRequest,
 ): Promise<readonly FoundRow[]> => {
   if (queries.length === 0) return [];
-  const full = join(
-    queries.map((query) => query.full),
-    '|',
-  );
-  const words = join(
-    queries.map((query) => query.words),
-    '|',
-  );
-  const parameters = [full, limit + 1, from ?? null, to ?? null, side ?? null];
-  await client.query(prepareToFind);
-  const { rows } = await client.query<NewestRow>(newestSql(layout), [...parameters, words]);
+  const inAny = (part: 'full' | 'words'): string =>
+    join(
+      queries.map((query) => query[part]),
+      '|',
+    );
+  const parameters = [inAny('full'), limit + 1, from ?? null, to ?? null, side ?? null];
+  await tx.query(prepareToFind);
+  const rows = await tx.query<NewestRow>(newestSql(layout), [...parameters, inAny('words')]);
   const [sample] = rows;
   const newest = rows.filter(({ call_id }) => call_id !== null);
   if (sample === undefined || sample.looked_at < newestRows || newest.length > limit) return newest;
   const passed = ((limit + 1) * sample.looked_at) / Math.max(sample.found, halfFound);
   const named = (sample.all_rows * sample.named * namedCost) / sample.looked_at;
-  if (Math.min(sample.all_rows, passed) < named)
-    return (await client.query<FoundRow>(walkSql(layout), parameters)).rows;
-  await client.query(byIndex);
-  const byWords = await client.query<FoundRow>(namedSql(layout), parameters);
-  await client.query(byTime);
-  return byWords.rows;
+  if (Math.min(sample.all_rows, passed) < named) return await tx.query<FoundRow>(walkSql(layout), parameters);
+  await tx.query(byIndex);
+  const byWords = await tx.query<FoundRow>(namedSql(layout), parameters);
+  await tx.query(byTime);
+  return byWords;
 };
 
 /**
@@ -289,83 +279,74 @@ const hitsSql = (layout: Layout): string => {
  ORDER BY h.call_id, h.utterance_index`;
 };
 
-const addHits = async (
-  client: pg.PoolClient,
+interface SaidRow {
+  readonly call_id: string;
+  readonly utterance_index: number;
+  readonly side: string | null;
+  readonly content: string;
+  readonly marked: string;
+}
+
+/** What to show of the found calls of one language, by call. */
+const readHits = async (
+  tx: Transaction,
   layout: Layout,
   query: LanguageQuery,
-  rows: readonly FoundRow[],
-): Promise<ReadonlyMap<string, readonly SearchHit[]>> => {
-  const hits = new Map<string, SearchHit[]>();
-  const sides = rows.flatMap((row) => row.sides.map((side) => [row.call_id, side] as const));
-  const { rows: said } = await client.query(hitsSql(layout), [
-    sides.map(([id]) => id),
-    sides.map(([, side]) => side),
-    query.language,
-    query.any,
-    query.counted,
-    query.stopWords,
+  found: readonly FoundRow[],
+): Promise<Map<string, SearchHit[]>> => {
+  const sides = found
+    .filter(({ language }) => language === query.language)
+    .flatMap((row) => row.sides.map((side) => ({ id: row.call_id, side })));
+  const said = await tx.query<SaidRow>(hitsSql(layout), [
+    ...columnsOf(sides, 'id', 'side'),
+    ...[query.language, query.any, query.counted, query.stopWords],
   ]);
-  for (const row of said) {
-    const hit = { utteranceIndex: row.utterance_index, side: row.side, ...readMarks(row.marked, row.content) };
-    hits.set(row.call_id, [...(hits.get(row.call_id) ?? []), hit]);
+  const hits = new Map<string, SearchHit[]>();
+  for (const { call_id, utterance_index, side, content, marked } of said) {
+    const hit = { utteranceIndex: utterance_index, side, ...readMarks(marked, content) };
+    hits.set(call_id, [...(hits.get(call_id) ?? []), hit]);
   }
   return hits;
 };
 
-const find = async (
-  { filling, ...options }: TranscriptSearchOptions,
-  request: SearchRequest,
-): Promise<SearchResult> => {
+const find = async (schema: Schema, filling: Database, request: SearchRequest): Promise<SearchResult> => {
+  const { db, layout } = schema;
   const alternatives = readSearchText(request.text);
-  const { pool, purpose, layout } = options;
-  await requireIndex(options);
-  await fillBriefly({ ...options, pool: filling });
-  return await inTransaction(pool, purpose, async (client) => {
+  await requireIndex(schema);
+  await fillBriefly({ db: filling, layout });
+  return await db.transaction(async (tx) => {
     // All that is read is of one moment: a call that a load changes meanwhile is found as it was, and is not pending.
-    await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    const { rows: waiting } = await client.query<{ pending: number }>(countWaitingSql(layout));
-    const texts = alternatives.flat().map(({ text }) => text);
-    const { rows: words } = await client.query<WordRow>(wordsSql(layout), [texts]);
+    await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    const pending = await countWaiting(tx, layout);
+    const words = await tx.query<WordRow>(wordsSql(layout), [alternatives.flat().map(({ text }) => text)]);
     const languages = [...new Set(words.map(({ language }) => language))];
-    const queries = languages.flatMap(
-      (name) =>
-        readIn(
-          alternatives,
-          words.filter(({ language }) => language === name),
-        ) ?? [],
-    );
-    if (languages.length > 0 && queries.length === 0) {
+    const rowsOf = (name: string): WordRow[] => words.filter(({ language }) => language === name);
+    const queries = languages.flatMap((name) => readIn(alternatives, rowsOf(name)) ?? []);
+    if (words.length > 0 && queries.length === 0) {
       throw terminal('USAGE_SEARCH', 'The search has stop words alone: they are in nearly every call.', {
         hint: 'Put them into a phrase, such as "votre contrat", where they count, or add a word that is rarer.',
       });
     }
-    const rows = await findCalls(client, layout, queries, request);
+    const rows = await findCalls(tx, layout, queries, request);
     const shown = rows.slice(0, request.limit);
     const hits = new Map<string, readonly SearchHit[]>();
-    for (const query of queries) {
-      const mine = shown.filter(({ language }) => language === query.language);
-      if (mine.length === 0) continue;
-      for (const [id, said] of await addHits(client, layout, query, mine)) hits.set(id, said);
-    }
+    for (const query of queries) for (const [id, said] of await readHits(tx, layout, query, shown)) hits.set(id, said);
     const calls = shown.map(
-      (row): FoundCall => ({
-        callId: row.call_id,
-        callTimestamp: row.micros,
-        language: row.language,
-        hits: hits.get(row.call_id) ?? [],
+      ({ call_id, micros, language }): FoundCall => ({
+        ...{ callId: call_id, callTimestamp: micros, language, hits: hits.get(call_id) ?? [] },
       }),
     );
-    return { calls, more: rows.length > request.limit, pending: waiting[0]?.pending ?? 0 };
+    return { calls, more: rows.length > request.limit, pending };
   });
 };
 
 /** Who searches needs other rights than who loads. */
-const asReader = async <T>({ purpose, layout }: SearchOptions, reading: Promise<T>): Promise<T> => {
+const asReader = async <T>({ db, layout }: Schema, reading: Promise<T>): Promise<T> => {
   try {
     return await reading;
   } catch (cause) {
     if (!(cause instanceof CallsyncError) || cause.code !== 'DATABASE_PERMISSION') throw cause;
-    throw terminal('DATABASE_PERMISSION', `The user of the ${purpose} may not read all that a search needs.`, {
+    throw terminal('DATABASE_PERMISSION', `The user of the ${db.purpose} may not read all that a search needs.`, {
       hint: `Give it the rights of analysts, which callsync grants prints: USAGE on schema ${layout.schema}, SELECT on all its tables, EXECUTE on all its functions.`,
       cause: cause.cause,
     });

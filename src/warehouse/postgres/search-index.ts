@@ -7,22 +7,15 @@
  * one of them, it waits for that statement and then deletes the row, with its document.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type pg from 'pg';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
-import { runQuery } from '../../postgres/database.ts';
+import { type Database, readValue } from '../../postgres/database.ts';
 import { type SearchIndexStatus, separatedSql } from '../search.ts';
 import type { Statement } from '../warehouse.ts';
 import { type Layout, qualified, quote } from './layout.ts';
-import { changeSchema } from './migrate.ts';
-
-export interface SearchOptions {
-  readonly pool: pg.Pool;
-  readonly purpose: string;
-  readonly layout: Layout;
-}
+import { changeSchema, type Schema } from './migrate.ts';
 
 /** Raised when what is stored changes its meaning; an index of another number is made again. */
-const definition = 'Search index of callsync, definition 8.';
+const definition = 'Search index of callsync, definition 9.';
 
 /** Text search configurations that PostgreSQL ships, by language code; any other language is not stemmed. */
 const shipped: Readonly<Record<string, string>> = {
@@ -68,8 +61,8 @@ const names = (layout: Layout) => ({
   table: qualified(layout, 'transcript_search'),
   calls: qualified(layout, 'calls'),
   utterances: qualified(layout, 'utterances'),
-  fold: qualified(layout, 'transcript_fold'),
   document: qualified(layout, 'transcript_document'),
+  write: qualified(layout, 'transcript_search_write'),
   refresh: qualified(layout, 'transcript_search_refresh'),
   fill: qualified(layout, 'transcript_search_fill'),
   /** Stems, without stop words; and with them. */
@@ -105,46 +98,55 @@ $callsync$`;
  * has both weights for a lexeme at a position, reading the vector keeps the higher one.
  * A tsvector holds one megabyte of words: of a longer text, half is read, or half of that.
  */
-const documentSql = (
-  layout: Layout,
-): string => `CREATE FUNCTION ${names(layout).document}(language text, content text) RETURNS tsvector
+const documentSql = (layout: Layout, unaccentSchema: string): string => {
+  const { document, counted, every } = names(layout);
+  const unaccent = `${quote(unaccentSchema)}.unaccent`;
+  const fold = (text: string): string => `${unaccent}('${unaccent}'::regdictionary, ${text})`;
+  return `CREATE FUNCTION ${document}(language text, content text) RETURNS tsvector
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  counted regconfig := '${names(layout).counted}' || language;
+  counted regconfig := '${counted}' || language;
   said text := ${separatedSql('content')};
-  plain text := ${names(layout).fold}(said);
+  plain text := ${fold('said')};
   words tsvector;
   spoken tsvector;
 BEGIN
   words := to_tsvector(counted, said);
-  spoken := to_tsvector(('${names(layout).every}' || language)::regconfig, said);
-  RETURN concat_ws(' ', setweight(words, 'A'), spoken, ${names(layout).fold}(ts_delete(spoken, tsvector_to_array(words))::text),
+  spoken := to_tsvector(('${every}' || language)::regconfig, said);
+  RETURN concat_ws(' ', setweight(words, 'A'), spoken, ${fold('ts_delete(spoken, tsvector_to_array(words))::text')},
                    CASE WHEN plain <> said THEN setweight(to_tsvector(counted, plain), 'A') END)::tsvector;
 EXCEPTION WHEN program_limit_exceeded THEN
-  RETURN ${names(layout).document}(language, left(content, length(content) / 2));
+  RETURN ${document}(language, left(content, length(content) / 2));
 END
 $$`;
-
-/** Rows without documents. `ids` is an array of call ids. */
-const addRowsSql = (layout: Layout, ids: string): string => {
-  const { table, calls, utterances } = names(layout);
-  return `INSERT INTO ${table} (call_id, side, call_timestamp, language)
-    SELECT c.call_id, u.side, c.call_timestamp, ${languageSql('c.lang')}
-      FROM (SELECT DISTINCT call_id, coalesce(side, '') AS side FROM ${utterances} WHERE call_id = ANY(${ids}) AND content <> '') u
-      JOIN ${calls} c ON c.call_id = u.call_id`;
 };
 
-/** One function for both triggers. A load has its calls locked; who changes utterances by hand waits for it here. */
-const refreshSql = (layout: Layout): string => {
-  const { refresh, table, calls } = names(layout);
-  return `CREATE FUNCTION ${refresh}() RETURNS trigger
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-DECLARE ids text[] := ARRAY(SELECT DISTINCT call_id FROM changed);
+/**
+ * Writes the rows of some calls anew, without documents. Whoever changes utterances by hand waits here for loads and erasures of
+ * these calls, as does the making of the index; in key order, as loads lock.
+ */
+const writeSql = (layout: Layout): string => {
+  const { write, table, calls, utterances } = names(layout);
+  return `CREATE FUNCTION ${write}(ids text[]) RETURNS void
+LANGUAGE plpgsql STRICT SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
-  IF ids = '{}' THEN RETURN NULL; END IF;
   PERFORM FROM ${calls} WHERE call_id = ANY(ids) ORDER BY call_id COLLATE "C" FOR NO KEY UPDATE;
   DELETE FROM ${table} WHERE call_id = ANY(ids);
-  ${addRowsSql(layout, 'ids')};
+  INSERT INTO ${table} (call_id, side, call_timestamp, language)
+    SELECT c.call_id, u.side, c.call_timestamp, ${languageSql('c.lang')}
+      FROM (SELECT DISTINCT call_id, coalesce(side, '') AS side FROM ${utterances} WHERE call_id = ANY(ids) AND content <> '') u
+      JOIN ${calls} c ON c.call_id = u.call_id;
+END
+$$`;
+};
+
+/** One function for both triggers. */
+const refreshSql = (layout: Layout): string => {
+  const { refresh, write } = names(layout);
+  return `CREATE FUNCTION ${refresh}() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM ${write}((SELECT array_agg(DISTINCT call_id) FROM changed));
   RETURN NULL;
 END
 $$`;
@@ -178,12 +180,11 @@ $$`;
 
 /**
  * What creates the table and its triggers, in one transaction. Creating a trigger waits for the loads that have written
- * utterances, and every later one runs it: what has no rows then is committed, and can be seen by `addMissingSql`.
+ * utterances, and every later one runs it: what has no rows then is committed, and can be seen by `writeMissingSql`.
  * @param unaccentSchema schema of the extension unaccent
  */
 const createSearchSql = (layout: Layout, unaccentSchema: string): readonly string[] => {
-  const { table, fold } = names(layout);
-  const unaccent = quote(unaccentSchema);
+  const { table } = names(layout);
   return [
     `CREATE TABLE ${table} (
   call_id text NOT NULL,
@@ -197,9 +198,9 @@ const createSearchSql = (layout: Layout, unaccentSchema: string): readonly strin
     `CREATE INDEX transcript_search_time ON ${table} (call_timestamp DESC NULLS LAST, call_id)`,
     `CREATE INDEX transcript_search_language ON ${table} (language)`,
     `CREATE INDEX transcript_search_waiting ON ${table} (call_id, side) WHERE document IS NULL`,
-    `CREATE FUNCTION ${fold}(word text) RETURNS text LANGUAGE sql STABLE AS $$SELECT ${unaccent}.unaccent('${unaccent}.unaccent'::regdictionary, word)$$`,
     languagesSql(layout),
-    documentSql(layout),
+    documentSql(layout, unaccentSchema),
+    writeSql(layout),
     refreshSql(layout),
     fillFunctionSql(layout),
     ...(Object.keys(triggers) as (keyof typeof triggers)[]).map((event) => triggerSql(layout, event)),
@@ -207,14 +208,12 @@ const createSearchSql = (layout: Layout, unaccentSchema: string): readonly strin
 };
 
 const dropSearchSql = (layout: Layout): readonly string[] => {
-  const { table, fold, document, refresh, fill, utterances, counted, every } = names(layout);
+  const { table, document, write, refresh, fill, counted, every } = names(layout);
   return [
-    ...['insert', 'update', 'delete', 'truncate'].map(
-      (event) => `DROP TRIGGER IF EXISTS transcript_search_${event} ON ${utterances}`,
-    ),
-    `DROP FUNCTION IF EXISTS ${fill}(text, int), ${refresh}(), ${document}(text, text), ${fold}(text)`,
-    // The second table is one of definitions up to 6, and two triggers of those up to 7.
-    `DROP TABLE IF EXISTS ${table}, ${qualified(layout, 'transcript_search_pending')}`,
+    // With the triggers.
+    `DROP FUNCTION IF EXISTS ${refresh}() CASCADE`,
+    `DROP FUNCTION IF EXISTS ${fill}(text, int), ${write}(text[]), ${document}(text, text), ${qualified(layout, 'transcript_fold')}(text)`,
+    `DROP TABLE IF EXISTS ${table}`,
     ...languages.flatMap((language) => [
       `DROP TEXT SEARCH CONFIGURATION IF EXISTS ${counted}${language}`,
       `DROP TEXT SEARCH CONFIGURATION IF EXISTS ${every}${language}`,
@@ -225,20 +224,12 @@ const dropSearchSql = (layout: Layout): readonly string[] => {
   ];
 };
 
-/** One step of what is there already. Parameters: the last id of the step before, and how many calls. */
-const nextCallsSql = (layout: Layout): string =>
-  `SELECT call_id FROM ${names(layout).calls} WHERE call_id > $1 ORDER BY call_id LIMIT $2`;
-
-/**
- * Rows of calls that have none. Holds up loads and erasures of these calls, so that none is erased between being read and being
- * written; in key order, as loads lock. Parameter: call ids.
- */
-const addMissingSql = (layout: Layout): string => {
-  const { calls, table } = names(layout);
-  return `WITH held AS MATERIALIZED (
-  SELECT call_id FROM ${calls} c WHERE call_id = ANY($1) AND NOT EXISTS (SELECT FROM ${table} s WHERE s.call_id = c.call_id)
-   ORDER BY call_id COLLATE "C" FOR NO KEY UPDATE
-) ${addRowsSql(layout, 'ARRAY(SELECT call_id FROM held)')}`;
+/** One step of what is there already: rows of calls that have none. Parameters: the last id of the step before, and how many calls. */
+const writeMissingSql = (layout: Layout): string => {
+  const { calls, table, write } = names(layout);
+  return `SELECT max(call_id) AS last, count(*) AS calls, ${write}(array_agg(call_id))
+  FROM (SELECT call_id FROM ${calls} c WHERE call_id > $1 AND NOT EXISTS (SELECT FROM ${table} s WHERE s.call_id = c.call_id)
+         ORDER BY call_id LIMIT $2) missing`;
 };
 
 /** Parameters: the last id of the step before, and at most how many rows. */
@@ -251,14 +242,14 @@ const createGinSql = (layout: Layout): string =>
 const dropGinSql = (layout: Layout): string =>
   `DROP INDEX CONCURRENTLY IF EXISTS ${qualified(layout, 'transcript_search_document')}`;
 
-/** Whether table, triggers and index are there, and of this definition. */
+/** `isKept`: it is of this definition, and the triggers have kept it from its first moment on. */
 const searchStateSql = (layout: Layout): string => {
   const { table, utterances } = names(layout);
-  return `SELECT to_regclass('${table}') IS NOT NULL AS present,
-       coalesce(obj_description(to_regclass('${table}'), 'pg_class') = '${definition}', false) AS current,
-       (SELECT count(*) = ${Object.keys(triggers).length} FROM pg_trigger
-         WHERE tgrelid = to_regclass('${utterances}') AND tgname LIKE 'transcript\\_search\\_%' AND tgenabled IN ('O', 'A')) AS kept,
-       (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('${qualified(layout, 'transcript_search_document')}')) AS valid,
+  return `SELECT to_regclass('${table}') IS NOT NULL AS "isThere",
+       coalesce(obj_description(to_regclass('${table}'), 'pg_class') = '${definition}', false)
+         AND (SELECT count(*) = ${Object.keys(triggers).length} FROM pg_trigger
+               WHERE tgrelid = to_regclass('${utterances}') AND tgname LIKE 'transcript\\_search\\_%' AND tgenabled IN ('O', 'A')) AS "isKept",
+       (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('${qualified(layout, 'transcript_search_document')}')) AS "isValid",
        pg_total_relation_size(to_regclass('${table}')) AS bytes`;
 };
 
@@ -266,42 +257,41 @@ const countSearchSql = (layout: Layout): string =>
   `SELECT count(DISTINCT call_id) FILTER (WHERE document IS NOT NULL) AS calls FROM ${names(layout).table}`;
 
 /** Calls that wait for a document. */
-export const countWaitingSql = (layout: Layout): string =>
+const countWaitingSql = (layout: Layout): string =>
   `SELECT count(DISTINCT call_id) AS pending FROM ${names(layout).table} WHERE document IS NULL`;
 
+/** Calls that wait for a document, as whoever asks sees them. */
+export const countWaiting = async (db: Pick<Database, 'purpose' | 'query'>, layout: Layout): Promise<number> =>
+  (await readValue<number>(db, countWaitingSql(layout))) ?? 0;
+
 interface State {
-  readonly present: boolean;
-  readonly current: boolean;
-  readonly kept: boolean;
-  readonly valid: boolean | null;
+  readonly isThere: boolean;
+  readonly isKept: boolean;
+  readonly isValid: boolean | null;
   readonly bytes: number | null;
 }
 
-const readState = async ({ pool, purpose, layout }: SearchOptions): Promise<State> => {
-  const [state] = await runQuery<State>(pool, purpose, searchStateSql(layout));
-  return state ?? { present: false, current: false, kept: false, valid: null, bytes: null };
-};
+const readState = async ({ db, layout }: Schema): Promise<State> =>
+  ((await db.query<State>(searchStateSql(layout))) as [State])[0];
 
-const isReady = ({ present, current, kept, valid }: State): boolean => present && current && kept && valid === true;
+const isReady = ({ isKept, isValid }: State): boolean => isKept && isValid === true;
 
 /** @throws CallsyncError SEARCH_INDEX_MISSING */
-export const requireIndex = async (options: SearchOptions): Promise<void> => {
-  if (isReady(await readState(options))) return;
-  throw terminal('SEARCH_INDEX_MISSING', `The ${options.purpose} has no complete search index.`, {
+export const requireIndex = async (schema: Schema): Promise<void> => {
+  if (isReady(await readState(schema))) return;
+  throw terminal('SEARCH_INDEX_MISSING', `The ${schema.db.purpose} has no complete search index.`, {
     hint: 'Run callsync warehouse search-index create with the same --config; it also finishes one that was interrupted.',
   });
 };
 
-export const readStatus = async (options: SearchOptions): Promise<SearchIndexStatus> => {
-  const state = await readState(options);
-  if (!state.present) return { state: 'absent', calls: null, pending: null, bytes: null };
-  const { pool, purpose, layout } = options;
-  const [row] = await runQuery<{ calls: number }>(pool, purpose, countSearchSql(layout));
-  const [waiting] = await runQuery<{ pending: number }>(pool, purpose, countWaitingSql(layout));
+export const readStatus = async (schema: Schema): Promise<SearchIndexStatus> => {
+  const state = await readState(schema);
+  if (!state.isThere) return { state: 'absent', calls: null, pending: null, bytes: null };
+  const { db, layout } = schema;
   return {
     state: isReady(state) ? 'ready' : 'building',
-    calls: row?.calls ?? 0,
-    pending: state.current ? (waiting?.pending ?? 0) : null,
+    calls: (await readValue<number>(db, countSearchSql(layout))) ?? 0,
+    pending: state.isKept ? await countWaiting(db, layout) : null,
     bytes: state.bytes,
   };
 };
@@ -309,169 +299,135 @@ export const readStatus = async (options: SearchOptions): Promise<SearchIndexSta
 const callsPerPage = 500;
 /** A load that comes for one of them waits for all: about 0.2 s. */
 const rowsPerStep = 100;
-const lockDeadlineMs = 60_000;
+
+/** Tried again while others hold what it needs: loads must not queue behind. */
+const whenUnlocked = { what: 'the search index', forMs: 60_000, hint: ' and run the command again.' };
+
+const runWhenUnlocked = (schema: Schema, statements: readonly string[]): Promise<void> =>
+  changeSchema(schema, whenUnlocked, async (tx) => {
+    for (const sql of statements) await tx.query(sql);
+  });
 
 export const createIndex = async (
-  options: SearchOptions,
+  schema: Schema,
   onProgress: (indexedCalls: number) => void = () => undefined,
 ): Promise<void> => {
-  const { pool, purpose, layout } = options;
-  const state = await readState(options);
+  const { db, layout } = schema;
+  const state = await readState(schema);
   if (isReady(state)) return;
   // Rows of another definition, or that no trigger kept for a while, cannot be trusted.
-  const isTrusted = state.present && state.current && state.kept;
-  if (!isTrusted) {
-    const unaccentSchema = await ensureUnaccent(options);
-    await runWhenUnlocked(options, [...dropSearchSql(layout), ...createSearchSql(layout, unaccentSchema)]);
-  } else if (state.valid === false) await runQuery(pool, purpose, dropGinSql(layout));
+  if (!state.isKept) {
+    const unaccentSchema = await ensureUnaccent(schema);
+    await runWhenUnlocked(schema, [...dropSearchSql(layout), ...createSearchSql(layout, unaccentSchema)]);
+  } else if (state.isValid === false) await db.query(dropGinSql(layout));
   let indexed = 0;
-  for (let after = ''; ; ) {
-    const next = await runQuery<{ call_id: string }>(pool, purpose, nextCallsSql(layout), [after, callsPerPage]);
-    const last = next.at(-1);
-    if (last === undefined) break;
-    await runWhenUnlocked(options, [addMissingSql(layout)], [next.map((row) => row.call_id)]);
-    await fillRows(options, { after });
-    after = last.call_id;
-    indexed += next.length;
+  for (let after: string | null = ''; after !== null; ) {
+    const last: string = after;
+    const [page] = await changeSchema(schema, whenUnlocked, (tx) =>
+      tx.query<{ last: string | null; calls: number }>(writeMissingSql(layout), [last, callsPerPage]),
+    );
+    await fillRows(schema, last);
+    after = page?.last ?? null;
+    indexed += page?.calls ?? 0;
     onProgress(indexed);
   }
-  await runQuery(pool, purpose, createGinSql(layout));
+  await db.query(createGinSql(layout));
   // Every row has been written twice; searches count those that wait.
-  await runQuery(pool, purpose, `VACUUM (ANALYZE) ${names(layout).table}`);
+  await db.query(`VACUUM (ANALYZE) ${names(layout).table}`);
 };
 
-export const dropIndex = (options: SearchOptions): Promise<void> =>
-  runWhenUnlocked(options, dropSearchSql(options.layout));
+export const dropIndex = (schema: Schema): Promise<void> => runWhenUnlocked(schema, dropSearchSql(schema.layout));
 
 /** The schema of the extension, which is created where it is missing. */
-const ensureUnaccent = async ({ pool, purpose, layout }: SearchOptions): Promise<string> => {
-  const sql = `SELECT n.nspname AS schema FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'unaccent'`;
-  const [found] = await runQuery<{ schema: string }>(pool, purpose, sql);
-  if (found !== undefined) return found.schema;
+const ensureUnaccent = async ({ db, layout }: Schema): Promise<string> => {
+  const sql = `SELECT nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'unaccent'`;
+  const found = await readValue<string>(db, sql);
+  if (found !== undefined) return found;
   try {
-    await runQuery(pool, purpose, `CREATE EXTENSION unaccent SCHEMA "${layout.schema}"`);
+    await db.query(`CREATE EXTENSION unaccent SCHEMA ${quote(layout.schema)}`);
     return layout.schema;
   } catch (cause) {
     if (cause instanceof CallsyncError && cause.kind === 'transient') throw cause;
-    throw terminal('SEARCH_UNACCENT', `The extension unaccent cannot be created in the database of the ${purpose}.`, {
-      hint: 'Install the contrib modules of PostgreSQL, and let an administrator run CREATE EXTENSION unaccent there.',
-      cause,
-    });
+    throw terminal(
+      'SEARCH_UNACCENT',
+      `The extension unaccent cannot be created in the database of the ${db.purpose}.`,
+      {
+        hint: 'Install the contrib modules of PostgreSQL, and let an administrator run CREATE EXTENSION unaccent there.',
+        cause,
+      },
+    );
   }
 };
 
-/** In one transaction, tried again while others hold what it needs: loads must not queue behind. */
-const runWhenUnlocked = (
-  options: SearchOptions,
-  statements: readonly string[],
-  parameters: readonly unknown[] = [],
-): Promise<void> =>
-  changeSchema(
-    options,
-    { what: 'the search index', forMs: lockDeadlineMs, hint: ' and run the command again.' },
-    async (client) => {
-      for (const sql of statements) await client.query(sql, [...parameters]);
-    },
-  );
-
-/** Makes the documents of rows that wait, one step after the other, but for what somebody has. */
-const fillRows = async (
-  { pool, purpose, layout }: SearchOptions,
-  { after = '', stop }: { readonly after?: string; readonly stop?: AbortSignal } = {},
-): Promise<void> => {
-  for (let last: string | null = after; last !== null && stop?.aborted !== true; ) {
-    const rows: readonly { last: string | null }[] = await runQuery(pool, purpose, fillSql(layout), [
-      last,
-      rowsPerStep,
-    ]);
-    last = rows[0]?.last ?? null;
-  }
+/** Makes the documents of rows that wait, from an id on, one step after the other, but for what somebody has. */
+const fillRows = async ({ db, layout }: Schema, after = '', stop?: AbortSignal): Promise<void> => {
+  for (let last: string | null | undefined = after; last != null && stop?.aborted !== true; )
+    last = await readValue<string | null>(db, fillSql(layout), [last, rowsPerStep]);
 };
 
 /** How long a search waits for rows that others have, and how long it may fill rows itself. */
 const waitMs = 1_000;
-const waitPauseMs = 50;
 const workMs = 10_000;
 
 /**
  * Fills what waits before a search. Who may not write searches what is filled; so does everybody when filling fails: the result
  * tells what is pending.
  */
-export const fillBriefly = async (options: SearchOptions): Promise<void> => {
-  const { pool, purpose, layout } = options;
+export const fillBriefly = async (schema: Schema): Promise<void> => {
   const stop = AbortSignal.timeout(workMs);
-  for (let waited = 0; waited < waitMs && !stop.aborted; waited += waitPauseMs) {
-    const [row] = await runQuery<{ pending: number }>(pool, purpose, countWaitingSql(layout));
-    if (row?.pending === 0) return;
-    if (waited > 0) await delay(waitPauseMs);
-    try {
-      await fillRows(options, { stop });
-    } catch (cause) {
-      if (cause instanceof CallsyncError) return;
-      throw cause;
+  try {
+    for (const end = Date.now() + waitMs; (await countWaiting(schema.db, schema.layout)) > 0; await delay(50)) {
+      await fillRows(schema, '', stop);
+      if (Date.now() > end) return;
     }
+  } catch (cause) {
+    if (!(cause instanceof CallsyncError)) throw cause;
   }
 };
-
-interface SearchFiller {
-  /** Fills what waits, if there is an index. A failure is told once; the next load or search tries again. */
-  wake(): void;
-  /** Waits for the step that is under way. */
-  stop(): Promise<void>;
-}
 
 /** Whether there is an index, as loads ask after each commit. */
 const isFillableSql = (layout: Layout): string =>
   `SELECT to_regprocedure('${names(layout).fill}(text, int)') IS NOT NULL AS there`;
 
-/** Makes documents in the background, after loads: they do not wait for it, and do not fail with it. */
-export const createSearchFiller = (options: SearchOptions, warn?: (error: unknown) => void): SearchFiller => {
-  const { pool, purpose, layout } = options;
+/**
+ * Makes documents in the background, after loads: they do not wait for it, and do not fail with it. `wake` fills what waits, if there is
+ * an index; a failure is told once, and the next load or search tries again. `stop` waits for the step that is under way.
+ */
+export const createSearchFiller = (schema: Schema, warn?: (error: unknown) => void) => {
   const stopping = new AbortController();
-  let wanted = false;
-  let running: Promise<void> | undefined;
+  let isWaiting = false;
   let hasFailed = false;
-
-  const isThere = async (): Promise<boolean> =>
-    (await runQuery<{ there: boolean }>(pool, purpose, isFillableSql(layout)))[0]?.there === true;
+  let running = Promise.resolve();
   const fill = async (): Promise<void> => {
+    isWaiting = false;
     try {
-      if (await isThere()) await fillRows(options, { stop: stopping.signal });
+      if (stopping.signal.aborted) return;
+      if (await readValue<boolean>(schema.db, isFillableSql(schema.layout)))
+        await fillRows(schema, '', stopping.signal);
       hasFailed = false;
     } catch (error) {
       // Nothing waits where the index was dropped meanwhile.
-      const isGone = await isThere().then(
-        (there) => !there,
-        () => false,
-      );
-      if (!isGone && !hasFailed && !stopping.signal.aborted) warn?.(error);
-      hasFailed = !isGone;
+      if (error instanceof CallsyncError && error.code === 'DATABASE_INCOMPLETE') return;
+      if (!hasFailed && !stopping.signal.aborted) warn?.(error);
+      hasFailed = true;
     }
   };
-  const run = async (): Promise<void> => {
-    while (wanted && !stopping.signal.aborted) {
-      wanted = false;
-      await fill();
-    }
-    running = undefined;
-  };
-
   return {
-    wake() {
-      wanted = true;
-      if (!stopping.signal.aborted) running ??= run();
+    wake(): void {
+      if (isWaiting) return;
+      isWaiting = true;
+      running = running.then(fill);
     },
-    async stop() {
+    stop(): Promise<void> {
       stopping.abort();
-      await running;
+      return running;
     },
   };
 };
 
 export const indexStatements = (layout: Layout): readonly Statement[] => [
   ...createSearchSql(layout, layout.schema).map((sql) => ({ name: 'search index: create', sql })),
-  { name: 'search index: next calls', sql: nextCallsSql(layout) },
-  { name: 'search index: rows of calls that have none', sql: addMissingSql(layout) },
+  { name: 'search index: rows of calls that have none', sql: writeMissingSql(layout) },
   { name: 'search index: whether there is one', sql: isFillableSql(layout) },
   { name: 'search index: make documents', sql: fillSql(layout) },
   { name: 'search index: create, last', sql: createGinSql(layout) },

@@ -1,7 +1,6 @@
 /** Views in a schema of their own: created, and replaced only where their definition has changed. */
-import type pg from 'pg';
 import { CallsyncError } from '../../lib/errors.ts';
-import { inTransaction, runQuery } from '../../postgres/database.ts';
+import type { Database } from '../../postgres/database.ts';
 import type { View } from '../warehouse.ts';
 import { literal, quote } from './layout.ts';
 
@@ -9,15 +8,8 @@ import { literal, quote } from './layout.ts';
 const commentOf = ({ description, version }: View): string => `${description} [callsync ${version}]`;
 
 /** @returns the names of the views that were created or replaced. @throws CallsyncError DATABASE_… */
-export const ensureViews = async (
-  pool: pg.Pool,
-  purpose: string,
-  schema: string,
-  views: readonly View[],
-): Promise<readonly string[]> => {
-  const found = await runQuery<{ name: string; comment: string | null }>(
-    pool,
-    purpose,
+export const ensureViews = async (db: Database, schema: string, views: readonly View[]): Promise<readonly string[]> => {
+  const found = await db.query<{ name: string; comment: string | null }>(
     `SELECT c.relname AS name, obj_description(c.oid, 'pg_class') AS comment
        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'v'`,
     [schema],
@@ -26,7 +18,7 @@ export const ensureViews = async (
   const changed = views.filter((view) => comments.get(view.name) !== commentOf(view));
   if (changed.length === 0) return [];
   const apply = (statements: readonly string[]): Promise<void> =>
-    inTransaction(pool, purpose, async (client) => {
+    db.transaction(async ({ client }) => {
       // Who waits for a lock on a view that somebody reads lets all later readers wait, too.
       await client.query(`SET LOCAL lock_timeout = '500ms'`);
       await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`callsync.views.${schema}`]);
@@ -38,7 +30,7 @@ export const ensureViews = async (
   } catch (error) {
     if (!changesColumns(error)) throw error;
     const drop = views.map(({ name }) => `DROP VIEW IF EXISTS ${quote(schema)}.${quote(name)}`).reverse();
-    const grants = await runQuery<Grant>(pool, purpose, grantsSql, [schema]);
+    const grants = await db.query<Grant>(grantsSql, [schema]);
     const given = restoreGrants(grants, views);
     await apply([...drop, ...viewStatements(schema, views), ...given]);
   }

@@ -1,7 +1,5 @@
 /** The Postgres warehouse: the analysts' schema, which may be on the server of the operational store. */
-import type pg from 'pg';
-import { type ConnectionUrl, inTransaction, openPool, runQuery } from '../../postgres/database.ts';
-import { postgresError } from '../../postgres/errors.ts';
+import { type ConnectionUrl, openDatabase, type PoolOptions, readValue } from '../../postgres/database.ts';
 import { createLogExpiry } from '../expire-logs.ts';
 import { restrictedName } from '../grants.ts';
 import { createReading } from '../reading.ts';
@@ -40,29 +38,27 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
   const layout: Layout = options.config;
   const applyLoad = createLoader(layout);
   const purpose = `warehouse ${options.name}`;
-  const open = ({ statementMs, max }: { readonly statementMs?: number; readonly max?: number } = {}): pg.Pool =>
-    openPool({
+  const open = (limits: Pick<PoolOptions, 'statementMs' | 'max'> = {}) =>
+    openDatabase({
       url: options.url,
       schema: layout.schema,
       application: 'callsync warehouse',
       purpose,
-      max: max ?? options.maxConnections ?? 4,
-      statementMs,
+      max: options.maxConnections ?? 4,
+      ...limits,
     });
-  const pool = open();
+  const db = open();
   // For what may take long on a large warehouse: a load notices a dead connection sooner.
   const slow = open({ statementMs: slowMs });
   const filling = open({ statementMs: fillMs, max: 2 });
-  const filler = createSearchFiller({ pool: filling, purpose, layout }, options.warn);
-  const grants = createGrants(slow, purpose, layout);
+  const schema = { db: slow, layout };
+  const filler = createSearchFiller({ db: filling, layout }, options.warn);
+  const grants = createGrants(slow, layout);
   const reading = createReading({
     dialect: dialectOf(layout),
-    ask: (sql, ids) => streamRows(slow, purpose, sql, ids === undefined ? [] : [ids]),
+    ask: (sql, ids) => streamRows(slow, sql, ids === undefined ? [] : [ids]),
     documents: layout.documents,
-    moreTables: async () => {
-      const [search] = await runQuery<{ found: boolean }>(slow, purpose, hasSearchSql(layout));
-      return search?.found === true ? ['transcript_search'] : [];
-    },
+    moreTables: async () => ((await readValue<boolean>(slow, hasSearchSql(layout))) ? ['transcript_search'] : []),
   });
   return {
     ...reading,
@@ -73,26 +69,26 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     maxCallsPerLoad: 500,
     partitionOf: () => undefined,
     migrate: async () => {
-      await migrate(slow, purpose, layout);
+      await migrate(schema);
       // What a process that ended has left.
       filler.wake();
     },
-    ensureViews: (schema, views) => ensureViews(slow, purpose, schema, views),
+    ensureViews: (name, views) => ensureViews(slow, name, views),
     load: async (batch) => {
-      const result = await inTransaction(pool, purpose, (client) => applyLoad(client, batch));
+      const result = await db.transaction(({ client }) => applyLoad(client, batch));
       if (result.changed > 0) filler.wake();
       return result;
     },
     expireLogs: createLogExpiry(
       (name) => qualified(layout, name),
       (statements) =>
-        inTransaction(slow, purpose, async (client) => {
-          for (const sql of statements) await client.query(sql);
+        slow.transaction(async (tx) => {
+          for (const sql of statements) await tx.query(sql);
         }),
     ),
     heartbeatMs: 15_000,
-    recordState: async (row) => void (await runQuery(pool, purpose, stateSql(layout), stateValues(row))),
-    query: (sql, signal) => queryRows(pool, purpose, sql, { signal }),
+    recordState: async (row) => void (await db.query(stateSql(layout), stateValues(row))),
+    query: (sql, signal) => queryRows(db, sql, { signal }),
     openReader: ({ marts, restricted, queryMs }) =>
       openReader({
         ...options,
@@ -105,15 +101,13 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
           closed: layout.schema,
         },
       }),
-    removeCalls: (guards) => inTransaction(pool, purpose, (client) => removeCalls(client, layout, guards)),
-    removeOrphans: (callIds) => inTransaction(pool, purpose, (client) => removeOrphans(client, layout, callIds)),
+    removeCalls: (guards) => db.transaction((tx) => removeCalls(tx, layout, guards)),
+    removeOrphans: (callIds) => db.transaction((tx) => removeOrphans(tx, layout, callIds)),
     grants,
-    search: createTranscriptSearch({ pool: slow, filling, purpose, layout }),
+    search: createTranscriptSearch(schema, filling),
     close: async () => {
       await filler.stop();
-      await Promise.all([pool.end(), slow.end(), filling.end()]).catch((error: unknown) => {
-        throw postgresError(purpose, error);
-      });
+      await Promise.all([db, slow, filling].map((one) => one.close()));
     },
   };
 };
