@@ -410,13 +410,10 @@ CREATE TABLE notification_messages (
 -- Keyed hashes of erased calls, from the erasure log and the warehouses: a call with one of them becomes a tombstone when it is met.
 CREATE TABLE erased_keys (
   call_key text PRIMARY KEY,
-  -- Its call is still to be found in ledger and warehouses, and erased there.
-  sought   boolean NOT NULL DEFAULT false,
   noted_at timestamptz NOT NULL DEFAULT now(),
   -- A call that is not known yet and names it in contacts or metadata becomes a tombstone.
   objects  boolean NOT NULL DEFAULT false
 );
-CREATE INDEX erased_keys_sought ON erased_keys (call_key) WHERE sought;
 CREATE INDEX erased_keys_objects ON erased_keys (call_key) WHERE objects;
 CREATE INDEX erased_keys_short ON erased_keys (left(call_key, 16));
 

@@ -42,7 +42,7 @@ test('opens with one warehouse away, once the ledger has its epoch', async () =>
     try {
       const store = await openStoreService(services);
       const targets = await openWarehouses(services, store);
-      await store.transaction((tx) => markPending(tx, ['away'], []));
+      await store.transaction((tx) => markPending(tx, []));
       return {
         names: targets.map((target) => target.warehouse.name),
         epoch: await store.epoch(),

@@ -205,19 +205,11 @@ const hasEpoch = ({ installation: { store } }: Site): Promise<boolean> =>
   unlessMissing(async () => (await store.epoch()) > 0);
 
 /** Calls that the service has, two at a time; some that callsync does not know yet. */
-const eraseSome = async (
-  { installation: { control, store }, warehouses }: Site,
-  erased: Set<string>,
-  random: () => number,
-) => {
+const eraseSome = async ({ installation: { control, store } }: Site, erased: Set<string>, random: () => number) => {
   const known: string[] = [];
   for await (const { callId } of control.truth({ light: true })) if (!erased.has(callId)) known.push(callId);
   const chosen = [known[Math.floor(random() * known.length)], known.at(-1)].filter((id) => id !== undefined);
-  await eraseCalls(
-    store,
-    [...new Set(chosen)],
-    warehouses.map(({ name }) => name),
-  );
+  await eraseCalls(store, [...new Set(chosen)]);
   for (const id of chosen) erased.add(id);
 };
 

@@ -52,8 +52,7 @@ test('tells the age of live changes apart from a backlog of old calls', async ()
   await store.query(
     `INSERT INTO ledger (call_id, revision, call_timestamp) VALUES ('old', 1, now() - interval '9 years'), ('new', 1, now() - interval '1 hour')`,
   );
-  const mark = (id: string, kind: 'change' | 'backlog') =>
-    store.transaction((tx) => markPending(tx, ['main'], [id], kind));
+  const mark = (id: string, kind: 'change' | 'backlog') => store.transaction((tx) => markPending(tx, [id], kind));
   await mark('old', 'backlog');
   const [backlog] = (await read()).warehouses;
   expect([backlog?.pending, backlog?.liveOldestAge]).toEqual([1, null]);

@@ -166,7 +166,7 @@ test('overlapping batches from many sides neither deadlock nor lose anything', a
         const observations = chosen.map((id) => observationOf(id, name * 100 + round, { [`f${name}`]: round }));
         const { changed } = await foldIntoLedger(tx, observations.map(prepareObservation), rules);
         const ids = changed.map((row) => row.callId);
-        await markPending(tx, ['main'], ids);
+        await markPending(tx, ids);
       });
       for (const id of chosen) {
         folds.set(id, (folds.get(id) ?? 0) + 1);

@@ -7,7 +7,6 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLedgerCheck } from '../../src/pipeline/load/check-ledger.ts';
-import { createLease } from '../../src/store/loads/loads.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createErasures } from '../support/erasures.ts';
 import { openPipeline, type Pipeline, register } from '../support/pipeline.ts';
@@ -108,7 +107,6 @@ export const describeScale = ({ calls, maxBuffers, maxMs, memoryAsAt }: ScaleOpt
     const deps = {
       store,
       warehouses: [warehouse],
-      lease: createLease(store),
       say: (text: string) => void said.push(text),
     };
     await createLedgerCheck(deps).run();

@@ -82,7 +82,7 @@ export const runSteadyState = async ({ deps, inbox }: SteadyWork, calls: number,
     Array.from({ length: perBatch }, (_, index) => callIdOf(spread(index))),
   );
   await mergeInbox(deps);
-  await eraseCalls(store, [spread(3), spread(5)].map(callIdOf), filledWarehouses);
+  await eraseCalls(store, [spread(3), spread(5)].map(callIdOf));
   let cursor: QueueCursor | undefined;
   for (let commit = 0; commit < 3; commit += 1) {
     const behind = deps.targets.find(({ warehouse }) => warehouse.name === 'behind') as WarehouseTarget;

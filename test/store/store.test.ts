@@ -208,12 +208,12 @@ describe('deliveries and texts are locked in one order', () => {
       callId,
       bodyHash: createHash('sha256').update(`{"unique_id":"${callId}"}`).digest(),
     }));
-    return settleReplayed(store(), replayed, ['main'], store().keyOf);
+    return settleReplayed(store(), replayed, store().keyOf);
   };
   const apply = () => resanitizeInbox(store(), (body) => ({ body, bodyHash: Buffer.alloc(32) }), 'v2');
 
   test.each<[string, string, (ids: readonly string[]) => Promise<unknown>]>([
-    ['an erasure', 'accepted', (ids) => eraseCalls(store(), ids, ['main'])],
+    ['an erasure', 'accepted', (ids) => eraseCalls(store(), ids)],
     ['an age', 'accepted', () => purgeBodiesBefore(store(), 1, async (_, ids) => ids)],
     ['a replay of quarantine', 'quarantined', (ids) => settleReplay(ids)],
   ])(
@@ -233,7 +233,7 @@ describe('deliveries and texts are locked in one order', () => {
     await besideHolder(`inbox WHERE seq = ${seqs[1]}`, 2, async () => {
       settling = settleReplay(ids);
       while (!(await isWaiting(1)));
-      await eraseCalls(store(), ids, ['main']);
+      await eraseCalls(store(), ids);
     });
     await settling;
     const rows = await store().query('SELECT outcome FROM inbox WHERE call_id IS NOT NULL');
@@ -255,7 +255,7 @@ describe('deliveries and texts are locked in one order', () => {
       const note = async (_: unknown, buried: object): Promise<void> => {
         erased = buried;
       };
-      const erasing = eraseCalls(store(), ['ring-1'], ['main'], note).finally(() => {
+      const erasing = eraseCalls(store(), ['ring-1'], note).finally(() => {
         isErased = true;
       });
       const both = Promise.all([applying, erasing]);
@@ -319,7 +319,7 @@ describe('deliveries and texts are locked in one order', () => {
   const rereadIds = ['reread-1', 'reread-2', 'reread-3'];
   const listed = rereadIds.map((callId) => ({ callId, requestedAt: 0 })).reverse();
   test.each<[string, (db: Store) => Promise<unknown>]>([
-    ['are erased', (db) => eraseCalls(db, rereadIds, ['main'])],
+    ['are erased', (db) => eraseCalls(db, rereadIds)],
     ['are met', (db) => settleRereads(db, { done: listed })],
     ['fail', (db) => settleRereads(db, { missed: listed })],
   ])(
@@ -350,7 +350,7 @@ describe('deliveries and texts are locked in one order', () => {
     let erasing: Promise<unknown> | undefined;
     const merging = store().transaction(async (tx) => {
       await quarantineRecords(tx, [record]);
-      erasing = expireCalls(counted, ['reread-1'], ['main']);
+      erasing = expireCalls(counted, ['reread-1']);
       while (!(await isWaiting(1)));
       await requestRereads(tx, ['reread-1'], 'repeat');
     });
@@ -361,9 +361,9 @@ describe('deliveries and texts are locked in one order', () => {
   }, 30_000);
 
   test.each<[string, (db: Store) => Promise<unknown>]>([
-    ['an erasure', (db) => eraseCalls(db, ['again-1'], ['main'])],
-    ['an erasure that is known', (db) => eraseKnown(db, ['again-1'], ['main'])],
-    ['an age', (db) => expireCalls(db, ['again-1'], ['main'])],
+    ['an erasure', (db) => eraseCalls(db, ['again-1'])],
+    ['an erasure that is known', (db) => eraseKnown(db, ['again-1'])],
+    ['an age', (db) => expireCalls(db, ['again-1'])],
   ])('and %s that PostgreSQL ends all the same begins again', async (_, erase) => {
     await store().query(`INSERT INTO ledger (call_id, revision, call_timestamp) VALUES ('again-1', 1, 'epoch')`);
     let ended = 0;

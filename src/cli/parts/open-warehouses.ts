@@ -91,7 +91,6 @@ export const openWarehouses = async (services: Services, store: Store): Promise<
   const ledgerCheck = createLedgerCheck({
     store,
     warehouses,
-    lease: createLease(store),
     say: services.say,
   });
   for (const [name, config] of Object.entries(services.config.warehouses)) {

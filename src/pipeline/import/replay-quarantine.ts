@@ -10,7 +10,7 @@ import { lockOpen, type QuarantinedRecord, readOpenBatch, settleQuarantine } fro
 import { lockCalls } from '../../store/ledger/ledger.ts';
 import { tryPrepare } from '../../store/persons/gate.ts';
 import { joinFolds } from '../../store/persons/keys.ts';
-import { type IngestDeps, namesOf } from '../deps.ts';
+import type { IngestDeps } from '../deps.ts';
 import { ingest, loadFolded } from '../load/ingest.ts';
 import { readImported } from './import-file.ts';
 
@@ -94,7 +94,6 @@ const replayBatch = async (
     [...observed].flatMap(([{ callId }, { bodyHash, record }]) =>
       record.source === 'webhook' ? [{ bodyHash, callId }] : [],
     ),
-    namesOf(deps),
     deps.store.keyOf,
   );
   const ids = [...observed.values()].map((entry) => entry.id);

@@ -5,7 +5,7 @@ import { expireCalls, listCallsBetween, listHeldSubjects } from '../../store/per
 import { findHeldCalls, lockFreeCalls } from '../../store/persons/gate.ts';
 import { lastHoldDropped } from '../../store/persons/keys.ts';
 import { purgeBodiesBefore } from '../../store/persons/texts.ts';
-import { type IngestDeps, namesOf } from '../deps.ts';
+import type { IngestDeps } from '../deps.ts';
 import { rewriteCalls } from './apply-rules.ts';
 import { indexOf } from './ingest.ts';
 
@@ -39,12 +39,11 @@ const agedTo = (name: string, dropped: string | undefined): string =>
  * @param dryRun counts the calls of an age that is still to be looked at, and changes nothing.
  */
 export const applyAges = async (
-  deps: Pick<IngestDeps, 'processedField' | 'sanitize' | 'store' | 'targets'>,
+  deps: Pick<IngestDeps, 'processedField' | 'sanitize' | 'store'>,
   ages: Ages,
   { dryRun }: { readonly dryRun: boolean },
 ): Promise<AgedCounts> => {
   const { store } = deps;
-  const names = namesOf(deps);
   const dropped = await readMeta<string>(store, lastHoldDropped);
   const counts = { words: 0, transcripts: 0, freeFields: 0, calls: 0, bodies: 0 };
   for (const name of classes) {
@@ -56,7 +55,7 @@ export const applyAges = async (
     for await (const aged of listCallsBetween(store, { from, to, limit: dryRun ? idsAtOnce : atOnce })) {
       if (!dryRun) await listHeldSubjects(store, aged);
       if (dryRun) counts[name] += aged.length - (await findHeldCalls(store, aged, store.keyOf)).size;
-      else if (name === 'calls') counts.calls += await expireCalls(store, aged, names);
+      else if (name === 'calls') counts.calls += await expireCalls(store, aged);
       else
         counts[name] += await rewriteCalls(deps, (tx) => lockFreeCalls(tx, aged, store), {
           sanitize: ages.age,

@@ -8,7 +8,7 @@ import { markPending } from '../../store/loads/pending.ts';
 import { listSubjects } from '../../store/persons/calls.ts';
 import { listTextSubjects } from '../../store/persons/texts.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
-import { type IngestDeps, namesOf } from '../deps.ts';
+import type { IngestDeps } from '../deps.ts';
 
 interface AppliedRules {
   /** Calls that were under other rules, or none, and those whose document changed: they are pending in every warehouse. */
@@ -26,7 +26,7 @@ interface AppliedRules {
  * @returns how many changed.
  */
 export const rewriteCalls = (
-  { store, targets, processedField }: Pick<IngestDeps, 'processedField' | 'store' | 'targets'>,
+  { store, processedField }: Pick<IngestDeps, 'processedField' | 'store'>,
   choose: (tx: Transaction) => Promise<readonly string[]>,
   rules: Omit<Parameters<typeof resanitizeInLedger>[2], 'processedField'>,
 ): Promise<number> =>
@@ -34,7 +34,7 @@ export const rewriteCalls = (
     const rows = await resanitizeInLedger(tx, await choose(tx), { ...rules, processedField });
     const changed = rows.map(({ callId }) => callId);
     await withdraw(changed);
-    await markPending(tx, namesOf({ targets }), changed, 'backlog');
+    await markPending(tx, changed, 'backlog');
     return changed.length;
   });
 

@@ -6,7 +6,7 @@
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError, transient } from '../../lib/errors.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
-import { noteComparison, readClock, type StoreLease, sendAgain } from '../../store/loads/loads.ts';
+import { createLease, noteComparison, readClock, sendAgain } from '../../store/loads/loads.ts';
 import { endHealing, issueEpoch, readEpochs, registerWarehouse } from '../../store/loads/warehouses.ts';
 import { repairCounters } from '../../store/status/counters.ts';
 import { readStateRow } from '../../store/status/state-row.ts';
@@ -26,8 +26,6 @@ interface LedgerCheckDeps {
   readonly store: Store;
   /** May grow until the first check. */
   readonly warehouses: readonly Warehouse[];
-  /** One check at a time, over all workers. */
-  readonly lease: StoreLease;
   readonly say: (message: string) => void;
 }
 
@@ -54,7 +52,7 @@ const looksBeforeAnew = 3;
  * One per process: it remembers the identity of the ledger that it last compared, and the latest load of each warehouse.
  */
 export const createLedgerCheck = (deps: LedgerCheckDeps): LedgerCheck => {
-  const { store, lease, say } = deps;
+  const { store, say } = deps;
   /** Warehouses to be compared before their next load; with the error where they did not answer. */
   const suspects = new Map<string, CallsyncError | undefined>();
   /** The latest load of each warehouse. */
@@ -64,7 +62,7 @@ export const createLedgerCheck = (deps: LedgerCheckDeps): LedgerCheck => {
   let dropped = 0;
 
   const compare = (): Promise<boolean> =>
-    lease.run('ledger-check', async () => {
+    createLease(store).run('ledger-check', async () => {
       const { identity } = await readLedgerMark(store, []);
       const { away, restored } = await compareAll(deps);
       // Those that either side has lost would be missed again.

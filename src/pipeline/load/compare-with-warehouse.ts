@@ -1,5 +1,6 @@
 /** Compares the loads of the ledger with those of a warehouse: what only one of them knows, the other has lost. */
 import { CallsyncError } from '../../lib/errors.ts';
+import { partsOf } from '../../lib/pages.ts';
 import { olderInLedger } from '../../store/ledger/ledger.ts';
 import {
   type CommittedLoad,
@@ -176,10 +177,5 @@ const findLoads = async (warehouse: Warehouse, loads: readonly CommittedLoad[]):
 
 /** Lists of ids as SQL takes them: ours, and thus without quotes. */
 function* pagesOf(ids: readonly string[]): Generator<string> {
-  for (let start = 0; start < ids.length; start += idsPerQuery) {
-    yield ids
-      .slice(start, start + idsPerQuery)
-      .map((id) => `'${id}'`)
-      .join(', ');
-  }
+  for (const part of partsOf(ids, idsPerQuery)) yield part.map((id) => `'${id}'`).join(', ');
 }

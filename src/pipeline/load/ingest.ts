@@ -14,7 +14,7 @@ import { type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
 import { markPending } from '../../store/loads/pending.ts';
 import { admit, cleanAll } from '../../store/persons/gate.ts';
 import type { SubjectIndex } from '../../store/store.ts';
-import { type IngestDeps, namesOf, type WarehouseTarget } from '../deps.ts';
+import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 import { commitLoad } from './commit-load.ts';
 
 interface IncomingBatch {
@@ -162,7 +162,6 @@ const planLoads = async (
   const epoch = await deps.store.epoch(tx);
   await markPending(
     tx,
-    namesOf(deps),
     changed.map(({ callId }) => callId),
     isBacklog(origin) ? 'backlog' : 'change',
   );

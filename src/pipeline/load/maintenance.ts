@@ -1,7 +1,8 @@
 /** Regular work that keeps the store small and notices what was restored from a backup. */
 
-import { abandonLoads, createLease, isComparisonDue } from '../../store/loads/loads.ts';
-import { forgetWarehouses, keepWarehouses } from '../../store/loads/warehouses.ts';
+import { flattenVersion } from '../../calls/flatten.ts';
+import { abandonLoads, isComparisonDue } from '../../store/loads/loads.ts';
+import { forgetWarehouses, registerWarehouse } from '../../store/loads/warehouses.ts';
 import { expireRows, type RetentionRules } from '../../store/retention.ts';
 import { joinCounters } from '../../store/status/counters.ts';
 import { compactWindows } from '../../store/windows/windows.ts';
@@ -47,11 +48,10 @@ export const runMaintenance = async (deps: MaintenanceDeps): Promise<Maintenance
     }
   };
   await attempt('ledger check', async () => {
-    if (await isComparisonDue(store, names))
-      await createLedgerCheck({ store, warehouses, lease: createLease(store), say }).run();
+    if (await isComparisonDue(store, names)) await createLedgerCheck({ store, warehouses, say }).run();
   });
   await attempt('warehouses', async () => {
-    await keepWarehouses(store, names);
+    for (const name of names) await registerWarehouse(store, name, flattenVersion);
     await forgetWarehouses(store);
   });
   await attempt('counters', () => joinCounters(store));

@@ -15,7 +15,7 @@ import {
 } from '../../store/delivery/inbox.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
 import { findHeldCalls, tryPrepare } from '../../store/persons/gate.ts';
-import { type IngestDeps, namesOf } from '../deps.ts';
+import type { IngestDeps } from '../deps.ts';
 import { createPipeline, type FoldedBatch, type IngestPipeline, ingest } from './ingest.ts';
 
 /** Deliveries of one transaction. */
@@ -92,7 +92,7 @@ export const mergeBatch = async (
         const doubtful = accepted.filter(({ isLate }) => isLate || deps.confirmWebhooks === true);
         doubted = doubtful.length;
         if (doubted > 0) await requestRereads(tx, doubtful.map(callIdOf), 'confirm');
-        await settleDeliveries(tx, settled, namesOf(deps), deps.store.keyOf);
+        await settleDeliveries(tx, settled, deps.store.keyOf);
       },
     };
   });

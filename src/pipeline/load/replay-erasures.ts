@@ -1,13 +1,16 @@
 /** Carries out again what was erased, and puts holds on again, after ledger or warehouses were set back to a time before. */
+import { gatherParts, readPages } from '../../lib/pages.ts';
+import { findTombstones } from '../../store/ledger/read-ledger.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
 import { eraseKnown, listCallIds } from '../../store/persons/calls.ts';
 import {
   addErased,
   addHoldKeys,
   dropHolds,
-  findSought,
+  findKnown,
   isAnySought,
   lackHolds,
+  seekErased,
   settleSought,
 } from '../../store/persons/keys.ts';
 import { restoreReceipts } from '../../store/persons/receipts.ts';
@@ -28,7 +31,6 @@ export const replayErasures = async (
   const { log } = store.erasures;
   const logged = await log.read(all ? 0 : ((await readMeta<number>(store, replayedTo)) ?? 0));
   const keys = new Set(logged.selectors.flatMap(({ kind, key }) => (kind === 'call' ? [key] : [])));
-  const sought = all ? 'all' : 'new';
   if (all) {
     for (const warehouse of warehouses) {
       for await (const page of listTombstones(warehouse)) {
@@ -36,7 +38,7 @@ export const replayErasures = async (
           store,
           page.filter((key) => !keys.has(key)).map((call) => ({ call })),
         );
-        await addErased(store, page, { sought });
+        await seekErased(store, page, all);
       }
     }
   }
@@ -45,9 +47,9 @@ export const replayErasures = async (
   await dropHolds(store, logged.unheld);
   for (const wanted of ['person', 'objection'] as const) {
     const persons = logged.selectors.flatMap(({ kind, key }) => (kind === wanted ? [key] : []));
-    await addErased(store, persons, { objects: wanted === 'objection' });
+    await addErased(store, persons, wanted === 'objection');
   }
-  await addErased(store, [...keys], { sought });
+  await seekErased(store, [...keys], all);
   await eraseEverywhere(store, warehouses);
   if (all || logged.selectors.length > 0) {
     await listTextSubjects(store);
@@ -69,46 +71,28 @@ const replayedTo = 'erasures_replayed_to';
 const tombstonesAtOnce = 20_000;
 
 async function* listTombstones(warehouse: Warehouse): AsyncGenerator<readonly string[]> {
-  for (let after = ''; ; ) {
-    const rows = await warehouse.query(
-      `SELECT call_key FROM tombstones WHERE call_key > '${after}' ORDER BY call_key LIMIT ${tombstonesAtOnce}`,
-    );
-    if (rows.length > 0) yield rows.map((row) => row.call_key as string);
-    if (rows.length < tombstonesAtOnce) return;
-    after = rows.at(-1)?.call_key as string;
-  }
+  const rows = readPages<{ readonly call_key?: unknown }>(
+    tombstonesAtOnce,
+    async (last) =>
+      await warehouse.query(
+        `SELECT call_key FROM tombstones WHERE call_key > '${last?.call_key ?? ''}' ORDER BY call_key LIMIT ${tombstonesAtOnce}`,
+      ),
+  );
+  for await (const page of rows) yield page.map((row) => row.call_key as string);
 }
 
 const idsAtOnce = 2_000;
 
-/** Finds the calls behind keyed hashes and erases them, in the ledger first. What was interrupted goes on with the keys that are left. */
+/** Finds the calls behind keyed hashes and erases them: in the ledger first, then those that it never knew, or lost, and a warehouse has. */
 const eraseEverywhere = async (store: Store, warehouses: readonly Warehouse[]): Promise<void> => {
   if (!(await isAnySought(store))) return;
-  const names = warehouses.map(({ name }) => name);
-  for await (const calls of listCallIds(store)) {
-    const keys = new Map(calls.map((call) => [store.keyOf(call.id), call]));
-    const found = await findSought(store, [...keys.keys()]);
-    const alive = found.flatMap((key) => (keys.get(key)?.tombstone === false ? [keys.get(key)?.id as string] : []));
-    if (alive.length > 0) await eraseKnown(store, alive, names);
-    await settleSought(store, found);
-  }
-  // Calls that this ledger never knew, or lost, and that a warehouse may have.
-  if (await isAnySought(store)) {
-    const eraseSought = async (ids: readonly string[]): Promise<void> => {
-      const keys = new Map(ids.map((id) => [store.keyOf(id), id]));
-      const surplus = (await findSought(store, [...keys.keys()])).map((key) => keys.get(key) as string);
-      if (surplus.length > 0) await eraseKnown(store, surplus, names);
-    };
-    for (const warehouse of warehouses) {
-      let ids: string[] = [];
-      for await (const id of warehouse.listCallIds('all')) {
-        ids.push(id);
-        if (ids.length < idsAtOnce) continue;
-        await eraseSought(ids);
-        ids = [];
-      }
-      await eraseSought(ids);
+  for (const ids of [listCallIds(store), ...warehouses.map((warehouse) => warehouse.listCallIds('all'))])
+    for await (const page of gatherParts(ids, idsAtOnce)) {
+      const known = await findKnown(store, page.map(store.keyOf));
+      const erased = page.filter((id) => known.get(store.keyOf(id))?.erased === true);
+      const gone = await findTombstones(store, erased);
+      const alive = erased.filter((id) => !gone.has(id));
+      if (alive.length > 0) await eraseKnown(store, alive);
     }
-    await settleSought(store);
-  }
+  await settleSought(store);
 };

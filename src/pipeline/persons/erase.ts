@@ -1,5 +1,6 @@
 /** Carries out a request to erase: finds the calls, erases them everywhere, looks whether anything is left, and signs what was done. */
 import { CallsyncError, terminal } from '../../lib/errors.ts';
+import { partsOf } from '../../lib/pages.ts';
 import type { Meant } from '../../persons/request.ts';
 import { countStates, findTombstones } from '../../store/ledger/read-ledger.ts';
 import { createLease } from '../../store/loads/loads.ts';
@@ -21,7 +22,7 @@ import {
 } from '../../store/persons/receipts.ts';
 import { countTexts, listTextSubjects, purgeNamingBodies, purgeTexts, sumPurged } from '../../store/persons/texts.ts';
 import type { Proof, Store } from '../../store/store.ts';
-import type { IngestDeps, WarehouseTarget } from '../deps.ts';
+import { type IngestDeps, namesOf, type WarehouseTarget } from '../deps.ts';
 import { loadPending } from '../load/load-pending.ts';
 import { mergeInbox } from '../load/merge-inbox.ts';
 import {
@@ -96,7 +97,7 @@ export const beginErasure = async (
     store,
     keys.map((key) => ({ [keepOut ? 'objection' : 'person']: key })),
   );
-  await addErased(store, keys, { objects: keepOut });
+  await addErased(store, keys, keepOut);
   await mergeAll(deps);
   const callIds = await findCalls(store, meant);
   const { stored, tombstones } = await countStates(store, callIds);
@@ -116,7 +117,7 @@ export const beginErasure = async (
 
 /** Those of some calls that no hold keeps and that are not erased yet; the request has what was done, however far it came. */
 const eraseMeant = async (
-  { store, targets }: IngestDeps,
+  { store }: Pick<IngestDeps, 'store'>,
   requestId: string,
   callIds: readonly string[],
 ): Promise<void> => {
@@ -126,7 +127,6 @@ const eraseMeant = async (
   await eraseCalls(
     store,
     callIds.filter((id) => !gone.has(id) || known.get(store.keyOf(id))?.erased !== true),
-    namesOf(targets),
     (tx, { calls, ...purged }) => notePurged(requestId)(tx, purged, calls),
   );
 };
@@ -149,9 +149,6 @@ const refuseHeld = async (deps: IngestDeps, meant: Meant): Promise<void> => {
 const mergeAll = async (deps: IngestDeps): Promise<void> => {
   while ((await mergeInbox(deps)).more);
 };
-
-const namesOf = (targets: readonly WarehouseTarget[]): readonly string[] =>
-  targets.map(({ warehouse }) => warehouse.name);
 
 const describeRequest = (store: Store, { request: { kind, values } }: Meant, at: Date) => ({
   at: at.toISOString(),
@@ -238,7 +235,7 @@ const readOpen = async (store: Store, requestId: string) => {
  * text meanwhile go too, and texts.
  */
 const takeMore = async (deps: ErasureDeps, requestId: string): Promise<void> => {
-  const { store, targets } = deps;
+  const { store } = deps;
   const { callIds, subjects, openedAt } = await readOpen(store, requestId);
   const note = notePurged(requestId);
   await awaitFolds(store);
@@ -253,7 +250,7 @@ const takeMore = async (deps: ErasureDeps, requestId: string): Promise<void> => 
     })),
   );
   await eraseMeant(deps, requestId, [...callIds, ...more]);
-  await purgeCalls(store, [...(await findTombstones(store, callIds))], namesOf(targets), note);
+  await purgeCalls(store, [...(await findTombstones(store, callIds))], note);
   await purgeNamingBodies(store, subjects, openedAt, note);
 };
 
@@ -266,7 +263,7 @@ const search = async (
   const alive = await listFreeCalls(store, [...new Set([...callIds, ...named])], store);
   const left = await countLeft(store, callIds, alive);
   const { heldTexts, sealed, ...texts } = await countTexts(store, [...subjects, ...store.index.hashesOf(callIds)]);
-  const sent = await readSent(store, { warehouses: namesOf(targets), callIds, openedAt });
+  const sent = await readSent(store, { warehouses: namesOf({ targets }), callIds, openedAt });
   const keys = callIds.map(store.keyOf);
   const warehouses: WarehouseCheck[] = [];
   for (const { warehouse } of targets) {
@@ -296,8 +293,8 @@ const unlessAway = async (count: () => Promise<number>): Promise<number | null> 
 /** By keys, so that no call id gets into the warehouse's log of statements. */
 const countTombstones = async (warehouse: WarehouseTarget['warehouse'], keys: readonly string[]): Promise<number> => {
   let erased = 0;
-  for (let start = 0; start < keys.length; start += keysPerStatement) {
-    const list = keys.slice(start, start + keysPerStatement).map((key) => `'${key}'`);
+  for (const part of partsOf(keys, keysPerStatement)) {
+    const list = part.map((key) => `'${key}'`);
     const rows = await warehouse.query(`SELECT call_key FROM tombstones WHERE call_key IN (${list.join(', ')})`);
     erased += rows.length;
   }

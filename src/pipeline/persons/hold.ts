@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
+import { partsOf } from '../../lib/pages.ts';
 import type { Meant } from '../../persons/request.ts';
 import { leastText } from '../../persons/subjects.ts';
 import type { LoggedHold } from '../../store/erasure-log.ts';
@@ -63,8 +64,8 @@ export const addHold = async (store: Store, meant: Meant, options: HoldOptions):
   const at = new Date().toISOString();
   const hold = { id: randomBytes(4).toString('hex'), kind, reason, actor, at };
   const note = async (keys: readonly string[], what: 'calls' | 'subjects'): Promise<void> => {
-    for (let start = 0; start < keys.length; start += keysPerLine) {
-      const logged: LoggedHold = { ...hold, calls: [], subjects: [], [what]: keys.slice(start, start + keysPerLine) };
+    for (const part of partsOf(keys, keysPerLine)) {
+      const logged: LoggedHold = { ...hold, calls: [], subjects: [], [what]: part };
       await store.erasures.log.append(store, [{ hold: logged }]);
       await addHoldKeys(store, logged);
     }

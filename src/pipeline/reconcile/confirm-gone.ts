@@ -6,7 +6,7 @@ import { axisTime } from '../../source/list/list-query.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
 import { markMissing } from '../../store/ledger/ledger.ts';
 import { markPending } from '../../store/loads/pending.ts';
-import { namesOf, type ReadDeps, type RunOptions } from '../deps.ts';
+import type { ReadDeps, RunOptions } from '../deps.ts';
 import { ingest, loadFolded } from '../load/ingest.ts';
 import type { ListingComparison } from '../read/compare-listing.ts';
 
@@ -53,7 +53,7 @@ export const confirmGone = async (
   const since = observedAt > 0 ? observedAt : (serviceNow(deps.source.clock) ?? Math.round(steadyNow() * 1000));
   const marked = await deps.store.transaction(async (db) => {
     const ids = await markMissing(db, gone, since);
-    await markPending(db, namesOf(deps), ids);
+    await markPending(db, ids);
     return ids;
   });
   const omitted = found.filter((observation) => shouldBeListed(deps, input, observation)).length;

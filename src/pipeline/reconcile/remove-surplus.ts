@@ -2,6 +2,7 @@
 
 import type { Observation } from '../../../schemas/observation.ts';
 import { dayMicros as day } from '../../lib/day.ts';
+import { gatherParts } from '../../lib/pages.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
 import { readHeads } from '../../store/ledger/ledger.ts';
 import { readCounters } from '../../store/status/counters.ts';
@@ -75,7 +76,7 @@ export const removeStray = async (deps: ReadDeps, now: number, options: RunOptio
     const { warehouse } = target;
     await unlessAway(deps, warehouse, 'stray rows could not be removed', async () => {
       for (const range of ranges)
-        for await (const ids of batchesOf(warehouse.listCallIds(range))) {
+        for await (const ids of gatherParts(warehouse.listCallIds(range), idsAtOnce)) {
           const known = await readHeads(deps.store, ids);
           const callIds = ids.filter((id) => !known.has(id));
           if (callIds.length === 0) continue;
@@ -94,13 +95,3 @@ export const removeStray = async (deps: ReadDeps, now: number, options: RunOptio
   }
   return removed;
 };
-
-async function* batchesOf(ids: AsyncIterable<string>): AsyncIterable<readonly string[]> {
-  let batch: string[] = [];
-  for await (const id of ids) {
-    if (batch.push(id) < idsAtOnce) continue;
-    yield batch;
-    batch = [];
-  }
-  if (batch.length > 0) yield batch;
-}

@@ -111,7 +111,7 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }): InboxWr
                   (arrival_id uuid, delivery_id text, hook_id text, agent text, received_at timestamptz, reason text)
            ON CONFLICT (arrival_id) DO NOTHING RETURNING seq)
          INSERT INTO callsync.unloaded_deliveries (warehouse, rejected, seq)
-         SELECT c.warehouse, true, seq FROM stored, (${concernedWarehouses("'{}'")}) AS c`,
+         SELECT c.warehouse, true, seq FROM stored, (${concernedWarehouses}) AS c`,
         [JSON.stringify(rows)],
       );
     },

@@ -98,14 +98,13 @@ const settleSql = `WITH settled AS (
       GROUP BY agent, signing_key`;
 
 /**
- * Records what became of deliveries; every warehouse then still has to be told, also one that only others configured.
+ * Records what became of deliveries; every registered warehouse then still has to be told.
  * A body is kept once: with the delivery that was folded, or in quarantine; of an erased call it is kept nowhere, and a
  * keyed hash takes the place of its id.
  */
 export const settleDeliveries = async (
   tx: Transaction,
   settled: readonly SettledDelivery[],
-  warehouses: readonly string[],
   keyOf: KeyOf,
 ): Promise<void> => {
   const seqs = settled.map((one) => one.seq);
@@ -121,7 +120,7 @@ export const settleDeliveries = async (
     settled.map((one) => one.reason),
     settled.map(({ callId }) => (callId === null ? null : (erased.get(callId) ?? null))),
   ]);
-  await tx.query(queueSql, [seqs, warehouses]);
+  await tx.query(queueSql, [seqs]);
 };
 
 /** Keyed hash of a call id. */
@@ -138,7 +137,7 @@ const nameErased = async (
 };
 
 const queueSql = `INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
-     SELECT c.warehouse, false, seq FROM (${concernedWarehouses('$2')}) AS c, unnest($1::bigint[]) AS seq ORDER BY 1, 3
+     SELECT c.warehouse, false, seq FROM (${concernedWarehouses}) AS c, unnest($1::bigint[]) AS seq ORDER BY 1, 3
      ON CONFLICT DO NOTHING`;
 
 /**
@@ -148,7 +147,6 @@ const queueSql = `INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
 export const settleReplayed = async (
   store: Database,
   replayed: readonly { readonly bodyHash: Buffer; readonly callId: string }[],
-  warehouses: readonly string[],
   keyOf: KeyOf,
 ): Promise<void> =>
   await store.transaction(async (tx) => {
@@ -163,7 +161,7 @@ export const settleReplayed = async (
         WHERE i.body_hash = u.hash AND i.seq = ANY($3)`,
       [hashes, ids.map((id) => erased.get(id) ?? id), settled],
     );
-    await tx.query(queueSql, [settled, warehouses]);
+    await tx.query(queueSql, [settled]);
   });
 
 /** Asks for calls to be read again from the API, whose answer decides; not for erased ones. */

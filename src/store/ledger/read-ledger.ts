@@ -2,6 +2,7 @@
 
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { LedgerRow } from '../../calls/fold.ts';
+import { readPages } from '../../lib/pages.ts';
 import { type Queryable, readColumn, readValue } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { readDocuments, readRows } from './ledger.ts';
@@ -159,11 +160,6 @@ export async function* readExpected(
   }
 }
 
-interface Place {
-  readonly call_id: string;
-  readonly at: number;
-}
-
 const callsPerPage = 100;
 
 /**
@@ -174,38 +170,32 @@ export const readLedgerRange = async function* (
   db: Queryable,
   range: { readonly from: number; readonly to: number },
 ): AsyncGenerator<LedgerRow> {
-  let last: Place = { call_id: '', at: range.from };
-  for (;;) {
-    const page = await db.query<Place>(
-      `SELECT call_id, ${toMicros('call_timestamp')} AS at FROM ledger
+  const pages = readPages<{ id: string; at: number }>(callsPerPage, (last) =>
+    db.query(
+      `SELECT call_id AS id, ${toMicros('call_timestamp')} AS at FROM ledger
         WHERE (call_timestamp, call_id) > (${toTimestamp('$1')}, $2) AND call_timestamp < ${toTimestamp('$3')}
           AND revision > 0 AND NOT tombstone
         ORDER BY call_timestamp, call_id LIMIT $4`,
-      [last.at, last.call_id, range.to, callsPerPage],
-    );
-    const rows = await readRows(
-      db,
-      page.map(({ call_id }) => call_id),
-    );
-    for (const { call_id } of page) {
-      const row = rows.get(call_id);
+      [last?.at ?? range.from, last?.id ?? '', range.to, callsPerPage],
+    ),
+  );
+  for await (const page of pages) {
+    const ids = page.map(({ id }) => id);
+    const rows = await readRows(db, ids);
+    for (const id of ids) {
+      const row = rows.get(id);
       if (row !== undefined && !row.tombstone) yield row;
     }
-    const end = page.at(-1);
-    if (end === undefined || page.length < callsPerPage) return;
-    last = end;
   }
 };
 
 /** Ids of the calls with the latest timestamps, newest first; none that were erased. */
 export const listNewestCalls = async (db: Queryable, limit: number): Promise<string[]> =>
-  (
-    await db.query<{ id: string }>(
-      `SELECT call_id AS id FROM ledger WHERE call_timestamp IS NOT NULL AND NOT tombstone
-        ORDER BY call_timestamp DESC LIMIT $1`,
-      [limit],
-    )
-  ).map(({ id }) => id);
+  await readColumn(
+    db,
+    'SELECT call_id FROM ledger WHERE call_timestamp IS NOT NULL AND NOT tombstone ORDER BY call_timestamp DESC LIMIT $1',
+    [limit],
+  );
 
 /** The documents of the newest calls that have a time, newest first. */
 export const readNewestDocuments = async (db: Queryable, limit: number): Promise<readonly CallDocument[]> => {
@@ -228,14 +218,11 @@ export const countUnderOthers = async (db: Queryable, version: string): Promise<
 };
 
 /** Their ids in key order, `limit` at a time; those that are brought under the rules meanwhile are left out. */
-export async function* listUnderOthers(db: Queryable, version: string, limit: number): AsyncGenerator<string[]> {
-  for (let after = ''; ; ) {
-    const rows = await db.query<{ id: string }>(
+export const listUnderOthers = (db: Queryable, version: string, limit: number): AsyncGenerator<readonly string[]> =>
+  readPages(limit, (last) =>
+    readColumn(
+      db,
       `SELECT call_id AS id FROM ledger WHERE call_id > $2 AND ${isOther} AND ${isAlive} ORDER BY call_id LIMIT $3`,
-      [version, after, limit],
-    );
-    if (rows.length > 0) yield rows.map(({ id }) => id);
-    if (rows.length < limit) return;
-    after = rows.at(-1)?.id ?? after;
-  }
-}
+      [version, last ?? '', limit],
+    ),
+  );

@@ -1,6 +1,6 @@
 /** What a warehouse has yet to be sent: a queue of calls per warehouse, read from both of its ends. */
 import type { LedgerRow } from '../../calls/fold.ts';
-import type { Queryable, Transaction } from '../../postgres/database.ts';
+import { type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
 import { ledgerColumns, readLedgerRow, type StoredLedgerRow } from '../ledger/ledger.ts';
 import { concernedWarehouses } from './warehouses.ts';
 
@@ -57,25 +57,21 @@ const markPendingSql = `INSERT INTO warehouse_calls AS w (warehouse, call_id, qu
             queue_position = CASE WHEN w.pending AND $3::boolean THEN least(w.queue_position, excluded.queue_position)
                                   ELSE excluded.queue_position END`;
 
-const concernedSql = `${concernedWarehouses('$1')} ORDER BY 1`;
-
 /** Of `warehouse_calls`: tombstones that wait since before a time. The later ones stand before them in the queue. */
 export const tombstonesBefore = (at: string): string =>
   `queue_position BETWEEN queue_position(${urgencies.erasures}, ${at}::timestamptz) AND queue_position(${urgencies.erasures}, NULL)`;
 
 /**
- * Makes changed calls pending in every warehouse, inside the transaction that changed them: the configured ones, and
- * those that other workers have registered. Erasures are served before changes, and both before the backlog.
+ * Makes changed calls pending in every registered warehouse, inside the transaction that changed them. Erasures are served before changes, and both before the backlog.
  */
 export const markPending = async (
   tx: Transaction,
-  warehouses: readonly string[],
   callIds: readonly string[],
   kind: PendingKind = 'change',
 ): Promise<void> => {
   if (callIds.length === 0) return;
-  const concerned = await tx.query<{ warehouse: string }>(concernedSql, [warehouses]);
-  for (const { warehouse } of concerned) await tx.query(markPendingSql, [warehouse, callIds, kind === 'backlog']);
+  for (const warehouse of await readColumn<string>(tx, `${concernedWarehouses} ORDER BY 1`))
+    await tx.query(markPendingSql, [warehouse, callIds, kind === 'backlog']);
 };
 
 /**

@@ -9,13 +9,13 @@ import { toTimestamp } from '../../postgres/sql-time.ts';
 
 const present = `configured_at > now() - interval '7 days'`;
 
-/** SQL of a query for the names of all warehouses to be told of a change; `parameter` holds the configured ones. */
-export const concernedWarehouses = (parameter: string): string =>
-  `SELECT unnest(${parameter}::text[]) AS warehouse UNION SELECT name FROM callsync.warehouses WHERE ${present}`;
+/** SQL of a query for the names of all warehouses to be told of a change. */
+export const concernedWarehouses = `SELECT name AS warehouse FROM callsync.warehouses WHERE ${present}`;
 
 /**
  * Registers a warehouse for workers of a flatten version. One that is new, that comes back after a while, or whose rows
- * an older version flattened is walked: what it lacks becomes pending (`walk.ts`). A new one also gets every delivery.
+ * an older version flattened is walked: what it lacks becomes pending. A new one also gets every delivery. May be repeated, to say that it
+ * is still configured.
  */
 export const registerWarehouse = async (store: Database, name: string, flattenVersion: number): Promise<void> =>
   await store.transaction(async (tx) => {
@@ -37,15 +37,6 @@ export const registerWarehouse = async (store: Database, name: string, flattenVe
     }
     if (before?.present !== true || before.flatten < flattenVersion) await requestWalk(tx, { warehouse: name });
   });
-
-/** Says that these warehouses are still configured somewhere. */
-export const keepWarehouses = async (db: Queryable, names: readonly string[]): Promise<void> => {
-  await db.query(
-    `UPDATE warehouses SET configured_at = now()
-      WHERE name = ANY($1) AND configured_at < now() - interval '1 hour' AND ${present}`,
-    [names],
-  );
-};
 
 /** Empties the queues of deliveries for warehouses that have not been configured for a while. One that is configured again gets them all again. */
 export const forgetWarehouses = async (db: Queryable): Promise<void> => {

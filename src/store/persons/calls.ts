@@ -1,8 +1,9 @@
 /** Calls by what they name, and their end: found by the index of subjects, and buried in every part of the store at once. */
-import type { Queryable, Transaction } from '../../postgres/database.ts';
+import { partsOf, readPages } from '../../lib/pages.ts';
+import { type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
-import { eraseFromLedger, readDocuments } from '../ledger/ledger.ts';
+import { eraseFromLedger, readDocuments, type StoredDocument } from '../ledger/ledger.ts';
 import { markPending } from '../loads/pending.ts';
 import { arrayText, type Store } from '../store.ts';
 import { withdrawProof } from '../windows/verdicts.ts';
@@ -34,12 +35,14 @@ export const listSubjects = async (
 ): Promise<number> => {
   const { index } = store;
   let listed = 0;
-  for (let after = ''; ; ) {
-    const read = await readDocuments(
+  const pages = readPages<StoredDocument>(callsAtOnce, (last) =>
+    readDocuments(
       store,
       `call_id > $2 AND ${isOther} AND ($4::text[] IS NULL OR call_id = ANY($4)) ORDER BY call_id LIMIT $3`,
-      [index.version, after, callsAtOnce, ids ?? null],
-    );
+      [index.version, last?.callId ?? '', callsAtOnce, ids ?? null],
+    ),
+  );
+  for await (const read of pages) {
     const page = read.map(({ callId, revision, document }) => ({
       callId,
       revision,
@@ -48,9 +51,8 @@ export const listSubjects = async (
     await noteSubjects(store, page);
     onPage?.(page);
     listed += page.length;
-    if (page.length < callsAtOnce) return listed;
-    after = page.at(-1)?.callId ?? after;
   }
+  return listed;
 };
 
 interface ListedCall {
@@ -61,7 +63,6 @@ interface ListedCall {
 
 /** Unless they have changed since they were read. */
 const noteSubjects = async (store: Store, read: readonly ListedCall[]): Promise<void> => {
-  if (read.length === 0) return;
   const ids = read.map(({ callId }) => callId);
   await store.transaction(async (tx) => {
     // In the order of folds, which write documents under these locks.
@@ -90,22 +91,18 @@ export const findNamingCalls = async (
   const sought = new Set(hashes);
   const found = new Set<string>();
   let read = 0;
-  const ask = async (where: string, values: (start: number) => readonly unknown[], count: number): Promise<void> => {
-    for (let start = 0; start < count; start += hashesPerStatement) {
-      const rows = await store.query<{ id: string }>(
+  const ask = async (where: string, sought: readonly string[], write: (part: readonly string[]) => unknown) => {
+    for (const part of partsOf(sought, hashesPerStatement)) {
+      const ids = await readColumn<string>(
+        store,
         `SELECT call_id AS id FROM ledger_documents JOIN ledger USING (call_id)
           WHERE ${where} AND ($2::timestamptz IS NULL OR first_seen_at < $2)`,
-        values(start),
+        [write(part), seenBefore ?? null],
       );
-      for (const { id } of rows) found.add(id);
+      for (const id of ids) found.add(id);
     }
   };
-  const askIndex = () =>
-    ask(
-      'subjects && $1::bytea[]',
-      (start) => [arrayText(hashes.slice(start, start + hashesPerStatement)), seenBefore ?? null],
-      hashes.length,
-    );
+  const askIndex = () => ask('subjects && $1::bytea[]', hashes, arrayText);
   // Before and after: a fold may take a call out of the index behind the place up to which others are read.
   await askIndex();
   const listed: string[] = [];
@@ -116,11 +113,7 @@ export const findNamingCalls = async (
       onProgress?.(read);
     },
   });
-  await ask(
-    'call_id = ANY($1)',
-    (start) => [listed.slice(start, start + hashesPerStatement), seenBefore ?? null],
-    listed.length,
-  );
+  await ask('call_id = ANY($1)', listed, (part) => part);
   await askIndex();
   return [...found];
 };
@@ -133,21 +126,19 @@ interface Buried extends Purged {
 /**
  * Erases for good the calls that no legal hold keeps: their keys go to the erasure log, which is kept outside store and warehouses,
  * then each call becomes a tombstone in the ledger, also one that the ledger has never seen, what deliveries and rereads hold of it
- * goes, and its tombstone is the next that the named and the registered warehouses are sent. All of the store in one transaction, in
+ * goes, and its tombstone is the next that warehouses are sent. All of the store in one transaction, in
  * which no hold can be put on: what a crash leaves is as if it had not begun, but for the log. May be repeated, and repeats itself where
  * PostgreSQL ends it for the sake of others. After a crash between log and store, the next ledger check (`check-ledger.ts`) carries the
  * rest out, because it replays the log. Texts that name the calls are left to `purgeTexts`.
- * @param warehouses names of the configured warehouses.
  * @param note writes in the transaction of each page what it erased.
  * @throws CallsyncError ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…
  */
 export const eraseCalls = async (
   store: Store,
   callIds: readonly string[],
-  warehouses: readonly string[],
   note: (tx: Transaction, buried: Buried) => Promise<unknown> = () => Promise.resolve(),
 ): Promise<void> => {
-  for (const page of pagesOf(callIds)) {
+  for (const page of partsOf(callIds, callsAtOnce)) {
     await listHeldSubjects(store, page);
     await withdrawProof(store, async (tx, withdraw) => {
       const ids = await lockFreeCalls(tx, page, store);
@@ -157,21 +148,17 @@ export const eraseCalls = async (
       );
       await noteErased(tx, ids.map(store.keyOf));
       await withdraw(ids);
-      await note(tx, await buryCalls(tx, store, ids, warehouses));
+      await note(tx, await buryCalls(tx, store, ids));
     });
   }
 };
 
 /** The same for calls whose keys are in the log already: no hold brings back what was erased. */
-export const eraseKnown = async (
-  store: Store,
-  callIds: readonly string[],
-  warehouses: readonly string[],
-): Promise<void> => {
+export const eraseKnown = async (store: Store, callIds: readonly string[]): Promise<void> => {
   await withdrawProof(store, async (tx, withdraw) => {
     await noteErased(tx, callIds.map(store.keyOf));
     await withdraw(callIds);
-    await buryCalls(tx, store, callIds, warehouses);
+    await buryCalls(tx, store, callIds);
   });
 };
 
@@ -179,19 +166,15 @@ export const eraseKnown = async (
  * Calls that are too old to be kept and that no hold keeps, with texts that name them and nothing held: as erased ones, but that no
  * log says so, for their age does. Returns how many went.
  */
-export const expireCalls = async (
-  store: Store,
-  callIds: readonly string[],
-  warehouses: readonly string[],
-): Promise<number> => {
+export const expireCalls = async (store: Store, callIds: readonly string[]): Promise<number> => {
   await listTextSubjects(store);
   let expired = 0;
-  for (const page of pagesOf(callIds)) {
+  for (const page of partsOf(callIds, callsAtOnce)) {
     await listHeldSubjects(store, page);
     expired += await withdrawProof(store, async (tx, withdraw) => {
       const free = await lockFreeCalls(tx, page, store);
       await withdraw(free);
-      return (await buryCalls(tx, store, free, warehouses, store.index.hashesOf(free))).calls;
+      return (await buryCalls(tx, store, free, store.index.hashesOf(free))).calls;
     });
   }
   return expired;
@@ -202,19 +185,10 @@ export const listHeldSubjects = async (store: Store, ids: readonly string[]): Pr
   if ((await readNoted(store)).holdsLater) await listSubjects(store, { ids });
 };
 
-function* pagesOf(callIds: readonly string[]): Generator<readonly string[]> {
-  for (let start = 0; start < callIds.length; start += callsAtOnce) yield callIds.slice(start, start + callsAtOnce);
-}
-
 /** What came of calls since they were erased: deliveries, and requests to read them again. */
-export const purgeCalls = async (
-  store: Store,
-  callIds: readonly string[],
-  warehouses: readonly string[],
-  note: NotePurged,
-): Promise<void> =>
+export const purgeCalls = async (store: Store, callIds: readonly string[], note: NotePurged): Promise<void> =>
   await repeatTransaction(store, async (tx) => {
-    const inbox = await purgeDeliveries(tx, callIds, { warehouses, keyOf: store.keyOf });
+    const inbox = await purgeDeliveries(tx, callIds, store.keyOf);
     await note(tx, { inbox, rereads: await purgeRereads(tx, callIds) });
   });
 
@@ -223,12 +197,11 @@ const buryCalls = async (
   tx: Transaction,
   store: Store,
   callIds: readonly string[],
-  warehouses: readonly string[],
   naming: readonly string[] = [],
 ): Promise<Buried> => {
   const erased = await eraseFromLedger(tx, callIds);
-  await markPending(tx, warehouses, callIds);
-  const inbox = await purgeDeliveries(tx, callIds, { warehouses, keyOf: store.keyOf });
+  await markPending(tx, callIds);
+  const inbox = await purgeDeliveries(tx, callIds, store.keyOf);
   const texts = naming.length === 0 ? { quarantine: 0, frames: 0 } : await purgeNamedTexts(tx, naming);
   return {
     calls: erased.length,
@@ -238,19 +211,15 @@ const buryCalls = async (
   };
 };
 
-/** Ids of the ledger's calls in key order, page by page; tombstones too. */
-export async function* listCallIds(
-  db: Queryable,
-): AsyncGenerator<{ readonly id: string; readonly tombstone: boolean }[]> {
-  for (let after = ''; ; ) {
-    const rows = await db.query<{ id: string; tombstone: boolean }>(
-      'SELECT call_id AS id, tombstone FROM ledger WHERE call_id > $1 ORDER BY call_id LIMIT $2',
-      [after, idsPerPage],
-    );
-    if (rows.length > 0) yield rows;
-    if (rows.length < idsPerPage) return;
-    after = rows.at(-1)?.id ?? after;
-  }
+/** Ids of the ledger's calls that are no tombstones, in key order. */
+export async function* listCallIds(db: Queryable): AsyncGenerator<string> {
+  const pages = readPages<string>(idsPerPage, (last) =>
+    readColumn(db, 'SELECT call_id FROM ledger WHERE call_id > $1 AND NOT tombstone ORDER BY call_id LIMIT $2', [
+      last ?? '',
+      idsPerPage,
+    ]),
+  );
+  for await (const page of pages) yield* page;
 }
 
 /** A little is looked at again: times are kept to the microsecond, and calls may come while it runs. */
@@ -261,21 +230,16 @@ export async function* listCallsBetween(
   db: Queryable,
   range: { readonly from: number; readonly to: number; readonly limit: number },
 ): AsyncGenerator<string[]> {
-  let from = Number.isFinite(range.from) ? range.from - overlapMicros : null;
-  let after = '';
-  for (;;) {
-    const rows: { id: string; at: number }[] = await db.query<{ id: string; at: number }>(
+  const first = Number.isFinite(range.from) ? range.from - overlapMicros : null;
+  const pages = readPages<{ id: string; at: number }>(range.limit, (last) =>
+    db.query(
       `SELECT call_id AS id, ${toMicros('call_timestamp')} AS at FROM ledger
         WHERE ($1::float8 IS NULL OR call_timestamp >= ${toTimestamp('$1::float8')}) AND call_timestamp < ${toTimestamp('$2::float8')}
           AND revision > 0 AND NOT tombstone
           AND ($1::float8 IS NULL OR (call_timestamp, call_id) > (${toTimestamp('$1::float8')}, $3))
         ORDER BY call_timestamp, call_id LIMIT $4`,
-      [from, range.to, after, range.limit],
-    );
-    if (rows.length > 0) yield rows.map(({ id }) => id);
-    const last = rows.at(-1);
-    if (rows.length < range.limit || last === undefined) return;
-    from = last.at;
-    after = last.id;
-  }
+      [last?.at ?? first, range.to, last?.id ?? '', range.limit],
+    ),
+  );
+  for await (const page of pages) yield page.map(({ id }) => id);
 }

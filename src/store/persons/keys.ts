@@ -1,8 +1,9 @@
 /** Keyed hashes of what was erased and of what legal holds name, and the lock that orders those who add them with folds. */
 import { randomUUID } from 'node:crypto';
+import { partsOf } from '../../lib/pages.ts';
 import type { Database, Queryable } from '../../postgres/database.ts';
 import type { LoggedHold } from '../erasure-log.ts';
-import { writeMeta } from '../meta.ts';
+import { readMeta, writeMeta } from '../meta.ts';
 
 /**
  * Advisory lock: shared by folds and by deletions, exclusive while keys are added, and for a moment by who waits for all folds that run.
@@ -48,67 +49,46 @@ export const awaitFolds = async (
 
 const keysPerStatement = 10_000;
 
-function* pagesOf<T>(list: readonly T[], size = keysPerStatement): Generator<readonly T[]> {
-  for (let start = 0; start < list.length; start += size) yield list.slice(start, start + size);
-}
-
-interface ErasedHow {
-  /** Persons: a call that is not known yet and names one in contacts or metadata becomes a tombstone. */
-  readonly objects?: boolean;
-  /** The calls are still to be found in ledger and warehouses: of keys that are new here, or of all. */
-  readonly sought?: 'new' | 'all';
-}
-
-/** Notes keys of calls that the caller erases in the same transaction, so that they stay erased in a later ledger. */
-export const noteErased = async (tx: Queryable, keys: readonly string[], how: ErasedHow = {}): Promise<void> => {
-  for (const page of pagesOf(keys))
-    await tx.query(
-      `INSERT INTO erased_keys (call_key, sought, objects)
-       SELECT DISTINCT key, $2::boolean, $3::boolean FROM unnest($1::text[]) AS key ORDER BY key
-       ON CONFLICT (call_key) DO UPDATE SET sought = erased_keys.sought OR $4, objects = erased_keys.objects OR excluded.objects
-        WHERE $4 OR excluded.objects`,
-      [page, how.sought !== undefined, how.objects === true, how.sought === 'all'],
-    );
-};
-
-/** The same for keys of calls and persons that stand for themselves: every later fold compares what it brings with them. */
-export const addErased = async (db: Database, keys: readonly string[], how: ErasedHow): Promise<void> => {
-  if (keys.length > 0) await awaitFolds(db, (tx) => noteErased(tx, keys, how));
-};
-
-/** Whether calls are still to be found and erased. */
-export const isAnySought = async (db: Queryable): Promise<boolean> =>
-  (await db.query('SELECT FROM erased_keys WHERE sought LIMIT 1')).length > 0;
-
-/** Those of some keys whose calls are. */
-export const findSought = async (db: Queryable, keys: readonly string[]): Promise<readonly string[]> =>
-  (
-    await db.query<{ key: string }>(
-      'SELECT call_key AS key FROM erased_keys WHERE sought AND call_key = ANY($1) ORDER BY call_key',
-      [keys],
-    )
-  ).map(({ key }) => key);
-
 /**
- * Ends the search for these keys, or for all. They stay noted: a call that comes later under one of them becomes a tombstone.
+ * Notes keys of calls that the caller erases in the same transaction, so that they stay erased in a later ledger. Returns whether one is
+ * new here.
+ * @param objects they are of persons: a call that is not known yet and names one in contacts or metadata becomes a tombstone.
  */
-export const settleSought = async (db: Queryable, keys?: readonly string[]): Promise<void> => {
-  if (keys !== undefined) {
-    for (const page of pagesOf(keys))
-      await db.query('UPDATE erased_keys SET sought = false WHERE call_key = ANY($1)', [page]);
-    return;
-  }
-  for (let settled = keysPerStatement; settled === keysPerStatement; ) {
-    const rows = await db.query(
-      `UPDATE erased_keys SET sought = false
-        WHERE call_key = ANY(ARRAY(SELECT call_key FROM erased_keys WHERE sought ORDER BY call_key LIMIT $1)) RETURNING 1`,
-      [keysPerStatement],
+export const noteErased = async (tx: Queryable, keys: readonly string[], objects = false): Promise<boolean> => {
+  let isNew = false;
+  for (const page of partsOf(keys, keysPerStatement)) {
+    const noted = await tx.query(
+      `INSERT INTO erased_keys (call_key, objects) SELECT DISTINCT key, $2::boolean FROM unnest($1::text[]) AS key ORDER BY key
+       ON CONFLICT (call_key) DO UPDATE SET objects = true WHERE excluded.objects RETURNING 1`,
+      [page, objects],
     );
-    settled = rows.length;
+    isNew ||= noted.length > 0;
   }
+  return isNew;
 };
 
-export interface KnownKey {
+/** The same for keys of persons, which stand for themselves: every later fold compares what it brings with them. */
+export const addErased = async (db: Database, keys: readonly string[], objects: boolean): Promise<void> => {
+  if (keys.length > 0) await awaitFolds(db, (tx) => noteErased(tx, keys, objects));
+};
+
+const soughtKey = 'erased_calls_sought';
+
+/** Notes keys of calls that are still to be found, in ledger and warehouses, and erased there: those that are new here, or all. */
+export const seekErased = async (db: Database, keys: readonly string[], all: boolean): Promise<void> => {
+  if (keys.length === 0 && !all) return;
+  await awaitFolds(db, async (tx) => {
+    if ((await noteErased(tx, keys)) || all) await writeMeta(tx, soughtKey, true);
+  });
+};
+
+/** Whether erased calls are still to be found. */
+export const isAnySought = async (db: Queryable): Promise<boolean> => (await readMeta<boolean>(db, soughtKey)) === true;
+
+/** Ends the search. Its keys stay noted: a call that comes later under one of them becomes a tombstone. */
+export const settleSought = (db: Queryable): Promise<void> => writeMeta(db, soughtKey, false);
+
+interface KnownKey {
   readonly erased: boolean;
   readonly objects: boolean;
   /** Of a call that is held. */
@@ -122,7 +102,7 @@ export interface KnownKey {
 /** Those of some keys that were erased or are held. */
 export const findKnown = async (db: Queryable, keys: Iterable<string>): Promise<ReadonlyMap<string, KnownKey>> => {
   const known = new Map<string, KnownKey>();
-  for (const page of pagesOf([...new Set(keys)])) {
+  for (const page of partsOf([...new Set(keys)], keysPerStatement)) {
     const rows = await db.query<KnownKey & { key: string }>(
       `SELECT k.key, e.call_key IS NOT NULL AS erased, coalesce(e.objects, false) AS objects,
               coalesce(h.of_call, false) AS held, coalesce(h.later, '{}') AS holds, h.held_key IS NOT NULL AS "isHeld"

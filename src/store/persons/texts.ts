@@ -147,17 +147,17 @@ export const countTexts = async (db: Queryable, by: readonly string[]): Promise<
 export const purgeDeliveries = async (
   tx: Transaction,
   callIds: readonly string[],
-  { warehouses, keyOf }: { readonly warehouses: readonly string[]; readonly keyOf: Store['keyOf'] },
+  keyOf: Store['keyOf'],
 ): Promise<number> => {
   const settled = await lockRows(tx, 'inbox', `call_id = ANY($1) AND outcome <> 'pending'`, callIds);
   await tx.query(
     `WITH purged AS (
        UPDATE inbox i SET body = NULL, call_id = u.name, reason = 'erased'
-         FROM unnest($1::text[], $2::text[]) AS u(id, name) WHERE i.call_id = u.id AND i.seq = ANY($4)
+         FROM unnest($1::text[], $2::text[]) AS u(id, name) WHERE i.call_id = u.id AND i.seq = ANY($3)
        RETURNING i.seq)
      INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
-     SELECT c.warehouse, false, seq FROM (${concernedWarehouses('$3')}) AS c, purged ORDER BY 1, 3 ON CONFLICT DO NOTHING`,
-    [callIds, callIds.map((id) => erasedName(keyOf(id))), [...warehouses], settled],
+     SELECT c.warehouse, false, seq FROM (${concernedWarehouses}) AS c, purged ORDER BY 1, 3 ON CONFLICT DO NOTHING`,
+    [callIds, callIds.map((id) => erasedName(keyOf(id))), settled],
   );
   return settled.length;
 };

@@ -4,6 +4,7 @@ import type { Range, SourceLevel, WarehouseLevel } from '../../../schemas/orches
 import { type Row, tableOf } from '../../../schemas/tables.ts';
 import { dayMicros } from '../../lib/day.ts';
 import { intersect, subtract, unite } from '../../lib/intervals.ts';
+import { readPages } from '../../lib/pages.ts';
 import { type Database, type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
 import { lockName } from '../../postgres/session-lock.ts';
@@ -260,17 +261,14 @@ const page = 2_000;
 
 /** Every verdict on a warehouse, oldest first, read in pages. */
 export async function* allVerdicts(db: Queryable, warehouse: string): AsyncGenerator<StoredVerdict> {
-  let after = 0;
-  for (;;) {
-    const verdicts = await readVerdicts(db, 'WHERE warehouse = $1 AND verdict_id > $2 ORDER BY verdict_id LIMIT $3', [
+  const pages = readPages<StoredVerdict>(page, (last) =>
+    readVerdicts(db, 'WHERE warehouse = $1 AND verdict_id > $2 ORDER BY verdict_id LIMIT $3', [
       warehouse,
-      after,
+      last?.verdict_id ?? 0,
       page,
-    ]);
-    yield* verdicts;
-    after = verdicts.at(-1)?.verdict_id ?? after;
-    if (verdicts.length < page) return;
-  }
+    ]),
+  );
+  for await (const verdicts of pages) yield* verdicts;
 }
 
 async function* verdictEntries(db: Queryable, keys: ProofKeys, warehouse: string): AsyncGenerator<ChainEntry> {

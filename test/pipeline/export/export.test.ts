@@ -130,7 +130,7 @@ test('vCon: one a call, valid, with nothing of the record lost', async () => {
 });
 
 test('erased calls are left out, what is there is not replaced, and a stopped export leaves nothing', async () => {
-  await eraseCalls(pipeline.store, ['c0001'], ['main']);
+  await eraseCalls(pipeline.store, ['c0001']);
   expect((await run('erased', 'ndjson')).calls).toBe(calls - 1);
   await expect(run('erased', 'ndjson')).rejects.toMatchObject({ code: 'USAGE_FILE' });
   await mkdir(join(folder, 'empty'));

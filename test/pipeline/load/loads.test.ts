@@ -38,7 +38,7 @@ const ingestAndLoad = async (observations: readonly Observation[], deps: IngestD
 const erase = (ids: readonly string[]) =>
   pipeline.store.transaction(async (tx) => {
     const erased = await eraseFromLedger(tx, ids);
-    await markPending(tx, ['main'], ids);
+    await markPending(tx, ids);
     return erased;
   });
 const statuses = async (target = pipeline.target): Promise<Record<string, unknown>> =>
@@ -193,7 +193,7 @@ describe('a warehouse that is away', () => {
     await sweep();
     await store.transaction(async (tx) => {
       await eraseFromLedger(tx, ['b']);
-      await markPending(tx, ['priced'], ['b']);
+      await markPending(tx, ['b']);
     });
     await sweep();
     expect(loaded).toEqual([['a', 'b'], ['c'], ['b']]);

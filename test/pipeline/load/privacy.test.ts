@@ -423,7 +423,7 @@ describe('an erasure, where rules keep everything as it came', () => {
     await deliver(pipeline.store, [{ body: callOf('erased-parent', {}) }]);
     await mergeRaw();
     await deliver(pipeline.store, [{ body: callOf('child-call', { parent: 'erased-parent' }) }]);
-    await eraseCalls(pipeline.store, ['erased-parent'], ['main']);
+    await eraseCalls(pipeline.store, ['erased-parent']);
     await mergeRaw();
     expect((await readRows(pipeline.store, ['child-call'])).get('child-call')?.tombstone).toBe(false);
   });
@@ -433,7 +433,7 @@ describe('an erasure, where rules keep everything as it came', () => {
     await mergeRaw();
     const rows = await unloadedDeliveries(pipeline.store, 'main', 100);
     expect(rows.flatMap((row) => Object.values(row))).toContain('loading-call');
-    await eraseCalls(pipeline.store, ['loading-call'], ['main']);
+    await eraseCalls(pipeline.store, ['loading-call']);
     await markDeliveriesLoaded(pipeline.store, 'main', rows);
     const left = await unloadedDeliveries(pipeline.store, 'main', 100);
     expect(left.flatMap((row) => Object.values(row))).toContain(`erased:${pipeline.store.keyOf('loading-call')}`);
@@ -451,7 +451,7 @@ describe('an erasure, where rules keep everything as it came', () => {
     await mergeRaw();
     await requestRereads(pipeline.store, ['half-done'], 'repeat');
     // The process ends behind its first batch of calls.
-    await eraseCalls(pipeline.store, ['half-done'], ['main']);
+    await eraseCalls(pipeline.store, ['half-done']);
     const receipt = await eraseRaw({ kind: 'phone', values: ['+33 6 55 44 33 22'] });
     expect(receipt).toMatchObject({ calls: 0, purged: { quarantine: 1 } });
     await pipeline.drain();

@@ -6,7 +6,6 @@ import { checkBeforeLoad, createLedgerCheck } from '../../../src/pipeline/load/c
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
-import { createLease } from '../../../src/store/loads/loads.ts';
 import { countPending } from '../../../src/store/loads/pending.ts';
 import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { repairCounters } from '../../../src/store/status/counters.ts';
@@ -27,7 +26,7 @@ const check = async (): Promise<readonly string[]> => {
   said.length = 0;
   const { store, warehouse } = pipeline;
   const say = (message: string) => void said.push(message);
-  await createLedgerCheck({ store, warehouses: [warehouse], lease: createLease(store), say }).run();
+  await createLedgerCheck({ store, warehouses: [warehouse], say }).run();
   return said;
 };
 let clock = 1_700_000_000_000_000;
@@ -37,7 +36,7 @@ const writeTo = async (deps: IngestDeps, ...calls: [id: string, status: string][
   await loadFolded(deps, await ingest(deps, { observations, rejected: [], origin: 'test' }));
 };
 const write = (...calls: [id: string, status: string][]) => writeTo(pipeline.deps, ...calls);
-const erase = (...ids: string[]) => eraseCalls(pipeline.store, ids, ['main']);
+const erase = (...ids: string[]) => eraseCalls(pipeline.store, ids);
 const inWarehouse = async () =>
   Object.fromEntries(
     (await pipeline.warehouse.query('SELECT call_id, status FROM calls ORDER BY 1')).map((row) => [
@@ -164,7 +163,6 @@ describe('under running workers, and before maintenance looks,', () => {
     const runningCheck = createLedgerCheck({
       store,
       warehouses: [target],
-      lease: createLease(store),
       say: (message) => void said.push(message),
     });
     await runningCheck.run();
@@ -220,7 +218,7 @@ describe('under running workers, and before maintenance looks,', () => {
       query: (sql) =>
         /SELECT call_id, revision/.test(sql) ? Promise.reject(new Error('too long')) : target.query(sql),
     };
-    const deps = { store, lease: createLease(store), say: () => undefined };
+    const deps = { store, say: () => undefined };
     await expect(createLedgerCheck({ ...deps, warehouses: [failing] }).run()).rejects.toThrow('too long');
     expect(await store.epoch()).toBe(epoch + 1);
     await createLedgerCheck({ ...deps, warehouses: [target] }).run();
@@ -332,7 +330,6 @@ test('a worker with another key of tombstones is refused', async () => {
     const deps = {
       store: other,
       warehouses: [pipeline.warehouse],
-      lease: createLease(other),
       say: () => undefined,
     };
     await expect(createLedgerCheck(deps).run()).rejects.toMatchObject({ code: 'TOMBSTONE_KEY' });

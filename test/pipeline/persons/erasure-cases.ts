@@ -12,7 +12,6 @@ import { checkBeforeLoad, createLedgerCheck } from '../../../src/pipeline/load/c
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
-import { createLease } from '../../../src/store/loads/loads.ts';
 import { verifyReceipts } from '../../../src/store/persons/receipts.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import { backUp } from '../../support/backup.ts';
@@ -60,7 +59,6 @@ export const eraseUnderRestores = async (
   const check = createLedgerCheck({
     store,
     warehouses,
-    lease: createLease(store),
     say: () => undefined,
   });
   const deps: IngestDeps = {

@@ -17,7 +17,6 @@ import { beginErasure, finishErasure } from '../../../src/pipeline/persons/erase
 import { addHold, type HoldReceipt, removeHold } from '../../../src/pipeline/persons/hold.ts';
 import { quarantineRecords, sealQuarantine } from '../../../src/store/delivery/quarantine.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
-import { createLease } from '../../../src/store/loads/loads.ts';
 import { eraseKnown, expireCalls } from '../../../src/store/persons/calls.ts';
 import { listHolds } from '../../../src/store/persons/keys.ts';
 import { verifyReceipts } from '../../../src/store/persons/receipts.ts';
@@ -99,7 +98,6 @@ test('an erasure refuses what is held, later calls too, until the hold is taken 
   const check = createLedgerCheck({
     store,
     warehouses: [pipeline.warehouse],
-    lease: createLease(store),
     say: () => undefined,
   });
 
@@ -455,13 +453,13 @@ test('a hold counts the calls that it keeps, and none that is gone and named aga
   const ids = ['named-1', 'named-2', 'named-3'];
   await send(ids.map((unique_id) => ({ unique_id, timestamp })));
   await erase({ kind: 'call', values: ['named-1'] });
-  await expireCalls(pipeline.store, ['named-2'], ['main']);
+  await expireCalls(pipeline.store, ['named-2']);
   await hold({ kind: 'phone', values: ['0655443322'] });
   expect(await counts()).toEqual([0]);
   await send(ids.map((unique_id) => ({ unique_id, timestamp, in: { data: '0655443322' } })));
   expect(await counts()).toEqual([1]);
   // As the log or a warehouse says that it was erased before: no hold brings it back.
-  await eraseKnown(pipeline.store, ['named-3'], ['main']);
+  await eraseKnown(pipeline.store, ['named-3']);
   expect(await counts()).toEqual([0]);
 });
 
@@ -525,9 +523,9 @@ test('a text that names an erased call and what is held stays, sealed or not, an
     ...{ erased: 2, purged: { quarantine: 2 }, sealed: 0 },
     found: { quarantine: 0, heldTexts: 2 },
   });
-  await expireCalls(store, ['aged-1'], ['main']);
+  await expireCalls(store, ['aged-1']);
   // As the log or a warehouse says that it was erased before: no hold brings the call back.
-  await eraseKnown(store, ['known-1'], ['main']);
+  await eraseKnown(store, ['known-1']);
   await purgeTexts(store);
   expect(await listTexts()).toEqual([sealed, ...['aged-1', 'erased-1', 'known-1'].map(theirs)].sort());
   await removeHold(store, put.hold.id, clerk);

@@ -16,7 +16,6 @@ import { rereadCalls } from '../../../src/pipeline/read/reread-calls.ts';
 import { sendRowsAgain } from '../../../src/pipeline/reconcile/heal-warehouse.ts';
 import { lookAtProof } from '../../../src/pipeline/reconcile/look-at-proof.ts';
 import { checkTruth } from '../../../src/simulator/demo/check-truth.ts';
-import { createLease } from '../../../src/store/loads/loads.ts';
 import { issueEpoch } from '../../../src/store/loads/warehouses.ts';
 import { eraseCalls, eraseKnown } from '../../../src/store/persons/calls.ts';
 import { forgetHeartbeat } from '../../../src/store/windows/windows.ts';
@@ -50,7 +49,6 @@ const notice = () =>
   createLedgerCheck({
     store: here.store,
     warehouses: [here.warehouse],
-    lease: createLease(here.store),
     say: () => undefined,
   }).run();
 const look = async () =>
@@ -173,8 +171,8 @@ test('a ledger that was restored while calls moved to another day is never prove
 /** What a verdict covers is sent again, restored, erased or taken from: each on one call, whose day is then no longer proven. */
 const triggers: Readonly<Record<string, (id: string, cut: number) => Promise<unknown>>> = {
   'is sent again': (id) => sendRowsAgain(here.deps, 'main', [id]),
-  'is erased': (id) => eraseCalls(here.store, [id], ['main']),
-  'is erased as the log says': (id) => eraseKnown(here.store, [id], ['main']),
+  'is erased': (id) => eraseCalls(here.store, [id]),
+  'is erased as the log says': (id) => eraseKnown(here.store, [id]),
   'is too old for its words': (_, cut) =>
     applyAges(here.deps, createAges({ words: Date.now() - cut }), { dryRun: false }),
   'is too old': (_, cut) => applyAges(here.deps, createAges({ calls: Date.now() - cut }), { dryRun: false }),

@@ -3,7 +3,6 @@
 import { expect, test } from 'vitest';
 import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
-import { createLease } from '../../../src/store/loads/loads.ts';
 import { expireRows } from '../../../src/store/retention.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import { observationOf, openPipeline, register } from '../../support/pipeline.ts';
@@ -51,7 +50,7 @@ test('a dataset whose calls the store has forgotten, or knows under another name
   const loadAs = async (name: string) => {
     const warehouse = setup.open({ name });
     await register(store, name);
-    await createLedgerCheck({ store, warehouses: [warehouse], lease: createLease(store), say: () => {} }).run();
+    await createLedgerCheck({ store, warehouses: [warehouse], say: () => {} }).run();
     await register(store, name);
     await pipeline.drain({ warehouse, documents: false });
     return (await rowsOfCall(warehouse, 'calls', 'moves')).map((row) => Number(row.call_timestamp) / 86_400_000_000);
