@@ -1,5 +1,5 @@
 /** Carries out a request to erase: finds the calls, erases them everywhere, looks whether anything is left, and signs what was done. */
-import { CallsyncError, terminal } from '../../lib/errors.ts';
+import { terminal } from '../../lib/errors.ts';
 import { partsOf } from '../../lib/pages.ts';
 import type { Meant } from '../../persons/request.ts';
 import { countStates, findTombstones } from '../../store/ledger/read-ledger.ts';
@@ -22,7 +22,7 @@ import {
 } from '../../store/persons/receipts.ts';
 import { countTexts, listTextSubjects, purgeNamingBodies, purgeTexts, sumPurged } from '../../store/persons/texts.ts';
 import type { Proof, Store } from '../../store/store.ts';
-import { type IngestDeps, namesOf, type WarehouseTarget } from '../deps.ts';
+import { type IngestDeps, namesOf, unlessAway, type WarehouseTarget } from '../deps.ts';
 import { loadPending } from '../load/load-pending.ts';
 import { mergeInbox } from '../load/merge-inbox.ts';
 import {
@@ -212,14 +212,10 @@ export const finishOldErasures = async (deps: ErasureDeps): Promise<void> => {
 
 /** Sends what is pending to every warehouse that takes it now. One that is away or has no quota left gets it later. */
 const loadTombstones = async (deps: IngestDeps): Promise<void> => {
-  for (const { warehouse } of deps.targets) {
-    try {
+  for (const { warehouse } of deps.targets)
+    await unlessAway(deps, warehouse, 'tombstones could not be loaded yet', async () => {
       while ((await loadPending(deps, { warehouse: warehouse.name, origin: 'erase' })).more);
-    } catch (error) {
-      if (!(error instanceof CallsyncError)) throw error;
-      deps.log('tombstones could not be loaded yet', { warehouse: warehouse.name, code: error.code });
-    }
-  }
+    });
 };
 
 const readOpen = async (store: Store, requestId: string) => {
@@ -256,9 +252,10 @@ const takeMore = async (deps: ErasureDeps, requestId: string): Promise<void> => 
 
 /** Of what no hold keeps: ledger, deliveries, rereads and texts by id and by what they name, warehouses by id. */
 const search = async (
-  { store, targets }: Pick<IngestDeps, 'store' | 'targets'>,
+  deps: Pick<IngestDeps, 'log' | 'store' | 'targets'>,
   { callIds, subjects, openedAt }: Omit<OpenErasure<unknown>, 'draft'>,
 ): Promise<{ readonly found: ErasureCheck; readonly sealed: number }> => {
+  const { store, targets } = deps;
   const named = await findNamingCalls(store, subjects, { seenBefore: openedAt });
   const alive = await listFreeCalls(store, [...new Set([...callIds, ...named])], store);
   const left = await countLeft(store, callIds, alive);
@@ -270,25 +267,15 @@ const search = async (
     const { name } = warehouse;
     const { waiting = 0, dates } = sent.get(name) ?? {};
     const [erased, rows] = await Promise.all([
-      unlessAway(() => countTombstones(warehouse, keys)),
-      unlessAway(() => warehouse.rowsLeft(callIds, dates)),
+      unlessAway(deps, warehouse, 'tombstones could not be counted', () => countTombstones(warehouse, keys)),
+      unlessAway(deps, warehouse, 'rows could not be searched', () => warehouse.rowsLeft(callIds, dates)),
     ]);
-    warehouses.push({ name, erased, waiting, rows });
+    warehouses.push({ name, erased: erased ?? null, waiting, rows: rows ?? null });
   }
   return { found: { ...left, ...texts, heldTexts, warehouses }, sealed };
 };
 
 const keysPerStatement = 500;
-
-/** Null where a warehouse does not answer. */
-const unlessAway = async (count: () => Promise<number>): Promise<number | null> => {
-  try {
-    return await count();
-  } catch (error) {
-    if (!(error instanceof CallsyncError)) throw error;
-    return null;
-  }
-};
 
 /** By keys, so that no call id gets into the warehouse's log of statements. */
 const countTombstones = async (warehouse: WarehouseTarget['warehouse'], keys: readonly string[]): Promise<number> => {
