@@ -4,7 +4,6 @@ import type { Range } from '../../schemas/orchestration.ts';
 import {
   type BackfillInput,
   backfillId,
-  type EraseInput,
   eraseId,
   loadWarehouseId,
   mergeInboxId,
@@ -13,7 +12,7 @@ import {
   taskQueuesOf,
   wakeSignal,
 } from '../../workflows/messages.ts';
-import { searchAttributesFor } from './search-attributes.ts';
+import { searchAttributesFor, type WorkflowFacts } from './search-attributes.ts';
 
 const describe = (micros: number): string => new Date(micros / 1000).toISOString();
 
@@ -35,75 +34,90 @@ export const wakeMergeInbox = async (client: Client, prefix: string): Promise<vo
   });
 };
 
-/** Starts a backfill, or joins the one that runs under the same name. */
-export const startBackfill = async (
+/** Starts a workflow, or joins the one that runs under the same id. */
+const startOrJoin = async (
   client: Client,
   prefix: string,
-  input: Omit<BackfillInput, 'queues' | 'range' | 'last'> & { readonly range: Range },
+  {
+    type,
+    id,
+    input,
+    facts,
+    ...described
+  }: {
+    readonly type: string;
+    readonly id: string;
+    readonly input: object;
+    readonly facts: WorkflowFacts;
+    readonly staticSummary: string;
+    readonly staticDetails?: string;
+  },
 ): Promise<WorkflowHandle> => {
   const queues = taskQueuesOf(prefix);
-  return await client.workflow.start('backfill', {
-    workflowId: backfillId(prefix, input.name),
+  return await client.workflow.start(type, {
+    workflowId: id,
     taskQueue: queues.workflows,
-    args: [{ ...input, queues } satisfies BackfillInput],
-    staticSummary: `Backfill ${input.name}`,
-    staticDetails: `Axis ${input.axis}, ${describe(input.range.from)} to ${describe(input.range.to)}, ${input.direction}, ${input.concurrency} at once${input.force ? ', forced' : ''}.`,
-    ...(await searchAttributesFor(client, { kind: 'backfill', axis: input.axis })),
+    args: [{ ...input, queues }],
+    ...described,
+    ...(await searchAttributesFor(client, facts)),
     workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
     workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
   });
 };
+
+/** Starts a backfill, or joins the one that runs under the same name. */
+export const startBackfill = (
+  client: Client,
+  prefix: string,
+  input: Omit<BackfillInput, 'queues' | 'range' | 'last'> & { readonly range: Range },
+): Promise<WorkflowHandle> =>
+  startOrJoin(client, prefix, {
+    type: 'backfill',
+    id: backfillId(prefix, input.name),
+    input,
+    facts: { kind: 'backfill', axis: input.axis },
+    staticSummary: `Backfill ${input.name}`,
+    staticDetails: `Axis ${input.axis}, ${describe(input.range.from)} to ${describe(input.range.to)}, ${input.direction}, ${input.concurrency} at once${input.force ? ', forced' : ''}.`,
+  });
 
 /** The handle of a backfill; whether there is one shows at its first use. */
 export const backfillHandle = (client: Client, prefix: string, name: string): WorkflowHandle =>
   client.workflow.getHandle(backfillId(prefix, name));
 
 /** Loads what is pending in a warehouse, or joins the load that runs; the store knows what is to be written again. */
-export const startLoadWarehouse = async (
+export const startLoadWarehouse = (
   client: Client,
   prefix: string,
   input: { readonly warehouse: string; readonly origin: string },
-): Promise<WorkflowHandle> => {
-  const queues = taskQueuesOf(prefix);
-  return await client.workflow.start('loadWarehouse', {
-    workflowId: loadWarehouseId(prefix, input.warehouse),
-    taskQueue: queues.workflows,
-    args: [{ ...input, queues }],
+): Promise<WorkflowHandle> =>
+  startOrJoin(client, prefix, {
+    type: 'loadWarehouse',
+    id: loadWarehouseId(prefix, input.warehouse),
+    input,
+    facts: { kind: 'load', warehouse: input.warehouse },
     staticSummary: `Load what is pending in ${input.warehouse} (${input.origin})`,
-    ...(await searchAttributesFor(client, { kind: 'load', warehouse: input.warehouse })),
-    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
   });
-};
 
 /** Carries an erasure of the store to its end, or joins the workflow that does. Its payload is the name that the store gave it. */
-export const startErase = async (client: Client, prefix: string, requestId: string): Promise<WorkflowHandle> => {
-  const queues = taskQueuesOf(prefix);
-  return await client.workflow.start('erase', {
-    workflowId: eraseId(prefix, requestId),
-    taskQueue: queues.workflows,
-    args: [{ queues, requestId } satisfies EraseInput],
+export const startErase = (client: Client, prefix: string, requestId: string): Promise<WorkflowHandle> =>
+  startOrJoin(client, prefix, {
+    type: 'erase',
+    id: eraseId(prefix, requestId),
+    input: { requestId },
+    facts: { kind: 'erase' },
     staticSummary: `Erasure ${requestId}`,
-    ...(await searchAttributesFor(client, { kind: 'erase' })),
-    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
   });
-};
 
 /** Starts a reconciliation that somebody asked for, or joins the one that runs under the same name. */
-export const startReconcile = async (
+export const startReconcile = (
   client: Client,
   prefix: string,
-  input: { readonly name: string; readonly request: ReconcileInput['request'] },
-): Promise<WorkflowHandle> => {
-  const queues = taskQueuesOf(prefix);
-  return await client.workflow.start('reconcile', {
-    workflowId: reconcileId(prefix, input.name),
-    taskQueue: queues.workflows,
-    args: [{ queues, request: input.request } satisfies ReconcileInput],
-    staticSummary: `Reconcile ${input.name}`,
-    ...(await searchAttributesFor(client, { kind: 'reconcile' })),
-    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+  { name, request }: { readonly name: string; readonly request: ReconcileInput['request'] },
+): Promise<WorkflowHandle> =>
+  startOrJoin(client, prefix, {
+    type: 'reconcile',
+    id: reconcileId(prefix, name),
+    input: { request },
+    facts: { kind: 'reconcile' },
+    staticSummary: `Reconcile ${name}`,
   });
-};

@@ -2,7 +2,7 @@
 import { syncConfigSchema } from '../../schemas/config/sync.ts';
 import { createWarehouse } from '../../src/cli/parts/open-warehouses.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
-import { createLease } from '../../src/store/loads/loads.ts';
+import { createLease } from '../../src/store/loads/compared.ts';
 import { ensureSchedules } from '../../src/temporal/schedules.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { relationsOf } from '../../src/warehouse/bigquery/ddl.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { IngestDeps, WarehouseTarget } from '../../src/pipeline/deps.ts';
 import { ingest } from '../../src/pipeline/load/ingest.ts';
 import { loadPendingBatch } from '../../src/pipeline/load/load-pending.ts';
-import { countPending, type QueueCursor } from '../../src/store/loads/pending.ts';
+import { countPending, type QueueCursor } from '../../src/store/loads/loads.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { type BigqueryWarehouse, createBigqueryWarehouse } from '../../src/warehouse/bigquery/warehouse.ts';
 import { useBigQuery } from '../support/bigquery.ts';

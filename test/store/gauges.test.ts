@@ -1,8 +1,7 @@
 /** What metrics and the status page show of the store: ages and counts that fit what was written. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { measureLatency, readHealth, readProofs } from '../../src/health/read-health.ts';
-import { completeLoad, planLoad } from '../../src/store/loads/loads.ts';
-import { markPending } from '../../src/store/loads/pending.ts';
+import { completeLoad, markPending, planLoad } from '../../src/store/loads/loads.ts';
 import { registerWarehouse } from '../../src/store/loads/warehouses.ts';
 import { readStateRow } from '../../src/store/status/state-row.ts';
 import { openStore, type Store } from '../../src/store/store.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openErasureLog } from '../../src/store/erasure-log.ts';
-import { createLease } from '../../src/store/loads/loads.ts';
+import { createLease } from '../../src/store/loads/compared.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { readChainHeads, recordChainHead } from '../../src/store/windows/chain.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';

@@ -5,7 +5,7 @@ import type { Observation } from '../../schemas/observation.ts';
 import { emptyRow, fold, type LedgerRow, prepareObservation } from '../../src/calls/fold.ts';
 import { ingest, loadFolded } from '../../src/pipeline/load/ingest.ts';
 import { eraseFromLedger, foldIntoLedger, readHeads, readRows } from '../../src/store/ledger/ledger.ts';
-import { markPending } from '../../src/store/loads/pending.ts';
+import { markPending } from '../../src/store/loads/loads.ts';
 import { observationsInOrders } from '../calls/observations.ts';
 import { expectedDocument } from '../calls/winner.ts';
 import { observationOf, openPipeline, type Pipeline } from '../support/pipeline.ts';

@@ -11,7 +11,7 @@ import { mergeInbox } from '../../src/pipeline/load/merge-inbox.ts';
 import { listAgents, measureWebhooks } from '../../src/store/delivery/delivery-statistics.ts';
 import { forgetAnswered, listRereads } from '../../src/store/delivery/inbox.ts';
 import { createInboxWriter, type InboxWriter } from '../../src/store/delivery/inbox-writer.ts';
-import type { QueueCursor } from '../../src/store/loads/pending.ts';
+import type { QueueCursor } from '../../src/store/loads/loads.ts';
 import { requestWalk, walkBatch } from '../../src/store/loads/warehouses.ts';
 import { eraseCalls } from '../../src/store/persons/calls.ts';
 import { listDrift } from '../../src/store/status/drift.ts';

@@ -1,5 +1,5 @@
 import { countOf } from '../../lib/count-of.ts';
-import { countPending } from '../../store/loads/pending.ts';
+import { countPending } from '../../store/loads/loads.ts';
 import { requestWalk, walkToEnd } from '../../store/loads/warehouses.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import { startLoadWarehouse } from '../../temporal/workflow-client.ts';

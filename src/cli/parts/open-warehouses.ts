@@ -6,7 +6,7 @@ import { martSettings } from '../../marts/dialect.ts';
 import { renderViews } from '../../marts/render-views.ts';
 import type { WarehouseTarget } from '../../pipeline/deps.ts';
 import { checkBeforeLoad, createLedgerCheck, type LedgerCheck } from '../../pipeline/load/check-ledger.ts';
-import { createLease } from '../../store/loads/loads.ts';
+import { createLease } from '../../store/loads/compared.ts';
 import { beginWalk, registerWarehouse } from '../../store/loads/warehouses.ts';
 import { createQuotaMemory } from '../../store/meta.ts';
 import type { Store } from '../../store/store.ts';

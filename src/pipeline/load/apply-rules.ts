@@ -4,7 +4,7 @@ import type { Transaction } from '../../postgres/database.ts';
 import { resanitizeInbox, sealQuarantine } from '../../store/delivery/quarantine.ts';
 import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
 import { listUnderOthers } from '../../store/ledger/read-ledger.ts';
-import { markPending } from '../../store/loads/pending.ts';
+import { markPending } from '../../store/loads/loads.ts';
 import { listSubjects } from '../../store/persons/calls.ts';
 import { listTextSubjects } from '../../store/persons/texts.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';

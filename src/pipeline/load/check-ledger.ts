@@ -6,7 +6,7 @@
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError, transient } from '../../lib/errors.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
-import { createLease, noteComparison, readClock, sendAgain } from '../../store/loads/loads.ts';
+import { createLease, noteComparison, readClock, sendAgain } from '../../store/loads/compared.ts';
 import { endHealing, issueEpoch, readEpochs, registerWarehouse } from '../../store/loads/warehouses.ts';
 import { repairCounters } from '../../store/status/counters.ts';
 import { readStateRow } from '../../store/status/state-row.ts';

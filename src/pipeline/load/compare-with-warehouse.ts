@@ -10,7 +10,7 @@ import {
   lastComparison,
   listCommitted,
   unknownLoads,
-} from '../../store/loads/loads.ts';
+} from '../../store/loads/compared.ts';
 import type { Store } from '../../store/store.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 

@@ -4,8 +4,15 @@ import type { Row } from '../../../schemas/tables.ts';
 import { callTimestampOf, flattenVersion } from '../../calls/flatten.ts';
 import { transient } from '../../lib/errors.ts';
 import { isRejectedRow, markDeliveriesLoaded, unloadedDeliveries } from '../../store/delivery/inbox.ts';
-import { countHeld, type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
-import { countPending, type PendingBatch, type QueueCursor, readPending } from '../../store/loads/pending.ts';
+import {
+  countHeld,
+  countPending,
+  type PendingBatch,
+  type PlannedLoad,
+  planLoad,
+  type QueueCursor,
+  readPending,
+} from '../../store/loads/loads.ts';
 import { isConfiguredSomewhere, type WalkedBatch, waitingMs, walkBatch } from '../../store/loads/warehouses.ts';
 import { readStateRow } from '../../store/status/state-row.ts';
 import type { Store } from '../../store/store.ts';
@@ -13,7 +20,7 @@ import { markVerdictsLoaded, type StoredVerdict, unloadedVerdicts } from '../../
 import { claimHeartbeat, forgetHeartbeat } from '../../store/windows/windows.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { type IngestDeps, unlessAway, type WarehouseTarget } from '../deps.ts';
-import { commitLoad } from './commit-load.ts';
+import { commitLoad } from './ingest.ts';
 
 export interface LoadPendingInput {
   readonly warehouse: string;

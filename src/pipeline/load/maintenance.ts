@@ -1,7 +1,8 @@
 /** Regular work that keeps the store small and notices what was restored from a backup. */
 
 import { flattenVersion } from '../../calls/flatten.ts';
-import { abandonLoads, isComparisonDue } from '../../store/loads/loads.ts';
+import { isComparisonDue } from '../../store/loads/compared.ts';
+import { abandonLoads } from '../../store/loads/loads.ts';
 import { forgetWarehouses, registerWarehouse } from '../../store/loads/warehouses.ts';
 import { expireRows, type RetentionRules } from '../../store/retention.ts';
 import { joinCounters } from '../../store/status/counters.ts';

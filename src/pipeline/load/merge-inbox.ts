@@ -88,7 +88,7 @@ export const mergeBatch = async (
         const accepted = [...byObservation.values()];
         const repeated = await settleRepeated(deps, tx, sorted.repeated);
         settled = [...sorted.settled, ...refused, ...accepted.map(accept), ...repeated];
-        await requestRereads(tx, sorted.foreign, 'key');
+        if (sorted.foreign.length > 0) await requestRereads(tx, sorted.foreign, 'key');
         const doubtful = accepted.filter(({ isLate }) => isLate || deps.confirmWebhooks === true);
         doubted = doubtful.length;
         if (doubted > 0) await requestRereads(tx, doubtful.map(callIdOf), 'confirm');

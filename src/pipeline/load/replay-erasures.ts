@@ -3,11 +3,11 @@ import { gatherParts, readPages } from '../../lib/pages.ts';
 import { findTombstones } from '../../store/ledger/read-ledger.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
 import { eraseKnown, listCallIds } from '../../store/persons/calls.ts';
+import { findKnown } from '../../store/persons/gate.ts';
 import {
   addErased,
   addHoldKeys,
   dropHolds,
-  findKnown,
   isAnySought,
   lackHolds,
   seekErased,

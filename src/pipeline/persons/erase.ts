@@ -3,10 +3,10 @@ import { terminal } from '../../lib/errors.ts';
 import { partsOf } from '../../lib/pages.ts';
 import type { Meant } from '../../persons/request.ts';
 import { countStates, findTombstones } from '../../store/ledger/read-ledger.ts';
-import { createLease } from '../../store/loads/loads.ts';
+import { createLease } from '../../store/loads/compared.ts';
 import { eraseCalls, findNamingCalls, purgeCalls } from '../../store/persons/calls.ts';
-import { findHeldCalls, listFreeCalls } from '../../store/persons/gate.ts';
-import { addErased, awaitFolds, findKnown } from '../../store/persons/keys.ts';
+import { awaitFolds, findHeldCalls, findKnown, listFreeCalls } from '../../store/persons/gate.ts';
+import { addErased } from '../../store/persons/keys.ts';
 import {
   addReceipt,
   changeErasure,

@@ -5,7 +5,7 @@ import { serviceNow, steadyNow } from '../../source/http/service-clock.ts';
 import { axisTime } from '../../source/list/list-query.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
 import { markMissing } from '../../store/ledger/ledger.ts';
-import { markPending } from '../../store/loads/pending.ts';
+import { markPending } from '../../store/loads/loads.ts';
 import type { ReadDeps, RunOptions } from '../deps.ts';
 import { ingest, loadFolded } from '../load/ingest.ts';
 import type { ListingComparison } from '../read/compare-listing.ts';

@@ -2,7 +2,7 @@
 import type { WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { callTimestampOf } from '../../calls/flatten.ts';
 import { readExpected } from '../../store/ledger/read-ledger.ts';
-import { requestRewrite } from '../../store/loads/pending.ts';
+import { requestRewrite } from '../../store/loads/loads.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { CallGuard } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';

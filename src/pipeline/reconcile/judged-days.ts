@@ -2,10 +2,10 @@
 
 import type { Range } from '../../../schemas/orchestration.ts';
 import { dayMicros as day } from '../../lib/day.ts';
-import { intersect, subtract } from '../../lib/intervals.ts';
+import { intersect } from '../../lib/intervals.ts';
 import { readRanges } from '../../store/delivery/delivery-statistics.ts';
 import type { Store } from '../../store/store.ts';
-import { latestVerdicts, type StoredVerdict } from '../../store/windows/verdicts.ts';
+import { findUnproven, latestVerdicts, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 
 export interface JudgedDay extends Range {
@@ -26,7 +26,8 @@ export const listDays = async (
   const span = { from: Math.floor(begun / day) * day, to: Math.floor(input.to / day) * day };
   if (span.from >= span.to) return [];
   const read = await readRanges(store, span);
-  const verdicts = await currentVerdicts(store, input.axis, span);
+  const unjudged = await listUnjudged(store, { ...input, range: span });
+  const verdicts = (await latestVerdicts(store, span)).filter(({ axis }) => axis === input.axis);
   const days: JudgedDay[] = [];
   for (let from = span.from; from < span.to; from += day) {
     const window = { from, to: from + day };
@@ -37,7 +38,7 @@ export const listDays = async (
     );
     days.push({
       ...window,
-      judged: input.warehouses.every((name) => isCovered(window, mine, name)),
+      judged: intersect([window], unjudged).length === 0,
       attemptedAt: Math.max(0, ...mine.map(comparedAt)),
       rowsAt: Math.min(...rows),
     });
@@ -50,12 +51,17 @@ export const findUnjudged = async (
   store: Store,
   input: { readonly axis: string; readonly warehouses: readonly string[]; readonly windows: readonly Range[] },
 ): Promise<Range[]> => {
-  const { axis, warehouses, windows } = input;
-  if (windows.length === 0) return [];
-  const span = { from: Math.min(...windows.map(({ from }) => from)), to: Math.max(...windows.map(({ to }) => to)) };
-  const verdicts = await currentVerdicts(store, axis, span);
-  return windows.filter((window) => warehouses.some((name) => !isCovered(window, verdicts, name)));
+  const { windows } = input;
+  const range = { from: Math.min(...windows.map(({ from }) => from)), to: Math.max(...windows.map(({ to }) => to)) };
+  const unjudged = windows.length === 0 ? [] : await listUnjudged(store, { ...input, range });
+  return windows.filter((window) => intersect([window], unjudged).length > 0);
 };
+
+/** The parts of a range that not every warehouse has a good verdict for. */
+const listUnjudged = async (
+  store: Store,
+  input: { readonly axis: string; readonly warehouses: readonly string[]; readonly range: Range },
+): Promise<Range[]> => Object.values(await findUnproven(store, { ...input, level: {} })).flat();
 
 /**
  * When every day that was read will have been judged by the schedule, in microseconds; undefined when all are. Days
@@ -82,14 +88,3 @@ export const forecastVerdicts = (
 };
 
 const comparedAt = (verdict: StoredVerdict): number => verdict.compared_at;
-
-const currentVerdicts = async (store: Store, axis: string, span: Range): Promise<StoredVerdict[]> =>
-  (await latestVerdicts(store, span)).filter((one) => one.axis === axis);
-
-const isCovered = (window: Range, verdicts: readonly StoredVerdict[], warehouse: string): boolean => {
-  const good = verdicts.filter(
-    (one) => one.warehouse === warehouse && (one.outcome === 'proven' || one.outcome === 'healed'),
-  );
-  const covered = good.map((one) => ({ from: one.window_from, to: one.window_to }));
-  return subtract([window], covered).length === 0;
-};

@@ -4,7 +4,7 @@ import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { canLeaveOut } from '../../source/list/list-query.ts';
 import { findTombstones, type LedgerAxis, listWindowCalls, revisionsDigest } from '../../store/ledger/read-ledger.ts';
-import { readClock } from '../../store/loads/loads.ts';
+import { readClock } from '../../store/loads/compared.ts';
 import { addVerdict, listedInEarlierWeeks, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
 import { type ChangedReading, readChanged } from '../read/read-changed.ts';

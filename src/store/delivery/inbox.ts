@@ -4,7 +4,7 @@ import { sourceRank } from '../../../schemas/observation.ts';
 import { erasedName, type Row, tableOf } from '../../../schemas/tables.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
-import { findTombstones } from '../ledger/read-ledger.ts';
+import { lockCalls } from '../ledger/ledger.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
 import { firstBodiesSql, lockRows } from './quarantine.ts';
 
@@ -90,9 +90,10 @@ const findEarlierBodies = async (tx: Transaction, deliveries: readonly PendingDe
 };
 
 const settleSql = `WITH settled AS (
-       UPDATE inbox i SET outcome = u.outcome, call_id = coalesce(u.erased, u.call_id), reason = u.reason, folded_at = now(),
-              body = CASE WHEN u.outcome = 'accepted' AND u.erased IS NULL THEN i.body END
+       UPDATE inbox i SET outcome = u.outcome, call_id = CASE WHEN l.tombstone THEN u.erased ELSE u.call_id END, reason = u.reason,
+              folded_at = now(), body = CASE WHEN u.outcome = 'accepted' AND l.tombstone IS NOT TRUE THEN i.body END
          FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[]) AS u(seq, outcome, call_id, reason, erased)
+         LEFT JOIN ledger l ON l.call_id = u.call_id
         WHERE i.seq = u.seq RETURNING i.agent, i.signing_key, i.received_at)
      INSERT INTO delivery_senders SELECT agent, signing_key, count(*), min(received_at), max(received_at) FROM settled
       GROUP BY agent, signing_key`;
@@ -108,33 +109,18 @@ export const settleDeliveries = async (
   keyOf: KeyOf,
 ): Promise<void> => {
   const seqs = settled.map((one) => one.seq);
-  const erased = await nameErased(
-    tx,
-    settled.flatMap(({ callId }) => callId ?? []),
-    keyOf,
-  );
   await tx.query(settleSql, [
     seqs,
     settled.map((one) => one.outcome),
     settled.map((one) => one.callId),
     settled.map((one) => one.reason),
-    settled.map(({ callId }) => (callId === null ? null : (erased.get(callId) ?? null))),
+    settled.map(({ callId }) => callId && erasedName(keyOf(callId))),
   ]);
   await tx.query(queueSql, [seqs]);
 };
 
 /** Keyed hash of a call id. */
 type KeyOf = (callId: string) => string;
-
-/** Of some calls those that were erased, each with the name that deliveries have of it. */
-const nameErased = async (
-  db: Queryable,
-  callIds: readonly string[],
-  keyOf: KeyOf,
-): Promise<ReadonlyMap<string, string>> => {
-  const tombstones = await findTombstones(db, callIds);
-  return new Map(Array.from(tombstones, (id) => [id, erasedName(keyOf(id))]));
-};
 
 const queueSql = `INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
      SELECT c.warehouse, false, seq FROM (${concernedWarehouses}) AS c, unnest($1::bigint[]) AS seq ORDER BY 1, 3
@@ -151,15 +137,14 @@ export const settleReplayed = async (
 ): Promise<void> =>
   await store.transaction(async (tx) => {
     const ids = replayed.map(({ callId }) => callId);
-    await tx.query('SELECT FROM ledger WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE', [ids]);
-    const erased = await nameErased(tx, ids, keyOf);
+    const erased = await lockCalls(tx, ids);
     const hashes = replayed.map(({ bodyHash }) => bodyHash);
     const settled = await lockRows(tx, 'inbox', `body_hash = ANY($1) AND outcome = 'quarantined'`, hashes);
     await tx.query(
       `UPDATE inbox i SET outcome = 'accepted', call_id = u.call_id, reason = 'replayed from quarantine'
          FROM unnest($1::bytea[], $2::text[]) AS u(hash, call_id)
         WHERE i.body_hash = u.hash AND i.seq = ANY($3)`,
-      [hashes, ids.map((id) => erased.get(id) ?? id), settled],
+      [hashes, ids.map((id) => (erased.has(id) ? erasedName(keyOf(id)) : id)), settled],
     );
     await tx.query(queueSql, [settled]);
   });

@@ -4,11 +4,11 @@ import { type Queryable, readColumn, type Transaction } from '../../postgres/dat
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { eraseFromLedger, readDocuments, type StoredDocument } from '../ledger/ledger.ts';
-import { markPending } from '../loads/pending.ts';
+import { markPending } from '../loads/loads.ts';
 import { arrayText, type Store } from '../store.ts';
 import { withdrawProof } from '../windows/verdicts.ts';
-import { lockFreeCalls } from './gate.ts';
-import { noteErased, readNoted } from './keys.ts';
+import { lockFreeCalls, readNoted } from './gate.ts';
+import { noteErased } from './keys.ts';
 import {
   listTextSubjects,
   type NotePurged,

@@ -1,51 +1,10 @@
-/** Keyed hashes of what was erased and of what legal holds name, and the lock that orders those who add them with folds. */
+/** Keyed hashes of what was erased and of what legal holds name. */
 import { randomUUID } from 'node:crypto';
 import { partsOf } from '../../lib/pages.ts';
 import type { Database, Queryable } from '../../postgres/database.ts';
 import type { LoggedHold } from '../erasure-log.ts';
 import { readMeta, writeMeta } from '../meta.ts';
-
-/**
- * Advisory lock: shared by folds and by deletions, exclusive while keys are added, and for a moment by who waits for all folds that run.
- * A transaction takes it before it locks rows. Who waits for it holds up those that begin: nothing that takes long shares it.
- */
-const foldLock = 7_202_611_211;
-
-/** Which keys there are at all. In most stores there are none, and folds compare nothing with them. */
-export interface NotedKeys {
-  /** Of calls and persons that were erased. */
-  readonly erased: boolean;
-  /** Of persons who object to later calls. */
-  readonly objects: boolean;
-  /** Of what a legal hold names, a call or what names later calls too. */
-  readonly held: boolean;
-  readonly holdsLater: boolean;
-}
-
-const notedSql = `SELECT EXISTS (SELECT FROM erased_keys) AS erased, EXISTS (SELECT FROM erased_keys WHERE objects) AS objects,
-       EXISTS (SELECT FROM held_keys) AS held, EXISTS (SELECT FROM held_keys WHERE NOT of_call) AS "holdsLater"`;
-
-/** Keys that are being added are known when it resolves, others are added after the transaction. */
-export const joinFolds = async (tx: Queryable): Promise<NotedKeys> => {
-  await tx.query('SELECT pg_advisory_xact_lock_shared($1)', [foldLock]);
-  // A statement sees what was committed before it began: one that waits for the lock would miss what it waited for.
-  return await readNoted(tx);
-};
-
-export const readNoted = async (db: Queryable): Promise<NotedKeys> => {
-  const [noted] = await db.query<NotedKeys>(notedSql);
-  return noted ?? { erased: true, objects: true, held: true, holdsLater: true };
-};
-
-/** Folds and deletions that run have ended before `work` begins; others begin after its end. */
-export const awaitFolds = async (
-  db: Database,
-  work: (tx: Queryable) => Promise<unknown> = () => Promise.resolve(),
-): Promise<void> =>
-  await db.transaction(async (tx) => {
-    await tx.query('SELECT pg_advisory_xact_lock($1)', [foldLock]);
-    await work(tx);
-  });
+import { awaitFolds, insertHeld } from './gate.ts';
 
 const keysPerStatement = 10_000;
 
@@ -88,35 +47,6 @@ export const isAnySought = async (db: Queryable): Promise<boolean> => (await rea
 /** Ends the search. Its keys stay noted: a call that comes later under one of them becomes a tombstone. */
 export const settleSought = (db: Queryable): Promise<void> => writeMeta(db, soughtKey, false);
 
-interface KnownKey {
-  readonly erased: boolean;
-  readonly objects: boolean;
-  /** Of a call that is held. */
-  readonly held: boolean;
-  /** Holds that name it as something else than a call. */
-  readonly holds: readonly string[];
-  /** As either. */
-  readonly isHeld: boolean;
-}
-
-/** Those of some keys that were erased or are held. */
-export const findKnown = async (db: Queryable, keys: Iterable<string>): Promise<ReadonlyMap<string, KnownKey>> => {
-  const known = new Map<string, KnownKey>();
-  for (const page of partsOf([...new Set(keys)], keysPerStatement)) {
-    const rows = await db.query<KnownKey & { key: string }>(
-      `SELECT k.key, e.call_key IS NOT NULL AS erased, coalesce(e.objects, false) AS objects,
-              coalesce(h.of_call, false) AS held, coalesce(h.later, '{}') AS holds, h.held_key IS NOT NULL AS "isHeld"
-         FROM unnest($1::text[]) AS k(key) LEFT JOIN erased_keys e ON e.call_key = k.key
-         LEFT JOIN (SELECT held_key, bool_or(of_call) AS of_call, array_agg(hold_id) FILTER (WHERE NOT of_call) AS later
-                      FROM held_keys WHERE held_key = ANY($1) GROUP BY held_key) h ON h.held_key = k.key
-        WHERE e.call_key IS NOT NULL OR h.held_key IS NOT NULL`,
-      [page],
-    );
-    for (const { key, ...one } of rows) known.set(key, one);
-  }
-  return known;
-};
-
 export interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 'actor'> {
   readonly at: Date;
   /** Calls that it names so far and that were not erased. */
@@ -135,23 +65,6 @@ export const addHoldKeys = (db: Database, hold: LoggedHold): Promise<void> =>
       ...hold.calls.map((key) => ({ key, hold: hold.id, ofCall: true })),
     ]);
   });
-
-interface HeldKey {
-  readonly key: string;
-  readonly hold: string;
-  readonly ofCall: boolean;
-}
-
-/** In order, so that folds which note the same calls do not wait for each other. */
-export const insertHeld = async (tx: Queryable, keys: readonly HeldKey[]): Promise<void> => {
-  if (keys.length === 0) return;
-  await tx.query(
-    `INSERT INTO held_keys (held_key, hold_id, of_call)
-     SELECT DISTINCT key, hold, of_call FROM unnest($1::text[], $2::text[], $3::boolean[]) AS u(key, hold, of_call)
-      ORDER BY 1, 2 ON CONFLICT DO NOTHING`,
-    [keys.map(({ key }) => key), keys.map(({ hold }) => hold), keys.map(({ ofCall }) => ofCall)],
-  );
-};
 
 /** Whether the store lacks one of these holds, or a key of it. */
 export const lackHolds = async (db: Queryable, holds: readonly LoggedHold[]): Promise<boolean> => {

@@ -5,7 +5,7 @@
 import { createPublicKey, randomBytes, verify } from 'node:crypto';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
 import type { LoggedReceipt } from '../erasure-log.ts';
-import { tombstonesBefore } from '../loads/pending.ts';
+import { tombstonesBefore } from '../loads/loads.ts';
 import type { Proof, ProofKeys, Store } from '../store.ts';
 import { type ChainCheck, checkChain, readChainHeads, recordChainHead } from '../windows/chain.ts';
 import { type Purged, sumPurged } from './texts.ts';

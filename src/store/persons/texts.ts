@@ -6,7 +6,7 @@ import { toTimestamp } from '../../postgres/sql-time.ts';
 import { firstBodiesSql, lockRows } from '../delivery/quarantine.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
 import { arrayText, isHeldSql, type Store } from '../store.ts';
-import { findKnown, joinFolds } from './keys.ts';
+import { findKnown, joinFolds } from './gate.ts';
 
 /** How many were taken. */
 export interface Purged {

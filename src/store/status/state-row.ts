@@ -1,7 +1,7 @@
 /** The row of a warehouse's table `sync_state`, from what the store knows. */
 import type { Row } from '../../../schemas/tables.ts';
 import { toMicros } from '../../postgres/sql-time.ts';
-import { countPending } from '../loads/pending.ts';
+import { countPending } from '../loads/loads.ts';
 import type { Store } from '../store.ts';
 import { readProvenThrough } from '../windows/verdicts.ts';
 import { readToSql } from '../windows/windows.ts';

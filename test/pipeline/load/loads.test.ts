@@ -4,13 +4,19 @@ import type { Observation } from '../../../schemas/observation.ts';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { transient } from '../../../src/lib/errors.ts';
 import type { IngestDeps, WarehouseTarget } from '../../../src/pipeline/deps.ts';
-import { commitLoad } from '../../../src/pipeline/load/commit-load.ts';
-import { type FoldedBatch, ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { commitLoad, type FoldedBatch, ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending, loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { eraseFromLedger } from '../../../src/store/ledger/ledger.ts';
-import { abandonLoads, completeLoad, keepLoad, planLoad } from '../../../src/store/loads/loads.ts';
-import { countPending, markPending, readPending } from '../../../src/store/loads/pending.ts';
+import {
+  abandonLoads,
+  completeLoad,
+  countPending,
+  keepLoad,
+  markPending,
+  planLoad,
+  readPending,
+} from '../../../src/store/loads/loads.ts';
 import { issueEpoch, requestWalk, walkToEnd } from '../../../src/store/loads/warehouses.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { runMaintenance } from '../../../src/pipeline/load/maintenance.ts';
-import { countPending } from '../../../src/store/loads/pending.ts';
+import { countPending } from '../../../src/store/loads/loads.ts';
 import { registerWarehouse, walkBatch, walkToEnd } from '../../../src/store/loads/warehouses.ts';
 import type { RetentionRules } from '../../../src/store/retention.ts';
 import { observationOf, register, usePipeline } from '../../support/pipeline.ts';

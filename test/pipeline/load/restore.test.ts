@@ -6,7 +6,7 @@ import { checkBeforeLoad, createLedgerCheck } from '../../../src/pipeline/load/c
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
-import { countPending } from '../../../src/store/loads/pending.ts';
+import { countPending } from '../../../src/store/loads/loads.ts';
 import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { repairCounters } from '../../../src/store/status/counters.ts';
 import { migrateStore, openStore } from '../../../src/store/store.ts';

@@ -1,0 +1,122 @@
+/** What is known of the loads of a warehouse, to be compared with what it has; and who compares alone. */
+import { dayMicros } from '../../lib/day.ts';
+import { type Database, type Queryable, readColumn, readValue, type Transaction } from '../../postgres/database.ts';
+import { withSessionLock } from '../../postgres/session-lock.ts';
+import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import { requestWalk } from './warehouses.ts';
+
+export interface CommittedLoad {
+  readonly loadId: string;
+  /** When it was planned, in microseconds: no call was applied by it before. */
+  readonly plannedAt: number;
+}
+
+/** The store's clock, in microseconds. */
+export const readClock = async (db: Queryable): Promise<number> =>
+  (await db.query<{ now: number }>(`SELECT ${toMicros('clock_timestamp()')} AS now`))[0]?.now ?? 0;
+
+/** When the loads of a warehouse were last compared, in microseconds; undefined = never. */
+export const lastComparison = async (db: Queryable, warehouse: string): Promise<number | undefined> => {
+  return (
+    (await readValue<number | null>(db, `SELECT ${toMicros('compared_at')} AS at FROM warehouses WHERE name = $1`, [
+      warehouse,
+    ])) ?? undefined
+  );
+};
+
+/** A comparison costs queries of the warehouses, which some of them bill: one in ten minutes. */
+export const isComparisonDue = async (db: Queryable, warehouses: readonly string[]): Promise<boolean> =>
+  (
+    await db.query(
+      `SELECT 1 FROM unnest($1::text[]) AS n (name) LEFT JOIN warehouses w USING (name)
+        WHERE w.compared_at > now() - interval '10 minutes' IS NOT TRUE LIMIT 1`,
+      [warehouses],
+    )
+  ).length > 0;
+
+/** Records when a comparison began, in microseconds of `readClock`. */
+export const noteComparison = async (db: Queryable, warehouse: string, at: number): Promise<void> => {
+  await db.query(`UPDATE warehouses SET compared_at = ${toTimestamp('$2')} WHERE name = $1`, [warehouse, at]);
+};
+
+/** Whether a warehouse is known to have a call that is no tombstone; one that is to be sent again does not count. */
+export const hasLoadedCalls = async (db: Queryable, warehouse: string): Promise<boolean> =>
+  (
+    await db.query(
+      `SELECT 1 FROM warehouse_calls JOIN ledger l USING (call_id)
+        WHERE warehouse = $1 AND applied_revision > 0 AND applied_epoch > 0 AND l.revision > 0 AND NOT l.tombstone LIMIT 1`,
+      [warehouse],
+    )
+  ).length > 0;
+
+/** Loads that are known to be committed, newest first, `limit` of them from `skip` on. */
+export const listCommitted = async (
+  db: Queryable,
+  warehouse: string,
+  { skip, limit }: { readonly skip: number; readonly limit: number },
+): Promise<CommittedLoad[]> =>
+  await db.query<CommittedLoad>(
+    `SELECT load_id AS "loadId", ${toMicros('created_at')} AS "plannedAt" FROM loads
+      WHERE warehouse = $1 AND state = 'committed' ORDER BY committed_at DESC, load_id LIMIT $3 OFFSET $2`,
+    [warehouse, skip, limit],
+  );
+
+/** How many loads were committed since a time in microseconds. */
+export const countCommittedSince = async (db: Queryable, warehouse: string, since: number): Promise<number> => {
+  return (
+    (await readValue<number>(
+      db,
+      `SELECT count(*) AS n FROM loads WHERE warehouse = $1 AND state = 'committed' AND committed_at >= ${toTimestamp('$2')}`,
+      [warehouse, since],
+    )) ?? 0
+  );
+};
+
+/** Those of the load ids that the ledger does not know. */
+export const unknownLoads = async (db: Queryable, loadIds: readonly string[]): Promise<string[]> => {
+  return await readColumn<string>(
+    db,
+    'SELECT id FROM unnest($1::text[]) AS id WHERE NOT EXISTS (SELECT FROM loads WHERE load_id = id)',
+    [loadIds],
+  );
+};
+
+/** Log rows may be loaded long after they were made; those of a lost load are looked for this far back. */
+const longestWait = 7 * dayMicros;
+
+/** Loads that a warehouse has lost. */
+export interface LostLoads {
+  /** When the oldest of them was planned, in microseconds. */
+  readonly since: number;
+  readonly loadIds: readonly string[];
+}
+
+/**
+ * Has everything sent again that a warehouse was sent since it lost loads: it was restored from a backup, or lost. Calls
+ * by a walk; deliveries, of erased calls however old, and verdicts at once, which replace their rows where those are still there.
+ * The loads no longer count as committed.
+ */
+export const sendAgain = async (tx: Transaction, warehouse: string, { since, loadIds }: LostLoads): Promise<void> => {
+  await tx.query(`UPDATE loads SET state = 'failed', error = 'LOST' WHERE load_id = ANY($1)`, [loadIds]);
+  await requestWalk(tx, { warehouse, since });
+  // Each by an index of its own.
+  for (const which of [`received_at >= ${toTimestamp('$2')}`, "reason = 'erased' AND $2::bigint IS NOT NULL"])
+    await tx.query(
+      `INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
+       SELECT $1, outcome = 'rejected', seq FROM inbox WHERE outcome <> 'pending' AND ${which} ON CONFLICT DO NOTHING`,
+      [warehouse, Math.max(0, since - longestWait)],
+    );
+  await tx.query(`UPDATE verdicts SET loaded = false WHERE warehouse = $1 AND compared_at >= ${toTimestamp('$2')}`, [
+    warehouse,
+    Math.max(0, since - longestWait),
+  ]);
+};
+
+export interface StoreLease {
+  run<T>(name: string, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+}
+
+/** The lock goes with its connection; when that breaks, `signal` aborts and another holder may start. */
+export const createLease = (database: Database): StoreLease => ({
+  run: (name, work) => withSessionLock(database, `callsync.lease.${name}`, work),
+});
