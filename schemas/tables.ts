@@ -32,7 +32,7 @@ export interface Column {
 }
 
 /** Where flatten reads a value: a dotted path, read as the column's type says; or something that it works out. */
-export type From =
+type From =
   | string
   | { readonly position: true }
   | { readonly count: 'utterances' | 'tags' | 'words' }

@@ -2,7 +2,7 @@ import { ActivityFailure, continueAsNew, sleep, workflowInfo } from '@temporalio
 import { briefLoadActivities, loadActivities } from './activity-proxies.ts';
 import type { TaskQueues } from './messages.ts';
 
-export interface LoadWarehouseInput {
+interface LoadWarehouseInput {
   readonly queues: TaskQueues;
   readonly warehouse: string;
   readonly origin: string;

@@ -5,7 +5,7 @@ import { parseTimestamp } from '../lib/timestamps.ts';
 import { isObject } from './field-reader.ts';
 
 /** Milliseconds since the time of the call, by class; undefined = no limit. */
-export interface AgeLimits {
+interface AgeLimits {
   readonly words?: number | undefined;
   readonly transcripts?: number | undefined;
   readonly freeFields?: number | undefined;

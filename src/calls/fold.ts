@@ -12,16 +12,16 @@ import { redactionsField } from './redactions.ts';
 import { cleanText, infinityAsText, maxJsonDepth } from './values.ts';
 
 /** JSON as text, or as the bytes in which it came. */
-export type JsonText = string | Buffer;
+type JsonText = string | Buffer;
 
 /**
  * [observed_at in microseconds, source rank, hash of the value's JSON]. Where the observation has an order of its own, the hash
  * begins with it: see `placeHash`.
  */
-export type FieldVersion = readonly [observedAt: number, rank: number, hash: string];
+type FieldVersion = readonly [observedAt: number, rank: number, hash: string];
 
 /** When a field's value was last changed, which an equal observation does not move; the rank is that of the source. */
-export type FieldChange = readonly [revision: number, observedAt: number, rank: number];
+type FieldChange = readonly [revision: number, observedAt: number, rank: number];
 
 export interface LedgerRow {
   readonly callId: string;

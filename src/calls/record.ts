@@ -4,11 +4,11 @@ import { parseTimestamp } from '../lib/timestamps.ts';
 import { isObject } from './field-reader.ts';
 import { cleanText } from './values.ts';
 
-export type Identified =
+type Identified =
   | { readonly callId: string; readonly record: Record<string, unknown> }
   | { readonly reason: string };
 
-export interface DeliveryTime {
+interface DeliveryTime {
   readonly observedAt: number;
   /** The delivery says that it is older than any delay explains: it may have been captured, and the API is to be asked. */
   readonly isLate: boolean;

@@ -56,7 +56,7 @@ export const createDialect = (
 
 const typedBy = (type: FieldType): `as_${FieldType}` => `as_${type}`;
 
-export type FieldType = AnalyticsConfig['fields'][string]['type'];
+type FieldType = AnalyticsConfig['fields'][string]['type'];
 
 export interface MartSettings {
   readonly timeZone: string;

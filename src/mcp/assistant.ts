@@ -14,7 +14,7 @@ import type { Place } from '../warehouse/kind.ts';
 import type { TranscriptSearch } from '../warehouse/search.ts';
 import type { AnswerLimits, Reader } from '../warehouse/warehouse.ts';
 
-export interface AssistantOptions {
+interface AssistantOptions {
   readonly version: string;
   readonly warehouse: string;
   /** `postgres` or another kind: the dialect of the SQL. */

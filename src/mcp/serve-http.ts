@@ -9,7 +9,7 @@ import { createMcpHandler, type McpServer } from '@modelcontextprotocol/server';
 import type { Access } from '../health/page/access.ts';
 import type { readCertificate } from '../lib/certificate.ts';
 
-export interface HttpOptions {
+interface HttpOptions {
   readonly listen: string;
   /** 0 = any free one. */
   readonly port: number;

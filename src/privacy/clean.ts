@@ -21,7 +21,7 @@ export interface CleanOptions extends DetectOptions {
 }
 
 /** Options with what they said of values that come again and again. */
-export interface Rules extends CleanOptions {
+interface Rules extends CleanOptions {
   /** The tokens of a whole value: of its number or address where it is one. */
   readonly tokensOf: (text: string) => Tokens;
   /** Of the tokens that were made since somebody cleared it. */

@@ -55,7 +55,7 @@ const unkeyedNir: Shape = { ...nir, least: 13, most: 13 };
 /** Words by which digits without a check of their own are a social security number. */
 const nirContext = /\bsecu\b|securite sociale|vitale|assure|matricule|immatricul|\bnir\b|ss\b/;
 
-export interface NumberOptions {
+interface NumberOptions {
   readonly isOn: (name: DetectorName) => boolean;
   readonly countries: readonly CountryCode[];
   readonly budget: Budget;

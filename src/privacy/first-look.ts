@@ -8,7 +8,7 @@ import { mostDigitsOf } from './number-words.ts';
 import { addressDots, addressSigns, fillers, longestInterruption, type Spoken } from './read-pieces.ts';
 
 /** What one text holds. */
-export interface Look {
+interface Look {
   /** In their order: most digits of a number; less than 0, so many words that are neither numbers nor fillers. */
   readonly parts: readonly number[];
   readonly hasNumber: boolean;

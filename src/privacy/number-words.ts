@@ -7,7 +7,7 @@ import type { Token } from './read-text.ts';
  */
 export type Reading = 'whole' | 'split' | 'eager';
 
-export interface SpokenNumber {
+interface SpokenNumber {
   readonly digits: string;
   /** Index of the token behind it. */
   readonly next: number;

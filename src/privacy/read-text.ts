@@ -4,7 +4,7 @@
  */
 import type { Span } from './finding.ts';
 
-export interface PlainText {
+interface PlainText {
   readonly text: string;
   /** Where a place in it stands in the text as it came. */
   readonly placeOf: (span: Span) => Span;

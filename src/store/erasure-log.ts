@@ -11,9 +11,9 @@ import { withLock } from '../postgres/session-lock.ts';
 
 /** What a selector names, as a keyed hash (`Store.keyOf`): a call's id, what names a person, or what names one whose future
  * calls are kept out too. A line of an unknown kind is kept and skipped. */
-export type SelectorKind = 'call' | 'person' | 'objection';
+type SelectorKind = 'call' | 'person' | 'objection';
 
-export interface Selector {
+interface Selector {
   readonly kind: SelectorKind;
   readonly key: string;
 }
@@ -42,7 +42,7 @@ export interface LoggedHold {
   readonly subjects: readonly string[];
 }
 
-export interface LoggedErasures {
+interface LoggedErasures {
   readonly selectors: readonly Selector[];
   readonly receipts: readonly LoggedReceipt[];
   /** Those that were not taken off later in the same reading. */

@@ -3,7 +3,7 @@
 import type { Queryable } from '../postgres/database.ts';
 import { toMicros } from '../postgres/sql-time.ts';
 
-export interface SharedSlotRules {
+interface SharedSlotRules {
   /** Name of the limit: one for each service and source address. */
   readonly name: string;
   readonly requests: number;
@@ -14,7 +14,7 @@ export interface SharedSlotRules {
   readonly spanMs: number;
 }
 
-export interface SharedSlots {
+interface SharedSlots {
   /** The slot: milliseconds from now until it, and its time on the server's clock in milliseconds. */
   grant(live: boolean): Promise<{ readonly waitMs: number; readonly at: number }>;
   block(ms: number): Promise<void>;

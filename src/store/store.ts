@@ -50,7 +50,7 @@ export interface ProofKeys {
 type Fields = Readonly<Record<string, unknown>>;
 
 /** What names calls and persons, as text that is the same however it is written: see `src/persons/subjects.ts`. */
-export interface Subjects {
+interface Subjects {
   /** Changes with what the functions give. */
   readonly version: string;
   /** Of a call: what names who took part in it, and everything that it names. */

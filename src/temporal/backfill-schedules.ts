@@ -12,7 +12,7 @@ import type { SyncConfig } from '../../schemas/config/sync.ts';
 import { type BackfillInput, backfillId, backfillScheduleId, taskQueuesOf } from '../../workflows/messages.ts';
 import { dayMs } from '../lib/day.ts';
 
-export type ScheduleOwner = 'config' | 'operator';
+type ScheduleOwner = 'config' | 'operator';
 
 /** What a schedule takes from the rest of the configuration where it says nothing itself. */
 export interface BackfillDefaults {
@@ -98,7 +98,7 @@ export const createBackfillSchedule = async (
 const ownerOf = (memo: Record<string, unknown> | undefined): ScheduleOwner =>
   memo?.owner === 'config' ? 'config' : 'operator';
 
-export interface ListedSchedule {
+interface ListedSchedule {
   readonly name: string;
   readonly owner: ScheduleOwner;
   readonly paused: boolean;

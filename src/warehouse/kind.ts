@@ -52,7 +52,7 @@ export interface Place {
   literal(text: string): string;
 }
 
-export interface Question {
+interface Question {
   /** The setting that the answer is written to. */
   readonly key: string;
   readonly message: string;

@@ -30,7 +30,7 @@ export interface Dialect extends DigestExpressions {
   readonly column: (column: Column) => string;
 }
 
-export type Dates = Iterable<string | null> | undefined;
+type Dates = Iterable<string | null> | undefined;
 
 /** Runs a query; `ids` are what `isAsked` compares with. Rows come in the order of ids where the query sorts by them. */
 export type Ask = (sql: string, ids?: readonly string[], how?: 'unlogged') => AsyncIterable<Record<string, unknown>>;

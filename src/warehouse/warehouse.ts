@@ -169,7 +169,7 @@ export interface AnswerLimits {
   readonly billedBytes: number;
 }
 
-export interface Answer {
+interface Answer {
   readonly rows: readonly string[];
   readonly complete: boolean;
 }

@@ -15,7 +15,7 @@ export const exits = {
   blocked: [6, 'Something on this machine or in an installation must change first: the message says what.'],
 } as const;
 
-export type Exit = keyof typeof exits;
+type Exit = keyof typeof exits;
 
 /** Of every error code the way a command ends with it: the first row that matches, else by the kind of the error. */
 const table: readonly (readonly [codes: RegExp, exit: Exit])[] = [

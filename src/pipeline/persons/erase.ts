@@ -34,7 +34,7 @@ import {
   type WarehouseCheck,
 } from './receipt.ts';
 
-export type ErasureDeps = IngestDeps & { readonly proof: Proof };
+type ErasureDeps = IngestDeps & { readonly proof: Proof };
 
 /**
  * Ids of the calls that a request means.
@@ -72,7 +72,7 @@ export const previewErasure = async (
   };
 };
 
-export interface EraseOptions {
+interface EraseOptions {
   /** The person objects: calls that come later and name a value in contacts or metadata are not kept either. */
   readonly keepOut: boolean;
   /** Erases the calls that no hold keeps; without it a request that means a held one is refused. */
@@ -155,7 +155,7 @@ const describeRequest = (store: Store, { request: { kind, values } }: Meant, at:
   request: { kind, keys: values.map((value) => selectorKey(store, kind, value)) },
 });
 
-export interface CarriedErasure {
+interface CarriedErasure {
   /** Warehouses that do not have every tombstone yet; `store` where something of the person is found in it again. */
   readonly waiting: readonly string[];
   /** Undefined while it is not signed. */

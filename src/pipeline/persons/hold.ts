@@ -38,7 +38,7 @@ export interface HoldReceipt {
   readonly proof: ReceiptProof;
 }
 
-export interface HoldOptions {
+interface HoldOptions {
   /** Why, in words that name nobody. */
   readonly reason: string;
   /** Operating system user. */

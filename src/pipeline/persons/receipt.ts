@@ -52,7 +52,7 @@ export interface WarehouseCheck {
   readonly rows: number | null;
 }
 
-export interface PlatformCopy {
+interface PlatformCopy {
   readonly of: string;
   readonly until: string | null;
   readonly why: string;

@@ -12,7 +12,7 @@ import { createRefusals, failureOf } from './service-failure.ts';
 import type { TokenSource } from './tokens.ts';
 import { wait } from './wait.ts';
 
-export interface ApiAnswer<T> {
+interface ApiAnswer<T> {
   readonly value: T;
   readonly response: HttpResponse;
   /** The service's time at which the request was sent. */
@@ -57,7 +57,7 @@ export interface AccessProof {
   keep(): Promise<void>;
 }
 
-export interface ApiDeps {
+interface ApiDeps {
   readonly config: SourceConfig;
   readonly http: Http;
   readonly tokens: TokenSource;

@@ -34,13 +34,13 @@ const codingsOf = (header: string | undefined): string[] =>
     .map((coding) => coding.trim())
     .filter((coding) => coding !== '' && coding !== 'identity');
 
-export interface CollectedBody {
+interface CollectedBody {
   readonly body: Buffer;
   /** Bytes as they crossed the wire. */
   readonly wireBytes: number;
 }
 
-export interface BodyRules {
+interface BodyRules {
   readonly encoding: string | undefined;
   readonly length: number | undefined;
   readonly maxBytes: number;

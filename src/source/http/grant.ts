@@ -7,7 +7,7 @@ import { trimSlashes } from '../../lib/trim-slashes.ts';
 import type { Http, HttpResponse } from './http.ts';
 import { retryAfterOf } from './service-failure.ts';
 
-export interface Grant {
+interface Grant {
   readonly accessToken: string;
   /** Seconds; undefined when the response does not say. */
   readonly expiresIn: number | undefined;
@@ -28,7 +28,7 @@ export const tokenEndpoint = (config: Pick<SourceConfig, 'auth_url' | 'realm' | 
   );
 };
 
-export interface GrantDeps {
+interface GrantDeps {
   readonly http: Http;
   readonly endpoint: URL;
   readonly clientId: string;

@@ -5,7 +5,7 @@ import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { acceptEncoding, collectBody } from './body.ts';
 import { steadyNow } from './service-clock.ts';
 
-export interface HttpRequest {
+interface HttpRequest {
   readonly url: URL;
   readonly method?: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;

@@ -31,7 +31,7 @@ export const liveIdleMs = 5 * 60_000;
  */
 export const requestLimitMarginMs = (rules: RequestLimitRules): number => Math.max(5, rules.perMs * 0.05);
 
-export interface Grant {
+interface Grant {
   /** Milliseconds until the granted slot, from now. */
   readonly waitMs: number;
   /** The slot itself, in milliseconds on the clock of the source of slots. */

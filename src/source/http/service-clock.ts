@@ -13,7 +13,7 @@ export const serviceNow = (clock: ServiceClock): number | undefined => {
   return offset === undefined ? undefined : Math.floor((steadyNow() + offset.low) * 1000);
 };
 
-export interface Exchange {
+interface Exchange {
   /** Local milliseconds (`steadyNow`) at which the request was sent and the response head arrived. */
   readonly sentAt: number;
   readonly headAt: number;

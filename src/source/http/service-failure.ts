@@ -98,7 +98,7 @@ const defaultGraceMs = 5 * 60_000;
 /** Questions whose refusals are remembered at once. */
 const mostQuestions = 1_000;
 
-export interface Refusals {
+interface Refusals {
   /** The service is known to have answered before. */
   proven(): void;
   /** The service answered: a refusal of access or address is over, and so is that of this question. */

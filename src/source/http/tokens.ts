@@ -7,7 +7,7 @@ import type { RequestGrant } from './grant.ts';
 import { createRefusals } from './service-failure.ts';
 import { wait } from './wait.ts';
 
-export interface Token {
+interface Token {
   readonly value: string;
   /** Local monotonic milliseconds just before the token was requested: its age counts from there. */
   readonly requestedAt: number;
@@ -26,13 +26,13 @@ export interface TokenSource {
   readonly counts: Readonly<TokenCounts>;
 }
 
-export interface TokenCounts {
+interface TokenCounts {
   /** Requests to the identity provider. */
   requests: number;
   failures: number;
 }
 
-export interface TokenRules {
+interface TokenRules {
   /** Lifetime where the response does not say one, in milliseconds. */
   readonly assumedLifetimeMs: number;
   /** Requests made before a failure is handed to the caller, when there is no token left to use. */

@@ -6,7 +6,7 @@
 import { pathKeys, valueAt } from './json-path.ts';
 import { type FieldSpan, NotScannable, ValueScanner } from './scan-value.ts';
 
-export interface ScannedList {
+interface ScannedList {
   /** The document with its records left out. */
   readonly envelope: unknown;
   readonly spans: readonly RecordSpan[];

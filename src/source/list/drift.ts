@@ -2,7 +2,7 @@
 import { type CallDocument, knownCallFields } from '../../../schemas/call.ts';
 import type { EncodedFields } from '../../lib/encoded.ts';
 
-export type DriftKind = 'new' | 'vanished' | 'uncarried' | 'type' | 'repeated';
+type DriftKind = 'new' | 'vanished' | 'uncarried' | 'type' | 'repeated';
 
 export interface DriftFinding {
   /** Such as `list`, `webhook` or `import`. */

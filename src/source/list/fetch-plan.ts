@@ -4,13 +4,13 @@
  */
 import type { Micros } from '../../lib/timestamps.ts';
 
-export interface ListedCall {
+interface ListedCall {
   readonly callId: string;
   /** Time on the axis of the listing; undefined where the record has none. */
   readonly time: Micros | undefined;
 }
 
-export interface FetchRules {
+interface FetchRules {
   readonly pageSize: number;
   /** Estimated size of a whole record, in bytes. */
   readonly recordBytes: number;
@@ -20,7 +20,7 @@ export interface FetchRules {
   readonly step: Micros;
 }
 
-export interface FetchPlan {
+interface FetchPlan {
   readonly ids: readonly string[];
   readonly windows: readonly { readonly from: Micros; readonly to: Micros; readonly ids: readonly string[] }[];
 }

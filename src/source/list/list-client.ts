@@ -62,7 +62,7 @@ export interface AskOptions {
   readonly retries?: number | undefined;
 }
 
-export interface LearnedFacts {
+interface LearnedFacts {
   /** Most records that one query was seen to give although there were more. */
   cap: number | undefined;
   /** Most rows that one query gave and that no cap cut, and the largest total that came with a query. */

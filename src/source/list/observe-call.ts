@@ -3,7 +3,7 @@ import type { Observation } from '../../../schemas/observation.ts';
 import type { AskOptions, FetchedCall, ListClient } from './list-client.ts';
 import { observeRecord } from './observe.ts';
 
-export type CallAnswer =
+type CallAnswer =
   | { readonly kind: 'observation'; readonly observation: Observation; readonly fetched: FetchedCall }
   /** The service does not know the call (404), or has no endpoint for one call. */
   | { readonly kind: 'unknown' }

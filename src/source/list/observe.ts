@@ -6,7 +6,7 @@ import type { Observation } from '../../../schemas/observation.ts';
 import { defineEncoded, type EncodedFields } from '../../lib/encoded.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 
-export type ObservedRecord =
+type ObservedRecord =
   | {
       readonly kind: 'observation';
       readonly observation: Observation;

@@ -40,7 +40,7 @@ export const halveWindow = (window: Window, step: Micros): readonly [Window, Win
   return first !== undefined && second !== undefined ? [first, second] : undefined;
 };
 
-export interface BoundRules {
+interface BoundRules {
   /** Finest step of a bound, in microseconds. */
   readonly step: Micros;
   readonly fromInclusive: boolean;

@@ -3,9 +3,9 @@ import { lookup } from 'node:dns/promises';
 import { connect } from 'node:net';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 
-export type MrcpOutcome = 'answers' | 'refused' | 'unreachable' | 'timed_out' | 'unknown_host' | 'not_configured';
+type MrcpOutcome = 'answers' | 'refused' | 'unreachable' | 'timed_out' | 'unknown_host' | 'not_configured';
 
-export interface MrcpCheck {
+interface MrcpCheck {
   readonly outcome: MrcpOutcome;
   /** One sentence. */
   readonly message: string;

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { terminal } from '../../lib/errors.ts';
 
-export interface Preset {
+interface Preset {
   readonly name: string;
   readonly description: string;
   readonly file: string;

@@ -11,7 +11,7 @@ import { createSource, findTokenFormat, type Source } from '../source.ts';
 import * as ask from './questions.ts';
 import { createProbeSession, findRecordsPath, type Look, type ProbeSession, ProbeSpent } from './session.ts';
 
-export interface ProbeOptions {
+interface ProbeOptions {
   readonly config: SourceConfig;
   /** Never more requests to the call API than this. */
   readonly maxRequests?: number;

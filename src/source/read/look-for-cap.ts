@@ -25,7 +25,7 @@ type WindowQuery = ListQuery & { readonly window: Window };
  * What a window that was read says of a cap: `none` below its count, `found` (now in `learned.cap`), `changed` where
  * calls came since it was read, `unclear` where nothing is left to compare it with.
  */
-export type CapFinding = 'none' | 'found' | 'changed' | 'unclear';
+type CapFinding = 'none' | 'found' | 'changed' | 'unclear';
 
 /**
  * A capped query gives a count that is never passed, so only a window with as many records as any query before is

@@ -4,7 +4,7 @@ import type { Micros } from '../../lib/timestamps.ts';
 import type { ListClient } from '../list/list-client.ts';
 import type { Window } from '../list/windows.ts';
 
-export interface PageMeta {
+interface PageMeta {
   /** The part of the window that is being read. */
   readonly window: Window | undefined;
   /** Call ids of the page whose time is outside that part: folded like the others, counted in none but their own. */
@@ -25,7 +25,7 @@ export interface Handlers {
   readonly onRejected?: ((records: readonly RejectedRecord[]) => Promise<void> | void) | undefined;
 }
 
-export interface Tally {
+interface Tally {
   pages: number;
   requests: number;
   bytes: number;

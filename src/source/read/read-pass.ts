@@ -37,18 +37,18 @@ export interface Pass {
   readonly outOfBounds: OutOfBounds;
 }
 
-export interface Span {
+interface Span {
   readonly first: Micros;
   readonly last: Micros;
 }
 
-export interface OutOfBounds {
+interface OutOfBounds {
   readonly count: number;
   /** The greatest distance from the bounds, in microseconds. */
   readonly furthest: Micros;
 }
 
-export interface PassOptions {
+interface PassOptions {
   /** Reads what one query can give although it holds more. */
   readonly upToCap?: boolean;
   /** Stops after the page that raises the number of distinct records above this. */

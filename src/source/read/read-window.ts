@@ -13,7 +13,7 @@ import { readInstant } from './read-instant.ts';
 import { type CutPart, notShown, type ReadPart, readPart } from './read-part.ts';
 import { capOf } from './read-pass.ts';
 
-export interface ReadProgress {
+interface ReadProgress {
   /** Everything of the window before this time is read. */
   readonly doneTo: Micros;
   readonly calls: number;
@@ -34,7 +34,7 @@ export interface ReadWindowOptions extends Handlers {
 }
 
 /** A contiguous part of the window that was read in one piece. */
-export interface WindowPart {
+interface WindowPart {
   readonly from: Micros;
   readonly to: Micros;
   /** Distinct calls inside the part. */

@@ -21,7 +21,7 @@ export type TapEvent =
   | { readonly kind: 'closed'; readonly connection: number; readonly code: number; readonly explanation: string }
   | { readonly kind: 'refused'; readonly explanation: string; readonly retryInMs: number };
 
-export interface TapOptions {
+interface TapOptions {
   readonly config: SourceConfig['websocket'];
   readonly tokens: TokenSource;
   /** Awaited one by one, in order; a slow one pauses the socket rather than filling memory. */

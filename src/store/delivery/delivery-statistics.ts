@@ -96,7 +96,7 @@ export const readRanges = async (
     [range.from, range.to],
   );
 
-export interface Agent {
+interface Agent {
   /** Null = a delivery without the header. */
   readonly agent: string | null;
   readonly deliveries: number;
@@ -106,7 +106,7 @@ export interface Agent {
   readonly isNew: boolean;
 }
 
-export interface KeyUsage {
+interface KeyUsage {
   /** Name of the key; null = unsigned. */
   readonly key: string | null;
   readonly deliveries: number;

@@ -30,7 +30,7 @@ export type RejectedDelivery = Pick<Delivery, 'arrivalId' | 'deliveryId' | 'hook
   readonly reason: string;
 };
 
-export interface InboxDepth {
+interface InboxDepth {
   readonly pending: number;
   readonly oldestReceivedAt: Date | null;
 }

@@ -28,7 +28,7 @@ export interface EarlierBodies {
   readonly retries: ReadonlySet<number>;
 }
 
-export type DeliveryOutcome = 'accepted' | 'duplicate' | 'repeat' | 'quarantined';
+type DeliveryOutcome = 'accepted' | 'duplicate' | 'repeat' | 'quarantined';
 
 export interface SettledDelivery {
   readonly seq: number;

@@ -178,7 +178,7 @@ export const lockRows = async (
   );
 };
 
-export interface StoredFrame {
+interface StoredFrame {
   /** One run of `callsync tap`, and the number of the connection within it. */
   readonly session: string;
   readonly receivedAt: Date;

@@ -97,7 +97,7 @@ export const readCoveredBands = async (db: Queryable, axis: string): Promise<Cov
 export const trackRereads = (db: Queryable, axis: string, now: number): Promise<number> =>
   keepMeta(db, `rereads_since:${axis}`, now);
 
-export interface RereadRun {
+interface RereadRun {
   readonly axis: string;
   readonly plannedAt: number;
   /** Microseconds of age. */
@@ -176,7 +176,7 @@ export const bucketEdges = (bucket: number): { readonly from: number; readonly t
   to: endOf(bucket),
 });
 
-export interface LateChange {
+interface LateChange {
   /** Microseconds since the end of processing that the record had before, where it had one. */
   readonly sinceProcessed: number | undefined;
   /** Microseconds since the call's own time. */

@@ -38,7 +38,7 @@ const deflateDocuments = async (rows: readonly LedgerRow[]): Promise<readonly Bu
   return bodies;
 };
 
-export interface FoldOutcome {
+interface FoldOutcome {
   /** Rows whose document changed, with the document. */
   readonly changed: readonly LedgerRow[];
   /** Of those, the calls that were known before, as they were. */
@@ -221,7 +221,7 @@ export const readRows = async (db: Queryable, callIds: readonly string[]): Promi
   return await byCallId(rows);
 };
 
-export interface StoredDocument {
+interface StoredDocument {
   readonly callId: string;
   readonly revision: number;
   readonly document: CallDocument;

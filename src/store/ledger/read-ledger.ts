@@ -25,7 +25,7 @@ export const meanDocumentBytes = async (db: Queryable, callIds: readonly string[
   );
 };
 
-export interface WindowCall {
+interface WindowCall {
   readonly callId: string;
   readonly missingSince: number | null;
 }
@@ -109,7 +109,7 @@ export const revisionsDigest = async (
 };
 
 /** What a warehouse is known to have, and whether something newer waits to be loaded. */
-export interface AppliedGuard {
+interface AppliedGuard {
   readonly pending: boolean;
   readonly epoch: number;
   readonly revision: number;

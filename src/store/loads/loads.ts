@@ -266,7 +266,7 @@ export interface PlannedLoad {
   readonly origin: string;
 }
 
-export interface LoadEntry {
+interface LoadEntry {
   readonly callId: string;
   readonly revision: number;
   /** UTC date under which this load sends the call; undefined where the warehouse has no partitions. */

@@ -49,7 +49,7 @@ export const forgetWarehouses = async (db: Queryable): Promise<void> => {
 export const isConfiguredSomewhere = async (db: Queryable, name: string): Promise<boolean> =>
   (await db.query(`SELECT 1 FROM warehouses WHERE name = $1 AND ${present}`, [name])).length > 0;
 
-export interface WalkRequest {
+interface WalkRequest {
   readonly warehouse: string;
   /** Also mark calls that were applied at or after this time (microseconds): the warehouse has lost them. */
   readonly since?: number;

@@ -55,7 +55,7 @@ export const awaitFolds = async (
     await work(tx);
   });
 
-export interface GateRules {
+interface GateRules {
   readonly sanitize: ((observation: Observation) => Observation) | undefined;
   /** What is kept of a record that no rule could read; as it is, where there are no rules. */
   readonly seal?: (record: RejectedRecord) => RejectedRecord;
@@ -66,20 +66,20 @@ export interface GateRules {
 type Keys = Pick<Store, 'erasures' | 'index' | 'keyOf'>;
 
 /** An observation with what rules make of it. */
-export interface Cleaned {
+interface Cleaned {
   readonly observation: Observation;
   /** Undefined where it is nested too deeply. */
   readonly clean: Observation | undefined;
 }
 
-export interface Arriving {
+interface Arriving {
   readonly cleaned: readonly Cleaned[];
   readonly rejected: readonly RejectedRecord[];
   /** What is kept of an observation that cannot be written as JSON. */
   readonly refuse: (observation: Observation, reason: string) => RejectedRecord;
 }
 
-export interface Admitted {
+interface Admitted {
   /** Cleaned, and without what is too old. */
   readonly kept: readonly PreparedObservation[];
   /** Calls that become tombstones where the ledger does not know them: erased ones, those of who objects, those that are too old. */

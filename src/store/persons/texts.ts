@@ -107,7 +107,7 @@ export const purgeNamedTexts = async (tx: Transaction, by: NamedBy): Promise<Pic
   return { quarantine: await purge('quarantine'), frames: await purge('websocket_frames') };
 };
 
-export interface TextCounts {
+interface TextCounts {
   /** Texts that are meant, and that no hold keeps. */
   readonly quarantine: number;
   readonly frames: number;

@@ -2,7 +2,7 @@
 import { columnsOf, type Queryable } from '../../postgres/database.ts';
 import { addToMeta, readMeta } from '../meta.ts';
 
-export interface DriftEntry {
+interface DriftEntry {
   /** `list`, `webhook` or `import`. */
   readonly source: string;
   readonly field: string;

@@ -4,7 +4,7 @@ import { isRoleMissing, makeOwnRole, ownRoleUrl } from '../../postgres/own-role.
 import { storeSchema } from '../store.ts';
 import { recordEvent } from './events.ts';
 
-export interface Recorder {
+interface Recorder {
   /** @throws CallsyncError DATABASE_… */
   record(event: Parameters<typeof recordEvent>[1]): Promise<void>;
   close(): Promise<void>;

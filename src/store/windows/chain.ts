@@ -61,7 +61,7 @@ export const createProofKeys = (current: Buffer, ...former: readonly Buffer[]): 
 const keyIdOf = (secret: Buffer): string => createHash('sha256').update(secret).digest('hex').slice(0, 16);
 
 /** A ledger that was restored begins a chain of its own: its epoch tells them apart. */
-export interface ChainHead {
+interface ChainHead {
   readonly warehouse: string;
   readonly ledger_epoch: number;
   readonly verdict_id: number;

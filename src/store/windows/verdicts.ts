@@ -98,7 +98,7 @@ export const addVerdict = async (
 };
 
 /** Some calls, or all that a warehouse was sent at or after a time in microseconds; 0 = whatever it was sent. */
-export type SentCalls = readonly string[] | { readonly since: number };
+type SentCalls = readonly string[] | { readonly since: number };
 
 /**
  * Takes back what was proven of the UTC days of calls, in one warehouse or in all: each good verdict that touches them is followed by
@@ -357,7 +357,7 @@ export const listBehind = async (
   );
 };
 
-export interface ProvenThrough {
+interface ProvenThrough {
   /** Of the newest verdict; null before the first. */
   readonly axis: string | null;
   /** Microseconds: the end of what is proven without a gap from the first read window on; null while it is not. */

@@ -3,7 +3,7 @@ import type { Shown } from '../../../schemas/observation.ts';
 import { columnsOf, type Database, type Queryable, readValue } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 
-export interface ReadWindow {
+interface ReadWindow {
   readonly axis: string;
   readonly from: number;
   readonly to: number;
@@ -144,7 +144,7 @@ export const firstReadInstant = async (db: Queryable): Promise<number | undefine
   );
 };
 
-export interface RangeOnAxis {
+interface RangeOnAxis {
   readonly axis: string;
   /** Microseconds, half-open. */
   readonly from: number;

@@ -6,7 +6,7 @@ import { decodeRow, type Reading, type WireField, type WireRow } from './decode.
 import type { Jobs } from './jobs.ts';
 import { failTo, type Pause, retry } from './retry.ts';
 
-export interface Query {
+interface Query {
   readonly sql: string;
   readonly parameters?: Readonly<Record<string, string | number | readonly string[]>>;
   /** Type of each parameter: `STRING`, `INT64` or `ARRAY<STRING>`. */
@@ -25,7 +25,7 @@ export interface Queries {
 }
 
 /** Tables are `dataset.table`, of this project, or `project.dataset.table`; of a view, also the tables behind it. */
-export interface Plan {
+interface Plan {
   readonly type: string | undefined;
   readonly bytes: number;
   readonly tables: readonly string[];

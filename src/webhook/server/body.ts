@@ -9,7 +9,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 
-export type BodyRefusal = 'too_large' | 'overload' | 'incomplete' | 'closing' | 'held_back';
+type BodyRefusal = 'too_large' | 'overload' | 'incomplete' | 'closing' | 'held_back';
 
 /** Why a body was not read to its end. */
 export class BodyError extends Error {
@@ -23,7 +23,7 @@ export class BodyError extends Error {
   }
 }
 
-export interface HeldBody {
+interface HeldBody {
   readonly body: Buffer;
   /** Gives its bytes back; to be called once the delivery is answered. */
   release(): void;

@@ -3,13 +3,13 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
 /** None of them is under the signature, which covers the body alone (interface §5.4). */
-export interface DeliveryHeaders {
+interface DeliveryHeaders {
   readonly deliveryId: string | null;
   readonly hookId: string | null;
   readonly agent: string | null;
 }
 
-export interface ReceivedHeaders extends DeliveryHeaders {
+interface ReceivedHeaders extends DeliveryHeaders {
   /** As it came; a repeated header arrives joined by commas. */
   readonly signature: string | undefined;
 }

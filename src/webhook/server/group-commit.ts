@@ -9,7 +9,7 @@ import type { Delivery, InboxWriter } from '../../store/delivery/inbox-writer.ts
 import type { SpoolDrain } from '../spool/drain.ts';
 import type { Spool } from '../spool/spool.ts';
 
-export type StoredIn = 'inbox' | 'spool';
+type StoredIn = 'inbox' | 'spool';
 
 export interface GroupCommit {
   /** Durable when it resolves. Rejects with a transient error when neither store nor spool took it in time. */
@@ -18,7 +18,7 @@ export interface GroupCommit {
   close(): Promise<void>;
 }
 
-export interface GroupCommitOptions {
+interface GroupCommitOptions {
   readonly inbox: Pick<InboxWriter, 'insert'>;
   readonly spool: Pick<Spool, 'append'>;
   readonly drain: Pick<SpoolDrain, 'usable' | 'trip'>;

@@ -30,7 +30,7 @@ import { createAddressList, createKnownSenders, createOffenders } from './sender
 import { type SigningKeys, signatureVerifier, type Verifier } from './signature.ts';
 import { createWakeUp } from './wake-up.ts';
 
-export interface ReceiverOptions {
+interface ReceiverOptions {
   readonly config: WebhookConfig;
   readonly secrets: SigningKeys;
   readonly inbox: InboxWriter;

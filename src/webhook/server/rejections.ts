@@ -2,7 +2,7 @@
 import type { RejectedDelivery } from '../../store/delivery/inbox-writer.ts';
 import { newArrivalId } from './delivery-headers.ts';
 
-export interface Rejections {
+interface Rejections {
   note(rejected: Omit<RejectedDelivery, 'arrivalId'>): void;
   close(): Promise<void>;
 }

@@ -13,7 +13,7 @@ import type { RejectReason, SigningKeys, Verifier } from './signature.ts';
 /** What is stored of a verified body, and the hash by which its bytes are known again. */
 export type Admit = (body: Buffer) => Promise<Pick<Delivery, 'body' | 'bodyHash' | 'privacyVersion'>>;
 
-export interface RouteOptions {
+interface RouteOptions {
   readonly path: string;
   readonly keys: SigningKeys;
   readonly allowUnsigned: boolean;

@@ -15,7 +15,7 @@ export interface SigningKey {
 
 export type RejectReason = 'signature_absent' | 'signature_malformed' | 'signature_wrong' | 'hook_refused' | 'address';
 
-export type Verdict =
+type Verdict =
   | { readonly ok: true; readonly key: string | null }
   | { readonly ok: false; readonly reason: RejectReason };
 

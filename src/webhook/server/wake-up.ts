@@ -2,7 +2,7 @@
 import { transient } from '../../lib/errors.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
 
-export interface WakeUp {
+interface WakeUp {
   /** The inbox has something new. Never throws: a failing wake is logged once per outage, and the next commit tries again. */
   notify(): void;
   close(): Promise<void>;
