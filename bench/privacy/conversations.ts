@@ -8,7 +8,7 @@
 import { frNumber, numberStyles } from './speak.ts';
 import { makeValue, type Random, type Say } from './values.ts';
 
-export type Kind = 'phone' | 'card' | 'cvv' | 'iban' | 'email' | 'nir' | 'birth';
+type Kind = 'phone' | 'card' | 'cvv' | 'iban' | 'email' | 'nir' | 'birth';
 type Phrases = Readonly<Record<'fr' | 'en', readonly string[]>>;
 
 export interface Talk {

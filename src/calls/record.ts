@@ -4,9 +4,7 @@ import { parseTimestamp } from '../lib/timestamps.ts';
 import { isObject } from './field-reader.ts';
 import { cleanText } from './values.ts';
 
-type Identified =
-  | { readonly callId: string; readonly record: Record<string, unknown> }
-  | { readonly reason: string };
+type Identified = { readonly callId: string; readonly record: Record<string, unknown> } | { readonly reason: string };
 
 interface DeliveryTime {
   readonly observedAt: number;

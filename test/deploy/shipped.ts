@@ -17,7 +17,7 @@ import { root } from '../support/tools.ts';
 export const signingSecret = 'signing-secret-of-the-test';
 
 /** One process of a shipped file: paths are those inside the container. */
-export interface Shipped {
+interface Shipped {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   /** Text of each file, by path. */

@@ -1,7 +1,7 @@
 /** A receiver that records what arrives and answers as told. */
 import { createServer } from 'node:http';
 
-export interface Received {
+interface Received {
   readonly method: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly rawNames: readonly string[];

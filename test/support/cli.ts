@@ -13,7 +13,7 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-export interface RunOptions {
+interface RunOptions {
   readonly input?: string | Buffer;
   readonly deadlineMs?: number;
   /** A process for this run alone; by default the runs in a folder take turns in one, which loads the SDKs once. */

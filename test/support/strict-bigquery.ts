@@ -24,7 +24,7 @@ export const strictPoints = [
   'drop-asked',
   'drop-done',
 ] as const;
-export type StrictPoint = (typeof strictPoints)[number];
+type StrictPoint = (typeof strictPoints)[number];
 
 export type Trouble =
   /** The connection breaks before the request is carried out. */

@@ -26,7 +26,7 @@ const recordOf = (at: number, call: number | string) => ({
 });
 
 /** Calls that hold each class: those that are young enough, or those that were found. */
-export interface Held {
+interface Held {
   readonly words: number;
   readonly transcripts: number;
   readonly freeFields: number;

@@ -26,7 +26,7 @@ interface Listed {
   readonly printed: number | undefined;
 }
 
-export interface CaseOutcome {
+interface CaseOutcome {
   readonly expected: number;
   readonly lost: number;
   /** Lost calls that no named window holds. */
