@@ -190,31 +190,6 @@ const describe = ({ proven, from, to, warehouses, lost, behind }: ProofFound, le
   return `Not proven.\n  ${missing.join('\n  ')}\ncallsync coverage shows these days: what is suspiciously empty or cannot be read stays unproven until its cause is gone (docs/explanation/completeness.md).`;
 };
 
-const awaitProven = (options: AwaitOptions): Promise<void> =>
-  withStore(options, async (store, services) => {
-    const { config } = services;
-    const range = awaitedRange(options, config.analytics.time_zone, Date.now());
-    const warehouses = options.warehouse ?? Object.keys(config.warehouses);
-    for (const name of warehouses) configuredWarehouse(config, name);
-    const axis = chooseAxis(config.source.list, processedFieldOf(config))?.axis;
-    if (axis === undefined)
-      throw terminal('RECONCILE_AXIS', 'The list has no axis of the call’s own time or of the end of processing.', {
-        hint: 'Check the record_field of source.list.axes.',
-      });
-    const { level: source, warehouseLevel: warehouse } = levelsOf(options.level);
-    const timeoutMs = options.start ? options.timeout : 0;
-    const found = await awaitProof(store, services, {
-      axis,
-      range,
-      warehouses,
-      level: { source, warehouse },
-      timeoutMs,
-    });
-    const level = { source: source ?? 'ids', warehouse: warehouse ?? 'guards' } as const;
-    print(options, tellTimes({ ...found, level }), describe(found, level));
-    if (!isShown(found)) endWith('incomplete');
-  });
-
 const options = {
   proven: required('--proven', 'wait until the range has good verdicts, also in the warehouses'),
   from: option('--from <instant>', 'start of the range; a date is a day of analytics.time_zone, as in the marts', {
@@ -243,5 +218,28 @@ export const command = leaf({
   ],
   remarks:
     'Exit code 0: proven, and every warehouse has the verdicts; 5: not in time; 4: something did not answer (service, warehouse, worker, Temporal or store).',
-  run: awaitProven,
+  within: withStore,
+  run: async (options, store, services) => {
+    const { config } = services;
+    const range = awaitedRange(options, config.analytics.time_zone, Date.now());
+    const warehouses = options.warehouse ?? Object.keys(config.warehouses);
+    for (const name of warehouses) configuredWarehouse(config, name);
+    const axis = chooseAxis(config.source.list, processedFieldOf(config))?.axis;
+    if (axis === undefined)
+      throw terminal('RECONCILE_AXIS', 'The list has no axis of the call’s own time or of the end of processing.', {
+        hint: 'Check the record_field of source.list.axes.',
+      });
+    const { level: source, warehouseLevel: warehouse } = levelsOf(options.level);
+    const timeoutMs = options.start ? options.timeout : 0;
+    const found = await awaitProof(store, services, {
+      axis,
+      range,
+      warehouses,
+      level: { source, warehouse },
+      timeoutMs,
+    });
+    const level = { source: source ?? 'ids', warehouse: warehouse ?? 'guards' } as const;
+    print(options, tellTimes({ ...found, level }), describe(found, level));
+    if (!isShown(found)) endWith('incomplete');
+  },
 });

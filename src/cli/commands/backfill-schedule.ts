@@ -5,7 +5,7 @@ import { terminal } from '../../lib/errors.ts';
 import { axisOf } from '../../source/list/list-query.ts';
 import { backfillSchedule, createBackfillSchedule, listBackfillSchedules } from '../../temporal/backfill-schedules.ts';
 import { backfillDefaults, type TemporalService, withTemporal } from '../parts/temporal.ts';
-import { argument, type CommonOptions, flag, type Given, group, leaf, option } from '../shell/define.ts';
+import { argument, type CommonOptions, flag, group, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 import { wholeNumber } from '../shell/parsers.ts';
 
@@ -21,31 +21,7 @@ export const windowOptions = {
   }),
 };
 
-type CreateOptions = Given<typeof createOptions>;
-
 type Handle = ReturnType<typeof backfillSchedule>;
-
-const create = (name: string, options: CreateOptions): Promise<void> =>
-  withTemporal(options, async ({ client }, prefix, services) => {
-    const { config, json, logLevel, timeZone: time_zone, catchupWindow: catchup_window, ...wanted } = options;
-    const parsed = scheduledBackfillSchema.safeParse({ ...wanted, name, time_zone, catchup_window });
-    if (!parsed.success) {
-      const problems = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'the schedule'} ${message}`);
-      throw terminal('USAGE_SCHEDULE', `The schedule cannot be made: ${problems.join('; ')}.`);
-    }
-    if (options.axis !== undefined) axisOf(services.config.source.list, options.axis);
-    try {
-      const defaults = backfillDefaults(services);
-      await createBackfillSchedule(client, prefix, { wanted: parsed.data, defaults, owner: 'operator' });
-    } catch (cause) {
-      if (!(cause instanceof ScheduleAlreadyRunning)) throw cause;
-      throw terminal('USAGE_SCHEDULE', `There is a schedule named “${name}” already.`, {
-        hint: 'callsync backfill schedule delete removes one; those of sync.backfills follow the configuration.',
-        cause,
-      });
-    }
-    await tell(options, name, backfillSchedule(client, prefix, name));
-  });
 
 /** What happened is counted by the server, runs that were missed or skipped too. */
 const factsOf = (name: string, { info, memo, policies, state }: ScheduleDescription) => ({
@@ -88,76 +64,56 @@ const tell = async (options: CommonOptions, name: string, handle: Handle): Promi
   print(options, facts, describe(facts));
 };
 
-const list = (options: CommonOptions): Promise<void> =>
-  withTemporal(options, async ({ client }, prefix) => {
-    const all = await Promise.all(
-      (await listBackfillSchedules(client, prefix)).map(async ({ name }) =>
-        factsOf(name, await backfillSchedule(client, prefix, name).describe()),
-      ),
-    );
-    print(options, all, all.map(describe).join('\n') || 'There is none.');
-  });
+/** A schedule that a command is about. */
+interface Found {
+  readonly name: string;
+  readonly options: CommonOptions;
+  readonly handle: Handle;
+  readonly temporal: TemporalService;
+  readonly prefix: string;
+}
 
-/** Runs `act` on a schedule that exists. @throws terminal USAGE_SCHEDULE */
-const withSchedule =
-  (
-    act: (
-      handle: Handle,
-      given: { name: string; options: CommonOptions; temporal: TemporalService; prefix: string },
-    ) => Promise<void>,
-  ) =>
-  (name: string, options: CommonOptions): Promise<void> =>
-    withTemporal(options, async (temporal, prefix) => {
+const show = async ({ handle, name, options, temporal, prefix }: Found): Promise<void> => {
+  const description = await handle.describe();
+  const facts = factsOf(name, description);
+  const results = await lastResults(temporal, prefix, description);
+  const lines = results.map(({ backfill, dueAt, state }) => `  due ${dueAt}  ${state.padEnd(9)}  ${backfill}`);
+  print(options, { ...facts, results }, [describe(facts), ...lines].join('\n'));
+};
+
+/** Changes a schedule, and then tells how it is. */
+const change =
+  (act: (handle: Handle) => Promise<unknown>) =>
+  async ({ handle, name, options }: Found): Promise<void> => {
+    await act(handle);
+    await tell(options, name, handle);
+  };
+
+const remove = async ({ handle, name, options }: Found): Promise<void> => {
+  await handle.delete();
+  print(options, { deleted: name }, `${name} is deleted; a backfill that it began goes on.`);
+};
+
+const name = argument('<name>', 'name of the schedule');
+
+/** A command about one schedule that exists: else it ends with USAGE_SCHEDULE. */
+const about = (verb: string, does: string, act: (found: Found) => Promise<void>) =>
+  leaf({
+    does,
+    args: [name],
+    examples: [`callsync backfill schedule ${verb} nightly`],
+    within: withTemporal,
+    run: async (name, options, temporal, prefix) => {
       const handle = backfillSchedule(temporal.client, prefix, name);
-      await act(handle, { name, options, temporal, prefix }).catch((cause: unknown) => {
+      await act({ handle, name, options, temporal, prefix }).catch((cause: unknown) => {
         if (!(cause instanceof ScheduleNotFoundError)) throw cause;
         throw terminal('USAGE_SCHEDULE', `There is no scheduled backfill named “${name}”.`, {
           hint: 'callsync backfill schedule list shows all.',
           cause,
         });
       });
-    });
-
-const show = withSchedule(async (handle, { name, options, temporal, prefix }) => {
-  const description = await handle.describe();
-  const facts = factsOf(name, description);
-  const results = await lastResults(temporal, prefix, description);
-  const lines = results.map(({ backfill, dueAt, state }) => `  due ${dueAt}  ${state.padEnd(9)}  ${backfill}`);
-  print(options, { ...facts, results }, [describe(facts), ...lines].join('\n'));
-});
-
-/** A command that changes one schedule, and then tells how it is. */
-const change = (act: (handle: Handle) => Promise<unknown>) =>
-  withSchedule(async (handle, { name, options }) => {
-    await act(handle);
-    await tell(options, name, handle);
+    },
   });
-
-const remove = withSchedule(async (handle, { name, options }) => {
-  await handle.delete();
-  print(options, { deleted: name }, `${name} is deleted; a backfill that it began goes on.`);
-});
-
-const name = argument('<name>', 'name of the schedule');
-
-/** A command about one schedule. */
-const about = (verb: string, does: string, run: (name: string, options: CommonOptions) => Promise<void>) =>
-  leaf({ does, args: [name], examples: [`callsync backfill schedule ${verb} nightly`], run });
-
-const createOptions = {
-  cron: option('--cron <expression>', 'when, such as "0 3 * * *"'),
-  every: option('--every <duration>', 'when, as an interval such as 6h'),
-  timeZone: option('--time-zone <name>', 'time zone of --cron', { standard: 'UTC' }),
-  last: option('--last <duration>', 'how far back each run reads', { standard: '30d' }),
-  ...windowOptions,
-  force: flag('--no-force', 'leave out what is read already'),
-  jitter: option('--jitter <duration>', 'begin up to this much later, at random', { standard: '0s' }),
-  catchupWindow: option('--catchup-window <duration>', 'how late a missed run may begin', { standard: '7d' }),
-  overlap: option('--overlap <policy>', 'a run that is due while one goes on', {
-    choices: overlapPolicies,
-    standard: 'buffer_one',
-  }),
-};
 
 export const schedule = group({
   does: 'backfills of a relative range that run by a schedule',
@@ -172,14 +128,57 @@ export const schedule = group({
     create: leaf({
       does: 'make a schedule',
       args: [name],
-      options: createOptions,
+      options: {
+        cron: option('--cron <expression>', 'when, such as "0 3 * * *"'),
+        every: option('--every <duration>', 'when, as an interval such as 6h'),
+        timeZone: option('--time-zone <name>', 'time zone of --cron', { standard: 'UTC' }),
+        last: option('--last <duration>', 'how far back each run reads', { standard: '30d' }),
+        ...windowOptions,
+        force: flag('--no-force', 'leave out what is read already'),
+        jitter: option('--jitter <duration>', 'begin up to this much later, at random', { standard: '0s' }),
+        catchupWindow: option('--catchup-window <duration>', 'how late a missed run may begin', { standard: '7d' }),
+        overlap: option('--overlap <policy>', 'a run that is due while one goes on', {
+          choices: overlapPolicies,
+          standard: 'buffer_one',
+        }),
+      },
       examples: ['callsync backfill schedule create nightly --every 6h'],
-      run: create,
+      within: withTemporal,
+      run: async (name, options, { client }, prefix, services) => {
+        const { config, json, logLevel, timeZone: time_zone, catchupWindow: catchup_window, ...wanted } = options;
+        const parsed = scheduledBackfillSchema.safeParse({ ...wanted, name, time_zone, catchup_window });
+        if (!parsed.success) {
+          const problems = parsed.error.issues.map(
+            ({ path, message }) => `${path.join('.') || 'the schedule'} ${message}`,
+          );
+          throw terminal('USAGE_SCHEDULE', `The schedule cannot be made: ${problems.join('; ')}.`);
+        }
+        if (options.axis !== undefined) axisOf(services.config.source.list, options.axis);
+        try {
+          const defaults = backfillDefaults(services);
+          await createBackfillSchedule(client, prefix, { wanted: parsed.data, defaults, owner: 'operator' });
+        } catch (cause) {
+          if (!(cause instanceof ScheduleAlreadyRunning)) throw cause;
+          throw terminal('USAGE_SCHEDULE', `There is a schedule named “${name}” already.`, {
+            hint: 'callsync backfill schedule delete removes one; those of sync.backfills follow the configuration.',
+            cause,
+          });
+        }
+        await tell(options, name, backfillSchedule(client, prefix, name));
+      },
     }),
     list: leaf({
       does: 'all schedules, with their next runs',
       examples: ['callsync backfill schedule list'],
-      run: list,
+      within: withTemporal,
+      run: async (options, { client }, prefix) => {
+        const all = await Promise.all(
+          (await listBackfillSchedules(client, prefix)).map(async ({ name }) =>
+            factsOf(name, await backfillSchedule(client, prefix, name).describe()),
+          ),
+        );
+        print(options, all, all.map(describe).join('\n') || 'There is none.');
+      },
     }),
     show: about('show', 'one schedule with its last results', show),
     pause: about(

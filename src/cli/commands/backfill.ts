@@ -6,9 +6,9 @@ import { axisOf } from '../../source/list/list-query.ts';
 import { backfillHandle } from '../../temporal/workflow-client.ts';
 import { needWorkers, shareOf, watchBackfill } from '../parts/follow.ts';
 import { fromOption, toOption, untilNow } from '../parts/range.ts';
-import { beginBackfill, listBackfills, openTemporal, withTemporal } from '../parts/temporal.ts';
+import { beginBackfill, listBackfills, openTemporal, type TemporalService, withTemporal } from '../parts/temporal.ts';
 import { withServices } from '../parts/with-services.ts';
-import { argument, type CommonOptions, flag, type Given, group, leaf, option } from '../shell/define.ts';
+import { argument, type CommonOptions, flag, group, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { iso, print, renderTable, say, tellTimes } from '../shell/output.ts';
 import { untilStopped } from '../shell/signals.ts';
@@ -34,24 +34,18 @@ export const describeBackfill = (name: string, progress: BackfillProgress): stri
   ].join('\n');
 };
 
-type StartOptions = Given<typeof startOptions>;
-
 type Handle = ReturnType<typeof backfillHandle>;
 
-const start = (options: StartOptions): Promise<void> =>
-  withServices(options, async (services) => {
-    const range = untilNow(options);
-    const { axis, order: direction, concurrency, force } = options;
-    if (axis !== undefined) axisOf(services.config.source.list, axis);
-    const asked = { axis, direction, concurrency, force };
-    const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
-    const name = options.name ?? `${iso(range.from).slice(0, 10)}_${iso(range.to).slice(0, 10)}`;
-    const handle = await beginBackfill(services, await openTemporal(services), { name, range, ...given });
-    if (options.wait) return await watch(options, name, handle);
-    print(options, { backfill: name, workflow: handle.workflowId }, `started: callsync backfill watch ${name}`);
-  });
+/** A backfill that a command is about. */
+interface Found {
+  readonly name: string;
+  readonly options: CommonOptions;
+  readonly handle: Handle;
+  /** As Temporal calls it. */
+  readonly status?: string;
+}
 
-const watch = async (options: CommonOptions, name: string, handle: Handle): Promise<void> => {
+const watch = async ({ options, name, handle }: Found): Promise<void> => {
   const { signal } = untilStopped();
   const progress = await watchBackfill(handle, name, signal);
   print(options, toJson(name, progress), describeBackfill(name, progress));
@@ -72,72 +66,41 @@ const statusOf = async (handle: Handle, name: string): Promise<string> => {
   }
 };
 
-/** Runs `act` on a backfill that exists. @throws terminal USAGE_BACKFILL */
-const withBackfill = (options: CommonOptions, name: string, act: (handle: Handle, status: string) => Promise<void>) =>
-  withTemporal(options, async ({ client }, prefix) => {
-    const handle = backfillHandle(client, prefix, name);
-    await act(handle, await statusOf(handle, name));
-  });
-
 const wordOf = (status: string): string => status.toLowerCase().replaceAll('_', ' ');
 
 /** A command that changes a running backfill, which its worker confirms with its progress. */
-const control = (
-  options: CommonOptions,
-  { name, verb }: { readonly name: string; readonly verb: string },
-  change: (handle: Handle) => Promise<BackfillProgress>,
-): Promise<void> =>
-  withBackfill(options, name, async (handle, status) => {
+const control =
+  (verb: string, change: (handle: Handle) => Promise<BackfillProgress>) =>
+  async ({ options, name, handle, status = '' }: Found): Promise<void> => {
     if (status !== 'RUNNING')
       throw terminal('USAGE_BACKFILL', `The backfill “${name}” has ended (${wordOf(status)}): nothing to ${verb}.`);
     const progress = await needWorkers(handle, change(handle));
     print(options, toJson(name, progress), describeBackfill(name, progress));
-  });
+  };
 
-const update = (verb: string, change: typeof pauseUpdate) => (name: string, options: CommonOptions) =>
-  control(options, { name, verb }, (handle) => handle.executeUpdate(change));
+const cancel = async ({ options, name, handle, status = '' }: Found): Promise<void> => {
+  if (status === 'RUNNING') await handle.cancel();
+  const text = status === 'RUNNING' ? 'will stop; what was read is kept' : `has ended already (${wordOf(status)})`;
+  print(options, { backfill: name, requested: 'cancel', status: wordOf(status) }, `backfill ${name}: ${text}`);
+};
 
-const changeConcurrency = (name: string, windows: number, options: CommonOptions) =>
-  control(options, { name, verb: 'change' }, (handle) =>
-    handle.executeUpdate(setConcurrencyUpdate, { args: [windows] }),
-  );
+const named = argument('<name>', 'name of the backfill');
 
-const cancel = (name: string, options: CommonOptions): Promise<void> =>
-  withBackfill(options, name, async (handle, status) => {
-    if (status === 'RUNNING') await handle.cancel();
-    const text = status === 'RUNNING' ? 'will stop; what was read is kept' : `has ended already (${wordOf(status)})`;
-    print(options, { backfill: name, requested: 'cancel', status: wordOf(status) }, `backfill ${name}: ${text}`);
-  });
+/** @throws terminal USAGE_BACKFILL */
+const find = async (name: string, options: CommonOptions, { client }: TemporalService, prefix: string) => {
+  const handle = backfillHandle(client, prefix, name);
+  return { name, options, handle, status: await statusOf(handle, name) };
+};
 
-const list = (options: CommonOptions): Promise<void> =>
-  withTemporal(options, async (temporal, prefix) => {
-    const rows = (await listBackfills(temporal.client, prefix)).map(({ status, ...one }) => ({
-      ...one,
-      state: wordOf(status),
-    }));
-    print(options, rows, renderTable(rows));
-  });
-
-/** A command about one backfill. */
-const about = (verb: string, does: string, run: (...given: never[]) => Promise<void>, value?: number) =>
+/** A command about one backfill that exists. */
+const about = (verb: string, does: string, act: (found: Found) => Promise<void>) =>
   leaf({
     does,
-    args: [
-      argument('<name>', 'name of the backfill'),
-      ...(value === undefined ? [] : [argument('<n>', 'windows at once, 1 to 256', { parse: concurrencyOf })]),
-    ],
-    examples: [`callsync backfill ${verb} 2025-01-01_2025-07-01${value === undefined ? '' : ` ${value}`}`],
-    run,
+    args: [named],
+    examples: [`callsync backfill ${verb} 2025-01-01_2025-07-01`],
+    within: withTemporal,
+    run: async (name, options, temporal, prefix) => act(await find(name, options, temporal, prefix)),
   });
-
-const startOptions = {
-  from: fromOption,
-  to: toOption,
-  ...windowOptions,
-  force: flag('--force', 'read windows again that were read before and shown complete'),
-  name: option('--name <name>', 'name of the backfill (default: its dates)'),
-  wait: flag('--no-wait', 'start it and return at once'),
-};
 
 export const command = group({
   examples: [
@@ -151,7 +114,14 @@ export const command = group({
     // A command of its own: its options would otherwise be demanded of, and taken from, the other commands.
     start: leaf({
       does: 'start a backfill, or join the one that runs under its name, and show it until it ends',
-      options: startOptions,
+      options: {
+        from: fromOption,
+        to: toOption,
+        ...windowOptions,
+        force: flag('--force', 'read windows again that were read before and shown complete'),
+        name: option('--name <name>', 'name of the backfill (default: its dates)'),
+        wait: flag('--no-wait', 'start it and return at once'),
+      },
       examples: [
         'callsync backfill --from 2025-01-01',
         'callsync backfill --from 2025-01-01 --to 2025-07-01 --force',
@@ -159,22 +129,53 @@ export const command = group({
       ],
       remarks: `Ctrl-C stops the display; the backfill continues. Run the command again to watch it. Exit code 5: it goes on
 without being watched, or windows could not be shown to be complete; 4: no worker answers.`,
-      run: start,
+      within: withServices,
+      run: async (options, services) => {
+        const range = untilNow(options);
+        const { axis, order: direction, concurrency, force } = options;
+        if (axis !== undefined) axisOf(services.config.source.list, axis);
+        const asked = { axis, direction, concurrency, force };
+        const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
+        const name = options.name ?? `${iso(range.from).slice(0, 10)}_${iso(range.to).slice(0, 10)}`;
+        const handle = await beginBackfill(services, await openTemporal(services), { name, range, ...given });
+        if (options.wait) return await watch({ options, name, handle });
+        print(options, { backfill: name, workflow: handle.workflowId }, `started: callsync backfill watch ${name}`);
+      },
     }),
     schedule,
     list: leaf({
       does: 'the backfills that Temporal knows, newest first',
       examples: ['callsync backfill list'],
-      run: list,
+      within: withTemporal,
+      run: async (options, temporal, prefix) => {
+        const rows = (await listBackfills(temporal.client, prefix)).map(({ status, ...one }) => ({
+          ...one,
+          state: wordOf(status),
+        }));
+        print(options, rows, renderTable(rows));
+      },
     }),
-    watch: about(
-      'watch',
-      'show a backfill until it ends; Ctrl-C leaves it running',
-      (name: string, options: CommonOptions) => withBackfill(options, name, (handle) => watch(options, name, handle)),
+    watch: about('watch', 'show a backfill until it ends; Ctrl-C leaves it running', watch),
+    pause: about(
+      'pause',
+      'let running windows finish and start no more',
+      control('pause', (handle) => handle.executeUpdate(pauseUpdate)),
     ),
-    pause: about('pause', 'let running windows finish and start no more', update('pause', pauseUpdate)),
-    resume: about('resume', 'go on after a pause', update('resume', resumeUpdate)),
+    resume: about(
+      'resume',
+      'go on after a pause',
+      control('resume', (handle) => handle.executeUpdate(resumeUpdate)),
+    ),
     cancel: about('cancel', 'stop; what was read is kept', cancel),
-    concurrency: about('concurrency', 'change how many windows are read at once', changeConcurrency, 8),
+    concurrency: leaf({
+      does: 'change how many windows are read at once',
+      args: [named, argument('<n>', 'windows at once, 1 to 256', { parse: concurrencyOf })],
+      examples: ['callsync backfill concurrency 2025-01-01_2025-07-01 8'],
+      within: withTemporal,
+      run: async (name, windows, options, temporal, prefix) =>
+        control('change', (handle) => handle.executeUpdate(setConcurrencyUpdate, { args: [windows] }))(
+          await find(name, options, temporal, prefix),
+        ),
+    }),
   },
 });

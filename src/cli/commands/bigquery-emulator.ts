@@ -1,42 +1,39 @@
 import { join } from 'node:path';
 import { resolveDataDir } from '../../config/data-dir.ts';
 import { startBigQueryEmulator } from '../../local/bigquery/emulator.ts';
-import { flag, type Given, leaf, option } from '../shell/define.ts';
+import { flag, leaf, option } from '../shell/define.ts';
 import { print, say } from '../shell/output.ts';
 import { port } from '../shell/parsers.ts';
 import { untilStopped } from '../shell/signals.ts';
 
-type EmulatorOptions = Given<typeof options>;
-
-const run = async (options: EmulatorOptions): Promise<void> => {
-  const { stopped } = untilStopped();
-  const { stop, ...emulator } = await startBigQueryEmulator({
-    dataDir: options.dataDir ?? join(resolveDataDir(undefined), 'bigquery'),
-    ephemeral: options.ephemeral === true,
-    project: options.project,
-    restPort: options.port,
-    grpcPort: options.grpcPort,
-    log: say,
-  });
-  const { restUrl, grpcAddress, project } = emulator;
-  const lines = `warehouses:\n  bigquery:\n    type: bigquery\n    project: ${project}\n    api_endpoint: ${restUrl}`;
-  print(options, { restUrl, grpcAddress, project }, lines);
-  say('This is a local stand-in without quotas and credentials, not BigQuery. Ctrl-C stops it.');
-  await stopped;
-  await stop();
-};
-
-const options = {
-  project: option('--project <id>', 'project of requests that name none', { standard: 'demo' }),
-  port: option('--port <port>', 'REST port; 0 = any free one', { parse: port, standard: 9050 }),
-  grpcPort: option('--grpc-port <port>', 'port of the Storage APIs; 0 = any free one', { parse: port, standard: 9060 }),
-  dataDir: option('--data-dir <folder>', 'where it keeps its data and log'),
-  ephemeral: flag('--ephemeral', 'keep everything in memory'),
-};
-
 export const command = leaf({
   shared: 'json',
-  options,
+  options: {
+    project: option('--project <id>', 'project of requests that name none', { standard: 'demo' }),
+    port: option('--port <port>', 'REST port; 0 = any free one', { parse: port, standard: 9050 }),
+    grpcPort: option('--grpc-port <port>', 'port of the Storage APIs; 0 = any free one', {
+      parse: port,
+      standard: 9060,
+    }),
+    dataDir: option('--data-dir <folder>', 'where it keeps its data and log'),
+    ephemeral: flag('--ephemeral', 'keep everything in memory'),
+  },
   examples: ['callsync bigquery-emulator --ephemeral'],
-  run,
+  run: async (options) => {
+    const { stopped } = untilStopped();
+    const { stop, ...emulator } = await startBigQueryEmulator({
+      dataDir: options.dataDir ?? join(resolveDataDir(undefined), 'bigquery'),
+      ephemeral: options.ephemeral === true,
+      project: options.project,
+      restPort: options.port,
+      grpcPort: options.grpcPort,
+      log: say,
+    });
+    const { restUrl, grpcAddress, project } = emulator;
+    const lines = `warehouses:\n  bigquery:\n    type: bigquery\n    project: ${project}\n    api_endpoint: ${restUrl}`;
+    print(options, { restUrl, grpcAddress, project }, lines);
+    say('This is a local stand-in without quotas and credentials, not BigQuery. Ctrl-C stops it.');
+    await stopped;
+    await stop();
+  },
 });

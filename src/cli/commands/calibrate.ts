@@ -4,12 +4,10 @@ import { inferUnits, sampleCall, type UnitFinding } from '../../marts/calibrate.
 import { readNewestDocuments } from '../../store/ledger/read-ledger.ts';
 import { openConfigFile } from '../parts/config-file.ts';
 import { withStore } from '../parts/with-services.ts';
-import { flag, type Given, leaf, option } from '../shell/define.ts';
+import { flag, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
 import { wholeNumber } from '../shell/parsers.ts';
-
-type CalibrateOptions = Given<typeof options>;
 
 const unclear = 'cannot tell';
 
@@ -30,8 +28,15 @@ const writeUnits = (text: string, findings: readonly UnitFinding[]): string => {
   return document.toString();
 };
 
-const calibrate = (options: CalibrateOptions): Promise<void> =>
-  withStore(options, async (store) => {
+export const command = leaf({
+  options: {
+    calls: option('--calls <n>', 'how many calls to look at', { parse: wholeNumber(1, 100_000), standard: 500 }),
+    write: flag('--write', 'write what was found into the configuration file; comments stay'),
+  },
+  examples: ['callsync calibrate', 'callsync calibrate --write'],
+  remarks: 'Reads the newest calls from the operational store. Exit code 5: the unit of some field cannot be told.',
+  within: withStore,
+  run: async (options, store) => {
     const { path } = await loadConfig({ path: options.config });
     const write = options.write === true ? openConfigFile(path) : undefined;
     const documents = await readNewestDocuments(store, options.calls);
@@ -39,16 +44,5 @@ const calibrate = (options: CalibrateOptions): Promise<void> =>
     print(options, { calls: documents.length, findings }, describe(findings));
     await write?.((text) => writeUnits(text, findings));
     if (findings.some(({ unit }) => unit === unclear)) endWith('incomplete');
-  });
-
-const options = {
-  calls: option('--calls <n>', 'how many calls to look at', { parse: wholeNumber(1, 100_000), standard: 500 }),
-  write: flag('--write', 'write what was found into the configuration file; comments stay'),
-};
-
-export const command = leaf({
-  options,
-  examples: ['callsync calibrate', 'callsync calibrate --write'],
-  remarks: 'Reads the newest calls from the operational store. Exit code 5: the unit of some field cannot be told.',
-  run: calibrate,
+  },
 });

@@ -4,7 +4,7 @@ import { loadConfig, loadReceiverConfig } from '../../config/load.ts';
 import { renderConfigExample, renderConfigReference } from '../../config/pages.ts';
 import { configJsonSchema } from '../../config/schema-node.ts';
 import { terminal } from '../../lib/errors.ts';
-import { flag, type Given, group, leaf } from '../shell/define.ts';
+import { flag, group, leaf } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 
 /** @throws terminal CONFIG_CREDENTIALS that names every key that is missing. */
@@ -47,23 +47,8 @@ const checkFiles = async (config: object): Promise<void> => {
   });
 };
 
-const check = async (options: Given<typeof checkOptions>): Promise<void> => {
-  const load = options.receiver === true ? loadReceiverConfig : loadConfig;
-  const { config, path } = await load({ path: options.config });
-  checkCredentials(config);
-  await checkFiles(config);
-  print(options, { valid: true, path }, `${path ?? 'The environment'} is valid.`);
-};
-
 const printer = (does: string, example: string, render: () => string) =>
   leaf({ does, shared: 'none', examples: [example], run: () => process.stdout.write(render()) });
-
-const checkOptions = {
-  receiver: flag(
-    '--receiver',
-    'check it as the file of a receiver alone (callsync serve), which needs no section source',
-  ),
-};
 
 export const command = group({
   examples: ['callsync config example > callsync.yaml', 'callsync config check'],
@@ -85,9 +70,20 @@ export const command = group({
     ),
     check: leaf({
       does: 'check the configuration file and the environment: keys, credentials, and that the files they name can be read',
-      options: checkOptions,
+      options: {
+        receiver: flag(
+          '--receiver',
+          'check it as the file of a receiver alone (callsync serve), which needs no section source',
+        ),
+      },
       examples: ['callsync config check', 'CALLSYNC_CONFIG=/etc/callsync.yaml callsync config check --json'],
-      run: check,
+      run: async (options) => {
+        const load = options.receiver === true ? loadReceiverConfig : loadConfig;
+        const { config, path } = await load({ path: options.config });
+        checkCredentials(config);
+        await checkFiles(config);
+        print(options, { valid: true, path }, `${path ?? 'The environment'} is valid.`);
+      },
     }),
   },
 });

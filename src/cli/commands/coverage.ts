@@ -11,7 +11,7 @@ import type { Store } from '../../store/store.ts';
 import { processedFieldOf } from '../parts/activity-deps.ts';
 import { toOption } from '../parts/range.ts';
 import { withStore } from '../parts/with-services.ts';
-import { type Given, leaf, option } from '../shell/define.ts';
+import { leaf, option } from '../shell/define.ts';
 import { iso, print, tellTimes } from '../shell/output.ts';
 import { instant } from '../shell/parsers.ts';
 
@@ -44,25 +44,21 @@ const forecast = (reconcile: Config['sync']['reconcile'], days: readonly JudgedD
   return { judgedBy, hint };
 };
 
-type CoverageOptions = Given<typeof options>;
-
-const run = (options: CoverageOptions): Promise<void> =>
-  withStore(options, async (store, { config }) => {
+export const command = leaf({
+  options: {
+    from: option('--from <instant>', `start of the range (UTC); ${defaultDays} days ago by default`, {
+      parse: instant,
+    }),
+    to: toOption,
+  },
+  examples: ['callsync coverage', 'callsync coverage --from 2025-01-01'],
+  within: withStore,
+  run: async (options, store, { config }) => {
     const now = nowMicros();
     const range = { from: options.from ?? now - defaultDays * dayMicros, to: options.to ?? now };
     const coverage = await readCoverage(store, { range, warehouses: Object.keys(config.warehouses), now });
     const unjudged = await describeUnjudged(config, store, now);
     const text = [drawCoverage(coverage, process.stdout.columns), ...unjudged.lines].join('\n');
     print(options, tellTimes({ ...coverage, unjudged }), text);
-  });
-
-const options = {
-  from: option('--from <instant>', `start of the range (UTC); ${defaultDays} days ago by default`, { parse: instant }),
-  to: toOption,
-};
-
-export const command = leaf({
-  options,
-  examples: ['callsync coverage', 'callsync coverage --from 2025-01-01'],
-  run,
+  },
 });

@@ -1,6 +1,6 @@
 import { analystQueries, askLines } from '../../simulator/demo/ask-lines.ts';
 import { countDifferent } from '../../simulator/demo/check-equal.ts';
-import { type DemoOptions, type RunningDemo, runDemo } from '../../simulator/demo/run-demo.ts';
+import { type RunningDemo, runDemo } from '../../simulator/demo/run-demo.ts';
 import { flag, leaf, logLevel, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print, renderTable, say } from '../shell/output.ts';
@@ -44,51 +44,47 @@ const renderSummary = async (demo: RunningDemo, staysUp: boolean): Promise<strin
   return lines.join('\n');
 };
 
-const run = async (options: DemoOptions): Promise<void> => {
-  // Until the summary, Ctrl-C ends everything at once; what was loaded is kept.
-  const sayKept = (): void => say('Stopped. What was loaded is kept; the next start goes on from there.');
-  process.once('exit', sayKept);
-  const demo = await runDemo(options).finally(() => process.off('exit', sayKept));
-  const { stopped } = untilStopped();
-  const staysUp = options.exit !== true;
-  try {
-    if (options.json !== true) print({}, null, await renderSummary(demo, staysUp));
-    // Standard output has the result alone, once the demo ends; until then somebody uses it.
-    else if (staysUp) say(await renderSummary(demo, true));
-    const { lost, duplicated, stale, mismatched } = demo.result.truth;
-    const different = countDifferent({ equal: demo.result.equal ?? {} });
-    if (lost + duplicated + stale + mismatched + different > 0) endWith('incomplete');
-    for (const difference of demo.differences)
-      say(`Table ${difference.table}, row ${difference.key}: not the same in postgres and bigquery.`);
-    if (staysUp) {
-      say('Still running; Ctrl-C ends it and keeps the data.');
-      await stopped;
-    }
-  } finally {
-    await demo.services.close();
-  }
-  if (options.json === true) print(options, demo.result, '');
-};
-
-const options = {
-  exit: flag('--exit', 'end after the summary instead of staying up'),
-  calls: option('--calls <n>', 'calls to backfill', { parse: wholeNumber(1, 1_000_000), standard: 2_000 }),
-  warehouse: option('--warehouse <kind>', 'where to load', {
-    choices: ['postgres', 'bigquery', 'both'],
-    standard: 'postgres',
-  }),
-  dataDir: option('--data-dir <folder>', 'where data is kept between runs'),
-  logLevel: logLevel('error'),
-};
-
 export const command = leaf({
   shared: 'json',
-  options,
+  options: {
+    exit: flag('--exit', 'end after the summary instead of staying up'),
+    calls: option('--calls <n>', 'calls to backfill', { parse: wholeNumber(1, 1_000_000), standard: 2_000 }),
+    warehouse: option('--warehouse <kind>', 'where to load', {
+      choices: ['postgres', 'bigquery', 'both'],
+      standard: 'postgres',
+    }),
+    dataDir: option('--data-dir <folder>', 'where data is kept between runs'),
+    logLevel: logLevel('error'),
+  },
   examples: [
     'callsync demo',
     'callsync demo --exit --json',
     'callsync demo --warehouse bigquery --exit',
     'callsync demo --warehouse both --exit --json',
   ],
-  run,
+  run: async (options) => {
+    // Until the summary, Ctrl-C ends everything at once; what was loaded is kept.
+    const sayKept = (): void => say('Stopped. What was loaded is kept; the next start goes on from there.');
+    process.once('exit', sayKept);
+    const demo = await runDemo(options).finally(() => process.off('exit', sayKept));
+    const { stopped } = untilStopped();
+    const staysUp = options.exit !== true;
+    try {
+      if (options.json !== true) print({}, null, await renderSummary(demo, staysUp));
+      // Standard output has the result alone, once the demo ends; until then somebody uses it.
+      else if (staysUp) say(await renderSummary(demo, true));
+      const { lost, duplicated, stale, mismatched } = demo.result.truth;
+      const different = countDifferent({ equal: demo.result.equal ?? {} });
+      if (lost + duplicated + stale + mismatched + different > 0) endWith('incomplete');
+      for (const difference of demo.differences)
+        say(`Table ${difference.table}, row ${difference.key}: not the same in postgres and bigquery.`);
+      if (staysUp) {
+        say('Still running; Ctrl-C ends it and keeps the data.');
+        await stopped;
+      }
+    } finally {
+      await demo.services.close();
+    }
+    if (options.json === true) print(options, demo.result, '');
+  },
 });

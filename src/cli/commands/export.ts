@@ -3,15 +3,31 @@ import { exportCalls, exportFormats } from '../../pipeline/export/export-calls.t
 import { processedFieldOf } from '../parts/activity-deps.ts';
 import { fromOption, toOption, untilNow } from '../parts/range.ts';
 import { withStore } from '../parts/with-services.ts';
-import { argument, type Given, leaf, option } from '../shell/define.ts';
+import { argument, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print, readVersion } from '../shell/output.ts';
 import { untilStopped } from '../shell/signals.ts';
 
-type ExportOptions = Given<typeof options>;
-
-const run = (given: string, options: ExportOptions): Promise<void> =>
-  withStore(options, async (store, { config, say }) => {
+export const command = leaf({
+  args: [argument('<folder>', 'where the files go; must not exist, and appears when they are complete')],
+  options: {
+    format: option('--format <format>', 'documents, a file for each table, or vCons', {
+      choices: exportFormats,
+      standard: 'ndjson',
+    }),
+    from: fromOption,
+    to: toOption,
+  },
+  examples: [
+    'callsync export january --from 2025-01-01 --to 2025-02-01',
+    'callsync export january --format parquet --from 2025-01-01 --to 2025-02-01 --json',
+  ],
+  remarks: `It reads the ledger, each call as it is when its turn comes; erased calls are left out. ndjson has the whole documents, as
+callsync import reads them; parquet has the rows of the warehouse tables (times in microseconds UTC, JSON and exact decimals as
+text) and one file of words; vcon has a vCon a line (draft-ietf-vcon-vcon-core-04, which may still change): who called, every
+utterance, and the record as it was sent, with times of utterances where analytics.units says their unit. manifest.json counts the rows. An export that is stopped leaves nothing.`,
+  within: withStore,
+  run: async (given, options, store, { config, say }) => {
     const { signal } = untilStopped();
     const { format } = options;
     const folder = resolve(given);
@@ -29,27 +45,5 @@ const run = (given: string, options: ExportOptions): Promise<void> =>
       say('Stopped; nothing was left behind.');
       endWith('incomplete');
     }
-  });
-
-const options = {
-  format: option('--format <format>', 'documents, a file for each table, or vCons', {
-    choices: exportFormats,
-    standard: 'ndjson',
-  }),
-  from: fromOption,
-  to: toOption,
-};
-
-export const command = leaf({
-  args: [argument('<folder>', 'where the files go; must not exist, and appears when they are complete')],
-  options,
-  examples: [
-    'callsync export january --from 2025-01-01 --to 2025-02-01',
-    'callsync export january --format parquet --from 2025-01-01 --to 2025-02-01 --json',
-  ],
-  remarks: `It reads the ledger, each call as it is when its turn comes; erased calls are left out. ndjson has the whole documents, as
-callsync import reads them; parquet has the rows of the warehouse tables (times in microseconds UTC, JSON and exact decimals as
-text) and one file of words; vcon has a vCon a line (draft-ietf-vcon-vcon-core-04, which may still change): who called, every
-utterance, and the record as it was sent, with times of utterances where analytics.units says their unit. manifest.json counts the rows. An export that is stopped leaves nothing.`,
-  run,
+  },
 });

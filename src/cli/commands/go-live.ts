@@ -6,14 +6,12 @@ import { watchBackfill } from '../parts/follow.ts';
 import type { Services } from '../parts/services.ts';
 import { beginBackfill, ensureConfiguredSchedules, openTemporal, unpolledQueues } from '../parts/temporal.ts';
 import { withStore } from '../parts/with-services.ts';
-import { flag, type Given, leaf, option, required } from '../shell/define.ts';
+import { flag, leaf, option, required } from '../shell/define.ts';
 import { print, tellTimes } from '../shell/output.ts';
 import { duration, instant } from '../shell/parsers.ts';
 import { untilStopped } from '../shell/signals.ts';
 import { roundTrip } from './doctor/check-webhook.ts';
 import { checkPublicUrl } from './webhook/check-public-url.ts';
-
-type GoLiveOptions = Given<typeof options>;
 
 const verifyReceiver = async (
   services: Services,
@@ -37,8 +35,24 @@ const verifyReceiver = async (
   return { url, message: trip.message };
 };
 
-const run = (options: GoLiveOptions): Promise<void> =>
-  withStore(options, async (store, services) => {
+export const command = leaf({
+  options: {
+    from: required('--from <instant>', 'where the past begins (UTC)', { parse: instant }),
+    url: option('--url <url>', 'try this address instead of webhook.public_url; it need not be public'),
+    overlap: option('--overlap <duration>', 'how long webhooks and list must have run side by side', {
+      parse: duration,
+      standard: 600_000,
+      shown: '10m',
+    }),
+    acceptEmpty: flag('--accept-empty', 'go on although no call ended in that time'),
+    restart: flag('--restart', 'begin again, whatever an earlier run has done'),
+  },
+  examples: ['callsync up --no-schedules &', 'callsync go-live --from 2024-01-01'],
+  remarks: `Each step is kept: after Ctrl-C or a failure, the same command goes on with the first step that is not done. The sample
+delivery that verifies the receiver is removed again and never becomes a call. Exit code 5: everything answered, but it
+is not live yet; 4: something does not answer. In both cases, run it again.`,
+  within: withStore,
+  run: async (options, store, services) => {
     const { signal } = untilStopped();
     const temporal = await openTemporal(services);
     const { namespace, task_queue: prefix } = services.config.temporal;
@@ -67,25 +81,5 @@ const run = (options: GoLiveOptions): Promise<void> =>
       { ...options, signal },
     );
     print(options, tellTimes(state), 'Live: webhooks are taken, the past is read, and continuous sync runs.');
-  });
-
-const options = {
-  from: required('--from <instant>', 'where the past begins (UTC)', { parse: instant }),
-  url: option('--url <url>', 'try this address instead of webhook.public_url; it need not be public'),
-  overlap: option('--overlap <duration>', 'how long webhooks and list must have run side by side', {
-    parse: duration,
-    standard: 600_000,
-    shown: '10m',
-  }),
-  acceptEmpty: flag('--accept-empty', 'go on although no call ended in that time'),
-  restart: flag('--restart', 'begin again, whatever an earlier run has done'),
-};
-
-export const command = leaf({
-  options,
-  examples: ['callsync up --no-schedules &', 'callsync go-live --from 2024-01-01'],
-  remarks: `Each step is kept: after Ctrl-C or a failure, the same command goes on with the first step that is not done. The sample
-delivery that verifies the receiver is removed again and never becomes a call. Exit code 5: everything answered, but it
-is not live yet; 4: something does not answer. In both cases, run it again.`,
-  run,
+  },
 });

@@ -7,14 +7,12 @@ import { type ImportResult, importFile } from '../../pipeline/import/import-file
 import { openIngest } from '../parts/activity-deps.ts';
 import { acceptSource, claimSource } from '../parts/open-source.ts';
 import { withStore } from '../parts/with-services.ts';
-import { argument, flag, type Given, leaf, option } from '../shell/define.ts';
+import { argument, flag, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
 import { instant } from '../shell/parsers.ts';
 import { createImportView } from '../shell/progress.ts';
 import { untilStopped } from '../shell/signals.ts';
-
-type ImportOptions = Given<typeof options>;
 
 const describe = (file: string, { alreadyDone, records, refused, changed }: ImportResult): string => {
   const counts = `${countOf(records, 'record')}, ${countOf(changed, 'call')} new or changed${refused > 0 ? `, ${refused} refused: callsync quarantine list` : ''}`;
@@ -34,45 +32,17 @@ const checkReadable = async (files: readonly string[]): Promise<void> => {
   }
 };
 
-const run = async (files: readonly string[], options: ImportOptions): Promise<void> => {
-  await checkReadable(files);
-  await withStore(options, async (store, services) => {
-    const { signal } = untilStopped();
-    await claimSource(store, services.config, options.acceptSource === true ? 'accept' : 'keep');
-    const deps = await openIngest(services, store);
-    const { observedAt, restart = false } = options;
-    for (const file of files) {
-      const name = file === '-' ? 'stdin' : basename(file);
-      const view = createImportView(name);
-      const from = file === '-' ? { name, bytes: process.stdin as AsyncIterable<Buffer> } : file;
-      const input = { from, restart, observedAt };
-      const imported = importFile(deps, input, { signal, onProgress: view.update }).finally(view.stop);
-      const result = await imported.catch((error: unknown) => {
-        if (!signal.aborted) throw error;
-      });
-      if (result === undefined) {
-        services.say(`Stopped in ${name}; the same command goes on from there.`);
-        return endWith('incomplete');
-      }
-      print(options, { file, ...result }, describe(file, result));
-      if (result.refused > 0) endWith('incomplete');
-    }
-  });
-};
-
-const options = {
-  acceptSource,
-  observedAt: option(
-    '--observed-at <instant>',
-    'when the records were as they are in the files (default: the end of processing of each, else its own time)',
-    { parse: instant },
-  ),
-  restart: flag('--restart', 'read files again from the beginning, also those that are done'),
-};
-
 export const command = leaf({
   args: [argument('<files...>', 'files of call records; - reads standard input')],
-  options,
+  options: {
+    acceptSource,
+    observedAt: option(
+      '--observed-at <instant>',
+      'when the records were as they are in the files (default: the end of processing of each, else its own time)',
+      { parse: instant },
+    ),
+    restart: flag('--restart', 'read files again from the beginning, also those that are done'),
+  },
   examples: [
     'callsync import calls-2024.ndjson.gz',
     'callsync import export/*.json --observed-at 2024-12-31T23:00:00Z',
@@ -80,5 +50,29 @@ export const command = leaf({
   ],
   remarks: `An interrupted import of a file goes on where it was. Imported values never replace newer ones. Records that are no calls
 go to quarantine with file and line. Exit code 5: some did.`,
-  run,
+  run: async (files, options) => {
+    await checkReadable(files);
+    await withStore(options, async (store, services) => {
+      const { signal } = untilStopped();
+      await claimSource(store, services.config, options.acceptSource === true ? 'accept' : 'keep');
+      const deps = await openIngest(services, store);
+      const { observedAt, restart = false } = options;
+      for (const file of files) {
+        const name = file === '-' ? 'stdin' : basename(file);
+        const view = createImportView(name);
+        const from = file === '-' ? { name, bytes: process.stdin as AsyncIterable<Buffer> } : file;
+        const input = { from, restart, observedAt };
+        const imported = importFile(deps, input, { signal, onProgress: view.update }).finally(view.stop);
+        const result = await imported.catch((error: unknown) => {
+          if (!signal.aborted) throw error;
+        });
+        if (result === undefined) {
+          services.say(`Stopped in ${name}; the same command goes on from there.`);
+          return endWith('incomplete');
+        }
+        print(options, { file, ...result }, describe(file, result));
+        if (result.refused > 0) endWith('incomplete');
+      }
+    });
+  },
 });

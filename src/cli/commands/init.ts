@@ -34,8 +34,8 @@ interface InitOptions extends CommonOptions, Omit<Answers, 'settings'> {
   readonly postgresUrlFile?: string;
   readonly project?: string;
   readonly yes?: boolean;
-  readonly probe: boolean;
-  readonly doctor: boolean;
+  readonly probe?: boolean | undefined;
+  readonly doctor?: boolean | undefined;
 }
 
 const usage = (message: string, hint: string): Error => terminal('USAGE_INIT', message, { hint });
@@ -109,34 +109,32 @@ const run = async (options: InitOptions): Promise<void> => {
   say('Next: callsync go-live, which verifies the receiver, reads the past and turns the schedules on.');
 };
 
-const options = {
-  yes: flag('--yes', 'ask nothing: what no option says is left out'),
-  baseUrl: option('--base-url <address>', 'address of the call API'),
-  authUrl: option('--auth-url <address>', 'address of the identity provider'),
-  realm: option('--realm <name>', 'realm of the token endpoint'),
-  clientId: option('--client-id <id>', 'client id'),
-  clientSecretFile: option('--client-secret-file <file>', 'file that holds the client secret'),
-  preset: option('--preset <name>', 'how the call list works (callsync presets); probed without it'),
-  warehouse: option('--warehouse <type>', 'where the calls go', {
-    choices: kinds.map(({ type }) => type),
-    standard: 'postgres',
-  }),
-  postgresUrlFile: option(
-    '--postgres-url-file <file>',
-    'file that holds the connection URL; PostgreSQL of its own without it',
-  ),
-  project: option('--project <id>', 'Google Cloud project, for BigQuery'),
-  signingSecretFile: option(
-    '--signing-secret-file <file>',
-    'file that holds the signing secret: turns the webhook receiver on',
-  ),
-  publicUrl: option('--public-url <address>', 'public address of the receiver'),
-  probe: flag('--no-probe', 'do not ask the service how its list works'),
-  doctor: flag('--no-doctor', 'do not check what was written'),
-};
-
 export const command = leaf({
-  options,
+  options: {
+    yes: flag('--yes', 'ask nothing: what no option says is left out'),
+    baseUrl: option('--base-url <address>', 'address of the call API'),
+    authUrl: option('--auth-url <address>', 'address of the identity provider'),
+    realm: option('--realm <name>', 'realm of the token endpoint'),
+    clientId: option('--client-id <id>', 'client id'),
+    clientSecretFile: option('--client-secret-file <file>', 'file that holds the client secret'),
+    preset: option('--preset <name>', 'how the call list works (callsync presets); probed without it'),
+    warehouse: option('--warehouse <type>', 'where the calls go', {
+      choices: kinds.map(({ type }) => type),
+      standard: 'postgres',
+    }),
+    postgresUrlFile: option(
+      '--postgres-url-file <file>',
+      'file that holds the connection URL; PostgreSQL of its own without it',
+    ),
+    project: option('--project <id>', 'Google Cloud project, for BigQuery'),
+    signingSecretFile: option(
+      '--signing-secret-file <file>',
+      'file that holds the signing secret: turns the webhook receiver on',
+    ),
+    publicUrl: option('--public-url <address>', 'public address of the receiver'),
+    probe: flag('--no-probe', 'do not ask the service how its list works'),
+    doctor: flag('--no-doctor', 'do not check what was written'),
+  },
   examples: [
     'callsync init',
     `callsync init --yes --base-url https://api.example.com --auth-url https://login.example.com --realm main \\

@@ -14,76 +14,13 @@ import { openStoreServer } from '../parts/open-store.ts';
 import { chooseWarehouse } from '../parts/open-warehouses.ts';
 import type { Services } from '../parts/services.ts';
 import { withServices } from '../parts/with-services.ts';
-import { flag, type Given, leaf, option } from '../shell/define.ts';
+import { flag, leaf, option } from '../shell/define.ts';
 import { readVersion, say } from '../shell/output.ts';
 import { port, wholeNumber } from '../shell/parsers.ts';
 import { untilStopped } from '../shell/signals.ts';
 import { explainAt } from './query.ts';
 
-type McpOptions = Given<typeof options>;
-
 const gigabyte = 2 ** 30;
-
-const runMcp = async (services: Services, options: McpOptions): Promise<void> => {
-  const { config } = services;
-  const openHttp = options.http === undefined ? undefined : checkHttp(services, options.listen);
-  const { name, settings, place } = chooseWarehouse(config, options.warehouse);
-  const kind = kindOf(settings);
-  const storeUrl = await openStoreServer(services);
-  const warehouse = kind.create({ name, config: settings, storeUrl, ...withoutLoads });
-  services.defer(() => warehouse.close());
-  const reader = warehouse.openReader({
-    marts: place.marts,
-    queryMs: options.maxSeconds * 1_000,
-    restricted:
-      options.transcripts === true
-        ? undefined
-        : {
-            analyst: 'callsync_analyst',
-            restricted: 'callsync_restricted',
-            marts: place.marts,
-            openMarts: settings.marts ? openMartColumns : {},
-          },
-  });
-  services.defer(() => reader.close());
-  const recorder = openRecorder({
-    owner: () => storeUrl,
-    url: openSecret({ key: 'the URL of --events-url-file', file: options.eventsUrlFile })?.read,
-  });
-  services.defer(() => recorder.close());
-  const assistantOf = (user: string) =>
-    createAssistant(
-      {
-        version: readVersion(),
-        warehouse: name,
-        dialect: kind.type,
-        place,
-        analytics: config.analytics,
-        reader,
-        limits: {
-          rows: options.maxRows,
-          bytes: options.maxBytes,
-          billedBytes: options.maxBilledGb * gigabyte,
-        },
-        search: options.transcripts === true ? warehouse.search : undefined,
-        explain: explainAt,
-        record: (what, actor) => recorder.record({ kind: 'assistant', what, actor }),
-      },
-      user,
-    );
-  const onError = (error: Error): void => services.log('a request of an assistant failed', { error });
-  const { stopped } = untilStopped();
-  if (openHttp !== undefined) {
-    const { url, close } = await serveHttp({ ...openHttp, port: options.http as number, assistantOf, onError });
-    services.defer(close);
-    say(`Assistants connect to ${url}`);
-    await stopped;
-    return;
-  }
-  const handle = serveStdio(() => assistantOf(userInfo().username), { onerror: onError });
-  services.defer(() => handle.close());
-  await Promise.race([stopped, new Promise((done) => process.stdin.once('close', done).once('end', done))]);
-};
 
 /** Assistants load nothing: no lease is taken, and no memory of commits is needed. */
 const withoutLoads = {
@@ -105,34 +42,35 @@ const checkHttp = ({ config }: Services, listen: string) => {
   return { listen, tls: certificate, access };
 };
 
-const options = {
-  warehouse: option('--warehouse <name>', 'warehouse to read (default: the first Postgres warehouse, else the first)'),
-  transcripts: flag('--transcripts', 'let assistants read transcripts, telephone numbers and free fields'),
-  http: option('--http <port>', 'serve streamable HTTP on this port, instead of standard input and output', {
-    parse: port,
-  }),
-  listen: option('--listen <address>', 'with --http: address to listen on', { standard: '127.0.0.1' }),
-  eventsUrlFile: option(
-    '--events-url-file <file>',
-    'file with the URL of a role that may insert events into the store',
-  ),
-  maxRows: option('--max-rows <n>', 'most rows of an answer', { parse: wholeNumber(1, 100_000), standard: 1_000 }),
-  maxBytes: option('--max-bytes <n>', 'most bytes of the rows of an answer', {
-    parse: wholeNumber(1_000, 100_000_000),
-    standard: 1_000_000,
-  }),
-  maxSeconds: option('--max-seconds <n>', 'longest time of a query, in seconds', {
-    parse: wholeNumber(1, 600),
-    standard: 30,
-  }),
-  maxBilledGb: option('--max-billed-gb <n>', 'on BigQuery, most gigabytes that a query may read', {
-    parse: wholeNumber(1),
-    standard: 10,
-  }),
-};
-
 export const command = leaf({
-  options,
+  options: {
+    warehouse: option(
+      '--warehouse <name>',
+      'warehouse to read (default: the first Postgres warehouse, else the first)',
+    ),
+    transcripts: flag('--transcripts', 'let assistants read transcripts, telephone numbers and free fields'),
+    http: option('--http <port>', 'serve streamable HTTP on this port, instead of standard input and output', {
+      parse: port,
+    }),
+    listen: option('--listen <address>', 'with --http: address to listen on', { standard: '127.0.0.1' }),
+    eventsUrlFile: option(
+      '--events-url-file <file>',
+      'file with the URL of a role that may insert events into the store',
+    ),
+    maxRows: option('--max-rows <n>', 'most rows of an answer', { parse: wholeNumber(1, 100_000), standard: 1_000 }),
+    maxBytes: option('--max-bytes <n>', 'most bytes of the rows of an answer', {
+      parse: wholeNumber(1_000, 100_000_000),
+      standard: 1_000_000,
+    }),
+    maxSeconds: option('--max-seconds <n>', 'longest time of a query, in seconds', {
+      parse: wholeNumber(1, 600),
+      standard: 30,
+    }),
+    maxBilledGb: option('--max-billed-gb <n>', 'on BigQuery, most gigabytes that a query may read', {
+      parse: wholeNumber(1),
+      standard: 10,
+    }),
+  },
   examples: [
     'callsync mcp',
     'callsync mcp --transcripts --warehouse main',
@@ -142,5 +80,65 @@ export const command = leaf({
   remarks: `Assistants that speak the Model Context Protocol start this command, or connect to http://127.0.0.1:PORT/mcp. They read tables and
 marts under a restricted role: no transcript, telephone number or free field. callsync records each tool call as an event: user,
 tool, number of rows. On addresses other than loopback, --http requires operations.tls and a token (operations.actors).`,
-  run: (options: McpOptions) => withServices(options, (services) => runMcp(services, options)),
+  within: withServices,
+  run: async (options, services) => {
+    const { config } = services;
+    const openHttp = options.http === undefined ? undefined : checkHttp(services, options.listen);
+    const { name, settings, place } = chooseWarehouse(config, options.warehouse);
+    const kind = kindOf(settings);
+    const storeUrl = await openStoreServer(services);
+    const warehouse = kind.create({ name, config: settings, storeUrl, ...withoutLoads });
+    services.defer(() => warehouse.close());
+    const reader = warehouse.openReader({
+      marts: place.marts,
+      queryMs: options.maxSeconds * 1_000,
+      restricted:
+        options.transcripts === true
+          ? undefined
+          : {
+              analyst: 'callsync_analyst',
+              restricted: 'callsync_restricted',
+              marts: place.marts,
+              openMarts: settings.marts ? openMartColumns : {},
+            },
+    });
+    services.defer(() => reader.close());
+    const recorder = openRecorder({
+      owner: () => storeUrl,
+      url: openSecret({ key: 'the URL of --events-url-file', file: options.eventsUrlFile })?.read,
+    });
+    services.defer(() => recorder.close());
+    const assistantOf = (user: string) =>
+      createAssistant(
+        {
+          version: readVersion(),
+          warehouse: name,
+          dialect: kind.type,
+          place,
+          analytics: config.analytics,
+          reader,
+          limits: {
+            rows: options.maxRows,
+            bytes: options.maxBytes,
+            billedBytes: options.maxBilledGb * gigabyte,
+          },
+          search: options.transcripts === true ? warehouse.search : undefined,
+          explain: explainAt,
+          record: (what, actor) => recorder.record({ kind: 'assistant', what, actor }),
+        },
+        user,
+      );
+    const onError = (error: Error): void => services.log('a request of an assistant failed', { error });
+    const { stopped } = untilStopped();
+    if (openHttp !== undefined) {
+      const { url, close } = await serveHttp({ ...openHttp, port: options.http as number, assistantOf, onError });
+      services.defer(close);
+      say(`Assistants connect to ${url}`);
+      await stopped;
+      return;
+    }
+    const handle = serveStdio(() => assistantOf(userInfo().username), { onerror: onError });
+    services.defer(() => handle.close());
+    await Promise.race([stopped, new Promise((done) => process.stdin.once('close', done).once('end', done))]);
+  },
 });

@@ -2,25 +2,29 @@ import { randomUUID } from 'node:crypto';
 import { openChannels } from '../../health/notifications/channels.ts';
 import { terminal } from '../../lib/errors.ts';
 import { withServices } from '../parts/with-services.ts';
-import { type CommonOptions, group, leaf } from '../shell/define.ts';
+import { group, leaf } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 
 const summary = 'This is a test of the notifications of callsync.';
-
-const testChannels = (options: CommonOptions): Promise<void> =>
-  withServices(options, async (services) => {
-    const channels = openChannels(services.config.notifications);
-    if (channels.size === 0)
-      throw terminal('CONFIG_INVALID', 'No channel is configured.', { hint: 'Add one to notifications.channels.' });
-    for (const { send } of channels.values())
-      await send({ id: randomUUID(), condition: 'test', subject: '', state: 'firing', summary, at: Date.now() });
-    const names = [...channels.keys()];
-    print(options, { sent: names }, `sent to ${names.join(', ')}`);
-  });
 
 const examples = ['callsync notify test'];
 
 export const command = group({
   examples,
-  commands: { test: leaf({ does: 'send a message to every configured channel', examples, run: testChannels }) },
+  commands: {
+    test: leaf({
+      does: 'send a message to every configured channel',
+      examples,
+      within: withServices,
+      run: async (options, services) => {
+        const channels = openChannels(services.config.notifications);
+        if (channels.size === 0)
+          throw terminal('CONFIG_INVALID', 'No channel is configured.', { hint: 'Add one to notifications.channels.' });
+        for (const { send } of channels.values())
+          await send({ id: randomUUID(), condition: 'test', subject: '', state: 'firing', summary, at: Date.now() });
+        const names = [...channels.keys()];
+        print(options, { sent: names }, `sent to ${names.join(', ')}`);
+      },
+    }),
+  },
 });

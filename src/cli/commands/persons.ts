@@ -14,7 +14,7 @@ import { openIngest } from '../parts/activity-deps.ts';
 import { openProof } from '../parts/keys.ts';
 import { describeErasure, type PersonOptions, personOptions, withPerson } from '../parts/persons.ts';
 import { withServices, withStore } from '../parts/with-services.ts';
-import { argument, type CommonOptions, type Given, group, leaf, required } from '../shell/define.ts';
+import { argument, group, leaf, required } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
 
@@ -68,60 +68,6 @@ const add = (options: PersonOptions & ReasonOptions): Promise<void> =>
     print(options, receipt, describe(receipt));
   });
 
-const list = (options: CommonOptions): Promise<void> =>
-  withStore(options, async (store) => {
-    const holds = await listHolds(store);
-    print(options, holds, holds.length === 0 ? 'Nothing is held.' : holds.map(describeListed).join('\n'));
-  });
-
-const remove = (id: string, options: CommonOptions & ReasonOptions): Promise<void> =>
-  withStore(options, async (store, { config }) => {
-    await store.checkKeys();
-    const means = { proof: openProof(config), actor: readActor() };
-    const receipt = await removeHold(store, id, { ...means, reason: options.reason });
-    print(options, receipt, describe(receipt));
-  });
-
-/** Of an erasure that was left to the workers; where they are away, it is finished here if nothing waits. */
-const showReceipt = (requestId: string, options: CommonOptions): Promise<void> =>
-  withStore(options, async (store, services) => {
-    const deps = { ...(await openIngest(services, store)), proof: openProof(services.config) };
-    const { waiting, receipt } = await finishErasure(deps, requestId, { load: false });
-    if (receipt !== undefined) return print(options, receipt, describeErasure(receipt));
-    print(
-      options,
-      { requestId, receipt: null, waiting },
-      `Not signed yet: ${waiting.join(', ')} still holds something.`,
-    );
-    endWith('incomplete');
-  });
-
-const printPublicKey = (options: CommonOptions): Promise<void> =>
-  withServices(options, async ({ config }) => {
-    const { publicKey } = openProof(config).keys;
-    print(options, { publicKey }, publicKey.trimEnd());
-  });
-
-/** Needs neither a configuration nor a secret. */
-const checkReceipt = async (file: string, { publicKey, ...options }: CheckOptions): Promise<void> => {
-  const [text, pem] = await Promise.all([file, publicKey].map((path) => readFile(path, 'utf8'))).catch((cause) => {
-    throw terminal('USAGE_RECEIPT', 'The receipt or the public key cannot be read.', {
-      hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
-      cause,
-    });
-  });
-  const receipt: unknown = parseQuietly(Buffer.from(text as string));
-  if (!isReceipt(receipt))
-    throw terminal('USAGE_RECEIPT', 'The file is no receipt as --json prints it.', {
-      hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
-    });
-  const signed = isSignedBy(receipt, pem as string);
-  print(options, { signed }, signed ? 'The receipt was signed by the holder of this key.' : 'The signature is wrong.');
-  if (!signed) endWith('incomplete');
-};
-
-type CheckOptions = Given<typeof checkReceiptOptions>;
-
 const isReceipt = (value: unknown): value is { readonly proof: ReceiptProof } =>
   isObject(value) && isObject(value.proof) && typeof value.proof.digest === 'string';
 
@@ -136,17 +82,6 @@ const isSignedBy = (receipt: { readonly proof: ReceiptProof }, pem: string): boo
   }
 };
 
-const addOptions = { ...personOptions, reason: required('--reason <text>', 'why, such as the number of a case') };
-
-const removeOptions = { reason: required('--reason <text>', 'why') };
-
-const checkReceiptOptions = {
-  publicKey: required(
-    '--public-key <file>',
-    'the public key of the installation, as callsync privacy public-key prints it',
-  ),
-};
-
 const listing = 'callsync privacy hold list';
 const removing = 'callsync privacy hold remove 1a2b3c4d --reason "case 2026-17 is closed"';
 
@@ -156,7 +91,7 @@ const hold = group({
   commands: {
     add: leaf({
       does: 'hold the calls that the values mean, and later ones that name them',
-      options: addOptions,
+      options: { ...personOptions, reason: required('--reason <text>', 'why, such as the number of a case') },
       examples: [
         'callsync privacy hold add --by phone --reason "case 2026-17"',
         'callsync privacy hold add --by call --file calls.txt --reason "case 2026-17" --json',
@@ -167,14 +102,24 @@ const hold = group({
     list: leaf({
       does: 'the holds, with their reasons and how many calls they name',
       examples: [listing, `${listing} --json`],
-      run: list,
+      within: withStore,
+      run: async (options, store) => {
+        const holds = await listHolds(store);
+        print(options, holds, holds.length === 0 ? 'Nothing is held.' : holds.map(describeListed).join('\n'));
+      },
     }),
     remove: leaf({
       does: 'take a hold off: erasures and ages act again, also on what it kept',
       args: [argument('<hold>', `its name, as ${listing} has it`)],
-      options: removeOptions,
+      options: { reason: required('--reason <text>', 'why') },
       examples: [removing],
-      run: remove,
+      within: withStore,
+      run: async (id, options, store, { config }) => {
+        await store.checkKeys();
+        const means = { proof: openProof(config), actor: readActor() };
+        const receipt = await removeHold(store, id, { ...means, reason: options.reason });
+        print(options, receipt, describe(receipt));
+      },
     }),
   },
 });
@@ -193,20 +138,61 @@ export const personCommands = {
     does: 'the signed receipt of an erasure that was left with --no-wait or Ctrl-C',
     args: [argument('<erasure>', 'its name, as callsync erase told it')],
     examples: ['callsync privacy receipt 0123456789abcdef --json'],
-    run: showReceipt,
+    /** Of an erasure that was left to the workers; where they are away, it is finished here if nothing waits. */
+    within: withStore,
+    run: async (requestId, options, store, services) => {
+      const deps = { ...(await openIngest(services, store)), proof: openProof(services.config) };
+      const { waiting, receipt } = await finishErasure(deps, requestId, { load: false });
+      if (receipt !== undefined) return print(options, receipt, describeErasure(receipt));
+      print(
+        options,
+        { requestId, receipt: null, waiting },
+        `Not signed yet: ${waiting.join(', ')} still holds something.`,
+      );
+      endWith('incomplete');
+    },
   }),
   'public-key': leaf({
     does: 'print the public key with which anyone can check receipts of erasures and holds',
     examples: ['callsync privacy public-key > callsync.pem'],
-    run: printPublicKey,
+    within: withServices,
+    run: async (options, { config }) => {
+      const { publicKey } = openProof(config).keys;
+      print(options, { publicKey }, publicKey.trimEnd());
+    },
   }),
   'check-receipt': leaf({
     does: 'check the signature of a receipt; needs no configuration and no secret',
     args: [argument('<file>', 'the receipt, as --json printed it')],
-    options: checkReceiptOptions,
+    options: {
+      publicKey: required(
+        '--public-key <file>',
+        'the public key of the installation, as callsync privacy public-key prints it',
+      ),
+    },
     examples: ['callsync privacy check-receipt receipt.json --public-key callsync.pem'],
     remarks: 'Exit code 5: the signature is wrong.',
-    run: checkReceipt,
+    /** Needs neither a configuration nor a secret. */
+    run: async (file, { publicKey, ...options }) => {
+      const [text, pem] = await Promise.all([file, publicKey].map((path) => readFile(path, 'utf8'))).catch((cause) => {
+        throw terminal('USAGE_RECEIPT', 'The receipt or the public key cannot be read.', {
+          hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
+          cause,
+        });
+      });
+      const receipt: unknown = parseQuietly(Buffer.from(text as string));
+      if (!isReceipt(receipt))
+        throw terminal('USAGE_RECEIPT', 'The file is no receipt as --json prints it.', {
+          hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
+        });
+      const signed = isSignedBy(receipt, pem as string);
+      print(
+        options,
+        { signed },
+        signed ? 'The receipt was signed by the holder of this key.' : 'The signature is wrong.',
+      );
+      if (!signed) endWith('incomplete');
+    },
   }),
   hold,
 };

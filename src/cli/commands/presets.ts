@@ -3,25 +3,6 @@ import { listPresets, readPreset } from '../../source/presets/presets.ts';
 import { argument, group, leaf } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 
-interface Options {
-  readonly json?: boolean;
-}
-
-const list = async (options: Options): Promise<void> => {
-  const all = await listPresets();
-  const width = Math.max(...all.map(({ name }) => name.length));
-  print(
-    options,
-    all.map(({ name, description, file }) => ({ name, description, file })),
-    all.map(({ name, description }) => `${name.padEnd(width)}  ${description}`).join('\n'),
-  );
-};
-
-const show = async (name: string, options: Options): Promise<void> => {
-  const { description, config, file } = await readPreset(name);
-  print(options, { name, description, config }, (await readFile(file, 'utf8')).trimEnd());
-};
-
 const copying = 'callsync presets show activate > activate-changed.yaml';
 
 export const command = group({
@@ -33,14 +14,25 @@ export const command = group({
       does: 'list the presets',
       shared: 'json',
       examples: ['callsync presets', 'callsync presets list --json'],
-      run: list,
+      run: async (options) => {
+        const all = await listPresets();
+        const width = Math.max(...all.map(({ name }) => name.length));
+        print(
+          options,
+          all.map(({ name, description, file }) => ({ name, description, file })),
+          all.map(({ name, description }) => `${name.padEnd(width)}  ${description}`).join('\n'),
+        );
+      },
     }),
     show: leaf({
       does: 'print the YAML of a preset',
       shared: 'json',
       args: [argument('<name>', 'name of the preset')],
       examples: [copying],
-      run: show,
+      run: async (name, options) => {
+        const { description, config, file } = await readPreset(name);
+        print(options, { name, description, config }, (await readFile(file, 'utf8')).trimEnd());
+      },
     }),
   },
 });

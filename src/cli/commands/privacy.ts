@@ -8,7 +8,7 @@ import { openRules } from '../parts/keys.ts';
 import { openStoreService } from '../parts/open-store.ts';
 import type { Services } from '../parts/services.ts';
 import { withServices, withStore } from '../parts/with-services.ts';
-import { type CommonOptions, flag, type Given, group, leaf, option } from '../shell/define.ts';
+import { flag, group, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 import { wholeNumber } from '../shell/parsers.ts';
 import { personCommands } from './persons.ts';
@@ -41,100 +41,86 @@ const readNewest = async (services: Services, count: number): Promise<Fields[]> 
   return [...rows.values()].flatMap(({ document }) => (document === null ? [] : [{ ...document }]));
 };
 
-type PreviewOptions = Given<typeof previewOptions>;
-
 const tally = (found: readonly string[]): Record<string, number> => {
   const counts: Record<string, number> = {};
   for (const detector of found) counts[detector] = (counts[detector] ?? 0) + 1;
   return counts;
 };
 
-const preview = (options: PreviewOptions): Promise<void> =>
-  withServices(options, async (services) => {
-    const { version: rules, preview: see } = openRules(services.config);
-    const calls = options.stored === undefined ? [sampleRecord()] : await readNewest(services, options.stored);
-    const seen = calls.map((before) => ({ before, ...see(before) }));
-    const findings = tally(seen.flatMap((one) => one.findings));
-    const shown = seen.map(({ before, fields, findings: found }) => ({
-      before,
-      after: fields,
-      findings: tally(found),
-    }));
-    const text = shown.flatMap(({ before, after }) => [
-      `--- before\n${JSON.stringify(before, null, 2)}`,
-      `+++ after\n${JSON.stringify(after, null, 2)}`,
-    ]);
-    const counts = Object.entries(findings).map(([detector, count]) => `${detector} ${count}`);
-    const found = `Found in ${shown.length} call(s): ${counts.sort().join(', ') || 'nothing'}.`;
-    print(options, { rules, calls: shown, findings }, `${text.join('\n')}\nRules ${rules}. ${found}`);
-  });
-
-const apply = (options: CommonOptions): Promise<void> =>
-  withStore(options, async (store, services) => {
-    const privacy = openRules(services.config);
-    const deps = await openIngest(services, store);
-    let told = 0;
-    const result = await applyRules(deps, privacy, (calls) => {
-      if (calls - told < callsPerLine) return;
-      told = calls;
-      services.say(`${calls} calls looked at.`);
-    });
-    const { calls, changed, inbox, quarantine, indexed } = result;
-    print(
-      options,
-      { rules: privacy.version, ...result },
-      `Rules ${privacy.version} changed ${changed} of ${calls} calls that were under others, ${inbox} deliveries and ${quarantine} quarantined records; ${indexed} calls came into the index by which requests of persons find them. Warehouses get the calls with their next loads. What rules took before does not come back: looser rules act on what comes in from now on.`,
-    );
-  });
-
-type RetentionOptions = Given<typeof retentionOptions>;
-
-const retain = (options: RetentionOptions): Promise<void> =>
-  withStore(options, async (store, services) => {
-    const ages = openAges(services.config);
-    if (ages === undefined) {
-      throw terminal('RETENTION_OFF', 'Nothing of a call has a limit of age.', { hint: 'Set privacy.retention.' });
-    }
-    const deps = await openIngest(services, store);
-    const dryRun = options.dryRun === true;
-    const counts = await applyAges(deps, ages, { dryRun });
-    const { words, transcripts, freeFields, calls, bodies } = counts;
-    print(
-      options,
-      { dryRun, ...counts },
-      `${dryRun ? 'To be looked at' : 'Taken'}: words of ${words} calls, transcripts of ${transcripts}, free fields of ${freeFields}, ${calls} whole calls${dryRun ? '' : `, bodies of ${bodies} deliveries. Warehouses follow with their next loads`}.`,
-    );
-  });
-
 const callsPerLine = 10_000;
-
-const previewOptions = {
-  stored: option('--stored <n>', 'preview the n newest stored calls; prints call content', {
-    parse: wholeNumber(1, 1_000),
-  }),
-};
-
-const retentionOptions = { dryRun: flag('--dry-run', 'count the calls, and change nothing') };
 
 export const command = group({
   examples: ['callsync privacy preview', 'callsync privacy preview --stored 3', 'callsync privacy apply'],
   commands: {
     preview: leaf({
       does: 'what the configured rules make of an invented call, or of stored ones; changes nothing',
-      options: previewOptions,
+      options: {
+        stored: option('--stored <n>', 'preview the n newest stored calls; prints call content', {
+          parse: wholeNumber(1, 1_000),
+        }),
+      },
       examples: ['callsync privacy preview', 'callsync privacy preview --stored 3 --json'],
-      run: preview,
+      within: withServices,
+      run: async (options, services) => {
+        const { version: rules, preview: see } = openRules(services.config);
+        const calls = options.stored === undefined ? [sampleRecord()] : await readNewest(services, options.stored);
+        const seen = calls.map((before) => ({ before, ...see(before) }));
+        const findings = tally(seen.flatMap((one) => one.findings));
+        const shown = seen.map(({ before, fields, findings: found }) => ({
+          before,
+          after: fields,
+          findings: tally(found),
+        }));
+        const text = shown.flatMap(({ before, after }) => [
+          `--- before\n${JSON.stringify(before, null, 2)}`,
+          `+++ after\n${JSON.stringify(after, null, 2)}`,
+        ]);
+        const counts = Object.entries(findings).map(([detector, count]) => `${detector} ${count}`);
+        const found = `Found in ${shown.length} call(s): ${counts.sort().join(', ') || 'nothing'}.`;
+        print(options, { rules, calls: shown, findings }, `${text.join('\n')}\nRules ${rules}. ${found}`);
+      },
     }),
     apply: leaf({
       does: 'apply the configured rules to what is stored already: ledger, deliveries, quarantine, then every warehouse',
       examples: ['callsync privacy apply'],
-      run: apply,
+      within: withStore,
+      run: async (options, store, services) => {
+        const privacy = openRules(services.config);
+        const deps = await openIngest(services, store);
+        let told = 0;
+        const result = await applyRules(deps, privacy, (calls) => {
+          if (calls - told < callsPerLine) return;
+          told = calls;
+          services.say(`${calls} calls looked at.`);
+        });
+        const { calls, changed, inbox, quarantine, indexed } = result;
+        print(
+          options,
+          { rules: privacy.version, ...result },
+          `Rules ${privacy.version} changed ${changed} of ${calls} calls that were under others, ${inbox} deliveries and ${quarantine} quarantined records; ${indexed} calls came into the index by which requests of persons find them. Warehouses get the calls with their next loads. What rules took before does not come back: looser rules act on what comes in from now on.`,
+        );
+      },
     }),
     retention: leaf({
       does: 'take what is older than privacy.retention allows, as maintenance does; with --dry-run count it',
-      options: retentionOptions,
+      options: { dryRun: flag('--dry-run', 'count the calls, and change nothing') },
       examples: ['callsync privacy retention --dry-run', 'callsync privacy retention --json'],
-      run: retain,
+      within: withStore,
+      run: async (options, store, services) => {
+        const ages = openAges(services.config);
+        if (ages === undefined) {
+          throw terminal('RETENTION_OFF', 'Nothing of a call has a limit of age.', { hint: 'Set privacy.retention.' });
+        }
+        const deps = await openIngest(services, store);
+        const dryRun = options.dryRun === true;
+        const counts = await applyAges(deps, ages, { dryRun });
+        const { words, transcripts, freeFields, calls, bodies } = counts;
+        print(
+          options,
+          { dryRun, ...counts },
+          `${dryRun ? 'To be looked at' : 'Taken'}: words of ${words} calls, transcripts of ${transcripts}, free fields of ${freeFields}, ${calls} whole calls${dryRun ? '' : `, bodies of ${bodies} deliveries. Warehouses follow with their next loads`}.`,
+        );
+      },
     }),
     ...personCommands,
   },

@@ -12,7 +12,7 @@ import {
 } from '../../store/delivery/quarantine.ts';
 import { openIngest } from '../parts/activity-deps.ts';
 import { withStore } from '../parts/with-services.ts';
-import { argument, type CommonOptions, flag, type Given, group, leaf, option } from '../shell/define.ts';
+import { argument, flag, type Given, group, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print, say } from '../shell/output.ts';
 import { instant, wholeNumber } from '../shell/parsers.ts';
@@ -51,54 +51,12 @@ const tellAbsent = (absent: number): void => {
   endWith('incomplete');
 };
 
-const drop = (ids: readonly number[], options: CommonOptions): Promise<void> =>
-  withStore(options, async (store) => {
-    const dropped = await settleQuarantine(store, ids, 'dropped');
-    const text = `${dropped} of ${ids.length} dropped; they stay dropped if the service sends them again.`;
-    print(options, { dropped }, text);
-    tellAbsent(ids.length - dropped);
-  });
-
-type ReplayOptions = Given<typeof replayOptions>;
-
-const replay = async (ids: readonly number[], options: ReplayOptions): Promise<void> => {
-  const all = options.all === true;
-  if ((ids.length === 0) !== all) throw terminal('USAGE_QUARANTINE', 'Name the records to replay, or give --all.');
-  const key = openSecret({ key: 'the private key', file: options.keyFile });
-  await withStore(options, async (store, services) => {
-    const deps = await openIngest(services, store);
-    const result = await replayQuarantine(deps, {
-      carries: new Set(services.config.source.list.carries),
-      signal: untilStopped().signal,
-      ...(all ? {} : { ids }),
-      observedAt: options.observedAt,
-      open: key && createOpener(key.readBytes()),
-    });
-    const { replayed, refused, changed } = result;
-    const text = `${replayed} replayed (${countOf(changed, 'call')} new or changed), ${refused} still refused.`;
-    print(options, result, text);
-    if (refused > 0) endWith('incomplete');
-    if (!all) tellAbsent(ids.length - replayed - refused);
-  });
-};
-
 const listOptions = {
   state: option('--state <state>', 'only those', { choices: ['open', 'replayed', 'dropped', 'all'], standard: 'open' }),
   limit: option('--limit <n>', 'at most so many', { parse: number, standard: 50 }),
 };
 
 const showOptions = { raw: flag('--raw', 'write its bytes to standard output instead') };
-
-const replayOptions = {
-  all: flag('--all', 'all that are open'),
-  observedAt: option('--observed-at <instant>', 'when imported records were as they are, where they do not say', {
-    parse: instant,
-  }),
-  keyFile: option(
-    '--key-file <file>',
-    'private key (PEM) of records that were sealed on arrival (privacy.seal_key_file)',
-  ),
-};
 
 export const command = group({
   examples: [
@@ -125,19 +83,54 @@ export const command = group({
     replay: leaf({
       does: 'read records again as they are, after a fix; exit code 5: some are still refused',
       args: [argument('[ids...]', 'numbers of the records', { parse: numbers, standard: [] })],
-      options: replayOptions,
+      options: {
+        all: flag('--all', 'all that are open'),
+        observedAt: option('--observed-at <instant>', 'when imported records were as they are, where they do not say', {
+          parse: instant,
+        }),
+        keyFile: option(
+          '--key-file <file>',
+          'private key (PEM) of records that were sealed on arrival (privacy.seal_key_file)',
+        ),
+      },
       examples: [
         'callsync quarantine replay --all',
         'callsync quarantine replay 17 18 --observed-at 2025-03-01',
         'callsync quarantine replay --all --key-file private.pem',
       ],
-      run: replay,
+      run: async (ids, options) => {
+        const all = options.all === true;
+        if ((ids.length === 0) !== all)
+          throw terminal('USAGE_QUARANTINE', 'Name the records to replay, or give --all.');
+        const key = openSecret({ key: 'the private key', file: options.keyFile });
+        await withStore(options, async (store, services) => {
+          const deps = await openIngest(services, store);
+          const result = await replayQuarantine(deps, {
+            carries: new Set(services.config.source.list.carries),
+            signal: untilStopped().signal,
+            ...(all ? {} : { ids }),
+            observedAt: options.observedAt,
+            open: key && createOpener(key.readBytes()),
+          });
+          const { replayed, refused, changed } = result;
+          const text = `${replayed} replayed (${countOf(changed, 'call')} new or changed), ${refused} still refused.`;
+          print(options, result, text);
+          if (refused > 0) endWith('incomplete');
+          if (!all) tellAbsent(ids.length - replayed - refused);
+        });
+      },
     }),
     drop: leaf({
       does: 'give records up',
       args: [argument('<ids...>', 'numbers of the records', { parse: numbers })],
       examples: ['callsync quarantine drop 17 18'],
-      run: drop,
+      within: withStore,
+      run: async (ids, options, store) => {
+        const dropped = await settleQuarantine(store, ids, 'dropped');
+        const text = `${dropped} of ${ids.length} dropped; they stay dropped if the service sends them again.`;
+        print(options, { dropped }, text);
+        tellAbsent(ids.length - dropped);
+      },
     }),
   },
 });

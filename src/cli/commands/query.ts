@@ -2,22 +2,9 @@ import { text } from 'node:stream/consumers';
 import { terminal } from '../../lib/errors.ts';
 import { openWarehouse, settingsOf } from '../parts/open-warehouses.ts';
 import { withStore } from '../parts/with-services.ts';
-import { argument, type Given, leaf, option } from '../shell/define.ts';
+import { argument, leaf, option } from '../shell/define.ts';
 import { print, renderTable } from '../shell/output.ts';
 import { abortOnSignals } from '../shell/signals.ts';
-
-type QueryOptions = Given<typeof options>;
-
-const run = (given: string, options: QueryOptions): Promise<void> =>
-  withStore(options, async (store, services) => {
-    const warehouse = openWarehouse(services, store, options.warehouse);
-    const sql = await readSql(given);
-    const { marts } = settingsOf(services.config, warehouse.name).place;
-    const reader = warehouse.openReader({ marts });
-    services.defer(() => reader.close());
-    const rows = await abortOnSignals((signal) => reader.ask(sql, signal)).catch(explainAt(sql));
-    print(options, { warehouse: warehouse.name, rows }, renderTable(rows));
-  });
 
 const readSql = async (argument: string): Promise<string> => {
   const sql = argument === '-' ? await text(process.stdin) : argument;
@@ -100,13 +87,11 @@ const place = (sql: string, position: string | undefined): string => {
   return ` (line ${before.length}, character ${[...(before.at(-1) as string)].length + 1})`;
 };
 
-const options = {
-  warehouse: option('--warehouse <name>', 'where to ask (default: the first Postgres warehouse, else the first)'),
-};
-
 export const command = leaf({
   args: [argument('<sql>', "one query, in the warehouse's own SQL; - reads it from standard input")],
-  options,
+  options: {
+    warehouse: option('--warehouse <name>', 'where to ask (default: the first Postgres warehouse, else the first)'),
+  },
   examples: [
     "callsync query 'SELECT status, count(*) AS calls FROM calls GROUP BY status'",
     "callsync query 'SELECT * FROM agent_daily ORDER BY business_day DESC LIMIT 10' --json",
@@ -116,5 +101,14 @@ export const command = leaf({
   remarks: `Tables are found by their names, and so are marts on PostgreSQL; on BigQuery, marts are in the dataset calls_marts (docs/reference/marts.md;
 docs/reference/cookbook.md answers questions with them). It only reads, and holds all rows in memory: LIMIT what may be many. On PostgreSQL it
 asks as a role of its own, which may read tables and marts and nothing else (reader_url_file, else a role that callsync makes).`,
-  run,
+  within: withStore,
+  run: async (given, options, store, services) => {
+    const warehouse = openWarehouse(services, store, options.warehouse);
+    const sql = await readSql(given);
+    const { marts } = settingsOf(services.config, warehouse.name).place;
+    const reader = warehouse.openReader({ marts });
+    services.defer(() => reader.close());
+    const rows = await abortOnSignals((signal) => reader.ask(sql, signal)).catch(explainAt(sql));
+    print(options, { warehouse: warehouse.name, rows }, renderTable(rows));
+  },
 });

@@ -6,7 +6,7 @@ import { followWorkflow } from '../parts/follow.ts';
 import { toOption, untilNow } from '../parts/range.ts';
 import { openTemporal } from '../parts/temporal.ts';
 import { withServices } from '../parts/with-services.ts';
-import { flag, type Given, leaf, option, several } from '../shell/define.ts';
+import { flag, leaf, option, several } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print, say } from '../shell/output.ts';
 import { instant } from '../shell/parsers.ts';
@@ -36,10 +36,26 @@ export const levelsOf = (named: readonly string[] = []) => {
   return { level: mostThorough(sourceLevels), warehouseLevel: mostThorough(warehouseLevels) };
 };
 
-type ReconcileOptions = Given<typeof options>;
+const emptyTotals = { unproven: 0, suspicious: 0, failed: 0, unreachable: 0 };
 
-const reconcile = (options: ReconcileOptions): Promise<void> =>
-  withServices(options, async (services) => {
+export const command = leaf({
+  options: {
+    from: option('--from <instant>', 'start of the range (UTC); default: windows without a verdict', {
+      parse: instant,
+    }),
+    to: toOption,
+    level: several(
+      '--level <level...>',
+      'with the service: ids, fields of a summary listing, whole records; in warehouses: guards, or the rows themselves',
+      levels,
+    ),
+    force: flag('--force', 'also windows that have a good verdict'),
+    acceptEmpty: flag('--accept-empty', 'accept empty windows that used to contain calls'),
+  },
+  examples: ['callsync reconcile', 'callsync reconcile --from 2025-01-01 --to 2025-02-01 --level records --level rows'],
+  remarks: 'Ctrl-C leaves it running. Exit code 5: windows stay unproven or are suddenly empty, or failed.',
+  within: withServices,
+  run: async (options, services) => {
     const { from, to, force, acceptEmpty } = options;
     if (from === undefined && to !== undefined)
       throw terminal('USAGE_RANGE', '--to needs --from: without a range, windows without a verdict are compared.');
@@ -68,25 +84,5 @@ const reconcile = (options: ReconcileOptions): Promise<void> =>
     if (progress !== undefined) print(options, progress, describe(progress));
     const { unproven, suspicious, failed, unreachable } = progress?.totals ?? emptyTotals;
     if (!followed.ended || unproven + suspicious + failed + unreachable > 0) endWith('incomplete');
-  });
-
-const emptyTotals = { unproven: 0, suspicious: 0, failed: 0, unreachable: 0 };
-
-const options = {
-  from: option('--from <instant>', 'start of the range (UTC); default: windows without a verdict', { parse: instant }),
-  to: toOption,
-  level: several(
-    '--level <level...>',
-    'with the service: ids, fields of a summary listing, whole records; in warehouses: guards, or the rows themselves',
-    levels,
-  ),
-  force: flag('--force', 'also windows that have a good verdict'),
-  acceptEmpty: flag('--accept-empty', 'accept empty windows that used to contain calls'),
-};
-
-export const command = leaf({
-  options,
-  examples: ['callsync reconcile', 'callsync reconcile --from 2025-01-01 --to 2025-02-01 --level records --level rows'],
-  remarks: 'Ctrl-C leaves it running. Exit code 5: windows stay unproven or are suddenly empty, or failed.',
-  run: reconcile,
+  },
 });

@@ -2,7 +2,7 @@ import { countOf } from '../../lib/count-of.ts';
 import { listAgents } from '../../store/delivery/delivery-statistics.ts';
 import { clearDrift, listDrift, type RecordedDrift } from '../../store/status/drift.ts';
 import { withStore } from '../parts/with-services.ts';
-import { flag, type Given, group, leaf } from '../shell/define.ts';
+import { flag, group, leaf } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 
 const kinds = {
@@ -16,30 +16,26 @@ const kinds = {
 const describeDrift = ({ source, field, kind, detail, seen, firstSeen, lastSeen }: RecordedDrift): string =>
   `${source}: ${field} (${kinds[kind]}): ${detail}; in ${countOf(seen, 'record')} since ${firstSeen.toISOString()}, last ${lastSeen.toISOString()}`;
 
-const drift = (options: Given<typeof driftOptions>): Promise<void> =>
-  withStore(options, async (store, { say }) => {
-    const [found, agents] = [await listDrift(store), await listAgents(store)];
-    const lines = agents.map(
-      ({ agent, deliveries, firstSeen, lastSeen, isNew }) =>
-        `agent ${agent ?? '(none)'}${isNew ? ' (NEW)' : ''}: ${deliveries} deliveries, ${firstSeen.toISOString()} … ${lastSeen.toISOString()}`,
-    );
-    const text = [...found.map(describeDrift), ...lines].join('\n');
-    print(options, { drift: found, agents }, text || 'Records look as the interface shows them.');
-    if (options.clear) say(`${await clearDrift(store)} entries forgotten.`);
-  });
-
 const examples = ['callsync schema drift', 'callsync schema drift --clear'];
-
-const driftOptions = { clear: flag('--clear', 'forget the entries after showing them') };
 
 export const command = group({
   examples,
   commands: {
     drift: leaf({
       does: 'new, vanished and oddly typed fields per source, and versions of the delivering agent',
-      options: driftOptions,
+      options: { clear: flag('--clear', 'forget the entries after showing them') },
       examples,
-      run: drift,
+      within: withStore,
+      run: async (options, store, { say }) => {
+        const [found, agents] = [await listDrift(store), await listAgents(store)];
+        const lines = agents.map(
+          ({ agent, deliveries, firstSeen, lastSeen, isNew }) =>
+            `agent ${agent ?? '(none)'}${isNew ? ' (NEW)' : ''}: ${deliveries} deliveries, ${firstSeen.toISOString()} … ${lastSeen.toISOString()}`,
+        );
+        const text = [...found.map(describeDrift), ...lines].join('\n');
+        print(options, { drift: found, agents }, text || 'Records look as the interface shows them.');
+        if (options.clear) say(`${await clearDrift(store)} entries forgotten.`);
+      },
     }),
   },
 });

@@ -2,11 +2,9 @@ import type { FoundCall, SearchHit, SearchResult } from '../../warehouse/search.
 import { openWarehouse } from '../parts/open-warehouses.ts';
 import { refuseEmptyRange } from '../parts/range.ts';
 import { withStore } from '../parts/with-services.ts';
-import { argument, type Given, leaf, option } from '../shell/define.ts';
+import { argument, leaf, option } from '../shell/define.ts';
 import { iso, print } from '../shell/output.ts';
 import { instant, wholeNumber } from '../shell/parsers.ts';
-
-type SearchOptions = Given<typeof options>;
 
 /** Bold on a terminal, brackets elsewhere. Control characters of a transcript do not reach the terminal. */
 const highlight = ({ text, highlights }: SearchHit): string => {
@@ -55,26 +53,6 @@ const toJson = ({ calls, more, pending }: SearchResult) => ({
   pending,
 });
 
-const run = (words: readonly string[], options: SearchOptions): Promise<void> =>
-  withStore(options, async (store, services) => {
-    refuseEmptyRange(options);
-    const { from, to, side, limit } = options;
-    const { search } = openWarehouse(services, store, options.warehouse);
-    const result = await search.find({ text: words.join(' '), from, to, side, limit });
-    print(options, toJson(result), render(result, side));
-  });
-
-const options = {
-  from: option('--from <instant>', 'calls from then on (UTC)', { parse: instant }),
-  to: option('--to <instant>', 'calls before then (UTC)', { parse: instant }),
-  side: option('--side <side>', 'said by this side, such as in or out'),
-  limit: option('--limit <n>', 'most calls to show, newest first; at most 1000', {
-    parse: wholeNumber(1, 1_000),
-    standard: 20,
-  }),
-  warehouse: option('--warehouse <name>', 'where to search (default: the first Postgres warehouse)'),
-};
-
 export const command = leaf({
   args: [
     argument(
@@ -82,7 +60,16 @@ export const command = leaf({
       'words and "phrases in quotes"; or between alternatives, a minus sign before what is excluded',
     ),
   ],
-  options,
+  options: {
+    from: option('--from <instant>', 'calls from then on (UTC)', { parse: instant }),
+    to: option('--to <instant>', 'calls before then (UTC)', { parse: instant }),
+    side: option('--side <side>', 'said by this side, such as in or out'),
+    limit: option('--limit <n>', 'most calls to show, newest first; at most 1000', {
+      parse: wholeNumber(1, 1_000),
+      standard: 20,
+    }),
+    warehouse: option('--warehouse <name>', 'where to search (default: the first Postgres warehouse)'),
+  },
   examples: [
     'callsync warehouse search-index create',
     'callsync search annuler contrat --side out',
@@ -91,5 +78,12 @@ export const command = leaf({
   remarks: `Words are found in all their inflections, by the language of each call, and without regard to accents and case; all words
 must be said by one side of a call, a phrase within one utterance, word for word. Very frequent words (stop words, such as votre or the) count in phrases only.
 BigQuery compares whole words as they are written; the local one cannot search. With --json, highlights are [start, end) offsets into text.`,
-  run,
+  within: withStore,
+  run: async (words, options, store, services) => {
+    refuseEmptyRange(options);
+    const { from, to, side, limit } = options;
+    const { search } = openWarehouse(services, store, options.warehouse);
+    const result = await search.find({ text: words.join(' '), from, to, side, limit });
+    print(options, toJson(result), render(result, side));
+  },
 });

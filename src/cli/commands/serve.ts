@@ -4,13 +4,15 @@ import { openOperations } from '../parts/open-operations.ts';
 import { openReceiver } from '../parts/open-receiver.ts';
 import { configuredStore, openStoreService } from '../parts/open-store.ts';
 import { withReceiverServices } from '../parts/with-services.ts';
-import { type CommonOptions, leaf } from '../shell/define.ts';
+import { leaf } from '../shell/define.ts';
 import { createLogger } from '../shell/log.ts';
 import { print, readVersion } from '../shell/output.ts';
 import { untilStopped } from '../shell/signals.ts';
 
-const run = (options: CommonOptions): Promise<void> =>
-  withReceiverServices(options, async (services) => {
+export const command = leaf({
+  examples: ['callsync serve --config callsync.yaml'],
+  within: withReceiverServices,
+  run: async (options, services) => {
     const { config } = services;
     requireKeyFile(config);
     const { stopped } = untilStopped();
@@ -21,6 +23,5 @@ const run = (options: CommonOptions): Promise<void> =>
     const operations = await openOperations(services, { registry, ready: receiver.ready });
     print(options, { webhook, operations }, `webhook   ${webhook}`);
     await stopped;
-  });
-
-export const command = leaf({ examples: ['callsync serve --config callsync.yaml'], run });
+  },
+});

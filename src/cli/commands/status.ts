@@ -18,7 +18,7 @@ import { openSource } from '../parts/open-source.ts';
 import { createWarehouse } from '../parts/open-warehouses.ts';
 import type { Services } from '../parts/services.ts';
 import { withStore } from '../parts/with-services.ts';
-import { type Given, leaf, option } from '../shell/define.ts';
+import { leaf, option } from '../shell/define.ts';
 import { hasReader } from '../shell/output.ts';
 import { seconds } from '../shell/parsers.ts';
 import { untilStopped } from '../shell/signals.ts';
@@ -159,25 +159,18 @@ const showUntilStopped = async (show: () => Promise<string>, seconds: number, pl
   }
 };
 
-type StatusOptions = Given<typeof options>;
-
-const run = (options: StatusOptions): Promise<void> =>
-  withStore(options, async (store, services) => {
-    const { json = false, watch } = options;
+export const command = leaf({
+  options: {
+    watch: option<number | true>('--watch [seconds]', 'show it again and again, until Ctrl-C', { parse: seconds }),
+  },
+  examples: ['callsync status --json', 'callsync status --watch', 'callsync status --watch 10'],
+  within: withStore,
+  run: async ({ json = false, watch }, store, services) => {
     const show = async (): Promise<string> => {
       const summary = await readStatus(services, store);
       return json ? JSON.stringify(summary) : render(summary, services.config.webhook.allow_unsigned);
     };
     if (watch === undefined) process.stdout.write(`${await show()}\n`);
     else await showUntilStopped(show, watch === true ? defaultSeconds : watch, json);
-  });
-
-const options = {
-  watch: option<number | true>('--watch [seconds]', 'show it again and again, until Ctrl-C', { parse: seconds }),
-};
-
-export const command = leaf({
-  options,
-  examples: ['callsync status --json', 'callsync status --watch', 'callsync status --watch 10'],
-  run,
+  },
 });

@@ -1,41 +1,35 @@
 import { openSecret } from '../../lib/secret.ts';
 import { receiverGrants, setUpReceiverRole } from '../../store/delivery/inbox-writer.ts';
 import { withStore } from '../parts/with-services.ts';
-import { flag, type Given, group, leaf, option } from '../shell/define.ts';
+import { flag, group, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
-
-type GrantsOptions = Given<typeof grantsOptions>;
-
-const grants = async (options: GrantsOptions): Promise<void> => {
-  const { role, passwordFile } = options;
-  const statements = receiverGrants(role);
-  if (options.apply !== true) return print(options, { role, statements }, `${statements.join(';\n')};`);
-  const password = openSecret({ key: 'password', file: passwordFile })?.read();
-  await withStore(options, async (store) => {
-    await setUpReceiverRole(store, role, password);
-    print(options, { role, applied: true }, `${role} may add deliveries, and nothing else.`);
-  });
-};
-
-const grantsOptions = {
-  role: option('--role <name>', 'the role that receivers connect as', { standard: 'callsync_receiver' }),
-  apply: flag('--apply', 'migrate the store and give the rights, instead of printing them'),
-  passwordFile: option('--password-file <file>', 'with --apply: make the role, or change its password'),
-};
 
 export const command = group({
   examples: ['callsync store grants'],
   commands: {
     grants: leaf({
       does: 'the rights of a receiver that can add deliveries and read no call, as SQL',
-      options: grantsOptions,
+      options: {
+        role: option('--role <name>', 'the role that receivers connect as', { standard: 'callsync_receiver' }),
+        apply: flag('--apply', 'migrate the store and give the rights, instead of printing them'),
+        passwordFile: option('--password-file <file>', 'with --apply: make the role, or change its password'),
+      },
       examples: [
         'callsync store grants --role callsync_receiver | psql',
         'callsync store grants --apply --password-file /run/secrets/receiver_password',
       ],
       remarks:
         'Run it with the URL of the owner; a receiver then has a store.url with this role, and needs no client secret.',
-      run: grants,
+      run: async (options) => {
+        const { role, passwordFile } = options;
+        const statements = receiverGrants(role);
+        if (options.apply !== true) return print(options, { role, statements }, `${statements.join(';\n')};`);
+        const password = openSecret({ key: 'password', file: passwordFile })?.read();
+        await withStore(options, async (store) => {
+          await setUpReceiverRole(store, role, password);
+          print(options, { role, applied: true }, `${role} may add deliveries, and nothing else.`);
+        });
+      },
     }),
   },
 });

@@ -3,7 +3,7 @@ import { storeFrame } from '../../store/delivery/quarantine.ts';
 import { openPrivacy } from '../parts/keys.ts';
 import { claimSource, openSource } from '../parts/open-source.ts';
 import { withStore } from '../parts/with-services.ts';
-import { type Given, leaf, option } from '../shell/define.ts';
+import { leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 import { duration } from '../shell/parsers.ts';
 import { untilStopped } from '../shell/signals.ts';
@@ -19,10 +19,13 @@ const describe = (event: TapEvent): string => {
   }
 };
 
-type TapOptions = Given<typeof options>;
-
-const run = (options: TapOptions): Promise<void> =>
-  withStore(options, async (store, services) => {
+export const command = leaf({
+  options: { for: option('--for <duration>', 'end after this long, such as 30s', { parse: duration }) },
+  examples: ['callsync tap --for 5m'],
+  remarks:
+    'Needs source.websocket.url. Frames are stored in the table callsync.websocket_frames; the interface does not show what they mean.',
+  within: withStore,
+  run: async (options, store, services) => {
     await claimSource(store, services.config);
     const source = openSource(services, store);
     const stop = new AbortController();
@@ -49,14 +52,5 @@ const run = (options: TapOptions): Promise<void> =>
       { session, ...result },
       `${result.frames} frames (${result.bytes} bytes) over ${result.connections} connections are in callsync.websocket_frames, session ${session}.`,
     );
-  });
-
-const options = { for: option('--for <duration>', 'end after this long, such as 30s', { parse: duration }) };
-
-export const command = leaf({
-  options,
-  examples: ['callsync tap --for 5m'],
-  remarks:
-    'Needs source.websocket.url. Frames are stored in the table callsync.websocket_frames; the interface does not show what they mean.',
-  run,
+  },
 });

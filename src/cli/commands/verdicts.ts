@@ -4,7 +4,7 @@ import type { ChainCheck } from '../../store/windows/chain.ts';
 import { openProof } from '../parts/keys.ts';
 import { openWarehouses } from '../parts/open-warehouses.ts';
 import { withStore } from '../parts/with-services.ts';
-import { type CommonOptions, group, leaf } from '../shell/define.ts';
+import { group, leaf } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
 
@@ -30,16 +30,6 @@ const describeReceipts = (check: ChainCheck & { readonly intact: boolean }): str
     ? `erasures: ${check.verdicts} receipts, chain intact`
     : `erasures: CHANGED (${findingsOf(check, 'receipt').join('; ')})`;
 
-const verify = (options: CommonOptions): Promise<void> =>
-  withStore(options, async (store, services) => {
-    const proof = openProof(services.config);
-    const checks = await verifyVerdicts(store, proof, await openWarehouses(services, store));
-    const chain = await verifyReceipts(store, proof);
-    const receipts = { ...chain, intact: chain.broken.length + chain.cut.length === 0 };
-    print(options, [...checks, receipts], [...checks.map(describeCheck), describeReceipts(receipts)].join('\n'));
-    if ([...checks, receipts].some(({ intact }) => !intact)) endWith('incomplete');
-  });
-
 export const command = group({
   examples: ['callsync verdicts verify'],
   commands: {
@@ -47,7 +37,15 @@ export const command = group({
       does: 'check that no verdict and no receipt of an erasure was changed: the keyed chain in the store, its head outside, its copy in each warehouse',
       examples: ['callsync verdicts verify', 'callsync verdicts verify --json'],
       remarks: 'Exit code 5: verdicts were changed. Needs the key of the proof chain (store.proof_key_file).',
-      run: verify,
+      within: withStore,
+      run: async (options, store, services) => {
+        const proof = openProof(services.config);
+        const checks = await verifyVerdicts(store, proof, await openWarehouses(services, store));
+        const chain = await verifyReceipts(store, proof);
+        const receipts = { ...chain, intact: chain.broken.length + chain.cut.length === 0 };
+        print(options, [...checks, receipts], [...checks.map(describeCheck), describeReceipts(receipts)].join('\n'));
+        if ([...checks, receipts].some(({ intact }) => !intact)) endWith('incomplete');
+      },
     }),
   },
 });

@@ -9,53 +9,62 @@ import { openStoreService } from '../parts/open-store.ts';
 import { configuredWarehouse, openWarehouse, openWarehouses } from '../parts/open-warehouses.ts';
 import { openTemporal } from '../parts/temporal.ts';
 import { withServices, withStore } from '../parts/with-services.ts';
-import { argument, type CommonOptions, group, leaf } from '../shell/define.ts';
+import { argument, group, leaf } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
 import { untilStopped } from '../shell/signals.ts';
 
-const load = (origin: 'fill' | 'rebuild') => (name: string, options: CommonOptions) =>
-  withServices(options, async (services) => {
-    configuredWarehouse(services.config, name);
-    const store = await openStoreService(services);
-    await openWarehouses(services, store);
-    const rewrite = origin === 'rebuild';
-    const request = { warehouse: name, rewrite };
-    if (rewrite)
-      await withdrawProof(store, async (tx, withdraw) => {
-        await withdraw({ since: 0 }, name);
-        await requestWalk(tx, request);
-      });
-    else await requestWalk(store, request);
-    const requested = await walkToEnd(store, name);
-    const { client } = await openTemporal(services);
-    services.say(`${name}: loading what is pending${rewrite ? ` (${countOf(requested, 'call')} again)` : ''} …`);
-    const { signal } = untilStopped();
-    let changed = 0;
-    let left = Number.POSITIVE_INFINITY;
-    // A load that was already under way may end without what was asked for just now; then the next one brings it.
-    for (let before = left; left > 0; before = left) {
-      const handle = await startLoadWarehouse(client, services.config.temporal.task_queue, { warehouse: name, origin });
-      const followed = await followWorkflow<{ changed: number }>(handle, {
-        what: 'load',
-        roles: ['workflows', 'load'],
-        signal,
-      });
-      if (!followed.ended) {
-        services.say(
-          `The load goes on in its workers: callsync status, or callsync warehouse fill ${name} to join it.`,
-        );
-        return endWith('incomplete');
+const load = (origin: 'fill' | 'rebuild', does: string) =>
+  leaf({
+    does,
+    args: [argument('<name>', 'name of the warehouse')],
+    examples: [`callsync warehouse ${origin} postgres`],
+    within: withServices,
+    run: async (name, options, services) => {
+      configuredWarehouse(services.config, name);
+      const store = await openStoreService(services);
+      await openWarehouses(services, store);
+      const rewrite = origin === 'rebuild';
+      const request = { warehouse: name, rewrite };
+      if (rewrite)
+        await withdrawProof(store, async (tx, withdraw) => {
+          await withdraw({ since: 0 }, name);
+          await requestWalk(tx, request);
+        });
+      else await requestWalk(store, request);
+      const requested = await walkToEnd(store, name);
+      const { client } = await openTemporal(services);
+      services.say(`${name}: loading what is pending${rewrite ? ` (${countOf(requested, 'call')} again)` : ''} …`);
+      const { signal } = untilStopped();
+      let changed = 0;
+      let left = Number.POSITIVE_INFINITY;
+      // A load that was already under way may end without what was asked for just now; then the next one brings it.
+      for (let before = left; left > 0; before = left) {
+        const handle = await startLoadWarehouse(client, services.config.temporal.task_queue, {
+          warehouse: name,
+          origin,
+        });
+        const followed = await followWorkflow<{ changed: number }>(handle, {
+          what: 'load',
+          roles: ['workflows', 'load'],
+          signal,
+        });
+        if (!followed.ended) {
+          services.say(
+            `The load goes on in its workers: callsync status, or callsync warehouse fill ${name} to join it.`,
+          );
+          return endWith('incomplete');
+        }
+        changed += followed.result.changed;
+        left = await countPending(store, name);
+        if (left >= before) {
+          services.say(`${countOf(left, 'call')} still pending: callsync status says what the last load met.`);
+          endWith('incomplete');
+          break;
+        }
       }
-      changed += followed.result.changed;
-      left = await countPending(store, name);
-      if (left >= before) {
-        services.say(`${countOf(left, 'call')} still pending: callsync status says what the last load met.`);
-        endWith('incomplete');
-        break;
-      }
-    }
-    print(options, { warehouse: name, origin, changed }, `${name}: ${countOf(changed, 'call')} written`);
+      print(options, { warehouse: name, origin, changed }, `${name}: ${countOf(changed, 'call')} written`);
+    },
   });
 
 const describeIndex = (name: string, { state, calls, pending, bytes }: SearchIndexStatus): string =>
@@ -71,26 +80,24 @@ const index = (action: 'create' | 'drop' | 'status', does: string) =>
     does,
     args: [argument('[name]', 'name of the warehouse (default: the first Postgres one)')],
     examples: [`callsync warehouse search-index ${action} postgres`],
-    run: (name: string | undefined, options: CommonOptions) =>
-      withStore(options, async (store, services) => {
-        const warehouse = openWarehouse(services, store, name);
-        if (action === 'create') {
-          await warehouse.migrate();
-          await warehouse.search.create({
-            onProgress: (indexed) => {
-              if (indexed % 10_000 === 0) services.say(`${indexed} calls indexed …`);
-            },
-            onWait: () =>
-              services.say(`Another command makes the search index of ${warehouse.name}: this one waits for its end.`),
-          });
-        }
-        if (action === 'drop') await warehouse.search.drop();
-        const status = await warehouse.search.status();
-        print(options, { warehouse: warehouse.name, ...status }, describeIndex(warehouse.name, status));
-      }),
+    within: withStore,
+    run: async (name, options, store, services) => {
+      const warehouse = openWarehouse(services, store, name);
+      if (action === 'create') {
+        await warehouse.migrate();
+        await warehouse.search.create({
+          onProgress: (indexed) => {
+            if (indexed % 10_000 === 0) services.say(`${indexed} calls indexed …`);
+          },
+          onWait: () =>
+            services.say(`Another command makes the search index of ${warehouse.name}: this one waits for its end.`),
+        });
+      }
+      if (action === 'drop') await warehouse.search.drop();
+      const status = await warehouse.search.status();
+      print(options, { warehouse: warehouse.name, ...status }, describeIndex(warehouse.name, status));
+    },
   });
-
-const one = [argument('<name>', 'name of the warehouse')];
 
 export const command = group({
   examples: [
@@ -99,18 +106,8 @@ export const command = group({
     'callsync warehouse search-index create postgres',
   ],
   commands: {
-    fill: leaf({
-      does: 'load every call that the warehouse does not have in its present revision',
-      args: one,
-      examples: ['callsync warehouse fill bigquery'],
-      run: load('fill'),
-    }),
-    rebuild: leaf({
-      does: 'write the rows of every call again',
-      args: one,
-      examples: ['callsync warehouse rebuild postgres'],
-      run: load('rebuild'),
-    }),
+    fill: load('fill', 'load every call that the warehouse does not have in its present revision'),
+    rebuild: load('rebuild', 'write the rows of every call again'),
     'search-index': group({
       does: 'the index of callsync search',
       examples: ['callsync warehouse search-index create postgres', 'callsync warehouse search-index status'],

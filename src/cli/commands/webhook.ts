@@ -6,34 +6,12 @@ import { terminal } from '../../lib/errors.ts';
 import { listKeyUsage } from '../../store/delivery/delivery-statistics.ts';
 import { readSigningKey } from '../../webhook/server/signature.ts';
 import { withStore } from '../parts/with-services.ts';
-import { type CommonOptions, flag, type Given, group, leaf, option } from '../shell/define.ts';
+import { flag, type Given, group, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
 import { wholeNumber } from '../shell/parsers.ts';
 import { sampleCall } from './webhook/sample-call.ts';
 import { type SendResult, sendWebhook } from './webhook/send.ts';
-
-const keys = (options: CommonOptions): Promise<void> =>
-  withStore(options, async (store, { config }) => {
-    const used = await listKeyUsage(store);
-    const configured = config.webhook.secrets.map(({ name }) => name);
-    const unused = configured.filter((name) => !used.some(({ key }) => key === name));
-    const rows = [
-      ...used.map(({ key, deliveries, firstUsed, lastUsed }) => ({
-        key,
-        configured: key !== null && configured.includes(key),
-        deliveries,
-        firstUsed: firstUsed.toISOString(),
-        lastUsed: lastUsed.toISOString(),
-      })),
-      ...unused.map((key) => ({ key, configured: true, deliveries: 0, firstUsed: null, lastUsed: null })),
-    ];
-    const text = rows.map(({ key, configured: inForce, deliveries, lastUsed }) => {
-      const use = lastUsed === null ? 'never used' : `${deliveries} deliveries, last ${lastUsed}`;
-      return `${(key ?? '(unsigned)').padEnd(20)}  ${inForce ? 'in force' : 'not configured'}  ${use}`;
-    });
-    print(options, rows, text.join('\n') || 'No key is configured, and nothing was delivered.');
-  });
 
 type SendCommandOptions = Given<typeof sendOptions>;
 
@@ -98,7 +76,27 @@ export const command = group({
     keys: leaf({
       does: 'which signing key verified how many deliveries, and when last: an unused one can be retired',
       examples: ['callsync webhook keys', 'callsync webhook keys --json'],
-      run: keys,
+      within: withStore,
+      run: async (options, store, { config }) => {
+        const used = await listKeyUsage(store);
+        const configured = config.webhook.secrets.map(({ name }) => name);
+        const unused = configured.filter((name) => !used.some(({ key }) => key === name));
+        const rows = [
+          ...used.map(({ key, deliveries, firstUsed, lastUsed }) => ({
+            key,
+            configured: key !== null && configured.includes(key),
+            deliveries,
+            firstUsed: firstUsed.toISOString(),
+            lastUsed: lastUsed.toISOString(),
+          })),
+          ...unused.map((key) => ({ key, configured: true, deliveries: 0, firstUsed: null, lastUsed: null })),
+        ];
+        const text = rows.map(({ key, configured: inForce, deliveries, lastUsed }) => {
+          const use = lastUsed === null ? 'never used' : `${deliveries} deliveries, last ${lastUsed}`;
+          return `${(key ?? '(unsigned)').padEnd(20)}  ${inForce ? 'in force' : 'not configured'}  ${use}`;
+        });
+        print(options, rows, text.join('\n') || 'No key is configured, and nothing was delivered.');
+      },
     }),
     send: leaf({
       does: 'sign and send an invented call, or a file, as the service would: 10 seconds, one retry',

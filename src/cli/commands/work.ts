@@ -11,16 +11,19 @@ import { psqlLine } from '../parts/open-store.ts';
 import { openWorkers } from '../parts/open-workers.ts';
 import { ensureConfiguredSchedules } from '../parts/temporal.ts';
 import { withServices } from '../parts/with-services.ts';
-import { flag, type Given, leaf, several } from '../shell/define.ts';
+import { flag, leaf, several } from '../shell/define.ts';
 import { createLogger } from '../shell/log.ts';
 import { print, readVersion } from '../shell/output.ts';
 import { untilStopped } from '../shell/signals.ts';
 
-type UpOptions = Given<typeof upOptions>;
-type WorkerOptions = Given<typeof workerOptions>;
-
-const runUp = (options: UpOptions): Promise<void> =>
-  withServices(options, async (services) => {
+export const up = leaf({
+  options: {
+    acceptSource,
+    schedules: flag('--no-schedules', 'do not start continuous sync; what waits is still merged and loaded'),
+  },
+  examples: ['callsync up --config callsync.yaml'],
+  within: withServices,
+  run: async (options, services) => {
     const { stopped } = untilStopped();
     const { operations, webhook } = services.config;
     const registry = createRegistry({ ...operations, version: readVersion() });
@@ -45,10 +48,18 @@ const runUp = (options: UpOptions): Promise<void> =>
     print(options, addresses, lines.join('\n'));
     services.say('Running; Ctrl-C stops after finishing what is under way.');
     await Promise.race([stopped, workers.finished]);
-  });
+  },
+});
 
-const runWorker = (options: WorkerOptions): Promise<void> =>
-  withServices(options, async (services) => {
+export const worker = leaf({
+  options: {
+    roles: several('--roles <roles...>', `what it polls for (default: ${workerRoles.join(', ')})`, workerRoles),
+    schedules: flag('--schedules', 'also start continuous sync: create its schedules, or bring them up to date'),
+    acceptSource,
+  },
+  examples: ['callsync worker --config callsync.yaml --roles read load'],
+  within: withServices,
+  run: async (options, services) => {
     const { config } = services;
     const { roles = workerRoles } = options;
     requireKeyFile(config);
@@ -64,27 +75,5 @@ const runWorker = (options: WorkerOptions): Promise<void> =>
     const worker = `worker    ${roles.join(', ')} on ${temporal.address}`;
     print(options, { worker: roles, temporal: temporal.address, operations }, worker);
     await Promise.race([stopped, workers.finished]);
-  });
-
-const upOptions = {
-  acceptSource,
-  schedules: flag('--no-schedules', 'do not start continuous sync; what waits is still merged and loaded'),
-};
-
-const workerOptions = {
-  roles: several('--roles <roles...>', `what it polls for (default: ${workerRoles.join(', ')})`, workerRoles),
-  schedules: flag('--schedules', 'also start continuous sync: create its schedules, or bring them up to date'),
-  acceptSource,
-};
-
-export const up = leaf({
-  options: upOptions,
-  examples: ['callsync up --config callsync.yaml'],
-  run: runUp,
-});
-
-export const worker = leaf({
-  options: workerOptions,
-  examples: ['callsync worker --config callsync.yaml --roles read load'],
-  run: runWorker,
+  },
 });

@@ -162,10 +162,10 @@ export const unpolledQueues = async (
 };
 
 /** Runs a command with Temporal, and the prefix of its names there. */
-export const withTemporal = (
+export const withTemporal = <T>(
   options: CommonOptions,
-  work: (temporal: TemporalService, prefix: string, services: Services) => Promise<void>,
-): Promise<void> =>
+  work: (temporal: TemporalService, prefix: string, services: Services) => Promise<T>,
+): Promise<T> =>
   withServices(options, async (services) =>
     work(await openTemporal(services), services.config.temporal.task_queue, services),
   );

@@ -1,9 +1,11 @@
 /** Commands as data: options, examples and work, which these functions give to commander. */
 import { Argument, type Command, Option } from 'commander';
 
-/** An option with the type of its value. */
+/** An option, or an argument, with the type of its value. */
 type OptionOf<T> = Option & { readonly holds?: T };
+type ArgumentOf<T> = Argument & { readonly holds?: T };
 type Options = Readonly<Record<string, OptionOf<unknown>>>;
+type Arguments = readonly ArgumentOf<unknown>[];
 
 /** Options that all commands share. */
 export interface CommonOptions {
@@ -18,6 +20,7 @@ export type Given<O extends Options> = CommonOptions & {
 } & { readonly [K in Exclude<keyof O, Certain<O>>]?: Value<O[K]> };
 
 type Value<O> = O extends OptionOf<infer T> ? T : never;
+type Values<A extends Arguments> = { [K in keyof A]: A[K] extends ArgumentOf<infer T> ? T : never };
 /** Those that always have a value. */
 type Certain<O> = { [K in keyof O]: undefined extends Value<O[K]> ? never : K }[keyof O];
 
@@ -32,12 +35,16 @@ interface Described {
   readonly remarks?: string | (() => string);
 }
 
-interface Leaf extends Described {
-  readonly args?: readonly Argument[];
-  readonly options?: Options;
+/** @typeParam W what `within` opens. */
+interface Leaf<A extends Arguments, O extends Options, W extends readonly unknown[]> extends Described {
+  readonly args?: A;
+  readonly options?: O;
   /** Which of the shared options it takes: by default file, JSON and log. */
   readonly shared?: 'all' | 'json' | 'none';
-  readonly run: (...given: never[]) => unknown;
+  /** Opens what `run` needs, and closes it afterwards. */
+  readonly within?: (options: CommonOptions, work: (...opened: W) => Promise<unknown>) => Promise<unknown>;
+  /** Gets the arguments, the options, and what was opened. */
+  readonly run: (...given: [...Values<A>, Given<O>, ...W]) => unknown;
 }
 
 interface Group extends Described {
@@ -55,16 +62,29 @@ const describe = (command: Command, { does, examples, remarks = '' }: Described)
 };
 
 export const leaf =
-  ({ args = [], options = {}, shared = 'all', run, ...described }: Leaf): AddCommand =>
+  <const A extends Arguments = [], O extends Options = Record<never, never>, W extends readonly unknown[] = []>({
+    args,
+    options,
+    shared = 'all',
+    within,
+    run,
+    ...described
+  }: Leaf<A, O, W>): AddCommand =>
   (command) => {
-    for (const argument of args) command.addArgument(argument);
+    for (const argument of args ?? []) command.addArgument(argument);
     for (const one of sharedOptions[shared]) command.addOption(one);
-    for (const [name, one] of Object.entries(options)) {
+    for (const [name, one] of Object.entries(options ?? {})) {
       if (one.attributeName() !== name) throw new Error(`${one.long} is given as ${one.attributeName()}, not ${name}`);
       command.addOption(one);
     }
     describe(command, described);
-    command.action(run as (...given: unknown[]) => Promise<void>);
+    const act = run as (...given: unknown[]) => Promise<void>;
+    // Commander adds the command itself.
+    command.action((...given: unknown[]) => {
+      const typed = given.slice(0, -1);
+      if (within === undefined) return act(...typed);
+      return within(typed.at(-1) as CommonOptions, (...opened) => act(...typed, ...opened)) as Promise<void>;
+    });
   };
 
 export const group =
@@ -91,15 +111,15 @@ const ruled = <T, R extends Argument | Option>(one: R, { parse, choices, standar
 };
 
 interface MakeOption {
-  <const T = string>(flags: string, text: string, rules: Rules<T> & { readonly standard: T }): OptionOf<T>;
-  <const T = string>(flags: string, text: string, rules?: Rules<T>): OptionOf<T | undefined>;
+  <const T = string>(flags: string, text: string, rules: Rules<T> & { readonly standard: T }): OptionOf<NoInfer<T>>;
+  <const T = string>(flags: string, text: string, rules?: Rules<T>): OptionOf<NoInfer<T> | undefined>;
 }
 
 /** An option with a value: text, unless a parser or choices say otherwise. */
 export const option: MakeOption = <T>(flags: string, text: string, rules: Rules<T> = {}) =>
   ruled(new Option(flags, text), rules);
 
-export const required = <const T = string>(flags: string, text: string, rules: Rules<T> = {}): OptionOf<T> =>
+export const required = <const T = string>(flags: string, text: string, rules: Rules<T> = {}): OptionOf<NoInfer<T>> =>
   ruled(new Option(flags, text), rules).makeOptionMandatory();
 
 /** An option that takes several values. */
@@ -107,14 +127,23 @@ export const several = <const T = string>(
   flags: string,
   text: string,
   choices?: readonly T[],
-): OptionOf<readonly T[] | undefined> =>
+): OptionOf<readonly NoInfer<T>[] | undefined> =>
   ruled<T, Option>(new Option(flags, text), choices === undefined ? {} : { choices });
 
 /** An option without a value; of one that begins with --no-, false where it is given. */
 export const flag = (flags: string, text: string): OptionOf<boolean | undefined> => new Option(flags, text);
 
-export const argument = <T = string>(name: string, text: string, rules: Rules<T> = {}): Argument =>
-  ruled(new Argument(name, text), rules);
+type Typed<N extends string> = N extends `${string}...${string}`
+  ? readonly string[]
+  : N extends `[${string}`
+    ? string | undefined
+    : string;
+
+export const argument = <N extends string, T = Typed<N>>(
+  name: N,
+  text: string,
+  rules: Rules<T> = {},
+): ArgumentOf<NoInfer<T>> => ruled(new Argument(name, text), rules);
 
 export const logLevel = (standard: string): OptionOf<string> =>
   option<string>('--log-level <level>', 'what the process log tells on standard error', {
