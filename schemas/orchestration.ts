@@ -19,15 +19,14 @@ export interface ReadTotals {
 }
 
 export const emptyTotals: ReadTotals = { windows: 0, calls: 0, changed: 0, requests: 0, problems: 0 };
-/** Sums two totals field by field. */
-export const addTotals = (a: ReadTotals, b: ReadTotals): ReadTotals => ({
-  windows: a.windows + b.windows,
-  calls: a.calls + b.calls,
-  changed: a.changed + b.changed,
-  requests: a.requests + b.requests,
-  problems: a.problems + b.problems,
-  skippedSeconds: (a.skippedSeconds ?? 0) + (b.skippedSeconds ?? 0),
-});
+/** Sums field by field; what one of them lacks is 0. */
+const sum = <T extends object>(a: T, b: T): T => {
+  const of = (totals: T): Readonly<Record<string, number>> => totals as Readonly<Record<string, number>>;
+  const names = Object.keys({ ...a, ...b });
+  return Object.fromEntries(names.map((name) => [name, (of(a)[name] ?? 0) + (of(b)[name] ?? 0)])) as T;
+};
+
+export const addTotals = (a: ReadTotals, b: ReadTotals): ReadTotals => sum(a, b);
 
 /** What is compared with the service: ids alone, the fields that a summary listing carries, or whole records. */
 export type SourceLevel = 'ids' | 'fields' | 'records';
@@ -60,40 +59,25 @@ export interface ReconcilePlan {
   readonly windows: readonly ReconcileTarget[];
 }
 
-export interface ReconcileTotals {
-  readonly windows: number;
-  readonly proven: number;
-  readonly healed: number;
-  readonly unproven: number;
-  readonly suspicious: number;
-  /** Over all warehouses: calls that were missing or different before, and how many of them were healed. */
-  readonly missing: number;
-  readonly different: number;
-  readonly healedCalls: number;
-  readonly markedMissing: number;
-  readonly requests: number;
-  readonly unreachable: number;
-  /** Surplus rows that were removed from warehouses, counted in calls. */
-  readonly removed: number;
-  /** Windows that an error kept from being judged; they come again with the next run. */
-  readonly failed: number;
-}
-
-export const emptyReconcileTotals: ReconcileTotals = {
+export const emptyReconcileTotals = {
   windows: 0,
   proven: 0,
   healed: 0,
   unproven: 0,
   suspicious: 0,
+  /** Over all warehouses: calls that were missing or different before, and how many of them were healed. */
   missing: 0,
   different: 0,
   healedCalls: 0,
   markedMissing: 0,
   requests: 0,
   unreachable: 0,
+  /** Surplus rows that were removed from warehouses, counted in calls. */
   removed: 0,
+  /** Windows that an error kept from being judged; they come again with the next run. */
   failed: 0,
 };
+export type ReconcileTotals = Readonly<typeof emptyReconcileTotals>;
 
 /** What a run of re-reads came to. */
 export interface RereadTotals {
@@ -103,22 +87,7 @@ export interface RereadTotals {
   readonly requests: number;
 }
 
-/** Sums two totals field by field. */
-export const addReconcileTotals = (a: ReconcileTotals, b: ReconcileTotals): ReconcileTotals => ({
-  windows: a.windows + b.windows,
-  proven: a.proven + b.proven,
-  healed: a.healed + b.healed,
-  unproven: a.unproven + b.unproven,
-  suspicious: a.suspicious + b.suspicious,
-  missing: a.missing + b.missing,
-  different: a.different + b.different,
-  healedCalls: a.healedCalls + b.healedCalls,
-  markedMissing: a.markedMissing + b.markedMissing,
-  requests: a.requests + b.requests,
-  unreachable: a.unreachable + b.unreachable,
-  removed: a.removed + b.removed,
-  failed: a.failed + b.failed,
-});
+export const addReconcileTotals = (a: ReconcileTotals, b: ReconcileTotals): ReconcileTotals => sum(a, b);
 
 /** How often rereads are planned so that nothing waits longer than a delay; in microseconds. */
 export const planningInterval = (delay: number): number => Math.min(3_600_000_000, Math.max(60_000_000, delay / 12));

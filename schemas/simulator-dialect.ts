@@ -1,5 +1,6 @@
 /** How the simulated call list is asked and how it answers: one object a dialect. */
 import { z } from 'zod';
+import { a } from './config/values.ts';
 
 const windowSchema = z.object({
   axis: z.enum(['timestamp', 'qualified']).describe('What is cut.'),
@@ -8,8 +9,8 @@ const windowSchema = z.object({
 });
 
 const sizes = {
-  defaultSize: z.number().int().positive().describe('Records a page when the request does not say.'),
-  maxSize: z.number().int().positive().describe('Most records a page.'),
+  defaultSize: a.count.describe('Records a page when the request does not say.'),
+  maxSize: a.count.describe('Most records a page.'),
 };
 
 const pagingSchema = z.discriminatedUnion('style', [
@@ -17,7 +18,7 @@ const pagingSchema = z.discriminatedUnion('style', [
     style: z.literal('offset'),
     offset: z.string(),
     size: z.string(),
-    maxOffset: z.number().int().positive().optional().describe('Greatest offset.'),
+    maxOffset: a.count.optional().describe('Greatest offset.'),
     beyondMax: z.enum(['refuse', 'clamp']).default('refuse').describe('A greater one is 400, or taken for this one.'),
     ...sizes,
   }),
@@ -26,8 +27,8 @@ const pagingSchema = z.discriminatedUnion('style', [
     style: z.literal('cursor'),
     cursor: z.string().describe('Request parameter.'),
     size: z.string(),
-    bodyPath: z.string().optional().describe('Where the body holds the next cursor.'),
-    header: z.string().optional().describe('Which response header holds the next cursor.'),
+    bodyPath: a.text.describe('Where the body holds the next cursor.'),
+    header: a.text.describe('Which response header holds the next cursor.'),
     ...sizes,
   }),
   z.object({
@@ -55,22 +56,22 @@ export const dialectSchema = z.object({
   windows: z.array(windowSchema).describe('Window parameters; none has effect when empty.'),
   format: z.enum(['iso', 'epoch_seconds', 'epoch_milliseconds']).describe('Form of window bounds.'),
   bounds: z.enum(['inclusive', 'half_open', 'open']).describe('Which bounds belong to the window.'),
-  boundStepMs: z.number().int().positive().default(1).describe('Bounds are cut to multiples, such as to their date.'),
-  boundThrough: z.boolean().default(false).describe('The upper bound means the whole of its step.'),
+  boundStepMs: a.count.default(1).describe('Bounds are cut to multiples, such as to their date.'),
+  boundThrough: a.off.describe('The upper bound means the whole of its step.'),
   boundZoneMinutes: z.number().int().default(0).describe('Bounds are taken for local times, so far ahead of UTC.'),
   records: z.string().describe('Path of the records in the body; empty = the body is the array.'),
-  totalPath: z.string().optional().describe('Where the body holds the total.'),
-  totalHeader: z.string().optional().describe('Which response header holds the total.'),
-  cap: z.number().int().positive().optional().describe('Most records a query can reach, without any marker.'),
+  totalPath: a.text.describe('Where the body holds the total.'),
+  totalHeader: a.text.describe('Which response header holds the total.'),
+  cap: a.count.optional().describe('Most records a query can reach, without any marker.'),
   capTotal: z
     .enum(['capped', 'true'])
     .default('capped')
     .describe('Whether the total of a query above the cap is the cap, or what really matches.'),
-  newestFirst: z.boolean().default(false).describe('Descending order on every axis.'),
+  newestFirst: a.off.describe('Descending order on every axis.'),
   overMax: z.enum(['refuse', 'clamp']).describe('What a page size above the maximum does.'),
-  order: z.string().optional().describe('Parameter that names the axis of the order.'),
-  status: z.string().optional().describe('Parameter that filters by status.'),
-  exclude: z.string().optional().describe('Parameter that leaves first-level fields out.'),
+  order: a.text.describe('Parameter that names the axis of the order.'),
+  status: a.text.describe('Parameter that filters by status.'),
+  exclude: a.text.describe('Parameter that leaves first-level fields out.'),
   single: z.boolean().describe('Whether GET /calls/{unique_id} exists.'),
   errors: z.enum(['detail', 'list', 'text']).describe('Form of error bodies.'),
 });

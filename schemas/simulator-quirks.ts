@@ -1,23 +1,20 @@
 /** What the simulated call list may do although no interface mentions it: each was seen, or is likely, in a real service. */
 import { z } from 'zod';
-
-const share = z.number().min(0).max(1);
+import { a } from './config/values.ts';
 
 const poisonSchema = z.object({
-  record: z.number().int().min(0).describe('Index of the call, in the order of call times.'),
+  record: a.natural.describe('Index of the call, in the order of call times.'),
   kind: z.enum(['error_500', 'broken_json']).describe('What every answer with this record is.'),
-  light: z.boolean().default(true).describe('Answers without transcripts fail too.'),
-  single: z.boolean().default(true).describe('The single call fails too.'),
+  light: a.on.describe('Answers without transcripts fail too.'),
+  single: a.on.describe('The single call fails too.'),
 });
 
 export type Quirks = z.output<typeof quirksSchema>;
 
 export const quirksSchema = z.object({
-  doubledShare: share.default(0).describe('Calls that the list names twice in a row and counts twice.'),
-  countLagSeconds: z.number().min(0).default(0).describe('Totals tell what the list held so many seconds ago.'),
-  replicaLateSeconds: z
-    .number()
-    .min(0)
+  doubledShare: a.share.default(0).describe('Calls that the list names twice in a row and counts twice.'),
+  countLagSeconds: a.notNegative.default(0).describe('Totals tell what the list held so many seconds ago.'),
+  replicaLateSeconds: a.notNegative
     .default(0)
     .describe('Every second request is answered by a replica that is so many seconds late.'),
   totals: z
@@ -28,23 +25,20 @@ export const quirksSchema = z.object({
     .enum(['steady', 'random'])
     .default('steady')
     .describe('`random`: records come in another order with each request.'),
-  pageRepeats: z.number().int().min(0).default(0).describe('Each page but the first begins so many records early.'),
-  pageMost: z
-    .number()
-    .int()
-    .positive()
+  pageRepeats: a.natural.default(0).describe('Each page but the first begins so many records early.'),
+  pageMost: a.count
     .optional()
     .describe('A page holds no more, and the next one begins where the page asked for would have ended.'),
-  pageVaries: share.default(0).describe('Pages that hold only half of what was asked for.'),
+  pageVaries: a.share.default(0).describe('Pages that hold only half of what was asked for.'),
   gaps: z
-    .object({ share, records: z.number().int().positive() })
+    .object({ share: a.share, records: a.count })
     .prefault({ share: 0, records: 1 })
     .describe('Records that are left out after the pages were cut, in runs: pages are short, or empty, in the middle.'),
   cursors: z
     .enum(['good', 'expired', 'same'])
     .default('good')
     .describe('One place in ten leads on by a cursor that has expired, or by the one that led there.'),
-  listDelayMs: z.number().min(0).default(0).describe('Time before each answer of the list, such as for counting.'),
+  listDelayMs: a.notNegative.default(0).describe('Time before each answer of the list, such as for counting.'),
   hollow: z
     .array(z.string().min(1))
     .default([])

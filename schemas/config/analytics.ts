@@ -1,6 +1,6 @@
 /** Config section `analytics:`: what marts need to know and the service does not say. */
 import { z } from 'zod';
-import { isTimeZone } from './values.ts';
+import { a, isTimeZone } from './values.ts';
 
 const unitSchema = z.enum(['unknown', 'seconds', 'milliseconds']).default('unknown');
 const sideSchema = z.enum(['unknown', 'in', 'out']);
@@ -49,7 +49,7 @@ export const analyticsConfigSchema = z
       })
       .prefault({})
       .describe('Units of fields that the service does not state; `callsync calibrate` finds them out.'),
-    silence_gap_s: z.number().min(0).default(0).describe('Shortest gap that counts as silence, in seconds.'),
+    silence_gap_s: a.notNegative.default(0).describe('Shortest gap that counts as silence, in seconds.'),
     fields: z
       .record(
         z.string().regex(/^[^'"\\{}%\n]{1,100}$/),

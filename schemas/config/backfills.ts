@@ -1,6 +1,6 @@
 /** Config entries of `sync.backfills`: ranges that are read again and again, at times of a schedule. */
 import { z } from 'zod';
-import { durationSchema, isTimeZone } from './values.ts';
+import { a, durationSchema, isTimeZone } from './values.ts';
 
 const whole = (least: number, most: number) => z.array(z.number().int().min(least).max(most)).min(1).optional();
 
@@ -33,7 +33,7 @@ export const scheduledBackfillSchema = z
     last: durationSchema
       .prefault('30d')
       .describe('How far back each run reads, from the time for which it was scheduled; it ends at the present.'),
-    axis: z.string().optional().describe('Time axis; the configured one by default.'),
+    axis: a.text.describe('Time axis; the configured one by default.'),
     order: z.enum(['newest_first', 'oldest_first']).optional().describe('Which end first; `sync.order` by default.'),
     concurrency: z
       .number()
@@ -42,7 +42,7 @@ export const scheduledBackfillSchema = z
       .max(256)
       .optional()
       .describe('Windows read at once; `sync.concurrency` by default.'),
-    force: z.boolean().default(true).describe('Also read what is read already.'),
+    force: a.on.describe('Also read what is read already.'),
     jitter: durationSchema.prefault('0s').describe('Each run begins up to this much later, at random.'),
     catchup_window: durationSchema
       .prefault('7d')

@@ -1,19 +1,17 @@
 /** Config section `source.list:`: how the call list is asked and read (interface §4.2 leaves it open). */
 import { z } from 'zod';
+import { a } from './values.ts';
 
-const size = z.number().int().positive().max(100_000);
+const size = a.count.max(100_000);
 const pageSize = size.default(100).describe('Records a page.');
-const optionalSizeParam = z
-  .string()
-  .optional()
-  .describe('Query parameter that carries the page size, where there is one.');
+const optionalSizeParam = a.text.describe('Query parameter that carries the page size, where there is one.');
 
 const pageStyle = z.strictObject({
   style: z.literal('page'),
   page_param: z.string().default('page').describe('Query parameter that carries the page number.'),
   size_param: optionalSizeParam,
   size: pageSize,
-  first: z.number().int().nonnegative().default(1).describe('Number of the first page.'),
+  first: a.natural.default(1).describe('Number of the first page.'),
 });
 const offsetStyle = z.strictObject({
   style: z.literal('offset'),
@@ -24,8 +22,8 @@ const offsetStyle = z.strictObject({
 const cursorStyle = z.strictObject({
   style: z.literal('cursor'),
   cursor_param: z.string().default('cursor').describe('Query parameter that carries the cursor.'),
-  next_path: z.string().optional().describe('Where the body holds the next cursor, such as `meta.next_cursor`.'),
-  next_header: z.string().optional().describe('Response header that holds the next cursor, instead of `next_path`.'),
+  next_path: a.text.describe('Where the body holds the next cursor, such as `meta.next_cursor`.'),
+  next_header: a.text.describe('Response header that holds the next cursor, instead of `next_path`.'),
   size_param: optionalSizeParam,
   size: pageSize,
 });
@@ -37,7 +35,7 @@ const linkStyle = z.strictObject({
 });
 const noneStyle = z.strictObject({
   style: z.literal('none'),
-  size_param: z.string().optional().describe('Query parameter that limits the one response, where there is one.'),
+  size_param: a.text.describe('Query parameter that limits the one response, where there is one.'),
   size: size.default(100).describe('Value of that parameter.'),
 });
 
@@ -51,39 +49,32 @@ export const paginationSchema = z.discriminatedUnion('style', [
 
 const axisSchema = z.strictObject({
   name: z.string().describe('Name of the axis, used in windows and commands.'),
-  from_param: z.string().optional().describe('Query parameter of the lower bound; without it, cut locally.'),
-  to_param: z.string().optional().describe('Query parameter of the upper bound; without it, cut locally.'),
+  from_param: a.text.describe('Query parameter of the lower bound; without it, cut locally.'),
+  to_param: a.text.describe('Query parameter of the upper bound; without it, cut locally.'),
   record_field: z.string().describe('Path of the record’s time on this axis, such as `timestamp`.'),
-  order: z.string().optional().describe('Value of `order_param` that sorts by this axis.'),
-  end_of_processing: z
-    .boolean()
-    .default(false)
-    .describe('True where the axis is the end of processing: nothing joins a window of the past.'),
+  order: a.text.describe('Value of `order_param` that sorts by this axis.'),
+  end_of_processing: a.off.describe(
+    'True where the axis is the end of processing: nothing joins a window of the past.',
+  ),
 });
 
 export const listConfigSchema = z.strictObject({
-  preset: z
-    .string()
-    .optional()
-    .describe(
-      'Preset whose settings the ones given here override: a name (`callsync presets`) or the path of a YAML file.',
-    ),
+  preset: a.text.describe(
+    'Preset whose settings the ones given here override: a name (`callsync presets`) or the path of a YAML file.',
+  ),
   path: z.string().default('/calls').describe('Path of the call list under `base_url`.'),
   records: z
     .string()
     .default('')
     .describe('Where the body holds the records, such as `data` or `result.items`; empty = the body is the array.'),
-  total_path: z.string().optional().describe('Where the body holds the total that matches the query, such as `count`.'),
-  total_header: z.string().optional().describe('Response header that holds the total, instead of `total_path`.'),
+  total_path: a.text.describe('Where the body holds the total that matches the query, such as `count`.'),
+  total_header: a.text.describe('Response header that holds the total, instead of `total_path`.'),
   pagination: paginationSchema
     .optional()
     .describe(
       'How the list is paged. Unset = nobody knows: one response is read, and no window is called complete; `callsync probe` finds out.',
     ),
-  max_results: z
-    .number()
-    .int()
-    .positive()
+  max_results: a.count
     .optional()
     .describe(
       'Most records that one query can reach, over all its pages; larger windows are split before paging. A list without window parameters counts as complete only when this is stated and it holds fewer.',
@@ -94,53 +85,36 @@ export const listConfigSchema = z.strictObject({
     .describe(
       'Time axes by which the list can be cut; empty = no window parameters, the list is read whole and cut by `timestamp`.',
     ),
-  axis: z
-    .string()
-    .optional()
-    .describe('Axis of incremental reading; the end-of-processing axis, else the first, by default.'),
-  order_param: z.string().optional().describe('Query parameter that chooses the order.'),
+  axis: a.text.describe('Axis of incremental reading; the end-of-processing axis, else the first, by default.'),
+  order_param: a.text.describe('Query parameter that chooses the order.'),
   time_format: z
     .enum(['iso', 'iso_seconds', 'epoch_s', 'epoch_ms'])
     .default('iso')
     .describe(
       'How bounds are written: ISO 8601 with milliseconds, without them, or seconds or milliseconds since 1970.',
     ),
-  time_resolution_ms: z
-    .number()
-    .int()
-    .positive()
+  time_resolution_ms: a.count
     .default(1)
     .describe('Finest step of a bound in milliseconds; windows are asked wider and cut locally.'),
-  bounds_slack_ms: z
-    .number()
-    .int()
-    .nonnegative()
+  bounds_slack_ms: a.natural
     .default(1_000)
     .describe(
       'How far outside the requested bounds the time of a record may lie, in milliseconds; records further out are folded and reported.',
     ),
-  from_inclusive: z.boolean().default(true).describe('Whether the lower bound itself is returned.'),
-  to_inclusive: z.boolean().default(true).describe('Whether the upper bound itself is returned.'),
-  status_param: z.string().optional().describe('Query parameter that filters by status.'),
-  status: z.string().optional().describe('Its value, such as `qualified,void`.'),
-  status_values: z
-    .array(z.string())
-    .default([])
-    .describe('Single statuses by which an instant too large for one query can still be cut.'),
-  exclude_param: z.string().optional().describe('Query parameter that leaves fields out.'),
-  exclude: z
-    .array(z.string())
-    .default([])
-    .describe('Heavy fields that a summary listing leaves out, such as `transcript_json`.'),
-  single_path: z
-    .string()
-    .optional()
-    .describe('Path of one call under `base_url`, such as `/calls/{unique_id}`; unset = there is none.'),
+  from_inclusive: a.on.describe('Whether the lower bound itself is returned.'),
+  to_inclusive: a.on.describe('Whether the upper bound itself is returned.'),
+  status_param: a.text.describe('Query parameter that filters by status.'),
+  status: a.text.describe('Its value, such as `qualified,void`.'),
+  status_values: a.texts.describe('Single statuses by which an instant too large for one query can still be cut.'),
+  exclude_param: a.text.describe('Query parameter that leaves fields out.'),
+  exclude: a.texts.describe('Heavy fields that a summary listing leaves out, such as `transcript_json`.'),
+  single_path: a.text.describe(
+    'Path of one call under `base_url`, such as `/calls/{unique_id}`; unset = there is none.',
+  ),
   params: z.record(z.string(), z.string()).default({}).describe('Further query parameters sent with every listing.'),
-  carries: z
-    .array(z.string())
-    .default([])
-    .describe('Fields that the list is known to carry: only for these does null or empty in the list replace content.'),
+  carries: a.texts.describe(
+    'Fields that the list is known to carry: only for these does null or empty in the list replace content.',
+  ),
 });
 
 export type ListConfig = z.infer<typeof listConfigSchema>;

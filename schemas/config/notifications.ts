@@ -1,6 +1,6 @@
 /** Config section `notifications:`: who is told when something stays wrong, and when it is right again. */
 import { z } from 'zod';
-import { durationSchema } from './values.ts';
+import { a, durationSchema } from './values.ts';
 
 export const conditions = [
   'stale',
@@ -22,7 +22,7 @@ const channelSchema = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('webhook').describe('Signed after Standard Webhooks.'),
     name: nameSchema.describe('Name of the channel, for rules and errors.'),
-    url: z.url({ protocol: /^https?$/ }).describe('Where messages are posted, as JSON.'),
+    url: a.webAddress.describe('Where messages are posted, as JSON.'),
     secret_file: z.string().min(1).describe('File of the signing secret (base64, with or without whsec_).'),
   }),
   z.strictObject({

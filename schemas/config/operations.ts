@@ -1,16 +1,16 @@
 /** Config section `operations:`: health, readiness and metrics, away from the port that takes deliveries. */
 import { z } from 'zod';
-import { tlsSchema } from './values.ts';
+import { a, tlsSchema } from './values.ts';
 
 export const operationsConfigSchema = z
   .strictObject({
-    enabled: z.boolean().default(true).describe('Whether /healthz, /readyz and /metrics are served.'),
+    enabled: a.on.describe('Whether /healthz, /readyz and /metrics are served.'),
     listen: z
       .string()
       .min(1)
       .default('127.0.0.1')
       .describe('Address to listen on; in a container its own, or 0.0.0.0, so that probes reach it.'),
-    port: z.number().int().min(0).max(65_535).default(9464).describe('Port to listen on; 0 takes any free one.'),
+    port: a.natural.max(65_535).default(9464).describe('Port to listen on; 0 takes any free one.'),
     tls: tlsSchema
       .optional()
       .describe('Serve HTTPS with this certificate, /healthz and /metrics too; plain HTTP without it.'),
@@ -19,10 +19,7 @@ export const operationsConfigSchema = z
       .min(1)
       .optional()
       .describe('File of a token that /metrics then asks for (Authorization: Bearer …). Health never needs one.'),
-    page: z
-      .boolean()
-      .default(true)
-      .describe('Whether the status page is served at /; away from loopback only with a token.'),
+    page: a.on.describe('Whether the status page is served at /; away from loopback only with a token.'),
     hosts: z
       .array(z.string().regex(/^[A-Za-z0-9.-]{1,253}$/))
       .default([])
@@ -39,10 +36,7 @@ export const operationsConfigSchema = z
       )
       .default([])
       .describe('Who may look at the page, and act on it: each has a token of its own.'),
-    process_metrics: z
-      .boolean()
-      .default(true)
-      .describe('Include memory, CPU and event loop of the process in /metrics.'),
+    process_metrics: a.on.describe('Include memory, CPU and event loop of the process in /metrics.'),
   })
   .describe(
     'Health, readiness and metrics (Prometheus; an OpenTelemetry collector scrapes them too), on a port of their own.',

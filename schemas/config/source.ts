@@ -1,56 +1,28 @@
 /** Config section `source:`: the service and how callsync speaks to it (interface §4, §5, §9). */
 import { z } from 'zod';
 import { listConfigSchema } from './list.ts';
+import { a } from './values.ts';
 
 const limitsSchema = z.strictObject({
-  requests: z
-    .number()
-    .int()
-    .positive()
-    .default(40)
-    .describe('Requests allowed within `per_s`, over all workers together.'),
-  per_s: z.number().positive().default(10).describe('Length of the rolling window of `requests`, in seconds.'),
-  live_share: z
-    .number()
-    .min(0)
+  requests: a.count.default(40).describe('Requests allowed within `per_s`, over all workers together.'),
+  per_s: a.positive.default(10).describe('Length of the rolling window of `requests`, in seconds.'),
+  live_share: a.notNegative
     .max(0.9)
     .default(0.25)
     .describe(
       'Share of `requests` kept for continuous sync and for re-reads of single calls; backfills and reconcile take the rest, and all of it while no such work comes for 5 minutes.',
     ),
-  concurrency: z.number().int().positive().max(256).default(8).describe('Connections at once from one process.'),
-  connect_timeout_s: z.number().positive().default(10).describe('Longest time to open a connection, in seconds.'),
-  headers_timeout_s: z
-    .number()
-    .positive()
+  concurrency: a.count.max(256).default(8).describe('Connections at once from one process.'),
+  connect_timeout_s: a.positive.default(10).describe('Longest time to open a connection, in seconds.'),
+  headers_timeout_s: a.positive
     .default(120)
     .describe('Longest wait for the response headers, in seconds; a list may count for long before it answers.'),
-  idle_timeout_s: z.number().positive().default(30).describe('Longest pause within a response body, in seconds.'),
-  total_timeout_s: z.number().positive().default(300).describe('Longest time for one whole response, in seconds.'),
-  max_response_bytes: z
-    .number()
-    .int()
-    .positive()
-    .default(134_217_728)
-    .describe('Largest response taken, in bytes after decoding.'),
-  retries: z
-    .number()
-    .int()
-    .nonnegative()
-    .default(5)
-    .describe('How often a request that may succeed later is tried again.'),
-  retry_base_ms: z
-    .number()
-    .int()
-    .positive()
-    .default(500)
-    .describe('First bound of the random wait before a retry; doubles.'),
-  retry_max_ms: z
-    .number()
-    .int()
-    .positive()
-    .default(30_000)
-    .describe('Largest bound of the random wait before a retry.'),
+  idle_timeout_s: a.positive.default(30).describe('Longest pause within a response body, in seconds.'),
+  total_timeout_s: a.positive.default(300).describe('Longest time for one whole response, in seconds.'),
+  max_response_bytes: a.count.default(134_217_728).describe('Largest response taken, in bytes after decoding.'),
+  retries: a.natural.default(5).describe('How often a request that may succeed later is tried again.'),
+  retry_base_ms: a.count.default(500).describe('First bound of the random wait before a retry; doubles.'),
+  retry_max_ms: a.count.default(30_000).describe('Largest bound of the random wait before a retry.'),
 });
 
 const versionSchema = z.strictObject({
@@ -58,29 +30,24 @@ const versionSchema = z.strictObject({
     .enum(['none', 'host', 'path', 'header', 'query'])
     .default('none')
     .describe('What selects the version of the call API (interface §9 does not say).'),
-  name: z.string().optional().describe('Name of the header or query parameter.'),
-  value: z.string().optional().describe('Host name, path prefix, header value or query value.'),
+  name: a.text.describe('Name of the header or query parameter.'),
+  value: a.text.describe('Host name, path prefix, header value or query value.'),
 });
 
 const websocketSchema = z.strictObject({
-  url: z
-    .string()
-    .optional()
-    .describe('Address of the streaming WebSocket API (ws:// or wss://); the interface does not show it.'),
+  url: a.text.describe('Address of the streaming WebSocket API (ws:// or wss://); the interface does not show it.'),
   scheme: z.string().default('bearer').describe('Word before the token in the Authorization header.'),
-  token_max_age_s: z
-    .number()
-    .positive()
+  token_max_age_s: a.positive
     .max(300)
     .default(240)
     .describe('Oldest token with which the connection is opened (interface §5.2: 5 minutes), in seconds.'),
-  protocols: z.array(z.string()).default([]).describe('WebSocket subprotocols to offer.'),
-  max_frame_bytes: z.number().int().positive().default(16_777_216).describe('Largest frame taken, in bytes.'),
-  ping_interval_s: z.number().positive().default(30).describe('A silent connection is pinged this often, in seconds.'),
+  protocols: a.texts.describe('WebSocket subprotocols to offer.'),
+  max_frame_bytes: a.count.default(16_777_216).describe('Largest frame taken, in bytes.'),
+  ping_interval_s: a.positive.default(30).describe('A silent connection is pinged this often, in seconds.'),
 });
 
 const mrcpSchema = z.strictObject({
-  host: z.string().optional().describe('Host of the MRCP interface, reached through the VPN.'),
+  host: a.text.describe('Host of the MRCP interface, reached through the VPN.'),
   port: z
     .number()
     .int()
@@ -88,39 +55,32 @@ const mrcpSchema = z.strictObject({
     .max(65_535)
     .default(5060)
     .describe('Port of the MRCP interface (SIP control by default).'),
-  timeout_s: z.number().positive().default(5).describe('Longest wait for it to answer, in seconds.'),
+  timeout_s: a.positive.default(5).describe('Longest wait for it to answer, in seconds.'),
 });
 
 export const sourceConfigSchema = z.strictObject({
-  base_url: z.url({ protocol: /^https?$/ }).describe('Address of the call API, {base_url} of the interface.'),
-  auth_url: z
-    .url({ protocol: /^https?$/ })
-    .optional()
-    .describe('Address of the identity provider, {auth_url} of the interface.'),
-  allow_http: z
-    .boolean()
-    .default(false)
-    .describe('Allow plain HTTP to other hosts than this one: token and client secret are then readable on the way.'),
-  realm: z.string().optional().describe('Realm of the token endpoint.'),
-  token_url: z
-    .url({ protocol: /^https?$/ })
+  base_url: a.webAddress.describe('Address of the call API, {base_url} of the interface.'),
+  auth_url: a.webAddress.optional().describe('Address of the identity provider, {auth_url} of the interface.'),
+  allow_http: a.off.describe(
+    'Allow plain HTTP to other hosts than this one: token and client secret are then readable on the way.',
+  ),
+  realm: a.text.describe('Realm of the token endpoint.'),
+  token_url: a.webAddress
     .optional()
     .describe(
       'Whole address of the token endpoint, where it is not {auth_url}/realms/<realm>/protocol/openid-connect/token.',
     ),
-  client_id: z.string().optional().describe('Client id issued by the account manager.'),
-  client_secret: z.string().optional().describe('Client secret issued by the account manager; better kept in a file.'),
-  client_secret_file: z.string().optional().describe('File that holds the client secret; read again when it changes.'),
+  client_id: a.text.describe('Client id issued by the account manager.'),
+  client_secret: a.text.describe('Client secret issued by the account manager; better kept in a file.'),
+  client_secret_file: a.text.describe('File that holds the client secret; read again when it changes.'),
   token_format: z
     .enum(['form', 'json'])
     .default('form')
     .describe('How the token is asked for: as a form, or with the same fields as a JSON object (interface §4.1).'),
   scope: z.string().default('openid').describe('Scope asked for; empty = none.'),
-  token: z.string().optional().describe('A fixed token, used instead of the token endpoint (older services).'),
-  token_file: z.string().optional().describe('File that holds the fixed token.'),
-  token_lifetime_s: z
-    .number()
-    .positive()
+  token: a.text.describe('A fixed token, used instead of the token endpoint (older services).'),
+  token_file: a.text.describe('File that holds the fixed token.'),
+  token_lifetime_s: a.positive
     .default(3_600)
     .describe('Lifetime assumed for a token that comes without `expires_in`, in seconds (interface §8).'),
   auth_header: z.string().default('Authorization').describe('Header that carries the token.'),

@@ -1,7 +1,7 @@
 /** Config section `sync:`: how calls are kept up to date. */
 import { z } from 'zod';
 import { scheduledBackfillSchema } from './backfills.ts';
-import { durationSchema, parseDuration } from './values.ts';
+import { a, durationSchema, parseDuration } from './values.ts';
 
 const windowSchema = z
   .strictObject({
@@ -33,9 +33,7 @@ const rereadSchema = z.strictObject({
     .describe('Share of late changes that the learned horizon must catch.'),
   delay: durationSchema.prefault('1d').describe('Within what time after the change it must catch them.'),
   max_horizon: durationSchema.prefault('90d').describe('Longest horizon that learning may choose.'),
-  sample: z
-    .number()
-    .min(0)
+  sample: a.notNegative
     .max(1)
     .default(0.01)
     .describe(
@@ -44,23 +42,17 @@ const rereadSchema = z.strictObject({
 });
 
 const reconcileSchema = z.strictObject({
-  enabled: z.boolean().default(true).describe('Compare the API with the warehouses regularly.'),
+  enabled: a.on.describe('Compare the API with the warehouses regularly.'),
   interval: durationSchema.prefault('1d').describe('How often.'),
   age: durationSchema.prefault('2d').describe('How old a window must be before it is compared.'),
   span: durationSchema.prefault('30d').describe('How far back each run looks for windows without a verdict.'),
-  backlog_days: z
-    .number()
-    .int()
-    .min(0)
+  backlog_days: a.natural
     .max(10_000)
     .default(30)
     .describe(
       'Days before `span` that each run judges as well, oldest first, until every day that was read has a verdict; `callsync coverage` says by when.',
     ),
-  rows_days: z
-    .number()
-    .int()
-    .min(0)
+  rows_days: a.natural
     .max(1_000)
     .default(1)
     .describe(
@@ -110,12 +102,9 @@ export const syncConfigSchema = z
     inbox_sweep: durationSchema
       .prefault('1m')
       .describe('How often the inbox is looked into without having been woken.'),
-    confirm_webhooks: z
-      .boolean()
-      .default(false)
-      .describe(
-        'Ask the API for the call after each delivery, one request each: its answer decides, also about a captured body that somebody sends under a new delivery id.',
-      ),
+    confirm_webhooks: a.off.describe(
+      'Ask the API for the call after each delivery, one request each: its answer decides, also about a captured body that somebody sends under a new delivery id.',
+    ),
     clock_skew: durationSchema
       .prefault('2m')
       .describe(

@@ -1,6 +1,6 @@
 /** Config section `temporal:`: the cluster that runs the workflows. */
 import { z } from 'zod';
-import { durationSchema, ownPortSchema } from './values.ts';
+import { a, durationSchema, ownPortSchema } from './values.ts';
 
 const count = (most: number) => z.number().int().min(1).max(most);
 
@@ -72,8 +72,7 @@ export const temporalConfigSchema = z
     shutdown_grace: durationSchema
       .prefault('20s')
       .describe('How long a stopping worker lets its activities finish before it cancels them.'),
-    ui_url: z
-      .url({ protocol: /^https?$/ })
+    ui_url: a.webAddress
       .optional()
       .describe('Address of the cluster’s web interface, for the links that callsync prints.'),
     cli: z

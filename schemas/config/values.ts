@@ -10,6 +10,21 @@ export const parseDuration = (text: string): number | undefined => {
   return amount === undefined || unit === undefined ? undefined : Number(amount) * (units[unit] as number);
 };
 
+/** What settings are made of; default and description stand with each setting. Whole numbers: `count` from 1, `natural` from 0. */
+export const a = {
+  count: z.number().int().positive(),
+  natural: z.number().int().min(0),
+  positive: z.number().positive(),
+  notNegative: z.number().min(0),
+  share: z.number().min(0).max(1),
+  off: z.boolean().default(false),
+  on: z.boolean().default(true),
+  /** May be left out. */
+  text: z.string().optional(),
+  texts: z.array(z.string()).default([]),
+  webAddress: z.url({ protocol: /^https?$/ }),
+};
+
 /** A duration in YAML, milliseconds once parsed. */
 export const durationSchema = z
   .string()

@@ -1,6 +1,6 @@
 /** Config section `webhook:`: the receiver of deliveries (interface §4.3, §5.4). */
 import { z } from 'zod';
-import { durationSchema, tlsSchema } from './values.ts';
+import { a, durationSchema, tlsSchema } from './values.ts';
 
 const MiB = 1024 * 1024;
 
@@ -34,44 +34,26 @@ const signingSecretSchema = z
   });
 
 const limitsSchema = z.strictObject({
-  body_bytes: z
-    .number()
-    .int()
-    .positive()
+  body_bytes: a.count
     .max(256 * MiB)
     .default(16 * MiB)
     .describe('Largest delivery taken; a larger one is answered 413. A two-hour call is several MiB.'),
-  inflight_bytes: z
-    .number()
-    .int()
-    .positive()
+  inflight_bytes: a.count
     .default(48 * MiB)
     .describe(
       'Bytes of deliveries held in memory at once; beyond it, the sender that holds most is answered 503. Senders that never signed a delivery rightly share half of it.',
     ),
   header_bytes: z.number().int().min(1024).default(16_384).describe('Largest request head taken.'),
-  connections: z
-    .number()
-    .int()
-    .positive()
-    .default(2_000)
-    .describe('Connections open at once; beyond it, who has most of them loses one.'),
-  connections_per_sender: z
-    .number()
-    .int()
-    .positive()
+  connections: a.count.default(2_000).describe('Connections open at once; beyond it, who has most of them loses one.'),
+  connections_per_sender: a.count
     .default(500)
     .describe('Of these, from one address (IPv6: network of 64 bits); `trusted_proxies` are exempt.'),
-  headers_timeout_s: z.number().positive().default(5).describe('Seconds within which the request head must be here.'),
-  request_timeout_s: z
-    .number()
-    .positive()
+  headers_timeout_s: a.positive.default(5).describe('Seconds within which the request head must be here.'),
+  request_timeout_s: a.positive
     .default(9)
     .describe('Seconds within which a whole request must be here; the service itself gives up after 10.'),
-  keep_alive_s: z.number().positive().default(30).describe('Seconds that an idle connection is kept.'),
-  answer_within_s: z
-    .number()
-    .positive()
+  keep_alive_s: a.positive.default(30).describe('Seconds that an idle connection is kept.'),
+  answer_within_s: a.positive
     .max(10)
     .default(8)
     .describe('A delivery that is not durable after these seconds is answered 503, so that the service tries again.'),
@@ -79,22 +61,13 @@ const limitsSchema = z.strictObject({
 
 const groupCommitSchema = z.strictObject({
   writers: z.number().int().min(1).max(16).default(2).describe('Groups written at once.'),
-  max_delay_ms: z
-    .number()
-    .min(0)
+  max_delay_ms: a.notNegative
     .max(100)
     .default(2)
     .describe('Milliseconds that a delivery waits for others before its group is written.'),
   batch_rows: z.number().int().min(1).max(1_000).default(128).describe('Most deliveries in one group.'),
-  batch_bytes: z
-    .number()
-    .int()
-    .positive()
-    .default(8 * MiB)
-    .describe('Most bytes in one group, unless a single delivery is larger.'),
-  deadline_s: z
-    .number()
-    .positive()
+  batch_bytes: a.count.default(8 * MiB).describe('Most bytes in one group, unless a single delivery is larger.'),
+  deadline_s: a.positive
     .default(2)
     .describe('Seconds after which writing a group to the inbox counts as failed and its deliveries go to the spool.'),
 });
@@ -105,24 +78,11 @@ const spoolSchema = z.strictObject({
     .min(1)
     .optional()
     .describe('Folder of the spool, on a disk that survives a restart; `spool` below store.data_dir without it.'),
-  max_bytes: z
-    .number()
-    .int()
-    .positive()
-    .default(1024 * MiB)
-    .describe('Largest size of the spool; beyond it deliveries are answered 503.'),
-  min_free_bytes: z
-    .number()
-    .int()
-    .min(0)
+  max_bytes: a.count.default(1024 * MiB).describe('Largest size of the spool; beyond it deliveries are answered 503.'),
+  min_free_bytes: a.natural
     .default(512 * MiB)
     .describe('Free space left alone on the spool’s disk; below it deliveries are answered 503.'),
-  segment_bytes: z
-    .number()
-    .int()
-    .positive()
-    .default(64 * MiB)
-    .describe('Size at which a new spool file is begun.'),
+  segment_bytes: a.count.default(64 * MiB).describe('Size at which a new spool file is begun.'),
   damaged_retention: durationSchema
     .prefault('30d')
     .describe('How long spool files with unreadable bytes are kept after the rest of them was stored.'),
@@ -130,16 +90,15 @@ const spoolSchema = z.strictObject({
 
 export const webhookConfigSchema = z
   .strictObject({
-    enabled: z.boolean().default(true).describe('Whether `callsync up` starts the receiver.'),
+    enabled: a.on.describe('Whether `callsync up` starts the receiver.'),
     listen: z.string().min(1).default('127.0.0.1').describe('Address to listen on; 0.0.0.0 or :: for all.'),
-    port: z.number().int().min(0).max(65_535).default(8780).describe('Port to listen on; 0 takes any free one.'),
+    port: a.natural.max(65_535).default(8780).describe('Port to listen on; 0 takes any free one.'),
     path: z
       .string()
       .regex(/^\/[A-Za-z0-9._~/-]*$/)
       .default('/webhook')
       .describe('Path of the webhook URL; everything else is answered 404.'),
-    public_url: z
-      .url({ protocol: /^https?$/ })
+    public_url: a.webAddress
       .optional()
       .describe(
         'Address to which the service sends, as seen from outside (https://…); `callsync doctor` and `callsync go-live` try it.',
@@ -156,10 +115,9 @@ export const webhookConfigSchema = z
         error: 'two secrets have the same name',
       })
       .describe('Signing secrets; several at once while one replaces another.'),
-    allow_unsigned: z
-      .boolean()
-      .default(false)
-      .describe('Take deliveries without a signature. Anyone who can reach the port can then write call data.'),
+    allow_unsigned: a.off.describe(
+      'Take deliveries without a signature. Anyone who can reach the port can then write call data.',
+    ),
     tls: tlsSchema.optional().describe('Serve HTTPS with this certificate; plain HTTP without it.'),
     trusted_proxies: z
       .array(addressSchema)
@@ -174,18 +132,10 @@ export const webhookConfigSchema = z
       .prefault({})
       .describe('How deliveries are written to the inbox, several at a time.'),
     spool: spoolSchema.prefault({}).describe('Where deliveries wait while the store is away.'),
-    rejected_per_minute: z
-      .number()
-      .int()
-      .min(0)
+    rejected_per_minute: a.natural
       .default(10)
       .describe('Rejected deliveries recorded one by one in a minute; the rest is counted in one row.'),
-    wake_interval_ms: z
-      .number()
-      .int()
-      .min(0)
-      .default(200)
-      .describe('Least milliseconds between two wake-ups of the inbox merge.'),
+    wake_interval_ms: a.natural.default(200).describe('Least milliseconds between two wake-ups of the inbox merge.'),
   })
   .describe('Receiver of webhook deliveries.');
 
