@@ -119,7 +119,7 @@ const tokensSchema = z.object({
 });
 
 const rateLimitSchema = z.object({
-  requests: a.natural.default(40).describe('Requests granted per source address in any window; 0 = a.off.'),
+  requests: a.natural.default(40).describe('Requests granted per source address in any window; 0 = off.'),
   seconds: a.positive.default(10).describe('Length of the rolling window, in real time.'),
   retryAfter: z.enum(['none', 'seconds', 'date']).default('none').describe('Retry-After on 429.'),
   headers: a.off.describe('Send X-RateLimit-Limit, -Remaining and -Reset.'),
