@@ -6,7 +6,7 @@ import { detectorVersions, joinedDetectors } from './finding.ts';
 <<<<<<< HEAD
 type PrivacyRule = Readonly<PrivacyConfig['rules'][number]>;
 =======
-export type PrivacyAction = 'keep' | 'drop' | 'token' | 'last4' | 'redact';
+type PrivacyAction = 'keep' | 'drop' | 'token' | 'last4' | 'redact';
 
 interface PrivacyRule {
   /** Dotted path from the record; `*` is any text within a name. It acts on everything below it too. */

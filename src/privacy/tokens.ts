@@ -6,7 +6,7 @@ import type { JoinedDetector } from './finding.ts';
 /** Values of one kind are joined with each other only. */
 export type TokenKind = JoinedDetector | 'text';
 
-export interface TokenKey {
+interface TokenKey {
   /** Part of each token: lower-case letters and digits. */
   readonly id: string;
   readonly bytes: Buffer;

@@ -40,7 +40,7 @@ import { checkTruth, type TruthReport } from './check-truth.ts';
 import { demoAnalytics, demoCalls } from './demo-calls.ts';
 import { sourceOf, startSimulatorProcess } from './simulator-process.ts';
 
-export interface DemoOptions extends CommonOptions {
+interface DemoOptions extends CommonOptions {
   readonly calls: number;
   readonly warehouse: 'postgres' | 'bigquery' | 'both';
   readonly dataDir?: string;
