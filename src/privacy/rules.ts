@@ -3,19 +3,7 @@ import { createHash } from 'node:crypto';
 import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 import { detectorVersions, joinedDetectors } from './finding.ts';
 
-<<<<<<< HEAD
 type PrivacyRule = Readonly<PrivacyConfig['rules'][number]>;
-=======
-type PrivacyAction = 'keep' | 'drop' | 'token' | 'last4' | 'redact';
-
-interface PrivacyRule {
-  /** Dotted path from the record; `*` is any text within a name. It acts on everything below it too. */
-  readonly path: string;
-  readonly action: PrivacyAction;
-}
-
-type PrivacyProfile = 'none' | 'pseudonymous' | 'no_transcript';
->>>>>>> 8ff3a77 (A type is exported only where another file names it, and knip says so)
 
 const pseudonymous: readonly PrivacyRule[] = [
   { path: 'in.data', action: 'token' },

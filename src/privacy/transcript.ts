@@ -16,7 +16,7 @@ const further = '…';
 const isWordCharacter = /[\p{L}\p{N}]/u;
 
 /** An utterance as it is looked at; where text and words differ, both. */
-interface Utterance extends Spoken {
+export interface Utterance extends Spoken {
   /** As it was sent; empty where it is no object. */
   readonly fields: Fields;
   readonly words: readonly unknown[];
@@ -58,22 +58,11 @@ const readUtterance = (item: unknown): Utterance => {
 export const readUtterances = (callData: unknown): readonly Utterance[] =>
   Array.isArray(callData) ? callData.map(readUtterance) : [];
 
-<<<<<<< HEAD
 /**
  * Replaces what was found in the utterances that it was found in; the others stay the same objects.
  * @param label what stands for a finding.
  * @returns also one redaction of each span that was replaced.
  */
-=======
-interface Replaced {
-  /** Those in which something was found, by index, with it replaced. */
-  readonly utterances: ReadonlyMap<number, Fields>;
-  /** One of each span that was replaced. */
-  readonly redactions: readonly Redaction[];
-}
-
-/** Replaces what was found in the utterances that it was found in. @param label what stands for a finding. */
->>>>>>> 8ff3a77 (A type is exported only where another file names it, and knip says so)
 export const replaceFindings = (
   utterances: readonly Utterance[],
   findings: readonly Finding[],

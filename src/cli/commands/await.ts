@@ -209,7 +209,7 @@ const options = {
   start: flag('--no-start', 'look once, start no reconciliation'),
 };
 
-export const command = leaf({
+export default leaf({
   options,
   examples: [
     'callsync await --proven --from 2025-01-01 --to 2025-01-02 && dbt build',

@@ -102,7 +102,7 @@ const about = (verb: string, does: string, act: (found: Found) => Promise<void>)
     run: async (name, options, temporal, prefix) => act(await find(name, options, temporal, prefix)),
   });
 
-export const command = group({
+export default group({
   examples: [
     'callsync backfill --from 2025-01-01 --to 2025-07-01',
     'callsync backfill --from 2020-01-01 --concurrency 8 --no-wait',

@@ -6,7 +6,7 @@ import { print, say } from '../shell/output.ts';
 import { port } from '../shell/parsers.ts';
 import { untilStopped } from '../shell/signals.ts';
 
-export const command = leaf({
+export default leaf({
   shared: 'json',
   options: {
     project: option('--project <id>', 'project of requests that name none', { standard: 'demo' }),

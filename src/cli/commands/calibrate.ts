@@ -28,7 +28,7 @@ const writeUnits = (text: string, findings: readonly UnitFinding[]): string => {
   return document.toString();
 };
 
-export const command = leaf({
+export default leaf({
   options: {
     calls: option('--calls <n>', 'how many calls to look at', { parse: wholeNumber(1, 100_000), standard: 500 }),
     write: flag('--write', 'write what was found into the configuration file; comments stay'),

@@ -50,7 +50,7 @@ const checkFiles = async (config: object): Promise<void> => {
 const printer = (does: string, example: string, render: () => string) =>
   leaf({ does, shared: 'none', examples: [example], run: () => process.stdout.write(render()) });
 
-export const command = group({
+export default group({
   examples: ['callsync config example > callsync.yaml', 'callsync config check'],
   commands: {
     example: printer(

@@ -44,7 +44,7 @@ const forecast = (reconcile: Config['sync']['reconcile'], days: readonly JudgedD
   return { judgedBy, hint };
 };
 
-export const command = leaf({
+export default leaf({
   options: {
     from: option('--from <instant>', `start of the range (UTC); ${defaultDays} days ago by default`, {
       parse: instant,

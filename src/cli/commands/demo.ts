@@ -44,7 +44,7 @@ const renderSummary = async (demo: RunningDemo, staysUp: boolean): Promise<strin
   return lines.join('\n');
 };
 
-export const command = leaf({
+export default leaf({
   shared: 'json',
   options: {
     exit: flag('--exit', 'end after the summary instead of staying up'),

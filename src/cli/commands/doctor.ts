@@ -65,7 +65,7 @@ const options = {
   fix: flag('--fix', 'repair what can be repaired: fetch the Temporal server, create missing schedules'),
 };
 
-export const command = leaf({
+export default leaf({
   options,
   examples: [
     'callsync doctor',

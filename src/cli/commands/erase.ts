@@ -84,7 +84,7 @@ const options = {
   wait: flag('--no-wait', 'leave the loads and the receipt to the workers: callsync privacy receipt has it later'),
 };
 
-export const command = leaf({
+export default leaf({
   options,
   examples: [
     'callsync erase --by phone',

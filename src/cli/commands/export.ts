@@ -8,7 +8,7 @@ import { endWith } from '../shell/exit.ts';
 import { print, readVersion } from '../shell/output.ts';
 import { untilStopped } from '../shell/signals.ts';
 
-export const command = leaf({
+export default leaf({
   args: [argument('<folder>', 'where the files go; must not exist, and appears when they are complete')],
   options: {
     format: option('--format <format>', 'documents, a file for each table, or vCons', {

@@ -35,7 +35,7 @@ const verifyReceiver = async (
   return { url, message: trip.message };
 };
 
-export const command = leaf({
+export default leaf({
   options: {
     from: required('--from <instant>', 'where the past begins (UTC)', { parse: instant }),
     url: option('--url <url>', 'try this address instead of webhook.public_url; it need not be public'),

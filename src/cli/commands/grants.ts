@@ -4,7 +4,7 @@ import { withStore } from '../parts/with-services.ts';
 import { argument, flag, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 
-export const command = leaf({
+export default leaf({
   args: [argument('[warehouse]', 'name of the warehouse (default: the first Postgres one)')],
   options: {
     analyst: option('--analyst <role>', 'reads everything of the warehouse; on BigQuery a principal', {

@@ -32,7 +32,7 @@ const checkReadable = async (files: readonly string[]): Promise<void> => {
   }
 };
 
-export const command = leaf({
+export default leaf({
   args: [argument('<files...>', 'files of call records; - reads standard input')],
   options: {
     acceptSource,

@@ -109,7 +109,7 @@ const run = async (options: InitOptions): Promise<void> => {
   say('Next: callsync go-live, which verifies the receiver, reads the past and turns the schedules on.');
 };
 
-export const command = leaf({
+export default leaf({
   options: {
     yes: flag('--yes', 'ask nothing: what no option says is left out'),
     baseUrl: option('--base-url <address>', 'address of the call API'),

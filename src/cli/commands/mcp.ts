@@ -42,7 +42,7 @@ const checkHttp = ({ config }: Services, listen: string) => {
   return { listen, tls: certificate, access };
 };
 
-export const command = leaf({
+export default leaf({
   options: {
     warehouse: option(
       '--warehouse <name>',

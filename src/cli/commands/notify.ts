@@ -9,7 +9,7 @@ const summary = 'This is a test of the notifications of callsync.';
 
 const examples = ['callsync notify test'];
 
-export const command = group({
+export default group({
   examples,
   commands: {
     test: leaf({

@@ -5,7 +5,7 @@ import { print } from '../shell/output.ts';
 
 const copying = 'callsync presets show activate > activate-changed.yaml';
 
-export const command = group({
+export default group({
   examples: ['callsync presets', copying],
   remarks: 'Use one by its name (source.list.preset: activate), or a changed copy by its path.',
   standard: 'list',

@@ -49,7 +49,7 @@ const tally = (found: readonly string[]): Record<string, number> => {
 
 const callsPerLine = 10_000;
 
-export const command = group({
+export default group({
   examples: ['callsync privacy preview', 'callsync privacy preview --stored 3', 'callsync privacy apply'],
   commands: {
     preview: leaf({

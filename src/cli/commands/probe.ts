@@ -50,7 +50,7 @@ const options = {
   }),
 };
 
-export const command = leaf({
+export default leaf({
   options,
   examples: [
     'callsync probe',

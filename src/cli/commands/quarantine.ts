@@ -58,7 +58,7 @@ const listOptions = {
 
 const showOptions = { raw: flag('--raw', 'write its bytes to standard output instead') };
 
-export const command = group({
+export default group({
   examples: [
     'callsync quarantine list',
     'callsync quarantine show 17',

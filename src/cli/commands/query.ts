@@ -87,7 +87,7 @@ const place = (sql: string, position: string | undefined): string => {
   return ` (line ${before.length}, character ${[...(before.at(-1) as string)].length + 1})`;
 };
 
-export const command = leaf({
+export default leaf({
   args: [argument('<sql>', "one query, in the warehouse's own SQL; - reads it from standard input")],
   options: {
     warehouse: option('--warehouse <name>', 'where to ask (default: the first Postgres warehouse, else the first)'),

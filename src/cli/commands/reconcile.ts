@@ -38,7 +38,7 @@ export const levelsOf = (named: readonly string[] = []) => {
 
 const emptyTotals = { unproven: 0, suspicious: 0, failed: 0, unreachable: 0 };
 
-export const command = leaf({
+export default leaf({
   options: {
     from: option('--from <instant>', 'start of the range (UTC); default: windows without a verdict', {
       parse: instant,

@@ -18,7 +18,7 @@ const describeDrift = ({ source, field, kind, detail, seen, firstSeen, lastSeen 
 
 const examples = ['callsync schema drift', 'callsync schema drift --clear'];
 
-export const command = group({
+export default group({
   examples,
   commands: {
     drift: leaf({

@@ -53,7 +53,7 @@ const toJson = ({ calls, more, pending }: SearchResult) => ({
   pending,
 });
 
-export const command = leaf({
+export default leaf({
   args: [
     argument(
       '<text...>',

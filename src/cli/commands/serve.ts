@@ -9,7 +9,7 @@ import { createLogger } from '../shell/log.ts';
 import { print, readVersion } from '../shell/output.ts';
 import { untilStopped } from '../shell/signals.ts';
 
-export const command = leaf({
+export default leaf({
   examples: ['callsync serve --config callsync.yaml'],
   within: withReceiverServices,
   run: async (options, services) => {

@@ -131,7 +131,7 @@ const options = {
   secrets: option('--secrets <folder>', 'also write client-secret and signing-secret into files there'),
 };
 
-export const command = leaf({
+export default leaf({
   shared: 'json',
   options,
   examples: [

@@ -2,7 +2,7 @@ import { kinds } from '../../warehouse/kinds.ts';
 import { leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 
-export const command = leaf({
+export default leaf({
   shared: 'json',
   options: {
     dialect: option('--dialect <dialect>', 'whose SQL', {

@@ -159,7 +159,7 @@ const showUntilStopped = async (show: () => Promise<string>, seconds: number, pl
   }
 };
 
-export const command = leaf({
+export default leaf({
   options: {
     watch: option<number | true>('--watch [seconds]', 'show it again and again, until Ctrl-C', { parse: seconds }),
   },

@@ -4,7 +4,7 @@ import { withStore } from '../parts/with-services.ts';
 import { flag, group, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 
-export const command = group({
+export default group({
   examples: ['callsync store grants'],
   commands: {
     grants: leaf({

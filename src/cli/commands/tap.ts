@@ -19,7 +19,7 @@ const describe = (event: TapEvent): string => {
   }
 };
 
-export const command = leaf({
+export default leaf({
   options: { for: option('--for <duration>', 'end after this long, such as 30s', { parse: duration }) },
   examples: ['callsync tap --for 5m'],
   remarks:

@@ -30,7 +30,7 @@ const describeReceipts = (check: ChainCheck & { readonly intact: boolean }): str
     ? `erasures: ${check.verdicts} receipts, chain intact`
     : `erasures: CHANGED (${findingsOf(check, 'receipt').join('; ')})`;
 
-export const command = group({
+export default group({
   examples: ['callsync verdicts verify'],
   commands: {
     verify: leaf({

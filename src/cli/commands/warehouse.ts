@@ -99,7 +99,7 @@ const index = (action: 'create' | 'drop' | 'status', does: string) =>
     },
   });
 
-export const command = group({
+export default group({
   examples: [
     'callsync warehouse fill bigquery',
     'callsync warehouse rebuild postgres',

@@ -66,7 +66,7 @@ const sendOptions = {
   count: option('--count <n>', 'send so many, one after the other', { parse: wholeNumber(1), standard: 1 }),
 };
 
-export const command = group({
+export default group({
   examples: [
     'callsync webhook keys',
     'callsync webhook send --url http://127.0.0.1:8780/webhook',

@@ -40,41 +40,6 @@ export const commandsDo = {
   simulate: 'run the simulated call-data service alone, on loopback',
 } as const;
 
-/** Each loads what it needs, and Temporal's SDK alone takes a second. */
-export const loaders: Readonly<Record<keyof typeof commandsDo, () => Promise<{ readonly command: AddCommand }>>> = {
-  demo: () => import('../commands/demo.ts'),
-  init: () => import('../commands/init.ts'),
-  up: async () => ({ command: (await import('../commands/work.ts')).up }),
-  serve: () => import('../commands/serve.ts'),
-  worker: async () => ({ command: (await import('../commands/work.ts')).worker }),
-  backfill: () => import('../commands/backfill.ts'),
-  'go-live': () => import('../commands/go-live.ts'),
-  import: () => import('../commands/import.ts'),
-  status: () => import('../commands/status.ts'),
-  coverage: () => import('../commands/coverage.ts'),
-  reconcile: () => import('../commands/reconcile.ts'),
-  await: () => import('../commands/await.ts'),
-  verdicts: () => import('../commands/verdicts.ts'),
-  search: () => import('../commands/search.ts'),
-  query: () => import('../commands/query.ts'),
-  mcp: () => import('../commands/mcp.ts'),
-  warehouse: () => import('../commands/warehouse.ts'),
-  export: () => import('../commands/export.ts'),
-  grants: () => import('../commands/grants.ts'),
-  sql: () => import('../commands/sql.ts'),
-  store: () => import('../commands/store.ts'),
-  config: () => import('../commands/config.ts'),
-  doctor: () => import('../commands/doctor.ts'),
-  calibrate: () => import('../commands/calibrate.ts'),
-  presets: () => import('../commands/presets.ts'),
-  probe: () => import('../commands/probe.ts'),
-  tap: () => import('../commands/tap.ts'),
-  'bigquery-emulator': () => import('../commands/bigquery-emulator.ts'),
-  quarantine: () => import('../commands/quarantine.ts'),
-  privacy: () => import('../commands/privacy.ts'),
-  erase: () => import('../commands/erase.ts'),
-  webhook: () => import('../commands/webhook.ts'),
-  notify: () => import('../commands/notify.ts'),
-  schema: () => import('../commands/schema.ts'),
-  simulate: () => import('../commands/simulate.ts'),
-};
+/** Its file in `commands/` has its name: each loads what it needs, and Temporal's SDK alone takes a second. */
+export const loadCommand = async (name: keyof typeof commandsDo): Promise<AddCommand> =>
+  ((await import(`../commands/${name}.ts`)) as { readonly default: AddCommand }).default;

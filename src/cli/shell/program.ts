@@ -1,5 +1,5 @@
 import { Command, CommanderError, Help } from 'commander';
-import { commandsDo, loaders } from './commands.ts';
+import { commandsDo, loadCommand } from './commands.ts';
 import { describeCommands, renderCompletion, type Shell, shells } from './completions.ts';
 import { argument, leaf } from './define.ts';
 import { endWith, renderExits, reportFailure } from './exit.ts';
@@ -24,7 +24,7 @@ export const createProgram = async (isAsked: (name: string) => boolean): Promise
     .exitOverride();
   for (const [name, does] of Object.entries(commandsDo)) {
     const command = program.command(name).description(does);
-    if (isAsked(name)) (await loaders[name as keyof typeof loaders]()).command(command);
+    if (isAsked(name)) (await loadCommand(name as keyof typeof commandsDo))(command);
   }
   completion(program.command('completion'));
   program.helpCommand(false);

@@ -1,57 +1,18 @@
-/** Processes that work: `callsync up`, with everything in it, and `callsync worker`. */
 import { createRegistry } from '../../health/metrics/registry.ts';
 import { triggerSweep } from '../../temporal/schedules.ts';
 import { workerRoles } from '../../temporal/worker.ts';
 import { requireKeyFile } from '../parts/keys.ts';
 import { openOperations, openPage } from '../parts/open-operations.ts';
 import { openParts } from '../parts/open-parts.ts';
-import { openReceiver } from '../parts/open-receiver.ts';
 import { acceptSource } from '../parts/open-source.ts';
-import { psqlLine } from '../parts/open-store.ts';
 import { openWorkers } from '../parts/open-workers.ts';
 import { ensureConfiguredSchedules } from '../parts/temporal.ts';
 import { withServices } from '../parts/with-services.ts';
 import { flag, leaf, several } from '../shell/define.ts';
-import { createLogger } from '../shell/log.ts';
 import { print, readVersion } from '../shell/output.ts';
 import { untilStopped } from '../shell/signals.ts';
 
-export const up = leaf({
-  options: {
-    acceptSource,
-    schedules: flag('--no-schedules', 'do not start continuous sync; what waits is still merged and loaded'),
-  },
-  examples: ['callsync up --config callsync.yaml'],
-  within: withServices,
-  run: async (options, services) => {
-    const { stopped } = untilStopped();
-    const { operations, webhook } = services.config;
-    const registry = createRegistry({ ...operations, version: readVersion() });
-    const parts = await openParts(services, registry, options);
-    const { store, temporal } = parts;
-    const workers = await openWorkers(services, parts, { registry });
-    const log = createLogger(options.logLevel);
-    const receiver = webhook.enabled ? await openReceiver(services, { storeUrl: store.url, registry, log }) : undefined;
-    const page = openPage(services, parts, receiver);
-    const address = await openOperations(services, { registry, ready: receiver?.ready ?? (() => true), page });
-    await ensureConfiguredSchedules(services, temporal, options.schedules === false ? 'sweep' : 'all');
-    const addresses = {
-      webhook: receiver && `${receiver.address}${webhook.path}`,
-      operations: address,
-      postgres: psqlLine(services.config, store.url),
-      temporal: temporal.address,
-      ui: temporal.uiUrl,
-    };
-    const lines = Object.entries(addresses).flatMap(([name, value]) =>
-      value === undefined ? [] : [`${name.padEnd(10)} ${value}`],
-    );
-    print(options, addresses, lines.join('\n'));
-    services.say('Running; Ctrl-C stops after finishing what is under way.');
-    await Promise.race([stopped, workers.finished]);
-  },
-});
-
-export const worker = leaf({
+export default leaf({
   options: {
     roles: several('--roles <roles...>', `what it polls for (default: ${workerRoles.join(', ')})`, workerRoles),
     schedules: flag('--schedules', 'also start continuous sync: create its schedules, or bring them up to date'),
