@@ -112,7 +112,7 @@ export const sendAgain = async (tx: Transaction, warehouse: string, { since, loa
   ]);
 };
 
-export interface StoreLease {
+interface StoreLease {
   run<T>(name: string, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
 }
 

@@ -12,7 +12,7 @@ import {
 import { ledgerColumns, readLedgerRow, type StoredLedgerRow } from '../ledger/ledger.ts';
 import { concernedWarehouses } from './warehouses.ts';
 
-export interface PendingCall {
+interface PendingCall {
   readonly row: LedgerRow;
   readonly partitions: readonly (string | null)[];
   /** Number of the request to write the rows again, equal guards too. */
@@ -33,7 +33,7 @@ export interface PendingBatch {
   readonly cursor: QueueCursor | undefined;
 }
 
-export interface PendingRules {
+interface PendingRules {
   /** Most calls of a batch. */
   readonly limit: number;
   /** Calls in a load whose process was alive within this many seconds are left to it, unless they have changed since. */
@@ -49,7 +49,7 @@ const batchBytes = 8 * 1024 * 1024;
 const oldestShare = 8;
 
 /** `change`: what is new now. `backlog`: what a backfill or an import brought; it waits behind changes, by call date. */
-export type PendingKind = 'change' | 'backlog';
+type PendingKind = 'change' | 'backlog';
 
 /** The first digit of `queue_position`. */
 const urgencies = { erasures: 0, changes: 1, backlog: 2 } as const;
