@@ -45,13 +45,6 @@ export const keepServer = (
   };
 };
 
-interface LocalProcess {
-  /** 0 when the program could not be started at all. */
-  readonly pid: number;
-  /** Why it is not running any more; undefined while it runs. */
-  failure(): string | undefined;
-}
-
 interface LocalProcessOptions {
   readonly program: string;
   readonly args: readonly string[];
@@ -62,8 +55,6 @@ interface LocalProcessOptions {
   readonly env?: NodeJS.ProcessEnv;
   readonly uid?: number;
   readonly gid?: number;
-  /** Sent when this process exits without having stopped it. */
-  readonly exitSignal: NodeJS.Signals;
 }
 
 const passedOn = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'TEMP', 'SYSTEMROOT', 'LD_LIBRARY_PATH'];
@@ -74,33 +65,25 @@ export const minimalEnvironment = (env = process.env): NodeJS.ProcessEnv =>
 
 /** Processes that this one started and must end, each with the signal for it. */
 const started = new Map<number, NodeJS.Signals>();
-let watchesExit = false;
-
-const endAtExit = (pid: number, signal: NodeJS.Signals): void => {
-  started.set(pid, signal);
-  if (watchesExit) return;
-  watchesExit = true;
-  process.once('exit', () => {
-    for (const [pid, signal] of started) sendSignal(pid, signal);
-  });
-};
+process.once('exit', () => {
+  for (const [pid, signal] of started) sendSignal(pid, signal);
+});
 
 /** From here on the process may outlive this one: `shareServer` decides about its end. */
 export const letOutlive = (pid: number): void => {
   started.delete(pid);
 };
 
+type StartOutcome<T> = { readonly pid: number; readonly ready: T } | { readonly failure: string };
+
 /**
- * Starts a process in a group of its own: Ctrl-C must reach callsync, which stops the server properly, and not the server.
+ * Starts a server, in a group of its own: Ctrl-C must reach callsync, which stops it properly. Asks `probe` until it returns a value. A
+ * server that ends before, or is not ready after `startDeadlineMs`, is killed with `rules.lastSignal`; then `failure` says why.
  */
-const startLocalProcess = ({
-  program,
-  args,
-  logFile,
-  exitSignal,
-  env,
-  ...options
-}: LocalProcessOptions): LocalProcess => {
+export const startServer = async <T>(
+  { program, args, logFile, env, ...options }: LocalProcessOptions,
+  rules: StopRules & { readonly startDeadlineMs: number; probe(pid: number): Promise<T | undefined> },
+): Promise<StartOutcome<T>> => {
   const output = openSync(logFile, 'a', 0o600);
   const child = spawn(program, args, {
     ...options,
@@ -109,8 +92,8 @@ const startLocalProcess = ({
     stdio: ['ignore', output, output],
   });
   closeSync(output);
-  const pid = child.pid ?? 0;
-  if (pid > 0) endAtExit(pid, exitSignal);
+  const { pid = 0 } = child;
+  if (pid > 0) started.set(pid, rules.signal);
   let failure: string | undefined;
   child.once('error', (cause) => {
     failure = cause.message;
@@ -120,28 +103,14 @@ const startLocalProcess = ({
     failure ??= `it ended with ${name ?? `code ${code}`}`;
   });
   child.unref();
-  return { pid, failure: () => failure };
-};
-
-type StartOutcome<T> = { readonly pid: number; readonly ready: T } | { readonly failure: string };
-
-/**
- * Starts a server and asks `probe` until it returns a value. A server that ends before, or is not ready after
- * `deadlineMs`, is killed with `rules.lastSignal`; then `failure` says why.
- */
-export const startServer = async <T>(
-  options: Omit<LocalProcessOptions, 'exitSignal'>,
-  rules: StopRules & { readonly startDeadlineMs: number; probe(pid: number): Promise<T | undefined> },
-): Promise<StartOutcome<T>> => {
-  const server = startLocalProcess({ ...options, exitSignal: rules.signal });
   const deadline = Date.now() + rules.startDeadlineMs;
-  while (server.failure() === undefined && Date.now() < deadline) {
-    const ready = await rules.probe(server.pid);
-    if (ready !== undefined) return { pid: server.pid, ready };
+  while (failure === undefined && Date.now() < deadline) {
+    const ready = await rules.probe(pid);
+    if (ready !== undefined) return { pid, ready };
     await delay(25);
   }
-  sendSignal(server.pid, rules.lastSignal);
-  return { failure: server.failure() ?? `it was not ready within ${rules.startDeadlineMs / 1000} s` };
+  sendSignal(pid, rules.lastSignal);
+  return { failure: failure ?? `it was not ready within ${rules.startDeadlineMs / 1000} s` };
 };
 
 export interface StopRules {
@@ -166,9 +135,7 @@ export const stopLocalProcess = async (
 };
 
 /** Whether a process of that id runs, of any user. */
-export const isAlive = (pid: number): boolean => {
-  return sendSignal(pid, 0);
-};
+export const isAlive = (pid: number): boolean => sendSignal(pid, 0);
 
 /** False when there is no such process. */
 export const sendSignal = (pid: number, signal: NodeJS.Signals | 0): boolean => {
@@ -181,12 +148,10 @@ export const sendSignal = (pid: number, signal: NodeJS.Signals | 0): boolean => 
 };
 
 /** The wanted port on loopback if it is free, otherwise any free one. */
-export const findFreePort = async (wanted = 0): Promise<number> => {
-  return (await tryPort(wanted)) || (await tryPort(0));
-};
+export const findFreePort = async (wanted = 0): Promise<number> => (await tryPort(wanted)) || (await tryPort(0));
 
-const tryPort = (port: number): Promise<number> => {
-  return new Promise((done) => {
+const tryPort = (port: number): Promise<number> =>
+  new Promise((done) => {
     const probe = createServer();
     probe.once('error', () => done(0));
     probe.listen(port, '127.0.0.1', () => {
@@ -194,4 +159,3 @@ const tryPort = (port: number): Promise<number> => {
       probe.close(() => done(found));
     });
   });
-};

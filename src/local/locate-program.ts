@@ -10,13 +10,29 @@ export const isExecutable = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Full path of a program in one of PATH's folders. */
-export const findOnPath = async (name: string, env: NodeJS.ProcessEnv): Promise<string | undefined> => {
+/**
+ * Full path of a program: the configured one, or one in PATH's folders; undefined where it is not installed.
+ * @param refuse makes the error for a configured path where there is none.
+ */
+export const findInstalled = async (
+  name: string,
+  { configured, env, refuse }: FindOptions,
+): Promise<string | undefined> => {
+  if (configured) {
+    if (await isExecutable(configured)) return configured;
+    throw refuse(configured);
+  }
   for (const folder of (env.PATH ?? '').split(delimiter).filter(Boolean)) {
     if (await isExecutable(join(folder, name))) return join(folder, name);
   }
   return undefined;
 };
+
+interface FindOptions {
+  readonly configured: string | undefined;
+  readonly env: NodeJS.ProcessEnv;
+  readonly refuse: (path: string) => Error;
+}
 
 /** Folder of a tool in the user's cache, named with its version; it may not exist yet. */
 export const cacheFolderOf = (tool: string, env: NodeJS.ProcessEnv): string =>

@@ -7,7 +7,6 @@ import { isAlive } from '../../src/local/local-process.ts';
 import { startTemporalDevServer, type TemporalDevServer } from '../../src/local/temporal/dev-server.ts';
 import { locateTemporalCli } from '../../src/local/temporal/locate-cli.ts';
 import { beQuickToPort } from '../support/quick-to-port.ts';
-import { useTemporal } from '../support/temporal.ts';
 import { until } from '../webhook/support/until.ts';
 
 let dataDir: string;
@@ -86,56 +85,9 @@ describe('startTemporalDevServer', () => {
     const first = `if mkdir '${folder}/ran'; then ${panic('failed assigning ephemeral port: taken')}; fi`;
     await writeFile(cliPath, `#!/bin/sh\n${first}\n${panic('out of luck')}\n`, { mode: 0o755 });
     await expect(startTemporalDevServer({ dataDir: folder, cliPath })).rejects.toMatchObject({
+      code: 'TEMPORAL_START',
       message: 'The Temporal development server did not start: panic: out of luck',
     });
     await rm(folder, { recursive: true });
-  });
-
-  test('says why it did not start', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'callsync-no-server-'));
-    const cliPath = join(folder, 'temporal');
-    await writeFile(cliPath, '#!/bin/sh\necho "no server in here"\nexit 3\n', { mode: 0o755 });
-    await expect(startTemporalDevServer({ dataDir: folder, cliPath })).rejects.toMatchObject({
-      code: 'TEMPORAL_START',
-      message: 'The Temporal development server did not start: no server in here',
-    });
-    await rm(folder, { recursive: true });
-  });
-});
-
-describe('locateTemporalCli', () => {
-  const log = () => undefined;
-
-  test('prefers the configured path, then the environment, then PATH, then the cache', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'callsync-cli-'));
-    const cli = join(folder, 'temporal');
-    await writeFile(cli, '', { mode: 0o755 });
-    const node = process.execPath;
-    expect(await locateTemporalCli({ configured: cli, env: { CALLSYNC_TEMPORAL_CLI: node }, log })).toBe(cli);
-    expect(await locateTemporalCli({ env: { CALLSYNC_TEMPORAL_CLI: cli, PATH: '' }, log })).toBe(cli);
-    expect(await locateTemporalCli({ env: { PATH: folder }, log })).toBe(cli);
-    await rm(folder, { recursive: true });
-  });
-
-  test('refuses a configured path that is not there, and says what is missing without Go', async () => {
-    await expect(locateTemporalCli({ configured: '/nowhere/temporal', log })).rejects.toMatchObject({
-      code: 'TEMPORAL_CLI',
-      kind: 'terminal',
-    });
-    const emptyCache = await mkdtemp(join(tmpdir(), 'callsync-cache-'));
-    const env = { PATH: '', XDG_CACHE_HOME: emptyCache, CALLSYNC_TEMPORAL_RELEASES: 'http://127.0.0.1:1' };
-    await expect(locateTemporalCli({ env, log })).rejects.toMatchObject({
-      message: 'The Temporal CLI was not found, could not be downloaded, and Go is not installed to build it.',
-    });
-    await rm(emptyCache, { recursive: true });
-  });
-});
-
-describe('useTemporal', () => {
-  test('gives the shared server', async () => {
-    const [one, two] = await Promise.all([useTemporal(), useTemporal()]);
-    expect(one.address).toBe(two.address);
-    expect(one.taskQueue).not.toBe(two.taskQueue);
-    await withClient(one.address, (client) => client.workflowService.describeNamespace({ namespace: one.namespace }));
   });
 });

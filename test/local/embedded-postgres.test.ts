@@ -1,15 +1,15 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { isAlive, stopLocalProcess } from '../../src/local/local-process.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
 import { locatePostgresBinaries } from '../../src/local/postgres/locate-binaries.ts';
 import { resolvePostgresAccount } from '../../src/local/postgres/postgres-account.ts';
 import { createCluster, launch, type RunningServer, stopRules } from '../../src/local/postgres/postgres-cluster.ts';
-import { createDatabase, makeServerFolder } from '../support/postgres.ts';
+import { makeServerFolder } from '../support/postgres.ts';
 import { beQuickToPort } from '../support/quick-to-port.ts';
 import { until } from '../webhook/support/until.ts';
 
@@ -52,20 +52,10 @@ describe('startEmbeddedPostgres', () => {
     expect(await query(second.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
   });
 
-  test('joins a running server and leaves it running for the other', async () => {
+  test('is joined, and ended by its last user, which need not have started it', async () => {
     const first = await start();
     const second = await start();
     expect(second).toMatchObject({ pid: first.pid, url: first.url, started: false });
-    await second.stop();
-    expect(await query(first.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-  });
-
-  test('is ended by its last user, which need not have started it; killed users do not count', async () => {
-    const first = await start();
-    const second = await start();
-    const gone = spawnSync('true').pid;
-    await writeFile(join(dataDir, 'users', `${gone}-00000000`), `1 ${first.pid}\n`);
-    await writeFile(join(dataDir, 'users', `${process.pid}-00000000`), `1 ${first.pid}\n`);
     await first.stop();
     expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     await second.stop();
@@ -115,15 +105,13 @@ describe('startEmbeddedPostgres', () => {
     taken.close();
   });
 
-  test('says what to do when the port is taken', async () => {
-    const taken = await start();
-    const other = await makeServerFolder();
-    await expect(startEmbeddedPostgres({ dataDir: other, port: taken.port })).rejects.toMatchObject({
+  test('says what to do when a port that was asked for is taken', async () => {
+    const port = Number(new URL(inject('postgresUrl')).port);
+    await expect(startEmbeddedPostgres({ dataDir, port })).rejects.toMatchObject({
       code: 'STORE_START',
       message: expect.stringContaining('did not start'),
       hint: expect.stringContaining('store.url'),
     });
-    await rm(other, { recursive: true, force: true });
   });
 });
 
@@ -145,15 +133,5 @@ describe('the role that callsync works as', () => {
       code: 'STORE_DATA_DIR',
       hint: expect.stringContaining('Move that folder'),
     });
-  });
-});
-
-describe('createDatabase', () => {
-  test('gives databases that do not see each other', async () => {
-    const [first, second] = await Promise.all([createDatabase(), createDatabase()]);
-    await query(first.url, 'CREATE TABLE mine (n int)');
-    expect(await query(second.url, "SELECT to_regclass('mine') AS t")).toEqual([{ t: null }]);
-    await first.drop();
-    await second.drop();
   });
 });

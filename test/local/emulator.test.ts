@@ -1,6 +1,6 @@
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { BigQuery } from '@google-cloud/bigquery';
 import { PassThroughClient } from 'google-auth-library';
 import { expect, test } from 'vitest';
@@ -30,14 +30,6 @@ test('keeps its data between starts and is gone after stop', async () => {
     await server?.stop();
     await rm(dataDir, { recursive: true, force: true });
   }
-});
-
-test('is shared by the tests of a run', async () => {
-  const [one, two] = await Promise.all([useBigQuery(), useBigQuery()]);
-  expect(one.restUrl).toBe(two.restUrl);
-  expect(one.dataset).not.toBe(two.dataset);
-  const [rows] = await connect(one).query('SELECT 1 AS one');
-  expect(rows).toEqual([{ one: 1 }]);
 });
 
 test('answers with its own rows, whatever else is asked at the same time', async () => {
@@ -74,29 +66,6 @@ test('goes on after a client that leaves, and says when its port is taken', asyn
     await expect(taken).rejects.toMatchObject({ code: 'BIGQUERY_EMULATOR', message: expect.stringMatching(/port/) });
   } finally {
     await rm(dataDir, { recursive: true, force: true });
-  }
-});
-
-test('has a home of its own in the cache, whose DuckDB extension is put back when somebody clears it', async () => {
-  const { program, home } = await locateEmulator({ log: () => undefined });
-  if (home === undefined) return;
-  // A cache of our own around the installed programs: others use the real one meanwhile.
-  const cache = await mkdtemp(join(tmpdir(), 'callsync-cache-'));
-  try {
-    const folder = join(cache, 'callsync', basename(dirname(home)));
-    await mkdir(folder, { recursive: true });
-    await symlink(dirname(dirname(program)), join(folder, 'venv'));
-    await writeFile(join(folder, 'ready'), '');
-    const env = { PATH: '', XDG_CACHE_HOME: cache };
-    for (const _ of ['first', 'cleared']) {
-      const located = await locateEmulator({ env, log: () => undefined });
-      expect(located.home).toBe(join(folder, 'home'));
-      const files = await readdir(join(folder, 'home'), { recursive: true });
-      expect(files.filter((file) => file.endsWith('spatial.duckdb_extension'))).toHaveLength(1);
-      await rm(join(folder, 'home', '.duckdb'), { recursive: true });
-    }
-  } finally {
-    await rm(cache, { recursive: true, force: true });
   }
 });
 

@@ -1,10 +1,12 @@
 /** A local BigQuery on loopback, for demos and tests: REST, and gRPC for the Storage APIs. Not the real service. */
+import { once } from 'node:events';
 import { mkdir, readFile, rm } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server, type ServerResponse, request as send } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { terminal } from '../../lib/errors.ts';
 import { type StopRules, startServer, stopLocalProcess } from '../local-process.ts';
 import { locateEmulator } from './locate-emulator.ts';
-import { type EmulatorQueue, openEmulatorQueue } from './request-queue.ts';
 
 interface BigQueryEmulatorOptions {
   /** Folder for its log and, unless `ephemeral`, its data, which the next start finds again. */
@@ -52,40 +54,90 @@ export const startBigQueryEmulator = async (options: BigQueryEmulatorOptions): P
     ...(options.ephemeral ? ['--ephemeral'] : ['--persistent', '--data-dir', join(home, 'data')]),
     ...['--log-format', 'json', '--log-level', 'info'],
   ];
+  let upstreamPort = 0;
+  const queue = createQueue(() => upstreamPort);
+  try {
+    queue.listen(options.restPort ?? 0, '127.0.0.1');
+    await once(queue, 'listening');
+  } catch (cause) {
+    throw terminal('BIGQUERY_EMULATOR', `The local BigQuery cannot listen on port ${options.restPort}.`, {
+      hint: 'Choose another port, or 0 for any free one.',
+      cause,
+    });
+  }
+  // As the emulator itself, it does not keep a process alive.
+  queue.unref();
   const outcome = await startServer(
     { program, args, cwd: home, logFile, env },
     { ...stopRules, startDeadlineMs, probe: () => findPorts(logFile) },
   );
   if ('failure' in outcome) {
+    queue.close();
     throw terminal('BIGQUERY_EMULATOR', `The local BigQuery did not start: ${outcome.failure}.`, {
       hint: `See ${logFile}.`,
     });
   }
-  const { pid, ready: ports } = outcome;
-  const queue = await openQueue(ports.rest, options.restPort ?? 0, pid);
+  const { pid, ready } = outcome;
+  upstreamPort = ready.rest;
   return {
-    restUrl: `http://127.0.0.1:${queue.port}`,
-    grpcAddress: `127.0.0.1:${ports.grpc}`,
+    restUrl: `http://127.0.0.1:${(queue.address() as AddressInfo).port}`,
+    grpcAddress: `127.0.0.1:${ready.grpc}`,
     project,
     pid,
     async stop() {
-      await queue.close();
+      queue.close();
+      queue.closeAllConnections();
       await stopLocalProcess(pid, stopRules);
     },
   };
 };
 
-const openQueue = async (upstreamPort: number, port: number, pid: number): Promise<EmulatorQueue> => {
-  try {
-    return await openEmulatorQueue(upstreamPort, port);
-  } catch (cause) {
-    await stopLocalProcess(pid, stopRules);
-    throw terminal('BIGQUERY_EMULATOR', `The local BigQuery cannot listen on port ${port}.`, {
-      hint: 'Choose another port, or 0 for any free one.',
-      cause,
+/** Longer than any client keeps an idle connection, so that none is closed under a request. */
+const keepAliveTimeout = 120_000;
+
+/**
+ * Lets one request at a time through to the emulator. It runs every statement on one connection to DuckDB, from several
+ * threads: a listing of a table that overlaps another statement may be answered with that one's rows (bqemulator 1.4.0).
+ */
+const createQueue = (upstreamPort: () => number): Server => {
+  let last: Promise<void> = Promise.resolve();
+  return createServer({ keepAliveTimeout, requestTimeout: 0 }, (request, response) => {
+    const body: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => body.push(chunk));
+    request.on('end', () => {
+      last = last.then(() => forward(upstreamPort(), request, Buffer.concat(body), response));
     });
-  }
+    request.on('error', () => undefined);
+  });
 };
+
+/** Resolves when the emulator has answered, also where the client has left; a lost emulator is a lost connection. */
+const forward = (port: number, request: IncomingMessage, body: Buffer, response: ServerResponse): Promise<void> =>
+  new Promise((resolve) => {
+    const { 'transfer-encoding': _, ...headers } = request.headers;
+    const onward = send({
+      host: '127.0.0.1',
+      port,
+      method: request.method,
+      path: request.url,
+      agent: false,
+      headers: { ...headers, connection: 'close', 'content-length': body.length },
+    });
+    onward.once('response', (answer) => {
+      const { connection: __, ...rest } = answer.headers;
+      answer.once('close', resolve);
+      answer.once('error', () => response.destroy());
+      if (response.destroyed) return void answer.resume();
+      response.once('close', () => answer.resume());
+      response.writeHead(answer.statusCode ?? 502, rest);
+      answer.pipe(response);
+    });
+    onward.once('error', () => {
+      response.destroy();
+      resolve();
+    });
+    onward.end(body);
+  });
 
 /** The emulator writes its ports into its log once it listens, gRPC last. */
 const findPorts = async (logFile: string): Promise<{ rest: number; grpc: number } | undefined> => {

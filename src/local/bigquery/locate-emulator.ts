@@ -1,12 +1,13 @@
 /** Finds the local BigQuery (`bqemulator`, a Python program), or installs it into our cache folder. */
 import { execFile } from 'node:child_process';
-import { mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { terminal } from '../../lib/errors.ts';
-import { isAlive, minimalEnvironment } from '../local-process.ts';
-import { cacheFolderOf, findOnPath, isExecutable } from '../locate-program.ts';
+import { loadTryLock } from '../../lib/file-lock.ts';
+import { minimalEnvironment } from '../local-process.ts';
+import { cacheFolderOf, findInstalled } from '../locate-program.ts';
 
 const run = promisify(execFile);
 const emulatorVersion = '1.4.0';
@@ -42,38 +43,31 @@ interface LocatedEmulator {
 
 /** In this order: CALLSYNC_BQEMULATOR, PATH, our cache, an installation into the cache. */
 export const locateEmulator = async ({ env = process.env, log }: LocateEmulatorOptions): Promise<LocatedEmulator> => {
-  const configured = env.CALLSYNC_BQEMULATOR;
-  if (configured) {
-    if (await isExecutable(configured)) return { program: configured };
-    throw terminal('BIGQUERY_EMULATOR', `There is no program at ${configured}, as CALLSYNC_BQEMULATOR says.`, {
-      hint: 'Correct CALLSYNC_BQEMULATOR, or leave it out.',
-    });
-  }
-  const installed = await findOnPath('bqemulator', env);
+  const installed = await findInstalled('bqemulator', {
+    configured: env.CALLSYNC_BQEMULATOR,
+    env,
+    refuse: (path) =>
+      terminal('BIGQUERY_EMULATOR', `There is no program at ${path}, as CALLSYNC_BQEMULATOR says.`, {
+        hint: 'Correct CALLSYNC_BQEMULATOR, or leave it out.',
+      }),
+  });
   if (installed !== undefined) return { program: installed };
   const folder = cacheFolderOf(`bqemulator-${emulatorVersion}`, env);
   await mkdir(folder, { recursive: true });
-  await withLock(join(folder, 'install.lock'), async () => {
+  const tryLock = await loadTryLock();
+  const lock = await open(join(folder, 'install.lock'), 'a+');
+  try {
+    while (!tryLock(lock.fd)) await delay(200);
     const ready = await stat(join(folder, 'ready')).catch(() => undefined);
     if (ready === undefined) await install(folder, log);
-    if (!(await hasExtension(folder))) await placeExtension(folder);
-  });
+  } finally {
+    await lock.close();
+  }
   return { program: join(folder, 'venv', 'bin', 'bqemulator'), home: homeIn(folder) };
 };
 
 /** A home of its own: other programs may clear DuckDB's folder in the user's home. */
 const homeIn = (folder: string): string => join(folder, 'home');
-
-const hasExtension = async (folder: string): Promise<boolean> => {
-  const files = await readdir(join(homeIn(folder), '.duckdb'), { recursive: true }).catch(() => []);
-  return files.some((file) => file.endsWith('spatial.duckdb_extension'));
-};
-
-const placeExtension = async (folder: string): Promise<void> => {
-  await mkdir(homeIn(folder), { recursive: true });
-  const env = { ...minimalEnvironment(), HOME: homeIn(folder) };
-  await run(join(folder, 'venv', 'bin', 'python'), ['-c', copyExtension], { env });
-};
 
 const install = async (folder: string, log: (message: string) => void): Promise<void> => {
   log(`Installing the local BigQuery (bqemulator ${emulatorVersion}) into ${folder}, once: about a minute, 600 MB.`);
@@ -81,13 +75,10 @@ const install = async (folder: string, log: (message: string) => void): Promise<
   await rm(venv, { recursive: true, force: true });
   try {
     await run('python3', ['-m', 'venv', venv]);
-    await run(join(venv, 'bin', 'pip'), [
-      'install',
-      '--no-input',
-      '--quiet',
-      '--disable-pip-version-check',
-      ...packages,
-    ]);
+    await run(join(venv, 'bin', 'pip'), ['install', '--no-input', '--quiet', '--disable-pip-version-check', ...packages]);
+    await mkdir(homeIn(folder), { recursive: true });
+    const env = { ...minimalEnvironment(), HOME: homeIn(folder) };
+    await run(join(venv, 'bin', 'python'), ['-c', copyExtension], { env });
     await writeFile(join(folder, 'ready'), '');
   } catch (cause) {
     const said = (cause as { stderr?: string }).stderr?.trim().split('\n').at(-1) ?? (cause as Error).message;
@@ -95,27 +86,5 @@ const install = async (folder: string, log: (message: string) => void): Promise<
       hint: 'Install Python 3.11 or newer with venv, check that pip reaches its package index, and try again.',
       cause,
     });
-  }
-};
-
-/** One installer at a time; a lock whose owner has died is taken over. */
-const withLock = async (path: string, work: () => Promise<void>): Promise<void> => {
-  while (true) {
-    const handle = await open(path, 'wx').catch((cause: NodeJS.ErrnoException) => {
-      if (cause.code !== 'EEXIST') throw cause;
-    });
-    if (handle !== undefined) {
-      await handle.writeFile(String(process.pid));
-      await handle.close();
-      break;
-    }
-    const owner = Number(await readFile(path, 'utf8').catch(() => ''));
-    if (owner > 0 && !isAlive(owner)) await rm(path, { force: true });
-    else await delay(200);
-  }
-  try {
-    await work();
-  } finally {
-    await rm(path, { force: true });
   }
 };

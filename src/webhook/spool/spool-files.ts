@@ -14,6 +14,7 @@ import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promis
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CallsyncError, terminal } from '../../lib/errors.ts';
+import { loadTryLock } from '../../lib/file-lock.ts';
 import type { Delivery } from '../../store/delivery/inbox-writer.ts';
 
 /** A file to which nothing is added any more. */
@@ -308,11 +309,7 @@ const readExactly = async (file: FileHandle, offset: number, length: number): Pr
   return bytes;
 };
 
-/**
- * One receiver at a time per spool folder. The kernel holds the lock as long as the file is open: a process that is frozen
- * keeps it, one that is killed loses it, and process ids, host names and clocks play no part.
- */
-
+/** One receiver at a time per spool folder. */
 export interface SpoolLock {
   /** False once the lock file was removed or replaced: then another receiver can lock the folder too. */
   isHeld(): Promise<boolean>;
@@ -350,15 +347,3 @@ const inUse = (dir: string): CallsyncError =>
   terminal('SPOOL_IN_USE', `Another receiver uses the spool folder ${dir}.`, {
     hint: 'Stop it, or give each receiver its own webhook.spool.dir.',
   });
-
-/** Loaded on demand: it is native code, which other commands do not need. */
-const loadTryLock = async (): Promise<(fd: number) => boolean> => {
-  try {
-    return (await import('fs-native-extensions')).tryLock;
-  } catch (cause) {
-    throw terminal('SPOOL_LOCK_UNSUPPORTED', 'Files cannot be locked on this platform.', {
-      hint: 'Run the receiver on Linux (glibc), macOS or Windows, on x64 or arm64.',
-      cause,
-    });
-  }
-};

@@ -8,7 +8,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { downloadTemporalCli } from '../../src/local/temporal/download-cli.ts';
 import { locateTemporalCli } from '../../src/local/temporal/locate-cli.ts';
 
 const run = promisify(execFile);
@@ -60,12 +59,18 @@ const release = (sums = `${'0'.repeat(64)}  other.tar.gz\n${checksum}  ${archive
 });
 
 let caches = 0;
-const newTarget = (): string => {
+const log = () => undefined;
+/** Into a cache of its own; without Go, so that nothing is built where the download fails. */
+const locate = async (env: NodeJS.ProcessEnv) => {
   caches += 1;
-  return join(folder, `cache-${caches}`, 'temporal');
+  const cache = join(folder, `cache-${caches}`);
+  const outcome = await locateTemporalCli({ env: { PATH: '/nowhere', XDG_CACHE_HOME: cache, ...env }, log }).then(
+    () => 'found',
+    (error: Error) => error.message,
+  );
+  return { outcome, kept: await readdir(join(cache, 'callsync', `temporal-${version}`)) };
 };
-const download = (target: string, env: NodeJS.ProcessEnv) =>
-  downloadTemporalCli({ version, target, env: { PATH: process.env.PATH, ...env }, log: () => undefined });
+const notFound = 'The Temporal CLI was not found, could not be downloaded, and Go is not installed to build it.';
 
 test('an archive with its published checksum becomes the program, and nothing else is left', async () => {
   const { url } = await listen(serve(release()));
@@ -80,38 +85,34 @@ test('an archive with its published checksum becomes the program, and nothing el
   expect(
     await locateTemporalCli({
       env: { ...env, CALLSYNC_TEMPORAL_RELEASES: 'http://127.0.0.1:1' },
-      log: () => undefined,
+      log,
     }),
   ).toBe(path);
 });
 
 test('another checksum is refused, and nothing is kept', async () => {
   const { url } = await listen(serve(release(`${'0'.repeat(64)}  ${archive}\n`)));
-  const target = newTarget();
-  await expect(download(target, { CALLSYNC_TEMPORAL_RELEASES: url })).rejects.toMatchObject({
-    code: 'TEMPORAL_CLI',
-    message: expect.stringContaining('checksum'),
-  });
-  expect(await readdir(join(target, '..'))).toEqual([]);
+  const { outcome, kept } = await locate({ CALLSYNC_TEMPORAL_RELEASES: url });
+  expect(outcome).toContain('checksum');
+  expect(kept).toEqual([]);
 });
 
 test('a silent host is given up after five seconds; no release, nothing for this platform and a broken transfer at once', async () => {
   const silent = await listen(() => undefined);
   const began = performance.now();
+  const broken: RequestListener = (request, response) => {
+    if (request.url?.endsWith('.txt')) return void serve(release())(request, response);
+    response.writeHead(200, { 'content-length': bytes.length });
+    response.write(bytes.subarray(0, 10), () => response.destroy());
+  };
+  const sums = `/v${version}/checksums.txt`;
   const answers = await Promise.all([
-    download(newTarget(), { CALLSYNC_TEMPORAL_RELEASES: silent.url }),
-    ...[
-      serve({}),
-      serve(release('\n')),
-      serve({ [`/v${version}/checksums.txt`]: release()[`/v${version}/checksums.txt`] ?? '' }),
-    ].map(async (answer) => download(newTarget(), { CALLSYNC_TEMPORAL_RELEASES: (await listen(answer)).url })),
-    listen((request, response) => {
-      if (request.url?.endsWith('.txt')) return void serve(release())(request, response);
-      response.writeHead(200, { 'content-length': bytes.length });
-      response.write(bytes.subarray(0, 10), () => response.destroy());
-    }).then(({ url }) => download(newTarget(), { CALLSYNC_TEMPORAL_RELEASES: url })),
+    locate({ CALLSYNC_TEMPORAL_RELEASES: silent.url }),
+    ...[serve({}), serve(release('\n')), serve({ [sums]: release()[sums] ?? '' }), broken].map(async (answer) =>
+      locate({ CALLSYNC_TEMPORAL_RELEASES: (await listen(answer)).url }),
+    ),
   ]);
-  expect(answers).toEqual([false, false, false, false, false]);
+  expect(answers).toEqual(Array(5).fill({ outcome: notFound, kept: [] }));
   expect(performance.now() - began).toBeGreaterThan(4_900);
   // Not after the 30 seconds that a transfer may be silent.
   expect(performance.now() - began).toBeLessThan(29_000);
@@ -131,10 +132,19 @@ test('goes through the configured proxy, and past it where NO_PROXY says so', as
     upstream.on('error', () => socket.destroy());
     socket.on('error', () => upstream.destroy());
   });
-  expect(await download(newTarget(), { CALLSYNC_TEMPORAL_RELEASES: url, HTTP_PROXY: proxy.url })).toBe(true);
+  const env = { CALLSYNC_TEMPORAL_RELEASES: url, HTTP_PROXY: proxy.url };
+  expect(await locate(env)).toEqual({ outcome: 'found', kept: ['temporal'] });
   expect(tunnels).toBeGreaterThan(0);
   const before = tunnels;
-  const env = { CALLSYNC_TEMPORAL_RELEASES: url, HTTP_PROXY: proxy.url, NO_PROXY: '127.0.0.1' };
-  expect(await download(newTarget(), env)).toBe(true);
+  await locate({ ...env, NO_PROXY: '127.0.0.1' });
   expect(tunnels).toBe(before);
+});
+
+test('prefers the configured path, then the environment, then PATH; refuses a configured one that is not there', async () => {
+  const cli = join(folder, 'temporal');
+  expect(await locateTemporalCli({ configured: cli, env: { CALLSYNC_TEMPORAL_CLI: process.execPath }, log })).toBe(cli);
+  expect(await locateTemporalCli({ env: { CALLSYNC_TEMPORAL_CLI: cli, PATH: '' }, log })).toBe(cli);
+  expect(await locateTemporalCli({ env: { PATH: folder }, log })).toBe(cli);
+  const refused = locateTemporalCli({ configured: '/nowhere/temporal', log });
+  await expect(refused).rejects.toMatchObject({ code: 'TEMPORAL_CLI', kind: 'terminal' });
 });

@@ -1,0 +1,17 @@
+/**
+ * Locks of whole files. The kernel holds one as long as its file is open: a process that is frozen keeps it, one that is killed loses it,
+ * and process ids, host names and clocks play no part.
+ */
+import { terminal } from './errors.ts';
+
+/** Loaded on demand: it is native code, which most commands do not need. @throws CallsyncError SPOOL_LOCK_UNSUPPORTED */
+export const loadTryLock = async () => {
+  try {
+    return (await import('fs-native-extensions')).tryLock;
+  } catch (cause) {
+    throw terminal('SPOOL_LOCK_UNSUPPORTED', 'Files cannot be locked on this platform.', {
+      hint: 'Run callsync on Linux (glibc), macOS or Windows, on x64 or arm64.',
+      cause,
+    });
+  }
+};

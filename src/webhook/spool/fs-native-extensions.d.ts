@@ -1,5 +1,0 @@
-/** The part of the package that is used; it brings no types. */
-declare module 'fs-native-extensions' {
-  /** Exclusive, for the whole file; false when another open file holds it. The kernel lets go when `fd` is closed. */
-  export const tryLock: (fd: number) => boolean;
-}
