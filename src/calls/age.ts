@@ -1,8 +1,8 @@
 /** What may be kept of a call of its age, by class: words, transcripts, free fields, and the call itself. Pure. */
 import type { CallDocument } from '../../schemas/call.ts';
 import type { Observation } from '../../schemas/observation.ts';
+import { isObject } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
-import { isObject } from './field-reader.ts';
 
 /** Milliseconds since the time of the call, by class; undefined = no limit. */
 interface AgeLimits {

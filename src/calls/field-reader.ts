@@ -1,4 +1,5 @@
 /** Reads single fields of a document into typed values and remembers what could not be typed. */
+import { isObject } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
 import { cleanJson, cleanText, maxJsonDepth, parseNumber } from './values.ts';
 
@@ -8,10 +9,6 @@ interface Issue {
 }
 
 const maxIssues = 50;
-
-/** Whether a parsed JSON value is an object: neither null nor an array. */
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  value !== null && typeof value === 'object' && !Array.isArray(value);
 
 const typeName = (value: unknown): string => (Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value);
 

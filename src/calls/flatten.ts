@@ -11,7 +11,8 @@ import {
   tableOf,
   type WordArrays,
 } from '../../schemas/tables.ts';
-import { FieldReader, isObject } from './field-reader.ts';
+import { isObject } from '../lib/parse-json.ts';
+import { FieldReader } from './field-reader.ts';
 import type { LedgerRow } from './fold.ts';
 import { readRedactions, redactionsField } from './redactions.ts';
 import { cleanText, normalizePhone, parseDecimal } from './values.ts';

@@ -1,7 +1,7 @@
 /** Which call a record is of, and when it was observed. All times in microseconds since the epoch. */
 import { maxCallIdLength } from '../../schemas/call.ts';
+import { isObject } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
-import { isObject } from './field-reader.ts';
 import { cleanText } from './values.ts';
 
 type Identified = { readonly callId: string; readonly record: Record<string, unknown> } | { readonly reason: string };

@@ -5,7 +5,8 @@
  */
 import { parse } from 'yaml';
 import { terminal } from '../lib/errors.ts';
-import { isRaw, mergeRaw, type Raw } from './raw.ts';
+import { isObject } from '../lib/parse-json.ts';
+import { mergeRaw, type Raw } from '../lib/raw.ts';
 import { alternatives, childrenAt, configJsonSchema, knownKeys, type SchemaNode } from './schema-node.ts';
 import { suggest } from './suggest.ts';
 
@@ -42,7 +43,9 @@ const place = (raw: Raw, segments: readonly string[], text: string, { name, node
     const value = readValue(text, children, name);
     // What Compose leaves behind where a variable was not set.
     if (value === null) return raw;
-    return isRaw(value) && isRaw(raw[key]) ? { ...raw, [key]: mergeRaw(raw[key], value) } : { ...raw, [key]: value };
+    return isObject(value) && isObject(raw[key])
+      ? { ...raw, [key]: mergeRaw(raw[key], value) }
+      : { ...raw, [key]: value };
   }
   const below = raw[key];
   if (/^\d+$/.test(rest[0] as string) && children.flatMap(alternatives).some((node) => node.type === 'array')) {
@@ -50,7 +53,7 @@ const place = (raw: Raw, segments: readonly string[], text: string, { name, node
     const placed = place({ ...list } as Raw, rest, text, { name, nodes: children });
     return { ...raw, [key]: Object.values(placed) };
   }
-  return { ...raw, [key]: place(isRaw(below) ? below : {}, rest, text, { name, nodes: children }) };
+  return { ...raw, [key]: place(isObject(below) ? below : {}, rest, text, { name, nodes: children }) };
 };
 
 /** Environment names have no lower case and no dash: an existing key that reads the same is meant, else lower case. */

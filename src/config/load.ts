@@ -5,10 +5,11 @@ import { parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { type Config, configSchema, type ReceiverConfig, receiverConfigSchema } from '../../schemas/config.ts';
 import { terminal } from '../lib/errors.ts';
+import { isObject } from '../lib/parse-json.ts';
+import { dropNulls, mergeRaw, type Raw } from '../lib/raw.ts';
 import { applyPreset } from '../source/presets/presets.ts';
 import { applyEnvironment } from './environment.ts';
 import { describeIssues } from './problems.ts';
-import { dropNulls, isRaw, mergeRaw, type Raw } from './raw.ts';
 
 interface LoadConfigOptions {
   /** Value of `--config`; before CALLSYNC_CONFIG, before ./callsync.yaml. */
@@ -92,6 +93,6 @@ const parseConfigText = (text: string, path: string): Raw => {
   }
   const raw: unknown = document.toJS();
   if (raw === null) return {};
-  if (!isRaw(raw)) throw terminal('CONFIG_INVALID', `${path} must hold sections such as "source:" and "store:".`);
+  if (!isObject(raw)) throw terminal('CONFIG_INVALID', `${path} must hold sections such as "source:" and "store:".`);
   return raw;
 };

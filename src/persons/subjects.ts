@@ -4,8 +4,8 @@
  */
 import { createRequire } from 'node:module';
 import type { CountryCode } from 'libphonenumber-js/max';
-import { isObject } from '../calls/field-reader.ts';
 import { isCallId, listNumericIds, visitQuoted } from '../calls/quoted-texts.ts';
+import { isObject } from '../lib/parse-json.ts';
 import { detect } from '../privacy/detect.ts';
 import { findWrittenEmails } from '../privacy/detect-email.ts';
 import { type JoinedDetector, joinedDetectors, versionOf } from '../privacy/finding.ts';

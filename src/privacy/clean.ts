@@ -1,7 +1,7 @@
 /** The rules on a whole record: pure, and doing it twice changes nothing more. */
 import { isDeepStrictEqual } from 'node:util';
-import { isObject } from '../calls/field-reader.ts';
 import { type Redaction, redactionsField } from '../calls/redactions.ts';
+import { isObject } from '../lib/parse-json.ts';
 import { type DetectOptions, detect } from './detect.ts';
 import { announces } from './detect-context.ts';
 import { type Finding, joinedDetectors } from './finding.ts';

@@ -1,6 +1,7 @@
 /** Tokens that stand for a value: the same value has the same token wherever it occurs, and only the key's owner can make them. */
-import { isObject } from '../calls/field-reader.ts';
+
 import { createKeyedHash, fingerprintOf } from '../lib/keyed-hash.ts';
+import { isObject } from '../lib/parse-json.ts';
 import type { JoinedDetector } from './finding.ts';
 
 /** Values of one kind are joined with each other only. */

@@ -2,8 +2,9 @@
  * Replaces what was found in a transcript (interface §2.2), text and words alike, so that they still agree; timings stay. What was
  * replaced is listed in the transcript: by this pass, and by earlier ones.
  */
-import { isObject } from '../calls/field-reader.ts';
+
 import { compareRedactions, type Redaction, readRedactions } from '../calls/redactions.ts';
+import { isObject } from '../lib/parse-json.ts';
 import { type Finding, type Span, versionOf } from './finding.ts';
 import type { Spoken } from './read-pieces.ts';
 

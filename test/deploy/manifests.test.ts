@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { applyEnvironment } from '../../src/config/environment.ts';
 import { checkConfig, loadReceiverConfig } from '../../src/config/load.ts';
-import type { Raw } from '../../src/config/raw.ts';
+import type { Raw } from '../../src/lib/raw.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
 
 const root = resolve(import.meta.dirname, '../..');

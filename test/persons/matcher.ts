@@ -1,6 +1,6 @@
 /** Whether a call is meant by a request, by reading all of it: what the index of subjects is held against. */
 import type { CountryCode } from 'libphonenumber-js/max';
-import { isObject } from '../../src/calls/field-reader.ts';
+import { isObject } from '../../src/lib/parse-json.ts';
 import type { PersonRequest } from '../../src/persons/request.ts';
 import { detect } from '../../src/privacy/detect.ts';
 import { listDialled, normalizeNumber, writtenDigits } from '../../src/privacy/phone-number.ts';

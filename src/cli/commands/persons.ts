@@ -1,10 +1,9 @@
 /** Subcommands of `callsync privacy` for requests of persons: access, legal holds, receipts. */
 import { readFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
-import { isObject } from '../../calls/field-reader.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
-import { parseQuietly } from '../../lib/parse-json.ts';
+import { isObject, parseQuietly } from '../../lib/parse-json.ts';
 import { findCalls, finishErasure } from '../../pipeline/persons/erase.ts';
 import { addHold, type HoldReceipt, removeHold } from '../../pipeline/persons/hold.ts';
 import { readRows } from '../../store/ledger/ledger.ts';

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { type SimulatorOptions, simulatorOptionsSchema } from '../../../schemas/simulator.ts';
-import { isRaw as isSection } from '../../config/raw.ts';
 import { terminal } from '../../lib/errors.ts';
+import { isObject } from '../../lib/parse-json.ts';
 import type { SimulatorAddresses } from '../../simulator/control/control.ts';
 import { runSimulator } from '../../simulator/main.ts';
 import { dialectOf, dialects } from '../../simulator/service/dialects.ts';
@@ -27,7 +27,7 @@ const readExtra = (text: string): Record<string, unknown> => {
   } catch {
     throw wrong('--options is not valid YAML or JSON');
   }
-  if (!isSection(extra)) throw wrong('--options must hold keys, such as "{live: {callsPerSecond: 5}}"');
+  if (!isObject(extra)) throw wrong('--options must hold keys, such as "{live: {callsPerSecond: 5}}"');
   return extra;
 };
 
@@ -40,7 +40,7 @@ const listOf = (texts: readonly (readonly [name: string, text: string])[]): stri
 const listOptions = (): string => {
   const { properties = {} } = z.toJSONSchema(simulatorOptionsSchema, { io: 'input', unrepresentable: 'any' });
   const keysOf = (schema: unknown): string =>
-    Object.keys((isSection(schema) && isSection(schema.properties) && schema.properties) || {}).join(', ');
+    Object.keys((isObject(schema) && isObject(schema.properties) && schema.properties) || {}).join(', ');
   return listOf(Object.entries(properties).map(([name, schema]) => [name, keysOf(schema)]));
 };
 
@@ -49,7 +49,7 @@ const listDialects = (): string =>
 
 /** Keys that parsing dropped because the schema does not know them. */
 const unknownKeys = (given: unknown, known: unknown, above = ''): readonly string[] => {
-  if (!isSection(given) || !isSection(known)) return [];
+  if (!isObject(given) || !isObject(known)) return [];
   return Object.entries(given).flatMap(([key, value]) =>
     Object.hasOwn(known, key) ? unknownKeys(value, known[key], `${above}${key}.`) : [`${above}${key}`],
   );
@@ -59,7 +59,7 @@ const unknownKeys = (given: unknown, known: unknown, above = ''): readonly strin
 const settingsOf = (options: SimulateOptions): SimulatorOptions => {
   const extra = readExtra(options.options);
   const webhook = options.webhook === undefined ? {} : { url: options.webhook };
-  const over = (base: object, section: unknown): unknown => (isSection(section) ? { ...base, ...section } : section);
+  const over = (base: object, section: unknown): unknown => (isObject(section) ? { ...base, ...section } : section);
   const settings = {
     port: options.port,
     dialect: options.dialect,

@@ -75,7 +75,13 @@ const install = async (folder: string, log: (message: string) => void): Promise<
   await rm(venv, { recursive: true, force: true });
   try {
     await run('python3', ['-m', 'venv', venv]);
-    await run(join(venv, 'bin', 'pip'), ['install', '--no-input', '--quiet', '--disable-pip-version-check', ...packages]);
+    await run(join(venv, 'bin', 'pip'), [
+      'install',
+      '--no-input',
+      '--quiet',
+      '--disable-pip-version-check',
+      ...packages,
+    ]);
     await mkdir(homeIn(folder), { recursive: true });
     const env = { ...minimalEnvironment(), HOME: homeIn(folder) };
     await run(join(venv, 'bin', 'python'), ['-c', copyExtension], { env });

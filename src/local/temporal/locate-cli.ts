@@ -99,9 +99,13 @@ const download = async (folder: string, env: NodeJS.ProcessEnv, log: (message: s
       return false;
     }
     if (hash('sha256', bytes) !== wanted)
-      throw terminal('TEMPORAL_CLI', `The downloaded ${archive} does not have its published checksum; it was thrown away.`, {
-        hint: 'Ask who runs the proxy or mirror between, or install the Temporal CLI yourself and set temporal.cli.',
-      });
+      throw terminal(
+        'TEMPORAL_CLI',
+        `The downloaded ${archive} does not have its published checksum; it was thrown away.`,
+        {
+          hint: 'Ask who runs the proxy or mirror between, or install the Temporal CLI yourself and set temporal.cli.',
+        },
+      );
     await writeFile(join(folder, archive), bytes, { mode: 0o600 });
     await run('tar', ['-xzf', join(folder, archive), '-C', folder, program]);
     return true;

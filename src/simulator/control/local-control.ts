@@ -2,6 +2,7 @@
 import type { CallDocument } from '../../../schemas/call.ts';
 import { type SimulatorSettings, simulatorOptionsSchema } from '../../../schemas/simulator.ts';
 import { terminal } from '../../lib/errors.ts';
+import { isObject } from '../../lib/parse-json.ts';
 import { everything } from '../calls/axis-index.ts';
 import type { ClockChange, SimulatorClock } from '../calls/clock.ts';
 import { hash32 } from '../calls/random.ts';
@@ -27,9 +28,6 @@ interface ControlParts {
 }
 
 type Json = Record<string, unknown>;
-/** Sections whose keys are merged; all others are replaced as a whole. */
-const isSection = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const fixed = ['seed', 'host', 'port', 'calls', 'edits', 'clock', 'staticPages'];
 const replaced = ['dialectOverrides', 'listAdds'];
 
@@ -39,7 +37,7 @@ const mergeSettings = (current: Json, change: Json): Json => {
     if (fixed.includes(name))
       throw terminal('SIMULATOR_OPTION_FIXED', `The simulator cannot change ${name} while it runs.`);
     merged[name] =
-      isSection(value) && isSection(current[name]) && !replaced.includes(name) ? { ...current[name], ...value } : value;
+      isObject(value) && isObject(current[name]) && !replaced.includes(name) ? { ...current[name], ...value } : value;
   }
   return merged;
 };

@@ -2,6 +2,7 @@
 import * as openid from 'openid-client';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
+import { isObject, parseQuietly } from '../../lib/parse-json.ts';
 import type { SecretSource } from '../../lib/secret.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
 import type { Http, HttpResponse } from './http.ts';
@@ -136,14 +137,8 @@ const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: 
 const aboutClient = /^(invalid_client|unauthorized_client|invalid_scope|access_denied)$/;
 
 const parseObject = (body: Buffer): Record<string, unknown> | undefined => {
-  try {
-    const value: unknown = JSON.parse(body.toString('utf8'));
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseQuietly(body);
+  return isObject(value) ? value : undefined;
 };
 
 /** Only the registered look of an OAuth error code is repeated: free text may hold anything. */

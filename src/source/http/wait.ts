@@ -1,20 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 /** Resolves after `ms`; rejects with the signal's reason as soon as it is aborted. */
-export const wait = (ms: number, signal?: AbortSignal): Promise<void> =>
-  new Promise((resolve, reject) => {
-    if (signal?.aborted) {
-      reject(signal.reason);
-      return;
-    }
-    const onAbort = (): void => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(
-      () => {
-        signal?.removeEventListener('abort', onAbort);
-        resolve();
-      },
-      Math.max(0, Math.ceil(ms)),
-    );
-    signal?.addEventListener('abort', onAbort, { once: true });
+export const wait = async (ms: number, signal?: AbortSignal): Promise<void> => {
+  await sleep(Math.max(0, Math.ceil(ms)), undefined, signal && { signal }).catch((error: unknown) => {
+    throw signal?.aborted === true ? signal.reason : error;
   });
+};

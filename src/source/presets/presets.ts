@@ -4,6 +4,8 @@ import { isAbsolute, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { terminal } from '../../lib/errors.ts';
+import { isObject } from '../../lib/parse-json.ts';
+import { mergeRaw } from '../../lib/raw.ts';
 
 interface Preset {
   readonly name: string;
@@ -35,7 +37,7 @@ export const readPreset = async (preset: string, baseDir = process.cwd()): Promi
       hint: 'See `callsync presets` for the names; anything else is taken as the path of a YAML file.',
     });
   }
-  if (!isSection(content))
+  if (!isObject(content))
     throw terminal('PRESET_INVALID', `The preset “${preset}” is not a set of configuration sections.`);
   const { description, ...config } = content;
   return { name: preset, description: typeof description === 'string' ? description : '', file, config };
@@ -50,26 +52,9 @@ export const applyPreset = async (
   baseDir?: string,
 ): Promise<Record<string, unknown>> => {
   const source = raw.source;
-  const list = isSection(source) ? source.list : undefined;
-  const name = isSection(list) ? list.preset : undefined;
+  const list = isObject(source) ? source.list : undefined;
+  const name = isObject(list) ? list.preset : undefined;
   if (typeof name !== 'string') return { ...raw };
   const preset = await readPreset(name, baseDir);
-  return layOver(preset.config, raw);
-};
-
-const isSection = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-const layOver = (
-  under: Readonly<Record<string, unknown>>,
-  over: Readonly<Record<string, unknown>>,
-): Record<string, unknown> => {
-  const merged: Record<string, unknown> = { ...under };
-  for (const [key, value] of Object.entries(over)) {
-    const below = merged[key];
-    // Another style of paging has other settings: nothing of the preset's fits it.
-    const replaces = isSection(value) && isSection(below) && value.style !== undefined && value.style !== below.style;
-    merged[key] = isSection(value) && isSection(below) && !replaces ? layOver(below, value) : value;
-  }
-  return merged;
+  return mergeRaw(preset.config, raw);
 };

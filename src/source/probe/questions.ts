@@ -6,11 +6,12 @@ import {
   type PaginationConfig,
   paginationSchema,
 } from '../../../schemas/config/list.ts';
+import { isObject } from '../../lib/parse-json.ts';
 import { formatStep, formatTimestamp, type Micros, parseTimestamp, type TimeFormat } from '../../lib/timestamps.ts';
 import { valueAt } from '../json/json-path.ts';
 import { isEmpty } from '../list/observe.ts';
 import { findLink } from '../pagination/pagination.ts';
-import { isRecord, type Look, type Params, type ProbeSession } from './session.ts';
+import type { Look, Params, ProbeSession } from './session.ts';
 
 /** What a probe found out, and how sure it is. */
 export interface Finding {
@@ -232,7 +233,7 @@ const leavesBeside = (body: unknown, recordsPath: string): [path: string, value:
   const leaves: [string, unknown][] = [];
   const visit = (value: unknown, path: readonly string[]): void => {
     if (path.join('.') === recordsPath || path.length > 4) return;
-    if (isRecord(value)) for (const [key, inner] of Object.entries(value)) visit(inner, [...path, key]);
+    if (isObject(value)) for (const [key, inner] of Object.entries(value)) visit(inner, [...path, key]);
     else if (!Array.isArray(value)) leaves.push([path.join('.'), value]);
   };
   if (recordsPath !== '') visit(body, []);
@@ -465,7 +466,7 @@ export const findSingle = async ({ list, say }: Inquiry, { session, look }: Samp
   const id = look.records.find(({ unique_id }) => typeof unique_id === 'string')?.unique_id as string | undefined;
   const path = `${list.path?.replace(/\/+$/, '')}/{unique_id}`;
   const asked = id && (await session.look({}, path.replace('{unique_id}', encodeURIComponent(id))));
-  if (asked && !asked.isRefusal && isRecord(asked.body) && asked.body.unique_id === id) {
+  if (asked && !asked.isRefusal && isObject(asked.body) && asked.body.unique_id === id) {
     list.single_path = path;
     say('single_path', path, 'sure', 'it gave the call that was asked for');
   } else say('single_path', 'none', 'likely', 'the list’s path with an id gave no call');

@@ -1,7 +1,7 @@
 /** A probe's requests: few, counted, never more than stated. */
 import type { ListConfig } from '../../../schemas/config/list.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { parseQuietly } from '../../lib/parse-json.ts';
+import { isObject, parseQuietly } from '../../lib/parse-json.ts';
 import type { Api } from '../http/api.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { wait } from '../http/wait.ts';
@@ -106,26 +106,23 @@ const lookAt = ({ status, body: bytes, headers, url }: HttpResponse, recordsPath
   const body = parseQuietly(bytes);
   const path = recordsPath ?? findRecordsPath(body);
   const found = path === undefined ? undefined : valueAt(body, path);
-  const records = Array.isArray(found) ? found.filter(isRecord) : [];
+  const records = Array.isArray(found) ? found.filter(isObject) : [];
   const ids = records.map((one) => (typeof one.unique_id === 'string' ? one.unique_id : JSON.stringify(one)));
   return { status, isRefusal: status >= 400, records, ids, body, headers, url, bytes: bytes.length };
 };
-
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Path of the array that looks most like call records: objects with a unique_id first, then the longest. */
 export const findRecordsPath = (body: unknown): string | undefined => {
   let best: { readonly path: string; readonly score: number } | undefined;
   const visit = (value: unknown, path: readonly string[]): void => {
     if (Array.isArray(value)) {
-      const objects = value.filter(isRecord);
+      const objects = value.filter(isObject);
       const named = objects.filter((record) => typeof record.unique_id === 'string').length;
       const usual = /^(data|items|results|records|calls|list|rows|content|values)$/i.test(path.at(-1) ?? '') ? 0.5 : 0;
       const score = named * 1_000 + objects.length + usual;
       if (value.length === objects.length && (best === undefined || score > best.score))
         best = { path: path.join('.'), score };
-    } else if (isRecord(value) && path.length < 4) {
+    } else if (isObject(value) && path.length < 4) {
       for (const [key, inner] of Object.entries(value)) if (!key.includes('.')) visit(inner, [...path, key]);
     }
   };

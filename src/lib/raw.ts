@@ -1,10 +1,7 @@
 /** Configuration before it is checked: the preset, the YAML file and the environment, merged. */
-export type Raw = { [key: string]: unknown };
+import { isObject } from './parse-json.ts';
 
-/** Whether a value holds keys. */
-export const isRaw = (value: unknown): value is Raw => {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-};
+export type Raw = { [key: string]: unknown };
 
 /**
  * Objects merge, everything else replaces. Where both sides choose a variant (`style` of a pagination, `type` of a
@@ -17,7 +14,7 @@ export const mergeRaw = (lower: Raw, upper: Raw): Raw => {
   const merged: Raw = { ...lower };
   for (const [key, value] of Object.entries(upper)) {
     const below = merged[key];
-    merged[key] = isRaw(below) && isRaw(value) ? mergeRaw(below, value) : value;
+    merged[key] = isObject(below) && isObject(value) ? mergeRaw(below, value) : value;
   }
   return merged;
 };
@@ -25,7 +22,7 @@ export const mergeRaw = (lower: Raw, upper: Raw): Raw => {
 /** A null counts as a key that is not written: YAML gives it for a section whose keys are all commented out. */
 export const dropNulls = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(dropNulls);
-  if (!isRaw(value)) return value;
+  if (!isObject(value)) return value;
   const present = Object.entries(value).filter(([, each]) => each !== null && each !== undefined);
   return Object.fromEntries(present.map(([key, each]) => [key, dropNulls(each)]));
 };
