@@ -6,8 +6,7 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { CallDocument } from '../../schemas/call.ts';
 import { type Observation, type ObservationSource, sourceRank } from '../../schemas/observation.ts';
-import { defineEncoded } from '../lib/encoded.ts';
-import { isObject } from '../lib/parse-json.ts';
+import { defineEncoded, isObject } from '../lib/parse-json.ts';
 import { redactionsField } from './redactions.ts';
 import { cleanText, infinityAsText, maxJsonDepth } from './values.ts';
 

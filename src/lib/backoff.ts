@@ -1,4 +1,6 @@
 /** When to try again, wherever callsync tries again by itself. Activities are retried by Temporal instead. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
 export interface BackoffRules {
   readonly baseMs: number;
   readonly maxMs: number;
@@ -17,4 +19,11 @@ export const backoffMs = (
 ): number => {
   const bound = Math.min(maxMs, baseMs * 2 ** attempt);
   return retryAfterMs === undefined ? random() * bound : retryAfterMs + random() * Math.min(bound, baseMs);
+};
+
+/** Resolves after `ms`; rejects with the signal's reason as soon as it is aborted. */
+export const wait = async (ms: number, signal?: AbortSignal): Promise<void> => {
+  await sleep(Math.max(0, Math.ceil(ms)), undefined, signal && { signal }).catch((error: unknown) => {
+    throw signal?.aborted === true ? signal.reason : error;
+  });
 };

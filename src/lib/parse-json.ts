@@ -1,4 +1,4 @@
-/** JSON that others wrote. */
+/** JSON that others wrote: parsed, looked into, or kept as bytes. */
 
 /** The value of JSON bytes, a byte order mark aside; undefined when they are not JSON. */
 export const parseQuietly = (bytes: Buffer): unknown => {
@@ -13,3 +13,31 @@ export const parseQuietly = (bytes: Buffer): unknown => {
 /** Whether a parsed JSON value is an object: neither null nor an array. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Keys of a dotted path into parsed JSON, such as `meta.next_cursor`; empty = the value itself. */
+export const pathKeys = (path: string): string[] => (path === '' ? [] : path.split('.'));
+
+/** The value at a path, own properties only; undefined where it leads nowhere. */
+export const valueAt = (value: unknown, path: string): unknown => {
+  let current = value;
+  for (const key of pathKeys(path)) {
+    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key)) return undefined;
+    current = (current as Record<string, unknown>)[key];
+  }
+  return current;
+};
+
+/** Bytes that JSON.stringify would write for the field's value, by field. */
+export type EncodedFields = ReadonlyMap<string, Buffer>;
+
+/** Makes a field of `target` that parses the bytes at every access, so that nothing holds on to what they say. */
+export const defineEncoded = (target: object, name: string, bytes: Buffer): void => {
+  Object.defineProperty(target, name, {
+    enumerable: true,
+    configurable: true,
+    get: (): unknown => JSON.parse(bytes.toString('utf8')),
+    set(this: object, value: unknown) {
+      Object.defineProperty(this, name, { value, enumerable: true, configurable: true, writable: true });
+    },
+  });
+};

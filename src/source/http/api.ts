@@ -1,7 +1,7 @@
 /** Requests to the call API: token, version, request limit, retries (interface §4.2, §5.1, §9). */
 
 import type { SourceConfig } from '../../../schemas/config/source.ts';
-import { backoffMs } from '../../lib/backoff.ts';
+import { backoffMs, wait } from '../../lib/backoff.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
@@ -10,7 +10,6 @@ import type { RequestLimiter } from './limiter.ts';
 import type { ServiceClock } from './service-clock.ts';
 import { createRefusals, failureOf } from './service-failure.ts';
 import type { TokenSource } from './tokens.ts';
-import { wait } from './wait.ts';
 
 interface ApiAnswer<T> {
   readonly value: T;

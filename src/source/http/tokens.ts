@@ -1,11 +1,10 @@
 /** Access tokens: one request for all who wait, renewed before they end, dropped when the service rejects them. */
 
-import { type BackoffRules, backoffMs } from '../../lib/backoff.ts';
+import { type BackoffRules, backoffMs, wait } from '../../lib/backoff.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import type { SecretSource } from '../../lib/secret.ts';
 import type { RequestGrant } from './grant.ts';
 import { createRefusals } from './service-failure.ts';
-import { wait } from './wait.ts';
 
 interface Token {
   readonly value: string;

@@ -1,8 +1,6 @@
 /** The records of one list response: small ones parsed at once, of larger ones only the small fields. */
 import { isUtf8 } from 'node:buffer';
-import { defineEncoded, type EncodedFields } from '../../lib/encoded.ts';
-import { parseQuietly } from '../../lib/parse-json.ts';
-import { valueAt } from './json-path.ts';
+import { defineEncoded, type EncodedFields, parseQuietly, valueAt } from '../../lib/parse-json.ts';
 import { MalformedList, type RecordSpan, scanRecords } from './record-scan.ts';
 
 export interface RawRecord {

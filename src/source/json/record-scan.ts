@@ -3,7 +3,7 @@
  * is parsed at once, a broken record does not take its neighbours along, and a refused one keeps its exact bytes.
  */
 
-import { pathKeys, valueAt } from './json-path.ts';
+import { pathKeys, valueAt } from '../../lib/parse-json.ts';
 import { type FieldSpan, NotScannable, ValueScanner } from './scan-value.ts';
 
 interface ScannedList {

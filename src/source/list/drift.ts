@@ -1,6 +1,6 @@
 /** Compares what records carry with what is known: new, vanished and oddly typed fields, per source. Pure. */
 import { type CallDocument, knownCallFields } from '../../../schemas/call.ts';
-import type { EncodedFields } from '../../lib/encoded.ts';
+import type { EncodedFields } from '../../lib/parse-json.ts';
 
 type DriftKind = 'new' | 'vanished' | 'uncarried' | 'type' | 'repeated';
 

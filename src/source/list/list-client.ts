@@ -1,17 +1,15 @@
 /** The call list, page by page (interface §4.2): memory is bound by one page and the one fetched ahead of it. */
 import type { ListConfig } from '../../../schemas/config/list.ts';
-import { type CallsyncError, terminal, transient } from '../../lib/errors.ts';
-import { parseQuietly } from '../../lib/parse-json.ts';
+import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
+import { parseQuietly, valueAt } from '../../lib/parse-json.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 import type { Api, ApiCounts, GetOptions } from '../http/api.ts';
 import type { HttpResponse } from '../http/http.ts';
-import { valueAt } from '../json/json-path.ts';
 import { emptyPage, type PageBody, type RawRecord, readPageBody } from '../json/page-body.ts';
 import { createPagination, type PageRequest, type Pagination, type SeenPage } from '../pagination/pagination.ts';
 import { createMemoryLimit, type MemoryLimit, type Permit } from '../read/memory-limit.ts';
 import { type ListQuery, listParams } from './list-query.ts';
 import { isEmpty } from './observe.ts';
-import { isPoison } from './poison.ts';
 
 export interface Page {
   readonly index: number;
@@ -333,3 +331,16 @@ const parseSingle = (response: HttpResponse): unknown => {
     throw transient('LIST_MALFORMED', `A single call of ${response.url.host} is not valid JSON.`);
   return value;
 };
+
+const codes = new Set([
+  'SERVICE_UNAVAILABLE',
+  'SERVICE_BROKEN',
+  'SERVICE_TIMEOUT',
+  'LIST_FAILED',
+  'LIST_MALFORMED',
+  'RESPONSE_TOO_LARGE',
+]);
+
+/** Whether a failure may be due to single records of the answer: a smaller question may then succeed. */
+export const isPoison = (error: unknown): error is CallsyncError =>
+  error instanceof CallsyncError && codes.has(error.code);

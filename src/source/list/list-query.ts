@@ -1,8 +1,8 @@
 /** Turns a question about windows into query parameters. */
 import type { AxisConfig, ListConfig } from '../../../schemas/config/list.ts';
 import { terminal } from '../../lib/errors.ts';
+import { valueAt } from '../../lib/parse-json.ts';
 import { formatStep, formatTimestamp, type Micros, parseTimestamp } from '../../lib/timestamps.ts';
-import { valueAt } from '../json/json-path.ts';
 import { tightBounds, type Window, wideBounds } from './windows.ts';
 
 export interface ListQuery {

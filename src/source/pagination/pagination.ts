@@ -1,5 +1,5 @@
 import type { PaginationConfig } from '../../../schemas/config/list.ts';
-import { valueAt } from '../json/json-path.ts';
+import { valueAt } from '../../lib/parse-json.ts';
 
 /** What the styles of paging have in common. */
 export interface PageRequest {

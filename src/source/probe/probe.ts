@@ -2,10 +2,10 @@
 import { Document, isMap, parseDocument, stringify } from 'yaml';
 import { type AxisConfig, type ListConfig, listConfigSchema } from '../../../schemas/config/list.ts';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
+import { wait } from '../../lib/backoff.ts';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
+import { valueAt } from '../../lib/parse-json.ts';
 import type { RequestLimiter } from '../http/limiter.ts';
-import { wait } from '../http/wait.ts';
-import { valueAt } from '../json/json-path.ts';
 import { listPresets } from '../presets/presets.ts';
 import { createSource, findTokenFormat, type Source } from '../source.ts';
 import * as ask from './questions.ts';

@@ -6,9 +6,8 @@ import {
   type PaginationConfig,
   paginationSchema,
 } from '../../../schemas/config/list.ts';
-import { isObject } from '../../lib/parse-json.ts';
+import { isObject, valueAt } from '../../lib/parse-json.ts';
 import { formatStep, formatTimestamp, type Micros, parseTimestamp, type TimeFormat } from '../../lib/timestamps.ts';
-import { valueAt } from '../json/json-path.ts';
 import { isEmpty } from '../list/observe.ts';
 import { findLink } from '../pagination/pagination.ts';
 import type { Look, Params, ProbeSession } from './session.ts';

@@ -1,11 +1,10 @@
 /** A probe's requests: few, counted, never more than stated. */
 import type { ListConfig } from '../../../schemas/config/list.ts';
+import { wait } from '../../lib/backoff.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { isObject, parseQuietly } from '../../lib/parse-json.ts';
+import { isObject, parseQuietly, valueAt } from '../../lib/parse-json.ts';
 import type { Api } from '../http/api.ts';
 import type { HttpResponse } from '../http/http.ts';
-import { wait } from '../http/wait.ts';
-import { valueAt } from '../json/json-path.ts';
 
 export type Params = Readonly<Record<string, string>>;
 

@@ -1,9 +1,8 @@
 /** Reads what can be read around records with which no answer succeeds: row by row, then call by call. */
 import { CallsyncError } from '../../lib/errors.ts';
 import type { Micros } from '../../lib/timestamps.ts';
-import type { ListClient } from '../list/list-client.ts';
+import { isPoison, type ListClient } from '../list/list-client.ts';
 import { axisOf, canLeaveOut, isCuttable, type ListQuery } from '../list/list-query.ts';
-import { isPoison } from '../list/poison.ts';
 import type { Window } from '../list/windows.ts';
 import { type ReadContext, reportProblem } from './read-context.ts';
 import { chooseProof, isSameSet, notShown, type ReadPart, readAs, readCall } from './read-part.ts';

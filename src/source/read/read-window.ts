@@ -2,9 +2,8 @@
 import type { Shown } from '../../../schemas/observation.ts';
 import type { CallsyncError } from '../../lib/errors.ts';
 import type { Micros } from '../../lib/timestamps.ts';
-import type { ListClient } from '../list/list-client.ts';
+import { isPoison, type ListClient } from '../list/list-client.ts';
 import { axisOf, boundStep, isCuttable, type ListQuery } from '../list/list-query.ts';
-import { isPoison } from '../list/poison.ts';
 import { splitWindow, type Window } from '../list/windows.ts';
 import { isolatePoison, isServiceUp } from './isolate-poison.ts';
 import { endsInDoubt, holdsMore, lookForCap } from './look-for-cap.ts';

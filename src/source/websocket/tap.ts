@@ -1,11 +1,10 @@
 /** `callsync tap`: keeps the streaming WebSocket open and hands on its frames as they came (interface §5.2, §6). */
 import { WebSocket } from 'ws';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
-import { backoffMs } from '../../lib/backoff.ts';
+import { backoffMs, wait } from '../../lib/backoff.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { isLoopback } from '../http/http.ts';
 import type { TokenSource } from '../http/tokens.ts';
-import { wait } from '../http/wait.ts';
 
 export interface TapFrame {
   /** Arrival. */

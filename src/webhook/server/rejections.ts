@@ -1,6 +1,6 @@
 /** Records rejected deliveries, few enough that nobody can fill the disk with them. */
 import type { RejectedDelivery } from '../../store/delivery/inbox-writer.ts';
-import { newArrivalId } from './delivery-headers.ts';
+import { newArrivalId } from './routes.ts';
 
 interface Rejections {
   note(rejected: Omit<RejectedDelivery, 'arrivalId'>): void;

@@ -1,10 +1,10 @@
 /** The receiver's HTTP surface: one path that takes deliveries, nothing else. */
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { WebhookMetrics } from '../../health/metrics/webhook-metrics.ts';
 import type { Delivery, RejectedDelivery } from '../../store/delivery/inbox-writer.ts';
 import { BodyError, type BodyReader } from './body.ts';
-import { type createHeaderReader, newArrivalId } from './delivery-headers.ts';
 import type { GroupCommit } from './group-commit.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
 import { type AddressList, type KnownSenders, type Offenders, senderOf } from './senders.ts';
@@ -121,3 +121,35 @@ const refuse = (reply: FastifyReply, status: number, error: string): FastifyRepl
 
 const statusOf = (error: unknown): number =>
   error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : 500;
+
+/** None of them is under the signature, which covers the body alone (interface §5.4). */
+interface DeliveryHeaders {
+  readonly deliveryId: string | null;
+  readonly hookId: string | null;
+  readonly agent: string | null;
+}
+
+interface ReceivedHeaders extends DeliveryHeaders {
+  /** As it came; a repeated header arrives joined by commas. */
+  readonly signature: string | undefined;
+}
+
+/** Longer values are cut: a sender must not choose how large our rows are. */
+const longestKept = 200;
+
+/** @param prefix such as `X-Service-`. Node joins repeated headers with commas, except Set-Cookie. */
+export const createHeaderReader = (prefix: string): ((headers: IncomingHttpHeaders) => ReceivedHeaders) => {
+  const base = prefix.toLowerCase();
+  return (headers) => ({
+    signature: headers[`${base}signature`]?.toString(),
+    deliveryId: headers[`${base}delivery`]?.slice(0, longestKept).toString() ?? null,
+    hookId: headers[`${base}hook-id`]?.slice(0, longestKept).toString() ?? null,
+    agent: headers['user-agent']?.slice(0, longestKept) ?? null,
+  });
+};
+
+/** A UUID (version 7) that begins with the time, so that an index over it grows at its end. */
+export const newArrivalId = (at: Date): string => {
+  const time = at.getTime().toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
+};

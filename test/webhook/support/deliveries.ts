@@ -1,7 +1,7 @@
 /** Deliveries as the receiver makes them, for tests below HTTP. */
 import { createHash } from 'node:crypto';
 import type { Delivery } from '../../../src/store/delivery/inbox-writer.ts';
-import { newArrivalId } from '../../../src/webhook/server/delivery-headers.ts';
+import { newArrivalId } from '../../../src/webhook/server/routes.ts';
 
 export const makeDelivery = (id: string, bytes = 200, at = new Date()): Delivery => {
   const body = Buffer.from(JSON.stringify({ unique_id: id, filler: 'x'.repeat(bytes) }));
