@@ -55,7 +55,7 @@ export const locateEmulator = async ({ env = process.env, log }: LocateEmulatorO
   const folder = cacheFolderOf(`bqemulator-${emulatorVersion}`, env);
   await mkdir(folder, { recursive: true });
   const tryLock = await loadTryLock();
-  const lock = await open(join(folder, 'install.lock'), 'a+');
+  const lock = await open(join(folder, 'installation.lock'), 'a+');
   try {
     while (!tryLock(lock.fd)) await delay(200);
     const ready = await stat(join(folder, 'ready')).catch(() => undefined);
