@@ -9,7 +9,7 @@ import type {
 import { type LoadPendingInput, listPending, loadPending } from '../src/pipeline/load/load-pending.ts';
 import { type MaintenanceDeps, runMaintenance } from '../src/pipeline/load/maintenance.ts';
 import { mergeInbox } from '../src/pipeline/load/merge-inbox.ts';
-import { carryOnErasure, finishOldErasures } from '../src/pipeline/persons/erase.ts';
+import { finishOldErasures, resumeErasure } from '../src/pipeline/persons/erase.ts';
 import { countRange, type RelativeRange, resolveRange } from '../src/pipeline/read/count-range.ts';
 import { asSync, finishSync, planSync, type SyncDeps } from '../src/pipeline/read/plan-sync.ts';
 import {
@@ -91,8 +91,8 @@ export const createReadActivities = (deps: ActivityDeps) => ({
 export const createLoadActivities = (deps: ActivityDeps) => ({
   loadPending: activity(deps, 'loadPending', (_, input: LoadPendingInput) => loadPending(deps, input)),
   listPending: activity(deps, 'listPending', () => listPending(deps)),
-  carryOnErasure: activity(deps, 'carryOnErasure', (_, { requestId }: { requestId: string }) =>
-    carryOnErasure({ ...deps, proof: deps.store.erasures.proof }, requestId),
+  resumeErasure: activity(deps, 'resumeErasure', (_, { requestId }: { requestId: string }) =>
+    resumeErasure({ ...deps, proof: deps.store.erasures.proof }, requestId),
   ),
   runMaintenance: activity(deps, 'runMaintenance', async () => {
     const result = await runMaintenance(deps);

@@ -104,7 +104,7 @@ function makeCalls(count: number): CallLoad[] {
       document,
       firstSeenAt: from * 1000,
       changedAt: from * 1000,
-      missingSince: null,
+      sourceDeletedAt: null,
     });
     const keys = { call_id: callId, call_timestamp: flat.callTimestamp };
     const changes = [{ ...keys, field: '*', revision: 1, source: 'poll', observed_at: from * 1000 }];

@@ -39,7 +39,7 @@ const makeCall = (index: number): CallLoad => {
     timestamp: new Date(Date.parse('2026-01-01T00:00:00Z') + index * 60_000).toISOString(),
     transcript_json: { callData: speak(lang), meta: { lang } },
   };
-  const flat = flattenCall({ callId, document, firstSeenAt: null, changedAt: null, missingSince: null });
+  const flat = flattenCall({ callId, document, firstSeenAt: null, changedAt: null, sourceDeletedAt: null });
   const { callTimestamp, rows } = flat;
   return { callId, revision: 1, callTimestamp, flatten: () => rows, partitions: [], changes: [] };
 };

@@ -72,7 +72,7 @@ export const emptyReconcileTotals = {
   markedMissing: 0,
   requests: 0,
   unreachable: 0,
-  /** Surplus rows that were removed from warehouses, counted in calls. */
+  /** Unexpected rows that were removed from warehouses, counted in calls. */
   removed: 0,
   /** Windows that an error kept from being judged; they come again with the next run. */
   failed: 0,

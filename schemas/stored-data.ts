@@ -22,7 +22,7 @@ export const storeTables: Readonly<Record<string, StoredData>> = {
     personal: 'yes',
     kept: '`store.quarantine_retention` where the call came in since; else until somebody replays or drops them, and 30 days',
   },
-  websocket_frames: { holds: 'frames of `callsync tap`', personal: 'yes', kept: '`store.frame_retention`' },
+  websocket_frames: { holds: 'frames of `callsync frames`', personal: 'yes', kept: '`store.frame_retention`' },
   ledger: {
     holds: 'call id, times, names of fields and hashes of values of each call',
     personal: 'call ids',

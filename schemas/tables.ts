@@ -47,7 +47,7 @@ export type Derived =
   | 'issues'
   | 'first_seen_at'
   | 'last_seen_at'
-  | 'missing_since'
+  | 'source_deleted_at'
   | 'words'
   | 'value_bool'
   | 'value_number'
@@ -204,7 +204,7 @@ tag_count | int | open! | =count tags | Number of rows in tags.
 issues | json | personal | =derived | Array of {field, reason}: fields that could not be typed and are null here; null if none.
 first_seen_at | timestamp | open | =derived | Service time of the earliest observation of the call, as of this revision's load.
 last_seen_at | timestamp | open | =derived | Service time of the latest observation that changed the call. One that repeats what is known does not move it, so the same observations in another order may leave another time: never later than the last observation.
-missing_since | timestamp | open | =derived | Since when the service no longer lists the call; null while it does.`),
+source_deleted_at | timestamp | open | =derived | Since when the service no longer lists the call; null while it does.`),
   },
   {
     name: 'utterances',
@@ -381,10 +381,10 @@ calls_found | int | closed! | - | Of those, calls found equal in this warehouse 
 missing | int | open! | - | Calls that were missing here, or new to the ledger.
 different | int | open! | - | Calls that differed.
 healed | int | open! | - | Calls healed.
-gone | int | open | - | Calls of the window that the service no longer lists.
-surplus | int | open | - | Calls found here of which the ledger knows nothing.
-kept_out | int | closed | - | Listed calls that may be nowhere: they were erased, or are too old to be kept. Null in verdicts of earlier versions.
-confirmed | text | open | - | How the listing was shown to be complete: total, one_response, second_listing, overlap, or none.
+deleted | int | open | - | Calls of the window that the service no longer lists.
+unexpected | int | open | - | Calls found here of which the ledger knows nothing.
+excluded | int | closed | - | Listed calls that may be nowhere: they were erased, or are too old to be kept.
+confirmed | text | open | - | How the listing was shown to be complete: total, one_response, second_listing, page_overlap, or none.
 outcome | text | open! | - | proven, healed, unproven or suspicious_empty.
 compared_at | timestamp | open! | - | When it was compared.
 ledger_epoch | int | closed | - | Epoch of the ledger that was compared.

@@ -120,7 +120,7 @@ const cellOf = (value: unknown, type: ColumnType): unknown =>
 
 const flattenRows = (table: Source, calls: readonly CallDocument[]): readonly Row[] =>
   calls.flatMap((document) => {
-    const seen = { firstSeenAt: micros(3), changedAt: micros(3), missingSince: null };
+    const seen = { firstSeenAt: micros(3), changedAt: micros(3), sourceDeletedAt: null };
     const { rows } = flattenCall({ callId: document.unique_id as string, document, ...seen });
     const found = Object.entries(rows).find(([name]) => name === table.name)?.[1] ?? [];
     return found.map((row) => ({ ...row, ...(table.kind === 'call' ? guard : {}) }));
@@ -148,7 +148,7 @@ const logRows = (calls: readonly CallDocument[]): Partial<Record<TableName, read
     window_to: micros(to),
     level: 'fields',
     warehouse_level: level,
-    ...{ calls_listed: 10, calls_found: 10, missing: 0, different: 0, healed: 0, gone: 0, surplus: 0 },
+    ...{ calls_listed: 10, calls_found: 10, missing: 0, different: 0, healed: 0, deleted: 0, unexpected: 0 },
     outcome,
     compared_at: micros(3.5) + index,
     ledger_epoch: 1,

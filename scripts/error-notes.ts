@@ -120,10 +120,10 @@ export const errorNotes: Readonly<Record<string, ErrorNote>> = {
   STORE_SLOW: {
     todo: 'Deliveries go to the spool meanwhile. See what keeps the store busy (pg_stat_activity), and its disk.',
   },
-  TAP_REFUSED: {
+  STREAM_REFUSED: {
     todo: 'Check source.websocket.url, the age of the token, and whether this address may open the stream.',
   },
-  TAP_UNAVAILABLE: {
+  STREAM_UNAVAILABLE: {
     todo: 'Wait: it is tried again, ever less often. Otherwise check source.websocket.url and the firewall.',
   },
   TOMBSTONE_KEY: {

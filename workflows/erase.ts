@@ -7,11 +7,11 @@ const longestPauseMs = 300_000;
 
 /** Carries an erasure to its end: asks again until every warehouse has its tombstones and the receipt is signed. */
 export const erase = async (input: EraseInput): Promise<{ readonly receiptId: number }> => {
-  const { carryOnErasure } = loadActivities(input.queues);
+  const { resumeErasure } = loadActivities(input.queues);
   let waiting: readonly string[] = [];
   setHandler(erasureProgressQuery, () => ({ waiting }));
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
-    const attempt = await carryOnErasure({ requestId: input.requestId });
+    const attempt = await resumeErasure({ requestId: input.requestId });
     if (attempt.receiptId !== null) return { receiptId: attempt.receiptId };
     waiting = attempt.waiting;
     if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof erase>(input);

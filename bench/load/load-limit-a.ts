@@ -86,7 +86,7 @@ export const prepareLimitA = async (input: { simulator: SimulatorProcess; folder
         document,
         firstSeenAt: null,
         changedAt: null,
-        missingSince: null,
+        sourceDeletedAt: null,
       });
       for (const name of names) {
         if (name === 'words') continue;

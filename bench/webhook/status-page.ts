@@ -73,7 +73,7 @@ export const serveStatusPage = (pool: pg.Pool): Promise<OperationsServer> =>
     ready: () => true,
     token: undefined,
     page: createPage({
-      access: createAccess({ isOpen: true, readToken: undefined, actors: [], hosts: [] }),
+      access: createAccess({ isOpen: true, readToken: undefined, users: [], hosts: [] }),
       readState: () => readState(pool),
       readVerdicts: async () => [],
     }),

@@ -30,6 +30,6 @@ SELECT
   {{ callsync.callsync_int("c.tag_count") }} AS tag_count,
   c.first_seen_at,
   c.last_seen_at,
-  c.missing_since{{ callsync.callsync_field_columns("f") }}
+  c.source_deleted_at{{ callsync.callsync_field_columns("f") }}
 FROM {{ ref('stg_callsync__calls') }} AS c
 LEFT JOIN {{ ref('int_callsync__udfs_pivoted') }} AS f ON f.call_id = c.call_id

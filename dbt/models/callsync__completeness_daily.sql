@@ -3,7 +3,7 @@ WITH counted AS (
   SELECT
     business_day,
     COUNT(*) AS calls,
-    SUM(CASE WHEN missing_since IS NULL THEN 0 ELSE 1 END) AS missing_calls
+    SUM(CASE WHEN source_deleted_at IS NULL THEN 0 ELSE 1 END) AS deleted_calls
   FROM {{ ref('callsync__calls') }}
   WHERE business_day IS NOT NULL
   GROUP BY business_day
@@ -12,7 +12,7 @@ SELECT
   p.business_day,
   s.warehouse,
   COALESCE(n.calls, 0) AS calls,
-  COALESCE(n.missing_calls, 0) AS missing_calls,
+  COALESCE(n.deleted_calls, 0) AS deleted_calls,
   p.proven_share,
   p.rows_proven_share,
   CASE

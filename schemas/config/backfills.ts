@@ -47,7 +47,7 @@ export const scheduledBackfillSchema = z
     catchup_window: durationSchema
       .prefault('7d')
       .describe('How late a run may begin that was missed while Temporal was away; later ones are reported as missed.'),
-    overlap: z
+    overlap_policy: z
       .enum(overlapPolicies)
       .default('buffer_one')
       .describe(

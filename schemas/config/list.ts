@@ -79,7 +79,7 @@ export const listConfigSchema = z.strictObject({
     .describe(
       'Most records that one query can reach, over all its pages; larger windows are split before paging. A list without window parameters counts as complete only when this is stated and it holds fewer.',
     ),
-  axes: z
+  cursor_fields: z
     .array(axisSchema)
     .default([])
     .describe(
@@ -112,7 +112,7 @@ export const listConfigSchema = z.strictObject({
     'Path of one call under `base_url`, such as `/calls/{unique_id}`; unset = there is none.',
   ),
   params: z.record(z.string(), z.string()).default({}).describe('Further query parameters sent with every listing.'),
-  carries: a.texts.describe(
+  authoritative_fields: a.texts.describe(
     'Fields that the list is known to carry: only for these does null or empty in the list replace content.',
   ),
 });

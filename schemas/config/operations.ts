@@ -24,7 +24,7 @@ export const operationsConfigSchema = z
       .array(z.string().regex(/^[A-Za-z0-9.-]{1,253}$/))
       .default([])
       .describe('Host names under which browsers may ask for the page, besides localhost and addresses.'),
-    actors: z
+    users: z
       .array(
         z.strictObject({
           name: z

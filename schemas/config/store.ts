@@ -66,7 +66,9 @@ export const storeConfigSchema = z
       .describe(
         'How long records wait in quarantine for a replay. Then those go whose call came in since, and that no legal hold names; others wait on.',
       ),
-    frame_retention: durationSchema.prefault('30d').describe('How long WebSocket frames of `callsync tap` are kept.'),
+    frame_retention: durationSchema
+      .prefault('30d')
+      .describe('How long WebSocket frames of `callsync frames` are kept.'),
     load_retention: durationSchema
       .prefault('30d')
       .describe('How long the store lists loads. It always keeps the newest 2,000 of each warehouse.'),

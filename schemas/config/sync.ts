@@ -79,7 +79,7 @@ export const syncConfigSchema = z
     settle: durationSchema
       .prefault('30s')
       .describe('How far behind now a window ends, so that calls about to appear are not missed.'),
-    overlap: durationSchema.prefault('10m').describe('How far before the watermark each run begins again.'),
+    lookback: durationSchema.prefault('10m').describe('How far before the watermark each run begins again.'),
     order: z
       .enum(['newest_first', 'oldest_first'])
       .default('newest_first')
@@ -111,8 +111,8 @@ export const syncConfigSchema = z
         'Most that the service’s clock may be ahead of ours: an observation counts as made at most this long after it arrived. A Date header further than this (or 15m, if that is longer) from its arrival is not taken for a time, nor is a delivery id so far ahead; after a delivery whose id is so far behind, the API is asked for the call.',
       ),
   })
-  .refine(({ overlap, settle }) => overlap >= settle, {
-    path: ['overlap'],
+  .refine(({ lookback, settle }) => lookback >= settle, {
+    path: ['lookback'],
     error: 'must be at least as long as sync.settle, or calls that appear late are never listed',
   })
   .describe('How calls are kept up to date.');

@@ -18,7 +18,7 @@ import { readRedactions, redactionsField } from './redactions.ts';
 import { cleanJson, cleanText, maxJsonDepth, normalizePhone, parseDecimal, parseNumber } from './values.ts';
 
 /** Raised whenever the rows of an unchanged document would change; every call then becomes pending. */
-export const flattenVersion = 3;
+export const flattenVersion = 4;
 
 /** What rows are made of: a row of the ledger, or as much of one. Times are microseconds since the epoch. */
 export interface FlattenInput {
@@ -28,7 +28,7 @@ export interface FlattenInput {
   readonly firstSeenAt: number | null;
   /** Of the latest observation that changed the call: its `last_seen_at`. */
   readonly changedAt: number | null;
-  readonly missingSince: number | null;
+  readonly sourceDeletedAt: number | null;
   /** Privacy rules that were applied to the document; without any its list of redactions is a field like any unknown one. */
   readonly rules?: string | null;
 }
@@ -83,7 +83,7 @@ const derivedCells: Readonly<Record<Derived, Cell>> = {
   issues: (_, { read }) => read.issuesText(),
   first_seen_at: (_, { input }) => input.firstSeenAt,
   last_seen_at: (_, { input }) => input.changedAt,
-  missing_since: (_, { input }) => input.missingSince,
+  source_deleted_at: (_, { input }) => input.sourceDeletedAt,
   words: ({ words }) => words,
   value_bool: ({ value: { value } }) => (typeof value === 'boolean' ? value : null),
   value_number: ({ value: { value }, field }, { read }) =>

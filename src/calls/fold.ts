@@ -39,7 +39,7 @@ export interface LedgerRow {
   readonly lastSeenAt: number | null;
   readonly changedAt: number | null;
   /** Since when the service no longer lists the call; part of what warehouses show, so a change raises the revision. */
-  readonly missingSince: number | null;
+  readonly sourceDeletedAt: number | null;
   /**
    * Version of the privacy rules that the document is under; `noRules` once something came in without any after rules had been
    * applied; null while none ever were.
@@ -69,7 +69,7 @@ export const emptyRow = (callId: string): LedgerRow => ({
   firstSeenAt: null,
   lastSeenAt: null,
   changedAt: null,
-  missingSince: null,
+  sourceDeletedAt: null,
   rules: null,
   seenBy: {},
 });
@@ -163,7 +163,7 @@ const isEarlier = (row: LedgerRow, observation: Observation): boolean =>
 /** True when folding this observation may change the document, so that the stored one has to be fetched before. */
 export const needsDocument = (row: LedgerRow, observation: PreparedObservation): boolean => {
   if (row.document !== null || row.tombstone) return false;
-  if (row.missingSince !== null || isEarlier(row, observation)) return true;
+  if (row.sourceDeletedAt !== null || isEarlier(row, observation)) return true;
   for (const name of Object.keys(observation.json)) {
     const held = own(row.versions, name);
     if (held === undefined) return true;
@@ -218,7 +218,8 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
       [observation.source]: lower(row.seenBy[observation.source] ?? null, observation.observedAt),
     },
   };
-  const found = row.missingSince !== null && observation.source === 'poll' && observation.observedAt > row.missingSince;
+  const found =
+    row.sourceDeletedAt !== null && observation.source === 'poll' && observation.observedAt > row.sourceDeletedAt;
   if (changes.length === 0 && row.revision > 0 && !found && !isEarlier(row, observation)) return { ...row, ...seen };
 
   if (row.document === null) throw new Error('fold: the document was not fetched');
@@ -237,7 +238,7 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
     ...row,
     ...seen,
     fieldChanges,
-    missingSince: found ? null : row.missingSince,
+    sourceDeletedAt: found ? null : row.sourceDeletedAt,
     document,
     json,
     revision,

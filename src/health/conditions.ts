@@ -232,7 +232,7 @@ const otherAlerts: readonly Alert[] = [
   {
     alert: 'CallsyncWebhookSilent',
     expr: `sum(increase(callsync_webhook_accepted_total[1h])) == 0
-and sum(increase(callsync_calls_folded_total{origin="sync",outcome="changed"}[1h])) > 0
+and sum(increase(callsync_calls_merged_total{origin="sync",outcome="changed"}[1h])) > 0
 `,
     severity: 'warning',
     summary: 'No webhook was accepted for an hour, while calls keep arriving by poll.',
@@ -270,7 +270,7 @@ export const alerts: readonly Alert[] = [
 ];
 
 /** One thing that is wrong now. */
-export interface Wrong {
+export interface Alarm {
   readonly condition: Condition;
   readonly subject: string;
   readonly summary: string;
@@ -283,12 +283,12 @@ export interface Wrong {
 }
 
 /** Everything that is wrong, the worst first. */
-export const judge = (readings: Readings): Wrong[] =>
+export const judge = (readings: Readings): Alarm[] =>
   Object.entries(conditions)
     .flatMap(([name, { severity, above, shown, read, age, say, command }]) =>
       read(readings)
         .filter(([subject, value]) => value > Math.min(above, shown?.(readings, subject) ?? above))
-        .map((found): Wrong => {
+        .map((found): Alarm => {
           const [subject, value] = found;
           const seconds = age === undefined ? value : age(readings, subject);
           return {
@@ -305,4 +305,4 @@ export const judge = (readings: Readings): Wrong[] =>
     .sort((left, right) => rank(right) - rank(left));
 
 /** Critical and urgent before critical, these before warnings; within a rank as the table has them. */
-const rank = ({ severity, isUrgent }: Wrong): number => (severity === 'critical' ? 2 : 0) + (isUrgent ? 1 : 0);
+const rank = ({ severity, isUrgent }: Alarm): number => (severity === 'critical' ? 2 : 0) + (isUrgent ? 1 : 0);

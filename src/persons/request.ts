@@ -18,7 +18,7 @@ export type PersonRequest =
   | { readonly kind: 'metadata'; readonly key: string; readonly values: readonly string[] };
 
 /** A request with what it looks for: whatever is meant has at least one of the subjects. */
-export interface Meant {
+export interface PurgeScope {
   readonly request: PersonRequest;
   readonly subjects: readonly string[];
   /** Of each value as it was written, without tokens and other ways to write it. */
@@ -63,7 +63,7 @@ export const requestKinds: Readonly<Record<PersonRequest['kind'], Kind>> = {
 };
 
 /** @param comparison how values are compared: the same as for what is stored, and with every token of a value. */
-export const meantBy = (request: PersonRequest, comparison: Comparison): Meant => {
+export const meantBy = (request: PersonRequest, comparison: Comparison): PurgeScope => {
   const { kind, values } = request;
   const { countries, tokensOf } = comparison;
   if (kind === 'call') return { request, subjects: [...new Set(values)], own: values };

@@ -19,7 +19,7 @@ interface GoLiveInput {
   /** Microseconds; where the past begins. */
   readonly from: number;
   /** Milliseconds that webhooks and polls must have run side by side. */
-  readonly overlap: number;
+  readonly parallelRun: number;
   /** Go on although no call ended in the overlap. */
   readonly acceptEmpty?: boolean;
   /** Forget how far an earlier run came. */
@@ -90,7 +90,7 @@ export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLi
 /** Waits until both ways in have run side by side long enough, reads that time again and compares. */
 const compareOverlap = async (deps: GoLiveDeps, input: GoLiveInput, from: number): Promise<Overlap> => {
   const { store, settle } = deps;
-  const ready = from / 1000 + input.overlap + settle;
+  const ready = from / 1000 + input.parallelRun + settle;
   if (Date.now() < ready) {
     deps.say(`  waiting until ${new Date(ready).toISOString()}, so that webhooks and list can be compared …`);
     await delay(ready - Date.now(), undefined, { signal: input.signal }).catch(() => {

@@ -89,7 +89,7 @@ CREATE TABLE ledger (
   webhook_at      timestamptz,
   poll_at         timestamptz,
   import_at       timestamptz,
-  missing_since   timestamptz,
+  source_deleted_at   timestamptz,
   -- Per top-level field that changed after the first revision: [revision, observed_at in microseconds, source rank].
   field_changes   jsonb,
   -- Version of the privacy rules that the whole document is under; none = something came in without rules afterwards; null = none were ever applied.
@@ -200,7 +200,7 @@ CREATE TABLE windows (
   window_from timestamptz NOT NULL,
   window_to   timestamptz NOT NULL,
   calls       integer NOT NULL,
-  shown       text NOT NULL CHECK (shown IN ('total', 'one_response', 'second_listing', 'overlap', 'none')),
+  shown       text NOT NULL CHECK (shown IN ('total', 'one_response', 'second_listing', 'page_overlap', 'none')),
   origin      text NOT NULL,
   read_at     timestamptz NOT NULL DEFAULT now(),
   reason      text,
@@ -341,14 +341,14 @@ CREATE TABLE verdicts (
   window_from      timestamptz NOT NULL,
   window_to        timestamptz NOT NULL,
   level            text NOT NULL CHECK (level IN ('ids', 'fields', 'records')),
-  confirmed        text NOT NULL CHECK (confirmed IN ('total', 'one_response', 'second_listing', 'listing', 'overlap', 'none')),
+  confirmed        text NOT NULL CHECK (confirmed IN ('total', 'one_response', 'second_listing', 'listing', 'page_overlap', 'none')),
   calls_listed     integer NOT NULL,
   calls_found      integer NOT NULL,
   missing          integer NOT NULL,
   different        integer NOT NULL,
   healed           integer NOT NULL,
-  gone             integer NOT NULL,
-  surplus          integer NOT NULL,
+  deleted          integer NOT NULL,
+  unexpected       integer NOT NULL,
   outcome          text NOT NULL CHECK (outcome IN ('proven', 'healed', 'unproven', 'suspicious_empty')),
   compared_at      timestamptz NOT NULL,
   ledger_epoch     integer NOT NULL,
@@ -363,7 +363,7 @@ CREATE TABLE verdicts (
   -- Which key of the proof chain signed the digest.
   key_id           text NOT NULL,
   -- Listed calls that are tombstones: erased, objected to, or too old to be kept.
-  kept_out         integer NOT NULL
+  excluded         integer NOT NULL
 );
 CREATE INDEX verdicts_window ON verdicts (warehouse, axis, window_from, window_to, verdict_id DESC);
 CREATE INDEX verdicts_unloaded ON verdicts (warehouse, verdict_id) WHERE NOT loaded;

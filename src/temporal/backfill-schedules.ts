@@ -72,7 +72,7 @@ const definitionOf = (prefix: string, wanted: ScheduledBackfill, { axis, sync }:
       taskQueue: queues.workflows,
       args: [input],
     },
-    policies: { overlap: overlaps[wanted.overlap], catchupWindow: wanted.catchup_window, pauseOnFailure: false },
+    policies: { overlap: overlaps[wanted.overlap_policy], catchupWindow: wanted.catchup_window, pauseOnFailure: false },
   };
 };
 

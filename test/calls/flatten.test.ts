@@ -4,7 +4,7 @@ import { type CallTableName, callTables } from '../../schemas/tables.ts';
 import { type FlattenOptions, flattenCall } from '../../src/calls/flatten.ts';
 import { identifyRecord } from '../../src/calls/record.ts';
 
-const seen = { firstSeenAt: 1, changedAt: 2, missingSince: 3 };
+const seen = { firstSeenAt: 1, changedAt: 2, sourceDeletedAt: 3 };
 
 const flatten = (document: CallDocument, { rules, ...options }: FlattenOptions & { rules?: string } = {}) =>
   flattenCall({ callId: 'c', document: { unique_id: 'c', ...document }, ...seen, rules: rules ?? null }, options);
@@ -111,7 +111,7 @@ describe('a whole record', () => {
       issues: null,
       first_seen_at: 1,
       last_seen_at: 2,
-      missing_since: 3,
+      source_deleted_at: 3,
     });
   });
 

@@ -32,7 +32,7 @@ const stored = (row: LedgerRow): LedgerRow => ({
 /** What warehouses show of a call, without what says how it came (seen times). */
 const flatRows = (row: LedgerRow): Record<string, string[]> => {
   const { callId, document } = row;
-  const unseen = { firstSeenAt: null, changedAt: null, missingSince: null };
+  const unseen = { firstSeenAt: null, changedAt: null, sourceDeletedAt: null };
   const { rows } = flattenCall({ callId, document, ...unseen }, { documents: true });
   return Object.fromEntries(
     Object.entries(rows).map(([name, list]) => [
@@ -63,11 +63,11 @@ describe('observations in any order and number', () => {
   });
 
   test('rows of one revision are the same, whatever was seen since: warehouses load them at different times', () => {
-    const shown = ({ document, firstSeenAt, changedAt, missingSince }: LedgerRow): unknown => ({
+    const shown = ({ document, firstSeenAt, changedAt, sourceDeletedAt }: LedgerRow): unknown => ({
       document,
       firstSeenAt,
       changedAt,
-      missingSince,
+      sourceDeletedAt,
     });
     fc.assert(
       fc.property(observationsInOrders('c'), ({ arrivals }) => {

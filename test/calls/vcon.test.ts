@@ -9,7 +9,7 @@ import { vconSchema } from '../../schemas/vcon.ts';
 import { toVcon, type VconUnits } from '../../src/calls/vcon.ts';
 
 const units: VconUnits = { utterance_start: 'milliseconds', utterance_duration: 'seconds' };
-const seen = { callId: 'a', firstSeenAt: 1_767_600_000_000_000, changedAt: null, missingSince: null };
+const seen = { callId: 'a', firstSeenAt: 1_767_600_000_000_000, changedAt: null, sourceDeletedAt: null };
 const convert = (document: Record<string, unknown>, over: Partial<VconUnits> = {}) =>
   toVcon(
     { ...seen, document: { unique_id: 'a', timestamp: '2026-01-05T10:00:00Z', ...document } },

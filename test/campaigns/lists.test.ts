@@ -42,7 +42,7 @@ describe('probe', () => {
         ([key, value]) => (report.list.pagination as Record<string, unknown> | undefined)?.[key] === value,
       );
       const contradicts = report.findings.some(({ key }) => key === 'contradiction');
-      if (agrees && report.complete && !contradicts && report.list.axes.length > 0) right++;
+      if (agrees && report.complete && !contradicts && report.list.cursor_fields.length > 0) right++;
     }
     console.log(`probe of ${name}: right in ${right} of ${runs} runs`);
     expect(right).toBe(runs);

@@ -89,7 +89,7 @@ describe('backfills', () => {
           name: overlap,
           every: '2s',
           last: '900d',
-          overlap,
+          overlap_policy: overlap,
           catchup_window: '10s',
         });
         await createBackfillSchedule(site.client, site.prefix, { wanted, defaults, owner: 'operator' });

@@ -1,4 +1,4 @@
-/** The commands that speak to the service, against the simulated one: presets, probe, tap, webhook. */
+/** The commands that speak to the service, against the simulated one: presets, probe, frames, webhook. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -68,8 +68,8 @@ describe('commands at the doors of the service', { timeout: 180_000 }, () => {
     expect((await folder.run(['config', 'check'])).code).toBe(0);
   });
 
-  test('tap stores frames as they came', async () => {
-    const { stdout, code, stderr } = await folder.run(['tap', '--for', '4s', '--json']);
+  test('frames stores frames as they came', async () => {
+    const { stdout, code, stderr } = await folder.run(['frames', '--for', '4s', '--json']);
     expect(code, stderr).toBe(0);
     const { session, frames } = JSON.parse(stdout);
     expect(frames).toBeGreaterThan(5);

@@ -44,7 +44,17 @@ afterAll(async () => {
 
 const goLive = (...more: string[]) =>
   folder.run(
-    ['go-live', '--config', site.configPath, '--from', site.simulator.range.from, '--overlap', '3s', '--json', ...more],
+    [
+      'go-live',
+      '--config',
+      site.configPath,
+      '--from',
+      site.simulator.range.from,
+      '--parallel-run',
+      '3s',
+      '--json',
+      ...more,
+    ],
     { deadlineMs: 150_000 },
   );
 

@@ -139,7 +139,7 @@ describe('import and quarantine', { timeout: 180_000 }, () => {
       const unknown = await ask([...command, ...mistyped], 'sample');
       expect(unknown).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Did you mean ClientID?') });
     }
-    const later = await ask(['erase', '--keep-out', ...mistyped], 'nobody');
+    const later = await ask(['erase', '--suppress', ...mistyped], 'nobody');
     expect(later).toMatchObject({ code: 0, stderr: expect.stringContaining('Did you mean ClientID?') });
     expect((await ask(['erase', '--by', 'metadata', '--key', 'ClientID'], 'nobody')).stderr).not.toContain('key');
   });
@@ -166,7 +166,7 @@ describe('import and quarantine', { timeout: 180_000 }, () => {
       const there = await other.write('there.ndjson', call('call-there'));
       for (const command of [
         ['import', there],
-        ['erase', '--by', 'phone', '--yes', '--keep-out'],
+        ['erase', '--by', 'phone', '--yes', '--suppress'],
       ]) {
         const refused = await other.run(command, { input: number });
         expect(refused.code).toBe(3);

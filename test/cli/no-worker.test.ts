@@ -107,9 +107,24 @@ describe('without a worker', { timeout: 400_000 }, () => {
       expect(code, stderr).toBe(0);
       return JSON.parse(stdout);
     };
-    const when = ['--cron', '30 3 * * *', '--time-zone', 'Europe/Paris', '--overlap', 'skip', '--catchup-window', '1h'];
+    const when = [
+      '--cron',
+      '30 3 * * *',
+      '--time-zone',
+      'Europe/Paris',
+      '--overlap-policy',
+      'skip',
+      '--catchup-window',
+      '1h',
+    ];
     const created = await facts('create', 'nightly', ...when);
-    expect(created).toMatchObject({ name: 'nightly', owner: 'operator', paused: false, overlap: 'SKIP', runs: 0 });
+    expect(created).toMatchObject({
+      name: 'nightly',
+      owner: 'operator',
+      paused: false,
+      overlapPolicy: 'SKIP',
+      runs: 0,
+    });
     expect(created.catchupWindowSeconds).toBe(3_600);
     expect(created.nextRuns).toHaveLength(5);
     expect(created.nextRuns[0]).toMatch(/T0[12]:30:00\.000Z$/);

@@ -50,11 +50,11 @@ describe('loadConfig', () => {
     expect(last.path).toBe(join(cwd, 'callsync.yaml'));
   });
 
-  test('refuses an overlap that is shorter than the settling time, and names both', async () => {
-    const { message } = await failure(`${minimal}sync:\n  settle: 5m\n  overlap: 4m\n`);
-    expect(message).toMatch(/sync\.overlap must be at least as long as sync\.settle/);
-    expect((await load(`${minimal}sync:\n  settle: 5m\n  overlap: 5m\n`)).sync.settle).toBe(300_000);
-    expect((await failure(`${minimal}sync:\n  settle: 11m\n`)).message).toMatch(/sync\.overlap/);
+  test('refuses a lookback that is shorter than the settling time, and names both', async () => {
+    const { message } = await failure(`${minimal}sync:\n  settle: 5m\n  lookback: 4m\n`);
+    expect(message).toMatch(/sync\.lookback must be at least as long as sync\.settle/);
+    expect((await load(`${minimal}sync:\n  settle: 5m\n  lookback: 5m\n`)).sync.settle).toBe(300_000);
+    expect((await failure(`${minimal}sync:\n  settle: 11m\n`)).message).toMatch(/sync\.lookback/);
   });
 
   test('lies over the preset that it names', async () => {

@@ -12,7 +12,7 @@ const verdict = (warehouse: string, at: number, outcome: VerdictOutcome, length 
     window_to: start + (at + length) * day,
     outcome,
     healed,
-    kept_out: 0,
+    excluded: 0,
   }) as StoredVerdict;
 const deliveries = (at: number, both: number, pollOnly = 0) => ({
   from: start + at * day,

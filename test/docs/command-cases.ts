@@ -29,7 +29,7 @@ const adapt = (text: string): string =>
     .replace(/^[0-9*/ ]+ {2}/, '')
     .replace(/ && dbt build$/, '')
     .replace(/ --timeout \w+/, '')
-    .replace(/--overlap \w+/, '--overlap 2s')
+    .replace(/--parallel-run \w+/, '--parallel-run 2s')
     .replace('callsync await', 'callsync await --timeout 20s')
     .replaceAll(/\b(9000|8780)\b/g, (port) => String(ports[port]))
     .replaceAll(/--from \d{4}-\d\d-\d\d/g, `--from ${daysAgo(2)}`)

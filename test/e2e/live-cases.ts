@@ -27,7 +27,7 @@ const figuresOf = (seconds: readonly number[]): LiveFigures => {
 const sync = {
   interval: '5s',
   settle: '10s',
-  overlap: '1m',
+  lookback: '1m',
   inbox_sweep: '5s',
   start_from: '1h',
   reread: { horizon: '1h' },

@@ -79,7 +79,7 @@ const writtenList = async (site: Installation): Promise<ListConfig> => {
 };
 
 /** Nothing can show that a list without window parameters has no cap: it is read, and the user has to say what it can give. */
-const problemsOf = ({ axes }: ListConfig): number => (axes.length === 0 ? 1 : 0);
+const problemsOf = ({ cursor_fields: fields }: ListConfig): number => (fields.length === 0 ? 1 : 0);
 
 const probe = async (site: Installation): Promise<string> => {
   const folder: CliFolder = await openCliFolder();
@@ -120,7 +120,7 @@ export const describeProbeBackfill = (dialects: readonly string[]): void => {
           expect(totals).toMatchObject({ calls, problems: problemsOf(list) });
           if (problemsOf(list) > 0) await expectIncomplete(site, 'probed');
           // Without window parameters every reader would read the whole list: there is only one.
-          if (list.axes.length === 0) expect(totals.windows).toBe(1);
+          if (list.cursor_fields.length === 0) expect(totals.windows).toBe(1);
           expect(await site.checkTruth()).toEqual({ calls, ...none });
         } finally {
           await site.dispose();

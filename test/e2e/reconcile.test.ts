@@ -88,20 +88,20 @@ describe('reconcile', () => {
     expect(rows).toEqual([{ missing: 0, proven_axis: 'timestamp', through: true }]);
     expect(await wait('--no-start')).toBe(0);
 
-    expect(await wait('--no-start', '--level', 'rows')).toBe(5);
+    expect(await wait('--no-start', '--warehouse-level', 'rows')).toBe(5);
     const before = await digestTables(site.warehouse);
     await site.store.pool.query(
       'UPDATE calls.calls SET agent = agent || $1 WHERE call_id IN (SELECT max(call_id) FROM calls.calls)',
       ['!'],
     );
     expect(await digestTables(site.warehouse)).not.toEqual(before);
-    expect(await wait('--timeout', '100s', '--level', 'rows')).toBe(0);
+    expect(await wait('--timeout', '100s', '--warehouse-level', 'rows')).toBe(0);
     expect((await digestTables(site.warehouse)).calls).toEqual(before.calls);
 
     await site.control.configure({ faults: { rates: { unavailable_503: 1 } } });
-    expect(await wait('--timeout', '5s', '--level', 'records')).toBe(4);
+    expect(await wait('--timeout', '5s', '--source-level', 'records')).toBe(4);
     await site.control.configure({ faults: { rates: { unavailable_503: 0 } } });
-    expect(await wait('--timeout', '100s', '--level', 'records')).toBe(0);
+    expect(await wait('--timeout', '100s', '--source-level', 'records')).toBe(0);
     await cli.remove();
   }, 480_000);
 

@@ -31,7 +31,7 @@ export interface Site {
 const sync = {
   interval: '2s',
   settle: '1s',
-  overlap: '1m',
+  lookback: '1m',
   inbox_sweep: '2s',
   start_from: '2h',
   reread: { horizon: '2h' },

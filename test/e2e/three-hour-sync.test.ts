@@ -66,7 +66,7 @@ describe('three hours of continuous sync after two days of downtime', () => {
         sync: {
           start_from: new Date(Date.now() - 3 * dayMs).toISOString(),
           settle: '2s',
-          overlap: '5s',
+          lookback: '5s',
           interval: '1s',
           inbox_sweep: '5s',
           reconcile: { enabled: false },

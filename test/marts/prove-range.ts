@@ -19,7 +19,7 @@ export const proveRange = async (url: string, { from, to }: Range, folder: strin
   const { verdict_id } = await addVerdict(store, proof, {
     ...{ warehouse: 'main', axis: 'timestamp', window_from: from, window_to: to },
     ...{ level: 'fields', warehouse_level: 'guards', confirmed: 'total', outcome: 'proven' },
-    ...{ calls_listed: 1, calls_found: 1, missing: 0, different: 0, healed: 0, gone: 0, surplus: 0, kept_out: 0 },
+    ...{ calls_listed: 1, calls_found: 1, missing: 0, different: 0, healed: 0, deleted: 0, unexpected: 0, excluded: 0 },
     ledger_epoch: await issueEpoch(store, 'test', 0),
     ...{ flatten_version: flattenVersion, revisions_digest: '', compared_at: to, compared_by: 'test' },
   });

@@ -172,7 +172,7 @@ const comparableValue = (value: unknown): unknown => {
 const fill = async (warehouse: Warehouse, { documents, firstDay }: SimulatedCalls): Promise<void> => {
   const calls = documents.map((document, index): CallLoad => {
     const callId = document.unique_id as string;
-    const seen = { firstSeenAt: firstDay, changedAt: firstDay + 1, missingSince: null };
+    const seen = { firstSeenAt: firstDay, changedAt: firstDay + 1, sourceDeletedAt: null };
     const flat = flattenCall({ callId, document, ...seen });
     const { callTimestamp, rows } = flat;
     const changes = changesOf(index).map(({ after, ...change }) => ({

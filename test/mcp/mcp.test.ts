@@ -269,7 +269,7 @@ describe('over HTTP', () => {
     const file = `${folder.path}/callsync.yaml`;
     const config = await readFile(file, 'utf8');
     const actor = { name: 'ada', token_file: `${folder.path}/token` };
-    await folder.write('callsync.yaml', `${config}operations: ${JSON.stringify({ actors: [actor] })}\n`);
+    await folder.write('callsync.yaml', `${config}operations: ${JSON.stringify({ users: [actor] })}\n`);
     const exposed = await folder.run(['mcp', '--http', '0', '--listen', '0.0.0.0']);
     expect(exposed).toMatchObject({ code: 2, stderr: expect.stringContaining('need a certificate') });
     const url = await serveHttp();

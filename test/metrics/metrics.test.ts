@@ -21,8 +21,8 @@ test('counts and shows what the receiver does', async () => {
     'callsync_spool_parked_records 1',
     'callsync_webhook_store_usable 1',
     'callsync_webhook_rejected_total{reason="signature_wrong"} 1',
-    'callsync_webhook_answer_seconds_bucket{le="0.005"} 1',
-    'callsync_webhook_answer_seconds_count 3',
+    'callsync_webhook_request_duration_seconds_bucket{le="0.005"} 1',
+    'callsync_webhook_request_duration_seconds_count 3',
   ]) {
     expect(text.split('\n')).toContain(line);
   }

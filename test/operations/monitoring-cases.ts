@@ -107,7 +107,7 @@ export const testMonitoring = (site: () => Site): void => {
     const after = await scrapeUntil(`${age} falls`, (seen) => figure(seen, age) < figure(second, age));
     episode(alert, { during: [first, second], after: kept(after) });
   };
-  const synced = 'callsync_calls_folded_total{origin="sync",outcome="changed"}';
+  const synced = 'callsync_calls_merged_total{origin="sync",outcome="changed"}';
   const accepted = 'callsync_webhook_accepted_total{stored_in="inbox",key="main"}';
 
   test('every metric of rules and panels is in a live scrape, under a name that Prometheus takes', async () => {

@@ -68,7 +68,7 @@ const serve = async (
   verdicts: readonly StoredVerdict[] = [],
 ) => {
   let reads = 0;
-  const access = createAccess({ isOpen: true, readToken: undefined, actors: [], hosts: [], ...rules });
+  const access = createAccess({ isOpen: true, readToken: undefined, users: [], hosts: [], ...rules });
   const acted: string[] = [];
   const act = (name: string) => async (fields: URLSearchParams, actor: string) => {
     if (fields.get('name') === 'gone') throw terminal('USAGE_BACKFILL', 'There is none.');
@@ -78,7 +78,7 @@ const serve = async (
   const page = createPage({
     access,
     actions:
-      rules.actors === undefined
+      rules.users === undefined
         ? undefined
         : {
             pause: act('pause'),
@@ -170,7 +170,7 @@ test('asks for a token where it is not open, and takes none by half', async () =
   const { address } = await serve({
     isOpen: false,
     readToken: () => 'read',
-    actors: [{ name: 'ann', token: () => 'act' }],
+    users: [{ name: 'ann', token: () => 'act' }],
   });
   const status = async (authorization?: string) =>
     (await fetch(address, authorization === undefined ? {} : { headers: { authorization } })).status;
@@ -228,7 +228,7 @@ test('sends sections that changed, and has room for few readers', async () => {
 });
 
 test('acts only for a caller with a token of an own name, and only by a form of its own page', async () => {
-  const { address, acted } = await serve({ actors: [{ name: 'ann', token: () => 'act' }] });
+  const { address, acted } = await serve({ users: [{ name: 'ann', token: () => 'act' }] });
   const page = await (await fetch(address)).text();
   const form = /name="form" value="([^"]+)"/.exec(page)?.[1] ?? '';
   const authorization = `Basic ${Buffer.from('ann:act').toString('base64')}`;
@@ -273,7 +273,7 @@ test('has no form and no action where nobody may act', async () => {
 test('the verdicts of a day say how many listed calls may not be kept', async () => {
   const verdict = {
     ...{ window_from: 0, window_to: 3_600_000_000, outcome: 'proven', level: 'records', warehouse_level: 'rows' },
-    ...{ calls_listed: 4_320, calls_found: 4_311, kept_out: 9, missing: 0, different: 0, healed: 0, compared_at: 0 },
+    ...{ calls_listed: 4_320, calls_found: 4_311, excluded: 9, missing: 0, different: 0, healed: 0, compared_at: 0 },
     warehouse: 'main',
   } as StoredVerdict;
   const { address } = await serve({}, calm, [verdict]);

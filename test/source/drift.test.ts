@@ -49,7 +49,7 @@ describe('drift', () => {
         source: 'list',
         field: 'visit',
         kind: 'uncarried',
-        detail: 'null or empty, while source.list.carries does not name it',
+        detail: 'null or empty, while source.list.authoritative_fields does not name it',
         seen: 7,
       },
     ]);

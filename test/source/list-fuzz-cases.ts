@@ -273,7 +273,7 @@ export const describeListFuzz = (rounds: number, readings: number): void => {
               total_path: 'count',
               max_results: random.pick([5, 100]),
               pagination: { style: 'offset', size: 4 },
-              axes: [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }],
+              cursor_fields: [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }],
               time_format: 'epoch_s',
             },
             limits: { retries: 0 },

@@ -109,9 +109,9 @@ describe('pages from which records are left out after they were cut', () => {
   const page = { style: 'page', size_param: 'per_page', size: 50 } as const;
   const byTime = [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }];
   test.each([
-    ['page', 1, { records: 'items', pagination: page, axes: byTime }],
-    ['page', 12, { records: 'items', pagination: page, axes: byTime }],
-    ['page', 120, { records: 'items', pagination: page, axes: byTime }],
+    ['page', 1, { records: 'items', pagination: page, cursor_fields: byTime }],
+    ['page', 12, { records: 'items', pagination: page, cursor_fields: byTime }],
+    ['page', 120, { records: 'items', pagination: page, cursor_fields: byTime }],
     ['activate', 12, { preset: 'activate' }],
   ])('%s with gaps of %i: several empty pages are not the end', async (dialect, records, list) => {
     const quirks = { gaps: { share: 0.1, records } };

@@ -35,11 +35,11 @@ const read = async (count: number, list: SourceConfigInput['list'], answer: Answ
     });
   });
   closers.push(server.close);
-  const axes = [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }];
+  const cursor_fields = [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }];
   const source = createSource(
     configFor(server.url, {
       limits: { retries: 2 },
-      list: { records: 'data', pagination: { style: 'page' }, axes, ...list },
+      list: { records: 'data', pagination: { style: 'page' }, cursor_fields, ...list },
     }),
   );
   closers.push(source.close);

@@ -78,8 +78,8 @@ const expected: Record<string, Partial<Record<keyof ProbeReport['list'], unknown
   page_capped: {},
   epoch_seconds: { time_format: 'epoch_s' },
   epoch_milliseconds: { time_format: 'epoch_ms', to_inclusive: false },
-  no_parameters: { axes: [] },
-  window_ignored: { axes: [], total_path: 'total' },
+  no_parameters: { cursor_fields: [] },
+  window_ignored: { cursor_fields: [], total_path: 'total' },
   nested_records: {
     records: 'result.items',
     total_path: 'result.totalCount',
@@ -127,7 +127,7 @@ describe.each(Object.entries(expected))('probing dialect %s', (dialect, list) =>
     expect(missingFrom(listed, seen)).toEqual([]);
     expect(seen.size).toBe(listed.size);
     // Nothing shows that a list without window parameters has no cap: the user has to say so.
-    const uncut = report.list.axes.length === 0 ? ['looks_truncated'] : [];
+    const uncut = report.list.cursor_fields.length === 0 ? ['looks_truncated'] : [];
     expect(result.problems.map(({ problem }) => problem)).toEqual(uncut);
   });
 });
@@ -136,7 +136,9 @@ describe('a probe', () => {
   test('recognises both axes, the end of processing among them, and what the list lacks', async () => {
     const simulator = await start('activate');
     const report = await probeSource({ config: await simulatedConfig(simulator, { limits: { requests: 1_000_000 } }) });
-    expect(report.list.axes.map(({ name, end_of_processing, order }) => [name, end_of_processing, order])).toEqual([
+    expect(
+      report.list.cursor_fields.map(({ name, end_of_processing, order }) => [name, end_of_processing, order]),
+    ).toEqual([
       ['qualified', true, 'qualified'],
       ['timestamp', false, 'timestamp'],
     ]);
@@ -199,8 +201,8 @@ describe('a probe', () => {
     });
     closers.push(() => simulator.stop());
     const config = await simulatedConfig(simulator, { limits: { requests: 1_000_000 } });
-    expect((await probeSource({ config })).list.axes).toEqual([]);
-    expect((await probeSource({ config, bounds: [['von', 'bis']] })).list.axes).toMatchObject([
+    expect((await probeSource({ config })).list.cursor_fields).toEqual([]);
+    expect((await probeSource({ config, bounds: [['von', 'bis']] })).list.cursor_fields).toMatchObject([
       { from_param: 'von', to_param: 'bis' },
     ]);
   });

@@ -193,10 +193,10 @@ describe('reading a window with preset activate', () => {
   });
 
   test('reads a list that knows no windows, and cuts it locally', async () => {
-    const { source } = await start(everySecond(700), {}, { axes: [], axis: 'timestamp', exclude: [] });
+    const { source } = await start(everySecond(700), {}, { cursor_fields: [], axis: 'timestamp', exclude: [] });
     const { result, ids, outside } = await collect(source, range('timestamp', t0 + 100 * second, t0 + 200 * second));
     expect([ids.length, outside.length]).toEqual([100, 600]);
-    expect(result).toMatchObject({ calls: 100, shown: 'overlap' });
+    expect(result).toMatchObject({ calls: 100, shown: 'page_overlap' });
   });
 
   test('hands malformed records on apart, and keeps their neighbours', async () => {

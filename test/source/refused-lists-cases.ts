@@ -93,7 +93,7 @@ const readRefused = async (list: RefusedList) => {
         style === 'offset'
           ? { style, size, size_param: 'limit' }
           : { style, size, ...(sized ? { size_param: 'limit' } : {}) },
-      axes: [
+      cursor_fields: [
         {
           name: 'timestamp',
           record_field: 'timestamp',

@@ -147,7 +147,7 @@ test('a heartbeat reads each verdict once, and knows of all how far everything i
   const judge = async (from: number, to: number, outcome: VerdictOutcome) => {
     await store.query(
       `INSERT INTO verdicts (warehouse, axis, window_from, window_to, level, confirmed, calls_listed, calls_found, missing, different,
-                             healed, gone, surplus, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, kept_out)
+                             healed, deleted, unexpected, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, excluded)
        VALUES ('main', 'qualified', to_timestamp($1), to_timestamp($2), 'fields', 'total', 0, 0, 0, 0, 0, 0, 0, $3, now(), $4, 1, '', '', '', '', 0)`,
       [from, to, outcome, epoch],
     );

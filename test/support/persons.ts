@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Meant, meantBy, type PersonRequest } from '../../src/persons/request.ts';
+import { meantBy, type PersonRequest, type PurgeScope } from '../../src/persons/request.ts';
 import type { IngestDeps } from '../../src/pipeline/deps.ts';
 import { beginErasure, finishErasure } from '../../src/pipeline/persons/erase.ts';
 import type { ErasureReceipt } from '../../src/pipeline/persons/receipt.ts';
@@ -12,7 +12,7 @@ import { createProofKeys } from '../../src/store/windows/chain.ts';
 
 const noTokens = (): readonly string[] => [];
 
-export const mean = (request: PersonRequest, tokensOf: Privacy['tokensOf'] | typeof noTokens = noTokens): Meant =>
+export const mean = (request: PersonRequest, tokensOf: Privacy['tokensOf'] | typeof noTokens = noTokens): PurgeScope =>
   meantBy(request, { countries: ['FR'], tokensOf });
 
 /** Heads in a file that the test removes. */
@@ -23,7 +23,7 @@ export const openTestProof = (): Proof => ({
 
 export interface EraseInput {
   readonly proof: Proof;
-  readonly keepOut?: boolean;
+  readonly suppress?: boolean;
   readonly exceptHeld?: boolean;
   readonly tokensOf?: Privacy['tokensOf'];
 }
@@ -32,9 +32,9 @@ export interface EraseInput {
 export const erase = async (
   deps: IngestDeps,
   request: PersonRequest,
-  { proof, keepOut = false, exceptHeld = false, tokensOf }: EraseInput,
+  { proof, suppress = false, exceptHeld = false, tokensOf }: EraseInput,
 ): Promise<ErasureReceipt> => {
-  const requestId = await beginErasure(deps, mean(request, tokensOf), { keepOut, exceptHeld });
+  const requestId = await beginErasure(deps, mean(request, tokensOf), { suppress, exceptHeld });
   const { receipt, waiting } = await finishErasure({ ...deps, proof }, requestId, { load: true });
   if (receipt === undefined) throw new Error(`the erasure waits for ${waiting.join(', ')}`);
   return receipt;

@@ -13,7 +13,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { emptyTotals, type Range } from '../../schemas/orchestration.ts';
 import { transient } from '../../src/lib/errors.ts';
 import { mergeInbox } from '../../src/pipeline/load/merge-inbox.ts';
-import { beginErasure, carryOnErasure, finishErasure } from '../../src/pipeline/persons/erase.ts';
+import { beginErasure, finishErasure, resumeErasure } from '../../src/pipeline/persons/erase.ts';
 import type { PlannedSync } from '../../src/pipeline/read/plan-sync.ts';
 import { verifyReceipts } from '../../src/store/persons/receipts.ts';
 import { createProofKeys } from '../../src/store/windows/chain.ts';
@@ -104,7 +104,7 @@ beforeAll(async () => {
           return { sent: 0, changed: held === 0 ? 1 : 0, more: false, held };
         },
         runMaintenance: async () => undefined,
-        carryOnErasure: ({ requestId }: { requestId: string }) => state.carryOn(requestId),
+        resumeErasure: ({ requestId }: { requestId: string }) => state.carryOn(requestId),
       },
     },
     { read: 2 },
@@ -273,10 +273,10 @@ describe('an erasure whose command was killed when the store was rid of the pers
       };
       const deps = { ...pipeline.deps, targets: [{ warehouse, documents: false }], proof };
       const requestId = await beginErasure(deps, mean({ kind: 'phone', values: ['+33 6 11 22 33 44'] }), {
-        keepOut: false,
+        suppress: false,
         exceptHeld: false,
       });
-      state.carryOn = (request) => carryOnErasure(deps, request);
+      state.carryOn = (request) => resumeErasure(deps, request);
       const handle = await startErase(site.client, site.queues.workflows, requestId);
       await until(
         'it waits for the warehouse',

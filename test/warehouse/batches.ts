@@ -53,7 +53,7 @@ const makeDocument = (shape: CallShape): Record<string, unknown> => {
 };
 
 export const makeCall = (shape: CallShape): CallLoad => {
-  const seen = { firstSeenAt: 1_767_600_000_000_000, changedAt: 1_767_600_000_000_001, missingSince: null };
+  const seen = { firstSeenAt: 1_767_600_000_000_000, changedAt: 1_767_600_000_000_001, sourceDeletedAt: null };
   const call = { callId: shape.callId, document: makeDocument(shape), ...seen, rules: 'some rules' };
   const flat = flattenCall(call, { documents: true });
   return {

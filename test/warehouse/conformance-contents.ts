@@ -54,8 +54,8 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       const udfs = numbers.map((value, udf_index) => ({
         ...{ ...keys, kind: 'num', udf_index, value_number: value, value_text: value, unparsable: false },
       }));
-      const [processed_at, first_seen_at, last_seen_at, missing_since] = instants;
-      const calls = flat.calls.map((row) => ({ ...row, processed_at, first_seen_at, last_seen_at, missing_since }));
+      const [processed_at, first_seen_at, last_seen_at, source_deleted_at] = instants;
+      const calls = flat.calls.map((row) => ({ ...row, processed_at, first_seen_at, last_seen_at, source_deleted_at }));
       const json = JSON.stringify({ '': [1e-7, 1e21, -0.5, 9_007_199_254_740_991, true, null, [[], {}]], a: '' });
       const tags = [{ ...keys, tag_index: 0, display_name: '', confidence: 1, value: json }];
       await on.warehouse.load(
@@ -64,7 +64,9 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
         }),
       );
       const row = await on.callRow(callId);
-      expect([row.processed_at, row.first_seen_at, row.last_seen_at, row.missing_since].map(Number)).toEqual(instants);
+      expect([row.processed_at, row.first_seen_at, row.last_seen_at, row.source_deleted_at].map(Number)).toEqual(
+        instants,
+      );
       expect(row.revision).toBe(2_147_483_647);
       const read = await rowsOfCall(on.warehouse, 'utterances', callId);
       expect(read.sort(by('utterance_index')).map((item) => item.start_offset)).toEqual(floats);

@@ -281,7 +281,7 @@ describe('everything else', () => {
     expect(metrics).toMatch(/callsync_webhook_accepted_total\{stored_in="inbox",key="primary"\} \d+/);
     expect(metrics).toMatch(/callsync_webhook_rejected_total\{reason="signature_absent"\} \d+/);
     expect(metrics).toMatch(/callsync_webhook_refused_total\{reason="too_large"\} \d+/);
-    expect(metrics).toMatch(/callsync_webhook_answer_seconds_count \d+/);
+    expect(metrics).toMatch(/callsync_webhook_request_duration_seconds_count \d+/);
     expect(metrics).toMatch(/callsync_webhook_inflight_bytes 0\n/);
   });
 });

@@ -35,7 +35,7 @@ SELECT
   issues,
   first_seen_at,
   last_seen_at,
-  missing_since,
+  source_deleted_at,
   ledger_epoch,
   revision,
   flatten_version,

@@ -26,7 +26,7 @@ import { flag, type Given, leaf, option, required, several } from '../shell/defi
 import { endWith } from '../shell/exit.ts';
 import { iso, print, tellTimes } from '../shell/output.ts';
 import { duration, instant } from '../shell/parsers.ts';
-import { levels, levelsOf } from './reconcile.ts';
+import { levelOptions } from './reconcile.ts';
 
 /** A date as typed, whose first instant depends on the business time zone, or an instant in microseconds. */
 type Moment = string | number;
@@ -200,7 +200,7 @@ const options = {
   }),
   lastWeek: flag('--last-week', 'the last whole week, Monday to Sunday, in analytics.time_zone'),
   warehouse: several('--warehouse <name...>', 'only these; all that are configured by default'),
-  level: several('--level <level...>', 'least that must have been compared, as in callsync reconcile', levels),
+  ...levelOptions,
   timeout: option('--timeout <duration>', 'how long to wait; 0 looks once and starts nothing', {
     parse: duration,
     standard: 3_600_000,
@@ -214,7 +214,7 @@ export default leaf({
   examples: [
     'callsync await --proven --from 2025-01-01 --to 2025-01-02 && dbt build',
     'callsync await --proven --last-week && dbt build',
-    'callsync await --proven --from 2025-01-01 --to 2025-02-01 --warehouse bigquery --level rows --timeout 2h',
+    'callsync await --proven --from 2025-01-01 --to 2025-02-01 --warehouse bigquery --warehouse-level rows --timeout 2h',
   ],
   remarks:
     'Exit code 0: proven, and every warehouse has the verdicts; 5: not in time; 4: something did not answer (service, warehouse, worker, Temporal or store).',
@@ -227,9 +227,9 @@ export default leaf({
     const axis = chooseAxis(config.source.list, processedFieldOf(config))?.axis;
     if (axis === undefined)
       throw terminal('RECONCILE_AXIS', 'The list has no axis of the call’s own time or of the end of processing.', {
-        hint: 'Check the record_field of source.list.axes.',
+        hint: 'Check the record_field of source.list.cursor_fields.',
       });
-    const { level: source, warehouseLevel: warehouse } = levelsOf(options.level);
+    const { sourceLevel: source, warehouseLevel: warehouse } = options;
     const timeoutMs = options.start ? options.timeout : 0;
     const found = await awaitProof(store, services, {
       axis,

@@ -28,7 +28,7 @@ const factsOf = (name: string, { info, memo, policies, state }: ScheduleDescript
   name,
   owner: memo?.owner === 'config' ? 'config' : 'operator',
   paused: state.paused,
-  overlap: policies.overlap,
+  overlapPolicy: policies.overlap,
   catchupWindowSeconds: policies.catchupWindow / 1000,
   nextRuns: info.nextActionTimes.slice(0, 5).map((time) => time.toISOString()),
   runs: info.numActionsTaken,
@@ -41,7 +41,7 @@ const describe = (facts: ReturnType<typeof factsOf>): string =>
   [
     `${facts.name}: ${facts.paused ? 'paused' : 'on'}, owned by ${facts.owner === 'config' ? 'sync.backfills' : 'an operator'}`,
     `  next runs   ${facts.nextRuns.join(', ') || 'none'}`,
-    `  overlap     ${facts.overlap}; a missed run may begin up to ${facts.catchupWindowSeconds} s late`,
+    `  overlap     ${facts.overlapPolicy}; a missed run may begin up to ${facts.catchupWindowSeconds} s late`,
     `  runs        ${facts.runs} begun, ${facts.skippedForOverlap} skipped for overlap, ${facts.missedBeyondCatchup} missed beyond that`,
   ].join('\n');
 
@@ -137,7 +137,7 @@ export const schedule = group({
         force: flag('--no-force', 'leave out what is read already'),
         jitter: option('--jitter <duration>', 'begin up to this much later, at random', { standard: '0s' }),
         catchupWindow: option('--catchup-window <duration>', 'how late a missed run may begin', { standard: '7d' }),
-        overlap: option('--overlap <policy>', 'a run that is due while one goes on', {
+        overlapPolicy: option('--overlap-policy <policy>', 'a run that is due while one goes on', {
           choices: overlapPolicies,
           standard: 'buffer_one',
         }),
@@ -145,8 +145,8 @@ export const schedule = group({
       examples: ['callsync backfill schedule create nightly --every 6h'],
       within: withTemporal,
       run: async (name, options, { client }, prefix, services) => {
-        const { config, json, logLevel, timeZone: time_zone, catchupWindow: catchup_window, ...wanted } = options;
-        const parsed = scheduledBackfillSchema.safeParse({ ...wanted, name, time_zone, catchup_window });
+        const { config, json, logLevel, timeZone: time_zone, catchupWindow: catchup_window, overlapPolicy: overlap_policy, ...wanted } = options;
+        const parsed = scheduledBackfillSchema.safeParse({ ...wanted, name, time_zone, catchup_window, overlap_policy });
         if (!parsed.success) {
           const problems = parsed.error.issues.map(
             ({ path, message }) => `${path.join('.') || 'the schedule'} ${message}`,

@@ -30,7 +30,7 @@ const showWaiting = () => {
 };
 
 const run = (options: EraseOptions): Promise<void> =>
-  withPerson(options, { mayCome: options.keepOut === true }, async ({ meant, store, services }) => {
+  withPerson(options, { mayCome: options.suppress === true }, async ({ meant, store, services }) => {
     const deps = { ...(await openIngest(services, store)), proof: openProof(services.config) };
     const exceptHeld = options.exceptHeld === true;
     if (options.yes !== true) {
@@ -38,7 +38,7 @@ const run = (options: EraseOptions): Promise<void> =>
       print(options, receipt, describeErasure(receipt, { exceptHeld }));
       return;
     }
-    const requestId = await beginErasure(deps, meant, { keepOut: options.keepOut === true, exceptHeld });
+    const requestId = await beginErasure(deps, meant, { suppress: options.suppress === true, exceptHeld });
     const report = (receipt: ErasureReceipt): void => print(options, receipt, describeErasure(receipt));
     const leave = (): void => {
       say(`callsync privacy receipt ${requestId} has the receipt later.`);
@@ -75,8 +75,8 @@ const run = (options: EraseOptions): Promise<void> =>
 
 const options = {
   ...personOptions,
-  keepOut: flag(
-    '--keep-out',
+  suppress: flag(
+    '--suppress',
     'the person objects: later calls that name a value in contacts or metadata are not kept either',
   ),
   exceptHeld: flag('--except-held', 'where a legal hold keeps some of the calls, erase the others'),
@@ -89,7 +89,7 @@ export default leaf({
   examples: [
     'callsync erase --by phone',
     'callsync erase --by phone --file numbers.txt --yes --json > receipt.json',
-    'callsync erase --by phone --file objections.txt --keep-out --yes',
+    'callsync erase --by phone --file objections.txt --suppress --yes',
     'callsync erase --by metadata --key ClientID --file clients.txt --yes',
   ],
   remarks: `Values never go into the arguments. Erased calls cannot be brought back, by no later delivery, list, import or restore. The store is

@@ -9,7 +9,7 @@ import { createAssistant } from '../../mcp/assistant.ts';
 import { serveHttp } from '../../mcp/serve-http.ts';
 import { openRecorder } from '../../store/status/recorder.ts';
 import { kindOf } from '../../warehouse/kinds.ts';
-import { isLoopback, openActors } from '../parts/open-operations.ts';
+import { isLoopback, openUsers } from '../parts/open-operations.ts';
 import { openStoreServer } from '../parts/open-store.ts';
 import { chooseWarehouse } from '../parts/open-warehouses.ts';
 import type { Services } from '../parts/services.ts';
@@ -31,14 +31,14 @@ const withoutLoads = {
 /** Away from loopback, everybody on the network could ask. @throws CallsyncError MCP_EXPOSED */
 const checkHttp = ({ config }: Services, listen: string) => {
   const { tls, hosts } = config.operations;
-  const actors = openActors(config);
+  const users = openUsers(config);
   const certificate = tls && readCertificate(tls);
-  if (!isLoopback(listen) && (certificate === undefined || actors.length === 0)) {
+  if (!isLoopback(listen) && (certificate === undefined || users.length === 0)) {
     throw terminal('MCP_EXPOSED', `Assistants on ${listen} need a certificate and a token.`, {
-      hint: 'Set operations.tls and operations.actors, or leave out --listen.',
+      hint: 'Set operations.tls and operations.users, or leave out --listen.',
     });
   }
-  const access = createAccess({ isOpen: actors.length === 0, readToken: undefined, actors, hosts });
+  const access = createAccess({ isOpen: users.length === 0, readToken: undefined, users, hosts });
   return { listen, tls: certificate, access };
 };
 
@@ -79,7 +79,7 @@ export default leaf({
   ],
   remarks: `Assistants that speak the Model Context Protocol start this command, or connect to http://127.0.0.1:PORT/mcp. They read tables and
 marts under a restricted role: no transcript, telephone number or free field. callsync records each tool call as an event: user,
-tool, number of rows. On addresses other than loopback, --http requires operations.tls and a token (operations.actors).`,
+tool, number of rows. On addresses other than loopback, --http requires operations.tls and a token (operations.users).`,
   within: withServices,
   run: async (options, services) => {
     const { config } = services;

@@ -106,7 +106,7 @@ export default group({
         await withStore(options, async (store, services) => {
           const deps = await openIngest(services, store);
           const result = await replayQuarantine(deps, {
-            carries: new Set(services.config.source.list.carries),
+            carries: new Set(services.config.source.list.authoritative_fields),
             signal: untilStopped().signal,
             ...(all ? {} : { ids }),
             observedAt: options.observedAt,

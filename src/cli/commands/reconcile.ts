@@ -6,7 +6,7 @@ import { followWorkflow } from '../parts/follow.ts';
 import { toOption, untilNow } from '../parts/range.ts';
 import { openTemporal } from '../parts/temporal.ts';
 import { withServices } from '../parts/with-services.ts';
-import { flag, leaf, option, several } from '../shell/define.ts';
+import { flag, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print, say } from '../shell/output.ts';
 import { instant } from '../shell/parsers.ts';
@@ -18,7 +18,7 @@ const describe = ({ done, windows, totals }: ReconcileProgress): string =>
   [
     `${done} of ${windows} windows compared: ${totals.proven} proven, ${totals.healed} healed, ${totals.unproven} unproven, ${totals.suspicious} suddenly empty`,
     `  calls: ${totals.missing} missing, ${totals.different} different, ${totals.healedCalls} healed, ${totals.markedMissing} no longer listed; ${totals.requests} requests`,
-    ...(totals.removed > 0 ? [`  ${totals.removed} surplus calls removed from warehouses`] : []),
+    ...(totals.removed > 0 ? [`  ${totals.removed} unexpected calls removed from warehouses`] : []),
     ...(totals.failed > 0
       ? [`  ${totals.failed} windows failed; the log of the worker says why, the next run takes them again`]
       : []),
@@ -27,13 +27,14 @@ const describe = ({ done, windows, totals }: ReconcileProgress): string =>
 
 const sourceLevels: readonly SourceLevel[] = ['ids', 'fields', 'records'];
 const warehouseLevels: readonly WarehouseLevel[] = ['guards', 'rows'];
-export const levels: readonly (SourceLevel | WarehouseLevel)[] = [...sourceLevels, ...warehouseLevels];
 
-/** The most thorough level of each kind. */
-export const levelsOf = (named: readonly string[] = []) => {
-  const mostThorough = <L extends string>(levels: readonly L[]): L | undefined =>
-    levels.findLast((one) => named.includes(one));
-  return { level: mostThorough(sourceLevels), warehouseLevel: mostThorough(warehouseLevels) };
+export const levelOptions = {
+  sourceLevel: option('--source-level <level>', 'what to compare with the service; fields are those of a summary listing', {
+    choices: sourceLevels,
+  }),
+  warehouseLevel: option('--warehouse-level <level>', 'what to compare in warehouses: guards, or the rows themselves', {
+    choices: warehouseLevels,
+  }),
 };
 
 const emptyTotals = { unproven: 0, suspicious: 0, failed: 0, unreachable: 0 };
@@ -44,26 +45,22 @@ export default leaf({
       parse: instant,
     }),
     to: toOption,
-    level: several(
-      '--level <level...>',
-      'with the service: ids, fields of a summary listing, whole records; in warehouses: guards, or the rows themselves',
-      levels,
-    ),
+    ...levelOptions,
     force: flag('--force', 'also windows that have a good verdict'),
     acceptEmpty: flag('--accept-empty', 'accept empty windows that used to contain calls'),
   },
-  examples: ['callsync reconcile', 'callsync reconcile --from 2025-01-01 --to 2025-02-01 --level records --level rows'],
+  examples: ['callsync reconcile', 'callsync reconcile --from 2025-01-01 --to 2025-02-01 --source-level records --warehouse-level rows'],
   remarks: 'Ctrl-C leaves it running. Exit code 5: windows stay unproven or are suddenly empty, or failed.',
   within: withServices,
   run: async (options, services) => {
-    const { from, to, force, acceptEmpty } = options;
+    const { from, to, force, acceptEmpty, sourceLevel: level, warehouseLevel } = options;
     if (from === undefined && to !== undefined)
       throw terminal('USAGE_RANGE', '--to needs --from: without a range, windows without a verdict are compared.');
     const range = from === undefined ? undefined : untilNow({ from, to });
     const { client } = await openTemporal(services);
     const handle = await startReconcile(client, services.config.temporal.task_queue, {
       name: range === undefined ? 'asked' : `${range.from}-${range.to}`,
-      request: { ...(range && { range }), force, acceptEmpty, ...levelsOf(options.level) },
+      request: { ...(range && { range }), force, acceptEmpty, level, warehouseLevel },
     });
     let last: ReconcileProgress | undefined;
     const followed = await followWorkflow<ReconcileProgress, ReconcileProgress>(handle, {

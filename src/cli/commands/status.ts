@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { judge, type Wrong } from '../../health/conditions.ts';
+import { type Alarm, judge } from '../../health/conditions.ts';
 import { type Health, readHealth } from '../../health/read-health.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { dayMicros } from '../../lib/day.ts';
@@ -45,7 +45,7 @@ const describeUsage = ({ jobs: { used, limit }, nextCommitInMs }: WarehouseUsage
 
 const render = (summary: Status, unsigned: boolean): string =>
   [
-    ...summary.wrong.map(describeWrong),
+    ...summary.wrong.map(describeAlarm),
     `ledger      ${countOf(summary.calls, 'call')}, ${summary.tombstones} erased, epoch ${summary.epoch}`,
     ...(summary.holds > 0 ? [`holds       ${countOf(summary.holds, 'legal hold')}: callsync privacy hold list`] : []),
     `inbox       ${summary.inbox.pending} waiting${summary.inbox.oldestPendingSeconds === null ? '' : `, oldest ${Math.round(summary.inbox.oldestPendingSeconds)} s`}; ${
@@ -75,7 +75,7 @@ const render = (summary: Status, unsigned: boolean): string =>
     ...(unsigned ? ['WARNING     unsigned webhook deliveries are taken (webhook.allow_unsigned)'] : []),
   ].join('\n');
 
-const describeWrong = ({ summary, since, command }: Wrong): string =>
+const describeAlarm = ({ summary, since, command }: Alarm): string =>
   `WRONG       ${summary}${since === null ? '' : ` Since ${new Date(since).toISOString()}.`} ${command}`;
 
 const describeSync = ({ lagSeconds, lastError, failedAt }: NonNullable<Status['sync']>): string => {

@@ -76,7 +76,7 @@ export const activityDeps = (
     sync: {
       axis: axis.name,
       settle: micros(sync.settle),
-      overlap: micros(sync.overlap),
+      lookback: micros(sync.lookback),
       start: micros(resolveStart(sync.start_from, new Date()).getTime()),
       interval: micros(sync.interval),
       direction: sync.order,

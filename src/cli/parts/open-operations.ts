@@ -61,9 +61,9 @@ export const openOperations = async (
 export const isLoopback = (listen: string): boolean => /^(localhost|127(\.\d{1,3}){3}|::1)$/.test(listen);
 
 /** Who may act, each with the reader of their token. @throws CallsyncError CONFIG_SECRET */
-export const openActors = ({ operations }: Pick<Config, 'operations'>) =>
-  operations.actors.flatMap(({ name, token_file: file }) => {
-    const secret = openSecret({ key: 'operations.actors[].token', file });
+export const openUsers = ({ operations }: Pick<Config, 'operations'>) =>
+  operations.users.flatMap(({ name, token_file: file }) => {
+    const secret = openSecret({ key: 'operations.users[].token', file });
     return secret === undefined ? [] : [{ name, token: secret.read }];
   });
 
@@ -75,9 +75,9 @@ export const openPage = (services: Services, parts: Parts, receiver?: Pick<Recei
   const { enabled, page, listen, hosts, token_file: file } = services.config.operations;
   if (!enabled || !page) return undefined;
   const readToken = openSecret({ key: 'operations.token', file })?.read;
-  const actors = openActors(services.config);
+  const users = openUsers(services.config);
   const isLocal = isLoopback(listen);
-  if (!isLocal && readToken === undefined && actors.length === 0) {
+  if (!isLocal && readToken === undefined && users.length === 0) {
     services.log('the status page is not served: operations.listen is no loopback address and there is no token', {});
     return undefined;
   }
@@ -92,11 +92,11 @@ export const openPage = (services: Services, parts: Parts, receiver?: Pick<Recei
     readBackfills: () => readBackfills(services, parts.temporal),
     readSpool: receiver && (() => describeSpool(receiver.status().spool)),
   });
-  const access = createAccess({ isOpen: isLocal && readToken === undefined, readToken, actors, hosts });
+  const access = createAccess({ isOpen: isLocal && readToken === undefined, readToken, users, hosts });
   return createPage({
     ...reader,
     access,
-    actions: actors.length === 0 ? undefined : createPageActions(services, parts),
+    actions: users.length === 0 ? undefined : createPageActions(services, parts),
   });
 };
 
@@ -208,7 +208,7 @@ const createPageActions = (services: Services, parts: Parts): Actions => {
       const id = fields.get('id')?.trim() ?? '';
       if (!/^\d{0,15}$/.test(id)) throw terminal('USAGE_QUARANTINE', 'A number is needed, or nothing for all.');
       const { replayed, refused } = await replayQuarantine(ingestDeps(services, { store, targets }), {
-        carries: new Set(source.list.carries),
+        carries: new Set(source.list.authoritative_fields),
         ...(id === '' ? {} : { ids: [Number(id)] }),
       });
       return `Replayed ${replayed} quarantined records, ${refused} still refused`;

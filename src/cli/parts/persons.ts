@@ -7,7 +7,7 @@ import { suggest } from '../../config/suggest.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { isObject } from '../../lib/parse-json.ts';
-import { type Meant, meantBy, type PersonRequest, requestKinds } from '../../persons/request.ts';
+import { type PurgeScope, meantBy, type PersonRequest, requestKinds } from '../../persons/request.ts';
 import { findCalls } from '../../pipeline/persons/erase.ts';
 import type { ErasureReceipt } from '../../pipeline/persons/receipt.ts';
 import { readDocuments } from '../../store/ledger/ledger.ts';
@@ -74,7 +74,7 @@ const readPersonRequest = async ({ by, key, file }: PersonOptions): Promise<Pers
 };
 
 /** What a request means, by the configured countries and rules. */
-const openMeant = (config: Pick<Config, 'privacy' | 'store'>, request: PersonRequest): Meant => {
+const openMeant = (config: Pick<Config, 'privacy' | 'store'>, request: PersonRequest): PurgeScope => {
   const privacy = openPrivacy(config);
   return meantBy(request, {
     countries: countriesOf(config.privacy),
@@ -89,7 +89,7 @@ const openMeant = (config: Pick<Config, 'privacy' | 'store'>, request: PersonReq
 export const withPerson = (
   options: PersonOptions,
   { mayCome }: { readonly mayCome: boolean },
-  work: (person: { readonly meant: Meant; readonly store: Store; readonly services: Services }) => Promise<void>,
+  work: (person: { readonly meant: PurgeScope; readonly store: Store; readonly services: Services }) => Promise<void>,
 ): Promise<void> =>
   withServices(options, async (services) => {
     const request = await readPersonRequest(options);
@@ -108,7 +108,7 @@ const newestCalls = 200;
  * @param mayCome the request also concerns later calls, which may have the key.
  * @throws CallsyncError USAGE_ERASE
  */
-const checkMetadataKey = async (store: Store, meant: Meant, mayCome: boolean): Promise<void> => {
+const checkMetadataKey = async (store: Store, meant: PurgeScope, mayCome: boolean): Promise<void> => {
   const { request } = meant;
   if (request.kind !== 'metadata') return;
   const { key } = request;

@@ -29,7 +29,7 @@ export const commandsDo = {
   calibrate: 'find out from loaded calls whether durations are seconds or milliseconds, for the marts',
   presets: 'settings of documented services, as plain configuration files to use, copy and change',
   probe: 'find out with few requests how the call list works, and write source.list of the configuration',
-  tap: 'keep the streaming WebSocket open and store its frames as they come, until Ctrl-C',
+  frames: 'keep the streaming WebSocket open and store its frames as they come, until Ctrl-C',
   'bigquery-emulator': 'install (once, 600 MB, needs Python 3.11) and run a local stand-in for BigQuery, on loopback',
   quarantine: 'records that could not become calls, with their bytes',
   privacy: 'what the configured privacy rules make of calls',

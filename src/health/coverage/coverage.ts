@@ -25,7 +25,7 @@ export interface CoverageDay extends Interval {
   /** Over all warehouses, of the latest verdicts. */
   readonly healedCalls: number;
   /** Listed calls that may be nowhere, for they were erased or are too old to be kept; of the latest verdicts. */
-  readonly keptOutCalls: number;
+  readonly excludedCalls: number;
 }
 
 export interface Coverage extends Interval {
@@ -106,10 +106,10 @@ export const buildCoverage = (input: CoverageInput): Coverage => {
       deliveries: deliveries.get(start) ?? noDeliveries,
       healedCalls: mine.reduce((sum, verdict) => sum + verdict.healed, 0),
       // The same calls for every warehouse.
-      keptOutCalls: Math.max(
+      excludedCalls: Math.max(
         0,
         ...input.warehouses.map((warehouse) =>
-          mine.reduce((sum, one) => sum + (one.warehouse === warehouse ? one.kept_out : 0), 0),
+          mine.reduce((sum, one) => sum + (one.warehouse === warehouse ? one.excluded : 0), 0),
         ),
       ),
     });

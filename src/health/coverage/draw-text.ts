@@ -43,9 +43,9 @@ const drawBar = (shares: CoverageDay['shares'], length: number): string => {
 };
 
 const describeDay = (one: CoverageDay): string =>
-  one.keptOutCalls === 0
+  one.excludedCalls === 0
     ? describeState(one)
-    : `${describeState(one)}, ${formatCalls(one.keptOutCalls)} aged out or erased`;
+    : `${describeState(one)}, ${formatCalls(one.excludedCalls)} aged out or erased`;
 
 const formatCalls = (count: number): string => `${number.format(count)} ${nounOf(count, 'call')}`;
 

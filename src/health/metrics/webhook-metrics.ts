@@ -37,7 +37,7 @@ export const createWebhookMetrics = (registry: Registry) => {
     wakeFailures: counter('wake_failures_total', 'Failed attempts to wake the inbox merge.'),
     unrecorded: counter('rejected_unrecorded_total', 'Rejected deliveries that were counted but not recorded.'),
     answerSeconds: new Histogram({
-      name: 'callsync_webhook_answer_seconds',
+      name: 'callsync_webhook_request_duration_seconds',
       help: 'Time from the head of a delivery to its answer.',
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10],
       registers,

@@ -21,7 +21,7 @@ interface CountedSource {
 export const createWorkMetrics = (registry: Registry): WorkObserver => {
   const registers = [registry];
   const folded = new Counter({
-    name: 'callsync_calls_folded_total',
+    name: 'callsync_calls_merged_total',
     help: 'Observations of calls by what brought them and what folding made of them: changed, unchanged, quarantined.',
     labelNames: ['origin', 'outcome'],
     registers,

@@ -4,11 +4,11 @@
  */
 import type { Database, Transaction } from '../../postgres/database.ts';
 import { recordEvent } from '../../store/status/events.ts';
-import { judge, type Readings, type Wrong } from '../conditions.ts';
+import { type Alarm, judge, type Readings } from '../conditions.ts';
 import { beat } from '../read-health.ts';
 import type { Channel, Message } from './channels.ts';
 
-type NoticedCondition = Pick<Wrong, 'condition' | 'subject' | 'summary' | 'isUrgent'>;
+type NoticedCondition = Pick<Alarm, 'condition' | 'subject' | 'summary' | 'isUrgent'>;
 
 interface TellingRule {
   readonly condition: string;

@@ -16,7 +16,7 @@ interface AccessRules {
   /** May read, and may not act: the token of /metrics. */
   readonly readToken: (() => string) | undefined;
   /** May read and act, each under its own name. */
-  readonly actors: readonly Actor[];
+  readonly users: readonly Actor[];
   /** Names besides `localhost` under which browsers may ask. */
   readonly hosts: readonly string[];
 }
@@ -50,7 +50,7 @@ export const createAccess = (rules: AccessRules): Access => {
   const actorOf = (request: IncomingMessage): string | undefined => {
     const given = credentialsOf(request.headers.authorization);
     if (given === undefined) return undefined;
-    return rules.actors.find(
+    return rules.users.find(
       ({ name, token }) => (given.name === undefined || given.name === name) && isSameText(given.secret, token()),
     )?.name;
   };
@@ -124,7 +124,7 @@ export const createActionRunner = (access: Access, actions: Actions) => {
       return { status: 403, text: 'This form is not of this page as it is now. Load the page again.\n' };
     }
     const actor = access.actorOf(request);
-    if (actor === undefined) return { status: 401, text: 'A token of operations.actors is needed.\n' };
+    if (actor === undefined) return { status: 401, text: 'A token of operations.users is needed.\n' };
     try {
       return { status: 303, text: await actions[name as ActionName](fields, actor) };
     } catch (error) {

@@ -259,8 +259,7 @@ export const drawVerdicts = (
     Level: (one) => `${one.level}, ${one.warehouse_level}`,
     Listed: (one) => formatCount(one.calls_listed),
     Found: (one) => formatCount(one.calls_found),
-    // Verdicts of earlier versions lack it.
-    'Kept out': (one) => formatCount(one.kept_out),
+    Excluded: (one) => formatCount(one.excluded),
     Missing: (one) => formatCount(one.missing),
     Different: (one) => formatCount(one.different),
     Healed: (one) => formatCount(one.healed),

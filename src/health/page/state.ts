@@ -5,7 +5,7 @@ import { dayMicros as day } from '../../lib/day.ts';
 import { listEvents, type TimelineEvent } from '../../store/status/events.ts';
 import type { Store } from '../../store/store.ts';
 import { latestVerdicts, readProvenThrough, type StoredVerdict } from '../../store/windows/verdicts.ts';
-import { judge, type Readings, type Wrong } from '../conditions.ts';
+import { type Alarm, judge, type Readings } from '../conditions.ts';
 import { type CoverageState, readCoverage } from '../coverage/coverage.ts';
 import { type SharedReading, shareReading } from '../metrics/registry.ts';
 import { measureLatency, type StepLatency, type Waiting } from '../read-health.ts';
@@ -74,7 +74,7 @@ interface Summary {
   /** Progress, while nothing is wrong. */
   readonly sentence: string | null;
   /** Everything that is wrong, the worst first. */
-  readonly wrong: readonly Pick<Wrong, 'summary' | 'since' | 'command'>[];
+  readonly wrong: readonly Pick<Alarm, 'summary' | 'since' | 'command'>[];
 }
 
 /** The worst thing that is wrong decides, in whatever part it is. */

@@ -49,7 +49,7 @@ calls.word_count
 calls.tag_count
 calls.first_seen_at
 calls.last_seen_at
-calls.missing_since`),
+calls.source_deleted_at`),
   query: (d) => `SELECT
   c.call_id,
   c.call_timestamp,
@@ -81,7 +81,7 @@ calls.missing_since`),
   ${d.int('c.tag_count')} AS tag_count,
   c.first_seen_at,
   c.last_seen_at,
-  c.missing_since${d.field_columns('f')}
+  c.source_deleted_at${d.field_columns('f')}
 FROM ${d.table('calls')} AS c
 LEFT JOIN ${d.mart('field_texts')} AS f ON f.call_id = c.call_id`,
 };

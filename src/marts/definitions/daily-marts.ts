@@ -198,7 +198,7 @@ export const completenessDaily: Mart = {
 +business_day date Day in the business time zone.
 +warehouse text Name of this warehouse.
 +calls int Calls of the day in this warehouse.
-+missing_calls int Of those, calls that the service no longer lists.
++deleted_calls int Of those, calls that the service no longer lists.
 +${provenShare}
 +${rowsProvenShare}
 +completeness text proven, partly proven, or not proven, at either level: see rows_proven_share.
@@ -209,7 +209,7 @@ export const completenessDaily: Mart = {
   SELECT
     business_day,
     COUNT(*) AS calls,
-    SUM(CASE WHEN missing_since IS NULL THEN 0 ELSE 1 END) AS missing_calls
+    SUM(CASE WHEN source_deleted_at IS NULL THEN 0 ELSE 1 END) AS deleted_calls
   FROM ${d.mart('calls_wide')}
   WHERE business_day IS NOT NULL
   GROUP BY business_day
@@ -218,7 +218,7 @@ SELECT
   p.business_day,
   s.warehouse,
   COALESCE(n.calls, 0) AS calls,
-  COALESCE(n.missing_calls, 0) AS missing_calls,
+  COALESCE(n.deleted_calls, 0) AS deleted_calls,
   p.proven_share,
   p.rows_proven_share,
   CASE

@@ -16,7 +16,7 @@ import { readImported } from './import-file.ts';
 interface ReplayInput {
   /** Entries to replay; all open ones by default. */
   readonly ids?: readonly number[];
-  /** Fields for which null or empty in the list is content (`source.list.carries`). */
+  /** Fields for which null or empty in the list is content (`source.list.authoritative_fields`). */
   readonly carries: ReadonlySet<string>;
   /** observed_at of imported records, in microseconds; else each record's own time is taken. */
   readonly observedAt?: number;

@@ -58,14 +58,14 @@ const maxMs = 30_000;
 /**
  * Commits what is pending in one warehouse, as far as its quotas allow now; `more` says that time ran out before, `held`
  * how many calls are left to loads of other processes, which may have been killed.
- * @throws CallsyncError WAREHOUSE_ELSEWHERE when only other workers know the warehouse, or one of the warehouse.
+ * @throws CallsyncError WAREHOUSE_NOT_CONFIGURED when only other workers know the warehouse, or one of the warehouse.
  */
 export const loadPending = async (deps: IngestDeps, input: LoadPendingInput): Promise<PendingLoads> => {
   const { store } = deps;
   const target = deps.targets.find(({ warehouse }) => warehouse.name === input.warehouse);
   if (target === undefined) {
     if (!(await isConfiguredSomewhere(store, input.warehouse))) return { sent: 0, changed: 0, more: false, held: 0 };
-    throw transient('WAREHOUSE_ELSEWHERE', `This worker does not know the warehouse ${input.warehouse}.`, {
+    throw transient('WAREHOUSE_NOT_CONFIGURED', `This worker does not know the warehouse ${input.warehouse}.`, {
       hint: 'Restart it with the present configuration; until then another worker takes the load.',
     });
   }

@@ -1,7 +1,7 @@
 /** Carries out a request to erase: finds the calls, erases them everywhere, looks whether anything is left, and signs what was done. */
 import { terminal } from '../../lib/errors.ts';
 import { partsOf } from '../../lib/pages.ts';
-import type { Meant } from '../../persons/request.ts';
+import type { PurgeScope } from '../../persons/request.ts';
 import { countStates, findTombstones } from '../../store/ledger/read-ledger.ts';
 import { createLease } from '../../store/loads/compared.ts';
 import { eraseCalls, findNamingCalls, purgeCalls } from '../../store/persons/calls.ts';
@@ -42,7 +42,7 @@ type ErasureDeps = IngestDeps & { readonly proof: Proof };
  */
 export const findCalls = async (
   store: Store,
-  { request, subjects }: Meant,
+  { request, subjects }: PurgeScope,
   onProgress?: (read: number) => void,
 ): Promise<readonly string[]> =>
   request.kind === 'call'
@@ -52,7 +52,7 @@ export const findCalls = async (
 /** Finds and counts only. */
 export const previewErasure = async (
   { store, targets }: Pick<IngestDeps, 'store' | 'targets'>,
-  meant: Meant,
+  meant: PurgeScope,
 ): Promise<ErasureReceipt> => {
   const at = new Date();
   const ids = await findCalls(store, meant);
@@ -74,20 +74,20 @@ export const previewErasure = async (
 
 interface EraseOptions {
   /** The person objects: calls that come later and name a value in contacts or metadata are not kept either. */
-  readonly keepOut: boolean;
+  readonly suppress: boolean;
   /** Erases the calls that no hold keeps; without it a request that means a held one is refused. */
   readonly exceptHeld: boolean;
 }
 
 /**
  * Everything that needs the values: from its end on the person's calls are gone from the store, what comes later is compared with their
- * keys, and tombstones wait for the warehouses. Returns the name of the request, which `carryOnErasure` carries to its receipt.
+ * keys, and tombstones wait for the warehouses. Returns the name of the request, which `resumeErasure` carries to its receipt.
  * @throws CallsyncError ERASURE_HELD, ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…; may be repeated after any of them.
  */
 export const beginErasure = async (
   deps: IngestDeps,
-  meant: Meant,
-  { keepOut, exceptHeld }: EraseOptions,
+  meant: PurgeScope,
+  { suppress, exceptHeld }: EraseOptions,
 ): Promise<string> => {
   const { store } = deps;
   const at = new Date();
@@ -95,9 +95,9 @@ export const beginErasure = async (
   const keys = meant.request.kind === 'call' ? [] : meant.subjects.map(store.keyOf);
   await store.erasures.log.append(
     store,
-    keys.map((key) => ({ [keepOut ? 'objection' : 'person']: key })),
+    keys.map((key) => ({ [suppress ? 'objection' : 'person']: key })),
   );
-  await addErased(store, keys, keepOut);
+  await addErased(store, keys, suppress);
   await mergeAll(deps);
   const callIds = await findCalls(store, meant);
   const { stored, tombstones } = await countStates(store, callIds);
@@ -132,7 +132,7 @@ const eraseMeant = async (
 };
 
 /** @throws CallsyncError ERASURE_HELD where a legal hold keeps one of the calls; nothing is changed then. */
-const refuseHeld = async (deps: IngestDeps, meant: Meant): Promise<void> => {
+const refuseHeld = async (deps: IngestDeps, meant: PurgeScope): Promise<void> => {
   const { store } = deps;
   await mergeAll(deps);
   const ids = await findCalls(store, meant);
@@ -150,7 +150,7 @@ const mergeAll = async (deps: IngestDeps): Promise<void> => {
   while ((await mergeInbox(deps)).more);
 };
 
-const describeRequest = (store: Store, { request: { kind, values } }: Meant, at: Date) => ({
+const describeRequest = (store: Store, { request: { kind, values } }: PurgeScope, at: Date) => ({
   at: at.toISOString(),
   request: { kind, keys: values.map((value) => selectorKey(store, kind, value)) },
 });
@@ -163,7 +163,7 @@ interface CarriedErasure {
 }
 
 /** One attempt of the workflow. Counts, and nothing that names a call. */
-export const carryOnErasure = async (
+export const resumeErasure = async (
   deps: ErasureDeps,
   requestId: string,
 ): Promise<{ readonly waiting: readonly string[]; readonly receiptId: number | null }> => {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { partsOf } from '../../lib/pages.ts';
-import type { Meant } from '../../persons/request.ts';
+import type { PurgeScope } from '../../persons/request.ts';
 import { leastText } from '../../persons/subjects.ts';
 import type { LoggedHold } from '../../store/erasure-log.ts';
 import { findTombstones } from '../../store/ledger/read-ledger.ts';
@@ -56,7 +56,7 @@ const keysPerLine = 500;
  * `listHolds` has it.
  * @throws CallsyncError USAGE_HOLD, ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…
  */
-export const addHold = async (store: Store, meant: Meant, options: HoldOptions): Promise<HoldReceipt> => {
+export const addHold = async (store: Store, meant: PurgeScope, options: HoldOptions): Promise<HoldReceipt> => {
   const { reason, actor, proof } = options;
   const { kind, values } = meant.request;
   if (values.some((value) => value.length >= leastText && reason.includes(value))) {

@@ -18,8 +18,8 @@ interface ChosenAxis {
  * A list without axes is read whole and cut by the call's own time.
  */
 export const chooseAxis = (list: ListConfig, processedField: string): ChosenAxis | undefined => {
-  if (list.axes.length === 0) return { axis: 'timestamp', column: 'call_timestamp', cuttable: false };
-  for (const axes of [list.axes.filter(isCuttable), list.axes]) {
+  if (list.cursor_fields.length === 0) return { axis: 'timestamp', column: 'call_timestamp', cuttable: false };
+  for (const axes of [list.cursor_fields.filter(isCuttable), list.cursor_fields]) {
     for (const [field, column] of [
       ['timestamp', 'call_timestamp'],
       [processedField, 'processed_at'],

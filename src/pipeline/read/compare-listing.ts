@@ -100,7 +100,7 @@ const comparePage = async (
     const byHash = holdsValues(head, observation);
     const row = whole.get(observation.callId) ?? head;
     const same = level === 'ids' || byHash || holdsValues(row, observation);
-    const firstObservation = head.seenBy.poll === undefined || head.missingSince !== null;
+    const firstObservation = head.seenBy.poll === undefined || head.sourceDeletedAt !== null;
     const reordered = level !== 'ids' && same && !byHash;
     return { observation, state: same ? 'same' : 'changed', worthNoting: same && (firstObservation || reordered) };
   });

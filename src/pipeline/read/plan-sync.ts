@@ -18,7 +18,7 @@ export interface SyncDeps extends ReadDeps {
   readonly sync: {
     /** Microseconds. */
     readonly settle: number;
-    readonly overlap: number;
+    readonly lookback: number;
     /** Where the first start begins; what was stored at the first start wins. */
     readonly start: number;
     readonly interval: number;
@@ -29,7 +29,7 @@ export interface SyncDeps extends ReadDeps {
 
 export interface PlannedSync {
   readonly axis: string;
-  /** Read first, whether it was read before or not: the overlap, up to the service's now. Newest first. */
+  /** Read first, whether it was read before or not: the lookback, up to the service's now. Newest first. */
   readonly top: readonly Range[];
   /** Microseconds: what ends later is read, and does not count as read. */
   readonly settledTo: number;
@@ -52,22 +52,22 @@ const [shortestRun, longestRun] = [5, 120];
 
 /** The watermark decides where to begin: it does not move while the sync is down, unlike a start relative to now. */
 export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: AbortSignal): Promise<PlannedSync> => {
-  const { axis, settle, overlap, start, direction } = sync;
+  const { axis, settle, lookback, start, direction } = sync;
   const { watermark, startedFrom } = (await advanceWatermark(store, { axis, start })) ?? {
     watermark: start,
     startedFrom: start,
   };
   const present = await askServiceTime(source, { axis, local: now().getTime() * 1000, signal });
   const settledTo = present - settle;
-  const from = Math.max(startedFrom, watermark - overlap - settle - lookBack);
-  const topFrom = Math.max(startedFrom, settledTo - overlap);
+  const from = Math.max(startedFrom, watermark - lookback - settle - lookBack);
+  const topFrom = Math.max(startedFrom, settledTo - lookback);
   const older = { axis, from: Math.min(from, topFrom), to: topFrom };
-  const open = await uncoveredRanges(store, older, { overlap: overlap + settle, now: present });
+  const open = await uncoveredRanges(store, older, { overlap: lookback + settle, now: present });
   // What became old enough since the last run is read with the top, not by a question of its own.
   const last = open.at(-1);
-  const joined = last?.to === topFrom && last.to - last.from <= overlap ? open.splice(-1) : [];
+  const joined = last?.to === topFrom && last.to - last.from <= lookback ? open.splice(-1) : [];
   // An axis that the configuration no longer has cannot be read.
-  const otherAxes = source.list.list.axes.map(({ name }) => name).filter((name) => name !== axis);
+  const otherAxes = source.list.list.cursor_fields.map(({ name }) => name).filter((name) => name !== axis);
   const found = (await listProblems(store)).filter((one) => one.axis === axis || otherAxes.includes(one.axis));
   const problems = found.filter((problem) => problem.axis === axis);
   const retried = found.filter(({ due }) => due).slice(0, triesPerRun);

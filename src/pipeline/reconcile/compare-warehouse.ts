@@ -14,7 +14,7 @@ export interface Comparison {
   /** Another guard, another number of child rows, or a row of an erased call. */
   readonly different: ReadonlySet<string>;
   /** Rows in the warehouse whose call the ledger does not know. */
-  readonly surplus: readonly CallGuard[];
+  readonly unexpected: readonly CallGuard[];
 }
 
 /**
@@ -40,7 +40,7 @@ export const compareWarehouse = async (
   const extra = [...guards.values()].flat().filter(({ callId }) => !wanted.has(callId));
   const known =
     input.range === undefined ? new Map<string, boolean>() : await findInLedger(deps.store, extra, input.range);
-  const surplus = extra.filter(({ callId }) => !known.has(callId));
+  const unexpected = extra.filter(({ callId }) => !known.has(callId));
   // A row of an erased call is wrong wherever it is found, and one under another day than the ledger's may be a second one.
   for (const [callId, isHere] of known) {
     if (isHere) continue;
@@ -55,7 +55,7 @@ export const compareWarehouse = async (
     doubtful.length === 0
       ? first
       : await compareIds(deps, target, { callIds: doubtful, guards: new Map(), level, alive });
-  return { missing: second.missing, different: second.different, surplus };
+  return { missing: second.missing, different: second.different, unexpected };
 };
 
 /** Rows of table calls by their id: a warehouse without keys may have several. */
@@ -74,7 +74,7 @@ const compareIds = async (
     readonly level: WarehouseLevel;
     readonly alive: () => void;
   },
-): Promise<Omit<Comparison, 'surplus'>> => {
+): Promise<Omit<Comparison, 'unexpected'>> => {
   const { guards } = input;
   const unlisted = input.callIds.filter((id) => !guards.has(id));
   if (unlisted.length > 0) await addGuards(guards, target.warehouse.listGuards({ callIds: unlisted }));

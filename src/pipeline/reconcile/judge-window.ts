@@ -8,12 +8,12 @@ export interface WindowFindings {
   readonly fresh: ReadonlySet<string>;
   readonly changed: ReadonlySet<string>;
   /** Listed ids of calls that may be nowhere: they were erased, or are too old to be kept. */
-  readonly keptOut: ReadonlySet<string>;
+  readonly excluded: ReadonlySet<string>;
   /** Ids that the warehouse lacked or held otherwise than the ledger, before anything was healed. */
   readonly missing: Iterable<string>;
   readonly different: Iterable<string>;
   /** Ids that the warehouse held although the ledger did not know them, and those of them that were removed since. */
-  readonly surplus: readonly string[];
+  readonly unexpected: readonly string[];
   readonly removed: ReadonlySet<string>;
   /** Ids that still differ after healing, and ids whose whole record could not be read. */
   readonly unhealed: ReadonlySet<string>;
@@ -26,8 +26,8 @@ export interface WindowFindings {
   readonly suspicious: boolean;
 }
 
-type Judgement = Pick<Verdict, 'outcome' | 'calls_found' | 'missing' | 'different' | 'healed' | 'surplus'> & {
-  readonly kept_out: number;
+type Judgement = Pick<Verdict, 'outcome' | 'calls_found' | 'missing' | 'different' | 'healed' | 'unexpected'> & {
+  readonly excluded: number;
 };
 
 /**
@@ -35,28 +35,28 @@ type Judgement = Pick<Verdict, 'outcome' | 'calls_found' | 'missing' | 'differen
  * or healed; `suspicious_empty`: the listing is not believed, whatever else was found.
  */
 export const judgeWindow = (found: WindowFindings): Judgement => {
-  const missing = new Set([...found.missing, ...[...found.fresh].filter((id) => !found.keptOut.has(id))]);
+  const missing = new Set([...found.missing, ...[...found.fresh].filter((id) => !found.excluded.has(id))]);
   const different = new Set([...found.different].filter((id) => !missing.has(id)));
   for (const id of found.changed) if (!missing.has(id)) different.add(id);
   const wrong = new Set([...missing, ...different]);
   const listed = [...found.listed];
-  const left = found.surplus.filter((id) => !found.removed.has(id)).length;
+  const left = found.unexpected.filter((id) => !found.removed.has(id)).length;
   const complete =
     found.listingComplete &&
     found.unfetched.length === 0 &&
     found.omitted === 0 &&
     left === 0 &&
     found.unhealed.size === 0;
-  const settled = wrong.size + found.surplus.length > 0 ? 'healed' : 'proven';
+  const settled = wrong.size + found.unexpected.length > 0 ? 'healed' : 'proven';
   const judged = complete ? settled : 'unproven';
   return {
     outcome: found.suspicious ? 'suspicious_empty' : judged,
-    calls_found: listed.filter((id) => !wrong.has(id) && !found.keptOut.has(id)).length,
-    kept_out: listed.filter((id) => !wrong.has(id) && found.keptOut.has(id)).length,
+    calls_found: listed.filter((id) => !wrong.has(id) && !found.excluded.has(id)).length,
+    excluded: listed.filter((id) => !wrong.has(id) && found.excluded.has(id)).length,
     missing: missing.size,
     different: different.size,
     healed: [...wrong].filter((id) => !found.unhealed.has(id) && !found.unfetched.includes(id)).length,
-    surplus: found.surplus.length,
+    unexpected: found.unexpected.length,
   };
 };
 

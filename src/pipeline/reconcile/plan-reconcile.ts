@@ -15,7 +15,7 @@ import { firstReadInstant } from '../../store/windows/windows.ts';
 import { chooseAxis } from '../read/choose-axis.ts';
 import { findUnjudged, type JudgedDay, listDays } from './judged-days.ts';
 import { type ReconcileDeps, reconcileWindow } from './reconcile-window.ts';
-import { removeStray } from './remove-surplus.ts';
+import { removeStray } from './remove-unexpected.ts';
 
 /** The rows of every judged day are compared at least this often. */
 export const rowsWithin = 30 * day;
@@ -49,7 +49,7 @@ export const planReconcile = async (
   const chosen = chooseAxis(deps.source.list.list, deps.processedField);
   if (chosen === undefined) {
     throw terminal('RECONCILE_AXIS', 'The list has no axis of the call’s own time or of the end of processing.', {
-      hint: 'Check the record_field of source.list.axes.',
+      hint: 'Check the record_field of source.list.cursor_fields.',
     });
   }
   const { axis, column, cuttable } = chosen;

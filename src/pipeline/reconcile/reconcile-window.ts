@@ -12,7 +12,7 @@ import { compareWarehouse } from './compare-warehouse.ts';
 import { confirmGone, type GoneCalls } from './confirm-gone.ts';
 import { healWarehouse } from './heal-warehouse.ts';
 import { isSuspiciouslyEmpty, judgeWindow } from './judge-window.ts';
-import { removeSurplus } from './remove-surplus.ts';
+import { removeUnexpected } from './remove-unexpected.ts';
 
 export interface ReconcileDeps extends ReadDeps {
   readonly now: () => Date;
@@ -35,7 +35,7 @@ interface WindowReconciliation {
   /** Calls newly marked missing. */
   readonly markedMissing: number;
   readonly requests: number;
-  /** Surplus calls that were removed, over all warehouses. */
+  /** Unexpected calls that were removed, over all warehouses. */
   readonly removed: number;
   /** Warehouses that could not be compared, with the code of the error. */
   readonly unreachable: Readonly<Record<string, string>>;
@@ -60,7 +60,7 @@ export const reconcileWindow = async (
     options,
   );
   const { comparison: listing } = reading;
-  const present = before.filter(({ missingSince }) => missingSince === null).map(({ callId }) => callId);
+  const present = before.filter(({ sourceDeletedAt }) => sourceDeletedAt === null).map(({ callId }) => callId);
   const unlisted = present.filter((id) => !listing.calls.has(id));
   const suspicious =
     !input.acceptEmpty &&
@@ -74,18 +74,18 @@ export const reconcileWindow = async (
     ? { marked: [], found: [], omitted: 0 }
     : await confirmGone(deps, { ...input, callIds: unlisted, listing }, options);
   const missingBefore = before.filter(
-    ({ callId, missingSince }) => missingSince !== null && !listing.calls.has(callId),
+    ({ callId, sourceDeletedAt }) => sourceDeletedAt !== null && !listing.calls.has(callId),
   ).length;
   const after = await listWindowCalls(deps.store, input.column, range);
   // Also calls that were unknown and became tombstones when they were read just now.
-  const keptOut = await findTombstones(deps.store, [...listing.calls.keys()]);
+  const excluded = await findTombstones(deps.store, [...listing.calls.keys()]);
   const window: ReconciledWindow = {
     input,
     reading,
     gone,
     goneCount: missingBefore + (suspicious ? unlisted.length : gone.marked.length),
     suspicious,
-    keptOut,
+    excluded,
     callIds: [...new Set([...listing.calls.keys(), ...after.map(({ callId }) => callId)])],
   };
 
@@ -120,7 +120,7 @@ interface ReconciledWindow {
   readonly goneCount: number;
   readonly suspicious: boolean;
   /** Listed calls that are tombstones. */
-  readonly keptOut: ReadonlySet<string>;
+  readonly excluded: ReadonlySet<string>;
   /** Calls that every warehouse must have. */
   readonly callIds: readonly string[];
 }
@@ -151,18 +151,18 @@ const reconcileWarehouse = async (
     level: input.warehouseLevel,
     alive: options.alive,
   });
-  const removed = await removeSurplus(deps, target, found.surplus, options);
+  const removed = await removeUnexpected(deps, target, found.unexpected, options);
   const judgement = judgeWindow({
     ...reading,
     ...comparison,
-    surplus: found.surplus.map(({ callId }) => callId),
+    unexpected: found.unexpected.map(({ callId }) => callId),
     removed,
     listed: reading.comparison.calls.keys(),
     unhealed,
     omitted: gone.omitted,
     listingComplete: result.shown !== 'none' && result.problems.length === 0,
     suspicious: window.suspicious,
-    keptOut: window.keptOut,
+    excluded: window.excluded,
   });
   const wholeRecords = input.level === 'records' || (input.level === 'fields' && !canLeaveOut(deps.source.list.list));
   const verdict = await addVerdict(
@@ -178,7 +178,7 @@ const reconcileWarehouse = async (
       warehouse_level: input.warehouseLevel,
       confirmed: result.shown,
       calls_listed: reading.listed,
-      gone: window.goneCount,
+      deleted: window.goneCount,
       compared_at: deps.now().getTime() * 1000,
       ledger_epoch: await deps.store.epoch(),
       flatten_version: flattenVersion,

@@ -20,7 +20,7 @@ export interface TruthReport {
 
 const compared: readonly CallTableName[] = ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts'];
 /** Columns that say when callsync saw a call, not what the call is. */
-const ours = new Set(['first_seen_at', 'last_seen_at', 'missing_since']);
+const ours = new Set(['first_seen_at', 'last_seen_at', 'source_deleted_at']);
 
 /** What is wrong with a call in a warehouse. */
 export type Wrong = 'lost' | 'stale' | 'mismatched';
@@ -58,7 +58,7 @@ const fingerprintWarehouse = async (warehouse: Warehouse): Promise<{ prints: Fin
 };
 
 const fingerprintDocument = (callId: string, document: CallDocument): Fingerprint => {
-  const { rows } = flattenCall({ callId, document, firstSeenAt: null, changedAt: null, missingSince: null });
+  const { rows } = flattenCall({ callId, document, firstSeenAt: null, changedAt: null, sourceDeletedAt: null });
   const prints: Fingerprints = new Map();
   for (const name of compared) for (const row of rows[name]) addRow(prints, name, row);
   return prints.get(callId) as Fingerprint;

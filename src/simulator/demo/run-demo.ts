@@ -111,7 +111,7 @@ const demoConfig = (input: {
   store: { data_dir: input.dir },
   warehouses: input.warehouses,
   analytics: demoAnalytics,
-  sync: { start_from: input.startFrom, interval: '5s', settle: '1s', overlap: '30s', inbox_sweep: '5s' },
+  sync: { start_from: input.startFrom, interval: '5s', settle: '1s', lookback: '30s', inbox_sweep: '5s' },
 });
 
 /** The configuration with the ports that were to be had. */
@@ -143,7 +143,7 @@ const operationsFor = async (options: DemoOptions, passwordFile: string): Promis
   await writeFile(passwordFile, password, { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
   });
-  return { port: wishedPorts.operations, actors: [{ name: 'demo', token_file: passwordFile }] };
+  return { port: wishedPorts.operations, users: [{ name: 'demo', token_file: passwordFile }] };
 };
 
 /** Before anything is started: the receiver would notice another demo too, but after seconds, and as that of its own folder. */

@@ -121,7 +121,7 @@ export const findDrift = ({ source, tally, before, uncarried = {}, repeated = 0 
       source,
       field,
       kind: 'uncarried',
-      detail: 'null or empty, while source.list.carries does not name it',
+      detail: 'null or empty, while source.list.authoritative_fields does not name it',
       seen,
     });
   }

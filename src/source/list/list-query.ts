@@ -28,7 +28,8 @@ export interface ListQuery {
 /** Where no axis is configured, the list is read whole and cut locally by the call's own time. */
 const ownTime: AxisConfig = { name: 'timestamp', record_field: 'timestamp', end_of_processing: false };
 
-const axesOf = (list: ListConfig): readonly AxisConfig[] => (list.axes.length === 0 ? [ownTime] : list.axes);
+const axesOf = (list: ListConfig): readonly AxisConfig[] =>
+  list.cursor_fields.length === 0 ? [ownTime] : list.cursor_fields;
 
 /** The axis of a list by its name. @throws CallsyncError AXIS_UNKNOWN */
 export const axisOf = (list: ListConfig, name: string): AxisConfig => {
@@ -38,7 +39,7 @@ export const axisOf = (list: ListConfig, name: string): AxisConfig => {
       .map((candidate) => candidate.name)
       .join(', ');
     throw terminal('AXIS_UNKNOWN', `The list has no axis “${name}” (it has ${known}).`, {
-      hint: 'Check source.list.axes.',
+      hint: 'Check source.list.cursor_fields.',
     });
   }
   return axis;
@@ -57,7 +58,7 @@ export const isCuttable = (axis: AxisConfig): boolean => axis.from_param !== und
 
 /** The axis by which an instant of `name` can still be cut. */
 export const otherAxis = (list: ListConfig, name: string): AxisConfig | undefined =>
-  list.axes.find((axis) => axis.name !== name && isCuttable(axis));
+  list.cursor_fields.find((axis) => axis.name !== name && isCuttable(axis));
 
 /** Step of the bounds, in microseconds: the coarser of what the format can write and what the API tells apart. */
 export const boundStep = (list: ListConfig): Micros =>

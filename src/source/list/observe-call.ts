@@ -18,7 +18,7 @@ export const observeCall = async (
 ): Promise<CallAnswer> => {
   const fetched = await client.fetchCall(callId, options);
   if (fetched === undefined) return { kind: 'unknown' };
-  const carries = new Set(client.list.carries);
+  const carries = new Set(client.list.authoritative_fields);
   const observed = observeRecord(fetched.record, {
     observedAt: fetched.observedAt,
     carries,

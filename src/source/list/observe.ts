@@ -20,7 +20,7 @@ const maxDepth = 200;
 
 /**
  * @param record one element of the list, as parsed.
- * @param carries fields for which null or empty in the list is content (`source.list.carries`).
+ * @param carries fields for which null or empty in the list is content (`source.list.authoritative_fields`).
  * @param encoded fields of the record that are parsed only when they are read.
  * @param bytes the record as it came: tells a replacement character that was sent from broken UTF-8 that became one.
  */

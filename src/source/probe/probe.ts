@@ -89,7 +89,7 @@ const fitPreset = async (inquiry: ask.Inquiry, authScheme: string): Promise<Prob
     const source = config.source as { readonly list?: object; readonly auth_scheme?: string } | undefined;
     // Without its filter of statuses: what the probe sees without one is what the list has.
     const settings = { ...source?.list, path: list.path, params: list.params, status: undefined };
-    const { pagination, total_path, axes, time_format, records } = listConfigSchema.parse(settings);
+    const { pagination, total_path, cursor_fields, time_format, records } = listConfigSchema.parse(settings);
     const isUnlike =
       (source?.auth_scheme ?? 'bearer').toLowerCase() !== authScheme.toLowerCase() ||
       records !== recordsPath ||
@@ -102,7 +102,7 @@ const fitPreset = async (inquiry: ask.Inquiry, authScheme: string): Promise<Prob
     const cuts = async ({ from_param = '', to_param = '', record_field }: AxisConfig): Promise<boolean> =>
       (await ask.identifyAxis(sample, [from_param, to_param], [time_format]))?.record_field === record_field;
     let isCut = true;
-    for (const axis of axes) isCut &&= await cuts(axis);
+    for (const axis of cursor_fields) isCut &&= await cuts(axis);
     if (!isCut) continue;
     Object.assign(list, settings);
     say('preset', name, 'sure', 'its records, total, pages and windows all work');

@@ -296,18 +296,23 @@ export const findWindows = async ({ list, say }: Inquiry, sample: Sample, extra:
   }
   const [first] = found;
   if (first === undefined) {
-    say('axes', 'none', 'likely', `none of ${names.length} usual pairs of names cut the list by a time of its records`);
+    say(
+      'cursor_fields',
+      'none',
+      'likely',
+      `none of ${names.length} usual pairs of names cut the list by a time of its records`,
+    );
     const cutting = effective.map((one) => one.join(' and ')).join(', ');
     const effect = `${cutting} had an effect, but what came lay outside: times may be local, or of another field`;
     if (cutting !== '') say('contradiction', 'between window parameters and the times of records', 'sure', effect);
     return;
   }
   const { format } = first;
-  list.axes = found.filter((one) => one.format === format).map(({ format: _, came, ...axis }) => axis);
+  list.cursor_fields = found.filter((one) => one.format === format).map(({ format: _, came, ...axis }) => axis);
   for (const { from_param, to_param, record_field, end_of_processing, came } of found) {
     const processing = end_of_processing ? '; taken as the end of processing' : '';
     const evidence = `all ${came} records of a part lay inside it, others were gone${processing}`;
-    say('axes', `${from_param} and ${to_param} cut by ${record_field}`, 'likely', evidence);
+    say('cursor_fields', `${from_param} and ${to_param} cut by ${record_field}`, 'likely', evidence);
   }
   list.time_format = format;
   say('time_format', format, 'sure', 'bounds in this form cut the list where they should');
@@ -407,9 +412,9 @@ const listOnly = new Set(['qualified', 'qualification']);
 export const findCarries = ({ list, say }: Inquiry, { look: { records } }: Sample): void => {
   const full = records.flatMap((one) => Object.keys(one).filter((name) => !isEmpty(one[name])));
   const carries = [...new Set(full)];
-  list.carries = carries;
+  list.authoritative_fields = carries;
   const evidence = `each had content in at least one of ${records.length} records`;
-  say('carries', `${carries.length} fields`, records.length >= 20 ? 'likely' : 'guess', evidence);
+  say('authoritative_fields', `${carries.length} fields`, records.length >= 20 ? 'likely' : 'guess', evidence);
   const lacking = knownCallFields.filter((name) => !carries.includes(name) && !listOnly.has(name)).join(', ');
   const without = 'fields of the webhook record without content in any record';
   say('fields the list lacks', lacking || 'none', 'likely', without);

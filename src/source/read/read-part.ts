@@ -37,7 +37,7 @@ const maxSingleFetches = 20;
 export const readPart = async (context: ReadContext, query: ListQuery): Promise<ReadPart | CutPart> => {
   const { client } = context;
   const way = chooseProof(context, query);
-  const asked = way === 'overlap' ? { ...query, overlap: 1 } : query;
+  const asked = way === 'page_overlap' ? { ...query, overlap: 1 } : query;
   let before: Pass | undefined;
   let alike = 0;
   const tries = { left: maxDisagreements };
@@ -80,7 +80,7 @@ export const notShown = (pass: Pass, reason: string, ids: ReadonlySet<string> = 
 const cutPart = (why: CutPart['why'], pass: Pass): CutPart => ({ kind: 'cut', why, pass, ids: insideIds(pass) });
 
 /** What can show that everything came: see proveComplete. */
-type Proof = 'unknown_paging' | 'total' | 'left_to_reconcile' | 'overlap' | 'second_listing';
+type Proof = 'unknown_paging' | 'total' | 'left_to_reconcile' | 'page_overlap' | 'second_listing';
 
 /** By what a query can be shown complete. */
 export const chooseProof = ({ client, confirm }: ReadContext, { window }: ListQuery): Proof => {
@@ -90,7 +90,7 @@ export const chooseProof = ({ client, confirm }: ReadContext, { window }: ListQu
   const nothingJoins = axis?.end_of_processing === true && isCuttable(axis);
   if (nothingJoins && (list.total_path ?? list.total_header) !== undefined) return 'total';
   if (confirm === 'later') return 'left_to_reconcile';
-  return client.seekable && !canLeaveOut(list) ? 'overlap' : 'second_listing';
+  return client.seekable && !canLeaveOut(list) ? 'page_overlap' : 'second_listing';
 };
 
 /** The reading, where it is shown complete or need not be; undefined where the query must be read again. */
@@ -113,8 +113,8 @@ const proveComplete = async (
       return totalsAgree ? readAs(pass, 'total') : undefined;
     case 'left_to_reconcile':
       return lastTotal === undefined || totalsAgree ? notShown(pass, 'left to reconcile') : undefined;
-    case 'overlap':
-      return pass.overlapBroken || lacksCalls(pass) ? undefined : readAs(pass, 'overlap');
+    case 'page_overlap':
+      return pass.overlapBroken || lacksCalls(pass) ? undefined : readAs(pass, 'page_overlap');
     case 'second_listing':
       if ((lastTotal ?? 0) - pass.ids.size > maxSingleFetches) return undefined;
       return compareSecondListing(context, query, pass, tries);

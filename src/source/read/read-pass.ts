@@ -161,7 +161,7 @@ export const takePage = async (
   const { list } = client;
   const rules = {
     observedAt: page.observedAt,
-    carries: new Set(list.carries),
+    carries: new Set(list.authoritative_fields),
     leftOut: query.summary ? leftOutFields(list) : [],
   };
   const { window } = query;

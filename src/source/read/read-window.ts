@@ -245,11 +245,11 @@ const reportUnproven = (context: ReadContext, window: Window, { pass, ids }: Rea
     context,
     window,
     'outside',
-    `gave ${count} of ${pass.ids.size} records with times up to ${seconds} s outside the bounds asked for; they were kept. Check record_field and time zone of source.list.axes, or raise source.list.bounds_slack_ms.`,
+    `gave ${count} of ${pass.ids.size} records with times up to ${seconds} s outside the bounds asked for; they were kept. Check record_field and time zone of source.list.cursor_fields, or raise source.list.bounds_slack_ms.`,
   );
 };
 
-const strength: readonly Shown[] = ['none', 'overlap', 'second_listing', 'one_response', 'total'];
+const strength: readonly Shown[] = ['none', 'page_overlap', 'second_listing', 'one_response', 'total'];
 
 const weakest = (parts: readonly WindowPart[]): Shown =>
   parts.reduce<Shown>(

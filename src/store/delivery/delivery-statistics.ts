@@ -47,7 +47,7 @@ export const readDeliveryStatistics = async (
             count(*) FILTER (WHERE webhook_at IS NULL AND poll_at IS NOT NULL) AS "pollOnly",
             count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NULL) AS "webhookOnly",
             count(*) FILTER (WHERE webhook_at IS NULL AND poll_at IS NULL) AS "importOnly",
-            count(*) FILTER (WHERE missing_since IS NOT NULL) AS missing
+            count(*) FILTER (WHERE source_deleted_at IS NOT NULL) AS missing
        FROM ledger WHERE ${inRange} GROUP BY 1 ORDER BY 1`,
     [range.from, range.to],
   );

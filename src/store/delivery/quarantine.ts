@@ -179,7 +179,7 @@ export const lockRows = async (
 };
 
 interface StoredFrame {
-  /** One run of `callsync tap`, and the number of the connection within it. */
+  /** One run of `callsync frames`, and the number of the connection within it. */
   readonly session: string;
   readonly receivedAt: Date;
   readonly binary: boolean;

@@ -52,7 +52,7 @@ const sources: readonly ObservationSource[] = ['webhook', 'poll', 'import'];
 export const ledgerColumns = `l.call_id AS "callId", l.revision, l.tombstone, l.fields AS versions,
   coalesce(l.field_changes, '{}') AS "fieldChanges", ${toMicros('l.first_seen_at')} AS "firstSeenAt",
   ${toMicros('l.last_seen_at')} AS "lastSeenAt", ${toMicros('l.changed_at')} AS "changedAt",
-  ${toMicros('l.missing_since')} AS "missingSince", l.privacy_version AS rules,
+  ${toMicros('l.source_deleted_at')} AS "sourceDeletedAt", l.privacy_version AS rules,
   jsonb_strip_nulls(jsonb_build_object(${sources.map((source) => `'${source}', ${toMicros(`l.${source}_at`)}`).join(', ')})) AS "seenBy"`;
 
 export type StoredLedgerRow = Omit<LedgerRow, 'document' | 'json'> & { readonly body?: Buffer | null };
@@ -273,12 +273,12 @@ const writeRowsSql = `UPDATE ledger l SET
        first_seen_at = ${toTimestamp('u.first_seen_at')}, last_seen_at = ${toTimestamp('u.last_seen_at')},
        changed_at = ${toTimestamp('u.changed_at')}, webhook_at = ${toTimestamp('u.webhook_at')},
        poll_at = ${toTimestamp('u.poll_at')}, import_at = ${toTimestamp('u.import_at')},
-       missing_since = ${toTimestamp('u.missing_since')}, privacy_version = u.privacy_version
+       source_deleted_at = ${toTimestamp('u.source_deleted_at')}, privacy_version = u.privacy_version
      FROM unnest($1::text[], $2::int[], $3::bool[], $4::text[], $5::bool[], $6::float8[], $7::float8[], $8::float8[],
                  $9::float8[], $10::float8[], $11::float8[], $12::float8[], $13::float8[], $14::float8[], $15::text[],
                  $16::text[])
        AS u(call_id, revision, tombstone, fields, with_document, call_timestamp, processed_at, first_seen_at,
-            last_seen_at, changed_at, webhook_at, poll_at, import_at, missing_since, privacy_version, field_changes)
+            last_seen_at, changed_at, webhook_at, poll_at, import_at, source_deleted_at, privacy_version, field_changes)
      WHERE l.call_id = u.call_id`;
 
 /** One statement for all rows. Call and processing time change only with the document. */
@@ -298,7 +298,7 @@ const writeRows = async (tx: Transaction, rows: readonly LedgerRow[], processedF
     rows.map((row) => row.seenBy.webhook ?? null),
     rows.map((row) => row.seenBy.poll ?? null),
     rows.map((row) => row.seenBy.import ?? null),
-    rows.map((row) => row.missingSince),
+    rows.map((row) => row.sourceDeletedAt),
     rows.map((row) => row.rules),
     rows.map((row) => (Object.keys(row.fieldChanges).length === 0 ? null : JSON.stringify(row.fieldChanges))),
   ]);
@@ -364,8 +364,8 @@ export const markMissing = async (tx: Transaction, callIds: readonly string[], s
   if (callIds.length === 0) return [];
   await tx.query('SELECT 1 FROM ledger WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE', [callIds]);
   const rows = await tx.query<{ call_id: string }>(
-    `UPDATE ledger SET missing_since = ${toTimestamp('$2')}, revision = revision + 1
-      WHERE call_id = ANY($1) AND missing_since IS NULL AND NOT tombstone AND revision > 0
+    `UPDATE ledger SET source_deleted_at = ${toTimestamp('$2')}, revision = revision + 1
+      WHERE call_id = ANY($1) AND source_deleted_at IS NULL AND NOT tombstone AND revision > 0
         AND (last_seen_at IS NULL OR last_seen_at < ${toTimestamp('$2')}) RETURNING call_id`,
     [callIds, since],
   );

@@ -27,7 +27,7 @@ export const meanDocumentBytes = async (db: Queryable, callIds: readonly string[
 
 interface WindowCall {
   readonly callId: string;
-  readonly missingSince: number | null;
+  readonly sourceDeletedAt: number | null;
 }
 
 /** Calls of the ledger in a window, tombstones left out. */
@@ -37,7 +37,7 @@ export const listWindowCalls = async (
   range: { readonly from: number; readonly to: number },
 ): Promise<WindowCall[]> =>
   await db.query<WindowCall>(
-    `SELECT call_id AS "callId", ${toMicros('missing_since')} AS "missingSince" FROM ledger
+    `SELECT call_id AS "callId", ${toMicros('source_deleted_at')} AS "sourceDeletedAt" FROM ledger
       WHERE ${column} >= ${toTimestamp('$1')} AND ${column} < ${toTimestamp('$2')} AND revision > 0 AND NOT tombstone`,
     [range.from, range.to],
   );

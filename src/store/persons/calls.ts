@@ -148,7 +148,7 @@ export const eraseCalls = async (
       );
       await noteErased(tx, ids.map(store.keyOf));
       await withdraw(ids);
-      await note(tx, await buryCalls(tx, store, ids));
+      await note(tx, await tombstoneCalls(tx, store, ids));
     });
   }
 };
@@ -158,7 +158,7 @@ export const eraseKnown = async (store: Store, callIds: readonly string[]): Prom
   await withdrawProof(store, async (tx, withdraw) => {
     await noteErased(tx, callIds.map(store.keyOf));
     await withdraw(callIds);
-    await buryCalls(tx, store, callIds);
+    await tombstoneCalls(tx, store, callIds);
   });
 };
 
@@ -174,7 +174,7 @@ export const expireCalls = async (store: Store, callIds: readonly string[]): Pro
     expired += await withdrawProof(store, async (tx, withdraw) => {
       const free = await lockFreeCalls(tx, page, store);
       await withdraw(free);
-      return (await buryCalls(tx, store, free, store.index.hashesOf(free))).calls;
+      return (await tombstoneCalls(tx, store, free, store.index.hashesOf(free))).calls;
     });
   }
   return expired;
@@ -193,7 +193,7 @@ export const purgeCalls = async (store: Store, callIds: readonly string[], note:
   });
 
 /** Rows are locked as others lock them: those of the ledger, of deliveries, of texts, of rereads. */
-const buryCalls = async (
+const tombstoneCalls = async (
   tx: Transaction,
   store: Store,
   callIds: readonly string[],

@@ -32,9 +32,9 @@ export interface Verdict {
   readonly missing: number;
   readonly different: number;
   readonly healed: number;
-  readonly gone: number;
-  readonly surplus: number;
-  readonly kept_out: number;
+  readonly deleted: number;
+  readonly unexpected: number;
+  readonly excluded: number;
   readonly outcome: VerdictOutcome;
   readonly compared_at: number;
   readonly ledger_epoch: number;

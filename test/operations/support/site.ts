@@ -55,7 +55,7 @@ export const openSite = async (config: Record<string, unknown> = {}): Promise<Si
     config: {
       webhook: { port, header_prefix: 'X-Service-', secrets: [{ name: 'main', secret: signingSecret }] },
       sync: { settle: '1s', interval: '5s' },
-      operations: { port: 0, actors: [{ name: 'ann', token_file: tokenFile }] },
+      operations: { port: 0, users: [{ name: 'ann', token_file: tokenFile }] },
       ...config,
     },
   });

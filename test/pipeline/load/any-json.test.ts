@@ -139,7 +139,7 @@ const document: fc.Arbitrary<CallDocument> = fc
 test('flatten never throws', () => {
   fc.assert(
     fc.property(fc.oneof(document, fc.dictionary(text, anything)), (fields) => {
-      const unseen = { firstSeenAt: null, changedAt: null, missingSince: null };
+      const unseen = { firstSeenAt: null, changedAt: null, sourceDeletedAt: null };
       const flat = flattenCall({ callId: 'c', document: fields, ...unseen }, { documents: true });
       expect(flat.rows.calls).toHaveLength(1);
     }),
@@ -162,7 +162,7 @@ test('every batch is folded and loaded whole, and reads back as flatten made it'
       expect(await loadFolded(pipeline.deps, folded)).toEqual({ main: documents.length });
       expect(pipeline.logged).toEqual([]);
       const sent = folded.changed.map(({ callId, document }) =>
-        flattenCall({ callId, document, firstSeenAt: 1, changedAt: 1, missingSince: null }, { documents: true }),
+        flattenCall({ callId, document, firstSeenAt: 1, changedAt: 1, sourceDeletedAt: null }, { documents: true }),
       );
       for (const name of ['utterances', 'tags', 'metadata', 'udfs', 'contacts', 'documents'] as const) {
         const expected = sent.flatMap((one) => one.rows[name]);

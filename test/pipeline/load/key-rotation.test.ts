@@ -61,8 +61,8 @@ afterAll(async () => {
   await pipeline.close();
 });
 
-const erase = (number: string, { sanitize, tokensOf }: Privacy, keepOut = false) =>
-  eraseBy({ ...pipeline.deps, sanitize }, { kind: 'phone', values: [number] }, { proof, keepOut, tokensOf });
+const erase = (number: string, { sanitize, tokensOf }: Privacy, suppress = false) =>
+  eraseBy({ ...pipeline.deps, sanitize }, { kind: 'phone', values: [number] }, { proof, suppress, tokensOf });
 
 test('an erasure by number finds what is stored under former keys', async () => {
   const number = `33${personOf(3)}`;

@@ -433,7 +433,7 @@ describe('a warehouse that comes later', () => {
   test('is not loaded by a worker that does not know it, which says so', async () => {
     await register(pipeline.store, 'unknown here');
     const load = () => loadPending(pipeline.deps, { warehouse: 'unknown here', origin: 'fill' });
-    await expect(load()).rejects.toMatchObject({ code: 'WAREHOUSE_ELSEWHERE', kind: 'transient' });
+    await expect(load()).rejects.toMatchObject({ code: 'WAREHOUSE_NOT_CONFIGURED', kind: 'transient' });
     await lapse('unknown here');
     expect(await load()).toEqual({ sent: 0, changed: 0, more: false, held: 0 });
   });

@@ -392,7 +392,7 @@ describe('an erasure, where rules keep everything as it came', () => {
   const mergeRaw = async (): Promise<void> => {
     await mergeInbox(pipeline.deps);
   };
-  const eraseRaw = (request: PersonRequest, keepOut = false) => erase(pipeline.deps, request, { proof, keepOut });
+  const eraseRaw = (request: PersonRequest, suppress = false) => erase(pipeline.deps, request, { proof, suppress });
   const callOf = (id: string, more: object) =>
     JSON.stringify({ unique_id: id, timestamp: '2025-03-01T10:00:00Z', ...more });
   const rowsOf = async (sql: string) => (await pipeline.store.pool.query<{ found: unknown }>(sql)).rows;

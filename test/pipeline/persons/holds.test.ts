@@ -51,7 +51,7 @@ const merge = async (deps: IngestDeps = pipeline.deps): Promise<void> => {
 };
 interface EraseMore {
   readonly exceptHeld?: boolean;
-  readonly keepOut?: boolean;
+  readonly suppress?: boolean;
   readonly store?: Store;
 }
 const erase = (request: PersonRequest, { store = pipeline.store, ...more }: EraseMore = {}) =>
@@ -120,7 +120,7 @@ test('an erasure refuses what is held, later calls too, until the hold is taken 
   expect(some).toMatchObject({ calls: 2, known: 2, erasedBefore: 0, erased: 1, held: 1 });
   const again = await erase({ kind: 'call', values: ['held-3', 'free-1', 'never-seen'] }, { exceptHeld: true });
   expect(again).toMatchObject({ calls: 3, known: 1, erasedBefore: 1, erased: 1, held: 1 });
-  expect(await erase(phone, { exceptHeld: true, keepOut: true })).toMatchObject({ calls: 3, erased: 0, held: 3 });
+  expect(await erase(phone, { exceptHeld: true, suppress: true })).toMatchObject({ calls: 3, erased: 0, held: 3 });
   await send([{ unique_id: 'held-4', ...theirs }]);
   expect(await listKept([...all, 'held-4'])).toEqual(['free-2', 'held-1', 'held-2', 'held-3', 'held-4']);
   const { rows: quarantined } = await store.pool.query(`SELECT 1 FROM quarantine WHERE octet_length(body) > 0`);
@@ -470,7 +470,7 @@ test('an erasure of a person finds the call that a replay made of a text while i
   const replay = (replaying: Store = store) => replayQuarantine({ ...deps, store: replaying }, { carries: new Set() });
   // Between the search for calls and the purge of texts.
   await refuse(theirs);
-  const requestId = await beginErasure(deps, mean(request), { keepOut: false, exceptHeld: false });
+  const requestId = await beginErasure(deps, mean(request), { suppress: false, exceptHeld: false });
   expect(await replay()).toMatchObject({ replayed: 1 });
   expect(await listKept(['replayed-1'])).toEqual(['replayed-1']);
   const { receipt } = await finishErasure({ ...deps, proof }, requestId, { load: true });
@@ -536,7 +536,7 @@ test('what comes of a call while it is erased goes too', async () => {
   const record = { unique_id: 'race-call-1', timestamp };
   await send([record]);
   const requestId = await beginErasure(pipeline.deps, mean({ kind: 'call', values: ['race-call-1'] }), {
-    keepOut: false,
+    suppress: false,
     exceptHeld: false,
   });
   await deliver(

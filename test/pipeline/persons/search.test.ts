@@ -32,7 +32,7 @@ const send = async (...bodies: readonly object[]): Promise<void> => {
   while ((await mergeInbox(pipeline.deps)).more);
 };
 const begin = (request: PersonRequest): Promise<string> =>
-  beginErasure(pipeline.deps, mean(request), { keepOut: false, exceptHeld: false });
+  beginErasure(pipeline.deps, mean(request), { suppress: false, exceptHeld: false });
 const finish = (requestId: string, { load = true, deps = pipeline.deps } = {}) =>
   finishErasure({ ...deps, proof }, requestId, { load });
 const personOf = (index: number): PersonRequest => ({ kind: 'phone', values: [`06 55 44 ${10 + index} 00`] });
@@ -157,7 +157,7 @@ test('an erasure that is killed at any statement, and repeated, signs nothing th
     await pipeline.drain();
     const killed = killedAt(statement);
     const work = async (): Promise<void> => {
-      const requestId = await beginErasure(killed.deps, mean(person), { keepOut: false, exceptHeld: false });
+      const requestId = await beginErasure(killed.deps, mean(person), { suppress: false, exceptHeld: false });
       // As a fold has it that began before.
       await ingest(pipeline.deps, { observations: [observationOf(late, 1_740_000_000_000_000, call)], origin: 'test' });
       await pipeline.drain();

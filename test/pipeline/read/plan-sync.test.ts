@@ -30,7 +30,7 @@ const second = 1_000_000;
 const minute = 60 * second;
 const hour = 60 * minute;
 const settle = 30 * second;
-const overlap = 10 * minute;
+const lookback = 10 * minute;
 const axis = 'qualified';
 
 /** A simulated service whose clock is `ahead` of ours by so many seconds. */
@@ -45,7 +45,7 @@ const open = async (ahead = 0, sync: Partial<SyncDeps['sync']> = {}) => {
     source,
     windows: { initial: hour, min: second, max: 31 * 24 * hour, targetCalls: 1_000 },
     now: () => new Date(),
-    sync: { settle, overlap, start: second, interval: minute, direction: 'newest_first', axis, ...sync },
+    sync: { settle, lookback, start: second, interval: minute, direction: 'newest_first', axis, ...sync },
   };
   const serviceNow = async () => Date.parse((await simulator.setClock({})).now) * 1000;
   return { deps, simulator, source, serviceNow };
@@ -97,7 +97,7 @@ describe('the plan of continuous sync', () => {
     await leaveWatermark(watermark, watermark - 24 * hour);
     const { rest, top } = await planSync(deps);
     const oldest = Math.min(...[...rest, ...top].map(({ from }) => from));
-    expect(oldest).toBeLessThanOrEqual(watermark - overlap);
+    expect(oldest).toBeLessThanOrEqual(watermark - lookback);
     expect((await advanceWatermark(store()))?.watermark ?? 0).toBe(watermark);
   });
 
@@ -117,7 +117,7 @@ describe('the plan of continuous sync', () => {
     await recordRead(now - 50 * hour, now - 20 * hour);
     const { top, rest } = await planSync(deps);
     expect(top).toHaveLength(1);
-    expect((top[0]?.to ?? 0) - (top[0]?.from ?? 0)).toBe(overlap + settle);
+    expect((top[0]?.to ?? 0) - (top[0]?.from ?? 0)).toBe(lookback + settle);
     expect(rest).toEqual([
       { from: now - 20 * hour, to: top[0]?.from },
       { from: watermark, to: now - 50 * hour },
@@ -133,10 +133,10 @@ describe('the plan of continuous sync', () => {
     await recordRead(now - hour, now - 4 * minute);
     await ageReadings('3 minutes');
     const { top, rest } = await planSync(deps);
-    // Read 3 minutes ago up to 4 minutes ago: what was then younger than the overlap is read once more, with the top.
+    // Read 3 minutes ago up to 4 minutes ago: what was then younger than the lookback is read once more, with the top.
     expect(rest).toEqual([]);
     expect(top).toHaveLength(1);
-    expect(Math.abs((top[0]?.from ?? 0) - (now - 3 * minute - overlap - settle))).toBeLessThan(minute);
+    expect(Math.abs((top[0]?.from ?? 0) - (now - 3 * minute - lookback - settle))).toBeLessThan(minute);
   });
 
   test('tries problems of other axes again when they are due, unless the list no longer has the axis', async () => {

@@ -31,7 +31,7 @@ beforeAll(async () => {
       records: 'calls',
       total_path: 'meta.total',
       pagination: { style: 'page', size_param: 'per_page', size: 100 },
-      axes: [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }],
+      cursor_fields: [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }],
     },
     limits: { requests: 1_000_000 },
   });

@@ -25,10 +25,10 @@ const install = async (more: SimulatorOptions = {}): Promise<Installation> => {
   return here;
 };
 const missing = async ({ store, warehouse }: Installation) => ({
-  ledger: (await store.pool.query('SELECT call_id FROM ledger WHERE missing_since IS NOT NULL ORDER BY 1')).rows.map(
-    (row) => row.call_id as string,
-  ),
-  warehouse: (await warehouse.query('SELECT call_id FROM calls WHERE missing_since IS NOT NULL ORDER BY 1')).map(
+  ledger: (
+    await store.pool.query('SELECT call_id FROM ledger WHERE source_deleted_at IS NOT NULL ORDER BY 1')
+  ).rows.map((row) => row.call_id as string),
+  warehouse: (await warehouse.query('SELECT call_id FROM calls WHERE source_deleted_at IS NOT NULL ORDER BY 1')).map(
     (row) => row.call_id as string,
   ),
 });
@@ -45,8 +45,8 @@ describe('a call that the service no longer lists', () => {
     expect(await rest.reconcile({ range, force: true })).toMatchObject({ proven: 4, markedMissing: 0 });
 
     await rest.store.pool.query(
-      `UPDATE ledger SET missing_since = now() - interval '1 hour' WHERE call_id =
-         (SELECT min(call_id) FROM ledger WHERE missing_since IS NULL)`,
+      `UPDATE ledger SET source_deleted_at = now() - interval '1 hour' WHERE call_id =
+         (SELECT min(call_id) FROM ledger WHERE source_deleted_at IS NULL)`,
     );
     await rest.reconcile({ range, force: true });
     expect(await missing({ simulator, ...rest })).toEqual({ ledger: gone, warehouse: gone });
@@ -112,13 +112,13 @@ describe('a day whose calls are partly too old to be kept', () => {
 
     expect(await installed.reconcile({ range })).toMatchObject({ windows: 4, proven: 4, missing: 0, healedCalls: 0 });
     const { rows } = await store.pool.query(
-      'SELECT sum(calls_listed)::int AS listed, sum(calls_found)::int AS found, sum(kept_out)::int AS out FROM verdicts',
+      'SELECT sum(calls_listed)::int AS listed, sum(calls_found)::int AS found, sum(excluded)::int AS out FROM verdicts',
     );
     expect(rows[0]).toEqual({ listed: 240, found: 240 - aged, out: aged });
     expect((await installed.warehouse.query('SELECT count(*)::int AS n FROM calls'))[0]?.n).toBe(240 - aged);
     const coverage = await readCoverage(store, { range, warehouses: ['main'], now: range.to });
     expect(coverage.days.map(({ state }) => state)).toEqual(['proven', 'proven', 'proven', 'proven']);
-    expect(coverage.days.reduce((sum, { keptOutCalls }) => sum + keptOutCalls, 0)).toBe(aged);
+    expect(coverage.days.reduce((sum, { excludedCalls }) => sum + excludedCalls, 0)).toBe(aged);
     expect(drawCoverage(coverage)).toMatch(/proven, \d+ calls aged out or erased/);
     expect(await verifyVerdictChain(store, store.erasures.proof)).toContainEqual(
       expect.objectContaining({ warehouse: 'main', verdicts: 4, broken: [], cut: [] }),

@@ -5,10 +5,10 @@ const clean: WindowFindings = {
   listed: ['a', 'b', 'c'],
   fresh: new Set(),
   changed: new Set(),
-  keptOut: new Set(),
+  excluded: new Set(),
   missing: [],
   different: [],
-  surplus: [],
+  unexpected: [],
   removed: new Set(),
   unhealed: new Set(),
   unfetched: [],
@@ -16,7 +16,7 @@ const clean: WindowFindings = {
   listingComplete: true,
   suspicious: false,
 };
-const counts = { calls_found: 3, missing: 0, different: 0, healed: 0, surplus: 0, kept_out: 0 };
+const counts = { calls_found: 3, missing: 0, different: 0, healed: 0, unexpected: 0, excluded: 0 };
 
 describe('the verdict on a window', () => {
   test.each<[string, Partial<WindowFindings>, ReturnType<typeof judgeWindow>]>([
@@ -38,18 +38,18 @@ describe('the verdict on a window', () => {
     ],
     [
       'a call that may be nowhere is neither found nor missing, also when it was unknown before',
-      { keptOut: new Set(['a', 'b']), fresh: new Set(['a']) },
-      { ...counts, outcome: 'proven', calls_found: 1, kept_out: 2 },
+      { excluded: new Set(['a', 'b']), fresh: new Set(['a']) },
+      { ...counts, outcome: 'proven', calls_found: 1, excluded: 2 },
     ],
     [
       'unproven while a warehouse still has the row of a call that may be nowhere',
-      { keptOut: new Set(['a']), different: ['a'], unhealed: new Set(['a']) },
+      { excluded: new Set(['a']), different: ['a'], unhealed: new Set(['a']) },
       { ...counts, outcome: 'unproven', calls_found: 2, different: 1 },
     ],
     [
-      'healed when surplus rows were removed',
-      { surplus: ['y', 'z'], removed: new Set(['y', 'z']) },
-      { ...counts, outcome: 'healed', surplus: 2 },
+      'healed when unexpected rows were removed',
+      { unexpected: ['y', 'z'], removed: new Set(['y', 'z']) },
+      { ...counts, outcome: 'healed', unexpected: 2 },
     ],
     [
       'a call that changed and was missing counts once',
@@ -76,7 +76,7 @@ describe('the verdict on a window', () => {
       { omitted: 1 },
       { ...counts, outcome: 'unproven' },
     ],
-    ['unproven with a surplus row', { surplus: ['z'] }, { ...counts, outcome: 'unproven', surplus: 1 }],
+    ['unproven with a unexpected row', { unexpected: ['z'] }, { ...counts, outcome: 'unproven', unexpected: 1 }],
     [
       'suspicious before everything else',
       { suspicious: true, listed: [], missing: ['a'], unhealed: new Set(['a']) },

@@ -45,7 +45,7 @@ test('three years of days are judged by the date that was printed, and their row
       realm: 'r',
       client_id: 'c',
       client_secret: 's',
-      list: { axes: [{ name: 'timestamp', from_param: 'from', to_param: 'to', record_field: 'timestamp' }] },
+      list: { cursor_fields: [{ name: 'timestamp', from_param: 'from', to_param: 'to', record_field: 'timestamp' }] },
     }),
   );
   let now = start + days * day + day / 2;
@@ -90,9 +90,9 @@ test('three years of days are judged by the date that was printed, and their row
         missing: 0,
         different: 0,
         healed: 0,
-        gone: 0,
-        surplus: 0,
-        kept_out: 0,
+        deleted: 0,
+        unexpected: 0,
+        excluded: 0,
         outcome,
         compared_at: now,
         ledger_epoch: await here.store.epoch(),

@@ -161,8 +161,10 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     await here.drain();
     const totals = await here.reconcile({ range: wholeRange(), force: true });
     expect(totals).toMatchObject({ missing: 7, unproven: 1, markedMissing: 0, removed: 0 });
-    const [surplus] = await query(`SELECT sum(surplus)::int AS n FROM callsync.verdicts WHERE outcome = 'unproven'`);
-    expect(surplus).toEqual({ n: 1 });
+    const [unexpected] = await query(
+      `SELECT sum(unexpected)::int AS n FROM callsync.verdicts WHERE outcome = 'unproven'`,
+    );
+    expect(unexpected).toEqual({ n: 1 });
     await query(`DELETE FROM wh_main.calls WHERE call_id = 'nobody knows it'`);
     expect(await here.reconcile({ range: wholeRange() })).toMatchObject({ windows: 1, proven: 1 });
   });

@@ -3,7 +3,7 @@ import type { RequestLimiter } from '../../../source/http/limiter.ts';
 import { checkMrcp } from '../../../source/mrcp/mrcp.ts';
 import { findRecordsPath } from '../../../source/probe/session.ts';
 import { findTokenFormat, type Source } from '../../../source/source.ts';
-import { openTap } from '../../../source/websocket/tap.ts';
+import { openFrames } from '../../../source/websocket/frames.ts';
 import { askList, openSource } from '../../parts/open-source.ts';
 import type { Services } from '../../parts/services.ts';
 import { type Check, type Finding, failed, findingOf, NotChecked, ok, silent, skipped, warning } from './check.ts';
@@ -90,7 +90,7 @@ const checkWebsocket = async ({ config, tokens }: Source, signal: AbortSignal): 
   let refusal: string | undefined;
   let isOpen = false;
   try {
-    await openTap({
+    await openFrames({
       config: config.websocket,
       tokens,
       signal: AbortSignal.any([signal, stop.signal]),
@@ -105,6 +105,6 @@ const checkWebsocket = async ({ config, tokens }: Source, signal: AbortSignal): 
     return { hint: 'Ask the account manager.', ...findingOf(error) };
   }
   if (isOpen) return ok(`${new URL(config.websocket.url).host} opens.`);
-  const hint = 'Try again later; callsync tap keeps trying.';
+  const hint = 'Try again later; callsync frames keeps trying.';
   return refusal === undefined ? silent('It did not open.', hint) : failed(refusal, hint);
 };

@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.calls` (
   issues JSON OPTIONS (description='Array of {field, reason}: fields that could not be typed and are null here; null if none.'),
   first_seen_at TIMESTAMP OPTIONS (description='Service time of the earliest observation of the call, as of this revision\'s load.'),
   last_seen_at TIMESTAMP OPTIONS (description='Service time of the latest observation that changed the call. One that repeats what is known does not move it, so the same observations in another order may leave another time: never later than the last observation.'),
-  missing_since TIMESTAMP OPTIONS (description='Since when the service no longer lists the call; null while it does.'),
+  source_deleted_at TIMESTAMP OPTIONS (description='Since when the service no longer lists the call; null while it does.'),
   ledger_epoch INT64 NOT NULL OPTIONS (description='Epoch of the ledger that sent the row; first part of the guard.'),
   revision INT64 NOT NULL OPTIONS (description='The call\'s revision in the ledger; second part of the guard.'),
   flatten_version INT64 NOT NULL OPTIONS (description='Version of the flattening that made the row; third part of the guard.'),
@@ -178,10 +178,10 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.verdicts` (
   missing INT64 NOT NULL OPTIONS (description='Calls that were missing here, or new to the ledger.'),
   different INT64 NOT NULL OPTIONS (description='Calls that differed.'),
   healed INT64 NOT NULL OPTIONS (description='Calls healed.'),
-  gone INT64 OPTIONS (description='Calls of the window that the service no longer lists.'),
-  surplus INT64 OPTIONS (description='Calls found here of which the ledger knows nothing.'),
-  kept_out INT64 OPTIONS (description='Listed calls that may be nowhere: they were erased, or are too old to be kept. Null in verdicts of earlier versions.'),
-  confirmed STRING OPTIONS (description='How the listing was shown to be complete: total, one_response, second_listing, overlap, or none.'),
+  deleted INT64 OPTIONS (description='Calls of the window that the service no longer lists.'),
+  unexpected INT64 OPTIONS (description='Calls found here of which the ledger knows nothing.'),
+  excluded INT64 OPTIONS (description='Listed calls that may be nowhere: they were erased, or are too old to be kept.'),
+  confirmed STRING OPTIONS (description='How the listing was shown to be complete: total, one_response, second_listing, page_overlap, or none.'),
   outcome STRING NOT NULL OPTIONS (description='proven, healed, unproven or suspicious_empty.'),
   compared_at TIMESTAMP NOT NULL OPTIONS (description='When it was compared.'),
   ledger_epoch INT64 OPTIONS (description='Epoch of the ledger that was compared.'),
@@ -278,7 +278,7 @@ CREATE TABLE `acme-prod.calls_staging.callsync_staging_example_1` (
   content_hash STRING,
   sent_before BOOL,
   moved BOOL,
-  calls ARRAY<STRUCT<processed_at INT64, status STRING, campaign STRING, duration FLOAT64, ivr_end FLOAT64, audio_state STRING, lang STRING, asr_model STRING, obfuscated BOOL, transcript_call_id STRING, in_label STRING, in_data STRING, in_type STRING, out_label STRING, out_data STRING, out_type STRING, client_id STRING, agent STRING, direction STRING, dept STRING, ani STRING, client_capture_date STRING, audio_file_location STRING, visit STRING, tracking_info STRING, qualification STRING, extra STRING, utterance_count INT64, word_count INT64, tag_count INT64, issues STRING, first_seen_at INT64, last_seen_at INT64, missing_since INT64>>,
+  calls ARRAY<STRUCT<processed_at INT64, status STRING, campaign STRING, duration FLOAT64, ivr_end FLOAT64, audio_state STRING, lang STRING, asr_model STRING, obfuscated BOOL, transcript_call_id STRING, in_label STRING, in_data STRING, in_type STRING, out_label STRING, out_data STRING, out_type STRING, client_id STRING, agent STRING, direction STRING, dept STRING, ani STRING, client_capture_date STRING, audio_file_location STRING, visit STRING, tracking_info STRING, qualification STRING, extra STRING, utterance_count INT64, word_count INT64, tag_count INT64, issues STRING, first_seen_at INT64, last_seen_at INT64, source_deleted_at INT64>>,
   utterances ARRAY<STRUCT<utterance_index INT64, side STRING, content STRING, start_offset FLOAT64, duration FLOAT64, score FLOAT64, word_count INT64, words ARRAY<STRUCT<value STRING, start FLOAT64, length FLOAT64, score FLOAT64>>>>,
   tags ARRAY<STRUCT<tag_index INT64, tag_id STRING, display_name STRING, confidence FLOAT64, type STRING, value_bool BOOL, value_number FLOAT64, value_text STRING, value STRING>>,
   metadata ARRAY<STRUCT<key STRING, value STRING>>,
@@ -287,7 +287,7 @@ CREATE TABLE `acme-prod.calls_staging.callsync_staging_example_1` (
   redactions ARRAY<STRUCT<redaction_index INT64, utterance_index INT64, first_word INT64, last_word INT64, detector STRING, detector_version INT64>>,
   changes ARRAY<STRUCT<field STRING, revision INT64, source STRING, observed_at INT64>>,
   deliveries ARRAY<STRUCT<seq INT64, arrival_id STRING, delivery_id STRING, hook_id STRING, agent STRING, received_at INT64, signing_key STRING, call_id STRING, outcome STRING, reason STRING>>,
-  verdicts ARRAY<STRUCT<verdict_id INT64, axis STRING, window_from INT64, window_to INT64, level STRING, warehouse_level STRING, calls_listed INT64, calls_found INT64, missing INT64, different INT64, healed INT64, gone INT64, surplus INT64, kept_out INT64, confirmed STRING, outcome STRING, compared_at INT64, ledger_epoch INT64, flatten_version INT64, revisions_digest STRING, compared_by STRING, digest STRING, key_id STRING, previous_digest STRING>>
+  verdicts ARRAY<STRUCT<verdict_id INT64, axis STRING, window_from INT64, window_to INT64, level STRING, warehouse_level STRING, calls_listed INT64, calls_found INT64, missing INT64, different INT64, healed INT64, deleted INT64, unexpected INT64, excluded INT64, confirmed STRING, outcome STRING, compared_at INT64, ledger_epoch INT64, flatten_version INT64, revisions_digest STRING, compared_by STRING, digest STRING, key_id STRING, previous_digest STRING>>
 );
 
 -- load/new calls
@@ -374,7 +374,7 @@ WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timest
 END IF;
 
 IF ARRAY_LENGTH(claimed) > 0 THEN
-INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, missing_since, ledger_epoch, revision, flatten_version, load_id, content_hash)
+INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, source_deleted_at, ledger_epoch, revision, flatten_version, load_id, content_hash)
 SELECT
   s.call_id,
   TIMESTAMP_MICROS(s.call_timestamp),
@@ -411,7 +411,7 @@ SELECT
   PARSE_JSON(r.issues, wide_number_mode => 'round'),
   TIMESTAMP_MICROS(r.first_seen_at),
   TIMESTAMP_MICROS(r.last_seen_at),
-  TIMESTAMP_MICROS(r.missing_since),
+  TIMESTAMP_MICROS(r.source_deleted_at),
   this_epoch,
   s.revision,
   this_flatten,
@@ -608,7 +608,7 @@ WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timest
 END IF;
 
 IF ARRAY_LENGTH(claimed) > 0 THEN
-INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, missing_since, ledger_epoch, revision, flatten_version, load_id, content_hash)
+INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, source_deleted_at, ledger_epoch, revision, flatten_version, load_id, content_hash)
 SELECT
   s.call_id,
   TIMESTAMP_MICROS(s.call_timestamp),
@@ -645,7 +645,7 @@ SELECT
   PARSE_JSON(r.issues, wide_number_mode => 'round'),
   TIMESTAMP_MICROS(r.first_seen_at),
   TIMESTAMP_MICROS(r.last_seen_at),
-  TIMESTAMP_MICROS(r.missing_since),
+  TIMESTAMP_MICROS(r.source_deleted_at),
   this_epoch,
   s.revision,
   this_flatten,
@@ -795,9 +795,9 @@ USING (
     r.missing AS missing,
     r.different AS different,
     r.healed AS healed,
-    r.gone AS gone,
-    r.surplus AS surplus,
-    r.kept_out AS kept_out,
+    r.deleted AS deleted,
+    r.unexpected AS unexpected,
+    r.excluded AS excluded,
     r.confirmed AS confirmed,
     r.outcome AS outcome,
     TIMESTAMP_MICROS(r.compared_at) AS compared_at,
@@ -814,9 +814,9 @@ USING (
 ) AS x
 ON t.digest = x.digest
 WHEN MATCHED THEN UPDATE SET
-  verdict_id = x.verdict_id, axis = x.axis, window_from = x.window_from, window_to = x.window_to, level = x.level, warehouse_level = x.warehouse_level, calls_listed = x.calls_listed, calls_found = x.calls_found, missing = x.missing, different = x.different, healed = x.healed, gone = x.gone, surplus = x.surplus, kept_out = x.kept_out, confirmed = x.confirmed, outcome = x.outcome, compared_at = x.compared_at, ledger_epoch = x.ledger_epoch, flatten_version = x.flatten_version, revisions_digest = x.revisions_digest, compared_by = x.compared_by, key_id = x.key_id, previous_digest = x.previous_digest
-WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, warehouse_level, calls_listed, calls_found, missing, different, healed, gone, surplus, kept_out, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, previous_digest)
-  VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.warehouse_level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.gone, x.surplus, x.kept_out, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.key_id, x.previous_digest);
+  verdict_id = x.verdict_id, axis = x.axis, window_from = x.window_from, window_to = x.window_to, level = x.level, warehouse_level = x.warehouse_level, calls_listed = x.calls_listed, calls_found = x.calls_found, missing = x.missing, different = x.different, healed = x.healed, deleted = x.deleted, unexpected = x.unexpected, excluded = x.excluded, confirmed = x.confirmed, outcome = x.outcome, compared_at = x.compared_at, ledger_epoch = x.ledger_epoch, flatten_version = x.flatten_version, revisions_digest = x.revisions_digest, compared_by = x.compared_by, key_id = x.key_id, previous_digest = x.previous_digest
+WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, warehouse_level, calls_listed, calls_found, missing, different, healed, deleted, unexpected, excluded, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, previous_digest)
+  VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.warehouse_level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.deleted, x.unexpected, x.excluded, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.key_id, x.previous_digest);
 
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
@@ -921,7 +921,7 @@ WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_times
 END IF;
 
 IF ARRAY_LENGTH(claimed) > 0 THEN
-INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, missing_since, ledger_epoch, revision, flatten_version, load_id, content_hash)
+INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, source_deleted_at, ledger_epoch, revision, flatten_version, load_id, content_hash)
 SELECT
   s.call_id,
   TIMESTAMP_MICROS(s.call_timestamp),
@@ -958,7 +958,7 @@ SELECT
   PARSE_JSON(r.issues, wide_number_mode => 'round'),
   TIMESTAMP_MICROS(r.first_seen_at),
   TIMESTAMP_MICROS(r.last_seen_at),
-  TIMESTAMP_MICROS(r.missing_since),
+  TIMESTAMP_MICROS(r.source_deleted_at),
   this_epoch,
   s.revision,
   this_flatten,
@@ -1167,7 +1167,7 @@ WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timest
 END IF;
 
 IF ARRAY_LENGTH(claimed) > 0 THEN
-INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, missing_since, ledger_epoch, revision, flatten_version, load_id, content_hash)
+INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, source_deleted_at, ledger_epoch, revision, flatten_version, load_id, content_hash)
 SELECT
   s.call_id,
   TIMESTAMP_MICROS(s.call_timestamp),
@@ -1204,7 +1204,7 @@ SELECT
   PARSE_JSON(r.issues, wide_number_mode => 'round'),
   TIMESTAMP_MICROS(r.first_seen_at),
   TIMESTAMP_MICROS(r.last_seen_at),
-  TIMESTAMP_MICROS(r.missing_since),
+  TIMESTAMP_MICROS(r.source_deleted_at),
   this_epoch,
   s.revision,
   this_flatten,
@@ -1383,9 +1383,9 @@ USING (
     r.missing AS missing,
     r.different AS different,
     r.healed AS healed,
-    r.gone AS gone,
-    r.surplus AS surplus,
-    r.kept_out AS kept_out,
+    r.deleted AS deleted,
+    r.unexpected AS unexpected,
+    r.excluded AS excluded,
     r.confirmed AS confirmed,
     r.outcome AS outcome,
     TIMESTAMP_MICROS(r.compared_at) AS compared_at,
@@ -1402,9 +1402,9 @@ USING (
 ) AS x
 ON t.digest = x.digest
 WHEN MATCHED THEN UPDATE SET
-  verdict_id = x.verdict_id, axis = x.axis, window_from = x.window_from, window_to = x.window_to, level = x.level, warehouse_level = x.warehouse_level, calls_listed = x.calls_listed, calls_found = x.calls_found, missing = x.missing, different = x.different, healed = x.healed, gone = x.gone, surplus = x.surplus, kept_out = x.kept_out, confirmed = x.confirmed, outcome = x.outcome, compared_at = x.compared_at, ledger_epoch = x.ledger_epoch, flatten_version = x.flatten_version, revisions_digest = x.revisions_digest, compared_by = x.compared_by, key_id = x.key_id, previous_digest = x.previous_digest
-WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, warehouse_level, calls_listed, calls_found, missing, different, healed, gone, surplus, kept_out, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, previous_digest)
-  VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.warehouse_level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.gone, x.surplus, x.kept_out, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.key_id, x.previous_digest);
+  verdict_id = x.verdict_id, axis = x.axis, window_from = x.window_from, window_to = x.window_to, level = x.level, warehouse_level = x.warehouse_level, calls_listed = x.calls_listed, calls_found = x.calls_found, missing = x.missing, different = x.different, healed = x.healed, deleted = x.deleted, unexpected = x.unexpected, excluded = x.excluded, confirmed = x.confirmed, outcome = x.outcome, compared_at = x.compared_at, ledger_epoch = x.ledger_epoch, flatten_version = x.flatten_version, revisions_digest = x.revisions_digest, compared_by = x.compared_by, key_id = x.key_id, previous_digest = x.previous_digest
+WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, warehouse_level, calls_listed, calls_found, missing, different, healed, deleted, unexpected, excluded, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, previous_digest)
+  VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.warehouse_level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.deleted, x.unexpected, x.excluded, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.key_id, x.previous_digest);
 
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
@@ -1674,7 +1674,7 @@ ORDER BY o.call_id;
 -- reconcile/digests
 -- @param ids ARRAY<STRING>
 SELECT * FROM (
-SELECT r.call_id AS call_id, 'calls' AS relation, TO_HEX(SHA256(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(r.call_id) AS STRING), ':', r.call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.call_timestamp) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.call_timestamp) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.processed_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.processed_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.status) AS STRING), ':', r.status), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.campaign) AS STRING), ':', r.campaign), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.duration = 0, '0', FORMAT('%.16e', r.duration))) AS STRING), ':', IF(r.duration = 0, '0', FORMAT('%.16e', r.duration))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.ivr_end = 0, '0', FORMAT('%.16e', r.ivr_end))) AS STRING), ':', IF(r.ivr_end = 0, '0', FORMAT('%.16e', r.ivr_end))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.audio_state) AS STRING), ':', r.audio_state), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.lang) AS STRING), ':', r.lang), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.asr_model) AS STRING), ':', r.asr_model), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.obfuscated AS STRING)) AS STRING), ':', CAST(r.obfuscated AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.transcript_call_id) AS STRING), ':', r.transcript_call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_label) AS STRING), ':', r.in_label), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_data) AS STRING), ':', r.in_data), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_type) AS STRING), ':', r.in_type), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_label) AS STRING), ':', r.out_label), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_data) AS STRING), ':', r.out_data), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_type) AS STRING), ':', r.out_type), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.client_id) AS STRING), ':', r.client_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.agent) AS STRING), ':', r.agent), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.direction) AS STRING), ':', r.direction), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.dept) AS STRING), ':', r.dept), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.ani) AS STRING), ':', r.ani), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.client_capture_date) AS STRING), ':', r.client_capture_date), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.audio_file_location) AS STRING), ':', r.audio_file_location), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.utterance_count AS STRING)) AS STRING), ':', CAST(r.utterance_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.word_count AS STRING)) AS STRING), ':', CAST(r.word_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.tag_count AS STRING)) AS STRING), ':', CAST(r.tag_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.first_seen_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.first_seen_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.last_seen_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.last_seen_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.missing_since) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.missing_since) AS STRING)), '-')))) AS digest,
+SELECT r.call_id AS call_id, 'calls' AS relation, TO_HEX(SHA256(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(r.call_id) AS STRING), ':', r.call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.call_timestamp) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.call_timestamp) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.processed_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.processed_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.status) AS STRING), ':', r.status), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.campaign) AS STRING), ':', r.campaign), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.duration = 0, '0', FORMAT('%.16e', r.duration))) AS STRING), ':', IF(r.duration = 0, '0', FORMAT('%.16e', r.duration))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.ivr_end = 0, '0', FORMAT('%.16e', r.ivr_end))) AS STRING), ':', IF(r.ivr_end = 0, '0', FORMAT('%.16e', r.ivr_end))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.audio_state) AS STRING), ':', r.audio_state), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.lang) AS STRING), ':', r.lang), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.asr_model) AS STRING), ':', r.asr_model), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.obfuscated AS STRING)) AS STRING), ':', CAST(r.obfuscated AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.transcript_call_id) AS STRING), ':', r.transcript_call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_label) AS STRING), ':', r.in_label), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_data) AS STRING), ':', r.in_data), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_type) AS STRING), ':', r.in_type), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_label) AS STRING), ':', r.out_label), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_data) AS STRING), ':', r.out_data), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_type) AS STRING), ':', r.out_type), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.client_id) AS STRING), ':', r.client_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.agent) AS STRING), ':', r.agent), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.direction) AS STRING), ':', r.direction), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.dept) AS STRING), ':', r.dept), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.ani) AS STRING), ':', r.ani), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.client_capture_date) AS STRING), ':', r.client_capture_date), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.audio_file_location) AS STRING), ':', r.audio_file_location), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.utterance_count AS STRING)) AS STRING), ':', CAST(r.utterance_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.word_count AS STRING)) AS STRING), ':', CAST(r.word_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.tag_count AS STRING)) AS STRING), ':', CAST(r.tag_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.first_seen_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.first_seen_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.last_seen_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.last_seen_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.source_deleted_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.source_deleted_at) AS STRING)), '-')))) AS digest,
   TO_JSON_STRING(r.visit) AS json_0, TO_JSON_STRING(r.tracking_info) AS json_1, TO_JSON_STRING(r.qualification) AS json_2, TO_JSON_STRING(r.extra) AS json_3, TO_JSON_STRING(r.issues) AS json_4
   FROM `acme-prod.calls.calls` AS r
   WHERE ((r.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND r.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR r.call_timestamp IS NULL) AND r.call_id IN UNNEST(@ids)
@@ -1757,7 +1757,7 @@ SELECT COUNT(*) AS n FROM `acme-prod.calls.deliveries` AS t WHERE TRUE AND TO_HE
 ) AS x;
 
 -- read/calls
-SELECT t.call_id AS call_id, t.call_timestamp AS call_timestamp, t.processed_at AS processed_at, t.status AS status, t.campaign AS campaign, t.duration AS duration, t.ivr_end AS ivr_end, t.audio_state AS audio_state, t.lang AS lang, t.asr_model AS asr_model, t.obfuscated AS obfuscated, t.transcript_call_id AS transcript_call_id, t.in_label AS in_label, t.in_data AS in_data, t.in_type AS in_type, t.out_label AS out_label, t.out_data AS out_data, t.out_type AS out_type, t.client_id AS client_id, t.agent AS agent, t.direction AS direction, t.dept AS dept, t.ani AS ani, t.client_capture_date AS client_capture_date, t.audio_file_location AS audio_file_location, t.visit AS visit, t.tracking_info AS tracking_info, t.qualification AS qualification, t.extra AS extra, t.utterance_count AS utterance_count, t.word_count AS word_count, t.tag_count AS tag_count, t.issues AS issues, t.first_seen_at AS first_seen_at, t.last_seen_at AS last_seen_at, t.missing_since AS missing_since, t.ledger_epoch AS ledger_epoch, t.revision AS revision, t.flatten_version AS flatten_version, t.content_hash AS content_hash FROM `acme-prod.calls.calls` AS t;
+SELECT t.call_id AS call_id, t.call_timestamp AS call_timestamp, t.processed_at AS processed_at, t.status AS status, t.campaign AS campaign, t.duration AS duration, t.ivr_end AS ivr_end, t.audio_state AS audio_state, t.lang AS lang, t.asr_model AS asr_model, t.obfuscated AS obfuscated, t.transcript_call_id AS transcript_call_id, t.in_label AS in_label, t.in_data AS in_data, t.in_type AS in_type, t.out_label AS out_label, t.out_data AS out_data, t.out_type AS out_type, t.client_id AS client_id, t.agent AS agent, t.direction AS direction, t.dept AS dept, t.ani AS ani, t.client_capture_date AS client_capture_date, t.audio_file_location AS audio_file_location, t.visit AS visit, t.tracking_info AS tracking_info, t.qualification AS qualification, t.extra AS extra, t.utterance_count AS utterance_count, t.word_count AS word_count, t.tag_count AS tag_count, t.issues AS issues, t.first_seen_at AS first_seen_at, t.last_seen_at AS last_seen_at, t.source_deleted_at AS source_deleted_at, t.ledger_epoch AS ledger_epoch, t.revision AS revision, t.flatten_version AS flatten_version, t.content_hash AS content_hash FROM `acme-prod.calls.calls` AS t;
 
 -- read/utterances
 SELECT t.call_id AS call_id, t.call_timestamp AS call_timestamp, t.utterance_index AS utterance_index, t.side AS side, t.content AS content, t.start_offset AS start_offset, t.duration AS duration, t.score AS score, t.word_count AS word_count, t.words AS words FROM `acme-prod.calls.utterances` AS t;
@@ -1851,7 +1851,7 @@ GRANT `roles/bigquery.dataViewer` ON SCHEMA `acme-prod.calls_marts` TO "group:an
 CREATE SCHEMA IF NOT EXISTS `acme-prod.calls_restricted` OPTIONS (location = 'EU');
 
 -- grants
-CREATE OR REPLACE VIEW `acme-prod.calls_restricted.calls` AS SELECT call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, in_type, out_type, agent, direction, dept, utterance_count, word_count, tag_count, first_seen_at, last_seen_at, missing_since, ledger_epoch, revision, flatten_version, load_id FROM `acme-prod.calls.calls`;
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.calls` AS SELECT call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, in_type, out_type, agent, direction, dept, utterance_count, word_count, tag_count, first_seen_at, last_seen_at, source_deleted_at, ledger_epoch, revision, flatten_version, load_id FROM `acme-prod.calls.calls`;
 
 -- grants
 CREATE OR REPLACE VIEW `acme-prod.calls_restricted.utterances` AS SELECT call_id, call_timestamp, utterance_index, side, start_offset, duration, score, word_count FROM `acme-prod.calls.utterances`;
@@ -1875,7 +1875,7 @@ CREATE OR REPLACE VIEW `acme-prod.calls_restricted.deliveries` AS SELECT seq, ar
 CREATE OR REPLACE VIEW `acme-prod.calls_restricted.loads` AS SELECT load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at FROM `acme-prod.calls.loads`;
 
 -- grants
-CREATE OR REPLACE VIEW `acme-prod.calls_restricted.verdicts` AS SELECT verdict_id, axis, window_from, window_to, missing, different, healed, gone, surplus, confirmed, outcome, compared_at FROM `acme-prod.calls.verdicts`;
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.verdicts` AS SELECT verdict_id, axis, window_from, window_to, missing, different, healed, deleted, unexpected, confirmed, outcome, compared_at FROM `acme-prod.calls.verdicts`;
 
 -- grants
 CREATE OR REPLACE VIEW `acme-prod.calls_restricted.sync_state` AS SELECT warehouse, watermark, newest_call, proven_axis, proven_through, pending, last_load_at, last_error, ledger_epoch, heartbeat_at FROM `acme-prod.calls.sync_state`;

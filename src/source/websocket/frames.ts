@@ -1,4 +1,4 @@
-/** `callsync tap`: keeps the streaming WebSocket open and hands on its frames as they came (interface §5.2, §6). */
+/** `callsync frames`: keeps the streaming WebSocket open and hands on its frames as they came (interface §5.2, §6). */
 import { WebSocket } from 'ws';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { backoffMs, wait } from '../../lib/backoff.ts';
@@ -6,32 +6,32 @@ import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { isLoopback } from '../http/http.ts';
 import type { TokenSource } from '../http/tokens.ts';
 
-export interface TapFrame {
+export interface StreamFrame {
   /** Arrival. */
   readonly at: Date;
   readonly binary: boolean;
   readonly body: Buffer;
-  /** Number of the connection within this tap, from 1. */
+  /** Number of the connection within this run, from 1. */
   readonly connection: number;
 }
 
-export type TapEvent =
+export type StreamEvent =
   | { readonly kind: 'opened'; readonly connection: number; readonly tokenAgeMs: number }
   | { readonly kind: 'closed'; readonly connection: number; readonly code: number; readonly explanation: string }
   | { readonly kind: 'refused'; readonly explanation: string; readonly retryInMs: number };
 
-interface TapOptions {
+interface FramesOptions {
   readonly config: SourceConfig['websocket'];
   readonly tokens: TokenSource;
   /** Awaited one by one, in order; a slow one pauses the socket rather than filling memory. */
-  readonly onFrame: (frame: TapFrame) => Promise<void> | void;
-  readonly onEvent?: (event: TapEvent) => void;
+  readonly onFrame: (frame: StreamFrame) => Promise<void> | void;
+  readonly onEvent?: (event: StreamEvent) => void;
   readonly signal?: AbortSignal;
   /** Bounds of the pause before opening again, in milliseconds. */
   readonly backoff?: { readonly baseMs: number; readonly maxMs: number };
 }
 
-export interface TapResult {
+export interface FramesResult {
   readonly frames: number;
   readonly bytes: number;
   readonly connections: number;
@@ -45,9 +45,9 @@ const highWater = 256;
  * kept beyond its token's end (§5.2). Throws only what trying again cannot hint: no address, refused credentials, a
  * wrong path, an address that is not on the whitelist.
  */
-export const openTap = async (options: TapOptions): Promise<TapResult> => {
+export const openFrames = async (options: FramesOptions): Promise<FramesResult> => {
   const { config, signal, onEvent, backoff = { baseMs: 500, maxMs: 30_000 } } = options;
-  const url = tapAddress(config);
+  const url = streamAddress(config);
   const totals = { frames: 0, bytes: 0, connections: 0 };
   let failures = 0;
   while (!signal?.aborted) {
@@ -69,7 +69,7 @@ export const openTap = async (options: TapOptions): Promise<TapResult> => {
   return totals;
 };
 
-const tapAddress = (config: SourceConfig['websocket']): URL => {
+const streamAddress = (config: SourceConfig['websocket']): URL => {
   if (config.url === undefined || !URL.canParse(config.url)) {
     throw terminal('CONFIG_INVALID', 'source.websocket.url is needed to open the WebSocket.', {
       hint: 'The interface does not show the address: ask the account manager for it.',
@@ -89,7 +89,7 @@ const tapAddress = (config: SourceConfig['websocket']): URL => {
 
 const runConnection = async (
   url: URL,
-  { config, tokens, onFrame, onEvent, signal }: TapOptions,
+  { config, tokens, onFrame, onEvent, signal }: FramesOptions,
   totals: { frames: number; bytes: number; connections: number },
   onOpen: () => void,
 ): Promise<void> => {
@@ -124,7 +124,7 @@ const runConnection = async (
   });
   socket.on('message', (data, binary) => {
     alive = true;
-    const frame: TapFrame = { at: new Date(), binary, body: bytesOf(data), connection };
+    const frame: StreamFrame = { at: new Date(), binary, body: bytesOf(data), connection };
     if (++waiting >= highWater) socket.pause();
     stored = stored
       .then(() => (fault === undefined ? onFrame(frame) : undefined))
@@ -177,26 +177,26 @@ const explainRefusal = (url: URL, status: number): CallsyncError => {
   switch (status) {
     case 401:
       return transient(
-        'TAP_TOKEN',
+        'STREAM_TOKEN',
         `${url.host} refused the token (401): it must be requested at most 5 minutes before the connection is opened.`,
         {
           hint: 'A fresh one is requested by itself; if it stays refused, check that the client_id may use the WebSocket API.',
         },
       );
     case 403:
-      return terminal('TAP_WHITELIST', `${url.host} refuses connections from this IP address (403).`, {
+      return terminal('STREAM_IP_NOT_ALLOWED', `${url.host} refuses connections from this IP address (403).`, {
         hint: 'Ask the account manager to add the public address of this machine to the whitelist of your client_id.',
       });
     case 404:
     case 405:
     case 426:
-      return terminal('TAP_PATH', `There is no WebSocket at ${url.host}${url.pathname} (${status}).`, {
+      return terminal('STREAM_PATH', `There is no WebSocket at ${url.host}${url.pathname} (${status}).`, {
         hint: 'Check source.websocket.url with the account manager; the interface does not show it.',
       });
     default:
       return status >= 500 || status === 429 || status === 408
-        ? transient('TAP_UNAVAILABLE', `${url.host} cannot open a WebSocket now (${status}).`)
-        : terminal('TAP_REFUSED', `${url.host} refused the WebSocket with status ${status}.`);
+        ? transient('STREAM_UNAVAILABLE', `${url.host} cannot open a WebSocket now (${status}).`)
+        : terminal('STREAM_REFUSED', `${url.host} refused the WebSocket with status ${status}.`);
   }
 };
 
@@ -209,7 +209,7 @@ const explainError = (url: URL, error: Error): CallsyncError => {
   }
   const what =
     code === 'ECONNREFUSED' ? 'refuses connections' : code === 'ENOTFOUND' ? 'cannot be found' : 'broke the connection';
-  return transient('TAP_UNAVAILABLE', `${url.host} ${what}.`, { cause: error });
+  return transient('STREAM_UNAVAILABLE', `${url.host} ${what}.`, { cause: error });
 };
 
 const closings = new Map([

@@ -15,19 +15,19 @@ import { sendRowsAgain } from './heal-warehouse.ts';
 /**
  * Removes the rows of calls that the service does not know. Rows of an earlier ledger stay: a ledger that was lost may
  * be their only other copy. Without an endpoint for one call nothing is removed, because nobody can say that it is gone.
- * @returns ids that are no surplus any more: removed here, or known to the ledger now.
+ * @returns ids that are no longer unexpected: removed here, or known to the ledger now.
  * @throws CallsyncError of the source, the store or the warehouse.
  */
-export const removeSurplus = async (
+export const removeUnexpected = async (
   deps: ReadDeps,
   target: WarehouseTarget,
-  surplus: readonly CallGuard[],
+  unexpected: readonly CallGuard[],
   { signal, alive }: RunOptions,
 ): Promise<ReadonlySet<string>> => {
   const client = deps.source.list;
-  if (surplus.length === 0 || client.list.single_path === undefined) return new Set();
+  if (unexpected.length === 0 || client.list.single_path === undefined) return new Set();
   const epoch = await deps.store.epoch();
-  const guards = new Map(surplus.filter((guard) => guard.epoch >= epoch).map((guard) => [guard.callId, guard]));
+  const guards = new Map(unexpected.filter((guard) => guard.epoch >= epoch).map((guard) => [guard.callId, guard]));
   const found: Observation[] = [];
   const unknown: CallGuard[] = [];
   for await (const answers of observeCalls(client, [...guards.keys()], signal)) {
@@ -45,7 +45,7 @@ export const removeSurplus = async (
     const ids = unknown.map(({ callId }) => callId);
     await sendRowsAgain(deps, target.warehouse.name, [...(await readHeads(deps.store, ids)).keys()]);
   }
-  deps.log('surplus calls', { warehouse: target.warehouse.name, removed: unknown.length, found: found.length });
+  deps.log('unexpected calls', { warehouse: target.warehouse.name, removed: unknown.length, found: found.length });
   return new Set([...found, ...unknown].map(({ callId }) => callId));
 };
 
@@ -82,7 +82,7 @@ export const removeStray = async (deps: ReadDeps, now: number, options: RunOptio
           if (callIds.length === 0) continue;
           const guards: CallGuard[] = [];
           for await (const guard of warehouse.listGuards({ callIds })) guards.push(guard);
-          removed += (await removeSurplus(deps, target, guards, options)).size;
+          removed += (await removeUnexpected(deps, target, guards, options)).size;
         }
       const orphans: string[] = [];
       for await (const callId of warehouse.listOrphans({ part, of })) orphans.push(callId);

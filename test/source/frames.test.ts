@@ -2,7 +2,12 @@ import { describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
-import { openTap, type TapEvent, type TapFrame, type TapResult } from '../../src/source/websocket/tap.ts';
+import {
+  type FramesResult,
+  openFrames,
+  type StreamEvent,
+  type StreamFrame,
+} from '../../src/source/websocket/frames.ts';
 import { useClosers } from './local-server.ts';
 import { simulatedSource } from './simulated.ts';
 
@@ -10,10 +15,10 @@ const closers = useClosers();
 
 interface Tapping {
   readonly simulator: Simulator;
-  readonly frames: TapFrame[];
-  readonly events: TapEvent[];
-  readonly done: Promise<TapResult>;
-  stop(): Promise<TapResult>;
+  readonly frames: StreamFrame[];
+  readonly events: StreamEvent[];
+  readonly done: Promise<FramesResult>;
+  stop(): Promise<FramesResult>;
 }
 
 const start = async (
@@ -30,10 +35,10 @@ const start = async (
     websocket: { url: simulator.wsUrl, ping_interval_s: 0.2, ...websocket },
   });
   closers.push(source.close);
-  const frames: TapFrame[] = [];
-  const events: TapEvent[] = [];
+  const frames: StreamFrame[] = [];
+  const events: StreamEvent[] = [];
   const stop = new AbortController();
-  const done = openTap({
+  const done = openFrames({
     config: source.config.websocket,
     tokens: source.tokens,
     signal: stop.signal,
@@ -67,9 +72,9 @@ const until = async (condition: () => boolean): Promise<void> => {
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 };
-const opened = (events: readonly TapEvent[]): number => events.filter(({ kind }) => kind === 'opened').length;
+const opened = (events: readonly StreamEvent[]): number => events.filter(({ kind }) => kind === 'opened').length;
 
-describe('tap', () => {
+describe('frames', () => {
   test('hands on text and binary frames as they came, in order', async () => {
     const { simulator, frames, stop } = await start();
     await until(() => frames.length >= 30);
@@ -137,7 +142,7 @@ describe('tap', () => {
   test('explains the whitelist, a wrong path and a missing address in words', async () => {
     const listed = await start({ websocket: { whitelist: ['192.0.2.1'] } });
     await expect(listed.done).rejects.toMatchObject({
-      code: 'TAP_WHITELIST',
+      code: 'STREAM_IP_NOT_ALLOWED',
       kind: 'terminal',
       hint: expect.stringContaining('whitelist'),
     });
@@ -148,7 +153,7 @@ describe('tap', () => {
     const path = await start({ websocket: { path: '/other' } }, {});
     await until(() => path.frames.length > 0);
     const missing = await start({}, { url: `${path.simulator.wsUrl}/nothing` });
-    await expect(missing.done).rejects.toMatchObject({ code: 'TAP_PATH' });
+    await expect(missing.done).rejects.toMatchObject({ code: 'STREAM_PATH' });
     await expect((await start({}, { url: undefined })).done).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
     await expect((await start({}, { url: 'ws://service.example/x' })).done).rejects.toThrow(/encrypted/);
   });
@@ -161,7 +166,7 @@ describe('tap', () => {
     const numbers: number[] = [];
     let running = 0;
     const stop = new AbortController();
-    const done = openTap({
+    const done = openFrames({
       config: source.config.websocket,
       tokens: source.tokens,
       signal: stop.signal,

@@ -1,4 +1,4 @@
-import { openTap, type TapEvent } from '../../source/websocket/tap.ts';
+import { openFrames, type StreamEvent } from '../../source/websocket/frames.ts';
 import { storeFrame } from '../../store/delivery/quarantine.ts';
 import { openPrivacy } from '../parts/keys.ts';
 import { claimSource, openSource } from '../parts/open-source.ts';
@@ -8,7 +8,7 @@ import { print } from '../shell/output.ts';
 import { duration } from '../shell/parsers.ts';
 import { untilStopped } from '../shell/signals.ts';
 
-const describe = (event: TapEvent): string => {
+const describe = (event: StreamEvent): string => {
   switch (event.kind) {
     case 'opened':
       return `Open (connection ${event.connection}, token ${Math.round(event.tokenAgeMs / 1000)} s old).`;
@@ -21,7 +21,7 @@ const describe = (event: TapEvent): string => {
 
 export default leaf({
   options: { for: option('--for <duration>', 'end after this long, such as 30s', { parse: duration }) },
-  examples: ['callsync tap --for 5m'],
+  examples: ['callsync frames --for 5m'],
   remarks:
     'Needs source.websocket.url. Frames are stored in the table callsync.websocket_frames; the interface does not show what they mean.',
   within: withStore,
@@ -34,7 +34,7 @@ export default leaf({
     const timer = options.for === undefined ? undefined : setTimeout(() => stop.abort(), options.for);
     const privacy = openPrivacy(services.config);
     const session = new Date().toISOString();
-    const result = await openTap({
+    const result = await openFrames({
       config: services.config.source.websocket,
       tokens: source.tokens,
       signal: stop.signal,
