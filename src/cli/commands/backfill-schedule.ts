@@ -145,8 +145,22 @@ export const schedule = group({
       examples: ['callsync backfill schedule create nightly --every 6h'],
       within: withTemporal,
       run: async (name, options, { client }, prefix, services) => {
-        const { config, json, logLevel, timeZone: time_zone, catchupWindow: catchup_window, overlapPolicy: overlap_policy, ...wanted } = options;
-        const parsed = scheduledBackfillSchema.safeParse({ ...wanted, name, time_zone, catchup_window, overlap_policy });
+        const {
+          config,
+          json,
+          logLevel,
+          timeZone: time_zone,
+          catchupWindow: catchup_window,
+          overlapPolicy: overlap_policy,
+          ...wanted
+        } = options;
+        const parsed = scheduledBackfillSchema.safeParse({
+          ...wanted,
+          name,
+          time_zone,
+          catchup_window,
+          overlap_policy,
+        });
         if (!parsed.success) {
           const problems = parsed.error.issues.map(
             ({ path, message }) => `${path.join('.') || 'the schedule'} ${message}`,

@@ -29,9 +29,13 @@ const sourceLevels: readonly SourceLevel[] = ['ids', 'fields', 'records'];
 const warehouseLevels: readonly WarehouseLevel[] = ['guards', 'rows'];
 
 export const levelOptions = {
-  sourceLevel: option('--source-level <level>', 'what to compare with the service; fields are those of a summary listing', {
-    choices: sourceLevels,
-  }),
+  sourceLevel: option(
+    '--source-level <level>',
+    'what to compare with the service; fields are those of a summary listing',
+    {
+      choices: sourceLevels,
+    },
+  ),
   warehouseLevel: option('--warehouse-level <level>', 'what to compare in warehouses: guards, or the rows themselves', {
     choices: warehouseLevels,
   }),
@@ -49,7 +53,10 @@ export default leaf({
     force: flag('--force', 'also windows that have a good verdict'),
     acceptEmpty: flag('--accept-empty', 'accept empty windows that used to contain calls'),
   },
-  examples: ['callsync reconcile', 'callsync reconcile --from 2025-01-01 --to 2025-02-01 --source-level records --warehouse-level rows'],
+  examples: [
+    'callsync reconcile',
+    'callsync reconcile --from 2025-01-01 --to 2025-02-01 --source-level records --warehouse-level rows',
+  ],
   remarks: 'Ctrl-C leaves it running. Exit code 5: windows stay unproven or are suddenly empty, or failed.',
   within: withServices,
   run: async (options, services) => {

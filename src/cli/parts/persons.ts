@@ -7,7 +7,7 @@ import { suggest } from '../../config/suggest.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { isObject } from '../../lib/parse-json.ts';
-import { type PurgeScope, meantBy, type PersonRequest, requestKinds } from '../../persons/request.ts';
+import { meantBy, type PersonRequest, type PurgeScope, requestKinds } from '../../persons/request.ts';
 import { findCalls } from '../../pipeline/persons/erase.ts';
 import type { ErasureReceipt } from '../../pipeline/persons/receipt.ts';
 import { readDocuments } from '../../store/ledger/ledger.ts';
