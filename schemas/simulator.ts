@@ -182,6 +182,7 @@ export const simulatorOptionsSchema = z.object({
   faults: faultsSchema.prefault({}).describe('Seeded faults.'),
   churn: churnSchema.prefault({}).describe('Calls that leave and join a range between two pages, keeping the count.'),
   websocket: websocketSchema.prefault({}).describe('The WebSocket endpoint.'),
+  keep: z.string().min(1).optional().describe('File that keeps inserted, changed and deleted calls for the next run.'),
   mrcp: z
     .object({
       mode: z

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type SimulatorOptions, type SimulatorSettings, simulatorOptionsSchema } from '../../schemas/simulator.ts';
 import type { Dialect } from '../../schemas/simulator-dialect.ts';
 import { SimulatorClock } from './calls/clock.ts';
+import { keepCalls, restoreCalls } from './calls/kept-calls.ts';
 import { Churn, LiveCalls } from './calls/live-calls.ts';
 import { rangeOf } from './calls/population.ts';
 import { World } from './calls/world.ts';
@@ -125,6 +126,7 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
   const tokens = new TokenStore(settings);
   const secrets = secretsOf(settings);
   const sender = new WebhookSender(world, settings, counters, secrets.signing);
+  if (settings.keep !== undefined) restoreCalls(settings.keep, world, sender);
   const elsewhere = new RedirectTarget(settings.host, counters);
   const churn = new Churn(world, settings, counters);
   const listeners = new Set<(event: PageEvent) => void | Promise<void>>();
@@ -192,6 +194,7 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
     },
     stop: async () => {
       live.close();
+      if (settings.keep !== undefined) keepCalls(settings.keep, world, sender);
       sender.close();
       sockets.close();
       await Promise.all([closeServer(server), mrcp.close(), elsewhere.close()]);

@@ -52,13 +52,24 @@ const takeWishedPorts = (): Server[] =>
       .listen(port, '127.0.0.1'),
   );
 
-test('ends with the truth intact', async () => {
+test('--break without an earlier demo is refused, and names the command that makes one', async () => {
+  const run = start(['demo', '--break', '--exit', '--data-dir', folder]);
+  expect({ code: await run.ended, said: run.stderr() }).toEqual({
+    code: 2,
+    said: expect.stringMatching(/^callsync: USAGE_DEMO: There is no demo [\s\S]*callsync demo --exit/),
+  });
+});
+
+test('ends with the truth intact and every settled day proven', async () => {
   const first = start(['demo', '--exit', '--json', '--calls', '150', '--data-dir', folder]);
   expect(await first.ended, first.stderr()).toBe(0);
   const result = JSON.parse(first.stdout().trim().split('\n').at(-1) ?? '');
   expect(result.truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
   expect(result.truth.calls).toBeGreaterThan(130);
   expect(result.rows.calls).toBe(result.calls);
+  expect(result.proof).toMatchObject({ warehouse: 'postgres', level: 'rows', days: result.proof.proven });
+  expect(result.proof.days).toBeGreaterThanOrEqual(29);
+  expect(result.proof.calls).toBeGreaterThan(100);
   expect(result.rows.words).toBeGreaterThan(1_000);
   expect(Object.keys(result.seconds)).toEqual(expect.arrayContaining(['start', 'backfill', 'live', 'check', 'total']));
   expect(first.stderr()).not.toMatch(/\n\s+at /);
@@ -69,7 +80,7 @@ const query = async (args: readonly string[], input = '') => {
   return { code: await run.ended, text: run.stdout(), said: run.stderr() };
 };
 
-describe('a second start finds its data again, stays up, and', () => {
+describe('a second start finds its data again, heals the rows that --break alters, stays up, and', () => {
   let second: Run;
   let store: pg.Pool;
   let operations = '';
@@ -77,7 +88,7 @@ describe('a second start finds its data again, stays up, and', () => {
   let taken: Server[] = [];
   beforeAll(async () => {
     taken = takeWishedPorts();
-    second = start(['demo', '--json', '--calls', '150', '--data-dir', folder]);
+    second = start(['demo', '--json', '--break', '--calls', '150', '--data-dir', folder]);
     const failed = second.ended.then((code) => {
       throw new Error(`the demo ended with ${code}: ${second.stderr()}`);
     });
@@ -113,7 +124,10 @@ describe('a second start finds its data again, stays up, and', () => {
     second?.child.kill('SIGINT');
     // Ctrl-C finishes what is under way and keeps the data.
     expect(await second?.ended).toBe(0);
-    expect(JSON.parse(second.stdout()).truth).toMatchObject({ lost: 0 });
+    const { truth, proof, broken } = JSON.parse(second.stdout());
+    expect(truth).toMatchObject({ lost: 0 });
+    expect(broken).toEqual({ altered: 20, deleted: 5, found: 25, healed: 25 });
+    expect(proof.proven).toBe(proof.days);
   }, 120_000);
 
   test('answers in SQL, and only reads', async () => {

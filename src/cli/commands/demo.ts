@@ -1,5 +1,6 @@
 import { analystQueries, askLines } from '../../simulator/demo/ask-lines.ts';
 import { countDifferent } from '../../simulator/demo/check-equal.ts';
+import { drawHours, renderProof } from '../../simulator/demo/prove-days.ts';
 import { type RunningDemo, runDemo } from '../../simulator/demo/run-demo.ts';
 import { flag, leaf, logLevel, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
@@ -12,12 +13,16 @@ const listed = (counts: Readonly<Record<string, number>>, render: (name: string,
     .map(([name, n]) => render(name, n))
     .join(', ');
 
+const hourlyCalls = `SELECT EXTRACT(HOUR FROM call_timestamp) AS hour, count(*) AS calls FROM calls
+  WHERE call_timestamp IS NOT NULL GROUP BY 1`;
+
 /** @param staysUp only then do the addresses still answer when somebody reads them. */
 const renderSummary = async (demo: RunningDemo, staysUp: boolean): Promise<string> => {
   const { result, warehouse, statusPage } = demo;
   const rows = Object.entries(result.rows).map(([table, count]) => ({ table, rows: count }));
   const lines = ['', 'Rows per table', renderTable(rows)];
   for (const { title, sql } of analystQueries) lines.push('', title, renderTable(await warehouse.query(sql)));
+  const hours = await warehouse.query(hourlyCalls);
   const { lost, duplicated, stale, mismatched, erased, calls } = result.truth;
   lines.push(
     '',
@@ -33,21 +38,39 @@ const renderSummary = async (demo: RunningDemo, staysUp: boolean): Promise<strin
     '',
     ...askLines(demo, staysUp),
   );
+  if (result.broken !== undefined) {
+    const { altered, deleted, found, healed } = result.broken;
+    lines.push(
+      '',
+      `Broken on purpose: ${altered} rows altered, ${deleted} deleted. Found: ${found} calls. Healed: ${healed}.`,
+    );
+  }
+  const end = [
+    '',
+    'Calls by hour of the day (UTC)',
+    drawHours(new Map(hours.map(({ hour, calls: n }) => [Number(hour), Number(n)]))),
+    '',
+    'The newest settled days: calls that the service lists, calls in the warehouse',
+    renderProof(result.proof),
+  ];
   if (!staysUp)
-    return [...lines, 'Without --exit it stays up, for psql, the status page and Temporal’s interface.'].join('\n');
+    return [...lines, 'Without --exit it stays up, for psql, the status page and Temporal’s interface.', ...end].join(
+      '\n',
+    );
   if (demo.temporalUi !== undefined) lines.push(`Temporal's interface: ${demo.temporalUi}`);
   lines.push(`Webhook receiver: ${demo.webhookAddress}`);
   if (statusPage !== undefined)
     lines.push(
       `Status page: ${statusPage.address}   (to act on it: user demo, password in ${statusPage.passwordFile})`,
     );
-  return lines.join('\n');
+  return [...lines, ...end].join('\n');
 };
 
 export default leaf({
   shared: 'json',
   options: {
     exit: flag('--exit', 'end after the summary instead of staying up'),
+    break: flag('--break', 'alter 20 rows and delete 5 of an earlier demo, and let callsync find and heal them'),
     calls: option('--calls <n>', 'calls to backfill', { parse: wholeNumber(1, 1_000_000), standard: 2_000 }),
     warehouse: option('--warehouse <kind>', 'where to load', {
       choices: ['postgres', 'bigquery', 'both'],
@@ -59,6 +82,7 @@ export default leaf({
   examples: [
     'callsync demo',
     'callsync demo --exit --json',
+    'callsync demo --break --exit',
     'callsync demo --warehouse bigquery --exit',
     'callsync demo --warehouse both --exit --json',
   ],
@@ -75,7 +99,10 @@ export default leaf({
       else if (staysUp) say(await renderSummary(demo, true));
       const { lost, duplicated, stale, mismatched } = demo.result.truth;
       const different = countDifferent({ equal: demo.result.equal ?? {} });
-      if (lost + duplicated + stale + mismatched + different > 0) endWith('incomplete');
+      const { proof, broken } = demo.result;
+      const isUnproven =
+        proof.proven < proof.days || (broken !== undefined && broken.healed < broken.altered + broken.deleted);
+      if (lost + duplicated + stale + mismatched + different > 0 || isUnproven) endWith('incomplete');
       for (const difference of demo.differences)
         say(`Table ${difference.table}, row ${difference.key}: not the same in postgres and bigquery.`);
       if (staysUp) {

@@ -46,6 +46,12 @@ export interface InsertRequest {
   readonly webhook?: boolean;
 }
 
+/** Everything that distinguishes a world from its plan. */
+export interface WorldChanges {
+  readonly count: number;
+  readonly states: readonly (readonly [index: number, state: CallState])[];
+}
+
 /** Told when a record would be sent by webhook. */
 type SendListener = (index: number, version: number) => void;
 
@@ -260,6 +266,21 @@ export class World {
       else this.await(index, qualified);
     }
     return index;
+  }
+
+  changes(): WorldChanges {
+    return { count: this.size, states: [...this.states] };
+  }
+
+  /** Brings back the changes of an earlier world with the same plan. */
+  restore({ count, states }: WorldChanges): void {
+    for (const [index, state] of states) {
+      const planned = index < this.population.count ? this.plannedPlace(index) : undefined;
+      this.states.set(index, state);
+      for (const axis of ['timestamp', 'qualified'] as const)
+        if (planned?.[axis] !== state.current[axis]) this.axes[axis].place(index, state.current[axis], planned?.[axis]);
+    }
+    this.size = count;
   }
 
   private await(index: number, at: number): void {

@@ -24,7 +24,7 @@ export interface ChangedCall {
 /** Sections that can be changed while it runs; what is not named stays. */
 export type RuntimeOptions = Omit<
   SimulatorOptions,
-  'seed' | 'host' | 'port' | 'calls' | 'edits' | 'clock' | 'staticPages'
+  'seed' | 'host' | 'port' | 'calls' | 'edits' | 'clock' | 'staticPages' | 'keep'
 >;
 
 export interface SimulatorControl {

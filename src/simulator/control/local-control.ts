@@ -28,7 +28,7 @@ interface ControlParts {
 }
 
 type Json = Record<string, unknown>;
-const fixed = ['seed', 'host', 'port', 'calls', 'edits', 'clock', 'staticPages'];
+const fixed = ['seed', 'host', 'port', 'calls', 'edits', 'clock', 'staticPages', 'keep'];
 const replaced = ['dialectOverrides', 'listAdds'];
 
 const mergeSettings = (current: Json, change: Json): Json => {

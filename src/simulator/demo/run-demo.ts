@@ -1,10 +1,12 @@
 /** The demo: everything real but the service, which is simulated in a process of its own. */
 
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { stringify } from 'yaml';
+import type { Range } from '../../../schemas/orchestration.ts';
 import { watchBackfill } from '../../cli/parts/follow.ts';
 import { openOperations, openPage } from '../../cli/parts/open-operations.ts';
 import { openParts } from '../../cli/parts/open-parts.ts';
@@ -20,6 +22,7 @@ import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
 import { checkConfig } from '../../config/load.ts';
 import { createRegistry } from '../../health/metrics/registry.ts';
 import { readHealth } from '../../health/read-health.ts';
+import { dayMicros } from '../../lib/day.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { mergeRaw, type Raw } from '../../lib/raw.ts';
 import { startBigQueryEmulator } from '../../local/bigquery/emulator.ts';
@@ -37,13 +40,16 @@ import { createRemoteControl } from '../control/remote-control.ts';
 import { askLines } from './ask-lines.ts';
 import { checkEqualWhenSettled, type Difference, type Equality } from './check-equal.ts';
 import { checkTruth, type TruthReport } from './check-truth.ts';
-import { demoAnalytics, demoCalls } from './demo-calls.ts';
+import { demoAnalytics, demoCalls, demoLimits, lateMaxDays } from './demo-calls.ts';
+import { breakRows, brokenRows, type DemoProof, readProof, reconcileDays } from './prove-days.ts';
 import { sourceOf, startSimulatorProcess } from './simulator-process.ts';
 
 interface DemoOptions extends CommonOptions {
   readonly calls: number;
   readonly warehouse: 'postgres' | 'bigquery' | 'both';
   readonly dataDir?: string;
+  /** Alters and deletes rows, for a comparison to find and heal. */
+  readonly break?: boolean;
   /** Ends after the summary: nobody would look at a status page. */
   readonly exit?: boolean;
 }
@@ -52,6 +58,14 @@ interface DemoResult {
   readonly calls: number;
   readonly rows: Readonly<Record<string, number>>;
   readonly truth: TruthReport;
+  readonly proof: DemoProof;
+  /** Of `--break`: rows that were broken, and calls that the comparison found and healed. */
+  readonly broken?: {
+    readonly altered: number;
+    readonly deleted: number;
+    readonly found: number;
+    readonly healed: number;
+  };
   /** With two warehouses: rows of each table, and those that are not the same in both. */
   readonly equal?: Equality['equal'];
   readonly deliveries: Readonly<Record<string, number>>;
@@ -168,13 +182,17 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
     phaseStart = performance.now();
   };
 
+  if (options.break === true) requirePostgresDemo(options, dir);
   const { to } = await readOrMakeSetting(dir);
   const lock = await lockFolder(dir);
   say('Starting the simulated service, PostgreSQL, Temporal, receiver and worker …');
   const startedAt = new Date();
   const passwordFile = join(dir, 'status-page.password');
   const closers: (() => Promise<unknown>)[] = [() => lock.release()];
-  const simulator = await startSimulatorProcess(demoCalls({ count: options.calls, to }));
+  const simulator = await startSimulatorProcess({
+    ...demoCalls({ count: options.calls, to }),
+    keep: join(dir, `calls-${options.calls}.json`),
+  });
   closers.push(() => simulator.stop());
   const raw = demoConfig({
     dir,
@@ -182,7 +200,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
     startFrom: startedAt.toISOString(),
     operations: await operationsFor(options, passwordFile),
     warehouses: await warehousesFor(options, dir, closers),
-    source: { ...sourceOf(simulator), list: { preset: 'activate' } },
+    source: { ...sourceOf(simulator), list: { preset: 'activate' }, limits: demoLimits },
   });
   const config = checkConfig(await applyPreset(raw), 'the demo');
   const services = servicesFor(config, options);
@@ -216,6 +234,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
     endPhase('start');
 
     const axis = defaultAxis(config.source.list).name;
+    const range = settledDays(simulator.range.from, startedAt);
     const handle = await startBackfill(temporal.client, prefix, {
       name: `demo-${startedAt.getTime()}`,
       axis,
@@ -232,6 +251,19 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
     const settle = () => settleLive(services, { store, control });
     await settle();
     endPhase('live');
+
+    const days = { services, store, range, level: options.warehouse === 'postgres' ? 'rows' : 'guards' } as const;
+    say('Comparing the settled days with the service …');
+    await reconcileDays(days);
+    let broken: DemoResult['broken'];
+    if (options.break === true) {
+      await breakRows(days);
+      say(`Altered ${brokenRows.altered} rows and deleted ${brokenRows.deleted} in table calls. Comparing again …`);
+      const { missing, different, healedCalls } = await reconcileDays(days);
+      broken = { ...brokenRows, found: missing + different, healed: healedCalls };
+    }
+    const proof = await readProof(days, warehouse.name);
+    endPhase('prove');
 
     const rows = await countRows(warehouse, config.warehouses[warehouse.name]?.documents);
     const statuses = new Set((config.source.list.status ?? '').split(','));
@@ -258,6 +290,8 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
       calls: summary.calls,
       rows,
       truth,
+      proof,
+      ...(broken && { broken }),
       equal: equality?.equal,
       deliveries: summary.inbox.outcomes,
       written: backfill.totals.changed + Math.max(0, summary.calls - before.calls - backfill.totals.changed),
@@ -287,6 +321,20 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
     await services.close();
     throw error;
   }
+};
+
+/** @throws terminal USAGE_DEMO */
+const requirePostgresDemo = ({ warehouse }: DemoOptions, dir: string): void => {
+  if (warehouse !== 'postgres')
+    throw terminal('USAGE_DEMO', '--break changes rows of PostgreSQL.', { hint: 'callsync demo --break' });
+  if (!existsSync(join(dir, 'postgres')))
+    throw terminal('USAGE_DEMO', `There is no demo in the folder ${dir}.`, { hint: 'callsync demo --exit' });
+};
+
+/** The UTC days to which the service adds no call any more. */
+const settledDays = (from: string, now: Date): Range => {
+  const startOf = (ms: number): number => Math.floor((ms * 1_000) / dayMicros) * dayMicros;
+  return { from: startOf(Date.parse(from)), to: startOf(now.getTime() - lateMaxDays * 86_400_000) };
 };
 
 /** Deliveries that some warehouse does not have yet. */

@@ -1,0 +1,124 @@
+/** Compares the settled days of the demo with the service, and breaks rows for a comparison to find. */
+import type { Range, WarehouseLevel } from '../../../schemas/orchestration.ts';
+import { emptyReconcileTotals, type ReconcileTotals } from '../../../schemas/orchestration.ts';
+import { type ReconcileProgress, reconcileProgressQuery } from '../../../workflows/messages.ts';
+import { followWorkflow } from '../../cli/parts/follow.ts';
+import type { Services } from '../../cli/parts/services.ts';
+import { openTemporal } from '../../cli/parts/temporal.ts';
+import { renderTable, say } from '../../cli/shell/output.ts';
+import { dayMicros } from '../../lib/day.ts';
+import type { Store } from '../../store/store.ts';
+import { latestVerdicts } from '../../store/windows/verdicts.ts';
+import { startReconcile } from '../../temporal/workflow-client.ts';
+
+/** Proof of the settled days in one warehouse. */
+export interface DemoProof {
+  readonly warehouse: string;
+  readonly days: number;
+  readonly proven: number;
+  /** Calls in the warehouse on proven days. */
+  readonly calls: number;
+  readonly level: WarehouseLevel;
+  /** The newest days. */
+  readonly newest: readonly {
+    readonly day: string;
+    readonly listed: number;
+    readonly found: number;
+    readonly verdict: string;
+  }[];
+}
+
+interface Work {
+  readonly services: Services;
+  readonly store: Store;
+  /** Whole UTC days. */
+  readonly range: Range;
+  readonly level: WarehouseLevel;
+}
+
+const shownDays = 5;
+
+/** Runs `callsync reconcile` over the range and shows each window. */
+export const reconcileDays = async ({ services, range, level }: Work): Promise<ReconcileTotals> => {
+  const { client } = await openTemporal(services);
+  const handle = await startReconcile(client, services.config.temporal.task_queue, {
+    name: `demo-${Date.now()}`,
+    request: { range, warehouseLevel: level },
+  });
+  let shown = '';
+  const show = ({ done, windows, totals }: ReconcileProgress): void => {
+    const line = `${done} of ${windows} days compared: ${totals.different} calls different, ${totals.missing} missing, ${totals.healedCalls} healed`;
+    if (windows > 0 && line !== shown) say(line);
+    shown = line;
+  };
+  const followed = await followWorkflow<ReconcileProgress, ReconcileProgress>(handle, {
+    what: 'reconciliation',
+    look: {
+      everyMs: 500,
+      ask: () => handle.query(reconcileProgressQuery),
+      show,
+    },
+  });
+  if (!followed.ended) return emptyReconcileTotals;
+  show(followed.result);
+  return followed.result.totals;
+};
+
+/** Reads the proof from the verdicts, so that the line never claims more than callsync recorded. */
+export const readProof = async ({ store, range, level }: Work, warehouse: string): Promise<DemoProof> => {
+  const verdicts = (await latestVerdicts(store, range))
+    .filter((one) => one.warehouse === warehouse && one.warehouse_level === level)
+    .sort((a, b) => b.window_from - a.window_from);
+  const good = verdicts.filter(({ outcome }) => outcome === 'proven' || outcome === 'healed');
+  return {
+    warehouse,
+    days: (range.to - range.from) / dayMicros,
+    proven: good.length,
+    calls: good.reduce((sum, one) => sum + one.calls_found, 0),
+    level,
+    newest: verdicts.slice(0, shownDays).map((one) => ({
+      day: new Date(one.window_from / 1_000).toISOString().slice(0, 10),
+      listed: one.calls_listed,
+      found: one.calls_found,
+      verdict: one.outcome,
+    })),
+  };
+};
+
+export const renderProof = ({ warehouse, days, proven, calls, level, newest }: DemoProof): string =>
+  [
+    renderTable(newest),
+    `proven: ${proven} of ${days} settled days, ${calls} calls, in ${warehouse} (${level} compared)`,
+  ].join('\n');
+
+const bars = '▁▂▃▄▅▆▇█';
+
+/** A bar for each hour of the day. */
+export const drawHours = (calls: ReadonlyMap<number, number>): string => {
+  const most = Math.max(1, ...calls.values());
+  const hours = Array.from({ length: 24 }, (_, hour) => {
+    const share = (calls.get(hour) ?? 0) / most;
+    return (bars[Math.min(bars.length - 1, Math.floor(share * bars.length))] as string).repeat(2);
+  });
+  return `${hours.join('')}\n${['00', '06', '12', '18']
+    .map((hour) => hour.padEnd(12))
+    .join('')
+    .trimEnd()}`;
+};
+
+export const brokenRows = { altered: 20, deleted: 5 } as const;
+
+/** Alters and deletes rows behind callsync's back, on days of the range. */
+export const breakRows = async ({ store, range }: Work): Promise<void> => {
+  const chosen = `SELECT call_id, row_number() OVER (ORDER BY call_id) AS n FROM calls.calls
+    WHERE call_timestamp >= to_timestamp($1 / 1e6) AND call_timestamp < to_timestamp($2 / 1e6) ORDER BY call_id LIMIT $3`;
+  const { altered, deleted } = brokenRows;
+  const values = [range.from, range.to, altered + deleted];
+  await store.transaction(async (tx) => {
+    await tx.query(
+      `WITH chosen AS (${chosen}), gone AS (DELETE FROM calls.calls USING chosen WHERE calls.call_id = chosen.call_id AND n <= ${deleted})
+       UPDATE calls.calls SET duration = coalesce(duration, 0) + 1 FROM chosen WHERE calls.call_id = chosen.call_id AND n > ${deleted}`,
+      values,
+    );
+  });
+};
