@@ -1,14 +1,14 @@
-/** Every error code of the source with what its errors say, as docs/reference/errors.md. */
+/** Every error code of the source with its messages and their hints, as docs/reference/errors.md. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { exitCodesOf, renderExits } from '../src/cli/shell/exit.ts';
+import { exitCodesOf, nextStep } from '../src/cli/shell/exit.ts';
 import { errorNotes } from './error-notes.ts';
 
 export interface ErrorCode {
   readonly code: string;
   readonly kinds: ReadonlySet<'terminal' | 'transient'>;
-  readonly messages: ReadonlySet<string>;
-  readonly hints: ReadonlySet<string>;
+  /** A message with its hint, as one place in the source has them; the other one may be made elsewhere. */
+  readonly says: readonly { readonly message?: string | undefined; readonly hint?: string | undefined }[];
   readonly files: ReadonlySet<string>;
 }
 
@@ -60,28 +60,28 @@ const surroundings = (text: string, at: number): string => {
 export const findErrorCodes = (root: string): readonly ErrorCode[] => {
   const found = new Map<
     string,
-    { kinds: Set<'terminal' | 'transient'>; messages: Set<string>; hints: Set<string>; files: Set<string> }
+    { kinds: Set<'terminal' | 'transient'>; says: ErrorCode['says'][number][]; files: Set<string> }
   >();
   for (const { path, text } of sources(root)) {
     for (const match of text.matchAll(literal)) {
       const [whole, code = ''] = match;
       if (foreign.test(code)) continue;
-      const one = found.get(code) ?? { kinds: new Set(), messages: new Set(), hints: new Set(), files: new Set() };
+      const one = found.get(code) ?? { kinds: new Set(), says: [], files: new Set() };
       found.set(code, one);
       const call = /\b(terminal|transient)\(\s*$/.exec(text.slice(Math.max(0, match.index - 40), match.index));
       const rest = surroundings(text, match.index + whole.length);
+      let message: string | undefined;
       if (call !== null) {
         one.kinds.add(call[1] as 'terminal' | 'transient');
         one.files.add(path);
         const gap = /^\s*,\s*/.exec(rest)?.[0].length ?? 0;
-        const message = readLiteral(rest, gap);
-        if (message !== undefined) one.messages.add(message);
+        message = readLiteral(rest, gap);
       }
-      const hint = /\bhint:\s*/.exec(rest);
-      if (hint !== null && (call !== null || hint.index < 400)) {
-        const said = readLiteral(rest, hint.index + hint[0].length);
-        if (said !== undefined) one.hints.add(said);
-      }
+      const at = /\bhint:\s*/.exec(rest);
+      const isNear = at !== null && (call !== null || at.index < 400);
+      const hint = isNear ? readLiteral(rest, at.index + at[0].length) : undefined;
+      const isKnown = one.says.some((pair) => pair.message === message && pair.hint === hint);
+      if ((message ?? hint) !== undefined && !isKnown) one.says.push({ message, hint });
     }
   }
   return [...found].map(([code, one]) => ({ code, ...one })).sort((a, b) => (a.code < b.code ? -1 : 1));
@@ -91,50 +91,70 @@ export const findErrorCodes = (root: string): readonly ErrorCode[] => {
 const ofCommands = /^src\/(cli|simulator|pipeline\/go-live)\b/;
 
 const again = ({ kinds, files }: ErrorCode): string => {
-  if (kinds.has('transient') && [...files].every((file) => ofCommands.test(file)))
-    return 'It may pass: run the command again.';
-  if (kinds.size === 2) return 'Depends on its cause: the message says whether it is tried again.';
-  return kinds.has('transient') ? 'Tried again by itself: it may pass.' : 'Stays until somebody changes something.';
+  if (kinds.has('transient') && [...files].every((file) => ofCommands.test(file))) return 'Run the command again.';
+  if (kinds.size === 2) return 'The cause decides whether callsync retries; the message says it.';
+  return kinds.has('transient') ? 'callsync retries automatically.' : 'Persists until you change something.';
 };
 
 /** Code in Markdown would be read as HTML. */
 const plain = (text: string): string => text.replaceAll('<', '&lt;').replaceAll('|', '\\|');
 
-const noteOf = (code: string): readonly string[] => {
+const areas: readonly (readonly [title: string, codes: RegExp])[] = [
+  ['Arguments and configuration', /^(USAGE|CONFIG|PRESET|AXIS|SECRET|RETENTION_OFF|PRIVACY_OFF|RECONCILE_AXIS)/],
+  ['The service', /^(ACCESS|SERVICE|LIST|REDIRECT|TOKEN|RESPONSE|PAGE|WINDOW|PROBE|REREAD)/],
+  ['Webhooks and spool', /^(WEBHOOK|SPOOL|SEGMENT|INBOX|NOT_DURABLE|STORE_SLOW|WAKE|DELIVERY)/],
+  ['Going live', /^GO_LIVE/],
+  ['PostgreSQL and the store', /^(DATABASE|STORE|LEDGER|POSTGRES|MIGRATION)/],
+  ['BigQuery', /^BIGQUERY/],
+  ['Warehouses, queries and search', /^(WAREHOUSE|QUERY|SEARCH|LOAD|EXPORT|MART|GRANT|MCP)/],
+  ['Proof', /^(PROOF|VERDICT|RECONCILE)/],
+  ['Personal data', /^(PRIVACY|ERASURE|TOMBSTONE|SEAL|HOLD|RECEIPT)/],
+  ['Temporal and workers', /^(TEMPORAL|WORKFLOW|NO_WORKER|BACKFILL|SCHEDULE|HEARTBEAT)/],
+  ['WebSocket frames', /^TAP/],
+  ['Simulator and demo', /^(SIMULATOR|DEMO)/],
+  ['Files, ports and this machine', /^/],
+];
+
+const row = (message: string, next: string): string => `| ${plain(message)} | ${plain(next)} |`;
+
+/** Each message with its hint; the note of the code stands in for a hint that no literal has. */
+const renderSays = ({ code, says }: ErrorCode): readonly string[] => {
   const note = errorNotes[code];
-  if (note === undefined) return [];
-  return [
-    ...(note.means === undefined ? [] : [`- It means: ${plain(note.means)}`]),
-    `- What to do: ${plain(note.todo)}`,
-  ];
+  const [other] = says.filter(({ message }) => message === undefined).map(({ hint }) => hint);
+  const paired = says.filter(({ message }) => message !== undefined);
+  const rows = paired.map(({ message = '', hint }) => row(message, hint ?? note?.todo ?? other ?? nextStep(code)));
+  const spare = says.filter(({ message }) => message === undefined).map(({ hint = '' }) => row('', hint));
+  if (paired.length === 0 && note !== undefined) spare.push(row(note.means ?? '', note.todo));
+  return ['| message | next step |', '|---|---|', ...rows, ...(paired.length === 0 ? spare : [])];
 };
 
 export const renderTroubleshooting = (root: string): string => {
-  const entries = findErrorCodes(root).map((one) => {
-    const { code, kinds, messages, hints } = one;
-    return [
-      `## ${code}`,
-      '',
-      ...(kinds.size === 0 ? [] : [`${again(one)} Exit code ${exitCodesOf(one)}.`, '']),
-      ...[...messages].map((message) => `- It says: ${plain(message)}`),
-      ...[...hints].map((hint) => `- What to do: ${plain(hint)}`),
-      ...noteOf(code),
-      '',
-    ].join('\n');
+  const codes = findErrorCodes(root);
+  const areaOf = (code: string): string => areas.find(([, pattern]) => pattern.test(code))?.[0] ?? '';
+  const sections = areas.flatMap(([title]) => {
+    const own = codes.filter(({ code }) => areaOf(code) === title);
+    if (own.length === 0) return [];
+    const entries = own.map((one) => {
+      const { code, kinds } = one;
+      const means = errorNotes[code]?.means;
+      return [
+        `### ${code}`,
+        '',
+        ...(means === undefined ? [] : [plain(means), '']),
+        ...(kinds.size === 0 ? [] : [`${again(one)} Exit code ${exitCodesOf(one)}.`, '']),
+        ...renderSays(one),
+        '',
+      ].join('\n');
+    });
+    return [`## ${title}`, '', ...entries];
   });
-  return `# Troubleshooting
-
-Every error has a code. \`callsync doctor\` checks each dependency and says how to repair what is wrong; this page lists the
-codes, what their messages say (… stands for names and figures) and what to do. It is written from the source by
-\`npm run generate\`.
-
-## Exit codes
-
-Every command ends with one of these; the entry of each error code names the one that it leads to.
-
-| code | meaning |
-|---|---|
-${renderExits((code, text) => `| ${code} | ${text} |`)}
-
-${entries.join('\n')}`;
+  return [
+    '# Errors',
+    '',
+    'Generated by `npm run generate` from the source. A failing command prints its code and message, and the next step on the line below. `…`',
+    'stands for names and figures. If a message is not enough, run `callsync doctor`: it checks every dependency. Each error names its',
+    '[exit code](exit-codes.md).',
+    '',
+    ...sections,
+  ].join('\n');
 };

@@ -4,16 +4,16 @@ export interface ErrorNote {
   readonly todo: string;
 }
 
-const byItself = 'Nothing: it is tried again in a job of its own.';
+const byItself = 'Nothing: callsync retries in a new job.';
 
 export const errorNotes: Readonly<Record<string, ErrorNote>> = {
   BIGQUERY_BUSY: {
     means: 'BigQuery has too much to do at once: too many statements wait for a table, or a rate limit was reached.',
-    todo: `${byItself} Where it goes on for hours, see whether other programs change the same tables, and raise commit_interval_s.`,
+    todo: `${byItself} If it persists for hours, see whether other programs change the same tables, and raise commit_interval_s.`,
   },
   BIGQUERY_CONFLICT: {
     means: 'Another statement changed the same rows at the same time.',
-    todo: `${byItself} Where it goes on, another program writes to the tables of callsync: let it write elsewhere.`,
+    todo: `${byItself} If it persists, another program writes to the tables of callsync: let it write elsewhere.`,
   },
   BIGQUERY_DUPLICATE: {
     means: 'A job of this id was there already: the answer to the first one was lost.',
@@ -25,7 +25,7 @@ export const errorNotes: Readonly<Record<string, ErrorNote>> = {
   },
   BIGQUERY_UNAVAILABLE: {
     means: 'BigQuery had a fault of its own (5xx), or the job ended by one.',
-    todo: `${byItself} Where it goes on, see https://status.cloud.google.com.`,
+    todo: `${byItself} If it persists, see https://status.cloud.google.com.`,
   },
   BIGQUERY_UNREACHABLE: {
     means: 'The connection to BigQuery broke, or no answer came in time.',
@@ -60,7 +60,7 @@ export const errorNotes: Readonly<Record<string, ErrorNote>> = {
     todo: 'Give the option that the message names, or another file with --config.',
   },
   BIGQUERY_LEASE_LOST: {
-    todo: 'Nothing, once or twice: the load is planned again. Where it goes on, look for a worker that stands still (debugger, suspended machine).',
+    todo: 'Nothing, once or twice: the load is planned again. If it persists, look for a worker that stands still (debugger, suspended machine).',
   },
   BIGQUERY_STAGING_LOST: {
     todo: 'See whether staging_expiration_hours of the warehouse is long enough, and whether somebody deletes tables of its dataset.',
@@ -143,6 +143,6 @@ export const errorNotes: Readonly<Record<string, ErrorNote>> = {
     todo: 'Write one value a line into --file or to standard input, never into the arguments.',
   },
   WAKE_LATE: {
-    todo: 'Nothing: the sweep finds what waits within sync.inbox_sweep. Where it goes on, see whether Temporal answers (callsync doctor).',
+    todo: 'Nothing: the sweep finds what waits within sync.inbox_sweep. If it persists, see whether Temporal answers (callsync doctor).',
   },
 };

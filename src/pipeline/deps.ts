@@ -1,4 +1,4 @@
-/** What the use cases are made from. They know nothing of Temporal: an activity or a command passes these in. */
+/** Dependencies of the use cases. Use cases know nothing of Temporal; an activity or a command passes these in. */
 
 import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
 import type { Ages } from '../calls/age.ts';
@@ -27,9 +27,9 @@ export interface IngestDeps {
   readonly rulesVersion?: string;
   /** Whether a version that a delivery came with is of another key of tokens under the name of one of ours. */
   readonly isForeign?: ((version: string) => boolean) | undefined;
-  /** What is kept of a record that no rule could read; as it is, where there are no rules. */
+  /** Replaces a record that no rule can read. Identity if there are no rules. */
   readonly seal?: (record: RejectedRecord) => RejectedRecord;
-  /** What may be kept by its age; absent where nothing has a limit. Applied after `sanitize`. */
+  /** Limits by age, applied after `sanitize`; absent if there are none. */
   readonly ages?: Ages | undefined;
   /** The field of a record that holds the end of processing. */
   readonly processedField: string;
@@ -82,7 +82,9 @@ export interface RunOptions {
 export const namesOf = ({ targets }: Pick<IngestDeps, 'targets'>): readonly string[] =>
   targets.map(({ warehouse }) => warehouse.name);
 
-/** What work with one warehouse returns; undefined where the warehouse does not answer, which is logged and comes again. */
+/**
+ * Result of work with one warehouse. Undefined if the warehouse is away; callsync logs this and tries again later.
+ */
 export const unlessAway = async <T>(
   { log }: Pick<IngestDeps, 'log'>,
   { name }: Pick<Warehouse, 'name'>,

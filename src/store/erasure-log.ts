@@ -1,16 +1,18 @@
 /**
- * Erasures outside the store and the warehouses: a file to which each erasure adds keyed selectors and nothing else. A
- * store or a warehouse that is set back to an earlier day learns from it what was erased since. One line is one selector,
- * as JSON: `{"at":"2026-01-31T12:00:00.000Z","call":"<keyed hash>"}`; the member beside `at` is the kind. Receipts and legal
- * holds, which stop erasures, are lines of their own.
+ * Log of erasures outside store and warehouses. Each erasure adds keyed selectors only, so a restored store or
+ * warehouse learns of later erasures.
+ * One line is one selector, as JSON: `{"at":"2026-01-31T12:00:00.000Z","call":"<keyed hash>"}`. Receipts and legal
+ * holds are lines of their own.
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { terminal } from '../lib/errors.ts';
 import type { Database, Transaction } from '../postgres/database.ts';
 import { withLock } from '../postgres/session-lock.ts';
 
-/** What a selector names, as a keyed hash (`Store.keyOf`): a call's id, what names a person, or what names one whose future
- * calls are kept out too. A line of an unknown kind is kept and skipped. */
+/**
+ * Kinds of selectors, each a keyed hash (`Store.keyOf`): a call id, a value of a person, or a value whose future
+ * calls are excluded too. Lines of unknown kinds are kept and skipped.
+ */
 type SelectorKind = 'call' | 'person' | 'objection';
 
 interface Selector {
@@ -53,7 +55,7 @@ interface LoggedErasures {
   readonly end: number;
 }
 
-/** What one line says beside its time. Keys are keyed hashes: nothing that names a person or a call without the key. */
+/** Content of one line beside its time. Keys are keyed hashes, so no line names a person or a call. */
 type Entry = Partial<Record<SelectorKind, string>> & {
   readonly receipt?: LoggedReceipt;
   readonly hold?: LoggedHold;
@@ -65,7 +67,10 @@ type Entry = Partial<Record<SelectorKind, string>> & {
 export interface ErasureLog {
   /** Durable when it resolves. Of several hosts one at a time: a network file system lets their appends overwrite each other. */
   append(db: Database | Transaction, entries: readonly Entry[]): Promise<void>;
-  /** What was added since a reading that ended at `from`; everything where the file is shorter than that, and thus another. */
+  /**
+   * Reads lines after `from`, the end of an earlier reading. Reads everything if the file is shorter, and thus
+   * another one.
+   */
   read(from?: number): Promise<LoggedErasures>;
 }
 

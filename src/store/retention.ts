@@ -1,13 +1,13 @@
-/** Deletes what is older than its time, a batch at a time, so that no table grows for good and nothing waits for it. */
+/** Deletes expired rows in batches, so that tables stay small and no transaction waits long. */
 import { dayMs as day } from '../lib/day.ts';
 import type { Queryable } from '../postgres/database.ts';
 import { isHeldSql } from './store.ts';
 
-/** Milliseconds; undefined = kept for good. */
+/** Milliseconds; undefined = no limit. */
 export interface RetentionRules {
   /** Bodies of folded deliveries, and deliveries that were rejected. */
   readonly bodies: number;
-  /** What became of a delivery; as long as that, a known body under a new delivery id is noticed. */
+  /** Outcome of deliveries. It also recognises a known body under a new delivery id. */
   readonly deliveries: number;
   readonly quarantine: number;
   readonly websocketFrames: number;
@@ -59,7 +59,7 @@ const unlessLocked = 'FOR UPDATE SKIP LOCKED';
 /** Of quarantine and frames: while there are holds, what names something held stays, and that of which it is not known what it names. */
 const heldByNone = `(NOT EXISTS (SELECT FROM held_keys) OR (subjects IS NOT NULL AND NOT ${isHeldSql('subjects')}))`;
 
-/** Of quarantine: its call came in since, or is gone for good. Another record, also one of which no call is known, may be the only copy. */
+/** Quarantine: a newer call arrived, or the call is erased. Any other record may be the only copy. */
 const cameSince = `EXISTS (SELECT FROM ledger l
    WHERE l.call_id = quarantine.call_id AND (l.tombstone OR l.last_seen_at > quarantine.received_at))`;
 
@@ -146,7 +146,7 @@ const expiries = (rules: RetentionRules): Record<string, { keepMs: number | unde
   },
   verdicts: {
     keepMs: rules.verdicts,
-    // What is left of a chain begins behind the last digest that is gone.
+    // The chain now begins behind the last deleted digest.
     sql: `WITH gone AS (
             DELETE FROM verdicts WHERE verdict_id IN (
               SELECT verdict_id FROM verdicts WHERE loaded AND compared_at < ${age} ORDER BY verdict_id LIMIT $2)

@@ -11,7 +11,7 @@ export interface Store extends Database {
   readonly url: ConnectionUrl;
   /** Epoch of the ledger, the highest part of every warehouse guard; 0 before the first is issued. */
   epoch(db?: Queryable): Promise<number>;
-  /** What outlives a store that is restored or lost. @throws CallsyncError TOMBSTONE_KEY where it was not given. */
+  /** Keys and log that outlive a lost or restored store. @throws CallsyncError TOMBSTONE_KEY if the key is missing */
   readonly erasures: Erasures;
   /** Keyed hash of a call id, or of another subject of an erasure, under which a tombstone stays in warehouses and receipts. @throws CallsyncError TOMBSTONE_KEY */
   keyOf(subject: string): string;
@@ -49,7 +49,7 @@ export interface ProofKeys {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What names calls and persons, as text that is the same however it is written: see `src/persons/subjects.ts`. */
+/** Subjects of calls and persons, normalised to one spelling: see `src/persons/subjects.ts`. */
 interface Subjects {
   /** Changes with what the functions give. */
   readonly version: string;
@@ -92,8 +92,8 @@ export const isHeldSql = (subjects: string, ofWhat = ''): string =>
 export const arrayText = (hashes: readonly string[]): string => `{${hashes.map((one) => `"\\\\x${one}"`).join(',')}}`;
 
 /**
- * What tells a worker, for the price of one small query, that the ledger is no longer the one it knew: restored, dropped, or
- * answered for by another server. Nothing is compared here; see `src/pipeline/load/check-ledger.ts`.
+ * Signs that the ledger was restored, dropped, or moved to another server, for one small query.
+ * `src/pipeline/load/check-ledger.ts` compares them.
  */
 export interface LedgerMark {
   /** Changes with every restore, with every epoch, and with every start of the server. */

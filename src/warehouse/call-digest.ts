@@ -1,10 +1,9 @@
 /**
- * Digests of the rows of a call, one a table, that SQL can compute where the rows are stored: reconcile compares them
- * with the ledger without reading transcripts out of the warehouse. Guards are compared apart and are not in them.
- *
- * A row's text is its columns one after the other: `-` for null, else `BYTES:TEXT`. Its hash is the SHA-256 of that text in
- * hex. JSON has no common text in SQL, so JSON columns are left out of the text and read: the hash of a row with such
- * columns is the SHA-256 of the first hash and their canonical JSON. A table's digest is the SHA-256 of the sorted hashes.
+ * Digests of the rows of a call, one a table, computed by SQL in the warehouse. Reconcile compares them with the
+ * ledger without reading transcripts. Guards are compared separately.
+ * The text of a row is its columns in order: `-` for null, else `BYTES:TEXT`. Its hash is the SHA-256 of that text in
+ * hex. JSON has no common text in SQL, so JSON columns are read: the hash then covers the first hash and their
+ * canonical JSON. The digest of a table is the SHA-256 of the sorted hashes.
  */
 import { hash } from 'node:crypto';
 import { type Column, callTables, type Row, type WordArrays } from '../../schemas/tables.ts';
@@ -13,7 +12,7 @@ import type { CallDigest, FlatRows } from './warehouse.ts';
 
 type CallTable = (typeof callTables)[number];
 
-/** What a warehouse computes: hash and JSON of one row, or the digest of a whole table without JSON columns. */
+/** Results of a warehouse: hash and JSON of one row, or the digest of a whole table without JSON columns. */
 interface DigestPart {
   readonly callId: string;
   readonly table: string;

@@ -1,6 +1,6 @@
 /**
- * One hash over the rows of a call, stored beside its guard: two rows with equal guards and different content, as a
- * restored ledger can make them, have different hashes.
+ * One hash over the rows of a call, stored beside its guard. A restored ledger can make rows with equal guards and
+ * different content; their hashes differ.
  */
 import { hash } from 'node:crypto';
 import { type CallTableName, callTables, type Row, type Table, type WordArrays } from '../../schemas/tables.ts';

@@ -1,4 +1,4 @@
-/** Log tables do not grow for good: once a day, rows go that are older than their time. */
+/** Deletes expired rows of log tables once a day. */
 
 import { type LogTableName, tables } from '../../schemas/tables.ts';
 import { dayMs } from '../lib/day.ts';
@@ -8,8 +8,8 @@ import type { LogRetention } from './warehouse.ts';
 const keptLoads = 4_000;
 
 /**
- * One statement a table, in SQL that every warehouse understands. Limits are whole UTC days, so that BigQuery drops whole
- * partitions, and rounded up: the store must not have deleted a verdict that a warehouse still has.
+ * One statement a table, in SQL for every warehouse. Limits are whole UTC days, so that BigQuery drops whole
+ * partitions. They are rounded up: the store must keep each verdict longer than the warehouse.
  */
 export const expireLogsSql = (
   relation: (table: LogTableName) => string,
@@ -25,7 +25,7 @@ export const expireLogsSql = (
     return [`DELETE FROM ${relation(log)} AS t\nWHERE t.${agedBy} < TIMESTAMP '${limit} 00:00:00+00'${spared}`];
   });
 
-/** What a warehouse does with these statements; those of today run once in a process. */
+/** Runs these statements, once a day and process. */
 export const createLogExpiry = (
   relation: (table: LogTableName) => string,
   run: (statements: readonly string[]) => Promise<unknown>,

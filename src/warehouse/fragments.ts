@@ -1,4 +1,4 @@
-/** What differs between the SQL dialects in which marts are written; each kind of warehouse has its own. */
+/** Differences between the SQL dialects of marts; each kind of warehouse has its own. */
 
 /** Expressions made from expressions. Each is a function of texts, so that dbt's macros are generated from it. */
 export interface Fragments {

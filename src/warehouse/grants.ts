@@ -1,4 +1,6 @@
-/** Who may read a warehouse: analysts everything, the restricted no transcript, telephone number or free field. */
+/**
+ * Readers of a warehouse: analysts read everything, restricted readers no transcript, telephone number or free field.
+ */
 
 /** Postgres: names of group roles. BigQuery: principals such as `group:analysts@example.com`. */
 export interface Readers {
@@ -11,7 +13,7 @@ export interface Readers {
 }
 
 export interface Grants {
-  /** What `apply` does, as SQL for review; what is no SQL is a comment. Running it again changes nothing. */
+  /** The work of `apply`, as SQL for review; steps that are not SQL are comments. Idempotent. */
   statements(readers: Readers): readonly string[];
   /** Makes roles and views as needed, gives the rights, and takes back whatever else the restricted were given here. */
   apply(readers: Readers): Promise<void>;

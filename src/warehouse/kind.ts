@@ -1,4 +1,4 @@
-/** What the rest of callsync has to know of a kind of warehouse. Nothing outside a kind's folder asks which kind it is. */
+/** Interface of a kind of warehouse. No code outside a kind's folder asks for the kind. */
 import type { ZodType } from 'zod';
 import type { Fragments } from './fragments.ts';
 import type { Lease, Statement, Warehouse } from './warehouse.ts';
@@ -12,7 +12,7 @@ export interface WarehouseKind<C> {
   /** One sentence on what the credentials may do; leaves nothing behind. @throws CallsyncError */
   checkAccess(given: CheckedWarehouse<C>): Promise<string>;
   place(config: C): Place;
-  /** What `callsync init` asks for. */
+  /** Questions of `callsync init`. */
   readonly questions: readonly Question[];
   /** Every statement that such a warehouse can send, with settings that stand for any. */
   statements(): readonly Statement[];

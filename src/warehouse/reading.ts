@@ -1,6 +1,6 @@
 /**
- * What every warehouse is asked, in SQL that differs in a few expressions: guards, ids, orphans, digests of calls, whole tables, and
- * what is left of erased calls.
+ * Questions to every warehouse, in SQL with a few different expressions: guards, ids, orphans, digests, whole tables,
+ * and remains of erased calls.
  */
 
 import { type Column, callTables, type Row, type Table } from '../../schemas/tables.ts';
@@ -16,7 +16,7 @@ export interface Dialect extends DigestExpressions {
   /** Microseconds of an instant; an instant of microseconds. */
   readonly micros: (instant: string) => string;
   readonly instant: (micros: number) => string;
-  /** Whether a text is one of the ids that are asked for; `unlogged`: of whom no log of statements may tell. */
+  /** Whether a text is one of the requested ids. `unlogged` keeps them out of statement logs. */
   readonly isAsked: (text: string, how?: 'unlogged') => string;
   /** The rows that are under these UTC dates, or may be; undefined = any. */
   readonly within: (alias: string, dates: Dates) => string;

@@ -39,7 +39,7 @@ export interface SearchResult {
 }
 
 export interface SearchIndexStatus {
-  /** `building`: it was not finished, or holds an older definition; `create` goes on with it. */
+  /** `building`: unfinished, or with an older definition; `create` continues. */
   readonly state: 'absent' | 'building' | 'ready';
   /** Calls whose transcript is indexed; null where the warehouse does not tell. */
   readonly calls: number | null;
@@ -98,9 +98,9 @@ const toTerm = (term: string): SearchTerm => ({
 });
 
 /**
- * Punctuation, symbols and blanks beyond ASCII, as the inside of a class of characters that JavaScript and PostgreSQL read alike. Listed,
- * since an index must not change with a version of Unicode. PostgreSQL's parser takes them for letters where the character type
- * of the database is C, as that of the embedded server is, and for blanks elsewhere.
+ * Punctuation, symbols and blanks beyond ASCII, as a character class for JavaScript and PostgreSQL. They are listed
+ * because an index must not depend on a version of Unicode. PostgreSQL's parser takes them for letters in databases
+ * of character type C, such as the embedded one.
  */
 const separatorClass = [
   String.raw`\u0080-\u00A9\u00AB-\u00B1\u00B4\u00B6-\u00B8\u00BB-\u00BF\u00D7\u00F7\u0149\u02B0-\u02FF`,
@@ -114,8 +114,8 @@ const pictures = ['1F000', '1FAFF'] as const;
 const separators = new RegExp(`[${separatorClass}${pictures.map((code) => `\\u{${code}}`).join('-')}]`, 'gu');
 
 /**
- * A text with a blank for each separator, as SQL. So do the marks of ASCII: a less-than sign would begin a tag, and a name of a
- * host is one word with accents and another without.
+ * SQL that replaces each separator of a text by a blank. ASCII marks count too: `<` would begin a tag, and a host
+ * name is one word or several, depending on accents.
  */
 export const separatedSql = (text: string): string =>
   String.raw`regexp_replace(${text}, '[\u0001-\u002F\u003A-\u0040\u005B-\u0060\u007B-\u007F${separatorClass}${pictures.map((code) => `\\U${code.padStart(8, '0')}`).join('-')}]', ' ', 'g')`;

@@ -1,4 +1,4 @@
-/** What every warehouse can do. Postgres and BigQuery implement it; one conformance suite runs over both. */
+/** Interface of every warehouse. Postgres and BigQuery implement it; one conformance suite runs over both. */
 import type { CallTableName, LogTableName, Row, TableName } from '../../schemas/tables.ts';
 import type { Grants, Readers } from './grants.ts';
 import type { TranscriptSearch } from './search.ts';
@@ -57,15 +57,15 @@ export interface Warehouse {
   readonly name: string;
   /** `type` of its settings. */
   readonly kind: string;
-  /** What its platform keeps of deleted rows: for so many days after the load, or null where its operator decides. */
+  /** Days for which the platform keeps deleted rows; null if its operator decides. */
   readonly keepsDeleted: { readonly days: number | null; readonly why: string };
   /** True where a commit is cheap, so that every page read is loaded at once; false where commits are paced. */
   readonly immediate: boolean;
   /** Most calls that one load should hold. */
   readonly maxCallsPerLoad: number;
   /**
-   * The partition in which a call of that time is stored: its UTC date (`YYYY-MM-DD`), null for a call without a
-   * timestamp; undefined where the warehouse has no partitions. `callTimestamp` is in microseconds since the epoch.
+   * The partition of a call: its UTC date (`YYYY-MM-DD`), or null without a timestamp. Undefined if the warehouse has
+   * no partitions. `callTimestamp` is in microseconds since the epoch.
    */
   partitionOf(callTimestamp: number | null): string | null | undefined;
   /** Creates or extends schema, tables, views, descriptions. Idempotent; additive only. */
@@ -77,8 +77,8 @@ export interface Warehouse {
    */
   ensureViews(schema: string, views: readonly View[]): Promise<readonly string[]>;
   /**
-   * Commits one load, atomically over all tables. Idempotent: may run twice, late, concurrently or after a crash; a
-   * call changes only when (epoch, revision, flatten version) is higher than that of its rows, and never past a tombstone.
+   * Commits one load, atomically over all tables. It may run twice, late, concurrently or after a crash. A call
+   * changes only for a higher (epoch, revision, flatten version), and never past a tombstone.
    */
   load(batch: LoadBatch): Promise<LoadResult>;
   /** Deletes rows of log tables that are older than their time, on the first call of a UTC day; the newest loads stay. */
@@ -134,11 +134,11 @@ export interface Warehouse {
   /** Full-text search; its index is made on demand. */
   readonly search: TranscriptSearch;
   /**
-   * Milliseconds until the next commit is due (`interval`), until any may start, or until the next that may change calls
-   * which the warehouse has already; absent where commits are not paced.
+   * Milliseconds until the next commit is due (`interval`), until any may start, or until changes to existing calls
+   * may start. Absent if commits are not paced.
    */
   nextCommitInMs?(pace: 'interval' | 'any' | 'changes'): Promise<number>;
-  /** What is used of the quota; absent where there is none. @throws CallsyncError DATABASE_… */
+  /** Usage of the quota; absent if there is none. @throws CallsyncError DATABASE_… */
   readUsage?(): Promise<WarehouseUsage>;
   close(): Promise<void>;
 }

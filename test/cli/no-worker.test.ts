@@ -95,7 +95,7 @@ describe('without a worker', { timeout: 400_000 }, () => {
     for (const { code, stderr } of results) {
       expect(code, stderr).toBe(2);
       expect(stderr).toBe(
-        'callsync: USAGE_BACKFILL: There is no backfill named “nowhere”. callsync backfill list shows the names of all.\n',
+        'callsync: USAGE_BACKFILL: There is no backfill named “nowhere”.\n  callsync backfill list shows the names of all.\n',
       );
     }
   });

@@ -153,7 +153,7 @@ describe('a second start finds its data again, heals the rows that --break alter
     const third = start(['demo', '--exit', '--calls', '150', '--data-dir', folder]);
     expect({ code: await third.ended, said: third.stderr() }).toEqual({
       code: 6,
-      said: expect.stringMatching(/^callsync: DEMO_RUNS: A demo runs in the folder \S+\. End it, or .*--data-dir/),
+      said: expect.stringMatching(/^callsync: DEMO_RUNS: A demo runs in the folder \S+\.\n {2}End it, or .*--data-dir/),
     });
   });
 

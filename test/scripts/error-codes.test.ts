@@ -1,4 +1,4 @@
-/** Every error code has its entry in docs/reference/errors.md. */
+/** Every error code has its entry in docs/reference/errors.md, and every message its next step. */
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { findErrorCodes, renderTroubleshooting } from '../../scripts/error-codes.ts';
@@ -10,9 +10,11 @@ const codes = findErrorCodes(root);
 test('finds codes of calls and of tables, with what they say', () => {
   expect(codes.length).toBeGreaterThan(90);
   const of = (code: string) => codes.find((one) => one.code === code);
-  expect([...(of('OPERATIONS_PORT_TAKEN')?.messages ?? [])]).toEqual(['Health and metrics cannot be served on …:….']);
-  expect([...(of('OPERATIONS_PORT_TAKEN')?.hints ?? [])]).toEqual([
-    'Set operations.listen and operations.port to an address of this machine that is free.',
+  expect(of('OPERATIONS_PORT_TAKEN')?.says).toEqual([
+    {
+      message: 'Health and metrics cannot be served on …:….',
+      hint: 'Set operations.listen and operations.port to an address of this machine that is free.',
+    },
   ]);
   for (const code of ['CONFIG_INVALID', 'TOKEN_REFUSED', 'BIGQUERY_QUOTA', 'DATABASE_UNREACHABLE', 'NO_WORKER']) {
     expect(of(code), code).toBeDefined();
@@ -20,10 +22,8 @@ test('finds codes of calls and of tables, with what they say', () => {
 });
 
 test('says of every code what it means and what to do, and notes none that is not there', () => {
-  const idle = codes.filter(({ code, hints }) => hints.size === 0 && !(code in errorNotes));
-  const silent = codes.filter(
-    ({ code, messages, hints }) => messages.size + hints.size === 0 && !errorNotes[code]?.means,
-  );
+  const idle = codes.filter(({ code, says }) => says.every(({ hint }) => hint === undefined) && !(code in errorNotes));
+  const silent = codes.filter(({ code, says }) => says.length === 0 && !errorNotes[code]?.means);
   expect([...idle, ...silent].map(({ code }) => code)).toEqual([]);
   const known = new Set(codes.map(({ code }) => code));
   expect(Object.keys(errorNotes).filter((code) => !known.has(code))).toEqual([]);
@@ -31,10 +31,10 @@ test('says of every code what it means and what to do, and notes none that is no
 
 test('says of errors that only commands make that nothing tries them again', () => {
   const page = renderTroubleshooting(root);
-  const saysOf = (code: string) => page.split(`## ${code}\n`)[1]?.split('\n## ')[0];
+  const saysOf = (code: string) => page.split(`### ${code}\n`)[1]?.split('\n##')[0];
   for (const code of ['GO_LIVE_EMPTY', 'GO_LIVE_OVERLAP', 'NO_WORKER', 'PROOF_UNANSWERED', 'DEMO_NOT_SETTLED']) {
-    expect(saysOf(code)).toContain('It may pass: run the command again.');
-    expect(saysOf(code)).not.toContain('Tried again by itself');
+    expect(saysOf(code)).toContain('Run the command again.');
+    expect(saysOf(code)).not.toContain('retries automatically');
   }
-  expect(saysOf('SERVICE_UNAVAILABLE')).toContain('Tried again by itself');
+  expect(saysOf('SERVICE_UNAVAILABLE')).toContain('retries automatically');
 });

@@ -1,7 +1,7 @@
 /** What a command ends with: one table of exit codes, and one of the error codes that belong to each. */
 import { CallsyncError, type ErrorKind } from '../../lib/errors.ts';
 
-/** The exit codes and what each says; `callsync --help` and docs/reference/errors.md print them. */
+/** The exit codes and what each says; `callsync --help` and docs/reference/exit-codes.md print them. */
 export const exits = {
   done: [0, 'Done.'],
   unexpected: [1, 'Unexpected fault: report it.'],
@@ -37,6 +37,14 @@ const exitFor = (code: string, kind: ErrorKind): Exit =>
 export const exitCodesOf = ({ code, kinds }: { readonly code: string; readonly kinds: Iterable<ErrorKind> }): string =>
   [...new Set(Array.from(kinds, (kind) => exits[exitFor(code, kind)][0]))].sort().join(' or ');
 
+/** The next step where an error names none. */
+export const nextStep = (code: string): string =>
+  code.startsWith('CONFIG')
+    ? 'Correct the file, then run callsync config check.'
+    : code.startsWith('USAGE')
+      ? 'Run the same command with --help.'
+      : 'Run callsync doctor.';
+
 export const exitOf = (error: unknown): Exit =>
   error instanceof CallsyncError ? exitFor(error.code, error.kind) : 'unexpected';
 
@@ -58,16 +66,18 @@ export const renderExits = (line: (code: string, text: string) => string): strin
     line('129, 130, 143', 'A signal ended the command before it had finished.'),
   ].join('\n');
 
-/** The code of docs/reference/errors.md, one sentence and what to do, no stack: a person reads it. With --json the same as an object. */
+/** Code and message, and the next step on a line of its own; no stack. With --json the same as an object. */
 export const reportFailure = (error: unknown, json: boolean): void => {
   const known = error instanceof CallsyncError;
   const message = known
     ? error.message
     : asSentence(`Unexpected fault: ${error instanceof Error ? error.message : String(error)}`);
-  const hint = known ? error.hint : 'Run the command again with --log-level debug, and report it with the log.';
+  const hint = known
+    ? (error.hint ?? nextStep(error.code))
+    : 'Run the command again with --log-level debug, and report it with the log.';
   const code = known ? error.code : 'UNEXPECTED';
   if (json) process.stdout.write(`${JSON.stringify({ error: { code, message, hint } })}\n`);
-  process.stderr.write(`callsync: ${code}: ${message}${hint === undefined ? '' : ` ${hint}`}\n`);
+  process.stderr.write(`callsync: ${code}: ${message}\n  ${hint}\n`);
   if (!known && process.argv.includes('debug')) process.stderr.write(`${error instanceof Error ? error.stack : ''}\n`);
   endWith(exitOf(error));
 };

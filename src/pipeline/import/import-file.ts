@@ -71,9 +71,10 @@ interface Opened {
 }
 
 /**
- * Reads NDJSON or a JSON array, plain or gzip (told by the first bytes, never by the name), in batches of bounded bytes; memory does not grow with the file.
- * Records that cannot be read go to quarantine under `name:line`. An interrupted import of a file resumes.
- * @throws CallsyncError IMPORT_… when the file cannot be read; what came before is in the ledger.
+ * Reads NDJSON or a JSON array in batches of bounded bytes; memory stays constant. The first bytes tell gzip, never
+ * the name.
+ * Unreadable records go to quarantine under `name:line`. An interrupted import resumes.
+ * @throws CallsyncError IMPORT_… if the file is unreadable; earlier records stay in the ledger.
  */
 export const importFile = async (
   deps: IngestDeps,
@@ -240,7 +241,7 @@ const brokenFile = (cause: unknown, name: string): Error | undefined => {
   });
 };
 
-/** What tells the time of imported records. */
+/** Source of the time of imported records. */
 interface ReadRules {
   /** Name of the file, for the origin of what is refused. */
   readonly name: string;

@@ -53,7 +53,7 @@ export const peek = async (bytes: Bytes, count: number): Promise<{ readonly head
 };
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
-/** What is kept of a record that is too long. */
+/** Bytes that quarantine keeps of a record that is too long. */
 const keptOfLong = 64 * 1024;
 const newline = 0x0a;
 
@@ -74,7 +74,10 @@ export const findForm = async (bytes: Bytes): Promise<{ readonly start: Position
   return { start, rest };
 };
 
-/** Follows the brackets and strings of an array: whether an element is JSON is seen when it is parsed, so a bad one takes no neighbour along. */
+/**
+ * Follows brackets and strings of an array. Only parsing tells whether an element is JSON, so a bad one leaves its
+ * neighbours intact.
+ */
 const trackArray = () => {
   let depth = 0;
   let inString = false;

@@ -33,10 +33,11 @@ const agedTo = (name: string, dropped: string | undefined): string =>
   `aged_to:${name}${dropped === undefined ? '' : `:${dropped}`}`;
 
 /**
- * Every class from where it was left. What is taken raises the call's revision and comes to the warehouses with their next
- * loads; a call that goes as a whole becomes a tombstone, so that neither a list nor a delivery brings it back. Nothing is taken
- * of calls under a legal hold. May be interrupted and run again.
- * @param dryRun counts the calls of an age that is still to be looked at, and changes nothing.
+ * Continues each class of ages. Each cut raises the revision of the call, and warehouses get it with their next
+ * loads.
+ * A call that expires as a whole becomes a tombstone, so that no list or delivery restores it. Calls under a legal
+ * hold stay whole. May be interrupted.
+ * @param dryRun counts the calls beyond an age and changes nothing.
  */
 export const applyAges = async (
   deps: Pick<IngestDeps, 'processedField' | 'sanitize' | 'store'>,

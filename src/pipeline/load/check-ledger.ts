@@ -1,7 +1,7 @@
 /**
- * Notices that the ledger or a warehouse was restored from a backup or lost, and heals it without asking the service for
- * more than single calls: at start, in maintenance, before each load where the ledger looks like another one, and within
- * seconds in a worker that loads nothing.
+ * Notices a restored or lost ledger or warehouse, and repairs it. It asks the service for single calls only.
+ * Runs at start, in maintenance, and before a load if the ledger looks different. A worker that loads nothing checks
+ * every few seconds.
  */
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError, transient } from '../../lib/errors.ts';
@@ -124,8 +124,8 @@ export const createLedgerCheck = (deps: LedgerCheckDeps): LedgerCheck => {
 };
 
 /**
- * A warehouse that migrates before its first load, and has the ledger checked before each: a load of a ledger that was
- * restored since would stay mute, and one into a warehouse that was lost would fail for good.
+ * A warehouse that migrates before its first load and checks the ledger before each load. Otherwise a load of a
+ * restored ledger would lose every guard comparison, and one into a lost warehouse would always fail.
  */
 export const checkBeforeLoad = (warehouse: Warehouse, check: LedgerCheck): Warehouse => {
   let migrated: Promise<void> | undefined;
@@ -177,7 +177,7 @@ interface Checked {
   readonly restored: boolean;
 }
 
-/** Epoch first: then what takes long may be interrupted, and is done again by whoever comes next. */
+/** The epoch comes first: the slow rest may be interrupted, and the next caller repeats it. */
 const compareAll = async (deps: LedgerCheckDeps): Promise<Checked> => {
   const { store, warehouses } = deps;
   await store.checkKeys();
@@ -243,8 +243,8 @@ const beginEpoch = async (
 };
 
 /**
- * What a ledger that was set back has forgotten of calls that a warehouse got since is asked of the service; the warehouse keeps
- * it until the call changes.
+ * Asks the service for calls that a warehouse received and the restored ledger forgot. The warehouse keeps its rows
+ * until such a call changes.
  */
 const healLedger = async (
   { store, say }: LedgerCheckDeps,

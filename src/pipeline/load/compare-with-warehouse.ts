@@ -25,7 +25,7 @@ export interface Comparison {
    * their dates, all of them, if the warehouse was never compared before: then the ledger does not know these dates.
    */
   readonly unknown: readonly UnknownLoad[];
-  /** What the warehouse lacks of the loads that the ledger knows to be committed. */
+  /** Loads that the ledger knows to be committed and the warehouse lacks. */
   readonly lost: LostLoads | undefined;
 }
 
@@ -37,8 +37,9 @@ const idsPerQuery = 500;
 const clockMargin = 15 * 60_000_000;
 
 /**
- * What one of them committed since the last comparison, and enough before it, is looked for in the other. Tables that are
- * missing are created: then all is lost. @param epoch the ledger's; 0 = it is new, and knows no load.
+ * Looks in each side for the loads that the other one committed since the last comparison, and some earlier ones.
+ * Creates missing tables; then everything is lost.
+ * @param epoch the ledger's; 0 = it is new and knows no load.
  * @throws CallsyncError of the warehouse or the store
  */
 export const compareWithWarehouse = async (store: Store, warehouse: Warehouse, epoch: number): Promise<Comparison> => {
@@ -116,8 +117,9 @@ const isEmptied = async (store: Store, warehouse: Warehouse): Promise<boolean> =
   (await hasLoadedCalls(store, warehouse.name)) && (await warehouse.query('SELECT 1 FROM calls LIMIT 1')).length === 0;
 
 /**
- * Whether a warehouse lacks its tables, all calls, or the newest load that the ledger knows to be committed: what was proven of it
- * says nothing until a worker has compared it. @throws CallsyncError of the warehouse or the store
+ * Whether a warehouse lacks its tables, all calls, or the newest committed load. Its proof is then void until a
+ * worker has compared it.
+ * @throws CallsyncError of the warehouse or the store
  */
 export const hasLost = async (store: Store, warehouse: Warehouse): Promise<boolean> => {
   try {

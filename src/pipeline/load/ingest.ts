@@ -21,11 +21,11 @@ interface IncomingBatch {
   readonly observations: readonly Observation[];
   /** Records that could not become observations. */
   readonly rejected?: readonly RejectedRecord[];
-  /** What the loads of this batch are recorded under, such as `sync`, `inbox` or `import`. */
+  /** Name under which the loads of this batch are recorded, such as `sync`, `inbox` or `import`. */
   readonly origin: string;
   /** The quarantine entry of an observation that cannot be written as JSON; by default it holds only the call id. */
   readonly refuse?: (observation: Observation, reason: string) => RejectedRecord;
-  /** What a re-reading knows of the time of the changes that it finds. */
+  /** Facts of a re-reading about the time of the changes that it finds. */
   readonly late?: LateContext | undefined;
   /** Writes at the end of the transaction: what became of the records at their source. */
   readonly settle?: (tx: Transaction) => Promise<void>;
@@ -176,8 +176,8 @@ export const commitLoad = async (deps: IngestDeps, target: WarehouseTarget, load
 };
 
 /**
- * The ledger was set back after this load was checked: the check of the restored ledger may have looked before the load was
- * committed. What only the warehouse has of its calls is asked of the service, before the older ledger replaces it for good.
+ * Handles a restore of the ledger after this load was checked: the check may have run before the commit. Asks the
+ * service for calls that only the warehouse has, before the older ledger replaces their rows.
  */
 const askForgotten = async (store: Store, rows: RowsToLoad['rows']): Promise<void> => {
   const calls = rows.map(({ row: { callId, revision } }) => ({ callId, revision }));
@@ -206,8 +206,8 @@ const makeLoadBatch = (
 };
 
 /**
- * Without the bytes: the id, by which the call can be asked for again, as JSON writes it, so that a search for its name finds it. In an
- * object a replay would take it for the whole record.
+ * Keeps only the id, as JSON writes it, so that the call can be found and asked for again. Inside an object, a replay
+ * would take the id for the whole record.
  */
 const refuseById =
   (origin: string) =>
@@ -219,7 +219,7 @@ const refuseById =
     receivedAt: new Date(),
   });
 
-/** What was asked for by a command, however much it is, keeps nothing waiting that happens now. */
+/** Loads on request, however large, never delay current changes. */
 const isBacklog = (origin: string): boolean => origin === 'import' || origin.startsWith('backfill:');
 
 /** Marks the calls pending in every warehouse and plans one load for each immediate one. */

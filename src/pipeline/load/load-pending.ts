@@ -56,9 +56,9 @@ const maxWaitMs = 10_000;
 const maxMs = 30_000;
 
 /**
- * Commits what is pending in one warehouse, as far as its quotas allow now; `more` says that time ran out before, `held`
- * how many calls are left to loads of other processes, which may have been killed.
- * @throws CallsyncError WAREHOUSE_NOT_CONFIGURED when only other workers know the warehouse, or one of the warehouse.
+ * Commits the pending calls of one warehouse, as far as its quotas allow.
+ * `more`: time ran out before the end. `held`: calls in loads of other processes, which may be dead.
+ * @throws CallsyncError WAREHOUSE_NOT_CONFIGURED if only other workers know the warehouse, or an error of the warehouse.
  */
 export const loadPending = async (deps: IngestDeps, input: LoadPendingInput): Promise<PendingLoads> => {
   const { store } = deps;
@@ -221,8 +221,9 @@ export const listPending = async (deps: IngestDeps): Promise<Record<string, numb
 };
 
 /**
- * Brings the row of `sync_state` up to date where that is due, so that freshness can be read in the warehouse also while nothing is loaded: every sweep asks, the warehouse says how often it may cost a statement. A
- * warehouse that does not answer is logged and asked again by the next sweep; what loads it is not held up.
+ * Updates the row of `sync_state` if it is due, so that the warehouse shows its freshness while nothing is loaded.
+ * Every sweep asks; the warehouse limits the number of statements.
+ * If a warehouse does not answer, callsync logs this and asks again in the next sweep.
  * @throws CallsyncError of the store.
  */
 export const keepSyncState = async (

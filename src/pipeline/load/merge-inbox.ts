@@ -24,8 +24,9 @@ const deliveriesPerBatch = 200;
 const maxMs = 30_000;
 
 /**
- * Drains the inbox batch by batch and loads immediate warehouses; `more` says that time ran out before the inbox was
- * empty, `repeats` how many deliveries asked for their call to be read again (known bodies, and what is to be confirmed).
+ * Drains the inbox batch by batch and loads immediate warehouses.
+ * `more`: time ran out before the inbox was empty. `repeats`: deliveries whose call must be read again, because their
+ * body is known or needs confirmation.
  */
 export const mergeInbox = async (
   deps: IngestDeps,
@@ -55,11 +56,12 @@ interface MergedBatch {
 }
 
 /**
- * Folds the oldest waiting deliveries in one transaction and records the outcome of each:
- * accepted; quarantined (its bytes stay); duplicate (the retry of a delivery, or a body whose values the ledger
- * holds); repeat (a known body under another delivery id, which the signature does not cover: the API is asked again).
- * The API is also asked after a late delivery, which is folded with its own time, or after each (`confirmWebhooks`).
- * Returns undefined when nothing waits.
+ * Folds the oldest waiting deliveries in one transaction and records the outcome of each.
+ * Outcomes: accepted; quarantined with its bytes; duplicate, a retry or known values; repeat, a known body under
+ * another id.
+ * The signature does not cover the id, so callsync asks the API about repeats. It also asks after a late delivery, or
+ * after each one (`confirmWebhooks`).
+ * Returns undefined if nothing waits.
  */
 export const mergeBatch = async (
   deps: IngestDeps,

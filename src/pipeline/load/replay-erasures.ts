@@ -19,9 +19,9 @@ import type { Store } from '../../store/store.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 
 /**
- * Erases what the log outside the store, or a tombstone of a warehouse, says was erased: what this ledger still has,
- * what it meets later, and what only a warehouse has. No hold stops that: it was erased before. What a crash interrupts is found again by the next run.
- * @param all also looks at keys that were sought before: ledger or warehouses may have lost their tombstones.
+ * Repeats the erasures of the log or of a warehouse's tombstones: in this ledger, in later records, and in
+ * warehouses. Holds do not stop them, because they are older. The next run continues after a crash.
+ * @param all also uses keys that were applied before, because ledger or warehouses may have lost their tombstones.
  */
 export const replayErasures = async (
   store: Store,

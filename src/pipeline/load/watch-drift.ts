@@ -15,7 +15,10 @@ import { addSettledFields, readSettledFields, recordDrift } from '../../store/st
 export interface DriftWatch {
   /** Counts the fields of what was folded. Never rejects: drift must not hold up a call. */
   see(observations: readonly Observation[]): Promise<void>;
-  /** What reading a window noticed: fields sent empty without being known to be carried, and calls named twice. */
+  /**
+   * Notes fields that a window sent empty although nothing says that the list carries them, and calls that it listed
+   * twice.
+   */
   seeWindow(result: Pick<DriftInput, 'uncarried' | 'repeated'>): Promise<void>;
 }
 

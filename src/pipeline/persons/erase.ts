@@ -80,8 +80,9 @@ interface EraseOptions {
 }
 
 /**
- * Everything that needs the values: from its end on the person's calls are gone from the store, what comes later is compared with their
- * keys, and tombstones wait for the warehouses. Returns the name of the request, which `resumeErasure` carries to its receipt.
+ * Does everything that needs the values. Afterwards the store has none of the person's calls, later records are
+ * compared with their keys, and tombstones wait for the warehouses.
+ * Returns the name of the request, for `resumeErasure`.
  * @throws CallsyncError ERASURE_HELD, ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…; may be repeated after any of them.
  */
 export const beginErasure = async (
@@ -145,7 +146,7 @@ const refuseHeld = async (deps: IngestDeps, meant: PurgeScope): Promise<void> =>
   );
 };
 
-/** What waits in the inbox belongs to calls too, which are not known before. */
+/** Merges waiting deliveries first: they may bring unknown calls of the person. */
 const mergeAll = async (deps: IngestDeps): Promise<void> => {
   while ((await mergeInbox(deps)).more);
 };

@@ -17,7 +17,7 @@ import { listUnreplayed } from '../load/replay-erasures.ts';
 import { findCalls } from './erase.ts';
 import { selectorKey } from './receipt.ts';
 
-/** What is told of a hold: its calls and persons under keyed hashes. */
+/** Receipt of a hold: its calls and persons under keyed hashes. */
 export interface HoldReceipt {
   readonly at: string;
   readonly hold: {
@@ -51,9 +51,9 @@ interface HoldOptions {
 const keysPerLine = 500;
 
 /**
- * From its beginning on, nothing erases or ages the calls that the request means, and later calls that name a value: deletions compare
- * what calls name with the keys of the request, before the calls are noted by id. What an interrupted run has noted stays on:
- * `listHolds` has it.
+ * From its start on, nothing erases or cuts the calls of the request, nor later calls that name a value: deletions
+ * compare calls with the keys.
+ * An interrupted run keeps its progress; `listHolds` shows it.
  * @throws CallsyncError USAGE_HOLD, ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…
  */
 export const addHold = async (store: Store, meant: PurgeScope, options: HoldOptions): Promise<HoldReceipt> => {

@@ -1,4 +1,4 @@
-/** What is told of an erasure, and signed: keyed hashes and counts, nothing that names the person. */
+/** Signed receipt of an erasure: keyed hashes and counts, and nothing that names the person. */
 import { dayMs } from '../../lib/day.ts';
 import type { ReceiptProof } from '../../store/persons/receipts.ts';
 import type { Purged } from '../../store/persons/texts.ts';
@@ -25,7 +25,7 @@ export interface ErasureReceipt {
   readonly purged: Purged | undefined;
   /** Records in quarantine that only the holder of the private key can look into. */
   readonly sealed: number;
-  /** What a search afterwards found; undefined for a dry run. */
+  /** Result of the search afterwards; undefined for a dry run. */
   readonly found: ErasureCheck | undefined;
   /** Copies that platforms keep for a while, and until when; `until` is null where only its own settings say so. */
   readonly copies: readonly PlatformCopy[];
@@ -58,7 +58,7 @@ interface PlatformCopy {
   readonly why: string;
 }
 
-/** What is known of the receipt, and done, before it is signed. */
+/** Content of the receipt before its signature. */
 export interface ErasureDraft extends Pick<ErasureReceipt, 'at' | 'dryRun' | 'erased' | 'request'> {
   readonly known: number;
   readonly erasedBefore: number;

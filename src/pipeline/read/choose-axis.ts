@@ -13,9 +13,10 @@ interface ChosenAxis {
 }
 
 /**
- * The call's own time, on which an edited call stays where it is, else the end of processing; an axis by which the
- * service cuts before one by which it does not. Undefined where the list has neither: the ledger knows no other time.
- * A list without axes is read whole and cut by the call's own time.
+ * Prefers the call's own time, which edits do not move, to the end of processing. Prefers an axis by which the
+ * service cuts.
+ * Undefined if the list has neither, because the ledger knows no other time. A list without axes is read whole and
+ * cut by the call's own time.
  */
 export const chooseAxis = (list: ListConfig, processedField: string): ChosenAxis | undefined => {
   if (list.cursor_fields.length === 0) return { axis: 'timestamp', column: 'call_timestamp', cuttable: false };

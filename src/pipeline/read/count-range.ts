@@ -1,4 +1,4 @@
-/** Ranges that end at the service's present: what it holds beyond, it cannot know yet; and how many calls a backfill will read. */
+/** Ranges that end at the service's present, and the number of calls that a backfill will read. */
 import type { Range } from '../../../schemas/orchestration.ts';
 import { serviceNow } from '../../source/http/service-clock.ts';
 import { axisOf, isCuttable } from '../../source/list/list-query.ts';

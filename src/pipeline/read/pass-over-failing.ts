@@ -1,4 +1,6 @@
-/** Windows that fail for good while the service is there: recorded and passed over, so that they do not hold up the rest. */
+/**
+ * Records windows that keep failing while the service works, and skips them, so that they do not delay the others.
+ */
 import type { Range, ReadTotals } from '../../../schemas/orchestration.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { axisOf, isCuttable } from '../../source/list/list-query.ts';
@@ -6,7 +8,9 @@ import { isServiceUp } from '../../source/read/isolate-poison.ts';
 import { replaceProblems } from '../../store/windows/windows.ts';
 import type { ReadDeps } from '../deps.ts';
 
-/** What an answer can be at fault for; everything else (access, tokens, the store) concerns all windows. */
+/**
+ * Failures that may concern one answer. Everything else, such as access, tokens and the store, concerns all windows.
+ */
 const codes = new Set([
   'LIST_FAILED',
   'LIST_LOOP',
@@ -24,9 +28,9 @@ const codes = new Set([
 const attempts = 3;
 
 /**
- * What `read` returns, or the totals of a window that was recorded as a problem and is read again later.
+ * Returns the result of `read`, or the totals of a window that was recorded as a problem for a later reading.
  * @param attempt of the whole work, 1 at first.
- * @throws the error of `read` where it may pass, or where the service does not answer other questions either.
+ * @throws the error of `read` if it may pass, or if the service answers no other request either.
  */
 export const passOverFailing = async (
   deps: ReadDeps,

@@ -1,4 +1,4 @@
-/** Which windows to re-read now: pure, from the bands and from what was covered before. All times in microseconds. */
+/** Chooses the windows to re-read now: pure, from the bands and the earlier coverage. All times in microseconds. */
 import { planningInterval } from '../../../schemas/orchestration.ts';
 import { dayMicros as day } from '../../lib/day.ts';
 import { type Interval, subtract, unite } from '../../lib/intervals.ts';
@@ -26,11 +26,11 @@ export interface RereadPart extends Interval {
 
 export interface RereadPlan {
   readonly parts: readonly RereadPart[];
-  /** What is covered up to now once all parts are read. */
+  /** Coverage up to now once all parts are read. */
   readonly covers: readonly Omit<CoveredBand, 'coveredAt'>[];
 }
 
-/** Grid of the sample: a window is in it for good or never, so that its calls are looked at again and again. */
+/** Grid of the sample. A window stays in or out of it permanently, so that its calls are read again and again. */
 const cell = 3_600_000_000;
 
 /** A fixed, even choice of windows, the same in every run. */
@@ -53,7 +53,10 @@ interface Coverage {
   readonly coveredAt: (band: AgeBand) => number;
 }
 
-/** Bands within the horizon: every window. What was missed for longer than usual is read too, but its changes have no time. */
+/**
+ * Bands within the horizon: every window. Windows that were missed for long are read too, but their changes have no
+ * time.
+ */
 const planAll = ({ bands, coveredAt }: Coverage, now: number, delay: number): RereadPart[] => {
   const inTime = bands.filter((band) => coveredAt(band) >= now - 2 * delay);
   const missed = bands.filter((band) => coveredAt(band) < now - 2 * delay);
@@ -148,8 +151,8 @@ export interface Horizon {
 }
 
 /**
- * What is believed before anything was seen: this many changes, spread evenly over the buckets of a month. They keep
- * the horizon long until the evidence outweighs them.
+ * Prior: this many changes, spread evenly over the buckets of a month. They keep the horizon long until the evidence
+ * outweighs them.
  */
 const priorChanges = 3;
 const priorReach = 30 * day;
@@ -204,8 +207,7 @@ const fillGaps = (all: readonly AgeBand[], chosen: ReadonlySet<number>, delay: n
 };
 
 /**
- * Chooses the bands of ages to be re-read: those in which most changes are found for the time that they span, until
- * `rules.share` of all changes is expected to be caught.
+ * Chooses the bands of ages with the most changes for their span, until they cover `rules.share` of all changes.
  * @param histogram changes by the bucket of their age, in any order.
  */
 export const learnHorizon = (histogram: readonly LateBucket[], rules: RereadRules): Horizon => {

@@ -1,4 +1,7 @@
-/** What continuous sync has to read now: computed from what is stored as read, never from the scheduled time. */
+/**
+ * Computes the ranges that continuous sync must read now from the ranges that are stored as read, never from the
+ * scheduled time.
+ */
 import type { Direction, Range } from '../../../schemas/orchestration.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { type Interval, subtract } from '../../lib/intervals.ts';
@@ -33,7 +36,7 @@ export interface PlannedSync {
   readonly top: readonly Range[];
   /** Microseconds: what ends later is read, and does not count as read. */
   readonly settledTo: number;
-  /** What is not read yet, or too soon after it happened, or is to be tried again; in the order of `direction`. */
+  /** Unread ranges, ranges that were read too soon, and failed ones; in the order of `direction`. */
   readonly rest: readonly Range[];
   /** Windows of other axes that are to be tried again: a backfill left them as problems. */
   readonly others: readonly { readonly axis: string; readonly ranges: readonly Range[] }[];
@@ -101,8 +104,8 @@ export const finishSync = async (
 };
 
 /**
- * Does work of continuous sync: its requests are live, and the code of a failure is kept for status and metrics, until a
- * run has seen the newest calls.
+ * Runs work of continuous sync. Its requests are live, and status and metrics keep its failure until a run has seen
+ * the newest calls.
  */
 export const asSync = async <T>(
   { store, log }: Pick<SyncDeps, 'store' | 'log'>,

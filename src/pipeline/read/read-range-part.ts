@@ -19,19 +19,19 @@ export interface ReadRangePartInput {
   readonly maxSeconds: number;
   /** Microseconds; learned by the part before, or the configured first length. */
   readonly windowLength?: number;
-  /** Microseconds: what ends later is read and loaded, and does not count as read: calls may still appear there. */
+  /** Microseconds. Later windows are read and loaded, but do not count as read: calls may still appear there. */
   readonly settledTo?: number;
 }
 
 export interface ReadRangePartResult {
   readonly totals: ReadTotals;
-  /** What of the range is still to be read; null when all of it is. */
+  /** Unread rest of the range; null = all of it is read. */
   readonly rest: Range | null;
   /** Microseconds; a good length for the next window. */
   readonly windowLength: number;
 }
 
-/** What is left of the range, so that a retry resumes there. */
+/** Rest of the range, at which a retry resumes. */
 export interface RangePartProgress {
   readonly rest: Range;
   readonly totals: ReadTotals;
@@ -50,15 +50,15 @@ export const cutNext = (range: Range, length: number, direction: Direction): rea
         { from: range.from, to: Math.max(range.to - length, range.from) },
       ];
 
-/** At most four times as long as the last window, at least a quarter: one burst must not set the pace for good. */
+/** At most four times as long as the last window and at least a quarter, so that one burst does not set the pace. */
 export const nextLength = (length: number, calls: number, rules: ReadDeps['windows']): number => {
   const factor = calls === 0 ? 4 : Math.min(4, Math.max(0.25, rules.targetCalls / calls));
   return Math.round(Math.min(rules.max, Math.max(rules.min, length * factor)));
 };
 
 /**
- * Reads windows from one end of the range until all of it is read, or the part's calls or seconds are spent; `rest`
- * says what is left. Totals include those of `resume`.
+ * Reads windows from one end of the range until its end, or until the part's calls or seconds are spent. Totals
+ * include those of `resume`.
  * @throws CallsyncError of the source or the store; finished windows stay read.
  */
 export const readRangePart = async (
@@ -79,9 +79,9 @@ export const readRangePart = async (
   // A list without window parameters is read whole for every window, so there is only one.
   const cuttable = isCuttable(axisOf(deps.source.list.list, input.axis));
   if (!cuttable) length = rest.to - rest.from;
-  // The longest window that held calls, or the configured first one. A longer one is counted before it is read: after a
-  // silent night the length has grown, and a window over the whole busy day could not be paused. The few minutes that
-  // continuous sync reads each time cost no such question.
+  // The longest window that held calls, or the configured first one. A longer window is counted before it is read:
+  // after a quiet night, a window over the whole busy day would be too large to pause. The short ranges of continuous
+  // sync need no such request.
   let proven = deps.windows.initial;
   while (rest.from < rest.to) {
     options.signal.throwIfAborted();

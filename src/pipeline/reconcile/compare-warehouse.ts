@@ -18,9 +18,9 @@ export interface Comparison {
 }
 
 /**
- * @param range window of call time in which rows of unknown calls are looked for; without it none are.
- * @param level `guards` compares the guard, the content hash and the number of child rows beside each call; `rows` also
- * the digest of the rows themselves, recomputed in the warehouse.
+ * @param range window of call time, searched for rows of unknown calls; without it there is no search.
+ * @param level `guards` compares guard, content hash and number of child rows. `rows` also compares the digest of the
+ * rows, computed in the warehouse.
  * @throws CallsyncError of the store or the warehouse.
  */
 export const compareWarehouse = async (

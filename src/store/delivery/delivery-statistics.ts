@@ -53,8 +53,8 @@ export const readDeliveryStatistics = async (
   );
 
 /**
- * Loss and lag of webhooks over calls that are sent by webhook (qualified, void) and ended processing after the first
- * webhook ever received, or after `since`, and before `until`, which leaves a delivery its time.
+ * Loss and lag of webhooks over qualified and void calls. Processing of these calls ended after the first delivery,
+ * or after `since`, and before `until`.
  */
 export const measureWebhooks = async (
   db: Queryable,
@@ -127,8 +127,8 @@ export const listAgents = async (db: Queryable): Promise<Agent[]> =>
   );
 
 /**
- * Which signing keys verified deliveries, and when last: the evidence on which an old one is retired. Last used
- * first; a configured key that is not listed was never used.
+ * Signing keys that verified deliveries, last used first. Operators retire a key by this list. A configured key that
+ * is missing here was never used.
  */
 export const listKeyUsage = async (db: Queryable): Promise<KeyUsage[]> =>
   await db.query<KeyUsage>(

@@ -51,8 +51,9 @@ const insertColumns =
 const columnCount = 10;
 
 /**
- * Its statements need no more rights than `receiverGrants`.
- * @param pool as `openPool` has it, which listens to what its connections lose; of the receiver's own, so that a busy merge cannot hold back an answer; `max` at least the writers + 1.
+ * Needs no more rights than `receiverGrants`.
+ * @param pool from `openPool`, with at least the writers + 1 connections. The receiver has its own, so that a busy
+ * merge delays no answer.
  */
 export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }): InboxWriter => {
   const durable = new WeakSet<pg.PoolClient>();
@@ -182,10 +183,10 @@ const askAfterMs = 30_000;
 const reconnectAfterMs = 1_000;
 
 /**
- * Calls `onDeliveries` for each notification, and at each new connection, because what came before it was not heard.
+ * Calls `onDeliveries` for each notification and at each new connection, because earlier notifications are lost.
  * Reconnects until `stop`.
- * @param pool whose one connection is taken for good.
- * @param onFailure told once of attempts that fail one after the other, until one listens again.
+ * @param pool gives up one connection for the whole time.
+ * @param onFailure called once for consecutive failures.
  */
 export const listenToInbox = (
   pool: pg.Pool,

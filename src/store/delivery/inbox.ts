@@ -99,9 +99,9 @@ const settleSql = `WITH settled AS (
       GROUP BY agent, signing_key`;
 
 /**
- * Records what became of deliveries; every registered warehouse then still has to be told.
- * A body is kept once: with the delivery that was folded, or in quarantine; of an erased call it is kept nowhere, and a
- * keyed hash takes the place of its id.
+ * Records the outcome of deliveries. Every registered warehouse still needs it.
+ * A body is stored once: with the folded delivery, or in quarantine. Deliveries of an erased call have no body, and a
+ * keyed hash replaces the call id.
  */
 export const settleDeliveries = async (
   tx: Transaction,
@@ -208,10 +208,7 @@ export const settleRereads = async (
   }
 };
 
-/**
- * Ends requests that were given up and have been answered since by a reading of the list, later than the request by more
- * than two clocks may differ.
- */
+/** Ends abandoned requests that the list has answered since, later than the request by more than the clock skew. */
 export const forgetAnswered = async (db: Queryable): Promise<void> => {
   await db.query(
     `DELETE FROM rereads r USING ledger l

@@ -16,13 +16,13 @@ export interface QuarantineEntry {
 }
 
 export interface StoredText extends RejectedRecord {
-  /** What the bytes name, by an index of a version; absent where that is not known. */
+  /** Subjects of the bytes, by an index of a version; absent if unknown. */
   readonly subjects?: { readonly hashes: readonly string[]; readonly version: number };
 }
 
 /**
- * Stores rejected records; the same bytes of a source are stored once, under their first origin. What was dropped stays
- * dropped however often the service sends it; what was replayed and is refused again is open again.
+ * Stores rejected records. The same bytes of a source are stored once, under their first origin. A dropped record
+ * stays dropped; a replayed record that fails again is open again.
  */
 export const quarantineRecords = async (db: Queryable, records: readonly StoredText[]): Promise<void> => {
   const distinct = new Map<string, { record: StoredText; hash: Buffer }>();
@@ -131,8 +131,8 @@ export const readQuarantine = async (
 };
 
 /**
- * Those of some entries that are still open and have their bytes, locked until the transaction ends. What an erasure or somebody else
- * takes meanwhile is not among them.
+ * Locks those entries that are still open and have bytes. Skips entries that an erasure or another session takes
+ * meanwhile.
  */
 export const lockOpen = (tx: Transaction, ids: readonly number[]): Promise<readonly number[]> =>
   lockRows(tx, 'quarantine', `id = ANY($1) AND state = 'open' AND octet_length(body) > 0`, ids);
@@ -161,8 +161,8 @@ export const firstBodiesSql = (rows: string, key: 'id' | 'seq', bytes: string): 
 const keys = { inbox: 'seq', quarantine: 'id', websocket_frames: 'id' } as const;
 
 /**
- * Keys of the rows, locked in their order, as all lock them who wait for them: an UPDATE locks rows as it meets them, and two that meet
- * the same rows in other orders wait for each other for good.
+ * Locks rows in the order of their keys. An UPDATE locks rows in any order, so two updates of the same rows can
+ * deadlock.
  * @param where condition on the table's columns; `$1` holds `values`.
  */
 export const lockRows = async (
@@ -218,8 +218,8 @@ const heldBytes = {
 } as const;
 
 /**
- * Row by row: who holds one and waits for a call, whose erasure waits for another row, would wait for good. With a version, what did not
- * change is marked too. Returns how many changed.
+ * Works row by row: several locked rows can deadlock with an erasure that holds a call. With a version, marks
+ * unchanged rows too. Returns the number of changed rows.
  */
 const rewriteBytes = async (
   db: Database,

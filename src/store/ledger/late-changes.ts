@@ -7,7 +7,7 @@ import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { keepMeta } from '../meta.ts';
 
-/** What the age of a change is counted from: the end of processing, or the call's own time. */
+/** Start of the age of a change: the end of processing, or the call's own time. */
 export type LateBasis = 'processed' | 'timestamp';
 
 export interface LateBucket {
@@ -183,7 +183,7 @@ interface LateChange {
   readonly sinceTimestamp: number | undefined;
 }
 
-/** What is known of a reading that found changes. */
+/** Facts about a reading that found changes. */
 export interface LateContext {
   /** Changes found count this often: 1 / the share of windows that are read like this one. */
   readonly weight: number;
@@ -197,9 +197,10 @@ const webhookRank = 1;
 const timeOf = (row: LedgerRow, field: string): number | undefined => parseTimestamp(row.document?.[field]);
 
 /**
- * The ages at which the record changed, or undefined when nothing of it did: fields seen for the first time are no
- * change of the call. A new end of processing is the time of the change; so is a webhook's; a poll only says that it
- * happened since the last observation, so the middle is taken, unless that span is too long to tell.
+ * Ages at which the record changed; undefined if nothing changed. Fields that appear for the first time are no
+ * change.
+ * A new end of processing or a webhook gives the time of the change. For a poll, the middle since the last
+ * observation counts, unless the span is too long.
  */
 const lateChangeOf = (
   before: LedgerRow,

@@ -141,7 +141,7 @@ export const eraseFromLedger = async (tx: Transaction, callIds: readonly string[
 const isUnderOthers = (row: LedgerRow, version: string): boolean =>
   row.revision > 0 && !row.tombstone && row.rules !== version;
 
-/** What came in without rules is under none, and with it the document. */
+/** A record that came in without rules has no version, and neither has its document. */
 const noteRules = (row: LedgerRow, before: LedgerRow, version: string | undefined): LedgerRow => {
   if (row.tombstone) return row;
   if (version !== undefined) return { ...row, rules: version };
@@ -335,8 +335,8 @@ const writeDocuments = async (
 };
 
 /**
- * In order, so that transactions which ask for the same calls wait for each other and not for good. Unknown calls get a row.
- * @returns those that are tombstones.
+ * Locks in key order to avoid deadlocks. Unknown calls get a row.
+ * @returns the tombstones among them.
  */
 export const lockCalls = async (tx: Transaction, ids: readonly string[]): Promise<ReadonlySet<string>> => {
   await claimCalls(tx, ids);

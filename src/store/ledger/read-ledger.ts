@@ -108,7 +108,7 @@ export const revisionsDigest = async (
   );
 };
 
-/** What a warehouse is known to have, and whether something newer waits to be loaded. */
+/** Guard that a warehouse is known to have, and whether a newer one is pending. */
 interface AppliedGuard {
   readonly pending: boolean;
   readonly epoch: number;

@@ -1,4 +1,6 @@
-/** What is known of the loads of a warehouse, to be compared with what it has; and who compares alone. */
+/**
+ * Known loads of a warehouse, for a comparison with the warehouse itself, and the lock that lets one process compare.
+ */
 import { dayMicros } from '../../lib/day.ts';
 import { type Database, type Queryable, readColumn, readValue, type Transaction } from '../../postgres/database.ts';
 import { withSessionLock } from '../../postgres/session-lock.ts';

@@ -1,4 +1,4 @@
-/** What a warehouse has yet to be sent: a queue of calls per warehouse, read from both of its ends; and the loads that are planned of it. */
+/** The queue of pending calls of each warehouse, read from both ends, and the loads planned from it. */
 import { randomUUID } from 'node:crypto';
 import type { LedgerRow } from '../../calls/fold.ts';
 import {
@@ -19,7 +19,7 @@ interface PendingCall {
   readonly rewrite: number | null;
 }
 
-/** What of the queue one drain has behind it: calls before `front`, and those between `last` and `tail`, are still to be read. */
+/** Progress of one drain: calls before `front`, and those between `last` and `tail`, are still unread. */
 export interface QueueCursor {
   readonly front: Place;
   readonly last: Place;
@@ -45,10 +45,10 @@ interface PendingRules {
 
 /** Deflated bytes of documents that one batch may hold: about 50 MB of JSON. */
 const batchBytes = 8 * 1024 * 1024;
-/** Of this many calls of a batch, one is the oldest that waits: newer ones never keep it waiting for good. */
+/** One call in this many is the oldest pending one, so that newer calls never starve it. */
 const oldestShare = 8;
 
-/** `change`: what is new now. `backlog`: what a backfill or an import brought; it waits behind changes, by call date. */
+/** `change`: new data. `backlog`: data of a backfill or an import, behind changes and by call date. */
 type PendingKind = 'change' | 'backlog';
 
 /** The first digit of `queue_position`. */
@@ -83,8 +83,8 @@ export const markPending = async (
 };
 
 /**
- * The next pending calls of a warehouse with their documents, bounded in number and bytes: the first of the queue, and a
- * share of its end. With the cursor of the drain, calls that this drain has already had are not stepped over again.
+ * Reads the next pending calls of a warehouse with their documents, bounded in number and bytes. Takes the front of
+ * the queue and a share of its end. The cursor of the drain skips calls that it had already.
  */
 export const readPending = async (
   tx: Transaction,
@@ -113,8 +113,8 @@ export const countPending = async (db: Queryable, warehouse: string): Promise<nu
 };
 
 /**
- * Has the rows of some calls written again, equal guards too. The request is kept in the store, so that the next load of
- * the warehouse carries it out; a load that is under way does not settle it.
+ * Requests that the rows of some calls are written again, even with equal guards. The next load carries the request
+ * out; a load that is running does not settle it.
  */
 export const requestRewrite = async (db: Queryable, warehouse: string, callIds: readonly string[]): Promise<void> => {
   await db.query(
@@ -163,8 +163,8 @@ const choosePending = async (
 };
 
 /**
- * The cursor behind the first `taken` of the chosen calls. It goes on below the last of them: where that is one that came
- * before the front, the calls between it and the old front are read again.
+ * The cursor behind the first `taken` calls. If the last of them came before the old front, the calls in between are
+ * read again.
  */
 const advance = (cursor: QueueCursor | undefined, chosen: Chosen, taken: number): QueueCursor | undefined => {
   const forwards = [...chosen.fresh, ...chosen.next];
@@ -191,8 +191,8 @@ interface QueueRange {
 }
 
 /**
- * A part of the queue, without calls that are in a load under way, and without rows that only a worker of a higher
- * flatten version can improve: they would win over what this one sends, again and again.
+ * Part of the queue. Excludes calls of running loads. Excludes rows that only a worker of a higher flatten version
+ * can improve, because they would win again and again.
  */
 const readQueue = async (
   tx: Transaction,
@@ -243,8 +243,8 @@ const withinBytes = async (tx: Transaction, ids: readonly string[]): Promise<rea
 };
 
 /**
- * Locks the calls first: another planner may be about to add a date to one of them, and a load that does not know it would
- * leave the rows there.
+ * Locks the calls first: another planner may add a date to one of them, and a load without that date would leave the
+ * rows there.
  */
 const readCalls = async (tx: Transaction, warehouse: string, ids: readonly string[]): Promise<PendingCall[]> => {
   const rows = await tx.query<StoredLedgerRow & { partitions: (string | null)[]; rewrite: number | null }>(
@@ -275,7 +275,7 @@ interface LoadEntry {
   readonly rewrite?: number | null;
 }
 
-/** Who changes several calls of a warehouse locks them in key order first. */
+/** Writers of several calls of a warehouse lock them in key order first, to avoid deadlocks. */
 const lockCalls = `SELECT 1 FROM warehouse_calls WHERE warehouse = $1 AND call_id = ANY($2) ORDER BY call_id FOR UPDATE`;
 
 /** Writes a load and its list before anything is submitted; the id is new. */
@@ -309,10 +309,10 @@ export const planLoad = async (
 };
 
 /**
- * Records that a load is known to be committed: the applied guard becomes the greater of what it was and what the load
- * carried. A call stays pending while the ledger has a higher revision or epoch, workers of a higher flatten version
- * load the warehouse, or a rewrite was asked for that the load did not know of. Idempotent.
- * @returns false when the ledger does not know the load: it was set back since the load was planned.
+ * Records that a load is committed: the applied guard becomes the greater of the old one and the load's.
+ * A call stays pending in three cases: the ledger has a higher revision or epoch; workers have a newer flatten
+ * version, or a rewrite came later. Idempotent.
+ * @returns false if the ledger does not know the load, because it was restored since.
  */
 export const completeLoad = async (store: Database, load: PlannedLoad): Promise<boolean> =>
   await store.transaction(async (tx) => {
@@ -369,8 +369,8 @@ export const failLoad = async (db: Queryable, loadId: string, error: string): Pr
 };
 
 /**
- * Gives up loads whose maker has not been heard of for long, so that their lists are not kept for good. Safe even if one
- * still runs: its calls stay pending until another load has brought them. Returns how many.
+ * Abandons loads of dead workers, so that their lists do not stay. Safe even if one still runs: its calls stay
+ * pending until another load commits. Returns the number of loads.
  */
 export const abandonLoads = async (store: Database, olderThanHours: number): Promise<number> =>
   await store.transaction(async (tx) => {

@@ -1,6 +1,6 @@
 /**
- * Which warehouses are told of changes: those that are registered, also by workers with another configuration. One that has
- * not been configured for a week is left out, so that its queues do not grow without end.
+ * The registered warehouses, also those that only other workers configure. A warehouse that is unconfigured for a
+ * week is dropped, so that its queue does not grow.
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -170,10 +170,10 @@ const markLacking = async (
 };
 
 /**
- * Issues an epoch above every one known here and in the warehouses, and has every call sent again: used when a ledger is
- * created, or restored from a backup that is older than what the warehouses hold. Calls become pending by a walk, batch
- * by batch; a load that is being completed meanwhile sees the new epoch, or is looked at by the walk.
- * @param how.healing what follows is still to be done: `endHealing` says that it is.
+ * Issues an epoch above every known one and marks every call as pending. Used for new and restored ledgers.
+ * A walk marks the calls batch by batch. A load that completes meanwhile sees the new epoch, or the walk marks its
+ * calls.
+ * @param how.healing further repair follows until `endHealing`.
  */
 export const issueEpoch = async (
   store: Database,

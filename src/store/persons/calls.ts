@@ -124,13 +124,12 @@ interface Buried extends Purged {
 }
 
 /**
- * Erases for good the calls that no legal hold keeps: their keys go to the erasure log, which is kept outside store and warehouses,
- * then each call becomes a tombstone in the ledger, also one that the ledger has never seen, what deliveries and rereads hold of it
- * goes, and its tombstone is the next that warehouses are sent. All of the store in one transaction, in
- * which no hold can be put on: what a crash leaves is as if it had not begun, but for the log. May be repeated, and repeats itself where
- * PostgreSQL ends it for the sake of others. After a crash between log and store, the next ledger check (`check-ledger.ts`) carries the
- * rest out, because it replays the log. Texts that name the calls are left to `purgeTexts`.
- * @param note writes in the transaction of each page what it erased.
+ * Erases the calls that no legal hold keeps. First, their keys go to the erasure log, outside the store. Then each
+ * call, also an unknown one, becomes a tombstone, and its deliveries and rereads go.
+ * The work on the store is one transaction, and no hold can be added during it. It may run again, and repeats after a
+ * deadlock. After a crash between log and store, the next ledger check replays the log (`check-ledger.ts`).
+ * `purgeTexts` handles texts that name the calls.
+ * @param note writes the erased calls in the transaction of each page.
  * @throws CallsyncError ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…
  */
 export const eraseCalls = async (
@@ -163,8 +162,8 @@ export const eraseKnown = async (store: Store, callIds: readonly string[]): Prom
 };
 
 /**
- * Calls that are too old to be kept and that no hold keeps, with texts that name them and nothing held: as erased ones, but that no
- * log says so, for their age does. Returns how many went.
+ * Removes calls beyond their age that no hold keeps, and texts that name only them. Unlike erasures, these need no
+ * log, because their age is the reason. Returns the number of calls.
  */
 export const expireCalls = async (store: Store, callIds: readonly string[]): Promise<number> => {
   await listTextSubjects(store);
@@ -185,7 +184,7 @@ export const listHeldSubjects = async (store: Store, ids: readonly string[]): Pr
   if ((await readNoted(store)).holdsLater) await listSubjects(store, { ids });
 };
 
-/** What came of calls since they were erased: deliveries, and requests to read them again. */
+/** Removes data of erased calls that arrived since: deliveries and reread requests. */
 export const purgeCalls = async (store: Store, callIds: readonly string[], note: NotePurged): Promise<void> =>
   await repeatTransaction(store, async (tx) => {
     const inbox = await purgeDeliveries(tx, callIds, store.keyOf);

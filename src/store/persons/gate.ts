@@ -14,12 +14,13 @@ import { lockCalls } from '../ledger/ledger.ts';
 import { isHeldSql, type Store } from '../store.ts';
 
 /**
- * Advisory lock: shared by folds and by deletions, exclusive while keys are added, and for a moment by who waits for all folds that run.
- * A transaction takes it before it locks rows. Who waits for it holds up those that begin: nothing that takes long shares it.
+ * Advisory lock, shared by folds and deletions. Writers of keys take it exclusively, and so does a session that waits
+ * for all running folds.
+ * Taken later than a row lock, it deadlocks. A waiting exclusive lock blocks new folds, so no slow work may share it.
  */
 const foldLock = 7_202_611_211;
 
-/** Which keys there are at all. In most stores there are none, and folds compare nothing with them. */
+/** The existing keys. Most stores have none, and folds then skip the comparison. */
 interface NotedKeys {
   /** Of calls and persons that were erased. */
   readonly erased: boolean;
@@ -57,9 +58,9 @@ export const awaitFolds = async (
 
 interface GateRules {
   readonly sanitize: ((observation: Observation) => Observation) | undefined;
-  /** What is kept of a record that no rule could read; as it is, where there are no rules. */
+  /** Replaces a record that no rule can read. Identity if there are no rules. */
   readonly seal?: (record: RejectedRecord) => RejectedRecord;
-  /** What may be kept by its age. */
+  /** Limits by age. */
   readonly ages?: Ages | undefined;
 }
 
@@ -75,7 +76,7 @@ interface Cleaned {
 interface Arriving {
   readonly cleaned: readonly Cleaned[];
   readonly rejected: readonly RejectedRecord[];
-  /** What is kept of an observation that cannot be written as JSON. */
+  /** Replaces an observation that is no valid JSON. */
   readonly refuse: (observation: Observation, reason: string) => RejectedRecord;
 }
 
@@ -228,9 +229,9 @@ const findNamed = async (
 };
 
 /**
- * Notes by id what holds name otherwise, so that it stays held when the value goes from it. The calls of the batch are locked before, as
- * the fold locks them: a deletion that comes between could not see the note, would take what is held, and the fold would find nothing to
- * keep. Of tombstones nothing is left to be held.
+ * Records the id of a call that a hold names otherwise, so that the hold survives a change of the value.
+ * The calls of the batch are locked first, like in a fold. Otherwise a deletion in between would miss the note.
+ * Tombstones hold nothing.
  */
 const noteHeld = async (
   tx: Transaction,
@@ -246,7 +247,9 @@ const noteHeld = async (
   return noting.map(({ id }) => id);
 };
 
-/** Keys of what a call names, as it came and as it is stored: rules may take the value, and only former keys may know the person. */
+/**
+ * Keys of a call, before and after the rules: rules may remove the value, and only former keys may know the person.
+ */
 const namesIn = ({ observation, clean }: Cleaned, { erasures, keyOf }: Keys, noted: NotedKeys) => {
   if (clean === undefined || !(noted.objects || noted.holdsLater)) return { party: [], all: [] };
   const { subjectsOf } = erasures.subjects;
@@ -305,7 +308,7 @@ const heldSql = `SELECT u.id FROM unnest($1::text[], $2::text[]) AS u(id, key) L
   WHERE EXISTS (SELECT FROM held_keys k WHERE k.held_key = u.key)
      OR ($3 AND d.call_id IS NOT NULL AND (d.subjects_version IS DISTINCT FROM $4 OR ${isHeldSql('d.subjects', 'AND NOT k.of_call')}))`;
 
-/** Those of some calls that no hold keeps, by id or by what their documents name; calls of which that is not known are left out. */
+/** Calls that no hold keeps, by id or by their subjects. Excludes calls with unknown subjects. */
 export const listFreeCalls = async (
   db: Queryable,
   callIds: readonly string[],
@@ -320,9 +323,9 @@ export const listFreeCalls = async (
 };
 
 /**
- * The same in the transaction that takes something of them, before it locks other rows. A hold that is put on meanwhile waits for the end
- * of the transaction; one that a fold finds for a call counts, for the fold locks the call before. List subjects before
- * (`listSubjects`): calls of which it is not known what they name stay.
+ * The same within a deleting transaction, before it locks other rows. A new hold waits for the end of the
+ * transaction; a hold that a fold finds counts.
+ * Run `listSubjects` first: calls with unknown subjects stay.
  */
 export const lockFreeCalls = async (
   tx: Transaction,

@@ -53,7 +53,9 @@ export interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 
   readonly calls: number;
 }
 
-/** Puts a hold on, or adds keys to it. What was being folded or deleted meanwhile is when it resolves; what comes later is compared. */
+/**
+ * Adds a hold, or keys to a hold. Resolves after all running folds and deletions have ended; later ones see the keys.
+ */
 export const addHoldKeys = (db: Database, hold: LoggedHold): Promise<void> =>
   awaitFolds(db, async (tx) => {
     await tx.query(

@@ -1,6 +1,6 @@
 /**
- * Erasures that wait until nothing is left anywhere, which outlive the command that asked; and receipts of those that ended: a chain beside
- * those of verdicts, under the same keys and with its head in the same file.
+ * Erasures that wait for warehouses, even after their command ended, and the receipts of finished ones. Receipts form
+ * a chain like verdicts, under the same keys and with the head in the same file.
  */
 import { createPublicKey, randomBytes, verify } from 'node:crypto';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
@@ -184,7 +184,10 @@ export const closeErasure = async (db: Queryable, requestId: string): Promise<vo
   await db.query('DELETE FROM erasure_requests WHERE request_id = $1', [requestId]);
 };
 
-/** What the store still has of calls that were erased. @param alive calls that should be gone, as the index of subjects has them too. */
+/**
+ * Counts data of erased calls that is still in the store. @param alive calls that should be gone, by the index of
+ * subjects.
+ */
 export const countLeft = async (db: Queryable, callIds: readonly string[], alive: readonly string[]) => {
   const [left] = await db.query<{ calls: number; documents: number; inbox: number; rereads: number }>(
     `SELECT (SELECT count(*)::int FROM ledger WHERE call_id = ANY($2) AND NOT tombstone) AS calls,
@@ -197,8 +200,8 @@ export const countLeft = async (db: Queryable, callIds: readonly string[], alive
 };
 
 /**
- * By warehouse, the dates under which some calls were ever sent, and how many tombstones have still to be sent: those of the calls, and
- * whatever an erasure before may have left to be sent when this one was opened. A walk under way may find more: it counts as one.
+ * By warehouse, the dates of all calls that were ever sent, and the number of unsent tombstones.
+ * Includes tombstones of earlier erasures. A walk in progress counts as one.
  */
 export const readSent = async (
   db: Queryable,

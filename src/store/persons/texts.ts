@@ -40,7 +40,10 @@ const isSealedSql = `substring(body FROM 1 FOR 4) = 'CSX1'::bytea`;
 const bodiesAtOnce = 100;
 const bytesAtOnce = 16 * 1024 * 1024;
 
-/** Notes what texts name of which it is not known, but for sealed ones: bytes are only ever sealed or emptied, so that it stays true. */
+/**
+ * Indexes texts without known subjects, except sealed ones. Bodies only ever become empty or sealed, so the index
+ * stays valid.
+ */
 export const listTextSubjects = async (store: Store): Promise<void> => {
   const { erasures, index } = store;
   for (const table of tables) {
@@ -67,7 +70,7 @@ export const listTextSubjects = async (store: Store): Promise<void> => {
   }
 };
 
-/** Which texts: those that name something that was erased, or one of some subjects, by the first 8 bytes of their hashes. */
+/** Selects texts that name an erased value, or one of some subjects by the first 8 bytes of their hashes. */
 type NamedBy = 'erased' | readonly string[];
 
 const namingSql = (table: TextTable, by: NamedBy): string =>
@@ -140,9 +143,10 @@ export const countTexts = async (db: Queryable, by: readonly string[]): Promise<
 };
 
 /**
- * Bodies of the calls' deliveries are deleted, and a keyed hash takes the place of the call id, in the warehouses' table
- * `deliveries` too. Waiting deliveries are left to the merge, which folds them to nothing: it holds them before it asks
- * for calls, so that waiting for them here could be for good.
+ * Deletes bodies of the calls' deliveries and replaces the call id by a keyed hash, in the warehouse table
+ * `deliveries` too.
+ * Skips waiting deliveries: the merge locks them before calls, so waiting here could deadlock. The merge folds them
+ * to nothing.
  */
 export const purgeDeliveries = async (
   tx: Transaction,
@@ -173,8 +177,9 @@ export const purgeRereads = async (tx: Transaction, callIds: readonly string[]):
   ).length;
 
 /**
- * Empties bodies of settled deliveries from before a time that name one of some subjects, by the first 8 bytes of their hashes, and nothing
- * that is held: the call may name somebody else by now. Every body is read; sealed ones cannot be.
+ * Empties bodies of settled deliveries from before a time that name a subject, except held ones. Subjects are the
+ * first 8 bytes of hashes. The current call may name another person, so this reads every body. Sealed ones are
+ * unreadable.
  */
 export const purgeNamingBodies = async (
   store: Store,

@@ -41,8 +41,8 @@ const sentStatuses = ['qualified', 'void'].map((status) => hashJson(JSON.stringi
 const inventedPrefix = 'sample-';
 
 /**
- * Over the calls that ended processing in the range (by their own time where the service does not tell that). A webhook
- * record does not tell it: one that came after the range may have been processed after it, and be in no list of it.
+ * Compares calls whose processing ended in the range, or whose own time is in it. A webhook record has no end of
+ * processing: a later delivery may belong to a later listing.
  */
 export const measureOverlap = async (
   db: Queryable,

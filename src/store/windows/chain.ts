@@ -1,6 +1,6 @@
 /**
- * Chains of signed entries: their keys, without which nobody with write access to the store can rewrite an entry unnoticed, and the newest
- * entry of each in a file outside the store, where a tail that was cut off is missed.
+ * Chains of signed entries. Without the keys, a writer of the store cannot change an entry unnoticed. A file outside
+ * the store has the newest entry of each chain, which reveals a cut tail.
  */
 import {
   createHash,
@@ -20,7 +20,7 @@ import type { Database } from '../../postgres/database.ts';
 import { withLock } from '../../postgres/session-lock.ts';
 import type { ProofKeys } from '../store.ts';
 
-/** What precedes the 32 bytes of an Ed25519 key in its DER form (RFC 8410). */
+/** Bytes before the 32 bytes of an Ed25519 key in its DER form (RFC 8410). */
 const derPrefix = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /** From the secret, so that an installation has no other to keep. */

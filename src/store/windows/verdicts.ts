@@ -1,4 +1,7 @@
-/** Verdicts: what was compared and found, each chained to the one before it of the same warehouse; and the ranges that they prove. */
+/**
+ * Verdicts: results of comparisons, each chained to the previous one of its warehouse, and the ranges that they
+ * prove.
+ */
 import type { Shown } from '../../../schemas/observation.ts';
 import type { Range, SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { type Row, tableOf } from '../../../schemas/tables.ts';
@@ -22,9 +25,9 @@ export interface Verdict {
   readonly axis: string;
   readonly window_from: number;
   readonly window_to: number;
-  /** What was compared with the service. */
+  /** Level of the comparison with the service. */
   readonly level: SourceLevel;
-  /** What was compared in the warehouse. */
+  /** Level of the comparison in the warehouse. */
   readonly warehouse_level: WarehouseLevel;
   readonly confirmed: Shown;
   readonly calls_listed: number;
@@ -72,8 +75,9 @@ export const digestOfRow = (keys: ProofKeys, warehouse: string, row: Row): strin
   digestVerdict(keys, { warehouse, ...row } as never);
 
 /**
- * Adds a verdict to the chain of its warehouse, and its digest to the heads outside the store. If calls were sent to the warehouse
- * again since `comparedSince` (microseconds of the store's clock), the comparison may be older than the loss of rows: nothing is proven.
+ * Adds a verdict to the chain of its warehouse, and its digest to the heads outside the store.
+ * If calls were sent again since `comparedSince` (microseconds of the store's clock), the verdict proves nothing: the
+ * comparison may be older than a loss.
  */
 export const addVerdict = async (
   store: Database,
@@ -101,15 +105,16 @@ export const addVerdict = async (
 type SentCalls = readonly string[] | { readonly since: number };
 
 /**
- * Takes back what was proven of the UTC days of calls, in one warehouse or in all: each good verdict that touches them is followed by
- * one of the same window that is unproven. To be called before calls become tombstones, which have no day, and before rows of queues are
- * locked: chains are locked first.
+ * Withdraws the proof of the UTC days of calls, in one warehouse or in all: an unproven verdict follows each good
+ * one.
+ * Call it before calls become tombstones, which have no day. Call it before queue rows are locked: chains are locked
+ * first.
  */
 type Withdraw = (calls: SentCalls, warehouse?: string) => Promise<void>;
 
 /**
- * Carries out work that sends calls to warehouses again, takes something of them or erases them, and withdraws in the same transaction
- * what was proven of their days. The work repeats itself where PostgreSQL ends it for the sake of others.
+ * Runs work that sends calls again, cuts or erases them, and withdraws the proof of their days in the same
+ * transaction. Repeats the work after a deadlock.
  */
 export const withdrawProof = async <T>(
   store: Store,
@@ -227,7 +232,10 @@ export const markVerdictsLoaded = async (db: Queryable, ids: readonly number[]):
   await db.query('UPDATE verdicts SET loaded = true WHERE verdict_id = ANY($1)', [ids]);
 };
 
-/** The latest verdict of each window that overlaps a range, per warehouse; of the present ledger: one that was restored proves nothing. */
+/**
+ * The latest verdict of each window that overlaps a range, per warehouse. Verdicts of an earlier ledger prove
+ * nothing.
+ */
 export const latestVerdicts = (
   db: Queryable,
   range: { readonly from: number; readonly to: number },
@@ -241,7 +249,7 @@ export const latestVerdicts = (
     [range.from, range.to],
   );
 
-/** What the listings of the same hours of the four weeks before had. */
+/** Counts of the listings for the same hours of the four previous weeks. */
 export const listedInEarlierWeeks = async (
   db: Queryable,
   window: { readonly axis: string; readonly from: number; readonly to: number },
@@ -301,9 +309,10 @@ const sourceRank: Readonly<Record<SourceLevel, number>> = { ids: 0, fields: 1, r
 const warehouseRank: Readonly<Record<WarehouseLevel, number>> = { guards: 0, rows: 1 };
 
 /**
- * The ranges that verdicts prove, at least at a level, united. A later verdict that is not good takes back what an
- * earlier one proved, also one of a lower level; a later good one of a lower level takes nothing back.
- * @param verdicts of one warehouse and axis, oldest first. @param before what earlier verdicts proved at the same level.
+ * Unites the ranges that verdicts prove, at least at a level. A later bad verdict ends an earlier proof, also at a
+ * lower level. A later good verdict of a lower level changes nothing.
+ * @param verdicts of one warehouse and axis, oldest first.
+ * @param before ranges that earlier verdicts proved at the same level.
  */
 export const provenRanges = (
   verdicts: readonly Pick<Verdict, 'window_from' | 'window_to' | 'outcome' | 'level' | 'warehouse_level'>[],
@@ -323,7 +332,7 @@ export const provenRanges = (
   return proven;
 };
 
-/** What of a range has no good verdict at a level, per warehouse, by verdicts of the present ledger. */
+/** Parts of a range without a good verdict at a level, per warehouse, in the present ledger. */
 export const findUnproven = async (
   store: Store,
   input: {
@@ -360,7 +369,7 @@ export const listBehind = async (
 interface ProvenThrough {
   /** Of the newest verdict; null before the first. */
   readonly axis: string | null;
-  /** Microseconds: the end of what is proven without a gap from the first read window on; null while it is not. */
+  /** Microseconds: end of the gapless proof from the first read window on, or null. */
   readonly through: number | null;
 }
 

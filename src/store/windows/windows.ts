@@ -66,10 +66,9 @@ export const uncoveredRanges = async (
 };
 
 /**
- * Moves a watermark to the end of the contiguous prefix of windows that were shown complete or have a recorded problem,
- * which is tried again later; never back. With `begin` it is set where there is none yet; where it is on another axis,
- * whose windows say nothing about this one, it begins again at the earlier of both.
- * Returns it, and where it began; undefined when none was set and `begin` is not given.
+ * Moves a watermark forward to the end of the contiguous windows that are complete or have a recorded problem.
+ * `begin` sets a missing watermark. On a change of axis, the watermark restarts at the earlier of both.
+ * Returns it with its start; undefined without watermark and `begin`.
  */
 export const advanceWatermark = async (
   db: Queryable,
@@ -159,8 +158,8 @@ export interface WindowProblem extends RangeOnAxis {
 const firstWait = `interval '1 minute'`;
 
 /**
- * Replaces the open problems within a range that was just read by those that this reading found, which inherit the
- * attempts of the ones that they overlap.
+ * Replaces the open problems within a range that was just read. New problems inherit the attempts of those that they
+ * overlap.
  */
 export const replaceProblems = async (
   store: Database,
@@ -218,10 +217,7 @@ export const recordSyncError = async (db: Queryable, code: string): Promise<void
   await db.query(`UPDATE watermarks SET last_error = $1, failed_at = now() WHERE name = 'sync'`, [code]);
 };
 
-/**
- * Whether it is time for a heartbeat in a warehouse, and if so, that this process makes it: of several that ask at once
- * one is told yes.
- */
+/** Claims a heartbeat in a warehouse if it is due. Only one of several processes gets it. */
 export const claimHeartbeat = async (db: Queryable, warehouse: string, everyMs: number): Promise<boolean> => {
   const rows = await db.query(
     `INSERT INTO meta AS m (key, value) VALUES ($1, 'true')

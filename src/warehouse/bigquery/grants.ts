@@ -1,6 +1,6 @@
 /**
- * Rights of readers in BigQuery: analysts view the dataset; the restricted view another one, whose views the first one
- * authorises. A user who may read the whole project is not held back by this.
+ * Rights of readers in BigQuery. Analysts view the dataset. Restricted readers view another one, whose views the
+ * first one authorises. A right on the whole project overrides both.
  */
 
 import { openColumns } from '../../../schemas/tables.ts';

@@ -1,15 +1,14 @@
 /**
- * The one script of a commit: claims the calls whose guard is higher, then changes every table in one transaction. Its
- * result is one row, `changed`: how many calls and tombstones were claimed.
- *
- * Each function below returns one whole statement. BigQuery bills at least 10 MB for each table that a statement reads, so
- * statements for what a batch does not have are left out, and IF skips those that have nothing to delete or to write.
+ * The script of a commit: claims the calls with a higher guard, then changes every table in one transaction. Its
+ * result is one row, `changed`: the number of claimed calls and tombstones.
+ * Each function below returns one statement. BigQuery bills at least 10 MB for each table that a statement reads. The
+ * script therefore omits unneeded statements, and IF skips empty ones.
  */
 import { allFields, type Column, columnsOf, erasedName, type Table, tableOf } from '../../../schemas/tables.ts';
 import { callTablesOf, decimalTypeOf, type Layout, logTables, quote } from './ddl.ts';
 import { coverDates, inPartitions } from './partitions.ts';
 
-/** What the script knows of its load; declared as variables at its head. */
+/** Variables at the head of the script. */
 interface ScriptLoad {
   readonly id: string;
   readonly origin: string;
@@ -127,8 +126,8 @@ WHEN MATCHED THEN UPDATE SET
 WHEN NOT MATCHED THEN INSERT (ledger_epoch, earlier_epochs, load_id) VALUES (x.ledger_epoch, FALSE, this_load);`;
 
 /**
- * Dates of rows of the batch's calls, also of those that were sent before: a restored ledger may not know the last date to which
- * a call has moved.
+ * Dates of all rows of the batch's calls, also of earlier loads: a restored ledger may not know the last date of a
+ * call.
  */
 const findUnknownDates = ({ dataset, staging }: ScriptInput): string =>
   `SET unknown_dates = ARRAY(
@@ -208,9 +207,9 @@ WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);`;
 };
 
 /**
- * Rows of table changes. Where all claimed calls are new here nothing is read but staging; else those that are there already
- * are left out, and of a call's row for its first revision the one that came first stays. Under an earlier ledger a call may
- * have moved from a date of which this one knows nothing: then all are read.
+ * Rows of table changes. If all claimed calls are new, the script reads only the staging table. Otherwise it omits
+ * existing rows, and keeps the first row of a call's first revision.
+ * Under an earlier ledger a call may have moved from an unknown date; then it reads all.
  */
 const addChanges = ({ dataset, staging, layout, unknownPartitions }: ScriptInput, withinT: string): string[] => {
   const { columns } = tableOf('changes');

@@ -16,8 +16,8 @@ interface DayRange {
 }
 
 /**
- * Sorted, disjoint ranges that cover the dates. Past `limit` ranges the narrowest gaps are closed: the predicate then
- * covers days without rows of the batch, which costs a scan of them and changes nothing.
+ * Sorted, disjoint ranges that cover the dates. Beyond `limit` ranges, the narrowest gaps are closed. The predicate
+ * then covers days without rows of the batch, which costs a scan and changes nothing.
  */
 export const coverDates = (dates: Iterable<string | null>, limit = maxRanges): DayRange[] => {
   const days = [...new Set([...dates].filter((date) => date !== null))].map((date) => Date.parse(date) / dayMs);

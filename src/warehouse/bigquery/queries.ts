@@ -20,7 +20,7 @@ export interface Queries {
   stream(query: Query, reading?: Reading): AsyncIterable<Record<string, unknown>>;
   /** Rows that a finished job returned; BigQuery keeps them for a day. */
   resultOf(jobId: string): Promise<Record<string, unknown>[]>;
-  /** What BigQuery's own parser says of a statement, without running it. */
+  /** Result of BigQuery's own parser, without a run of the statement. */
   plan(sql: string): Promise<Plan>;
 }
 

@@ -1,13 +1,10 @@
 /**
- * Paces commits so that they stay inside BigQuery's quotas, over a rolling day as BigQuery counts them.
- *
- * Documented limits that concern a commit: 1,500 load jobs a table and day (each commit has a staging table of its
- * own, so ours are 1; we count as if all went into one table), 4,000 partitions in a job (see partitions.ts), 5
- * metadata updates of a table in 10 s, 2 mutating statements on a table at once and 20 waiting (one commit at a time
- * runs them one after the other). Statements of DML count neither as modifications of a table nor of a partition.
- *
- * Every commit takes calls in the order of the queue, new ones first. So it is enough that some commit comes in every
- * interval, whoever asked for it: commits before their interval is over are extra, and a part of the day bounds them.
+ * Paces commits within BigQuery's quotas, over a rolling day as BigQuery counts them.
+ * Limits that concern a commit: 1,500 load jobs a table and day, 4,000 partitions in a job, 5 metadata updates of a
+ * table in 10 s. A commit has its own staging table; we count as if all went into one. Commits run one after the
+ * other, because a table allows 2 mutating statements at once. DML does not count as a modification.
+ * Every commit takes new calls first, so one commit in every interval is enough. Earlier commits are extra, and a
+ * part of the day bounds them.
  */
 import { dayMs } from '../../lib/day.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';

@@ -15,7 +15,7 @@ export const pause: Pause = async (ms, signal) => {
 export interface RetryRules {
   /** Attempts in all; 8 by default, which is about a minute of pauses. */
   readonly attempts?: number;
-  /** Which faults are worth another attempt; `lost` and `again` by default. */
+  /** Faults that are worth another attempt; `lost` and `again` by default. */
   readonly meanings?: readonly Meaning[];
   readonly signal?: AbortSignal | undefined;
 }
@@ -41,7 +41,7 @@ export const retry = async <T>(
   }
 };
 
-/** For `.catch`: a fault becomes an error that says what was tried; parameters as those of `errorOf`. */
+/** For `.catch`: turns a fault into an error that names the attempt. Parameters as those of `errorOf`. */
 export const failTo =
   (what: string, quotes?: Quotes) =>
   (cause: unknown): never => {

@@ -31,7 +31,10 @@ const wordsQuery = (
  CROSS JOIN LATERAL unnest(u.word_values, u.word_starts, u.word_lengths, u.word_scores)
        WITH ORDINALITY AS w(value, start_offset, length, score, position)`;
 
-/** What a schema has, by name: tables, views and indexes with their comments and those of their columns. One without a name if the schema is there and empty. */
+/**
+ * Relations of a schema by name: tables, views and indexes with comments. Has one entry without a name if the schema
+ * is empty.
+ */
 export type FoundRelations = ReadonlyMap<
   string,
   { readonly comment: string | null; readonly columns: Readonly<Record<string, string | null>> }

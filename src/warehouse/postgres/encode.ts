@@ -12,8 +12,8 @@ export interface EncodedTable {
 }
 
 /**
- * What is the same for all loads of a table is worked out once; each call of the result begins an empty one. `target` is
- * the relation that COPY names. Memory is used from the first row on.
+ * Computes the common parts of all loads of a table once; each call of the result begins an empty one. `target` is
+ * the relation of COPY. The first row allocates memory.
  */
 export const prepareTable = (target: string, table: Table): (() => EncodedTable) => {
   const write = rowWriter(table.columns, table.kind === 'log');

@@ -7,7 +7,7 @@ import { type EncodedTable, prepareTable } from './encode.ts';
 import { childTables, type Layout, qualified, tablesOf } from './layout.ts';
 import { type LoadSql, loadSql } from './load-sql.ts';
 
-/** What is the same for every load of a layout. */
+/** Common parts of every load of a layout. */
 interface Prepared {
   readonly sql: LoadSql;
   readonly stage: () => EncodedTable;
@@ -93,8 +93,8 @@ const applyTombstones = async (client: pg.PoolClient, sql: LoadSql, batch: LoadB
 };
 
 /**
- * Takes the keys of all calls of a load with tombstones in one pass in key order: an older load in flight then waits
- * and finds the tombstone, and two such loads cannot wait for each other.
+ * Locks the keys of all calls of a load with tombstones in key order. An older load then waits and finds the
+ * tombstone, and two such loads cannot deadlock.
  */
 const takeKeys = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch): Promise<void> => {
   if (batch.tombstones.length === 0) return;

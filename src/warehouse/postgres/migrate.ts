@@ -1,7 +1,7 @@
 /**
- * Brings the analysts' schema up to the definition: creates what is missing, never drops anything. A statement runs only
- * where the catalogue differs, in a transaction of its own and with a short lock time-out, because a statement that
- * waits for a lock makes every later load and query wait too.
+ * Brings the analysts' schema up to the definition: creates missing parts, never drops any. A statement runs only if
+ * the catalogue differs. It has its own transaction and a short lock time-out, because a waiting statement blocks all
+ * later loads and queries.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { CallsyncError, transient } from '../../lib/errors.ts';
@@ -21,8 +21,9 @@ export interface Schema {
 }
 
 /**
- * A change of the schema, in a transaction that waits half a second for a lock, since whatever waits behind it waits too; tried again
- * for `forMs`. @throws CallsyncError DATABASE_LOCKED where somebody's open transaction holds up `what`
+ * Changes the schema in a transaction that waits half a second for a lock, because later queries wait behind it.
+ * Repeats for `forMs`.
+ * @throws CallsyncError DATABASE_LOCKED if an open transaction blocks `what`
  */
 export const changeSchema = async <T>(
   { db, layout }: Schema,

@@ -35,7 +35,7 @@ export const queryRows = (
     }
   });
 
-/** Names for the columns of a result: what has the name of an earlier column gets a number, so that a row can be an object. */
+/** Names of result columns. A repeated name gets a number, so that a row can be an object. */
 const distinctNames = (names: readonly string[]): string[] => {
   const taken = new Set(names);
   return names.map((name, index) => {

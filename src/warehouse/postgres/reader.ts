@@ -23,7 +23,7 @@ interface ReaderOptions {
   readonly queryMs?: number | undefined;
 }
 
-/** What begins a statement that only reads, behind comments and brackets. */
+/** Comments and brackets before a statement. */
 const blanks = /^(?:\s|\(|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*/;
 const reads = new RegExp(`${blanks.source}(?:select|with|values|table|explain|show)\\b`, 'i');
 const givesRows = new RegExp(`${blanks.source}(?:select|with|values|table)\\b`, 'i');
@@ -117,8 +117,8 @@ const makeReader = async (options: ReaderOptions, readerUrl: string): Promise<vo
 };
 
 /**
- * What no reader may be or do, itself or as any role that it can take on: SET ROLE needs a membership, inherited or not. Of the
- * schemas, only its own two are open to it.
+ * Rights that no reader may have, by itself or through a role: SET ROLE needs a membership, inherited or not. A
+ * reader may use only its own two schemas.
  */
 const rightsSql = `SELECT concat_ws(', ',
     CASE WHEN bool_or(rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls) THEN 'be more than a user' END,

@@ -1,6 +1,6 @@
 /**
- * Searching by the index. What is frequent is found among the newest rows; these also tell whether the index or a walk through
- * time is the shorter way to the rest, since the planner knows nothing of phrases and little of words.
+ * Searches by the index. Frequent words are found among the newest rows. These rows also tell whether the index or a
+ * scan by time is faster, because the planner knows no phrases.
  */
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { columnsOf, type Database, type Transaction } from '../../postgres/database.ts';
@@ -157,7 +157,7 @@ const readIn = (
 const newestRows = 2_000;
 /** A row that the index names is read out of order: it costs so many rows of a walk. */
 const namedCost = 1.5;
-/** What was not found is taken for as frequent as if half a row had it. */
+/** A word without hits counts as if half a row had it. */
 const halfFound = 0.5;
 
 /** Conditions that a search does not need are constant when it is planned, and vanish. Parameters: $1 query, $2 limit, $3 to $5. */
@@ -287,7 +287,7 @@ interface SaidRow {
   readonly marked: string;
 }
 
-/** What to show of the found calls of one language, by call. */
+/** Excerpts of the found calls of one language, by call. */
 const readHits = async (
   tx: Transaction,
   layout: Layout,
@@ -340,7 +340,7 @@ const find = async (schema: Schema, filling: Database, request: SearchRequest): 
   });
 };
 
-/** Who searches needs other rights than who loads. */
+/** Searches need other rights than loads. */
 const asReader = async <T>({ db, layout }: Schema, reading: Promise<T>): Promise<T> => {
   try {
     return await reading;

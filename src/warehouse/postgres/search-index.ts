@@ -1,10 +1,10 @@
 /**
- * The search index of a Postgres warehouse: a side table with a row per call and side. Triggers on utterances replace the rows of
- * the calls that change, in the same transaction, without their documents; those are made after it, so that no load waits for them.
- *
- * A row without document is at once the note that it waits and the lock between loads and the filling: whatever changes a
- * call deletes its rows and writes new ones. The filling takes rows that nobody has, in one statement. If a load comes for
- * one of them, it waits for that statement and then deletes the row, with its document.
+ * The search index of a Postgres warehouse: a side table with a row per call and side. Triggers on utterances replace
+ * the rows of changed calls in the same transaction, without their documents. Documents follow later, so that no load
+ * waits for them.
+ * A row without a document is both a note and a lock between loads and the filling. Each change of a call deletes its
+ * rows and writes new ones. The filling takes free rows in one statement. A load of such a row waits for that
+ * statement and then deletes the row.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
@@ -48,13 +48,13 @@ const languageSql = (column: string): string =>
     .join(' ')} ELSE '${unstemmed}' END`;
 
 /**
- * A word of no language before every utterance of a document: its positions tell where each utterance begins, no phrase
- * passes it, and as each language has its own, one query asks for the words of every language. `language` is SQL.
+ * A word of no language before every utterance of a document. Its positions mark the utterances, and no phrase
+ * crosses it. Each language has its own, so one query covers all languages. `language` is SQL.
  */
 export const boundary = (language: string): string =>
   `('908172635453' || 10 + array_position(${languageArray}, ${language}))`;
 
-/** Loads insert and delete. Who changes utterances by hand otherwise makes the index anew. */
+/** Loads insert and delete. After updates by hand, create the index again. */
 const triggers = { insert: 'NEW', delete: 'OLD' } as const;
 
 const names = (layout: Layout) => ({
@@ -122,8 +122,8 @@ $$`;
 };
 
 /**
- * Writes the rows of some calls anew, without documents. Whoever changes utterances by hand waits here for loads and erasures of
- * these calls, as does the making of the index; in key order, as loads lock.
+ * Writes the rows of some calls again, without documents. Waits in key order for loads and erasures of these calls,
+ * as loads do.
  */
 const writeSql = (layout: Layout): string => {
   const { write, table, calls, utterances } = names(layout);
@@ -157,8 +157,8 @@ const triggerSql = (layout: Layout, event: keyof typeof triggers): string =>
 REFERENCING ${triggers[event]} TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION ${names(layout).refresh}()`;
 
 /**
- * Makes documents of waiting rows from an id on, passing over those that somebody has locked; returns the last id, and null
- * when none was left. Plans of a table that was just filled would read all of it.
+ * Makes documents of waiting rows from an id on, and skips locked ones. Returns the last id, or null after the last
+ * one. A fresh table has bad plans, so these plans are forced.
  */
 const fillFunctionSql = (layout: Layout): string => {
   const { fill, table, utterances, document } = names(layout);
@@ -179,8 +179,8 @@ $$`;
 };
 
 /**
- * What creates the table and its triggers, in one transaction. Creating a trigger waits for the loads that have written
- * utterances, and every later one runs it: what has no rows then is committed, and can be seen by `writeMissingSql`.
+ * Creates the table and its triggers in one transaction. Creating a trigger waits for running loads, and every later
+ * load fires it. `writeMissingSql` therefore sees all utterances without rows.
  * @param unaccentSchema schema of the extension unaccent
  */
 const createSearchSql = (layout: Layout, unaccentSchema: string): readonly string[] => {
@@ -260,7 +260,7 @@ const countSearchSql = (layout: Layout): string =>
 const countWaitingSql = (layout: Layout): string =>
   `SELECT count(DISTINCT call_id) AS pending FROM ${names(layout).table} WHERE document IS NULL`;
 
-/** Calls that wait for a document, as whoever asks sees them. */
+/** Calls that wait for a document, as the caller sees them. */
 export const countWaiting = async (db: Pick<Database, 'purpose' | 'query'>, layout: Layout): Promise<number> =>
   (await readValue<number>(db, countWaitingSql(layout))) ?? 0;
 
@@ -370,8 +370,8 @@ const waitMs = 1_000;
 const workMs = 10_000;
 
 /**
- * Fills what waits before a search. Who may not write searches what is filled; so does everybody when filling fails: the result
- * tells what is pending.
+ * Fills waiting rows before a search. Without the right to write, or after a failure, the search uses the existing
+ * documents; the result has the number of pending calls.
  */
 export const fillBriefly = async (schema: Schema): Promise<void> => {
   const stop = AbortSignal.timeout(workMs);

@@ -19,7 +19,7 @@ export const ensureViews = async (db: Database, schema: string, views: readonly 
   if (changed.length === 0) return [];
   const apply = (statements: readonly string[]): Promise<void> =>
     db.transaction(async ({ client }) => {
-      // Who waits for a lock on a view that somebody reads lets all later readers wait, too.
+      // A waiting lock on a view makes all later readers wait, too.
       await client.query(`SET LOCAL lock_timeout = '500ms'`);
       await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`callsync.views.${schema}`]);
       for (const statement of statements) await client.query(statement);
@@ -44,7 +44,7 @@ interface Grant {
   readonly sql: string;
 }
 
-/** What others than their owner may do with the views of a schema ($1), as the statements that let them. */
+/** Rights of others on the views of a schema ($1), as the statements that grant them. */
 const grantsSql = `SELECT g.view, g.column, format('GRANT %s%s ON %I.%I TO %s', g.privilege, ' (' || quote_ident(g.column) || ')', $1::text, g.view,
             CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END) AS sql
        FROM (SELECT c.relname AS view, NULL::name AS column, c.relowner, a.grantee, a.privilege_type AS privilege

@@ -70,7 +70,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     partitionOf: () => undefined,
     migrate: async () => {
       await migrate(schema);
-      // What a process that ended has left.
+      // Rows that an ended process left.
       filler.wake();
     },
     ensureViews: (name, views) => ensureViews(slow, name, views),
