@@ -92,11 +92,11 @@ export const createLoadActivities = (deps: ActivityDeps) => ({
   loadPending: activity(deps, 'loadPending', (_, input: LoadPendingInput) => loadPending(deps, input)),
   listPending: activity(deps, 'listPending', () => listPending(deps)),
   resumeErasure: activity(deps, 'resumeErasure', (_, { requestId }: { requestId: string }) =>
-    resumeErasure({ ...deps, proof: deps.store.erasures.proof }, requestId),
+    resumeErasure(deps, requestId),
   ),
   runMaintenance: activity(deps, 'runMaintenance', async () => {
     const result = await runMaintenance(deps);
-    await finishOldErasures({ ...deps, proof: deps.store.erasures.proof });
+    await finishOldErasures(deps);
     return result;
   }),
 });

@@ -48,7 +48,7 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
       return code === 0 ? await dbt.run(['build']) : code;
     };
     expect(await buildOnProof()).toBe(5);
-    await proveRange(here.postgresUrl, days, cli.path);
+    await proveRange(here.postgresUrl, days);
     const said = String(await buildOnProof());
     await cli.remove();
     console.log(said.trim().split('\n').at(-1));

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { ingest } from '../../src/pipeline/load/ingest.ts';
 import { measureOverlap } from '../../src/store/status/progress.ts';
-import { observationOf, openPipeline, type Pipeline } from '../support/pipeline.ts';
+import { observationOf, usePipeline } from '../support/pipeline.ts';
 
-let pipeline: Pipeline;
-beforeAll(async () => {
-  pipeline = await openPipeline();
-});
-afterAll(() => pipeline.close());
+const pipeline = usePipeline({}, { keep: true });
 
 test('counts calls that only came by webhook, but not those that came after the range, nor invented ones', async () => {
   const from = Date.parse('2025-03-01T10:00:00Z') * 1000;

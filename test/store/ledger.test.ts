@@ -1,6 +1,6 @@
 /** The fold through the real database: random batches, crashes of no kind left out by the pure tests. */
 import fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Observation } from '../../schemas/observation.ts';
 import { emptyRow, fold, type LedgerRow, prepareObservation } from '../../src/calls/fold.ts';
 import { ingest, loadFolded } from '../../src/pipeline/load/ingest.ts';
@@ -8,14 +8,9 @@ import { eraseFromLedger, foldIntoLedger, readHeads, readRows } from '../../src/
 import { markPending } from '../../src/store/loads/loads.ts';
 import { observationsInOrders } from '../calls/observations.ts';
 import { expectedDocument } from '../calls/winner.ts';
-import { observationOf, openPipeline, type Pipeline } from '../support/pipeline.ts';
+import { observationOf, usePipeline } from '../support/pipeline.ts';
 
-let pipeline: Pipeline;
-beforeAll(async () => {
-  pipeline = await openPipeline({ documents: true });
-});
-afterEach(() => pipeline.clear());
-afterAll(() => pipeline.close());
+const pipeline = usePipeline({ documents: true });
 
 const ids = ['a', 'b', 'c'];
 

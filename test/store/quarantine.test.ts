@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { RejectedRecord } from '../../schemas/observation.ts';
 import { ingest } from '../../src/pipeline/load/ingest.ts';
 import type { Queryable } from '../../src/postgres/database.ts';
@@ -10,14 +10,9 @@ import {
 } from '../../src/store/delivery/quarantine.ts';
 import { listTextSubjects, purgeNamedTexts } from '../../src/store/persons/texts.ts';
 import type { Store } from '../../src/store/store.ts';
-import { observationOf, openPipeline, type Pipeline } from '../support/pipeline.ts';
+import { observationOf, usePipeline } from '../support/pipeline.ts';
 
-let pipeline: Pipeline;
-beforeAll(async () => {
-  pipeline = await openPipeline();
-});
-afterEach(() => pipeline.clear());
-afterAll(() => pipeline.close());
+const pipeline = usePipeline();
 
 const refused = (body: string | Buffer, more: Partial<RejectedRecord> = {}): RejectedRecord => ({
   source: 'poll',

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import proto from '@temporalio/proto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
 import { mergeInboxId } from '../../workflows/messages.ts';
@@ -73,56 +73,37 @@ const isRunning = (workflowId: string, activity: string): Promise<void> =>
     return (raw.pendingActivities ?? []).some(({ activityType }) => activityType?.name === activity);
   });
 
-describe('with worker versioning', () => {
-  let one: ChildProcess;
-  let two: ChildProcess;
+test('a running backfill and the merge go on with the current build when theirs is gone for good; what is new begins with it', async () => {
+  const one = await startBuild('1');
+  await makeCurrent('1');
+  const landed = async (callId: string): Promise<void> => {
+    await deliver(site.store, [{ body: JSON.stringify({ unique_id: callId, status: 'void' }), deliveryId: null }]);
+    await wakeMergeInbox(site.client, site.prefix);
+    await until(
+      `the delivery of ${callId} is merged`,
+      async () => (await site.store.query("SELECT 1 FROM inbox WHERE outcome = 'pending'")).length === 0,
+    );
+  };
+  await landed('before');
+  expect(await buildsOf(mergeInboxId(site.prefix))).toEqual(['1']);
+  site.gate.shut();
+  const first = await site.backfill('first');
+  site.gate.grant(4);
+  await isRunning(first.workflowId, 'readRangePart');
 
-  test('a running backfill goes on with the current build, and a new one takes it from its first task', async () => {
-    one = await startBuild('1');
-    await makeCurrent('1');
-    site.gate.shut();
-    const first = await site.backfill('first');
-    site.gate.grant(4);
-    await isRunning(first.workflowId, 'readRangePart');
+  const two = await startBuild('2');
+  await makeCurrent('2');
+  await endProcess(one, 'SIGKILL');
+  const second = await site.backfill('second', { force: true });
+  await isRunning(second.workflowId, 'countRange');
+  await landed('after');
+  expect(await buildsOf(mergeInboxId(site.prefix))).toContain('2');
+  site.gate.open();
+  expect((await first.result).state).toBe('done');
+  expect((await second.result).state).toBe('done');
 
-    two = await startBuild('2');
-    await makeCurrent('2');
-    const second = await site.backfill('second', { force: true });
-    await isRunning(second.workflowId, 'countRange');
-    site.gate.open();
-    expect((await first.result).state).toBe('done');
-    expect((await second.result).state).toBe('done');
-
-    expect(await buildsOf(first.workflowId)).toEqual(['1', '2']);
-    expect(await readersOf(first.workflowId)).toContain(two.pid);
-    expect(await buildsOf(second.workflowId)).toEqual(['2']);
-    expect(await readersOf(second.workflowId)).toEqual([two.pid]);
-    expect(await site.checkTruth()).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
-  }, 240_000);
-
-  test('a build that is gone for good holds back neither webhooks nor a backfill', async () => {
-    await makeCurrent('1');
-    site.gate.shut();
-    const left = await site.backfill('left', { force: true });
-    site.gate.grant(4);
-    await isRunning(left.workflowId, 'readRangePart');
-    const landed = async (callId: string): Promise<void> => {
-      await deliver(site.store, [{ body: JSON.stringify({ unique_id: callId, status: 'void' }), deliveryId: null }]);
-      await wakeMergeInbox(site.client, site.prefix);
-      await until(`the delivery of ${callId} is merged`, async () => {
-        const { rows } = await site.store.pool.query("SELECT 1 FROM inbox WHERE outcome = 'pending'");
-        return rows.length === 0;
-      });
-    };
-    await landed('before');
-    expect(await buildsOf(mergeInboxId(site.prefix))).toEqual(['1']);
-    await endProcess(one, 'SIGKILL');
-    await makeCurrent('2');
-    await landed('after');
-    expect(await buildsOf(mergeInboxId(site.prefix))).toContain('2');
-
-    site.gate.open();
-    expect((await left.result).state).toBe('done');
-    expect(await buildsOf(left.workflowId)).toEqual(['1', '2']);
-  }, 240_000);
-});
+  expect(await buildsOf(first.workflowId)).toEqual(['1', '2']);
+  expect(await readersOf(first.workflowId)).toContain(two.pid);
+  expect(await buildsOf(second.workflowId)).toEqual(['2']);
+  expect(await readersOf(second.workflowId)).toEqual([two.pid]);
+}, 240_000);

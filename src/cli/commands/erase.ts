@@ -5,7 +5,6 @@ import type { ErasureReceipt } from '../../pipeline/persons/receipt.ts';
 import { startErase } from '../../temporal/workflow-client.ts';
 import { openIngest } from '../parts/activity-deps.ts';
 import { followWorkflow } from '../parts/follow.ts';
-import { openProof } from '../parts/keys.ts';
 import { describeErasure, personOptions, withPerson } from '../parts/persons.ts';
 import { findTemporal } from '../parts/temporal.ts';
 import { flag, type Given, leaf } from '../shell/define.ts';
@@ -31,7 +30,7 @@ const showWaiting = () => {
 
 const run = (options: EraseOptions): Promise<void> =>
   withPerson(options, { mayCome: options.suppress === true }, async ({ meant, store, services }) => {
-    const deps = { ...(await openIngest(services, store)), proof: openProof(services.config) };
+    const deps = await openIngest(services, store);
     const exceptHeld = options.exceptHeld === true;
     if (options.yes !== true) {
       const receipt = await previewErasure(deps, meant);

@@ -61,9 +61,8 @@ const describeListed = ({ id, kind, calls, actor, at, reason }: ListedHold): str
   `${id}  ${at.toISOString()}  by ${kind.padEnd(8)}  ${String(calls).padStart(8)} calls  ${actor}: ${reason}`;
 
 const add = (options: PersonOptions & ReasonOptions): Promise<void> =>
-  withPerson(options, { mayCome: true }, async ({ meant, store, services: { config } }) => {
-    const clerk = { proof: openProof(config), reason: options.reason, actor: readActor() };
-    const receipt = await addHold(store, meant, clerk);
+  withPerson(options, { mayCome: true }, async ({ meant, store }) => {
+    const receipt = await addHold(store, meant, { reason: options.reason, actor: readActor() });
     print(options, receipt, describe(receipt));
   });
 
@@ -113,10 +112,9 @@ const hold = group({
       options: { reason: required('--reason <text>', 'why') },
       examples: [removing],
       within: withStore,
-      run: async (id, options, store, { config }) => {
+      run: async (id, options, store) => {
         await store.checkKeys();
-        const means = { proof: openProof(config), actor: readActor() };
-        const receipt = await removeHold(store, id, { ...means, reason: options.reason });
+        const receipt = await removeHold(store, id, { actor: readActor(), reason: options.reason });
         print(options, receipt, describe(receipt));
       },
     }),
@@ -140,7 +138,7 @@ export const personCommands = {
     /** Of an erasure that was left to the workers; where they are away, it is finished here if nothing waits. */
     within: withStore,
     run: async (requestId, options, store, services) => {
-      const deps = { ...(await openIngest(services, store)), proof: openProof(services.config) };
+      const deps = await openIngest(services, store);
       const { waiting, receipt } = await finishErasure(deps, requestId, { load: false });
       if (receipt !== undefined) return print(options, receipt, describeErasure(receipt));
       print(

@@ -1,7 +1,6 @@
 import { type VerdictCheck, verifyVerdicts } from '../../pipeline/reconcile/verify-verdicts.ts';
 import { verifyReceipts } from '../../store/persons/receipts.ts';
 import type { ChainCheck } from '../../store/windows/chain.ts';
-import { openProof } from '../parts/keys.ts';
 import { openWarehouses } from '../parts/open-warehouses.ts';
 import { withStore } from '../parts/with-services.ts';
 import { group, leaf } from '../shell/define.ts';
@@ -39,9 +38,8 @@ export default group({
       remarks: 'Exit code 5: verdicts were changed. Needs the key of the proof chain (store.proof_key_file).',
       within: withStore,
       run: async (options, store, services) => {
-        const proof = openProof(services.config);
-        const checks = await verifyVerdicts(store, proof, await openWarehouses(services, store));
-        const chain = await verifyReceipts(store, proof);
+        const checks = await verifyVerdicts(store, await openWarehouses(services, store));
+        const chain = await verifyReceipts(store);
         const receipts = { ...chain, intact: chain.broken.length + chain.cut.length === 0 };
         print(options, [...checks, receipts], [...checks.map(describeCheck), describeReceipts(receipts)].join('\n'));
         if ([...checks, receipts].some(({ intact }) => !intact)) endWith('incomplete');

@@ -21,7 +21,7 @@ import {
   readSent,
 } from '../../store/persons/receipts.ts';
 import { countTexts, listTextSubjects, purgeNamingBodies, purgeTexts, sumPurged } from '../../store/persons/texts.ts';
-import type { Proof, Store } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
 import { type IngestDeps, namesOf, unlessAway, type WarehouseTarget } from '../deps.ts';
 import { loadPending } from '../load/load-pending.ts';
 import { mergeInbox } from '../load/merge-inbox.ts';
@@ -33,8 +33,6 @@ import {
   selectorKey,
   type WarehouseCheck,
 } from './receipt.ts';
-
-type ErasureDeps = IngestDeps & { readonly proof: Proof };
 
 /**
  * Ids of the calls that a request means.
@@ -165,7 +163,7 @@ interface CarriedErasure {
 
 /** One attempt of the workflow. Counts, and nothing that names a call. */
 export const resumeErasure = async (
-  deps: ErasureDeps,
+  deps: IngestDeps,
   requestId: string,
 ): Promise<{ readonly waiting: readonly string[]; readonly receiptId: number | null }> => {
   const { waiting, receipt } = await finishErasure(deps, requestId, { load: true });
@@ -178,12 +176,12 @@ export const resumeErasure = async (
  * @throws CallsyncError ERASURE_UNKNOWN, PROOF_HEADS, ERASURE_LOG, DATABASE_…
  */
 export const finishErasure = (
-  deps: ErasureDeps,
+  deps: IngestDeps,
   requestId: string,
   options: { readonly load: boolean },
 ): Promise<CarriedErasure> =>
   createLease(deps.store).run(`erasure:${requestId}`, async () => {
-    const { store, targets, proof } = deps;
+    const { store, targets } = deps;
     const signed = await findReceipt<ErasureReceipt>(store, requestId);
     if (signed !== undefined) return { waiting: [], receipt: signed };
     await takeMore(deps, requestId);
@@ -201,13 +199,13 @@ export const finishErasure = (
     if (waiting.length > 0) return { waiting, receipt: undefined };
     const counts = { calls: callIds.length, held: callIds.length - gone.length };
     const receipt = { ...draft, ...counts, requestId, sealed, found, copies: listCopies(targets, new Date()) };
-    const proved = { ...receipt, proof: await addReceipt(store, proof, receipt) };
+    const proved = { ...receipt, proof: await addReceipt(store, receipt) };
     await closeErasure(store, requestId);
     return { waiting, receipt: proved };
   });
 
 /** Carries erasures to their end that have waited for long: the command of one may have been killed before a workflow had it. */
-export const finishOldErasures = async (deps: ErasureDeps): Promise<void> => {
+export const finishOldErasures = async (deps: IngestDeps): Promise<void> => {
   for (const requestId of await listOldErasures(deps.store)) await finishErasure(deps, requestId, { load: false });
 };
 
@@ -231,7 +229,7 @@ const readOpen = async (store: Store, requestId: string) => {
  * Folds that did not know the keys have ended: what they kept is there to be found, and none comes after. Calls that a replay made of a
  * text meanwhile go too, and texts.
  */
-const takeMore = async (deps: ErasureDeps, requestId: string): Promise<void> => {
+const takeMore = async (deps: IngestDeps, requestId: string): Promise<void> => {
   const { store } = deps;
   const { callIds, subjects, openedAt } = await readOpen(store, requestId);
   const note = notePurged(requestId);

@@ -12,7 +12,7 @@ import { addHoldKeys, dropHolds, listHolds } from '../../store/persons/keys.ts';
 import { addReceipt, type ReceiptProof } from '../../store/persons/receipts.ts';
 import { listTextSubjects, purgeTexts } from '../../store/persons/texts.ts';
 import { recordEvent } from '../../store/status/events.ts';
-import type { Proof, Store } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
 import { listUnreplayed } from '../load/replay-erasures.ts';
 import { findCalls } from './erase.ts';
 import { selectorKey } from './receipt.ts';
@@ -43,8 +43,6 @@ interface HoldOptions {
   readonly reason: string;
   /** Operating system user. */
   readonly actor: string;
-  /** Where the receipt is signed. */
-  readonly proof: Proof;
 }
 
 /** Keys of one line of the log. */
@@ -57,7 +55,7 @@ const keysPerLine = 500;
  * @throws CallsyncError USAGE_HOLD, ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…
  */
 export const addHold = async (store: Store, meant: PurgeScope, options: HoldOptions): Promise<HoldReceipt> => {
-  const { reason, actor, proof } = options;
+  const { reason, actor } = options;
   const { kind, values } = meant.request;
   if (values.some((value) => value.length >= leastText && reason.includes(value))) {
     throw terminal('USAGE_HOLD', 'The reason holds one of the values: it is stored and shown, so it must name nobody.');
@@ -94,18 +92,14 @@ export const addHold = async (store: Store, meant: PurgeScope, options: HoldOpti
     gone,
     persons,
   };
-  return { ...receipt, proof: await addReceipt(store, proof, receipt) };
+  return { ...receipt, proof: await addReceipt(store, receipt) };
 };
 
 /**
  * Erasures and ages act again, on what the hold kept too; texts that name something that was erased go at once.
  * @throws CallsyncError USAGE_HOLD, ERASURE_LOG, DATABASE_…
  */
-export const removeHold = async (
-  store: Store,
-  id: string,
-  { reason, actor, proof }: HoldOptions,
-): Promise<HoldReceipt> => {
+export const removeHold = async (store: Store, id: string, { reason, actor }: HoldOptions): Promise<HoldReceipt> => {
   const hold = (await listHolds(store)).find((one) => one.id === id);
   if (hold === undefined) {
     throw terminal('USAGE_HOLD', 'There is no hold of this name.', { hint: 'See callsync privacy hold list.' });
@@ -123,7 +117,7 @@ export const removeHold = async (
     gone: 0,
     persons: 0,
   };
-  return { ...receipt, proof: await addReceipt(store, proof, receipt) };
+  return { ...receipt, proof: await addReceipt(store, receipt) };
 };
 
 /** A hold of calls that are all gone would keep nothing, now or later. @throws CallsyncError USAGE_HOLD */

@@ -167,7 +167,6 @@ const reconcileWarehouse = async (
   const wholeRecords = input.level === 'records' || (input.level === 'fields' && !canLeaveOut(deps.source.list.list));
   const verdict = await addVerdict(
     deps.store,
-    deps.store.erasures.proof,
     {
       ...judgement,
       warehouse: target.warehouse.name,

@@ -1,6 +1,6 @@
 /** Whether verdicts are as they were recorded: each chain in itself, and the warehouse's copy against the chain. */
 import { CallsyncError } from '../../lib/errors.ts';
-import type { Proof, Store } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
 import type { ChainCheck } from '../../store/windows/chain.ts';
 import { allVerdicts, digestOfRow, verifyVerdictChain } from '../../store/windows/verdicts.ts';
 import type { WarehouseTarget } from '../deps.ts';
@@ -22,10 +22,9 @@ export interface VerdictCheck extends ChainCheck {
  */
 export const verifyVerdicts = async (
   store: Store,
-  proof: Proof,
   targets: readonly Pick<WarehouseTarget, 'warehouse'>[],
 ): Promise<VerdictCheck[]> => {
-  const chains = await verifyVerdictChain(store, proof);
+  const chains = await verifyVerdictChain(store);
   return await Promise.all(
     targets.map(async ({ warehouse }) => {
       const chain = chains.find((one) => one.warehouse === warehouse.name) ?? {
@@ -35,18 +34,14 @@ export const verifyVerdicts = async (
         cut: [],
         head: null,
       };
-      const copy = await compareCopy(store, proof, warehouse);
+      const copy = await compareCopy(store, warehouse);
       const problems = chain.broken.length + chain.cut.length + (copy?.differing.length ?? 0);
       return { ...chain, copy, intact: problems === 0 };
     }),
   );
 };
 
-const compareCopy = async (
-  store: Store,
-  proof: Proof,
-  warehouse: WarehouseTarget['warehouse'],
-): Promise<VerdictCheck['copy']> => {
+const compareCopy = async (store: Store, warehouse: WarehouseTarget['warehouse']): Promise<VerdictCheck['copy']> => {
   const stored = new Set<unknown>();
   // Of both, the store and the warehouse, each deletes old verdicts by itself.
   let first = Number.POSITIVE_INFINITY;
@@ -60,7 +55,10 @@ const compareCopy = async (
     for await (const row of warehouse.rowsOf('verdicts')) {
       verdicts += 1;
       const id = Number(row.verdict_id);
-      if ((id >= first && !stored.has(row.digest)) || digestOfRow(proof.keys, warehouse.name, row) !== row.digest)
+      if (
+        (id >= first && !stored.has(row.digest)) ||
+        digestOfRow(store.erasures.proof.keys, warehouse.name, row) !== row.digest
+      )
         differing.push(id);
     }
   } catch (error) {

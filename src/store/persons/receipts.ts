@@ -6,7 +6,7 @@ import { createPublicKey, randomBytes, verify } from 'node:crypto';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
 import type { LoggedReceipt } from '../erasure-log.ts';
 import { tombstonesBefore } from '../loads/loads.ts';
-import type { Proof, ProofKeys, Store } from '../store.ts';
+import type { ProofKeys, Store } from '../store.ts';
 import { type ChainCheck, checkChain, readChainHeads, recordChainHead } from '../windows/chain.ts';
 import { type Purged, sumPurged } from './texts.ts';
 
@@ -39,7 +39,8 @@ export const isSigned = ({ proof, ...receipt }: { readonly proof: ReceiptProof }
   );
 
 /** Adds a receipt to the chain, and its digest to the heads outside the store. @throws CallsyncError PROOF_HEADS, DATABASE_… */
-export const addReceipt = async (store: Store, proof: Proof, receipt: unknown): Promise<ReceiptProof> => {
+export const addReceipt = async (store: Store, receipt: unknown): Promise<ReceiptProof> => {
+  const { proof, log } = store.erasures;
   const text = JSON.stringify(receipt);
   const added = await store.transaction(async (tx): Promise<ReceiptProof> => {
     await tx.query(`SELECT pg_advisory_xact_lock(hashtext('callsync.erasure_receipts'))`);
@@ -57,7 +58,7 @@ export const addReceipt = async (store: Store, proof: Proof, receipt: unknown): 
     await insertReceipt(tx, { ...linked, receipt: text, digest });
     return { ...linked, digest };
   });
-  await store.erasures.log.append(store, [{ receipt: { ...added, receipt: text } }]);
+  await log.append(store, [{ receipt: { ...added, receipt: text } }]);
   await recordChainHead(store, proof.headsFile, {
     warehouse: receiptChain,
     ledger_epoch: await store.epoch(),
@@ -96,8 +97,9 @@ const insertReceipt = async (db: Queryable, receipt: LoggedReceipt): Promise<voi
 };
 
 /** Recomputes the chain: `verdicts` counts its receipts, and `broken` has their ids. */
-export const verifyReceipts = async (db: Queryable, { keys, headsFile }: Proof): Promise<ChainCheck> => {
-  const rows = await db.query<ReceiptProof & { receipt: string }>(
+export const verifyReceipts = async (store: Store): Promise<ChainCheck> => {
+  const { keys, headsFile } = store.erasures.proof;
+  const rows = await store.query<ReceiptProof & { receipt: string }>(
     'SELECT receipt_id, receipt, key_id, previous_digest, digest FROM erasure_receipts ORDER BY receipt_id',
   );
   const entries = rows.map((row) => ({

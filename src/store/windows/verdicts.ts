@@ -8,12 +8,12 @@ import { type Row, tableOf } from '../../../schemas/tables.ts';
 import { dayMicros } from '../../lib/day.ts';
 import { intersect, subtract, unite } from '../../lib/intervals.ts';
 import { readPages } from '../../lib/pages.ts';
-import { type Database, type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
+import { type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
 import { lockName } from '../../postgres/session-lock.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { readMeta, writeMeta } from '../meta.ts';
-import type { Proof, ProofKeys, Store } from '../store.ts';
+import type { ProofKeys, Store } from '../store.ts';
 import { type ChainCheck, type ChainEntry, checkChain, readChainHeads, recordChainHead } from './chain.ts';
 import { firstReadInstant } from './windows.ts';
 
@@ -79,12 +79,8 @@ export const digestOfRow = (keys: ProofKeys, warehouse: string, row: Row): strin
  * If calls were sent again since `comparedSince` (microseconds of the store's clock), the verdict proves nothing: the
  * comparison may be older than a loss.
  */
-export const addVerdict = async (
-  store: Database,
-  proof: Proof,
-  verdict: Verdict,
-  comparedSince?: number,
-): Promise<StoredVerdict> => {
+export const addVerdict = async (store: Store, verdict: Verdict, comparedSince?: number): Promise<StoredVerdict> => {
+  const { keys, headsFile } = store.erasures.proof;
   const stored = await store.transaction(async (tx) => {
     await lockChain(tx, verdict.warehouse);
     const [again] = await tx.query(
@@ -93,11 +89,11 @@ export const addVerdict = async (
     );
     return await insertVerdict(
       tx,
-      proof.keys,
+      keys,
       again !== undefined && isGood(verdict) ? { ...verdict, outcome: 'unproven' } : verdict,
     );
   });
-  await recordChainHead(store, proof.headsFile, stored);
+  await recordChainHead(store, headsFile, stored);
   return stored;
 };
 
@@ -287,14 +283,15 @@ async function* verdictEntries(db: Queryable, keys: ProofKeys, warehouse: string
 }
 
 /** Verifies the chain of every warehouse that has, or by its recorded head had, verdicts. */
-export const verifyVerdictChain = async (db: Queryable, proof: Proof): Promise<ChainCheck[]> => {
+export const verifyVerdictChain = async (db: Store): Promise<ChainCheck[]> => {
+  const { keys, headsFile } = db.erasures.proof;
   const rows = await db.query<{ warehouse: string }>('SELECT DISTINCT warehouse FROM verdicts');
-  const heads = await readChainHeads(proof.headsFile);
+  const heads = await readChainHeads(headsFile);
   const warehouses = new Set([...rows, ...heads].map(({ warehouse }) => warehouse));
   return await Promise.all(
     [...warehouses].sort().map(async (name) => {
       const expired = await readMeta<string>(db, `verdicts_after:${name}`);
-      return await checkChain(heads, name, verdictEntries(db, proof.keys, name), expired ?? null);
+      return await checkChain(heads, name, verdictEntries(db, keys, name), expired ?? null);
     }),
   );
 };

@@ -11,9 +11,9 @@ import { importFile } from '../../../src/pipeline/import/import-file.ts';
 import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { digestedColumns } from '../../../src/warehouse/digest.ts';
 import type { DigestedName } from '../../../src/warehouse/warehouse.ts';
-import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { usePipeline } from '../../support/pipeline.ts';
 
-let pipeline: Pipeline;
+const pipeline = usePipeline({}, { keep: true });
 let folder: string;
 const calls = 230;
 const start = Date.parse('2024-01-01T00:00:00Z');
@@ -47,7 +47,6 @@ const record = (index: number): Record<string, unknown> => ({
 });
 
 beforeAll(async () => {
-  pipeline = await openPipeline();
   folder = await mkdtemp(join(tmpdir(), 'callsync-export-'));
   const path = join(folder, 'all.ndjson');
   await writeFile(path, Array.from({ length: calls }, (_, index) => JSON.stringify(record(index))).join('\n'));
@@ -55,7 +54,6 @@ beforeAll(async () => {
   await pipeline.drain();
 });
 afterAll(async () => {
-  await pipeline.close();
   await rm(folder, { recursive: true, force: true });
 });
 

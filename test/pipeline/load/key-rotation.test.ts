@@ -1,6 +1,5 @@
 /** The key of tokens is changed twice while the same people call again: erasures, objections and holds reach every call. */
-import { rmSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import type { PersonRequest } from '../../../src/persons/request.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
@@ -11,8 +10,8 @@ import type { Privacy } from '../../../src/privacy/privacy.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { findHeldCalls } from '../../../src/store/persons/gate.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { erase as eraseBy, mean, openTestProof } from '../../support/persons.ts';
-import { deliver, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { erase as eraseBy, mean } from '../../support/persons.ts';
+import { deliver, usePipeline } from '../../support/pipeline.ts';
 import { privacyUnder, privacyWith, rotatedKeys } from '../../support/rotated-keys.ts';
 import { begin, callOf, personOf } from './joined-calls.ts';
 
@@ -20,8 +19,7 @@ import { begin, callOf, personOf } from './joined-calls.ts';
 const calls = 30;
 const [first, second, third] = rotatedKeys;
 
-const proof = openTestProof();
-let pipeline: Pipeline;
+const pipeline = usePipeline({}, { keep: true });
 
 const observationOf = (callId: string, index: number): Observation => ({
   callId,
@@ -42,7 +40,6 @@ const numbered = (prefix: string, from: number, length = calls): Observation[] =
   Array.from({ length }, (_, index) => observationOf(`${prefix}-${from + index}`, from + index));
 
 beforeAll(async () => {
-  pipeline = await openPipeline();
   for (const [part, privacy] of [first, second, third].entries()) {
     const turned = numbered('turned', part * calls);
     await observe(
@@ -56,13 +53,9 @@ beforeAll(async () => {
     await pipeline.drain();
   }
 });
-afterAll(async () => {
-  rmSync(proof.headsFile, { force: true });
-  await pipeline.close();
-});
 
 const erase = (number: string, { sanitize, tokensOf }: Privacy, suppress = false) =>
-  eraseBy({ ...pipeline.deps, sanitize }, { kind: 'phone', values: [number] }, { proof, suppress, tokensOf });
+  eraseBy({ ...pipeline.deps, sanitize }, { kind: 'phone', values: [number] }, { suppress, tokensOf });
 
 test('an erasure by number finds what is stored under former keys', async () => {
   const number = `33${personOf(3)}`;
@@ -98,7 +91,7 @@ test('who objected is kept out under a later key too', async () => {
 
 test('a hold that is older than the key holds what is delivered under the key, by number and by value', async () => {
   const number = '33639980055';
-  const clerk = { proof, reason: 'case 17', actor: 'clerk' };
+  const clerk = { reason: 'case 17', actor: 'clerk' };
   const holdOf = (request: PersonRequest) => addHold(pipeline.store, mean(request, first.tokensOf), clerk);
   const byNumber = await holdOf({ kind: 'phone', values: [number] });
   const byValue = await holdOf({ kind: 'metadata', key: 'ClientID', values: ['client-55'] });

@@ -6,8 +6,7 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { inflateRawSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { privacyConfigSchema } from '../../../schemas/config/privacy.ts';
 import type { Config } from '../../../schemas/config.ts';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
@@ -31,8 +30,9 @@ import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { verifyReceipts } from '../../../src/store/persons/receipts.ts';
 import { listEvents, recordRules } from '../../../src/store/status/events.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
-import { erase, mean, openTestProof } from '../../support/persons.ts';
-import { deliver, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { erase, mean, withProof } from '../../support/persons.ts';
+import { deliver, usePipeline } from '../../support/pipeline.ts';
+import { readSchemas } from '../persons/search-everything.ts';
 import { groups, personOf, recordOf, squeeze, valuesOf } from './planted-values.ts';
 
 const pair = generateKeyPairSync('x25519', {
@@ -46,16 +46,14 @@ const openRules = (settings: object = {}): Privacy =>
   });
 const privacy = openRules();
 
-const proof = openTestProof();
 const { tokensOf } = privacy;
 
-let pipeline: Pipeline;
+const pipeline = usePipeline({ documents: true }, { keep: true });
 let deps: IngestDeps;
 /** Of the rules without the key, as the ledger has it. */
 const rulesOf = (version: string): string => version.slice(0, version.indexOf('.'));
 
-beforeAll(async () => {
-  pipeline = await openPipeline({ documents: true });
+beforeAll(() => {
   const log = () => undefined;
   const { sanitize, seal, version } = privacy;
   deps = {
@@ -65,10 +63,6 @@ beforeAll(async () => {
     seal,
     drift: createDriftWatch(pipeline.store, log),
   };
-});
-afterAll(async () => {
-  rmSync(proof.headsFile, { force: true });
-  await pipeline.close();
 });
 
 const people = 60;
@@ -106,31 +100,13 @@ const observe = async (way: 'poll' | 'import'): Promise<void> => {
   await loadFolded(deps, await ingest(deps, { observations, rejected, origin: 'test' }));
 };
 
-/** Everything that both schemas hold as text: bytes as they are, and inflated where they are deflated. */
+/** Everything that both schemas hold as text. */
 const dump = async (): Promise<string> => {
-  const { pool } = pipeline.store;
-  const tables = await pool.query<{ name: string }>(
-    `SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
-      WHERE table_schema IN ('callsync', 'wh_main') AND table_type = 'BASE TABLE'`,
-  );
-  const parts: string[] = [];
-  for (const { name } of tables.rows) {
-    const { rows } = await pool.query<{ row: string }>(`SELECT to_jsonb(t)::text AS row FROM ${name} t`);
-    for (const { row } of rows) {
-      parts.push(row);
-      for (const [, hex = ''] of row.matchAll(/\\\\x([0-9a-f]+)/g)) {
-        const bytes = Buffer.from(hex, 'hex');
-        parts.push(bytes.toString('latin1'));
-        try {
-          parts.push(inflateRawSync(bytes).toString());
-        } catch {
-          // Not deflated.
-        }
-      }
-    }
-  }
-  return parts.join('\n');
+  const texts: string[] = [];
+  for await (const text of readSchemas(pipeline.store.pool, ['callsync', 'wh_main'])) texts.push(text);
+  return texts.join('\n');
 };
+
 test('no value of any kind is found in store or warehouse, and tokens join', async () => {
   const whole = ids('webhook').map((callId, index) => JSON.stringify(recordOf(callId, index)));
   const broken = ids('broken').map((callId, index) => JSON.stringify(recordOf(callId, index)).slice(0, -1));
@@ -212,7 +188,7 @@ test('a person’s calls are erased by telephone number, however it is written, 
   const dry = await previewErasure(deps, mean(request, tokensOf));
   expect(dry).toMatchObject({ calls: 3, erased: 0, purged: undefined });
   await send([JSON.stringify({ ...recordOf('webhook-1', 1), status: 'void' })]);
-  const receipt = await erase(deps, request, { proof, tokensOf });
+  const receipt = await erase(deps, request, { tokensOf });
   expect(receipt).toMatchObject({ calls: 3, erased: 3, purged: { inbox: 3, rereads: 0, frames: 0 } });
   expect(receipt.found).toEqual({
     ...{ calls: 0, documents: 0, inbox: 0, rereads: 0, quarantine: 0, frames: 0, heldTexts: 0 },
@@ -249,7 +225,7 @@ test('a person’s calls are erased by telephone number, however it is written, 
   expect(new Set(deliveries.map(({ call_id }) => call_id))).toEqual(
     new Set([`erased:${pipeline.store.keyOf('webhook-1')}`]),
   );
-  expect((await erase(deps, request, { proof, tokensOf })).calls).toBe(0);
+  expect((await erase(deps, request, { tokensOf })).calls).toBe(0);
 });
 
 test('deliveries that came in under other rules, or none, are put under the present ones when they are merged', async () => {
@@ -392,7 +368,7 @@ describe('an erasure, where rules keep everything as it came', () => {
   const mergeRaw = async (): Promise<void> => {
     await mergeInbox(pipeline.deps);
   };
-  const eraseRaw = (request: PersonRequest, suppress = false) => erase(pipeline.deps, request, { proof, suppress });
+  const eraseRaw = (request: PersonRequest, suppress = false) => erase(pipeline.deps, request, { suppress });
   const callOf = (id: string, more: object) =>
     JSON.stringify({ unique_id: id, timestamp: '2025-03-01T10:00:00Z', ...more });
   const rowsOf = async (sql: string) => (await pipeline.store.pool.query<{ found: unknown }>(sql)).rows;
@@ -472,7 +448,7 @@ test('the timeline tells once that other rules act', async () => {
 
 test('receipts of erasures are a chain that shows a change, a forgery and a cut', async () => {
   const { pool } = pipeline.store;
-  const sound = await verifyReceipts(pipeline.store, proof);
+  const sound = await verifyReceipts(pipeline.store);
   expect(sound).toMatchObject({ broken: [], cut: [] });
   expect(sound.verdicts).toBeGreaterThan(2);
   const { rows } = await pool.query<{ receipt: string }>('SELECT receipt FROM erasure_receipts ORDER BY receipt_id');
@@ -481,12 +457,12 @@ test('receipts of erasures are a chain that shows a change, a forgery and a cut'
   await pool.query(
     `UPDATE erasure_receipts SET receipt = replace(receipt, '"erased":3', '"erased":4') WHERE receipt_id = 1`,
   );
-  expect(await verifyReceipts(pipeline.store, proof)).toMatchObject({ broken: [1], cut: [] });
+  expect(await verifyReceipts(pipeline.store)).toMatchObject({ broken: [1], cut: [] });
   await pool.query(
     `UPDATE erasure_receipts SET receipt = replace(receipt, '"erased":4', '"erased":3') WHERE receipt_id = 1`,
   );
-  const other = { ...proof, keys: createProofKeys(Buffer.from('another key of bytes')) };
-  expect((await verifyReceipts(pipeline.store, other)).broken).toHaveLength(sound.verdicts);
+  const other = withProof(pipeline.store, { keys: createProofKeys(Buffer.from('another key of bytes')) });
+  expect((await verifyReceipts(other)).broken).toHaveLength(sound.verdicts);
   await pool.query('DELETE FROM erasure_receipts WHERE receipt_id = (SELECT max(receipt_id) FROM erasure_receipts)');
-  expect(await verifyReceipts(pipeline.store, proof)).toMatchObject({ broken: [], cut: [{ digest: sound.head }] });
+  expect(await verifyReceipts(pipeline.store)).toMatchObject({ broken: [], cut: [{ digest: sound.head }] });
 });

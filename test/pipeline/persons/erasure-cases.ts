@@ -172,7 +172,7 @@ export const eraseUnderRestores = async (
     }
     result.found[step] = count;
     result.kept[step] = counts;
-    const { verdicts, broken, cut } = await verifyReceipts(store, proof);
+    const { verdicts, broken, cut } = await verifyReceipts(store);
     result.receipts[step] = { verified: verdicts, broken: broken.length, cut: cut.length };
   };
 
@@ -218,11 +218,10 @@ export const eraseUnderRestores = async (
       arrive(),
       (async () => {
         for (let at = 0; at < numbers.length; at += perBatch)
-          erasedCalls += (await erase(deps, { kind: 'phone', values: numbers.slice(at, at + perBatch) }, { proof }))
-            .erased;
+          erasedCalls += (await erase(deps, { kind: 'phone', values: numbers.slice(at, at + perBatch) })).erased;
         for (let at = 0; at < clients.length; at += perBatch) {
           const values = clients.slice(at, at + perBatch);
-          erasedCalls += (await erase(deps, { kind: 'metadata', key: 'ClientID', values }, { proof })).erased;
+          erasedCalls += (await erase(deps, { kind: 'metadata', key: 'ClientID', values })).erased;
         }
       })(),
     ]);

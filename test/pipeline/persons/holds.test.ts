@@ -1,7 +1,7 @@
 /** Legal holds: neither erasures nor ages take what they name, also of later calls and after a restore. */
 import { randomUUID } from 'node:crypto';
-import { readFileSync, rmSync } from 'node:fs';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { beforeEach, expect, test } from 'vitest';
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { RejectedRecord } from '../../../schemas/observation.ts';
 import { createAges } from '../../../src/calls/age.ts';
@@ -24,25 +24,17 @@ import { listTextSubjects, purgeTexts } from '../../../src/store/persons/texts.t
 import { listEvents } from '../../../src/store/status/events.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { backUp } from '../../support/backup.ts';
-import { erase as eraseBy, mean, openTestProof } from '../../support/persons.ts';
-import { deliver, observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { erase as eraseBy, mean } from '../../support/persons.ts';
+import { deliver, observationOf, usePipeline } from '../../support/pipeline.ts';
 
 const day = 86_400_000;
 const timestamp = '2025-03-01T10:00:00Z';
-const proof = openTestProof();
-const clerk = { reason: 'case 17', actor: 'clerk', proof };
+const clerk = { reason: 'case 17', actor: 'clerk' };
 
-let pipeline: Pipeline;
-beforeAll(async () => {
-  pipeline = await openPipeline({ documents: true });
-});
+const pipeline = usePipeline({ documents: true }, { keep: true });
 beforeEach(async () => {
   await pipeline.clear();
   for (const { id } of await listHolds(pipeline.store)) await removeHold(pipeline.store, id, clerk);
-});
-afterAll(async () => {
-  rmSync(proof.headsFile, { force: true });
-  await pipeline.close();
 });
 
 const hold = (request: PersonRequest, store = pipeline.store) => addHold(store, mean(request), clerk);
@@ -55,7 +47,7 @@ interface EraseMore {
   readonly store?: Store;
 }
 const erase = (request: PersonRequest, { store = pipeline.store, ...more }: EraseMore = {}) =>
-  eraseBy({ ...pipeline.deps, store }, request, { proof, ...more });
+  eraseBy({ ...pipeline.deps, store }, request, more);
 const send = async (bodies: readonly object[], deps?: IngestDeps): Promise<void> => {
   await deliver(
     pipeline.store,
@@ -146,7 +138,7 @@ test('an erasure refuses what is held, later calls too, until the hold is taken 
   await check.run();
   expect(await listHolds(store)).toEqual([]);
   expect(await listKept(all)).toEqual(['free-2']);
-  expect(await verifyReceipts(store, proof)).toMatchObject({ verdicts: 6, broken: [], cut: [] });
+  expect(await verifyReceipts(store)).toMatchObject({ verdicts: 6, broken: [], cut: [] });
 }, 60_000);
 
 test('ages take nothing of what is held, however it comes, until the hold is taken off', async () => {
@@ -473,7 +465,7 @@ test('an erasure of a person finds the call that a replay made of a text while i
   const requestId = await beginErasure(deps, mean(request), { suppress: false, exceptHeld: false });
   expect(await replay()).toMatchObject({ replayed: 1 });
   expect(await listKept(['replayed-1'])).toEqual(['replayed-1']);
-  const { receipt } = await finishErasure({ ...deps, proof }, requestId, { load: true });
+  const { receipt } = await finishErasure(deps, requestId, { load: true });
   expect(receipt).toMatchObject({ calls: 1, erased: 1, found: { calls: 0, quarantine: 0 } });
   expect(await listKept(['replayed-1'])).toEqual([]);
   // Read before the erasure, folded after it.
@@ -544,7 +536,7 @@ test('what comes of a call while it is erased goes too', async () => {
     [JSON.stringify(record), '{"unique_id": "race-call-1", broken'].map((body) => ({ body, deliveryId: randomUUID() })),
   );
   await merge();
-  await finishErasure({ ...pipeline.deps, proof }, requestId, { load: true });
+  await finishErasure(pipeline.deps, requestId, { load: true });
   expect(await pipeline.store.query(`SELECT outcome FROM inbox WHERE call_id = 'race-call-1'`)).toEqual([]);
   expect(await listTexts()).toEqual([]);
 }, 60_000);

@@ -1,28 +1,22 @@
 /** The search after an erasure: a receipt is signed when nothing of the person is left anywhere, and says what only others can look into. */
 import { randomUUID } from 'node:crypto';
-import { rmSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { PersonRequest } from '../../../src/persons/request.ts';
+import type { WarehouseTarget } from '../../../src/pipeline/deps.ts';
 import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
 import { beginErasure, finishErasure, finishOldErasures } from '../../../src/pipeline/persons/erase.ts';
+import { listCopies } from '../../../src/pipeline/persons/receipt.ts';
 import type { Queryable, Transaction } from '../../../src/postgres/database.ts';
 import { requestWalk } from '../../../src/store/loads/warehouses.ts';
-import { findReceipt } from '../../../src/store/persons/receipts.ts';
+import { findReceipt, isSigned } from '../../../src/store/persons/receipts.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { mean, openTestProof } from '../../support/persons.ts';
-import { deliver, observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { createProofKeys } from '../../../src/store/windows/chain.ts';
+import { erase, mean } from '../../support/persons.ts';
+import { deliver, observationOf, usePipeline } from '../../support/pipeline.ts';
 
-const proof = openTestProof();
-let pipeline: Pipeline;
-beforeAll(async () => {
-  pipeline = await openPipeline({ documents: true });
-  await pipeline.warehouse.search.create();
-});
-afterAll(async () => {
-  rmSync(proof.headsFile, { force: true });
-  await pipeline.close();
-});
+const pipeline = usePipeline({ documents: true }, { keep: true });
+beforeAll(() => pipeline.warehouse.search.create());
 
 const send = async (...bodies: readonly object[]): Promise<void> => {
   await deliver(
@@ -34,7 +28,7 @@ const send = async (...bodies: readonly object[]): Promise<void> => {
 const begin = (request: PersonRequest): Promise<string> =>
   beginErasure(pipeline.deps, mean(request), { suppress: false, exceptHeld: false });
 const finish = (requestId: string, { load = true, deps = pipeline.deps } = {}) =>
-  finishErasure({ ...deps, proof }, requestId, { load });
+  finishErasure(deps, requestId, { load });
 const personOf = (index: number): PersonRequest => ({ kind: 'phone', values: [`06 55 44 ${10 + index} 00`] });
 const callOf = (index: number, id: string) => ({
   unique_id: id,
@@ -130,7 +124,7 @@ test('maintenance carries an erasure to its end whose command was killed', async
   await pipeline.store.query("UPDATE erasure_requests SET opened_at = now() - interval '2 h' WHERE request_id = $1", [
     requestId,
   ]);
-  await finishOldErasures({ ...pipeline.deps, proof });
+  await finishOldErasures(pipeline.deps);
   const signed = await findReceipt(pipeline.store, requestId);
   expect(signed).toMatchObject({ calls: 1, erased: 1 });
 });
@@ -180,4 +174,27 @@ test('an erasure that is killed at any statement, and repeated, signs nothing th
     const known = await store.query('SELECT FROM ledger WHERE call_id = ANY($1)', [ids]);
     expect({ statement, ...signed[0] }).toEqual({ statement, erased: known.length });
   }
+});
+
+test('a receipt is checked with the public key alone, and nothing in it can be changed', async () => {
+  const { proof: place, ...rest } = await erase(pipeline.deps, { kind: 'call', values: ['call-1'] });
+  if (place === undefined) throw new Error('no proof');
+  const receipt = JSON.parse(JSON.stringify({ ...rest, proof: place }));
+  const { publicKey } = pipeline.store.erasures.proof.keys;
+  expect(publicKey).toMatch(/^-----BEGIN PUBLIC KEY-----\n/);
+  expect(isSigned(receipt, publicKey)).toBe(true);
+  expect(isSigned({ ...receipt, erased: 2 }, publicKey)).toBe(false);
+  expect(isSigned({ ...receipt, proof: { ...place, receipt_id: 2 } }, publicKey)).toBe(false);
+  expect(isSigned(receipt, createProofKeys(Buffer.from('another key of bytes')).publicKey)).toBe(false);
+});
+
+test('a receipt names tables of dbt, and what each warehouse keeps, as copies that outlive it', () => {
+  const keepsDeleted = { days: 14, why: 'history of jobs' };
+  const targets = [{ warehouse: { name: 'lake', keepsDeleted } }] as unknown as WarehouseTarget[];
+  const copies = listCopies(targets, new Date(0));
+  expect(copies.map(({ of, until }) => [of, until?.slice(0, 10) ?? null])).toEqual([
+    ['store', null],
+    ['dbt', null],
+    ['lake', '1970-01-15'],
+  ]);
 });

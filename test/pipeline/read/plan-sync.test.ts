@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { readHealth } from '../../../src/health/read-health.ts';
 import { transient } from '../../../src/lib/errors.ts';
 import { countRange } from '../../../src/pipeline/read/count-range.ts';
@@ -13,13 +13,9 @@ import {
   replaceProblems,
 } from '../../../src/store/windows/windows.ts';
 import { simulatedSource } from '../../source/simulated.ts';
-import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { usePipeline } from '../../support/pipeline.ts';
 
-let pipeline: Pipeline;
-beforeAll(async () => {
-  pipeline = await openPipeline();
-});
-afterAll(() => pipeline.close());
+const pipeline = usePipeline({}, { keep: true });
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();

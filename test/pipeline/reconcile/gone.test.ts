@@ -102,7 +102,6 @@ describe('a day whose calls are partly too old to be kept', () => {
     await addHold(store, mean({ kind: 'call', values: [old[5] as string] }), {
       reason: 'case 17',
       actor: 'clerk',
-      proof: store.erasures.proof,
     });
     const limit = Date.now() - cutMs;
     const ages = createAges({ calls: limit, words: limit });
@@ -120,7 +119,7 @@ describe('a day whose calls are partly too old to be kept', () => {
     expect(coverage.days.map(({ state }) => state)).toEqual(['proven', 'proven', 'proven', 'proven']);
     expect(coverage.days.reduce((sum, { excludedCalls }) => sum + excludedCalls, 0)).toBe(aged);
     expect(drawCoverage(coverage)).toMatch(/proven, \d+ calls aged out or erased/);
-    expect(await verifyVerdictChain(store, store.erasures.proof)).toContainEqual(
+    expect(await verifyVerdictChain(store)).toContainEqual(
       expect.objectContaining({ warehouse: 'main', verdicts: 4, broken: [], cut: [] }),
     );
     // Whole records are compared with what the ledger has: of a held call nothing is too old there.

@@ -1,17 +1,13 @@
 /** Every day that was read is judged by the schedule, within the time that `coverage` prints: three years, a clock of its own. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sourceConfigSchema } from '../../../schemas/config/source.ts';
 import { forecastVerdicts, listDays } from '../../../src/pipeline/reconcile/judged-days.ts';
 import { planReconcile } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
 import type { ReconcileDeps } from '../../../src/pipeline/reconcile/reconcile-window.ts';
 import { createSource } from '../../../src/source/source.ts';
-import { createProofKeys } from '../../../src/store/windows/chain.ts';
 import { addVerdict, type VerdictOutcome } from '../../../src/store/windows/verdicts.ts';
 import { recordWindow } from '../../../src/store/windows/windows.ts';
-import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { usePipeline } from '../../support/pipeline.ts';
 import { day } from './installation.ts';
 
 const settings = {
@@ -26,16 +22,7 @@ const start = Date.parse('2023-01-01T00:00:00Z') * 1000;
 const days = 3 * 365;
 const { interval } = settings;
 
-let here: Pipeline;
-let folder: string;
-beforeAll(async () => {
-  here = await openPipeline();
-  folder = mkdtempSync(join(tmpdir(), 'callsync-judged-'));
-});
-afterAll(async () => {
-  await here?.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+const here = usePipeline({}, { keep: true });
 
 test('three years of days are judged by the date that was printed, and their rows compared every 30 days, also when the oldest of them never is', async () => {
   const source = createSource(
@@ -49,14 +36,7 @@ test('three years of days are judged by the date that was printed, and their row
     }),
   );
   let now = start + days * day + day / 2;
-  const proof = { keys: createProofKeys(Buffer.alloc(32, 1)), headsFile: join(folder, 'heads.json') };
-  const deps = {
-    ...here.deps,
-    source,
-    now: () => new Date(now / 1000),
-    proof,
-    version: 'test',
-  } as unknown as ReconcileDeps;
+  const deps = { ...here.deps, source, now: () => new Date(now / 1000), version: 'test' } as unknown as ReconcileDeps;
   await recordWindow(here.store, {
     axis: 'timestamp',
     from: start,
@@ -77,28 +57,12 @@ test('three years of days are judged by the date that was printed, and their row
     for (const window of plan.windows) {
       // The oldest day can never be judged; it must not hold up the others.
       const outcome: VerdictOutcome = window.from === start ? 'unproven' : 'proven';
-      await addVerdict(here.store, proof, {
-        warehouse: 'main',
-        axis: plan.axis,
-        window_from: window.from,
-        window_to: window.to,
-        level: plan.level,
-        warehouse_level: window.warehouseLevel,
-        confirmed: 'total',
-        calls_listed: 1,
-        calls_found: 1,
-        missing: 0,
-        different: 0,
-        healed: 0,
-        deleted: 0,
-        unexpected: 0,
-        excluded: 0,
-        outcome,
-        compared_at: now,
-        ledger_epoch: await here.store.epoch(),
-        flatten_version: 1,
-        revisions_digest: '',
-        compared_by: 'test',
+      await addVerdict(here.store, {
+        ...{ warehouse: 'main', axis: plan.axis, window_from: window.from, window_to: window.to, outcome },
+        ...{ level: plan.level, warehouse_level: window.warehouseLevel, confirmed: 'total', compared_at: now },
+        ...{ calls_listed: 1, calls_found: 1, missing: 0, different: 0, healed: 0 },
+        ...{ deleted: 0, unexpected: 0, excluded: 0, ledger_epoch: await here.store.epoch(), flatten_version: 1 },
+        ...{ revisions_digest: '', compared_by: 'test' },
       });
     }
   };

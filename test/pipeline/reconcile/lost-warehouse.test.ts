@@ -28,7 +28,7 @@ let here: Installation;
 let calls = 0;
 let axis = '';
 beforeAll(async () => {
-  here = await openInstallation({ simulator: { seed: 11, calls: { count: 1_200, to: '2026-01-31T00:00:00Z' } } });
+  here = await openInstallation({ simulator: { seed: 11, calls: { count: 300, to: '2026-01-31T00:00:00Z' } } });
   here.setNow(Date.parse('2026-03-01T00:00:00Z'));
   await here.backfill();
   calls = (await query('SELECT count(*)::int AS n FROM ledger'))[0].n;
@@ -88,7 +88,6 @@ test.each(Object.entries(losses))('a warehouse that %s is never proven while row
   await prove();
   const before = await sample();
   expect(before).toMatchObject({ proven: true, calls });
-  expect(before.calls).toBeGreaterThan(1_100);
   expect(before.provenDays).toBeGreaterThan(10);
 
   await lose();
@@ -168,49 +167,48 @@ test('a ledger that was restored while calls moved to another day is never prove
   expect(truth).toMatchObject({ lost: 0, stale: 0, mismatched: 0, duplicated: 0 });
 }, 240_000);
 
-/** What a verdict covers is sent again, restored, erased or taken from: each on one call, whose day is then no longer proven. */
+/** What a verdict covers is sent again, restored, erased or taken from: each on a call of a day of its own, the oldest day first. */
 const triggers: Readonly<Record<string, (id: string, cut: number) => Promise<unknown>>> = {
-  'is sent again': (id) => sendRowsAgain(here.deps, 'main', [id]),
-  'is erased': (id) => eraseCalls(here.store, [id]),
-  'is erased as the log says': (id) => eraseKnown(here.store, [id]),
   'is too old for its words': (_, cut) =>
     applyAges(here.deps, createAges({ words: Date.now() - cut }), { dryRun: false }),
   'is too old': (_, cut) => applyAges(here.deps, createAges({ calls: Date.now() - cut }), { dryRun: false }),
+  'is sent again': (id) => sendRowsAgain(here.deps, 'main', [id]),
+  'is erased': (id) => eraseCalls(here.store, [id]),
+  'is erased as the log says': (id) => eraseKnown(here.store, [id]),
   'comes under other rules': async (id) => {
     const sanitize = (one: Observation) =>
       one.callId === id ? { ...one, fields: { ...one.fields, status: 'x' } } : one;
     const admit = (body: Buffer) => ({ body, bodyHash: body });
     await applyRules(here.deps, { version: 'r2', sanitize, admit });
   },
-  'is in a ledger that was restored': async () => {
-    await issueEpoch(here.store, 'restored', 0);
-  },
+  'is in a ledger that was restored': () => issueEpoch(here.store, 'restored', 0),
 };
 
-test.each(Object.entries(triggers))('a day of which a call %s is not proven from then on', async (_, cause) => {
+test('a day of which a call is sent again, taken from, erased or restored is not proven from then on', async () => {
   await prove();
   const { provenDays } = await sample();
-  const [{ id, at }] = await query(
-    `SELECT call_id AS id, extract(epoch FROM call_timestamp) * 1e6 AS at FROM ledger JOIN ledger_documents USING (call_id)
-      ORDER BY call_timestamp LIMIT 1`,
+  const firsts = await query(
+    `SELECT DISTINCT ON (date_trunc('day', call_timestamp, 'UTC')) call_id AS id, extract(epoch FROM call_timestamp) * 1e6 AS at
+       FROM ledger JOIN ledger_documents USING (call_id) ORDER BY date_trunc('day', call_timestamp, 'UTC'), call_timestamp`,
   );
-  const touched = Math.floor(Number(at) / day) * day;
-  const stateOf = async () => {
+  const stateOf = async (from: number) => {
     const coverage = await readCoverage(here.store, { range: here.range, warehouses: ['main'], now: here.range.to });
-    const proven = await lookAtProof(here.store, {
-      axis,
-      range: { from: touched, to: touched + day },
-      warehouses: [here.warehouse],
-      level: {},
-    });
-    return [proven.proven, coverage.days.find(({ from }) => from === touched)?.byWarehouse.main];
+    const request = { axis, range: { from, to: from + day }, warehouses: [here.warehouse], level: {} };
+    const { proven } = await lookAtProof(here.store, request);
+    return [proven, coverage.days.find((one) => one.from === from)?.byWarehouse.main];
   };
-  expect(await stateOf()).toEqual([true, expect.stringMatching(/proven|healed/)]);
-  await cause(id, (Number(at) + 1) / 1000);
-  expect(await stateOf()).toEqual([false, 'unproven']);
+  const touched: number[] = [];
+  for (const [index, [name, cause]] of Object.entries(triggers).entries()) {
+    const { id, at } = firsts[index] as { id: string; at: string };
+    const from = Math.floor(Number(at) / day) * day;
+    expect(await stateOf(from), name).toEqual([true, expect.stringMatching(/proven|healed/)]);
+    await cause(id, (Number(at) + 1) / 1000);
+    expect(await stateOf(from), name).toEqual([false, 'unproven']);
+    touched.push(from);
+  }
   await here.drain();
   await forgetHeartbeat(here.store, 'main');
   await keepSyncState(here.deps, here.target);
-  expect(await stateOf()).toEqual([false, 'unproven']);
+  for (const from of touched) expect(await stateOf(from)).toEqual([false, 'unproven']);
   expect((await sample()).provenDays).toBeLessThan(provenDays);
-});
+}, 120_000);
