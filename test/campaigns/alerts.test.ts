@@ -1,7 +1,7 @@
 /**
  * A real Prometheus plays the rules, and a real Alertmanager tells them to a webhook, while list, store, warehouse and
- * worker are away, one at a time. Durations and thresholds of the rules are divided by 60. About 5 minutes. In the
- * suite, test/operations plays scrapes of the same outages to the real rules by promtool.
+ * worker are away, one at a time, while the inbox cannot be merged, and while no webhook comes. Durations and thresholds of the
+ * rules are divided by 60. About 8 minutes. In the suite, test/operations looks for every metric of rules and panels in a scrape.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -154,6 +154,15 @@ describe('outages', () => {
     ],
     ['the store', 'CallsyncSpooling', () => awayDatabase(site)],
     ['a warehouse', 'CallsyncLoadStalled', () => lockTable(site, 'calls.calls')],
+    ['the merge of the inbox', 'CallsyncInboxStalled', () => lockTable(site, 'callsync.ledger')],
+    [
+      'the sender of webhooks',
+      'CallsyncWebhookSilent',
+      async () => {
+        await site.control.stopWebhooks(true);
+        return () => site.control.startWebhooks();
+      },
+    ],
     [
       'the worker',
       'CallsyncWorkerGone',
