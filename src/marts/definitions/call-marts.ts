@@ -7,7 +7,7 @@ call_timestamp timestamp The call's own time (UTC).
 business_day date The day of call_timestamp in the business time zone; null for a call without a time.`;
 const openIdentity = openAll(identity);
 
-export const fieldTexts: Mart = {
+const fieldTexts: Mart = {
   name: 'field_texts',
   intermediate: true,
   grain: 'call',
@@ -20,7 +20,7 @@ FROM ${d.table('metadata')}
 GROUP BY call_id`,
 };
 
-export const callsWide: Mart = {
+const callsWide: Mart = {
   name: 'calls_wide',
   grain: 'call',
   description: 'One row per call: its fields in known units, and the configured metadata keys as typed columns.',
@@ -93,7 +93,7 @@ const speaker = `CASE
       ELSE COALESCE(u.side, 'unknown')
     END`;
 
-export const transcripts: Mart = {
+const transcripts: Mart = {
   name: 'transcripts',
   grain: 'call with at least one utterance',
   description: 'One row per transcript: the dialogue as readable text.',
@@ -135,7 +135,7 @@ FROM joined AS j
 JOIN ${d.mart('calls_wide')} AS c ON c.call_id = j.call_id`,
 };
 
-export const callTags: Mart = {
+const callTags: Mart = {
   name: 'call_tags',
   grain: 'call × tag',
   description: 'One row per tag of a call, with what the call is filtered by.',
@@ -171,7 +171,7 @@ FROM ${d.table('tags')} AS t
 JOIN ${d.mart('calls_wide')} AS c ON c.call_id = t.call_id`,
 };
 
-export const callChanges: Mart = {
+const callChanges: Mart = {
   name: 'call_changes',
   grain: 'call × field × revision',
   description:
@@ -194,7 +194,7 @@ FROM ${d.table('changes')} AS h
 JOIN ${d.mart('calls_wide')} AS c ON c.call_id = h.call_id`,
 };
 
-export const documentChunks: Mart = {
+const documentChunks: Mart = {
   name: 'document_chunks',
   grain: 'call × chunk',
   description: 'Transcripts cut between utterances into chunks of about 200 words, for retrieval.',
@@ -258,3 +258,5 @@ SELECT
 FROM joined AS j
 JOIN ${d.mart('calls_wide')} AS c ON c.call_id = j.call_id`,
 };
+
+export const callMarts: readonly Mart[] = [fieldTexts, callsWide, transcripts, callTags, callChanges, documentChunks];

@@ -25,7 +25,7 @@ latest AS (
   SELECT * FROM numbered WHERE nth = 1
 )`;
 
-export const provenDays: Mart = {
+const provenDays: Mart = {
   name: 'proven_days',
   intermediate: true,
   grain: 'business day with calls or verdicts',
@@ -159,10 +159,10 @@ LEFT JOIN ${d.mart('proven_days')} AS p ON p.business_day = c.business_day
 GROUP BY c.business_day, c.${column}`,
 });
 
-export const agentDaily = byDayAnd('agent', 'metadata.Agent; null where it was not sent.');
-export const campaignDaily = byDayAnd('campaign', 'Campaign identifier; null where it was not sent.');
+const agentDaily = byDayAnd('agent', 'metadata.Agent; null where it was not sent.');
+const campaignDaily = byDayAnd('campaign', 'Campaign identifier; null where it was not sent.');
 
-export const tagDaily: Mart = {
+const tagDaily: Mart = {
   name: 'tag_daily',
   grain: 'business day × tag',
   description: 'How often each tag was found, by business day.',
@@ -189,7 +189,7 @@ LEFT JOIN ${d.mart('proven_days')} AS p ON p.business_day = t.business_day
 GROUP BY t.business_day, t.tag_id, t.tag_name`,
 };
 
-export const completenessDaily: Mart = {
+const completenessDaily: Mart = {
   name: 'completeness_daily',
   grain: 'business day × warehouse',
   description: 'How many calls a day has here, and what part of it is proven complete.',
@@ -234,7 +234,7 @@ CROSS JOIN ${d.table('sync_state')} AS s
 LEFT JOIN counted AS n ON n.business_day = p.business_day`,
 };
 
-export const deliveryDaily: Mart = {
+const deliveryDaily: Mart = {
   name: 'delivery_daily',
   grain: 'business day × webhook',
   description: 'Webhook deliveries by the business day of their arrival.',
@@ -263,3 +263,12 @@ export const deliveryDaily: Mart = {
 FROM ${d.table('deliveries')} AS v
 GROUP BY 1, v.hook_id`,
 };
+
+export const dailyMarts: readonly Mart[] = [
+  provenDays,
+  agentDaily,
+  campaignDaily,
+  tagDaily,
+  completenessDaily,
+  deliveryDaily,
+];

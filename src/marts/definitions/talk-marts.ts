@@ -29,7 +29,7 @@ const talkStatus = (
     WHEN s.speech IS NULL THEN 'no utterance has a side and times'
     ELSE 'ok'`;
 
-export const speechIntervals: Mart = {
+const speechIntervals: Mart = {
   name: 'speech_intervals',
   intermediate: true,
   grain: 'call × speaker × interval',
@@ -82,7 +82,7 @@ FROM numbered
 GROUP BY call_id, speaker, interval_number`,
 };
 
-export const speechTurns: Mart = {
+const speechTurns: Mart = {
   name: 'speech_turns',
   intermediate: true,
   grain: 'call × turn',
@@ -134,7 +134,7 @@ FROM numbered
 GROUP BY call_id, turn_index, side`,
 };
 
-export const callTalk: Mart = {
+const callTalk: Mart = {
   name: 'call_talk',
   grain: 'call',
   description:
@@ -262,3 +262,5 @@ SELECT
 FROM sides AS s
 LEFT JOIN turns AS n ON n.call_id = s.call_id`,
 };
+
+export const talkMarts: readonly Mart[] = [speechIntervals, speechTurns, callTalk];
