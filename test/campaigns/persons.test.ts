@@ -1,12 +1,10 @@
 /** Erasures, planted personal values and limits of age. About 40 minutes in all, each case as it says. */
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
@@ -27,6 +25,7 @@ import { useBigQuery } from '../support/bigquery.ts';
 import { endProcess, until } from '../support/installation.ts';
 import { openPipeline, register } from '../support/pipeline.ts';
 import { createDatabase } from '../support/postgres.ts';
+import { startProgram } from '../support/program.ts';
 
 /**
  * A thousand persons are erased while ten thousand late, repeated and replayed events arrive; then ledger and both
@@ -55,28 +54,34 @@ describe('erasure', () => {
   });
 });
 
-const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
 const secret = 'a secret of the planted values';
 
-interface Running {
-  readonly child: ChildProcess;
-  readonly webhook: string;
-  /** All that it said. */
-  said(): string;
-}
-
-const start = async (...args: readonly string[]): Promise<Running> => {
-  const child = spawn(process.execPath, [main, ...args, '--json', '--log-level', 'debug'], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let said = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => {
-      said += chunk.toString('utf8');
-    });
-  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
-  return { child, webhook: (JSON.parse(line) as { webhook: string }).webhook, said: () => said };
+/** Starts a process that runs on, with the address of its receiver. */
+const start = async (...args: readonly string[]) => {
+  const running = startProgram([...args, '--json', '--log-level', 'debug']);
+  const { webhook } = (await running.first()) as { readonly webhook: string };
+  return { ...running, webhook, said: () => running.stdout() + running.stderr() };
 };
+
+/** Runs a command to its end. */
+const run = async (...args: readonly string[]) => {
+  const { ended, stdout, stderr } = startProgram([...args, '--json']);
+  return { code: await ended, stdout: stdout(), stderr: stderr() };
+};
+
+const settled = (pool: pg.Pool) =>
+  until(
+    'everything is loaded',
+    async () => {
+      const { rows } = await pool.query<{ waiting: number; loaded: number }>(
+        `SELECT (SELECT count(*) FROM callsync.inbox WHERE outcome = 'pending')::int
+            + (SELECT count(*) FROM callsync.warehouse_calls WHERE pending)::int AS waiting,
+              (SELECT count(*) FROM calls.calls)::int AS loaded`,
+      );
+      return rows[0]?.waiting === 0 && rows[0].loaded > 0;
+    },
+    600_000,
+  );
 
 const filesIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -176,32 +181,9 @@ describe('planted', () => {
         if (way === 4) imported.push(text, broken);
       }
       writeFileSync(join(folder, 'calls.ndjson'), imported.join('\n'));
-      const importing = spawn(
-        process.execPath,
-        [main, 'import', join(folder, 'calls.ndjson'), '--config', path, '--json'],
-        {
-          stdio: ['ignore', 'pipe', 'pipe'],
-        },
-      );
-      let importSaid = '';
-      for (const stream of [importing.stdout, importing.stderr])
-        stream.on('data', (chunk: Buffer) => {
-          importSaid += chunk.toString('utf8');
-        });
-      await once(importing, 'close');
+      const importing = await run('import', join(folder, 'calls.ndjson'), '--config', path);
       rmSync(join(folder, 'calls.ndjson'));
-      await until(
-        'everything is loaded',
-        async () => {
-          const { rows } = await pool.query<{ waiting: number; loaded: number }>(
-            `SELECT (SELECT count(*) FROM callsync.inbox WHERE outcome = 'pending')::int
-                + (SELECT count(*) FROM callsync.warehouse_calls WHERE pending)::int AS waiting,
-                  (SELECT count(*) FROM calls.calls)::int AS loaded`,
-          );
-          return rows[0]?.waiting === 0 && rows[0].loaded > 0;
-        },
-        600_000,
-      );
+      await settled(pool);
       const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
       const processes = [...running.map(({ pid }) => pid), temporal.pid].flatMap((pid) =>
         ['environ', 'cmdline'].map((name) => readFileSync(`/proc/${pid}/${name}`, 'latin1')),
@@ -221,7 +203,7 @@ describe('planted', () => {
       };
       for await (const text of readSchemas(pool, ['callsync', 'calls'])) look('store and PostgreSQL', text);
       for await (const text of readBigquery(bigqueryWarehouseSchema.parse(bigquery))) look('BigQuery', text);
-      look('logs', up.said() + receiver.said() + importSaid);
+      look('logs', up.said() + receiver.said() + importing.stdout + importing.stderr);
       look('metrics', metrics);
       look('processes', processes.join('\n'));
       await endProcess(receiver.child, 'SIGTERM');
@@ -290,16 +272,6 @@ describe('hosts', () => {
       return path;
     };
     const paths = { first: configure('first', ''), second: configure('second', ''), other: configure('other', '!') };
-    const run = async (...args: readonly string[]) => {
-      const child = spawn(process.execPath, [main, ...args, '--json'], { stdio: ['ignore', 'pipe', 'pipe'] });
-      const texts = { stdout: '', stderr: '' };
-      for (const name of ['stdout', 'stderr'] as const)
-        child[name].on('data', (chunk: Buffer) => {
-          texts[name] += chunk.toString('utf8');
-        });
-      const [code] = (await once(child, 'close')) as [number];
-      return { code, ...texts };
-    };
     const running: ChildProcess[] = [];
     try {
       const up = await start('up', '--no-schedules', '--config', paths.first);
@@ -318,20 +290,7 @@ describe('hosts', () => {
           const text = JSON.stringify(recordOf(`${host}-${person}`, person));
           for (const body of [text, text, text.slice(0, -9)]) await sendWebhook({ url, body, secret });
         }
-      const settled = () =>
-        until(
-          'everything is loaded',
-          async () => {
-            const { rows } = await pool.query<{ waiting: number; loaded: number }>(
-              `SELECT (SELECT count(*) FROM callsync.inbox WHERE outcome = 'pending')::int
-                  + (SELECT count(*) FROM callsync.warehouse_calls WHERE pending)::int AS waiting,
-                    (SELECT count(*) FROM calls.calls)::int AS loaded`,
-            );
-            return rows[0]?.waiting === 0 && rows[0].loaded > 0;
-          },
-          300_000,
-        );
-      await settled();
+      await settled(pool);
       expect((await run('warehouse', 'search-index', 'create', 'postgres', '--config', paths.first)).code).toBe(0);
       const dbt = await openDbt({ adapter: 'postgres', folder, target: postgresTarget(database.url, 'dbt') });
       const vars = { ...settingsVars, callsync_schema: 'calls' };
@@ -379,7 +338,7 @@ describe('hosts', () => {
       process.stdout.write(erased.stdout + erased.stderr);
       const receipt = JSON.parse(erased.stdout) as { calls: number; erased: number };
       expect(receipt).toMatchObject({ calls: 2, erased: 2 });
-      await settled();
+      await settled(pool);
       await dbt.run(['run'], vars);
       await dbt.close();
       const after = await count();

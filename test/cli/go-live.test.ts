@@ -1,15 +1,13 @@
 /** Going live on real parts: simulator with webhooks and live calls, receiver and worker as one process of the program. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import type { ChildProcess } from 'node:child_process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { schedulesOf } from '../../src/temporal/schedules.ts';
 import { sweepScheduleId } from '../../workflows/messages.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
 import { deleteSchedules, endProcess, type Installation, install } from '../support/installation.ts';
+import { startProgram } from '../support/program.ts';
 
-const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 let site: Installation;
 let folder: CliFolder;
 let url: string;
@@ -63,10 +61,9 @@ test('goes on step by step, through every obstacle, until schedules are on', asy
   expect(alone.code).toBe(4);
   expect(JSON.parse(alone.stdout)).toMatchObject({ error: { code: 'GO_LIVE_WORKER' } });
 
-  up = spawn(process.execPath, [program, 'up', '--no-schedules', '--config', site.configPath, '--json'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  await once(up.stdout as NodeJS.ReadableStream, 'data');
+  const running = startProgram(['up', '--no-schedules', '--config', site.configPath, '--json']);
+  up = running.child;
+  await running.first();
   // What waits is merged and loaded all the same; nothing is read.
   const existing = await Promise.allSettled(
     schedulesOf(site.prefix).map(async (id) => (await site.client.schedule.getHandle(id).describe()).scheduleId),

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, stat, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { psqlLine } from '../../src/cli/parts/open-store.ts';
@@ -10,8 +10,8 @@ import { loadConfig } from '../../src/config/load.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { program, startProgram } from '../support/program.ts';
 
-const program = resolve(import.meta.dirname, '../../dist/src/cli/main.js');
 let simulator: Simulator;
 let folder: CliFolder;
 let database: TestDatabase;
@@ -133,16 +133,11 @@ test('status --watch shows the state again and again until it is stopped', async
   const path = join(folder.path, 'callsync.yaml');
   const text = await readFile(path, 'utf8');
   await writeFile(path, text.replace('data_dir: ./.callsync', `url: ${database.url}`));
-  const child = spawn(process.execPath, [program, 'status', '--watch', '0.1', '--json'], { cwd: folder.path });
-  let said = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    said += chunk.toString('utf8');
-  });
-  await expect.poll(() => said.split('\n').length, { timeout: 40_000 }).toBeGreaterThan(2);
+  const { child, ended, stdout } = startProgram(['status', '--watch', '0.1', '--json'], { cwd: folder.path });
+  await expect.poll(() => stdout().split('\n').length, { timeout: 40_000 }).toBeGreaterThan(2);
   child.kill('SIGINT');
-  const [code] = await once(child, 'exit');
-  expect(code).toBe(0);
-  for (const line of said.trimEnd().split('\n')) expect(JSON.parse(line)).toMatchObject({ calls: 0 });
+  expect(await ended).toBe(0);
+  for (const line of stdout().trimEnd().split('\n')) expect(JSON.parse(line)).toMatchObject({ calls: 0 });
 });
 
 test('the line that opens the database in psql holds no password', async () => {

@@ -1,7 +1,5 @@
 /** `callsync query` as a person meets it, on PostgreSQL. */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { reportFailure } from '../../src/cli/shell/exit.ts';
@@ -9,8 +7,8 @@ import { renderTable } from '../../src/cli/shell/output.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
 import { until } from '../support/installation.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { startProgram } from '../support/program.ts';
 
-const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 let folder: CliFolder;
 let database: TestDatabase;
 
@@ -95,10 +93,7 @@ test('a query or a search that begins with a dash says how it is given', async (
 test('Ctrl-C ends the query on the server too', async () => {
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
-  const child = spawn(process.execPath, [program, 'query', "SELECT 'watched', pg_sleep(100)"], {
-    cwd: folder.path,
-    stdio: 'ignore',
-  });
+  const { child } = startProgram(['query', "SELECT 'watched', pg_sleep(100)"], { cwd: folder.path });
   try {
     const count = async (): Promise<number> => {
       const sql = `SELECT count(*) AS n FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT ''watched''%'`;

@@ -1,17 +1,16 @@
 /** A command that is ended by a signal takes the servers that it started with it, unless another command uses them. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { isAlive, sendSignal } from '../../src/local/local-process.ts';
 import { closedPort } from '../support/closed-port.ts';
 import { endProcess, until } from '../support/installation.ts';
 import { makeServerFolder } from '../support/postgres.ts';
+import { startProgram } from '../support/program.ts';
 
-const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 let folder: string;
 const children: ChildProcess[] = [];
 
@@ -40,7 +39,7 @@ const start = async (args: readonly string[], port = 0): Promise<ChildProcess> =
     operations: { enabled: false },
   };
   await writeFile(config, stringify(settings));
-  const child = spawn(process.execPath, [program, ...args, '--config', config], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const { child } = startProgram([...args, '--config', config]);
   children.push(child);
   return child;
 };

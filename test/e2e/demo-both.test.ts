@@ -1,6 +1,4 @@
 /** The demo into both warehouses. That a change in one of them is found: test/warehouse/equal-warehouses.test.ts. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,8 +7,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { makeCheapEmulator } from '../support/bigquery.ts';
 import { isLoopback, listeningOf } from '../support/listening.ts';
+import { startProgram } from '../support/program.ts';
 
-const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
 /** Where the demo's receiver would listen. */
 const usualPort = 8780;
 
@@ -28,20 +26,14 @@ interface Run {
 const runDemo = async (folder: string, onAddress: (address: string) => void): Promise<Run> => {
   const env = { ...process.env, CALLSYNC_BQEMULATOR: await makeCheapEmulator(folder) };
   const args = ['demo', '--warehouse', 'both', '--exit', '--json', '--calls', '40', '--data-dir', folder];
-  const child = spawn(process.execPath, [main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const demo = startProgram(args, { env });
   const ended = new AbortController();
-  const watch = watchAddresses(child.pid as number, onAddress, ended.signal);
-  const said = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (text: string) => {
-      said[name] += text;
-    });
-  }
-  const [code] = (await once(child, 'close')) as [number | null];
+  const watch = watchAddresses(demo.child.pid as number, onAddress, ended.signal);
+  const code = await demo.ended;
   ended.abort();
   await watch;
-  const last = said.stdout.trim().split('\n').at(-1) ?? '';
-  return { code, stderr: said.stderr, result: last === '' ? {} : JSON.parse(last) };
+  const last = demo.stdout().trim().split('\n').at(-1) ?? '';
+  return { code, stderr: demo.stderr(), result: last === '' ? {} : JSON.parse(last) };
 };
 
 /** Each look reads what every process has open. */

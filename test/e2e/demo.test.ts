@@ -1,6 +1,5 @@
 /** The demo command as a user runs it, and its status page in a real browser while it stays up. */
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
@@ -12,30 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { testInBrowser } from '../operations/browser-cases.ts';
 import { until } from '../support/installation.ts';
-
-const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
-
-interface Run {
-  readonly child: ChildProcess;
-  readonly ended: Promise<number | null>;
-  stdout(): string;
-  stderr(): string;
-}
-
-const start = (args: readonly string[], input = ''): Run => {
-  const child = spawn(process.execPath, [main, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
-  child.stdin.end(input);
-  let stdout = '';
-  let stderr = '';
-  child.stdout.on('data', (chunk) => {
-    stdout += chunk;
-  });
-  child.stderr.on('data', (chunk) => {
-    stderr += chunk;
-  });
-  const ended = once(child, 'close').then(([code]) => code as number | null);
-  return { child, ended, stdout: () => stdout, stderr: () => stderr };
-};
+import { program, type Running, startProgram } from '../support/program.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -76,7 +52,7 @@ test('ends with the truth intact and every settled day proven', async () => {
 }, 300_000);
 
 const query = async (args: readonly string[], input = '') => {
-  const run = start(['query', '--config', join(folder, 'demo/callsync.yaml'), ...args], input);
+  const run = startProgram(['query', '--config', join(folder, 'demo/callsync.yaml'), ...args], { input });
   return { code: await run.ended, text: run.stdout(), said: run.stderr() };
 };
 
@@ -150,7 +126,7 @@ describe('a second start finds its data again, heals the rows that --break alter
   });
 
   test('refuses a third one in its folder before anything is started', async () => {
-    const third = start(['demo', '--exit', '--calls', '150', '--data-dir', folder]);
+    const third = startProgram(['demo', '--exit', '--calls', '150', '--data-dir', folder]);
     expect({ code: await third.ended, said: third.stderr() }).toEqual({
       code: 6,
       said: expect.stringMatching(/^callsync: DEMO_RUNS: A demo runs in the folder \S+\.\n {2}End it, or .*--data-dir/),
@@ -159,7 +135,7 @@ describe('a second start finds its data again, heals the rows that --break alter
 
   test('shows its state again and again for as long as somebody reads', async () => {
     const config = join(folder, 'demo/callsync.yaml');
-    const line = `'${process.execPath}' '${main}' status --watch 0.1 --config '${config}' | head -n 1`;
+    const line = `'${process.execPath}' '${program}' status --watch 0.1 --config '${config}' | head -n 1`;
     const { stdout } = await promisify(execFile)('bash', ['-c', line], { timeout: 100_000 });
     expect(stdout).not.toBe('');
   });

@@ -1,5 +1,4 @@
 /** Rules, dashboards and page against one live installation; `npm run campaign -- alerts` causes the alerts under a real Prometheus. */
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -8,9 +7,10 @@ import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import type { ReconcileProgress } from '../../workflows/messages.ts';
 import { endProcess } from '../support/installation.ts';
+import { startProgram } from '../support/program.ts';
 import { awayDatabase } from './support/outages.ts';
 import { metricsOf, monitoring, namesOf, promtool, rules, seriesOf } from './support/prometheus.ts';
-import { program, type Site, signingSecret } from './support/site.ts';
+import { type Site, signingSecret } from './support/site.ts';
 
 const dashboard = JSON.parse(readFileSync(`${monitoring}grafana-callsync.json`, 'utf8')) as {
   panels: { title: string; targets: { expr: string }[] }[];
@@ -52,12 +52,7 @@ const swallowRow = async ({ store }: Site, callId: string): Promise<() => Promis
 
 /** What a command of this configuration prints as JSON, whatever it ends with. */
 const runOn = ({ configPath }: Site, args: readonly string[]): Promise<unknown> =>
-  new Promise((resolve, reject) => {
-    execFile(process.execPath, [program, ...args, '--json', '--config', configPath], (error, stdout) => {
-      if (stdout === '') reject(error);
-      else resolve(JSON.parse(stdout));
-    });
-  });
+  startProgram([...args, '--json', '--config', configPath]).first();
 
 export const testMonitoring = (site: () => Site): void => {
   let past: Promise<unknown>;
@@ -79,15 +74,6 @@ export const testMonitoring = (site: () => Site): void => {
     };
     await expect.poll(look, { ...poll, message: what }).toBe(true);
     return seen;
-  };
-  /** An age grows beyond the usual while `cause` lasts, and falls once it is ended. */
-  const playAge = async (alert: string, age: string, cause: () => Promise<() => unknown>): Promise<void> => {
-    const end = await cause();
-    const first = await site().scrape();
-    const floor = Math.max(unusualAge, figure(first, age));
-    const second = await scrapeUntil(`${age} grows`, (seen) => figure(seen, age) > floor).finally(end);
-    const after = await scrapeUntil(`${age} falls`, (seen) => figure(seen, age) < figure(second, age));
-    episode(alert, { during: [first, second], after: kept(after) });
   };
   const synced = 'callsync_calls_merged_total{origin="sync",outcome="changed"}';
   const accepted = 'callsync_webhook_accepted_total{stored_in="inbox",key="main"}';

@@ -1,14 +1,11 @@
 /** One installation for the tests of what operators see: receiver, workers and operations port in one process. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import type { ChildProcess } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { findFreePort } from '../../../src/local/local-process.ts';
 import { deleteSchedules, endProcess, type Installation, install } from '../../support/installation.ts';
-
-export const program = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
+import { startProgram } from '../../support/program.ts';
 
 export const signingSecret = 'a shared secret';
 
@@ -62,11 +59,9 @@ export const openSite = async (config: Record<string, unknown> = {}): Promise<Si
   let running: ChildProcess;
   let address = '';
   const start = async (): Promise<void> => {
-    running = spawn(process.execPath, [program, 'up', '--config', site.configPath, '--json'], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const [line] = (await once(running.stdout as NodeJS.ReadableStream, 'data')) as [Buffer];
-    address = (JSON.parse(line.toString('utf8')) as { operations: string }).operations;
+    const up = startProgram(['up', '--config', site.configPath, '--json']);
+    running = up.child;
+    address = ((await up.first()) as { operations: string }).operations;
   };
   await start();
   return {

@@ -1,0 +1,44 @@
+/** The built program as a process of its own, and what it says. */
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+
+export const program = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
+
+export interface Running {
+  readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
+  /** Its exit code, once all that it said is here. */
+  readonly ended: Promise<number | null>;
+  stdout(): string;
+  stderr(): string;
+  /** The first line of its results, read as JSON. @throws when it ends before */
+  first(): Promise<unknown>;
+}
+
+export const startProgram = (
+  args: readonly string[],
+  { input = '', ...options }: { input?: string; cwd?: string; env?: NodeJS.ProcessEnv } = {},
+): Running => {
+  const child = spawn(process.execPath, [program, ...args], { ...options, stdio: 'pipe' });
+  child.stdin.on('error', () => undefined).end(input);
+  const texts = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      texts[name] += text;
+    });
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  const line = once(createInterface({ input: child.stdout }), 'line').then(([text]) => JSON.parse(text) as unknown);
+  line.catch(() => undefined);
+  const early = ended.then((code) => {
+    throw new Error(`${args[0]} ended with ${code}: ${texts.stderr}`);
+  });
+  early.catch(() => undefined);
+  return {
+    child,
+    ended,
+    stdout: () => texts.stdout,
+    stderr: () => texts.stderr,
+    first: () => Promise.race([line, early]),
+  };
+};
