@@ -29,7 +29,7 @@ const takeWishedPorts = (): Server[] =>
   );
 
 test('--break without an earlier demo is refused, and names the command that makes one', async () => {
-  const run = start(['demo', '--break', '--exit', '--data-dir', folder]);
+  const run = startProgram(['demo', '--break', '--exit', '--data-dir', folder]);
   expect({ code: await run.ended, said: run.stderr() }).toEqual({
     code: 2,
     said: expect.stringMatching(/^callsync: USAGE_DEMO: There is no demo [\s\S]*callsync demo --exit/),
@@ -37,7 +37,7 @@ test('--break without an earlier demo is refused, and names the command that mak
 });
 
 test('ends with the truth intact and every settled day proven', async () => {
-  const first = start(['demo', '--exit', '--json', '--calls', '150', '--data-dir', folder]);
+  const first = startProgram(['demo', '--exit', '--json', '--calls', '150', '--data-dir', folder]);
   expect(await first.ended, first.stderr()).toBe(0);
   const result = JSON.parse(first.stdout().trim().split('\n').at(-1) ?? '');
   expect(result.truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
@@ -57,14 +57,14 @@ const query = async (args: readonly string[], input = '') => {
 };
 
 describe('a second start finds its data again, heals the rows that --break alters, stays up, and', () => {
-  let second: Run;
+  let second: Running;
   let store: pg.Pool;
   let operations = '';
   let password = '';
   let taken: Server[] = [];
   beforeAll(async () => {
     taken = takeWishedPorts();
-    second = start(['demo', '--json', '--break', '--calls', '150', '--data-dir', folder]);
+    second = startProgram(['demo', '--json', '--break', '--calls', '150', '--data-dir', folder]);
     const failed = second.ended.then((code) => {
       throw new Error(`the demo ended with ${code}: ${second.stderr()}`);
     });
