@@ -32,8 +32,12 @@ const configOf = (over: { source?: object; store?: object; temporal?: object } =
   ...(over.temporal === undefined ? {} : { temporal: over.temporal }),
 });
 
+/** The next step stands on a line of its own. */
+const joined = (stderr: string): string => stderr.replaceAll('\n  ', ' ');
+
 const expectFailure = (result: CliResult, code: number, sentence: RegExp): void => {
-  expect(result.stderr).toMatch(sentence);
+  expect(joined(result.stderr)).toMatch(sentence);
+  expect(result.stderr).toMatch(/^callsync: [A-Z_]+: \S.*\n {2}\S.*\n/m);
   expect(result.stderr).not.toMatch(/^\s+at |node:internal|\.js:\d+|Unexpected fault/m);
   expect(result.stdout).toBe('');
   expect(result.code).toBe(code);
@@ -42,7 +46,7 @@ const expectFailure = (result: CliResult, code: number, sentence: RegExp): void 
   expect(said[0]).toMatch(/^callsync: [A-Z_]+: \S/);
 };
 
-describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
+describe('a failure is a code with one clear sentence, and the next step', { timeout: 180_000 }, () => {
   test('no configuration', async () => {
     const empty = await openCliFolder();
     expectFailure(await empty.run(['status']), 2, /There is no configuration: .* does not exist\. Copy callsync/);
@@ -109,7 +113,7 @@ describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
       })),
     );
     for (const { sentence, args, code, stdout, stderr } of results) {
-      expect(stderr, args.join(' ')).toMatch(sentence);
+      expect(joined(stderr), args.join(' ')).toMatch(sentence);
       expect(stderr, args.join(' ')).not.toMatch(/^\s+at |node:internal|Unexpected fault/m);
       expect(stderr.split('\n').length, stderr).toBeLessThan(4);
       expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' });
