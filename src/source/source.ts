@@ -27,7 +27,7 @@ export interface SourceDeps {
   readonly clockSkewMs?: number;
 }
 
-/** A Date header is believed this far ahead, or as far as the configured skew where that is more. */
+/** A Date header counts this far ahead, or as far as the configured skew if that is more. */
 const leastClockSkewMs = 15 * 60_000;
 
 /**
@@ -54,9 +54,8 @@ export const requestLimitRules = ({ limits }: SourceConfig): RequestLimitRules =
 });
 
 /**
- * How the identity provider takes the token request: as configured, else in the other form that the interface gives
- * (§4.1), where the configured one is refused with 400 or 415.
- * @throws CallsyncError of the configured form where neither is taken.
+ * Form of the token request: the configured one, or the other form of the interface (§4.1) after a 400 or 415.
+ * @throws CallsyncError of the configured form if both are refused.
  */
 export const findTokenFormat = async (
   config: SourceConfig,

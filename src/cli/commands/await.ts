@@ -1,6 +1,5 @@
 /**
- * Waits until a range is proven and its warehouses say so themselves: looks at the verdicts, and starts the reconciliation and the
- * loads that are missing.
+ * Waits until a range is proven in its warehouses. Reads the verdicts, and starts missing reconciliations and loads.
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -161,7 +160,7 @@ const complaintOf = ({ totals: { unreachable, failed } }: ReconcileProgress): st
   return failed > 0 ? `${countOf(failed, 'window')} failed; the log of the worker says why.` : undefined;
 };
 
-/** What an activity fails with that is tried again and again; the messages of our activities hold no call data. */
+/** Error of an activity that Temporal retries. Messages of our activities hold no call data. */
 const failingActivity = async (handle: WorkflowHandle): Promise<string | undefined> => {
   const { raw } = await handle.describe();
   return raw.pendingActivities?.find(({ lastFailure }) => lastFailure)?.lastFailure?.message ?? undefined;

@@ -23,7 +23,7 @@ export const windowOptions = {
 
 type Handle = ReturnType<typeof backfillSchedule>;
 
-/** What happened is counted by the server, runs that were missed or skipped too. */
+/** The server counts runs, also missed and skipped ones. */
 const factsOf = (name: string, { info, memo, policies, state }: ScheduleDescription) => ({
   name,
   owner: memo?.owner === 'config' ? 'config' : 'operator',

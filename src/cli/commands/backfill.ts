@@ -17,7 +17,7 @@ import { concurrencyOf, schedule, windowOptions } from './backfill-schedule.ts';
 const toJson = (name: string, { startedAt, ...progress }: BackfillProgress): unknown =>
   tellTimes({ backfill: name, ...progress, startedAt: new Date(startedAt) });
 
-/** In percent of the range; whoever reads of few calls must see that the others were not forgotten. */
+/** Percent of the range, because a small number of calls alone would hide the skipped ones. */
 const skippedOf = ({ totals: { skippedSeconds = 0 }, range }: BackfillProgress): number =>
   skippedSeconds > 0 ? Math.max(1, Math.floor((skippedSeconds * 100_000_000) / (range.to - range.from))) : 0;
 

@@ -35,7 +35,7 @@ export const runDoctor = (
 ): Promise<void> =>
   withServices(options, async (services) => {
     const fix = options.fix === true;
-    // What fails here is found again by the checks, beside everything else.
+    // The checks find this failure again, beside everything else.
     if (fix) await provideTemporalCli(services).catch(() => undefined);
     const store = openStoreService(services);
     store.catch(() => undefined);

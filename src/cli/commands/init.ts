@@ -14,7 +14,7 @@ import { say } from '../shell/output.ts';
 import { runDoctor } from './doctor.ts';
 import { runProbe } from './probe.ts';
 
-/** What a configuration begins with, from options or from questions. */
+/** First content of a configuration, from options or answers. */
 export interface Answers {
   readonly baseUrl?: string | undefined;
   readonly authUrl?: string | undefined;
@@ -99,10 +99,10 @@ const run = async (options: InitOptions): Promise<void> => {
   await writeFile(path, renderStarter(toConfig(answers, dirname(path))), { mode: 0o600, flag: 'wx' });
   say(`Written: ${path}`);
   const { config } = await loadConfig({ path });
-  // What the probe asks counts against the service's limit when doctor asks.
+  // Requests of the probe count against the service's limit when doctor asks.
   const limiter = createLocalRequestLimiter(requestLimitRules(config.source));
   const common = { config: path, json: options.json, logLevel: options.logLevel, limiter };
-  // What the probe finds is in the file; on standard output there is one result, that of doctor.
+  // The file has the result of the probe. Standard output has one result, that of doctor.
   if (answers.preset === undefined && options.probe)
     await runProbe({ ...common, json: false, write: true, quiet: true });
   if (options.doctor) await runDoctor(common);

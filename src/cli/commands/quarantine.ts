@@ -135,7 +135,7 @@ export default group({
   },
 });
 
-/* What bytes look like without what they say: names of known fields and types, for people who may not see content. */
+/** Shape of the bytes without content: names of known fields, and types. */
 
 const known = new Set(knownCallFields);
 

@@ -55,7 +55,7 @@ interface DriverError {
   readonly position?: string;
 }
 
-/** What PostgreSQL says of a query that a person wrote is of use to that person. */
+/** PostgreSQL's own words help the author of the query. */
 export const explainAt =
   (sql: string) =>
   (error: Error): never => {

@@ -26,7 +26,7 @@ import { untilStopped } from '../shell/signals.ts';
 /** The keys of `--json`. */
 type Status = Awaited<ReturnType<typeof readStatus>>;
 
-/** What is used of the quota of each warehouse that has one. Asks nothing of the warehouses themselves. */
+/** Used part of the quota of each warehouse that has one. Asks the store only. */
 const describeQuotas = async (services: Services, store: Store): Promise<Record<string, string>> => {
   const quotas: Record<string, string> = {};
   for (const [name, config] of Object.entries(services.config.warehouses)) {
@@ -84,7 +84,7 @@ const describeSync = ({ lagSeconds, lastError, failedAt }: NonNullable<Status['s
   return `live sync   ${seen}${failed}`;
 };
 
-/** What is known of late edits; null while the source is not configured well enough to be opened. */
+/** Learned lateness of edits; null if the source is not configured yet. */
 const readLateEdits = async (services: Services, store: Store): Promise<LateEditStatus | null> => {
   try {
     const source = openSource(services, store);

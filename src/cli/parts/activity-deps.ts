@@ -19,7 +19,7 @@ const micros = (ms: number): number => Math.round(ms * 1000);
 export const processedFieldOf = ({ source }: Pick<Config, 'source'>): string =>
   endOfProcessingAxis(source.list)?.record_field ?? 'qualified';
 
-/** What folding and loading need, whatever brings the observations; no access to the service. */
+/** Dependencies of folding and loading, without access to the service. */
 export const ingestDeps = (
   services: Services,
   parts: { readonly store: Store; readonly targets: readonly WarehouseTarget[] },

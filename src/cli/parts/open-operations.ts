@@ -60,7 +60,7 @@ export const openOperations = async (
 /** Whether only this machine reaches what listens there. */
 export const isLoopback = (listen: string): boolean => /^(localhost|127(\.\d{1,3}){3}|::1)$/.test(listen);
 
-/** Who may act, each with the reader of their token. @throws CallsyncError CONFIG_SECRET */
+/** Users that may act, each with the reader of their token. @throws CallsyncError CONFIG_SECRET */
 export const openUsers = ({ operations }: Pick<Config, 'operations'>) =>
   operations.users.flatMap(({ name, token_file: file }) => {
     const secret = openSecret({ key: 'operations.users[].token', file });
@@ -160,7 +160,7 @@ const dayOf = (text: string | null): number => {
   return ms * 1000;
 };
 
-/** What the commands of the same names do. The timeline tells each action, with the user who took it. */
+/** The same as the commands of these names. The timeline shows each action with its user. */
 const createPageActions = (services: Services, parts: Parts): Actions => {
   const { store, targets, temporal } = parts;
   const { temporal: config, source } = services.config;

@@ -1,4 +1,4 @@
-/** What a process that works needs: it reads from the source, keeps in the store, loads into the warehouses. */
+/** Parts of a working process: source, store, warehouses. */
 import type { Registry } from 'prom-client';
 import type { WarehouseTarget, WorkObserver } from '../../pipeline/deps.ts';
 import type { Source } from '../../source/source.ts';

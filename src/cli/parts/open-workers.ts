@@ -33,7 +33,7 @@ export const openWorkers = async (
   { roles, registry }: WorkerOptions = {},
 ): Promise<WorkerGroup> => {
   installRuntime(
-    // What the SDK itself warns of, activities have logged.
+    // Activities have already logged these warnings of the SDK.
     (message, isCore) => services.log(message, isCore ? { level: 'warn' } : {}),
     registry &&
       ((buffer) => {
@@ -52,7 +52,7 @@ export const openWorkers = async (
   return workers;
 };
 
-/** Starts the merge as soon as a receiver says that deliveries came. What is not heard, the sweep finds. */
+/** Starts the merge as soon as a receiver reports deliveries. The sweep finds those that a lost notification hid. */
 const wakeMerges = (services: Services, { store, temporal }: Parts): void => {
   const { config } = services;
   const wakeUp = createWakeUp({

@@ -73,7 +73,7 @@ const readPersonRequest = async ({ by, key, file }: PersonOptions): Promise<Pers
   return key === undefined ? { kind: by as Exclude<typeof by, 'metadata'>, values } : { kind: 'metadata', key, values };
 };
 
-/** What a request means, by the configured countries and rules. */
+/** Scope of a request, by the configured countries and rules. */
 const openMeant = (config: Pick<Config, 'privacy' | 'store'>, request: PersonRequest): PurgeScope => {
   const privacy = openPrivacy(config);
   return meantBy(request, {

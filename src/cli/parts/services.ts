@@ -1,4 +1,4 @@
-/** What a command has opened, and closes in reverse order. */
+/** Opened parts of a command, closed in reverse order. */
 import type { Config } from '../../../schemas/config.ts';
 import type { Log } from '../shell/log.ts';
 

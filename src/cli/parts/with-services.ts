@@ -14,7 +14,7 @@ const secretsOf = ({ source, temporal, webhook }: ReceiverConfig): string[] =>
     (secret) => secret !== undefined,
   );
 
-/** What a command works with, from its options: configuration, log and the parts that it opens. */
+/** Configuration, log and parts of a command, from its options. */
 export const servicesFor = <C extends ReceiverConfig>(config: C, options: CommonOptions): Services<C> =>
   createServices(config, toLog(createLogger(options.logLevel, secretsOf(config))), say);
 

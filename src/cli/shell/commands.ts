@@ -1,7 +1,7 @@
 /** All commands, in the order of `callsync --help`. */
 import type { AddCommand } from './define.ts';
 
-/** What each does, in one line of `callsync --help`. */
+/** One line of `callsync --help` each. */
 export const commandsDo = {
   demo: 'run the whole job on this machine against a simulated service, and check the result against the truth',
   init: 'write a first configuration file: asks, finds out how the call list works, and checks everything',

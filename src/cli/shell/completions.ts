@@ -12,7 +12,7 @@ interface DescribedCommand {
 /** The command with all below it; `program` must have loaded every command. */
 export const describeCommands = (command: Command, path: readonly string[] = []): DescribedCommand => {
   const help = command.createHelp();
-  // What runs when no subcommand is named: `callsync backfill --from …` is `callsync backfill start --from …`.
+  // The default subcommand: `callsync backfill --from …` is `callsync backfill start --from …`.
   const fallback: unknown = Reflect.get(command, '_defaultCommandName');
   const below = command.commands.find((one) => one.name() === fallback);
   const inherited = below === undefined ? [] : help.visibleOptions(below).filter(({ long }) => long !== '--help');

@@ -14,7 +14,7 @@ export interface CommonOptions {
   readonly logLevel: string;
 }
 
-/** What a command gets that takes these options, by their names, beside the shared ones. */
+/** Options of a command by their names, beside the shared ones. */
 export type Given<O extends Options> = CommonOptions & {
   readonly [K in Certain<O>]: Value<O[K]>;
 } & { readonly [K in Exclude<keyof O, Certain<O>>]?: Value<O[K]> };
@@ -28,7 +28,7 @@ type Certain<O> = { [K in keyof O]: undefined extends Value<O[K]> ? never : K }[
 export type AddCommand = (command: Command) => void;
 
 interface Described {
-  /** What it does; commands directly below callsync have it in commands.ts. */
+  /** One line of help; commands directly below callsync have theirs in commands.ts. */
   readonly does?: string;
   readonly examples: readonly string[];
   /** Stands below the examples. */
@@ -39,7 +39,7 @@ interface Described {
 interface Leaf<A extends Arguments, O extends Options, W extends readonly unknown[]> extends Described {
   readonly args?: A;
   readonly options?: O;
-  /** Which of the shared options it takes: by default file, JSON and log. */
+  /** Shared options of the command; by default file, JSON and log. */
   readonly shared?: 'all' | 'json' | 'none';
   /** Opens what `run` needs, and closes it afterwards. */
   readonly within?: (options: CommonOptions, work: (...opened: W) => Promise<unknown>) => Promise<unknown>;

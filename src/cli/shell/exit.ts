@@ -1,4 +1,4 @@
-/** What a command ends with: one table of exit codes, and one of the error codes that belong to each. */
+/** Exit codes of commands: one table of the codes, and one of the error codes that lead to each. */
 import { CallsyncError, type ErrorKind } from '../../lib/errors.ts';
 
 /** The exit codes and what each says; `callsync --help` and docs/reference/exit-codes.md print them. */
@@ -48,7 +48,7 @@ export const nextStep = (code: string): string =>
 export const exitOf = (error: unknown): Exit =>
   error instanceof CallsyncError ? exitFor(error.code, error.kind) : 'unexpected';
 
-/** What the process ends with. */
+/** Sets the exit code of the process. */
 export const endWith = (exit: Exit): void => {
   process.exitCode = exits[exit][0];
 };

@@ -5,7 +5,7 @@ import { CallsyncError } from '../../lib/errors.ts';
 /** Of `info`, unless there is an `error` among the fields or `level` is `warn`. */
 export type Log = (event: string, fields?: Record<string, unknown>) => void;
 
-/** What may appear in a log line; everything else is dropped, so that no record, header or secret slips in. */
+/** Allowed fields of a log line. All others are dropped, so that no record, header or secret gets in. */
 const allowed = new Set([
   'activity',
   'warehouse',

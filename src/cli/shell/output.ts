@@ -19,8 +19,8 @@ export const allowReaderToLeave = (): void => {
 };
 
 /**
- * Resolves when all output is with its readers, or they have left. A pipe takes 64 KB; what was written beyond that waits in the
- * process until the reader comes to it, and an exit would cut it off.
+ * Resolves when readers have all output, or have left. A pipe takes 64 KB; the rest waits in the process, and an exit
+ * would lose it.
  */
 export const endOutput = async (): Promise<void> => {
   await Promise.all(
@@ -71,7 +71,7 @@ export const iso = (micros: number): string => new Date(micros / 1000).toISOStri
 /** Members that are microseconds since the epoch wherever they are numbers. */
 const times: ReadonlySet<string> = new Set(['at', 'from', 'to']);
 
-/** What is printed with --json, its times told. @param value of which JSON can be made. */
+/** Output of --json, with its times as text. @param value that JSON can hold. */
 export const tellTimes = (value: object): unknown =>
   JSON.parse(JSON.stringify(value), (name, inner: unknown) =>
     typeof inner === 'number' && times.has(name) ? iso(inner) : inner,

@@ -50,7 +50,7 @@ export const runProgram = async (words: readonly string[]): Promise<void> => {
   } catch (error) {
     if (!(error instanceof CommanderError)) return reportFailure(error, words.includes('--json'));
     const command = program?.commands.find((candidate) => candidate.name() === asked);
-    // What a person searches for or asks may begin with a dash, such as an excluded word or a comment of SQL.
+    // Searches and queries may begin with a dash, such as an excluded word or a comment of SQL.
     if (error.code === 'commander.unknownOption' && command?.registeredArguments.length === 1)
       say(`(an argument that begins with a dash comes last, after --: callsync ${asked} -- '-…')`);
     endWith(error.exitCode === 0 ? 'done' : 'usage');

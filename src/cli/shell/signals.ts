@@ -1,4 +1,4 @@
-/** What Ctrl-C, SIGTERM and the loss of the terminal do, and how the process uses memory. */
+/** Effects of Ctrl-C, SIGTERM and the loss of the terminal, and limits of memory. */
 import { setFlagsFromString } from 'node:v8';
 
 const signals = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
@@ -63,10 +63,11 @@ export const abortOnSignals = async <T>(work: (signal: AbortSignal) => Promise<T
 };
 
 /**
- * By default V8 lets the old space grow for long before it collects, and a reader's pages are garbage within a second: a
- * worker that holds 60 MB would reach 500. Here it collects when twice of what is in use has been added. Bytes of
- * bodies count as added, and each collection marks the whole heap, on several threads: with much less to add, a worker with
- * 50 deliveries a second would collect several times a second and spend a third of its processor time on it.
+ * By default V8 lets the old space grow for long, but a reader's pages are garbage within a second. A worker that
+ * holds 60 MB would reach 500.
+ * Here V8 collects when twice of the used memory has been added, bytes of bodies included. A smaller limit costs too
+ * much: each collection marks the whole heap. With 50 deliveries a second, a worker would spend a third of its
+ * processor time on it.
  */
 export const limitHeapGrowth = (): void => {
   setFlagsFromString('--heap-growing-percent=200');

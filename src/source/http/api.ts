@@ -49,7 +49,7 @@ export interface Api {
   readonly counts: Readonly<ApiCounts>;
 }
 
-/** What all processes remember of the service. */
+/** Facts about the service that all processes share. */
 export interface AccessProof {
   /** Whether the service, as it is configured, ever answered one of them. */
   has(): Promise<boolean>;
@@ -148,7 +148,7 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiDe
     const value = parse(response);
     if (good && !proofKept) {
       proofKept = true;
-      // Whoever gets the next answer keeps it.
+      // The caller with the next answer keeps it.
       await proof?.keep().catch(() => {
         proofKept = false;
       });

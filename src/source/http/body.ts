@@ -3,7 +3,7 @@ import { pipeline, Readable, type Transform, Writable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
 import { terminal } from '../../lib/errors.ts';
 
-/** What request headers may offer. */
+/** Encodings that request headers may offer. */
 export const acceptEncoding = 'gzip, br, deflate';
 
 const decoderOf = (coding: string, firstByte: number): Transform => {

@@ -76,8 +76,8 @@ export const createGrant = ({ http, endpoint, clientId, secret, scope, format }:
 };
 
 /**
- * The answer as openid-client checks it, without what the interface does not promise (§4.1): an id_token that would fail
- * a check, an unusual token_type, a lifetime sent as text or another content type must not stop a sync.
+ * Checks the answer with openid-client, without properties that the interface does not promise (§4.1). A bad
+ * id_token, an unusual token_type or content type, or a lifetime as text must not stop a sync.
  */
 const promisedPart = ({ status, body }: HttpResponse): Response => {
   const { access_token, expires_in, error } = parseObject(body) ?? {};

@@ -26,8 +26,8 @@ export interface RequestLimitRules {
 export const liveIdleMs = 5 * 60_000;
 
 /**
- * The service counts arrivals, we count departures: requests travel for unequal times, and a busy process sends late, so
- * the window is taken a little longer than it is. At 3% and 2 busy cores, 1 to 2 of 100 requests were answered 429.
+ * The service counts arrivals, and callsync counts departures. Requests travel for unequal times, and a busy process
+ * sends late, so callsync uses a longer window. At 3% and 2 busy cores, 1 to 2 of 100 requests got a 429.
  */
 export const requestLimitMarginMs = (rules: RequestLimitRules): number => Math.max(5, rules.perMs * 0.05);
 
@@ -50,8 +50,8 @@ export interface SlotSource {
 }
 
 /**
- * Waits for granted slots. One that is used late, because a process was busy, is moved to when it was used, so that the
- * service never sees more than it allows; a slot within a block that is announced later is not used.
+ * Waits for granted slots. A slot that a busy process used late moves to the time of its use, so that the service
+ * never sees too many requests. A slot within a later block stays unused.
  */
 export const createRequestLimiter = (slots: SlotSource, rules: RequestLimitRules): RequestLimiter => {
   const tolerance = requestLimitMarginMs(rules) / 4;

@@ -22,8 +22,8 @@ interface Exchange {
 
 export interface ServiceClock {
   /**
-   * The service's time at which the request was sent, in microseconds: what its answer shows can only be as old as
-   * that, so a webhook made while the answer was on its way counts as newer. Without a usable Date: arrival.
+   * Time of the service when the request was sent, in microseconds. A webhook made while the answer travels therefore
+   * counts as newer. Without a usable Date header: the time of arrival.
    */
   observe(exchange: Exchange): Micros;
   /** Milliseconds by which the service's clock is ahead of ours: bounds, or undefined before the first Date. */
@@ -43,7 +43,7 @@ export const createServiceClock = (allowedSkewMs: number): ServiceClock => {
       known === undefined
         ? { low, high }
         : { low: Math.max(low, known.low - widening), high: Math.min(high, known.high + widening) };
-    // No overlap: one of the clocks was set; what was known before is void.
+    // No overlap: a clock was set, and earlier measurements are void.
     known = merged.low <= merged.high ? { ...merged, at } : { low, high, at };
     return known;
   };

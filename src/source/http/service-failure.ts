@@ -1,4 +1,4 @@
-/** What an answer other than 2XX means: decided once, here. Error bodies are not specified (interface §7). */
+/** Meaning of an answer other than 2XX. The interface does not specify error bodies (§7). */
 import { type CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import type { HttpResponse } from './http.ts';
 

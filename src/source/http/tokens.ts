@@ -44,8 +44,8 @@ interface TokenRules {
 }
 
 /**
- * Ages are measured on our own monotonic clock from the moment of the request, so neither a skewed clock nor a slow
- * answer makes a token look younger than it is.
+ * Measures ages on our monotonic clock from the request on. A skewed clock or a slow answer therefore never makes a
+ * token look too young.
  */
 export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules): TokenSource => {
   const now = rules.now ?? (() => performance.now());

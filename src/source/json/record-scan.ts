@@ -1,6 +1,6 @@
 /**
- * Finds the records inside the bytes of a list response without building the whole document: memory is bound by what
- * is parsed at once, a broken record does not take its neighbours along, and a refused one keeps its exact bytes.
+ * Finds the records inside the bytes of a list response without building the whole document, to bound memory. A
+ * broken record leaves its neighbours intact, and a refused one keeps its exact bytes.
  */
 
 import { pathKeys, valueAt } from '../../lib/parse-json.ts';
@@ -68,7 +68,7 @@ const scanArray = (bytes: Buffer, start: number, array: number, path: string): S
   return { envelope: parseText(`${before}[]${after}`), spans };
 };
 
-/** What is broken inside is skipped by its brackets, so that it does not take its neighbours along. */
+/** Skips broken content by its brackets, so that its neighbours stay intact. */
 const scanRecord = (bytes: Buffer, scanner: ValueScanner, from: number): RecordSpan => {
   if (bytes[from] === openBrace) {
     try {

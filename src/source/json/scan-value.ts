@@ -1,6 +1,6 @@
 /**
- * Checks JSON bytes without building what they say, and finds the fields of a record: what a record holds is parsed
- * only where somebody reads it. Strict: what this accepts, JSON.parse accepts. Written for speed: it visits every byte.
+ * Checks JSON bytes without building values, and finds the fields of a record. Strict: JSON.parse accepts everything
+ * that this accepts. Written for speed, because it visits every byte.
  */
 
 /** A top-level field of a record, by the offsets of its value. */
@@ -86,7 +86,7 @@ export class ValueScanner {
     throw new NotScannable('not JSON');
   }
 
-  /** What was passed since `from`. */
+  /** The bytes passed since `from`. */
   private text(from: number): string {
     return Buffer.from(this.bytes.buffer, this.bytes.byteOffset + from, this.at - from).toString('utf8');
   }

@@ -15,7 +15,7 @@ export interface DriftFinding {
   readonly seen: number;
 }
 
-/** What some records of one source carried. */
+/** Fields that some records of one source carried. */
 export interface FieldTally {
   records: number;
   readonly fields: Map<string, { count: number; readonly types: Map<string, number> }>;
@@ -137,7 +137,7 @@ export const findDrift = ({ source, tally, before, uncarried = {}, repeated = 0 
   return findings.sort((a, b) => (a.field < b.field ? -1 : a.field > b.field ? 1 : a.kind < b.kind ? -1 : 1));
 };
 
-/** What later tallies are compared with: fields in at least nine of ten records, once there are enough of them. */
+/** Baseline of later tallies: fields in at least nine of ten records, once there are enough records. */
 export const settledFields = (tally: FieldTally): string[] =>
   tally.records < enough
     ? []

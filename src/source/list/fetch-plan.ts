@@ -1,6 +1,5 @@
 /**
- * How to fetch some of the calls of a listing whole at the least cost: one by one, or as short windows that hold
- * several of them. Pure.
+ * Plans the cheapest way to fetch some calls of a listing whole: one by one, or in short windows of several. Pure.
  */
 import type { Micros } from '../../lib/timestamps.ts';
 
@@ -26,8 +25,8 @@ interface FetchPlan {
 }
 
 /**
- * Requests are what a service limits; this many bytes are as dear as one of them (a quarter of a second of the
- * documented rate, at 4 MB/s). Without it, one request for a page of 8 MB would win over two of 40 KB.
+ * Bytes that cost as much as one request: a quarter of a second at the documented rate and 4 MB/s. Without it, one
+ * request for a page of 8 MB would win over two of 40 KB.
  */
 const bytesPerRequest = 1024 * 1024;
 

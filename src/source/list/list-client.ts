@@ -82,7 +82,7 @@ const [fewestAtEnd, mostAtEnd] = [2, 20];
 /** Whether pages of this list lately had gaps: then rows that come again may stand for others that were passed over. */
 export const hasGaps = ({ emptyAtEnd }: LearnedFacts): boolean => emptyAtEnd > fewestAtEnd;
 
-/** What a service may answer to a page behind the last one. */
+/** Possible answers of a service to a page after the last one. */
 const beyondTheEnd = [400, 404, 416, 422];
 
 /** A page size that does not divide `count`, so that a page of it reaches across; smaller than `size` where it can be. */

@@ -48,8 +48,8 @@ interface BoundRules {
 }
 
 /**
- * The bounds to send so that the API returns at least the window: rounded outwards to its step, one step further where
- * the lower bound is exclusive. What it returns beyond the window is dropped by the record's own time.
+ * Bounds that make the API return at least the window: rounded outwards to its step, and one step further if the
+ * lower bound is exclusive. The record's own time drops the excess.
  */
 export const wideBounds = (window: Window, rules: BoundRules): { readonly from: Micros; readonly to: Micros } => {
   const from = Math.floor(window.from / rules.step) * rules.step;
@@ -58,8 +58,8 @@ export const wideBounds = (window: Window, rules: BoundRules): { readonly from: 
 };
 
 /**
- * The bounds of a window for an API whose times are all multiples of its step: an inclusive upper bound stops one step earlier,
- * so that a single step can be asked for alone.
+ * Bounds of a window for an API whose times are multiples of its step. An inclusive upper bound stops one step
+ * earlier, so that a single step can be requested.
  */
 export const tightBounds = (window: Window, rules: BoundRules): { readonly from: Micros; readonly to: Micros } => {
   const wide = wideBounds(window, rules);

@@ -9,7 +9,7 @@ interface MrcpCheck {
   readonly outcome: MrcpOutcome;
   /** One sentence. */
   readonly message: string;
-  /** What to do or whom to ask; absent when it answers. */
+  /** The next step; absent when the port answers. */
   readonly hint?: string;
   readonly ms: number;
 }

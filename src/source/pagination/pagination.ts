@@ -1,7 +1,7 @@
 import type { PaginationConfig } from '../../../schemas/config/list.ts';
 import { valueAt } from '../../lib/parse-json.ts';
 
-/** What the styles of paging have in common. */
+/** Common interface of the styles of paging. */
 export interface PageRequest {
   /** Query parameters of this page, on top of those of the query. */
   readonly params: Readonly<Record<string, string>>;
@@ -21,7 +21,7 @@ export interface PageRequest {
   readonly behind?: number | undefined;
 }
 
-/** What came back for a request. */
+/** Response to a request. */
 export interface SeenPage {
   readonly request: PageRequest;
   /** Records on the page. */
@@ -54,9 +54,10 @@ export interface Pagination {
 }
 
 /**
- * Whether counting alone shows that nothing follows: an empty page where the total is reached, several in a row, or a proven
- * total reached exactly by a page that is not full. Behind a full one more may follow, because totals can lag behind the
- * list. Behind one empty page more may follow where a service pages first and leaves out records afterwards.
+ * Whether counting alone shows the end: an empty page at the total, several empty pages in a row, or a proven total
+ * that a partial page reaches exactly.
+ * A full page proves nothing, because totals can lag. One empty page proves nothing if the service pages first and
+ * filters afterwards.
  */
 const isExhausted = (
   { records, total, totalIsProven, isShownEnd, emptyAtEnd, request: { offset, size, emptyBefore = 0 } }: SeenPage,
@@ -68,7 +69,7 @@ const isExhausted = (
   return totalIsProven && !isFull && offset + records === total;
 };
 
-/** What styles share whose pages follow one after another; `params` ask for the first. */
+/** Common part of styles with consecutive pages; `params` ask for the first. */
 const forwardOnly = (
   config: { readonly size_param?: string | undefined; readonly size: number },
   params: Readonly<Record<string, string>> = {},

@@ -44,8 +44,8 @@ export const readPreset = async (preset: string, baseDir = process.cwd()): Promi
 };
 
 /**
- * Lays a configuration as the user wrote it, before any schema sees it, over the preset that it names in
- * `source.list.preset`. What the user wrote always wins; lists are replaced whole.
+ * Lays the user's raw configuration over the preset in `source.list.preset`. The user's values win; lists are
+ * replaced whole.
  */
 export const applyPreset = async (
   raw: Readonly<Record<string, unknown>>,

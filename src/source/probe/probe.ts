@@ -22,9 +22,9 @@ interface ProbeOptions {
 
 export interface ProbeReport {
   readonly findings: readonly ask.Finding[];
-  /** What goes under `source.list`. */
+  /** Content of `source.list`. */
   readonly list: ListConfig;
-  /** What goes under `source` beside it. */
+  /** Other content of `source`. */
   readonly authScheme: string;
   readonly tokenFormat: SourceConfig['token_format'];
   readonly preset: { readonly preset: string; readonly description: string } | undefined;

@@ -1,4 +1,4 @@
-/** What a probe asks about a list, and the one table of names that it tries. Each answer must show in the records. */
+/** Questions of a probe about a list, and the table of names that it tries. The records must show each answer. */
 import { knownCallFields } from '../../../schemas/call.ts';
 import {
   type AxisConfig,
@@ -12,7 +12,7 @@ import { isEmpty } from '../list/observe.ts';
 import { findLink } from '../pagination/pagination.ts';
 import type { Look, Params, ProbeSession } from './session.ts';
 
-/** What a probe found out, and how sure it is. */
+/** A finding of a probe, and its certainty. */
 export interface Finding {
   /** Key of `source.list` (or another part of `source`) that it is about. */
   readonly key: string;
@@ -30,7 +30,7 @@ export interface Inquiry {
   /** The list as it answers without parameters. */
   readonly base: Look;
   readonly recordsPath: string;
-  /** What goes under `source.list`, filled in as it is found. */
+  /** Content of `source.list`, filled in step by step. */
   readonly list: { -readonly [Key in keyof ListConfig]?: ListConfig[Key] };
   say(key: string, found: string, confidence: Finding['confidence'], evidence: string): void;
 }
@@ -52,7 +52,7 @@ const candidates = {
 } as const;
 
 /**
- * Which of many candidates have an effect, with few requests: all are tried at once, and halves only while the whole
+ * Finds the effective ones of many candidates with few requests: tries all at once, and halves only while the whole
  * has an effect.
  */
 const findEffective = async <T>(
@@ -77,7 +77,7 @@ const allAt = (names: readonly string[], value: string | number): Params =>
 /** Records of the shortest page. */
 const few = 2;
 
-/** Which of the names makes a page short. */
+/** The name that makes a page short. */
 export const findSizeParam = async ({ session, base }: Inquiry, names: readonly string[] = candidates.size) => {
   if (base.records.length <= few) return undefined;
   const isCut = (look: Look): boolean => look.isRefusal || look.records.length === few;
@@ -85,7 +85,7 @@ export const findSizeParam = async ({ session, base }: Inquiry, names: readonly 
   return name;
 };
 
-/** What the styles are tried on: a page of a third of the beginning, so that calls that come move it by less than half. */
+/** Test range of the styles: a third of the beginning, so that new calls move it by less than half. */
 export interface Trial {
   readonly session: ProbeSession;
   readonly short: Look;
@@ -257,7 +257,7 @@ const findSize = async (session: ProbeSession, base: Look, sizeParam: string): P
 
 // ---- Windows
 
-/** What windows and fields are tried on: enough records to choose times from, and the parameters that gave them. */
+/** Test data of windows and fields: enough records to choose times from, and the parameters that returned them. */
 export interface Sample {
   readonly session: ProbeSession;
   readonly look: Look;
@@ -274,7 +274,7 @@ const farFuture = Date.UTC(2999, 0, 1) * 1000;
 const formats: readonly TimeFormat[] = ['iso', 'epoch_ms', 'epoch_s', 'iso_seconds'];
 
 /**
- * Which parameters cut the list by time, by which field of the record, and what their bounds mean.
+ * Finds the parameters that cut the list by time, the record field of each, and the meaning of their bounds.
  * @param extra names to try before the usual ones.
  */
 export const findWindows = async ({ list, say }: Inquiry, sample: Sample, extra: readonly BoundNames[]) => {
@@ -408,7 +408,7 @@ const findInclusive = async (
 /** Fields of the public reference that no webhook record has. */
 const listOnly = new Set(['qualified', 'qualification']);
 
-/** Which fields had content: what the list carries. Asks nothing. */
+/** Fields with content, and thus carried by the list. Sends no request. */
 export const findCarries = ({ list, say }: Inquiry, { look: { records } }: Sample): void => {
   const full = records.flatMap((one) => Object.keys(one).filter((name) => !isEmpty(one[name])));
   const carries = [...new Set(full)];

@@ -18,10 +18,10 @@ const maxFailures = 20;
 const refusals: ReadonlySet<string> = new Set(['LIST_REFUSED', 'SERVICE_REFUSED']);
 
 /**
- * Whether the service answers the first page of another question: about a second just before the window, or long ago;
- * of a list that cannot be cut, the same question. One that is away is no poison. A refusal is an answer, because some
- * services know no year 2000.
- * @param cause why the window was not answered; where that is a refusal, another one says nothing.
+ * Whether the service answers the first page of another question: about a second before the window, or long ago. A
+ * list that cannot be cut gets the same question.
+ * If the service is away, the window is no poison. A refusal is an answer, because some services know no year 2000.
+ * @param cause the failure of the window; after a refusal, another refusal says nothing.
  * @throws the signal's reason.
  */
 export const isServiceUp = async (

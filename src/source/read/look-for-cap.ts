@@ -22,22 +22,22 @@ const fewestOf = (list: ListConfig): number => Math.min(fewest, smallestCap(list
 type WindowQuery = ListQuery & { readonly window: Window };
 
 /**
- * What a window that was read says of a cap: `none` below its count, `found` (now in `learned.cap`), `changed` where
- * calls came since it was read, `unclear` where nothing is left to compare it with.
+ * Evidence of a read window about a cap. `none`: below its count. `found`: now in `learned.cap`. `changed`: calls
+ * came since. `unclear`: no comparison is possible.
  */
 type CapFinding = 'none' | 'found' | 'changed' | 'unclear';
 
 /**
- * A capped query gives a count that is never passed, so only a window with as many records as any query before is
- * suspected: its halves together must name no further calls. A total above its count is evidence for a cap too.
+ * A capped query never passes a certain count. Only a window with as many records as the largest query is therefore
+ * suspected. Its halves together must name no further calls. A total above its count is evidence too.
  * @param pass the reading of `query.window`.
- * @throws CallsyncError of a request that failed for good, or the signal's reason.
+ * @throws CallsyncError of a finally failed request, or the signal's reason.
  */
 export const lookForCap = async (context: ReadContext, query: WindowQuery, pass: Pass): Promise<CapFinding> => {
   const { list, learned } = context.client;
   const { rows, lastTotal } = pass;
   const isRefusedEnd = endsInDoubt(context, pass);
-  // What pages leave out counts for a cap too, so that no two queries end at the same count.
+  // Omitted records count for a cap too, so that no two queries end at the same count.
   const isDoubtful = isRefusedEnd || (lastTotal === undefined && hasGaps(learned) && rows >= fewestOf(list));
   const isSuspect = (): boolean =>
     isDoubtful ||
@@ -58,17 +58,16 @@ export const endsInDoubt = ({ client }: ReadContext, { refusedBehind = 0 }: Pass
   refusedBehind >= Math.max(2, client.learned.page);
 
 /**
- * A list that cannot be cut has nothing to be compared with, and its total may be capped like its rows: its
- * configuration has to say what it can give. One whose paging nobody configured is a problem anyway.
+ * A list that cannot be cut allows no comparison, and its total may be capped like its rows. Its configuration must
+ * therefore state its limit. Unconfigured paging is a problem anyway.
  */
 const isTakenOnTrust = (list: ListConfig, rows: number): boolean =>
   rows < smallestCap(list) || list.max_results !== undefined || list.pagination === undefined;
 
 /**
- * Whether a list that gives fewer rows than its total says holds more of them: not where its halves name none, because
- * then the total is wrong.
+ * Whether a list with fewer rows than its total holds more of them. If its halves name no more, the total is wrong.
  * @param pass the reading of `query.window`.
- * @throws CallsyncError of a request that failed for good, or the signal's reason.
+ * @throws CallsyncError of a finally failed request, or the signal's reason.
  */
 export const holdsMore = async (context: ReadContext, query: WindowQuery, pass: Pass): Promise<boolean> => {
   const { list } = context.client;

@@ -1,9 +1,8 @@
 /**
- * Bounds the bytes of pages that are in memory at once, over all windows that one client reads.
- *
- * A permit is `reserved` while its page is on the way (the expected size counts), `filled` once the page is here (its
- * true size counts) and `released` when its bytes are freed; released is final. The limit is free (no permit is out),
- * shared (the next page still fits) or full (callers wait in turn).
+ * Bounds the bytes of pages in memory, over all windows that one client reads.
+ * A permit is `reserved` while its page travels (the expected size counts), `filled` once the page is here (the true
+ * size counts) and finally `released`. The limit is free without permits, shared while the next page fits, else full;
+ * callers then wait in turn.
  */
 
 /** One page of 50 MB, two of half that, or the pages of eight readers and those fetched ahead where they are small. */

@@ -1,4 +1,4 @@
-/** What all steps of reading one window share. */
+/** Shared state of all steps that read one window. */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 import type { ListClient } from '../list/list-client.ts';
@@ -17,7 +17,7 @@ interface PageMeta {
   readonly summary: boolean;
 }
 
-/** What a reader does with what comes; awaited, so that a slow one slows the reading down. */
+/** Consumer of records; awaited, so that a slow one slows the reading down. */
 export interface Handlers {
   /** Everything that a page brings, inside the window or not. A call may come more than once. */
   readonly onPage?: ((observations: readonly Observation[], meta: PageMeta) => Promise<void> | void) | undefined;

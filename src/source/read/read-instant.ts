@@ -10,17 +10,16 @@ import { insideIds, passOver } from './read-pass.ts';
 
 type InstantQuery = ListQuery & { readonly window: Window };
 
-/** What was read of an instant so far. */
+/** Records of an instant so far. */
 interface Found {
   readonly ids: Set<string>;
   readonly last: CutPart;
 }
 
 /**
- * Tries exact bounds, then cuts by the other axis, then by status, then reads as much as one query gives and reports
- * the window.
+ * Tries exact bounds, then cuts by the other axis, then by status. Then reads one query and reports the window.
  * @param cut why the instant cannot be read as it is.
- * @throws CallsyncError of a request that failed for good, or the signal's reason.
+ * @throws CallsyncError of a finally failed request, or the signal's reason.
  */
 export const readInstant = async (context: ReadContext, query: InstantQuery, cut: CutPart): Promise<ReadPart> => {
   const { list } = context.client;

@@ -7,14 +7,14 @@ import { contains } from '../list/windows.ts';
 import type { ReadContext } from './read-context.ts';
 import { insideIds, type Pass, passOver, rejectRecord } from './read-pass.ts';
 
-/** What the calls of a query were read to, and how it was shown that none is missing. */
+/** End of the reading of a query, and the proof that no call is missing. */
 export interface ReadPart {
   readonly kind: 'read';
   readonly pass: Pass;
   /** Calls inside the window. */
   readonly ids: ReadonlySet<string>;
   readonly shown: Shown;
-  /** Why nothing was shown: one sentence; only with `none`. */
+  /** Reason of a missing proof, in one sentence; only with `none`. */
   readonly reason?: string;
 }
 
@@ -31,8 +31,8 @@ const maxDisagreements = 3;
 const maxSingleFetches = 20;
 
 /**
- * Hands on every record that comes, possibly more than once.
- * @throws CallsyncError of a request that failed for good, or the signal's reason.
+ * Passes on every record, possibly more than once.
+ * @throws CallsyncError of a finally failed request, or the signal's reason.
  */
 export const readPart = async (context: ReadContext, query: ListQuery): Promise<ReadPart | CutPart> => {
   const { client } = context;
@@ -79,7 +79,7 @@ export const notShown = (pass: Pass, reason: string, ids: ReadonlySet<string> = 
 
 const cutPart = (why: CutPart['why'], pass: Pass): CutPart => ({ kind: 'cut', why, pass, ids: insideIds(pass) });
 
-/** What can show that everything came: see proveComplete. */
+/** Possible proofs of completeness: see proveComplete. */
 type Proof = 'unknown_paging' | 'total' | 'left_to_reconcile' | 'page_overlap' | 'second_listing';
 
 /** By what a query can be shown complete. */
@@ -121,7 +121,7 @@ const proveComplete = async (
   }
 };
 
-/** A list that cannot be cut gives no second look at a part of it, so a round number is all that tells of a cap. */
+/** A list that cannot be cut allows no second look at a part, so only a round number reveals a cap. */
 const isRoundAnswer = ({ list }: ListClient, { window }: ListQuery, { ids, lastTotal }: Pass): boolean => {
   if (list.pagination === undefined || lastTotal !== undefined) return false;
   if (window !== undefined && isCuttable(axisOf(list, window.axis))) return false;
@@ -160,8 +160,8 @@ export const isSameSet = (one: Keyed, other: Keyed): boolean =>
   one.size === other.size && [...one.keys()].every((key) => other.has(key));
 
 /**
- * Where nothing joins and the total never moved, every pass saw parts of one and the same set: calls of one instant may
- * come in another order each time, and what one pass skipped the next one brings.
+ * If no call joins and the total never moved, every pass saw parts of the same set. Calls of one instant may come in
+ * another order each time, and a later pass brings skipped ones.
  */
 const unite = (before: Pass, latest: Pass): Pass => {
   const total = latest.lastTotal;
@@ -170,8 +170,8 @@ const unite = (before: Pass, latest: Pass): Pass => {
 };
 
 /**
- * A second listing must name the same calls. What it names beyond them is fetched, and then a further listing must
- * agree with that one.
+ * A second listing must name the same calls. Additional calls are fetched, and then a further listing must agree with
+ * that one.
  */
 const compareSecondListing = async (
   context: ReadContext,

@@ -57,7 +57,7 @@ interface PassOptions {
   readonly quiet?: boolean;
 }
 
-/** What came so far. */
+/** Result so far. */
 export interface PassState {
   readonly ids: Map<string, boolean>;
   readonly repeatedLater: Set<string>;
@@ -69,7 +69,7 @@ export interface PassState {
   readonly outOfBounds: { count: number; furthest: Micros };
 }
 
-/** @throws CallsyncError of a request that failed for good, LIST_LOOP where one page comes again and again, or the signal's reason. */
+/** @throws CallsyncError of a finally failed request, LIST_LOOP if one page repeats, or the signal's reason */
 export const passOver = async (context: ReadContext, query: ListQuery, options: PassOptions = {}): Promise<Pass> => {
   const { client, tally } = context;
   const { learned } = client;
@@ -248,7 +248,7 @@ export const isCall = (key: string): boolean => !key.startsWith(rejectedMark);
 export const capOf = ({ list, learned }: ListClient): number =>
   Math.min(list.max_results ?? Number.POSITIVE_INFINITY, learned.cap ?? Number.POSITIVE_INFINITY);
 
-/** What goes to quarantine: the exact bytes and where they came from, as a window, never as content. */
+/** Record for quarantine: its exact bytes, and its window as origin. */
 export const rejectRecord = (
   body: Buffer,
   reason: string,

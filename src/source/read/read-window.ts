@@ -22,7 +22,7 @@ interface ReadProgress {
 export interface ReadWindowOptions extends Handlers {
   readonly client: ListClient;
   readonly window: Window;
-  /** `now` (default): completeness is shown before this returns; `later`: the second listing is left to reconcile. */
+  /** `now` (default) proves completeness before this returns. `later` leaves the second listing to reconcile. */
   readonly confirm?: 'now' | 'later';
   /** Read without the heavy fields. */
   readonly summary?: boolean;
@@ -39,7 +39,7 @@ interface WindowPart {
   /** Distinct calls inside the part. */
   readonly calls: number;
   readonly shown: Shown;
-  /** Why nothing was shown: one sentence without personal data; only with `none`. */
+  /** Reason of a missing proof: one sentence without personal data; only with `none`. */
   readonly reason?: string;
 }
 
@@ -56,7 +56,7 @@ export interface WindowResult {
   readonly shown: Shown;
   /** In order of time; together they are the window. */
   readonly parts: readonly WindowPart[];
-  /** What could not be read or shown to be complete; never left out in silence. */
+  /** Windows that could not be read or proven complete. Every such window is here. */
   readonly problems: readonly WindowProblem[];
   readonly rejected: number;
   readonly undated: number;
@@ -83,14 +83,12 @@ const maxTimeouts = 4;
 const askEvery = 10;
 
 /**
- * Reads `[from, to)`, in microseconds on one axis of the list, and hands on everything that comes, in or outside the
- * window, in no promised order and possibly more than once (interface §4.2 leaves the list open).
- *
- * A part that holds more than one query gives, or fails as a whole, is cut until it can be read. What cannot be read
- * or shown complete is in `problems` and has `shown: none`.
- *
- * @throws CallsyncError when the service is away or refuses the query (after source.limits.retries); what was handed on
- *   before stays valid. The signal's reason when aborted.
+ * Reads `[from, to)`, in microseconds on one axis of the list. Passes on all records, inside or outside the window,
+ * in any order and possibly more than once (interface §4.2).
+ * Cuts a part that is too large for one query, or fails as a whole. Unreadable and unproven parts are in `problems`
+ * and have `shown: none`.
+ * @throws CallsyncError if the service is away or refuses the query (after source.limits.retries); earlier records
+ * stay valid. The signal's reason when aborted.
  */
 export const readWindow = async (options: ReadWindowOptions): Promise<WindowResult> => {
   const { client, window, onProgress } = options;

@@ -155,7 +155,7 @@ export const privacyChecks = ({ config }: Pick<Services, 'config'>, opening: Pro
   ];
 };
 
-/** What marts need to know and nobody has said yet. */
+/** Settings that marts need. */
 export const analyticsCheck = ({ config }: Services): Check => ({
   name: 'analytics',
   run: async () => {

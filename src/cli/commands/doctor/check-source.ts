@@ -75,7 +75,7 @@ const describeList = (configured: string, body: unknown): Finding => {
 const describeClock = ({ clock }: Source, allowedSkewMs: number): Finding => {
   const offset = clock.offset();
   if (offset === undefined) return skipped('The service tells no time (no Date header).');
-  // What is certain: the part of the offset that no rounding of the header explains.
+  // The certain part of the offset: no rounding of the header explains it.
   const ms = offset.low > 0 ? offset.low : Math.min(offset.high, 0);
   const seconds = Math.round(Math.abs(ms) / 1000);
   if (seconds < noticedSkewS) return ok('Agrees with the service’s.');

@@ -7,7 +7,7 @@ export interface Finding {
   /** One sentence, without secrets and personal data. */
   readonly message: string;
   readonly hint?: string | undefined;
-  /** What the command ends with when this failed; 6 where nothing is said. */
+  /** Exit code of the command if this check failed; 6 by default. */
   readonly exitCode?: number;
 }
 
@@ -25,7 +25,7 @@ export interface CheckedFinding extends Finding {
 export const ok = (message: string): Finding => ({ outcome: 'ok', message });
 export const warning = (message: string, hint: string): Finding => ({ outcome: 'warning', message, hint });
 export const failed = (message: string, hint: string): Finding => ({ outcome: 'failed', message, hint });
-/** What does not answer, and may later. */
+/** A dependency that does not answer now and may answer later. */
 export const silent = (message: string, hint: string): Finding => ({
   ...failed(message, hint),
   exitCode: exits.unanswered[0],
