@@ -1,9 +1,8 @@
 /**
- * The call record as it crosses the wire (interface §2.1-2.5).
- *
- * Every object is loose: unknown fields are kept, and nothing but a usable `unique_id` is required, because the
- * interface leaves the fields of the call list open (§2.6). Typing problems of single fields are the business of
- * flatten, which stores null and an entry in `issues`; they never refuse a record.
+ * The call record on the wire (interface §2.1-2.5).
+ * Every object is loose. Unknown fields stay, and only a usable `unique_id` is required, because the interface leaves
+ * the fields of the list open (§2.6). A badly typed field never refuses a record: flatten stores null and an entry in
+ * `issues`.
  */
 import { z } from 'zod';
 import { tableOf } from './tables.ts';

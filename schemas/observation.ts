@@ -44,7 +44,7 @@ export interface RejectedRecord {
 }
 
 /**
- * How it was shown that a reading brought every call of a window: by the total before and after, because one response
- * held everything, by a second listing that names the same calls, by pages that overlap, or not at all.
+ * Proof that a reading brought every call of a window: the total before and after, one response with everything, a
+ * second listing, overlapping pages, or none.
  */
 export type Shown = 'total' | 'one_response' | 'second_listing' | 'page_overlap' | 'none';

@@ -28,10 +28,10 @@ const sum = <T extends object>(a: T, b: T): T => {
 
 export const addTotals = (a: ReadTotals, b: ReadTotals): ReadTotals => sum(a, b);
 
-/** What is compared with the service: ids alone, the fields that a summary listing carries, or whole records. */
+/** Comparison with the service: ids alone, the fields of a summary listing, or whole records. */
 export type SourceLevel = 'ids' | 'fields' | 'records';
 
-/** What is compared in a warehouse: the guard and content hash beside each call, or digests of the rows themselves. */
+/** Comparison in a warehouse: guard and content hash of each call, or digests of the rows. */
 export type WarehouseLevel = 'guards' | 'rows';
 
 export interface ReconcileRequest {
@@ -79,7 +79,7 @@ export const emptyReconcileTotals = {
 };
 export type ReconcileTotals = Readonly<typeof emptyReconcileTotals>;
 
-/** What a run of re-reads came to. */
+/** Result of a run of re-reads. */
 export interface RereadTotals {
   readonly listed: number;
   readonly changed: number;

@@ -1,4 +1,4 @@
-/** What the simulated call list may do although no interface mentions it: each was seen, or is likely, in a real service. */
+/** Undocumented behaviour of the simulated call list; each was seen, or is likely, in a real service. */
 import { z } from 'zod';
 import { a } from './config/values.ts';
 

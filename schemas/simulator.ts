@@ -194,7 +194,7 @@ export const simulatorOptionsSchema = z.object({
     .describe('The MRCP port.'),
 });
 
-/** What a caller passes: everything is optional. */
+/** Input of callers: everything is optional. */
 export type SimulatorOptions = z.input<typeof simulatorOptionsSchema>;
 /** With defaults filled in; mutable, because sections are replaced while the simulator runs. */
 export type SimulatorSettings = z.output<typeof simulatorOptionsSchema>;

@@ -1,4 +1,4 @@
-/** What is stored where, for how long, and what of it is about persons. The page on privacy derives from this. */
+/** Every stored place, its content, personal data and retention. The data inventory derives from this. */
 import { type Column, columnsOf, tables, withTheCall } from './tables.ts';
 
 export interface StoredData {

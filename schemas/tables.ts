@@ -31,7 +31,7 @@ export interface Column {
   readonly from?: From;
 }
 
-/** Where flatten reads a value: a dotted path, read as the column's type says; or something that it works out. */
+/** Source of a value for flatten: a dotted path, read as the column's type, or a computed value. */
 type From =
   | string
   | { readonly position: true }
@@ -85,7 +85,7 @@ export interface WordArrays {
 
 const sentUnit = 'Unit not stated by the service; stored as sent.';
 
-/** Who may read a column, and whether it tells of persons. With `!` behind it, the column is required. */
+/** Readers of a column, and whether it holds personal data. A `!` after it makes the column required. */
 const kinds: Readonly<Record<string, Pick<Column, 'open' | 'personal'>>> = {
   open: { open: true, personal: 'no' },
   id: { open: true, personal: 'id' },
@@ -96,8 +96,9 @@ const kinds: Readonly<Record<string, Pick<Column, 'open' | 'personal'>>> = {
 };
 
 /**
- * A column a line: `name | type | kind | from | description`. From is a path in the record, `=position`, `=count TABLE`, `=derived`
- * (a value of the column's own name that flatten works out), or `-` where code makes the rows whole.
+ * One column a line: `name | type | kind | from | description`.
+ * From is a path in the record, `=position`, `=count TABLE`, `=derived` (computed by flatten under the column's
+ * name), or `-` if code fills the rows.
  */
 const columnsFrom = (text: string): readonly Column[] =>
   text
@@ -417,7 +418,7 @@ heartbeat_at | timestamp | open! | - | When this row was last brought up to date
   },
 ];
 
-/** What deliveries have in place of the id of an erased call: its keyed hash, marked as one. */
+/** Replaces the id of an erased call in deliveries: its keyed hash, with a mark. */
 export const erasedName = (callKey: string): string => `erased:${callKey}`;
 
 /** The definition of one table. */

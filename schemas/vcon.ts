@@ -14,7 +14,7 @@ const partySchema = z.strictObject({
   name: z.string().optional(),
 });
 
-/** What one party said, or one utterance of nobody known. */
+/** Words of one party, or one utterance of an unknown speaker. */
 const dialogSchema = z.strictObject({
   type: z.literal('text'),
   start: instant,

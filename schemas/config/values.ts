@@ -10,7 +10,10 @@ export const parseDuration = (text: string): number | undefined => {
   return amount === undefined || unit === undefined ? undefined : Number(amount) * (units[unit] as number);
 };
 
-/** What settings are made of; default and description stand with each setting. Whole numbers: `count` from 1, `natural` from 0. */
+/**
+ * Types of settings; default and description stand with each setting. Whole numbers: `count` from 1, `natural` from
+ * 0.
+ */
 export const a = {
   count: z.number().int().positive(),
   natural: z.number().int().min(0),

@@ -1,4 +1,4 @@
-/** What may be kept of a call of its age, by class: words, transcripts, free fields, and the call itself. Pure. */
+/** Retention limits of a call by its age, by class: words, transcripts, free fields, and the call itself. Pure. */
 import type { CallDocument } from '../../schemas/call.ts';
 import type { Observation } from '../../schemas/observation.ts';
 import { isObject } from '../lib/parse-json.ts';
@@ -30,7 +30,7 @@ const fixed = new Set(
 );
 
 /**
- * @param limits by class; what has none is kept for good.
+ * @param limits by class; a class without one has no limit.
  * @param now milliseconds since 1970.
  */
 export const createAges = (limits: AgeLimits, now: () => number = Date.now): Ages => {

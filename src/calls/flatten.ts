@@ -20,7 +20,7 @@ import { cleanJson, cleanText, maxJsonDepth, normalizePhone, parseDecimal, parse
 /** Raised whenever the rows of an unchanged document would change; every call then becomes pending. */
 export const flattenVersion = 4;
 
-/** What rows are made of: a row of the ledger, or as much of one. Times are microseconds since the epoch. */
+/** Source of rows: a row of the ledger, or a part of one. Times are microseconds since the epoch. */
 export interface FlattenInput {
   readonly callId: string;
   /** Null reads as one without fields. */
@@ -52,7 +52,7 @@ const known = new Set(knownCallFields.filter((name) => name !== 'qualified'));
 export const callTimestampOf = (document: CallDocument): number | null =>
   new FieldReader().timestamp(document.timestamp, 'timestamp');
 
-/** What cells of a call's rows are made of besides their item. */
+/** Sources of the cells of a call's rows, besides their item. */
 interface Call {
   readonly input: FlattenInput;
   readonly document: CallDocument;
@@ -63,7 +63,7 @@ interface Call {
   readonly counts: { readonly utterances: number; readonly tags: number; readonly words: number };
 }
 
-/** What one row is made of: paths of its columns begin at `value`. */
+/** Source of one row; paths of its columns begin at `value`. */
 interface Item {
   readonly value: Readonly<Record<string, unknown>>;
   /** The path of `value`, for issues. */

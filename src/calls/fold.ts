@@ -1,6 +1,6 @@
 /**
- * Fold: how observations of a call become one document. Every top-level field is a last-writer-wins register ordered by
- * (observed_at, source rank, value hash), a total order, so the result does not depend on the order of arrival.
+ * Folds observations of a call into one document. Every top-level field is a last-writer-wins register. Its order
+ * (observed_at, source rank, value hash) is total, so the result does not depend on the order of arrival.
  */
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -41,8 +41,8 @@ export interface LedgerRow {
   /** Since when the service no longer lists the call; part of what warehouses show, so a change raises the revision. */
   readonly sourceDeletedAt: number | null;
   /**
-   * Version of the privacy rules that the document is under; `noRules` once something came in without any after rules had been
-   * applied; null while none ever were.
+   * Version of the privacy rules of the document. `noRules` if a part came in without rules after rules had been
+   * applied; null if there never were any.
    */
   readonly rules: string | null;
   /** First observed_at per source that ever showed the call. */
@@ -80,7 +80,7 @@ export const hashJson = (json: JsonText): string => hash('sha256', json, 'base64
 /** Characters of `Observation.order`: 48 bits in base64. */
 export const orderLength = 8;
 
-/** Which of two values of one instant and source wins must not depend on what rules leave of them. */
+/** Chooses between two values of one instant and source. The choice must not depend on the privacy rules. */
 const placeHash = (hashed: string, order: string | undefined): string =>
   order === undefined ? hashed : order + hashed.slice(orderLength);
 
@@ -111,9 +111,9 @@ const hasInfinity = (value: unknown, depth: number): boolean => {
 };
 
 /**
- * Renders and hashes every field once. Fields that are undefined are absent. What the store could not hold is made
- * storable here, once for all: characters of names, numbers beyond a double (as text).
- * @throws RangeError when a record is nested more than `maxJsonDepth` deep.
+ * Renders and hashes every field once. Undefined fields are absent. Makes values storable: characters of names, and
+ * numbers beyond a double (as text).
+ * @throws RangeError for records nested deeper than `maxJsonDepth`.
  */
 export const prepareObservation = (observation: Observation): PreparedObservation => {
   const fields: CallDocument = bare();
@@ -186,9 +186,8 @@ const lower = (a: number | null, b: number): number => (a === null ? b : Math.mi
 const higher = (a: number | null, b: number): number => (a === null ? b : Math.max(a, b));
 
 /**
- * (ledger row, observation) → ledger row. A field that the observation does not carry stays; an equal value with a
- * higher order raises the field's version and nothing else, unless it is the earliest observation; a tombstone stays a
- * tombstone.
+ * (ledger row, observation) → ledger row. A field that the observation lacks stays. An equal value with a higher
+ * order raises only the field's version, unless it is the earliest observation. A tombstone stays a tombstone.
  * @throws Error when `needsDocument` holds: the caller fetches the document first.
  */
 export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRow => {

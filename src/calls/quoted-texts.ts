@@ -14,9 +14,9 @@ const isEscaped = (text: string, at: number): boolean => {
 const between = /^[:,}\]](?:[-+.\deE\s:,[\]{}]|true|false|null)*$/;
 
 /**
- * What is between any two neighbouring quotes that are not escaped: all strings of JSON, and whatever a quote that is missing or one too
- * many might hide. A backslash that belongs to no string hides nothing either: an escaped quote may begin a text. None is empty.
- * @param visit takes a text without its escapes and the offset at which it begins.
+ * Texts between any two neighbouring unescaped quotes: all strings of JSON, and texts that a missing or extra quote
+ * could hide. An escaped quote outside a string may begin a text. Empty texts are skipped.
+ * @param visit takes an unescaped text and its offset.
  */
 export const visitQuoted = (text: string, visit: (value: string, start: number) => void): void => {
   let start = -1;

@@ -1,4 +1,4 @@
-/** Which call a record is of, and when it was observed. All times in microseconds since the epoch. */
+/** Call and time of a record. All times in microseconds since the epoch. */
 import { maxCallIdLength } from '../../schemas/call.ts';
 import { isObject } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';

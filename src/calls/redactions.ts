@@ -1,6 +1,6 @@
 /**
- * Which words of a transcript privacy rules replaced: places and detectors, never values. The list is part of the transcript,
- * so that both are folded as one value.
+ * Words of a transcript that privacy rules replaced: places and detectors, never values. The list is part of the
+ * transcript, so that both fold as one value.
  */
 
 /** Words `first` to `last` of an utterance; both null where all of it was replaced, or where it has no words. */

@@ -12,8 +12,8 @@ export interface VconUnits {
 }
 
 /**
- * Every utterance as a text of its party, and the whole record as analyses: `transcript` and `tags` as they were sent,
- * `call_record` with all other fields. Undefined for a call without a time, which every utterance needs.
+ * Every utterance as a text of its party, and the whole record as analyses: `transcript` and `tags` as sent,
+ * `call_record` with all other fields. Undefined for a call without a time, because every utterance needs one.
  */
 export const toVcon = (input: FlattenInput, units: VconUnits): Vcon | undefined => {
   const { callId } = input;

@@ -21,11 +21,11 @@ export interface WarehouseHealth {
   readonly liveOldestAge: number | null;
   /** The same of erasures. */
   readonly erasureOldestAge: number | null;
-  /** Milliseconds since the epoch: the last committed load; null before the first. */
+  /** Milliseconds since the epoch of the last committed load; null before the first. */
   readonly lastLoadAt: number | null;
   /** Code of the last load's error; null when the load succeeded. */
   readonly lastError: string | null;
-  /** Milliseconds since the epoch: time of the newest call that the warehouse has; null when none of the newest is there. */
+  /** Milliseconds since the epoch of the newest call in the warehouse; null if it has none of the newest. */
   readonly newestVisible: number | null;
 }
 
@@ -222,8 +222,8 @@ const newestDeliveries = `WITH newest AS (
   SELECT seq, call_id, received_at, folded_at FROM inbox WHERE outcome = 'accepted' AND folded_at IS NOT NULL ORDER BY seq DESC LIMIT 1000)`;
 
 /**
- * Of the newest deliveries, from arrival to the ledger; of those that were the first of their call, also to the first load of
- * the call into each warehouse. Later loads, such as after a restore, do not count.
+ * Time of the newest deliveries from arrival to the ledger. For first deliveries of a call, also to the first load
+ * into each warehouse. Later loads, such as after a restore, do not count.
  */
 export const measureLatency = async (db: Queryable, warehouses: readonly string[]): Promise<StepLatency[]> => {
   const steps = await db.query<StepLatency>(

@@ -7,7 +7,7 @@ export interface BackoffRules {
 }
 
 /**
- * Milliseconds to wait, with full jitter: anything between 0 and a bound that doubles; never less than the other side
+ * Milliseconds to wait, with full jitter: between 0 and a bound that doubles, and never less than the other side
  * asked for.
  * @param attempt failures so far, from 0.
  */

@@ -4,9 +4,9 @@ import { createSecureContext } from 'node:tls';
 import { type FileContents, type FileWatch, readFiles, watchFiles } from './file-watch.ts';
 
 /**
- * Listens on a port or, where `orAny` and another process has it, on one that the system gives: what is free when somebody looks may
- * be taken when a server comes to it.
- * @throws what `listen` does.
+ * Listens on a port. With `orAny`, a taken port is replaced by one of the system. Looking for a free port first would
+ * leave a race.
+ * @throws the errors of `listen`.
  */
 export const listenOnPort = async (
   port: number,

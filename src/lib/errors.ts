@@ -1,12 +1,12 @@
 /**
- * The one error class that crosses module borders. Terminal means that trying again cannot help until somebody
- * changes something; transient means that the same call may succeed later. Which of the two is decided once, at the
- * edge where the fault was seen; `activities/failure.ts` maps it for Temporal and `src/cli` to an exit code.
+ * The error class of module borders. A terminal error stays until somebody changes something. After a transient
+ * error, the same call may succeed later. The edge that sees the fault decides; `activities/failure.ts` maps it for
+ * Temporal, `src/cli` to an exit code.
  */
 export type ErrorKind = 'terminal' | 'transient';
 
 interface CallsyncErrorOptions {
-  /** What the user can do about it, one sentence in the imperative. */
+  /** Next step of the user: one imperative sentence. */
   readonly hint?: string;
   readonly cause?: unknown;
   /** Milliseconds after which a transient error may be tried again, where the other side said so. */
@@ -40,7 +40,7 @@ export const terminal = (code: string, message: string, options?: CallsyncErrorO
 export const transient = (code: string, message: string, options?: CallsyncErrorOptions): CallsyncError =>
   new CallsyncError('transient', code, message, options);
 
-/** What `work` returns; undefined where a value is nested too deeply to be walked or written as JSON. */
+/** Result of `work`; undefined for a value that is nested too deeply to be walked or written as JSON. */
 export const unlessTooDeep = <T>(work: () => T): T | undefined => {
   try {
     return work();

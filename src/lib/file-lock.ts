@@ -1,6 +1,6 @@
 /**
- * Locks of whole files. The kernel holds one as long as its file is open: a process that is frozen keeps it, one that is killed loses it,
- * and process ids, host names and clocks play no part.
+ * Locks of whole files. The kernel holds a lock as long as its file is open. A frozen process keeps it, and a killed
+ * one loses it. Process ids, host names and clocks play no part.
  */
 import { terminal } from './errors.ts';
 

@@ -4,8 +4,8 @@ import { createHash, createHmac, hash, pbkdf2Sync, randomBytes } from 'node:cryp
 const rounds = 4096;
 
 /**
- * What PostgreSQL keeps of a password (SCRAM-SHA-256). Sent in its place, the password stands in no statement, and so in no log
- * of the server. Of ASCII passwords only: others would have to be normalised first.
+ * Verifier that PostgreSQL stores for a password (SCRAM-SHA-256). Sending it keeps the password out of statements and
+ * server logs. ASCII passwords only, because others need normalisation.
  */
 export const scramVerifier = (password: string): string => {
   const salt = randomBytes(16);

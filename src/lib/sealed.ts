@@ -19,7 +19,7 @@ const keyBytes = 32;
 const tagBytes = 16;
 const headBytes = magic.length + keyBytes + tagBytes;
 const nonce = Buffer.alloc(12);
-/** What precedes the 32 bytes of an X25519 key in its DER form (RFC 8410). */
+/** Bytes before the 32 bytes of an X25519 key in its DER form (RFC 8410). */
 const derPrefix = Buffer.from('302a300506032b656e032100', 'hex');
 
 /** Why a sealed record waits in quarantine. */

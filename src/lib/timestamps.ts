@@ -7,9 +7,9 @@ const isoPattern =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9})\d*)?)?\s*(Z|z|[+-]\d\d(?::?\d\d)?)?)?$/;
 
 /**
- * Microseconds of a time as a service may send it, for list, ledger and warehouse alike: ISO 8601 (UTC where it names no
- * zone, midnight where it names no hour; finer fractions are cut), or seconds, milliseconds or microseconds since 1970 as
- * a number or its text. Undefined when it is none of these. Years 1685 to 2254, the range that stays exact.
+ * Microseconds of a time from a service, for list, ledger and warehouse alike.
+ * Accepts ISO 8601: UTC without a zone, midnight without an hour, finer fractions cut. Accepts seconds, milliseconds
+ * or microseconds since 1970, as a number or text. Undefined for anything else. Years 1685 to 2254 stay exact.
  */
 export const parseTimestamp = (value: unknown): Micros | undefined => {
   if (typeof value === 'number') return fromEpoch(value);

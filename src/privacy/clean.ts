@@ -45,7 +45,7 @@ const mostNames = 5_000;
 const maxDepth = 200;
 /** A value that is replaced may part others that were one run before: looked at again this often, so that twice is once. */
 const mostRounds = 4;
-/** What everything of a call is kept under: it stays as it is. */
+/** Fields that identify a call; they stay as they are. */
 const identity = 'unique_id';
 /** Stands for a value that is left out. */
 const gone = Symbol('gone');
@@ -189,7 +189,7 @@ const mapChanged = (
   return changed.every((item, index) => item === items[index]) ? items : changed;
 };
 
-/** What was said is replaced already, and needs no other look unless a rule says more. */
+/** Spoken text is replaced already, and needs another look only under a further rule. */
 const isSaid = (value: unknown, { action }: RuleNode): boolean =>
   typeof value === 'string' && (action === 'redact' || action === 'keep');
 
@@ -213,7 +213,7 @@ const cleanBeside = (
 
 const joined = new Set<string>(joinedDetectors);
 
-/** What stands for a finding: a token where values are joined by it, else its name. */
+/** Replacement of a finding: a token if values are joined by it, else its name. */
 const labelOf = ({ detector, value }: Finding, pass: Pass): string => {
   pass.findings.push(detector);
   if (!joined.has(detector)) return `[${detector}]`;

@@ -66,7 +66,7 @@ interface NumberOptions {
 /** Whether words say that digits are a social security number. @param text lower case without accents. */
 export const announcesNir = (text: string): boolean => nirContext.test(text);
 
-/** What is said in one breath comes first, then what is a value as a whole, then what only a part would be. */
+/** Order: digits in one breath, then whole values, then parts. */
 export const detectNumbers = (pieces: readonly Piece[], options: NumberOptions, claims: Claims): void => {
   const { isOn, budget, namesNir } = options;
   // Most talk has no number at all.
@@ -204,9 +204,7 @@ const claimPhones = (
 /** Numbers of most countries are read by a library, which takes so many times as long as a step. */
 const stepsOfParsing = 15;
 
-/**
- * Digits that are said before a number ("my 06 is …") make a second number of it and of them: all are covered, and the last counts.
- */
+/** Digits before a number ("my 06 is …") form a second number with it. All are covered, and the last counts. */
 const claimOverlapping = (claims: Claims, candidates: Iterable<Candidate>, read: Read): void => {
   let covered = new Set<Atom>();
   let value: string | undefined;

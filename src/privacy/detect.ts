@@ -1,8 +1,7 @@
 /**
- * Finds personal values in what was said or written. Pure; the same text gives the same findings.
- *
- * Order decides where two could be meant: a written address, then values with check digits (IBAN, card, NIR), then telephone
- * numbers, then what its context gives away, then configured patterns.
+ * Finds personal values in spoken or written text. Pure: the same text gives the same findings.
+ * Order decides between two meanings: a written address, values with check digits (IBAN, card, NIR), telephone
+ * numbers, values that their context reveals, and configured patterns.
  */
 import type { CountryCode } from 'libphonenumber-js/max';
 import { announces, claimAnnounced } from './detect-context.ts';
@@ -80,7 +79,7 @@ const readConversation = (
   if (budget.over.size > 0) claimHalves(joinTurns(spoken, second), budget.over, claims);
 };
 
-/** What goes on from an utterance that is replaced as a whole, or into it, may be half of a value. */
+/** An utterance beside one that is replaced as a whole may hold half of a value. */
 const claimHalves = (streams: readonly Piece[][], over: ReadonlySet<number>, claims: Claims): void => {
   for (const run of streams.flatMap((stream) => findRuns(stream, interruptionWords))) {
     if (!run.some(({ utterance }) => over.has(utterance))) continue;
@@ -89,7 +88,7 @@ const claimHalves = (streams: readonly Piece[][], over: ReadonlySet<number>, cla
   }
 };
 
-/** What took more steps than it may is replaced as a whole: what it holds is not known. */
+/** An utterance with too many steps is replaced as a whole, because its content is unknown. */
 const coverWhole = (
   spoken: readonly Spoken[],
   findings: readonly Finding[],
@@ -111,7 +110,7 @@ const hyphened =
 const orderReadings = (text: string): readonly [Reading, Reading] =>
   text.includes('-') && hyphened.test(text) ? ['split', 'whole'] : ['whole', 'eager'];
 
-/** What is passed over parts what stands before it from what stands behind it; it is part of no finding. */
+/** Placeholder for a skipped utterance; it splits runs of digits and is part of no finding. */
 const passedOver: readonly Piece[] = [
   { kind: 'mark', key: '', utterance: -1, start: 0, end: 0, isSpaced: false, isFiller: false },
 ];

@@ -1,4 +1,4 @@
-/** What detectors find, and their names and versions. */
+/** Findings of detectors, and names and versions of detectors. */
 
 /** Raised when a detector finds what it did not find before, or no longer finds something. */
 export const detectorVersions = {
@@ -11,7 +11,7 @@ export const detectorVersions = {
   birth: 1,
 } as const;
 
-/** Whose values are joined by tokens, and by which persons may be asked for. */
+/** Detectors with values that tokens join and that requests of persons may name. */
 export const joinedDetectors = ['phone', 'email', 'iban', 'card', 'nir'] as const;
 export type JoinedDetector = (typeof joinedDetectors)[number];
 

@@ -1,15 +1,15 @@
 /**
- * A first look at texts: nearly all talk has nothing that a detector would read, and reading a number out of words costs fifty times
- * this look. It may choose too many utterances, never too few.
+ * A first look at texts: nearly all talk holds no value, and reading numbers out of words costs fifty times this
+ * look. It may choose too many utterances, never too few.
  */
 
 import { interruptionWords, leastDigits } from './number-runs.ts';
 import { mostDigitsOf } from './number-words.ts';
 import { addressDots, addressSigns, fillers, longestInterruption, type Spoken } from './read-pieces.ts';
 
-/** What one text holds. */
+/** Content of one text. */
 interface Look {
-  /** In their order: most digits of a number; less than 0, so many words that are neither numbers nor fillers. */
+  /** In order: most digits of a number. A negative value counts words that are neither numbers nor fillers. */
   readonly parts: readonly number[];
   readonly hasNumber: boolean;
   readonly hasSign: boolean;

@@ -7,7 +7,7 @@ export interface Atom {
   readonly utterance: number;
   readonly start: number;
   readonly end: number;
-  /** What else the same words may mean. */
+  /** Other readings of the same words. */
   readonly others: readonly string[];
   readonly isInternational: boolean;
 }
@@ -55,7 +55,7 @@ export interface Candidate {
   readonly text: string;
 }
 
-/** What is looked for in a run. */
+/** Targets of the search in a run. */
 export interface Shape {
   readonly least: number;
   readonly most: number;

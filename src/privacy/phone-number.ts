@@ -13,11 +13,10 @@ const leastNational = 9;
 const mostNational = 13;
 
 /**
- * The number of these digits as they are dialled: international behind a plus or 00, else national with its trunk prefix, else
- * international without a plus. Undefined when no number of these countries, or of the world, is written so.
- *
- * What cannot be mistaken (a plus, a trunk prefix) needs the right length only: numbers of overseas departments, new ranges and
- * slips of the tongue are personal too.
+ * The number of these digits as dialled: international after a plus or 00, else national with its trunk prefix, else
+ * international. Undefined if no country writes numbers so.
+ * After a plus or trunk prefix, only the length must fit: overseas numbers, new ranges and slips of the tongue are
+ * personal too.
  * @param countries ISO codes; the first is the default.
  */
 export const readDialled = (
@@ -58,8 +57,8 @@ const isFrench = /^33[^0]/;
 const frenchNumber = /^(?:0|33)([1-9]\d{8})$/;
 
 /**
- * French numbers are nine digits that begin with no zero, behind a zero or the calling code: parsing says nothing else of them
- * and takes most of the time of a small record.
+ * French numbers have nine digits without a leading zero, after a zero or the calling code. The parser adds nothing
+ * to this rule and takes most of the time of a small record.
  */
 const readFrench = (digits: string): string | undefined => {
   const national = frenchNumber.exec(digits)?.[1];

@@ -27,17 +27,17 @@ export interface Privacy {
   /** Whether detectors read what was said, which takes several times as long as all other rules. */
   readonly readsSpeech: boolean;
   /**
-   * The tokens of a whole field's value, or of a value of a kind as its detector has it: that of the present key, then those of the
-   * former ones.
+   * Tokens of a whole value, or of a value of a kind as its detector reads it: first under the current key, then
+   * under the former ones.
    */
   readonly tokensOf: (value: string, kind?: JoinedDetector) => Tokens;
   /** Whether a version is of rules that had another key under the name of one of these keys. */
   readonly isForeign: (version: string) => boolean;
-  /** What is stored of a record that goes to quarantine. */
+  /** Stored form of a record in quarantine. */
   readonly seal: (record: RejectedRecord) => RejectedRecord;
 }
 
-/** What is stored of a verified delivery, and the keyed hash of its raw bytes. */
+/** Stored form of a verified delivery, and the keyed hash of its raw bytes. */
 export interface Admitted {
   readonly body: Buffer;
   readonly bodyHash: Buffer;

@@ -1,4 +1,4 @@
-/** What was said, as numbers and the words between them, over one utterance or a whole dictation. */
+/** Spoken text as numbers and the words between them, over one utterance or a whole dictation. */
 import { type Reading, readOtherwise, readSpokenNumber } from './number-words.ts';
 import type { Token } from './read-text.ts';
 
@@ -9,13 +9,13 @@ export interface Spoken {
   readonly text: string;
 }
 
-/** What a telephone number dictated in the most ambiguous words takes, several times. */
+/** Several times the steps of a telephone number in the most ambiguous words. */
 const leastSteps = 3_000;
 const stepsOfCharacter = 6;
 
 /**
- * How much reading an utterance may cost: ambiguous words multiply, and whoever speaks chooses them. Counted in steps, so that every
- * machine reads alike.
+ * Limit of the reading of an utterance: ambiguous words multiply, and the speaker chooses them. It counts steps, so
+ * that every machine reads alike.
  */
 export class Budget {
   /** Steps of all utterances so far. */
@@ -57,7 +57,7 @@ export type Piece =
       readonly kind: 'number';
       /** Its digits. */
       readonly text: string;
-      /** What else the same words may mean. */
+      /** Other readings of the same words. */
       readonly others: readonly string[];
       readonly isInternational: boolean;
     })
@@ -131,8 +131,8 @@ export const readPieces = (
 export const longestInterruption = 3;
 
 /**
- * The pieces of each speaker by himself, and of all in their order where there is more than one: a number may be begun by one
- * and ended by the other.
+ * The pieces of each speaker alone, and of all speakers in order: one speaker may begin a number and another one end
+ * it.
  */
 export const joinTurns = (spoken: readonly Spoken[], pieces: readonly (readonly Piece[])[]): Piece[][] => {
   const streams: readonly [own: Piece[][], all: Piece[][]] = [[], []];

@@ -1,6 +1,6 @@
 /**
- * Text as detectors read it: digits, signs and dashes of every alphabet and disguise as the plain ones, nothing that takes no room; then
- * as words, digits and marks with their places.
+ * Text as detectors read it. Digits, signs and dashes of every alphabet become plain ones, and invisible characters
+ * go. Then it becomes words, digits and marks with their places.
  */
 import type { Span } from './finding.ts';
 

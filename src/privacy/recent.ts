@@ -1,7 +1,6 @@
 /**
- * What `make` gives for a text, kept for those that were asked for last: at least `most` of them, at most twice as many.
- * They stay in memory; nothing writes them down.
- * @param longest text that is kept: longer ones than this are no numbers or names.
+ * Caches the result of `make` for the latest texts, in memory only: at least `most`, at most twice as many.
+ * @param longest cached text; longer ones are no numbers or names.
  */
 export const rememberRecent = <T>(most: number, make: (text: string) => T, longest = 64): ((text: string) => T) => {
   let recent = new Map<string, T>();

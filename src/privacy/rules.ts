@@ -1,4 +1,4 @@
-/** Which policy acts on which field of a record, and the version of all of them, which needs no key. */
+/** Policies of the fields of a record, and the version of all policies, which needs no key. */
 import { createHash } from 'node:crypto';
 import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 import { detectorVersions, joinedDetectors } from './finding.ts';
@@ -24,7 +24,7 @@ export const profileRules: Readonly<Record<PrivacyConfig['profile'], readonly Pr
 
 /** The rules at one place of a record; list positions are no place of their own. */
 export interface RuleNode {
-  /** What happens to the value here. Without a rule it is kept. */
+  /** Policy of the value. Without a rule the value stays. */
   readonly action: PrivacyRule['action'];
   /** False where everything here and below is kept, so that nobody needs to look. */
   readonly mayAct: boolean;

@@ -1,6 +1,6 @@
 /**
- * The privacy rules on deliveries, on threads of their own: reading what was said takes several times as long as all else that a
- * receiver does with a delivery, and one thread would make every sender wait for it.
+ * Privacy rules for deliveries on threads of their own. Reading speech takes several times as long as the other work
+ * on a delivery, and one thread would delay every sender.
  */
 import { availableParallelism } from 'node:os';
 import { Tinypool } from 'tinypool';
@@ -19,7 +19,7 @@ export interface Cleaner {
   close(): Promise<void>;
 }
 
-/** What a thread is told at its start; buffers arrive as plain arrays of bytes. */
+/** Start message of a thread; buffers arrive as plain arrays of bytes. */
 export interface ThreadData {
   readonly config: PrivacyConfig;
   readonly token: Bytes;

@@ -31,7 +31,7 @@ export const makeToken = (key: TokenKey, kind: TokenKind, value: string): string
   return `ph_${key.id}_${base32(keyedHash(`${kind}\0${value}`))}`;
 };
 
-/** What is a token already is not tokenised again. */
+/** Existing tokens stay. */
 export const isToken = (text: string): boolean => /^ph_[a-z0-9]+_[a-z2-7]{52}$/.test(text);
 
 /** Says which key made tokens, and gives nothing of it away: its id and its fingerprint. */

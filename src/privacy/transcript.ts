@@ -1,6 +1,6 @@
 /**
- * Replaces what was found in a transcript (interface §2.2), text and words alike, so that they still agree; timings stay. What was
- * replaced is listed in the transcript: by this pass, and by earlier ones.
+ * Replaces findings in a transcript (interface §2.2), in text and words alike; timings stay. The transcript lists the
+ * replacements of this and earlier passes.
  */
 
 import { compareRedactions, type Redaction, readRedactions } from '../calls/redactions.ts';
@@ -158,9 +158,9 @@ export const replaceText = (text: string, replacements: readonly (Place & { read
 };
 
 /**
- * The list after this pass; undefined where it is empty. Of what came with the transcript only entries stay that an earlier pass can
- * have written, so that the list cannot carry anything else past the rules.
- * @param held what the transcript held of the list before: anything, for a sender may have written it.
+ * The list after this pass; undefined if empty. Keeps only entries that an earlier pass can have written, so that the
+ * list carries nothing past the rules.
+ * @param held earlier list of the transcript: anything, for a sender may have written it.
  * @param patterns names of the configured ones.
  */
 export const listRedactions = (

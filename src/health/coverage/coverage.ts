@@ -1,4 +1,4 @@
-/** Which days are proven, healed, unproven or unread, per warehouse, from verdicts and read ranges. */
+/** State of each day per warehouse (proven, healed, unproven or unread), from verdicts and read ranges. */
 import { dayMicros as day } from '../../lib/day.ts';
 import { type Interval, intersect, lengthOf, subtract } from '../../lib/intervals.ts';
 import type { Queryable } from '../../postgres/database.ts';

@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 export type WebhookMetrics = ReturnType<typeof createWebhookMetrics>;
 
-/** What the receiver's gauges show, read at every scrape. */
+/** Values of the receiver's gauges, read at every scrape. */
 interface ReceiverGauges {
   readonly inflightBytes: number;
   readonly spool: {

@@ -1,4 +1,4 @@
-/** What this process does: calls folded, loads committed, requests to the service and to its identity provider. */
+/** Work of this process: folded calls, committed loads, requests to the service and to its identity provider. */
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { WorkObserver } from '../../pipeline/deps.ts';
 import { counterOver } from './registry.ts';

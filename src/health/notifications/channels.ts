@@ -89,6 +89,6 @@ const sendToSlack = ({ name, url_file }: Extract<ChannelConfig, { type: 'slack' 
   };
 };
 
-/** What would be read as a link or a mention. */
+/** Characters of a link or a mention. */
 const escapeSlack = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

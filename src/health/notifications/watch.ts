@@ -1,6 +1,6 @@
 /**
- * Notices for all processes together that something is wrong, and that it is over: each change stands in the timeline once,
- * and channels are told of it once.
+ * Notices for all processes together the start and end of each condition. Each change stands in the timeline once,
+ * and channels hear of it once.
  */
 import type { Database, Transaction } from '../../postgres/database.ts';
 import { recordEvent } from '../../store/status/events.ts';

@@ -1,4 +1,7 @@
-/** Who may look and who may act, and the actions: forms that are posted. Requests are judged by their own facts: no session, no cookie. */
+/**
+ * Readers and actors of the page, and its actions: posted forms. Each request stands alone, without session and
+ * cookie.
+ */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
@@ -29,12 +32,12 @@ export const isSameText = (left: string, right: string): boolean => {
 
 export interface Access {
   /**
-   * False for a name that is not ours. A page of somebody else may have its name resolve to our address (DNS rebinding)
-   * and would then count as the same origin; an address has no such name.
+   * False for a foreign name. A foreign page can let its name resolve to our address (DNS rebinding) and would count
+   * as the same origin; an address has no such name.
    */
   isOurHost(request: IncomingMessage): boolean;
   mayRead(request: IncomingMessage): boolean;
-  /** Whose token the request carries; undefined = of nobody who may act. */
+  /** User of the request's token; undefined if no user may act. */
   actorOf(request: IncomingMessage): string | undefined;
   /** Whether a form of our own page sent it, and not that of another origin (CSRF). */
   isOurForm(request: IncomingMessage, formToken: string): boolean;

@@ -11,7 +11,7 @@ interface PageOptions extends PageReader {
   readonly access: Access;
   /** Milliseconds for which what was read is shown to everybody. */
   readonly everyMs?: number;
-  /** What may be done; absent where nobody may act. */
+  /** Possible actions; absent if no user may act. */
   readonly actions?: Actions | undefined;
 }
 

@@ -138,8 +138,8 @@ const requestLimits = {
 } as const;
 
 /**
- * Limits how many connections the port takes. The port often shares its process with the receiver: a client that is slow, or asks without
- * end, must cost deliveries little, and must not keep a probe of the process out.
+ * Limits the connections of the port. The port often shares its process with the receiver. A slow or greedy client
+ * must cost deliveries little, and must not block a probe.
  */
 const limitConnections = (server: Server): void => {
   const open = new Set<Socket>();

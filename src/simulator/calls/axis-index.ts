@@ -1,6 +1,6 @@
 /**
- * Calls in the order of one axis: the planned ones in a typed array, those that were inserted or moved in a sorted
- * list beside it. Ties are ordered by index.
+ * Calls in the order of one axis: planned ones in a typed array, inserted or moved ones in a sorted list. Ties are
+ * ordered by index.
  */
 interface Moved {
   readonly key: number;

@@ -1,6 +1,6 @@
 /**
- * Which planned calls will change and when (seeded, so that a late edit is known before it happens), and what an edit does to the
- * record: pure, so that every earlier version can be made again.
+ * Planned edits with their times, seeded, so that a late edit is known in advance, and the effect of an edit. Pure,
+ * so that every earlier version can be rebuilt.
  */
 
 import type { CallDocument } from '../../../schemas/call.ts';

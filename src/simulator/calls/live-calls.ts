@@ -7,8 +7,9 @@ import { fraction, hash32 } from './random.ts';
 import type { World } from './world.ts';
 
 /**
- * Calls that leave and join a range while it is paged, keeping its count: alternately one before the reader's place
- * leaves and one behind it joins (offset paging then skips a call), and the other way round (it sees one twice).
+ * Calls that leave and join a range during paging, without a change of its count. First, one before the reader's
+ * place leaves and one after it joins, so that offset paging skips a call. Then the other way round: paging sees one
+ * twice.
  */
 export class Churn {
   private pages = 0;

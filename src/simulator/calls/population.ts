@@ -1,6 +1,6 @@
 /**
- * The planned calls: only their times are kept, in typed arrays; everything else is computed from seed and index.
- * Index order is the order of call times.
+ * The planned calls: typed arrays hold their times, and seed and index give the rest. Index order is the order of
+ * call times.
  */
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import { fraction, pick } from './random.ts';

@@ -1,4 +1,4 @@
-/** What a perfect client could know of every call, to compare a warehouse with. */
+/** Knowledge of a perfect client about every call, to compare a warehouse with. */
 import { createHash } from 'node:crypto';
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
@@ -19,9 +19,8 @@ interface TruthVersion {
 export interface TruthEntry {
   readonly callId: string;
   /**
-   * Fields that the list carries from the present version; those it omits or empties from the last version whose
-   * webhook was answered 2XX (absent, or as the list sends them, when there is none). Null when nobody could know the
-   * call: it is neither listed nor delivered.
+   * Fields of the list come from the current version. Others come from the last version whose webhook got a 2XX, or
+   * stay absent or as listed. Null for a call that is neither listed nor delivered.
    */
   readonly document: CallDocument | null;
   readonly hash: string | null;

@@ -288,7 +288,7 @@ export class World {
     this.awaiting.splice(position, 0, { at, index });
   }
 
-  /** Takes a call out of the list for good. */
+  /** Removes a call from the list permanently. */
   remove(index: number): void {
     this.stateOf(index).deletedAt ??= this.now();
   }

@@ -1,7 +1,7 @@
 /**
- * A simulator as a process of its own: options as JSON in CALLSYNC_SIMULATOR or as the first line of standard input;
- * prints its addresses as one line of JSON. Ends on SIGTERM, SIGINT, or when its parent closes the IPC channel, or the
- * standard input that brought the options.
+ * A simulator as a process. Takes options as JSON in CALLSYNC_SIMULATOR or as the first line of standard input, and
+ * prints its addresses as one line of JSON.
+ * Ends on SIGTERM, SIGINT, or when its parent closes the IPC channel or that standard input.
  */
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';

@@ -1,4 +1,6 @@
-/** What a test or a user can do to a running simulator; the same over HTTP: `POST /__sim/{method}`, arguments as JSON. */
+/**
+ * Actions of tests and users on a running simulator; the same over HTTP: `POST /__sim/{method}`, arguments as JSON.
+ */
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import type { ClockChange } from '../calls/clock.ts';
@@ -7,7 +9,7 @@ import type { EditRequest, InsertRequest } from '../calls/world.ts';
 import type { DeliveryRecord } from '../webhooks/webhook-sender.ts';
 import type { SimulatorStats } from './stats.ts';
 
-/** Which calls: by id, or a seeded choice among the listed ones. */
+/** Selects calls: by id, or as a seeded choice among the listed ones. */
 export interface CallChoice {
   readonly callIds?: readonly string[];
   /** How many listed calls, chosen by `seed`; with `withinHours` only those processed in the last hours. */
@@ -33,8 +35,8 @@ export interface SimulatorControl {
   truth(query?: TruthQuery): AsyncIterable<TruthEntry>;
   truthOf(callId: string): Promise<TruthEntry | undefined>;
   /**
-   * The document a client would hold if this version were the present one; `delivered` replaces the version of the last
-   * acknowledged webhook, because one that failed may have been stored all the same.
+   * The document of a client if this version were the current one. `delivered` replaces the version of the last
+   * acknowledged webhook, because a failed one may have been stored.
    */
   documentAt(callId: string, version: number, delivered?: number): Promise<CallDocument | undefined>;
   /** Settled deliveries in the order in which they were settled. */

@@ -1,4 +1,4 @@
-/** What happened, counted. */
+/** Counters of events. */
 export interface SimulatorStats {
   readonly requests: {
     readonly total: number;

@@ -59,8 +59,8 @@ export const countDifferent = ({ equal }: Pick<Equality, 'equal'>): number =>
   Object.values(equal).reduce((sum, { different }) => sum + different, 0);
 
 /**
- * Continuous sync goes on meanwhile, and a call that it finds is in one warehouse before it is in the other: what
- * differs is compared again, once all is loaded, before it counts.
+ * Continuous sync goes on meanwhile, and a new call reaches one warehouse first. Differences therefore count only
+ * after a second comparison, once all is loaded.
  */
 export const checkEqualWhenSettled = async (
   left: Warehouse,

@@ -22,7 +22,7 @@ const compared: readonly CallTableName[] = ['calls', 'utterances', 'tags', 'meta
 /** Columns that say when callsync saw a call, not what the call is. */
 const ours = new Set(['first_seen_at', 'last_seen_at', 'source_deleted_at']);
 
-/** What is wrong with a call in a warehouse. */
+/** Fault of a call in a warehouse. */
 export type Wrong = 'lost' | 'stale' | 'mismatched';
 
 /** The row of table calls, and an order-free sum of row hashes per child table. */
@@ -65,8 +65,8 @@ const fingerprintDocument = (callId: string, document: CallDocument): Fingerprin
 };
 
 /**
- * The content of a calls row. A field that the truth cannot know (the list omits it, and this simulator delivered no
- * webhook) may have come from an earlier run's webhook, so it is not compared.
+ * The content of a calls row without fields that the truth cannot know: the list omits them, and an earlier run may
+ * have delivered them.
  */
 const contentOf = (row: Row, document: CallDocument): string =>
   canonicalRow(
@@ -86,7 +86,7 @@ const isSame = (callId: string, found: Fingerprint, document: CallDocument): boo
 };
 
 interface Aids {
-  /** Those of some calls that were erased for good; without it none. */
+  /** Erased calls among some calls; none by default. */
   readonly findErased?: (callIds: readonly string[]) => Promise<ReadonlySet<string>>;
   /** Told of each call that is not as it should be. */
   readonly tell?: (entry: TruthEntry, wrong: Wrong) => void;

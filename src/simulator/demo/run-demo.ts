@@ -172,7 +172,7 @@ const lockFolder = (dir: string): Promise<SpoolLock> =>
 
 const folders = { postgres: 'demo', bigquery: 'demo-bigquery', both: 'demo-both' } as const;
 
-/** Runs the main job to its truth check. What it started keeps running until `services` are closed. */
+/** Runs the main job to its truth check. All its servers keep running until `services` are closed. */
 export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
   const dir = join(resolveDataDir(options.dataDir), folders[options.warehouse]);
   const seconds: Record<string, number> = {};
@@ -344,8 +344,8 @@ const countUnloaded = async (store: Store): Promise<number> => {
 };
 
 /**
- * Milliseconds since the epoch up to where continuous sync has come, windows with open problems included: they are read again minutes later,
- * and the check against the truth tells what they lack.
+ * Milliseconds since the epoch up to the progress of continuous sync, windows with open problems included. callsync
+ * reads those again minutes later; the truth check finds their missing calls.
  */
 const readSyncedTo = async (store: Store): Promise<number> => {
   const [row] = await store.query<{ at: number }>(

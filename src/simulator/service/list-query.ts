@@ -18,7 +18,7 @@ export interface ListQuery {
   readonly parameters: URLSearchParams;
 }
 
-/** What the API answers with 400. */
+/** Requests that the API answers with 400. */
 export class BadQuery extends Error {}
 
 const excludable: readonly string[] = [

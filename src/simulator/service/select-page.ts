@@ -8,7 +8,7 @@ import type { ListQuery } from './list-query.ts';
 
 export interface Page {
   readonly indices: readonly number[];
-  /** What the service says that matches the query. */
+  /** Number of matches that the service reports. */
   readonly total: number;
   /** Where a cursor would continue; undefined on the last page. */
   readonly next: readonly [number, number] | undefined;
@@ -25,7 +25,7 @@ interface PageOptions {
   readonly frozen: boolean;
   /** Orders ties by this seed instead of by index. */
   readonly tieSeed: number | undefined;
-  /** What they strike is chosen by `seed`, or by the number of the request. */
+  /** `seed`, or the number of the request, chooses the affected records. */
   readonly quirks: Quirks;
   readonly seed: number;
   readonly number: number;
@@ -89,7 +89,7 @@ const arrangePage = (world: World, query: ListQuery, options: PageOptions): Page
       return true;
     });
   }
-  // What is left out of a page still takes its place there.
+  // An omitted record still takes its place on the page.
   const placed = entries.flatMap((entry): (Entry | undefined)[] =>
     fraction(seed, entry[1], 63) < gaps.share ? [entry, ...Array<undefined>(gaps.records)] : [entry],
   );

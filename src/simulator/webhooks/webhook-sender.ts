@@ -1,6 +1,6 @@
 /**
- * The webhook sender: a queue of (call, version), sent with bounded concurrency; one retry under the same delivery id,
- * then failed (interface §3). What was answered 2XX is remembered, because only that can be expected downstream.
+ * The webhook sender: a queue of (call, version) with bounded concurrency, and one retry under the same delivery id
+ * (interface §3). It remembers each 2XX, because only those can be expected downstream.
  */
 import { createHash } from 'node:crypto';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';

@@ -1,11 +1,9 @@
 /**
- * Reads request bodies as bytes, within one memory limit for all of them, shared between senders. A sender is known once a
- * signature of it was right.
- *
- * Bandwidth: while a known sender waits for an answer, one body of all unknown ones is read at a time; while several unknown
- * senders are at it, two of each.
- * Memory: unknown senders together have half of it, or room for one body if that is more. Beyond a limit the sender that
- * holds most gives up a body; a known one only when no unknown one has a body on its way.
+ * Reads request bodies as bytes, within one memory limit that senders share. A valid signature makes a sender known.
+ * Bandwidth: while a known sender waits, one body of all unknown senders is read at a time. While several unknown
+ * senders are active, each gets two.
+ * Memory: unknown senders together have half of it, or room for one body. Beyond a limit, the largest sender loses a
+ * body; a known one only if no unknown one sends.
  */
 import type { IncomingMessage } from 'node:http';
 

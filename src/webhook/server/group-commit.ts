@@ -1,8 +1,7 @@
 /**
  * Makes deliveries durable in groups: in the inbox, or in the spool while the store is away or slow.
- *
- * A delivery waits for a group, is written with it, and is answered. One that is not durable after `answerWithinMs` is
- * answered with an error wherever it is; the service then sends it again, and the merge sees that it is the same.
+ * A delivery waits for a group and is answered after its write. A delivery that is not durable after `answerWithinMs`
+ * gets an error. The service then sends it again, and the merge recognises it.
  */
 import { transient } from '../../lib/errors.ts';
 import type { Delivery, InboxWriter } from '../../store/delivery/inbox-writer.ts';

@@ -1,4 +1,4 @@
-/** What the receiver needs of a logger; pino has this shape. Fields are counts, names and codes, never call data. */
+/** Logger of the receiver; pino has this shape. Fields are counts, names and codes, never call data. */
 type Write = (fields: Record<string, unknown>, message: string) => void;
 
 export interface ReceiverLog {

@@ -11,8 +11,8 @@ const gatherMs = 250;
 const minuteMs = 60_000;
 
 /**
- * At most `perMinute` rows a minute are written, and one more that counts the rest. What cannot be written because
- * the store is away is counted as unrecorded.
+ * Writes at most `perMinute` rows a minute, and one more with the count of the rest. While the store is away,
+ * rejections count as unrecorded.
  */
 export const createRejections = (options: {
   perMinute: number;

@@ -10,7 +10,7 @@ import { errorCode, type ReceiverLog } from './receiver-log.ts';
 import { type AddressList, type KnownSenders, type Offenders, senderOf } from './senders.ts';
 import type { RejectReason, SigningKeys, Verifier } from './signature.ts';
 
-/** What is stored of a verified body, and the hash by which its bytes are known again. */
+/** Stored form of a verified body, and the hash that recognises its bytes. */
 export type Admit = (body: Buffer) => Promise<Pick<Delivery, 'body' | 'bodyHash' | 'privacyVersion'>>;
 
 interface RouteOptions {
@@ -37,10 +37,10 @@ interface RouteOptions {
 const json = 'application/json; charset=utf-8';
 
 /**
- * A delivery is answered 200 once it is durable; 403 when it is not let in, always with the same text, so that the answer
- * hints at nothing; 413 when it is too large; 503 when there is no room or time for it, after which the service tries again.
- * A sender that had much read in vain is answered 503 unread for a while (`offenders.ts`).
- * Every other answer than 200 closes the connection: what is left of the request is not read, and its sender has no use for it.
+ * Answers: 200 once a delivery is durable; 403, always with the same text, if it is not allowed. 413 if it is too
+ * large. 503 without room or time, after which the service tries again.
+ * A repeated offender gets 503 unread for a while (`offenders.ts`). Every answer but 200 closes the connection, and
+ * the rest of the request stays unread.
  */
 export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => {
   const { path, allowUnsigned, verifier, senders, offenders, metrics, log, admit } = options;
@@ -49,7 +49,7 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
   app.addHook('onRequest', async (request, reply) => {
-    // What the sender calls its body must not decide whether it is taken.
+    // The content type of a sender must not decide about its delivery.
     request.raw.headers['content-type'] = 'application/octet-stream';
     if (!request.is404) return;
     if (request.url.split('?', 1)[0] !== path) return refuse(reply, 404, 'not found');

@@ -1,6 +1,6 @@
 /**
- * Senders by their remote addresses: which are on a list, what counts as one, which have lately signed rightly, and which are
- * refused again and again.
+ * Senders by their remote addresses: lists, groups of addresses, senders with a recent valid signature, and repeated
+ * offenders.
  */
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -76,9 +76,8 @@ export const createKnownSenders = (): KnownSenders => {
 };
 
 /**
- * Senders whose deliveries are refused again and again. Their answers come later, and bodies of those that had much read in
- * vain are left unread for a while, so that who signs rightly has the processor and the queue of new connections to itself.
- * Known senders are exempt.
+ * Senders with repeatedly refused deliveries get late answers, and heavy ones stay unread for a while. Valid senders
+ * then have processor and connection queue to themselves. Known senders are exempt.
  */
 export const createOffenders = (options: {
   readonly isKnown: (sender: string) => boolean;
@@ -111,7 +110,7 @@ interface Allowance {
 
 /** More senders are forgotten, the longest unheard of first. */
 const mostSenders = 10_000;
-/** What is owed is bounded: so long after it last took something, a sender may take again. */
+/** The debt is bounded: after a fixed time, a sender may send again. */
 const longestDebtSeconds = 60;
 
 const createAllowances = ({ most, perSecond }: typeof reading, clock: () => number) => {

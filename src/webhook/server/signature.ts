@@ -29,7 +29,7 @@ export interface VerifyInput {
 }
 
 export interface Verifier {
-  /** What is wrong with the header alone, before anything of the body is read. */
+  /** Fault of the header alone, found before the body is read. */
   checkHeader(input: Omit<VerifyInput, 'body'>): RejectReason | undefined;
   verify(input: VerifyInput): Verdict;
 }
@@ -56,8 +56,8 @@ const checkHeader: Verifier['checkHeader'] = (input) => {
 };
 
 /**
- * Every key is evaluated whatever the header says, and digests of one length are compared in constant time, so that
- * the time of an answer tells nothing of the secrets.
+ * Every key is evaluated, and digests of one length are compared in constant time, so that the time of an answer
+ * reveals nothing about the secrets.
  */
 export const verifySignature: Verifier['verify'] = (input) => {
   const { body, signature, hookId, keys } = input;

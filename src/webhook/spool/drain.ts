@@ -1,12 +1,9 @@
 /**
- * Knows whether the store takes deliveries, and brings those that wait in the spool to the inbox, oldest first.
- *
- * usable: deliveries go to the inbox, and the spool is drained. `trip` ends that.
- * away: deliveries go to the spool. A ping at growing pauses ends that, so that a delivery or a spool file that the store
- *   cannot take holds up no other.
- *
- * A batch that the store refuses although it answers a ping is halved; a delivery that it refuses alone, time and again, is
- * parked, so that it holds up no other.
+ * Knows whether the store takes deliveries, and drains the spool into the inbox, oldest first.
+ * usable: deliveries go to the inbox, and the spool drains until `trip`.
+ * away: deliveries go to the spool until a ping at growing pauses succeeds, so that no delivery blocks another.
+ * If the store refuses a batch and answers a ping, the batch is halved. A delivery that it refuses alone again and
+ * again is parked.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Delivery, InboxWriter } from '../../store/delivery/inbox-writer.ts';

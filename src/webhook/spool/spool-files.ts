@@ -1,12 +1,9 @@
 /**
- * The files of the spool, and the records in them.
- *
- * Names tell what becomes of a file: `N.spool` waits to be drained, `N.spool.parked` holds one delivery that the store
- * refuses, `N.spool.damaged` was drained but had unreadable bytes in its middle. N grows, so that names give the order; it
- * is never used twice.
- *
- * A delivery as a record:
- * `CSR1` · length of meta (u32) · length of body (u32) · SHA-256 over both lengths, meta and body · meta (JSON) · body.
+ * The files of the spool, and their records.
+ * Names tell the state of a file. `N.spool` waits to be drained, `N.spool.parked` holds one delivery that the store
+ * refuses, `N.spool.damaged` had unreadable bytes in its middle. N grows, gives the order, and is never used twice.
+ * A record: `CSR1` · length of meta (u32) · length of body (u32) · SHA-256 over both lengths, meta and body · meta
+ * (JSON) · body.
  */
 import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
@@ -49,9 +46,8 @@ const listSegments = async (dir: string): Promise<SegmentFile[]> =>
 const segmentPath = (dir: string, number: number): string => join(dir, `${String(number).padStart(12, '0')}.spool`);
 
 /**
- * Gives every file that waits a new name, and those that are parked after them: what the store refused may have been
- * repaired since. A receiver that had the folder before and still writes to it (where the file system does not hold locks)
- * then notices that its file is gone, and does not count what it wrote.
+ * Renames every waiting file, and parked files after them, because the store may accept them now. A receiver that
+ * still writes to an old file (on file systems without locks) then notices its loss.
  * @returns the files to drain, in order, and the number of the next new one.
  */
 export const takeOverSegments = async (dir: string): Promise<{ paths: string[]; nextNumber: number }> => {
@@ -144,7 +140,7 @@ export class SegmentWriter {
   }
 
   seal(): SealedSegment {
-    // What counts was synced before: the drain may read it while it is closed.
+    // All counted bytes are synced: the drain may read the file while it is closed.
     this.#file.close().catch(() => {});
     return { path: this.path, bytes: this.bytes, records: this.records, oldest: this.oldest, damaged: false };
   }

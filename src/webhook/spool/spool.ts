@@ -61,7 +61,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** What `read` returned last, and where in the oldest segment it ends. */
+/** Last result of `read`, and its end in the oldest segment. */
 interface Reading {
   readonly deliveries: readonly Delivery[];
   readonly end: number;
@@ -235,7 +235,7 @@ class DiskSpool implements Spool {
         for (const one of group) {
           one.reject(transient('SPOOL_FAILED', 'The spool could not be written to.', { cause: error }));
         }
-        // What a failed sync left on disk is unknown: never add to it.
+        // A failed sync leaves unknown bytes on disk: never append to them.
         await this.#seal();
       }
     }
