@@ -1,9 +1,9 @@
-/** What makes a use case an activity: heartbeats, cancellation, and our errors as Temporal's. */
+/** Turns a use case into an activity: heartbeats, cancellation, and our errors as Temporal's. */
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { CallsyncError } from '../src/lib/errors.ts';
 
-/** What Temporal gives a running activity. */
+/** Context of a running activity from Temporal. */
 export interface ActivityRun<P> {
   readonly signal: AbortSignal;
   /** 1 at first. */

@@ -110,12 +110,15 @@ const renderMacros = (): string =>
 
 type Source = Table | TableView;
 
-/** What the package has a source and a staging model of: every table and view for analysts. */
+/** Sources and staging models of the package: every table and view for analysts. */
 export const sources: readonly Source[] = [...tables, wordsView];
 
 type StagedColumn = Column & { readonly type: Exclude<ColumnType, 'words'> };
 
-/** Columns of a staging model: all but the arrays of words, whose layout differs between the warehouses; view words has them. */
+/**
+ * Columns of a staging model, without the arrays of words: their layout differs between the warehouses. View words
+ * has them.
+ */
 export const stagedColumns = (source: Source): readonly StagedColumn[] =>
   columnsOf(source).filter((column): column is StagedColumn => column.type !== 'words');
 

@@ -1,6 +1,6 @@
 /**
- * dbt/integration_tests: calls of the simulated service as rows of every table, with the log of verdicts, deliveries and loads
- * that callsync would keep of them. What models must say of them is counted in test/scripts/dbt-seeds.test.ts.
+ * dbt/integration_tests: calls of the simulated service as rows of every table, with their log of verdicts,
+ * deliveries and loads. The file test/scripts/dbt-seeds.test.ts counts the expected figures of the models.
  */
 import { stringify } from 'yaml';
 import type { CallDocument } from '../schemas/call.ts';
@@ -56,7 +56,7 @@ export const listSeedDeliveries = (calls: readonly CallDocument[]) =>
       : [delivery];
   });
 
-/** What is compared of a mart: some of its columns, rows in any order. */
+/** Compared parts of a mart: some of its columns, with rows in any order. */
 export const expectedColumns: Readonly<Record<string, readonly string[]>> = {
   calls_wide: ['call_id', 'business_day', 'agent_side', 'duration_seconds', 'deal_value'],
   call_talk: [
@@ -126,7 +126,7 @@ const flattenRows = (table: Source, calls: readonly CallDocument[]): readonly Ro
     return found.map((row) => ({ ...row, ...(table.kind === 'call' ? guard : {}) }));
   });
 
-/** What the view over the arrays says. */
+/** Result of the view over the arrays. */
 const wordRows = (calls: readonly CallDocument[]): readonly Row[] =>
   flattenRows(tableOf('utterances'), calls).flatMap(({ words, content: _content, ...utterance }) => {
     const { value, start, length, score } = words as WordArrays;

@@ -26,7 +26,7 @@ const sources = (root: string): { path: string; text: string }[] =>
       .map((path) => ({ path: path.slice(root.length + 1), text: readFileSync(path, 'utf8') })),
   );
 
-/** The text of a literal that begins at `start`; what a template inserts is shown as …; undefined = no literal. */
+/** The text of a literal that begins at `start`, with … for inserted values. Undefined = no literal. */
 const readLiteral = (text: string, start: number): string | undefined => {
   const quote = text[start];
   if (quote !== "'" && quote !== '`' && quote !== '"') return undefined;

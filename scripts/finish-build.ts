@@ -1,6 +1,6 @@
 /**
- * What tsc leaves to do in dist/: remove what has no source any more, copy the files that are not TypeScript, make the
- * command executable, and bundle the workflows once, so that no worker needs webpack at its start.
+ * Completes dist/ after tsc: removes files without a source, copies files that are not TypeScript, and makes the
+ * command executable. Bundles the workflows once, so that no worker needs webpack at its start.
  */
 import { chmod, cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';

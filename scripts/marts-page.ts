@@ -42,7 +42,7 @@ export const renderMartsPage = (): string =>
     ...marts.filter(({ intermediate }) => intermediate === true).map(section),
   ].join('\n');
 
-/** What `callsync grants` lets the restricted role read. */
+/** Columns that `callsync grants` opens to the restricted role. */
 const openness = ({ name, columns, intermediate }: Mart): string => {
   if (intermediate === true) return '';
   const open = openMartColumns[name];

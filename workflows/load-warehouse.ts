@@ -9,7 +9,9 @@ interface LoadWarehouseInput {
   readonly changed?: number;
 }
 
-/** What another process holds is looked at again so often: after that it has either loaded it or was alive throughout. */
+/**
+ * Interval of the checks on calls that another process holds. After one, that process has loaded them or is alive.
+ */
 const looks = 3;
 /** Together a little longer than the time after which the load of a killed process is taken over. */
 const lookEvery = '8s';

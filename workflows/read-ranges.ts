@@ -57,8 +57,8 @@ const takeRange = (state: RangeReading, direction: Direction): Range | undefined
 };
 
 /**
- * Reads until nothing is left, history has grown enough to continue as new, or time is up; `state` holds what is left.
- * A range whose part failed for good goes back to `state.todo` and the failure is thrown.
+ * Reads until the end, until history is long enough to continue as new, or until time is up; `state` holds the rest.
+ * A range with a failed part goes back to `state.todo`, and the failure is thrown.
  */
 export const readRanges = async (state: RangeReading, input: RangeReadingInput): Promise<void> => {
   const { queues, live = false, until = Number.POSITIVE_INFINITY, ...part } = input;

@@ -6,9 +6,9 @@ import type { SyncInput } from './messages.ts';
 import { type RangeReading, type RangeReadingInput, readRanges } from './read-ranges.ts';
 
 /**
- * Reads the newest calls, then what is not read yet for as long as the run may last, and moves the watermark. While the
- * rest is read, the newest calls are planned and read again at each interval: neither a backlog of years nor one slow
- * window keeps new calls waiting. Every run plans the rest anew.
+ * Reads the newest calls, then unread ranges while time lasts, and moves the watermark.
+ * At each interval, it plans and reads the newest calls again. Neither a backlog nor a slow window delays new calls.
+ * Every run plans the rest again.
  */
 export const syncRecent = async (input: SyncInput): Promise<ReadTotals & { readonly watermark: number | null }> => {
   const startedAt = Date.now();

@@ -41,7 +41,7 @@ const place = (raw: Raw, segments: readonly string[], text: string, { name, node
   if (children.length === 0) throw unknownVariable(name, segment, nodes);
   if (rest.length === 0) {
     const value = readValue(text, children, name);
-    // What Compose leaves behind where a variable was not set.
+    // Compose sets this for a missing variable.
     if (value === null) return raw;
     return isObject(value) && isObject(raw[key])
       ? { ...raw, [key]: mergeRaw(raw[key], value) }

@@ -1,4 +1,4 @@
-/** Reads the configuration: defaults, preset, file, environment; the later overrides the earlier. */
+/** Reads the configuration in this order: defaults, preset, file, environment. Later values override earlier ones. */
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
@@ -74,7 +74,7 @@ const readConfigFile = async (path: string, required: boolean): Promise<string |
   }
 };
 
-/** What to do about mistakes that are made often; the library's own words repeat the line, which may hold a secret. */
+/** Advice for frequent mistakes. The library's own words repeat the line, which may hold a secret. */
 const yamlHints: Readonly<Record<string, string>> = {
   TAB_AS_INDENT: 'Indent with spaces: YAML does not allow tabs.',
   BAD_INDENT: 'Indent the keys of one section by the same number of spaces.',

@@ -1,4 +1,4 @@
-/** What a person reads of all keys: callsync.example.yaml, and docs/reference/config.md. */
+/** Pages with all keys: callsync.example.yaml, and docs/reference/config.md. */
 import { stringify } from 'yaml';
 import { alternatives, configJsonSchema, type SchemaNode } from './schema-node.ts';
 
@@ -12,7 +12,10 @@ interface Spot {
   readonly off: boolean;
 }
 
-/** Renders `callsync.example.yaml`: every key with its description and its default; `#key:` without a space is a key that is switched off. */
+/**
+ * Renders `callsync.example.yaml`, with every key, its description and its default. `#key:` without a space is a key
+ * that is off.
+ */
 export const renderConfigExample = (): string => {
   const head = [
     '# yaml-language-server: $schema=docs/callsync.schema.json',

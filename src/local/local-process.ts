@@ -59,7 +59,9 @@ interface LocalProcessOptions {
 
 const passedOn = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'TEMP', 'SYSTEMROOT', 'LD_LIBRARY_PATH'];
 
-/** What a server needs of our environment. The rest may hold secrets, which /proc/PID/environ shows to the server's user. */
+/**
+ * Environment that a server needs. The rest may hold secrets, and /proc/PID/environ shows it to the server's user.
+ */
 export const minimalEnvironment = (env = process.env): NodeJS.ProcessEnv =>
   Object.fromEntries(passedOn.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 

@@ -11,8 +11,8 @@ export const isExecutable = (path: string): Promise<boolean> =>
   );
 
 /**
- * Full path of a program: the configured one, or one in PATH's folders; undefined where it is not installed.
- * @param refuse makes the error for a configured path where there is none.
+ * Full path of a program: the configured one, or one in PATH's folders. Undefined if it is not installed.
+ * @param refuse makes the error for a wrong configured path.
  */
 export const findInstalled = async (
   name: string,

@@ -1,6 +1,6 @@
 /**
- * Servers that several callsync processes share: commands on the same data join one server, and the last of them to leave
- * ends it, whichever started it. Each user shares a lock; who has it alone is the last.
+ * Servers that several callsync processes share. Commands on the same data join one server, and the last of them
+ * stops it. Each user shares a lock; the only holder is the last.
  */
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,8 +22,8 @@ const lookEveryMs = 100;
 
 /**
  * Joins the server on the data in `home`, or starts one.
- * @returns the server; `started` = it was not running yet; `stop` ends our use, as an exit of the process does.
- * @throws what `launch` and `blocked` say, and CallsyncError SPOOL_LOCK_UNSUPPORTED
+ * @returns the server. `started`: it was not running. `stop` ends our use, as an exit of the process does.
+ * @throws the errors of `launch` and `blocked`, and CallsyncError SPOOL_LOCK_UNSUPPORTED
  */
 export const shareServer = async <Server extends { readonly pid: number }>(
   home: string,

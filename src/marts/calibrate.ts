@@ -1,7 +1,8 @@
 /**
- * Finds out whether fields count seconds or milliseconds: pure. The yardstick is speech itself, which takes about 15
- * characters a second in every language; fields without text are measured against those whose unit it tells. Between the
- * two units is a factor of 1,000, so a yardstick that is right within a factor of 16 is enough.
+ * Finds out whether fields count seconds or milliseconds. Pure.
+ * The yardstick is speech, which has about 15 characters a second in every language. Fields without text are measured
+ * against fields with a known unit. The units differ by a factor of 1,000, so an error below a factor of 16 is
+ * harmless.
  */
 import type { CallDocument } from '../../schemas/call.ts';
 import type { UnitField } from '../../schemas/config/analytics.ts';

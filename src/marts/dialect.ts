@@ -1,12 +1,12 @@
 /**
- * What differs between the dialects in which a mart is written: PostgreSQL, GoogleSQL, and dbt, whose macros choose
- * between the two when they are compiled. Everything else in a definition is SQL that both understand.
+ * Differences between the dialects of marts: PostgreSQL, GoogleSQL, and dbt, whose macros choose between the two.
+ * Everything else in a definition is SQL for both.
  */
 
 import type { AnalyticsConfig, Unit, UnitField } from '../../schemas/config/analytics.ts';
 import type { Fragments } from '../warehouse/fragments.ts';
 
-/** What a definition is written with: the fragments of a dialect, its relations, and the settings. */
+/** Building blocks of a definition: the fragments of a dialect, its relations, and the settings. */
 export interface Dialect extends Omit<Fragments, 'day' | 'day_start'> {
   /** A table of callsync. */
   table(name: string): string;

@@ -1,4 +1,4 @@
-/** What a mart is: one query, written once for both warehouses and for dbt, and the meaning of its columns. */
+/** A mart: one query for both warehouses and for dbt, and the meaning of its columns. */
 import { type TableName, tableOf } from '../../schemas/tables.ts';
 import type { Dialect } from './dialect.ts';
 
@@ -27,8 +27,8 @@ export interface Mart {
 }
 
 /**
- * A column a line: `name type description`, where the description may hold anything and a `+` before the name says that the
- * column is open; or `table.name` for a column that is as in that table.
+ * One column a line: `name type description`. A `+` before the name opens the column. `table.name` stands for a
+ * column as in that table.
  */
 export const columnsOf = (text: string): readonly MartColumn[] =>
   text

@@ -33,7 +33,7 @@ export const serveHttp = async (options: HttpOptions): Promise<{ readonly url: s
     const refusal = refuse(access, request);
     if (refusal !== undefined) {
       response.writeHead(refusal, refusal === 401 ? { 'www-authenticate': 'Bearer' } : {}).end();
-      // What it still sends is not read.
+      // The rest of the request stays unread.
       request.resume();
       return;
     }

@@ -12,7 +12,7 @@ import {
   tokenSubject,
 } from './subjects.ts';
 
-/** What a request names: calls by id, or all calls with a number or address, or with the value of a metadata key. */
+/** Scope of a request: calls by id, by a number or address, or by the value of a metadata key. */
 export type PersonRequest =
   | { readonly kind: 'call' | JoinedDetector; readonly values: readonly string[] }
   | { readonly kind: 'metadata'; readonly key: string; readonly values: readonly string[] };
@@ -28,12 +28,12 @@ export interface PurgeScope {
 interface Comparison {
   /** Of national numbers; the first is the default. */
   readonly countries: readonly CountryCode[];
-  /** Every token that may stand for a value, also those of former keys: of a whole field, or of a kind as its detector has it. */
+  /** Every token of a value, also under former keys: of a whole field, or of a kind as its detector reads it. */
   readonly tokensOf: (value: string, kind?: JoinedDetector) => readonly string[];
 }
 
 interface Kind {
-  /** What one value is called. */
+  /** Names of one value. */
   readonly name: string;
   /** The value as its detector has it. */
   readonly read: (value: string) => string;
@@ -99,7 +99,9 @@ const subjectsOfValue = (
   ];
 };
 
-/** The number, and what each way of writing it is taken for. What is no number, such as an address, is found as the whole of a contact. */
+/**
+ * The number, and the readings of each spelling. Values that are no numbers, such as addresses, match whole contacts.
+ */
 const subjectsOfNumber = (value: string, countries: readonly CountryCode[]): readonly string[] => {
   const read = normalizeNumber(value, countries) ?? value;
   const number = /[^+\d\s().\-/]/.test(value) && !read.startsWith('+') ? value : read;

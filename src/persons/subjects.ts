@@ -37,7 +37,7 @@ const leastWhole = 1e5;
 const mostNumbers = 1_000;
 /** Changes with what the functions below give for the same call. */
 const subjectsVersion = 3;
-/** What is a number, and what is none, changes with the library. */
+/** The library decides about numbers, and its versions differ. */
 const { version: numbersVersion } = createRequire(import.meta.url)('libphonenumber-js/package.json') as {
   version: string;
 };
@@ -160,7 +160,7 @@ const zero = 0x30;
 const nine = 0x39;
 const underscore = 0x5f;
 
-/** Whether a text may hold a number or a token: nearly none does, and most are too short for an expression to be worth its call. */
+/** Whether a text may hold a number or a token. Nearly none does, and most are too short for a regular expression. */
 const mayNameNumber = (text: string): boolean => {
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);

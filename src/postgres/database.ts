@@ -16,16 +16,16 @@ export interface PoolOptions {
   /** Shown in pg_stat_activity. */
   readonly application: string;
   readonly max?: number;
-  /** What the database is for, in errors: `operational store`, `warehouse main`. */
+  /** Purpose of the database, for errors: `operational store`, `warehouse main`. */
   readonly purpose: string;
   /** Longest time of one statement, in milliseconds; the connection is given up when the server does not end it. */
   readonly statementMs?: number | undefined;
-  /** Runs on each new connection before it is used; one on which it throws is closed, and its error reaches whoever asked. */
+  /** Runs on each new connection. If it throws, the connection closes and the caller gets the error. */
   readonly onConnect?: ((connection: Queryable) => Promise<void>) | undefined;
 }
 
 export interface Queryable {
-  /** What the database is for, in errors: `operational store`, `warehouse main`. */
+  /** Purpose of the database, for errors: `operational store`, `warehouse main`. */
   readonly purpose: string;
   /** Rows of one statement; bigint columns are numbers. @throws CallsyncError DATABASE_…, without any value of the statement */
   query<R extends object = Record<string, unknown>>(sql: string, values?: readonly unknown[]): Promise<R[]>;
@@ -137,8 +137,8 @@ const prepareSession = (options: PoolOptions, statementMs: number) => {
 const otherSessionMs = 2_000;
 
 /**
- * Between two statements of a connection, another one begins a transaction: in transaction mode it gets the same server process, or the
- * second statement gets another one. Locks and settings of a session would then be of whoever comes next.
+ * Detects a pooler in transaction mode. Another connection begins a transaction between two statements of this one,
+ * and the server process changes. Session locks and settings would then belong to a stranger.
  */
 const refuseSharedSession = async (options: PoolOptions, client: pg.PoolClient, pid: number): Promise<void> => {
   const pidSql = 'SELECT pg_backend_pid() AS pid';
@@ -166,7 +166,7 @@ const refuseSharedSession = async (options: PoolOptions, client: pg.PoolClient, 
   });
 };
 
-/** A connection of the pool, for whoever releases it. @throws CallsyncError DATABASE_… */
+/** A connection of the pool; the caller releases it. @throws CallsyncError DATABASE_… */
 export const connectTo = async ({ pool, purpose }: Pick<Database, 'pool' | 'purpose'>): Promise<pg.PoolClient> => {
   try {
     return await pool.connect();

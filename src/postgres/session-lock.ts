@@ -1,4 +1,7 @@
-/** One holder at a time for a name, over all processes: until the end of a transaction, or of work on a connection of its own. */
+/**
+ * One holder at a time for a name, over all processes: until the end of a transaction, or of work on its own
+ * connection.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { connectTo, type Database, type Queryable, type Transaction } from './database.ts';
@@ -23,10 +26,10 @@ const tryHold = async (database: Pooled, name: string): Promise<pg.PoolClient | 
 };
 
 /**
- * Asked for again and again: a statement that waits for it would hold up what waits for all statements to end, as the building of an index
- * does. The lock goes with its connection; when that breaks, `signal` aborts and another holder may start.
- * @param onWait told once when another one holds it.
- * @throws CallsyncError DATABASE_…, or what `work` does
+ * Polls for the lock: a waiting statement would delay every wait for running statements, such as an index build.
+ * The lock ends with its connection. Then `signal` aborts, and another holder may start.
+ * @param onWait called once if another process holds it.
+ * @throws CallsyncError DATABASE_…, or the errors of `work`
  */
 export const withSessionLock = async <T>(
   database: Pooled,

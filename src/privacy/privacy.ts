@@ -27,8 +27,8 @@ export interface Privacy {
   /** Whether detectors read what was said, which takes several times as long as all other rules. */
   readonly readsSpeech: boolean;
   /**
-   * Tokens of a whole value, or of a value of a kind as its detector reads it: first under the current key, then
-   * under the former ones.
+   * Tokens of a whole value, or of a value of a kind as its detector reads it. The current key comes first, then the
+   * former ones.
    */
   readonly tokensOf: (value: string, kind?: JoinedDetector) => Tokens;
   /** Whether a version is of rules that had another key under the name of one of these keys. */

@@ -14,7 +14,7 @@ import { dayMs } from '../lib/day.ts';
 
 type ScheduleOwner = 'config' | 'operator';
 
-/** What a schedule takes from the rest of the configuration where it says nothing itself. */
+/** Defaults of a schedule from the rest of the configuration. */
 export interface BackfillDefaults {
   readonly axis: string;
   readonly sync: Pick<SyncConfig, 'order' | 'concurrency'>;

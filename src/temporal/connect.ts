@@ -21,7 +21,7 @@ const readPem = (key: string, file: string | undefined): Buffer | undefined => o
 export const apiKeyOf = (config: TemporalConfig) =>
   openSecret({ key: 'temporal.api_key', value: config.api_key, file: config.api_key_file })?.read;
 
-/** What clients and workers are told alike: address and TLS. @throws CallsyncError of a file that cannot be read. */
+/** Address and TLS for clients and workers. @throws CallsyncError for an unreadable file */
 export const connectionOptions = (config: TemporalConfig, address: string) => {
   const { tls } = config;
   const cert = readPem('temporal.tls.cert', tls.cert_file);
@@ -68,8 +68,8 @@ export const connectClient = async (
 };
 
 /**
- * The SDK's repeating of calls that failed, made to end with the connection: left to itself it comes for a closed one after its pause,
- * which throws where nobody can catch it and ends the process.
+ * Ends the SDK's retries with the connection. A retry on a closed connection would throw where no code can catch it,
+ * and end the process.
  */
 
 type Interceptor = NonNullable<ConnectionOptions['interceptors']>[number];
@@ -88,7 +88,7 @@ const endedCall = (): Pick<Call, 'start' | 'sendMessage' | 'halfClose'> => ({
 
 const repeating = makeGrpcRetryInterceptor(defaultGrpcRetryOptions());
 
-/** The first call of a closed connection throws to whoever makes it; one that is repeated ends as cancelled. */
+/** The first call on a closed connection throws to its caller; a repeated one ends as cancelled. */
 export const repeatWhileOpen: Interceptor = (options, nextCall) => {
   let isFirst = true;
   return repeating(options, (own) => {

@@ -104,7 +104,7 @@ export const ensureSchedules = async (
       if (kind === 'sweep') await handle.trigger(ScheduleOverlapPolicy.SKIP);
     } catch (error) {
       if (!(error instanceof ScheduleNotFoundError)) throw error;
-      // Workers that start at once say the same: whoever is second has nothing to add.
+      // Workers that start at once want the same schedule, so the second one can skip it.
       await client.schedule
         .create({ scheduleId, ...definition, state: { note, triggerImmediately: true } })
         .catch((cause: unknown) => {

@@ -17,7 +17,9 @@ export interface WorkflowFacts {
 
 const registered = new WeakMap<Client, Promise<boolean>>();
 
-/** Asks the server for the attributes once per client; false where that is not allowed (Temporal Cloud: its own CLI). */
+/**
+ * Asks the server for the attributes once per client. False if that is forbidden (Temporal Cloud has its own CLI).
+ */
 const register = async (client: Client): Promise<boolean> => {
   const { namespace } = client.options;
   const wanted = Object.values(keys).map((key) => key.name);

@@ -32,8 +32,8 @@ const locateBundle = (): string => {
 };
 
 /**
- * A workflow takes the current version with its next task, which recorded histories show to be safe; code that changes
- * what running workflows do says so with `patched`. A backfill may last for days: its build may be gone before it ends.
+ * A workflow moves to the current version with its next task; recorded histories show that this is safe. Changes to
+ * running workflows use `patched`. A backfill may outlive its build.
  */
 const deploymentOf = (deployment: NonNullable<TemporalConfig['deployment']>) => ({
   useWorkerVersioning: true as const,

@@ -39,7 +39,7 @@ export interface SearchResult {
 }
 
 export interface SearchIndexStatus {
-  /** `building`: unfinished, or with an older definition; `create` continues. */
+  /** `building` means unfinished, or an older definition; `create` continues. */
   readonly state: 'absent' | 'building' | 'ready';
   /** Calls whose transcript is indexed; null where the warehouse does not tell. */
   readonly calls: number | null;

@@ -33,7 +33,7 @@ export const isSameText = (left: string, right: string): boolean => {
 export interface Access {
   /**
    * False for a foreign name. A foreign page can let its name resolve to our address (DNS rebinding) and would count
-   * as the same origin; an address has no such name.
+   * as the same origin. An address has no such name.
    */
   isOurHost(request: IncomingMessage): boolean;
   mayRead(request: IncomingMessage): boolean;

@@ -18,7 +18,7 @@ export interface PageState {
   readonly health: Readings | null;
   /** By warehouse, oldest first. */
   readonly days: Readonly<Record<string, readonly PageDay[]>>;
-  /** `YYYY-MM-DD`: the last day of the gapless proof in every warehouse; null before the first. */
+  /** Last day (`YYYY-MM-DD`) of the gapless proof in every warehouse; null before the first. */
   readonly provenThrough: string | null;
   /** Deliveries that the receiver of this process keeps on disk; null without a receiver. */
   readonly spool: Waiting | null;

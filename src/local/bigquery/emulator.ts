@@ -96,8 +96,8 @@ export const startBigQueryEmulator = async (options: BigQueryEmulatorOptions): P
 const keepAliveTimeout = 120_000;
 
 /**
- * Lets one request at a time through to the emulator. It runs every statement on one connection to DuckDB, from several
- * threads: a listing of a table that overlaps another statement may be answered with that one's rows (bqemulator 1.4.0).
+ * Lets one request at a time through to the emulator. It runs all statements on one connection to DuckDB from several
+ * threads. An overlapping listing can therefore get the rows of another statement (bqemulator 1.4.0).
  */
 const createQueue = (upstreamPort: () => number): Server => {
   let last: Promise<void> = Promise.resolve();

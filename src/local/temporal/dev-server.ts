@@ -79,8 +79,8 @@ const startError = (home: string, reason: string): CallsyncError =>
   });
 
 /**
- * Undefined while a server that is going down still holds the database file, which takes some seconds, and where another process was
- * quicker to a port.
+ * Undefined while a stopping server still holds the database file for some seconds, or if another process took the
+ * port.
  */
 const launch = async (home: string, options: TemporalDevServerOptions): Promise<Ports | undefined> => {
   const { namespace = 'default' } = options;

@@ -86,7 +86,7 @@ FROM ${d.table('calls')} AS c
 LEFT JOIN ${d.mart('field_texts')} AS f ON f.call_id = c.call_id`,
 };
 
-/** Who says a line: the agent or the customer where the side of the agent is known, else the side. */
+/** Speaker of a line: the agent or the customer if the side of the agent is known, else the side. */
 const speaker = `CASE
       WHEN u.side = c.agent_side THEN 'agent'
       WHEN u.side IS NOT NULL AND c.agent_side IS NOT NULL THEN 'customer'

@@ -1,4 +1,4 @@
-/** Who talks when: merged intervals of speech, turns, and the figures of a call made from them. */
+/** Speech over time: merged intervals, turns, and the figures of a call made from them. */
 import type { Dialect } from '../dialect.ts';
 import { columnsOf, type Mart } from '../mart.ts';
 

@@ -57,8 +57,8 @@ interface MergedBatch {
 
 /**
  * Folds the oldest waiting deliveries in one transaction and records the outcome of each.
- * Outcomes: accepted; quarantined with its bytes; duplicate, a retry or known values; repeat, a known body under
- * another id.
+ * Outcomes: accepted, quarantined with its bytes, duplicate (a retry or known values), or repeat (a known body under
+ * another id).
  * The signature does not cover the id, so callsync asks the API about repeats. It also asks after a late delivery, or
  * after each one (`confirmWebhooks`).
  * Returns undefined if nothing waits.

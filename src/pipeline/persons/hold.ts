@@ -49,9 +49,9 @@ interface HoldOptions {
 const keysPerLine = 500;
 
 /**
- * From its start on, nothing erases or cuts the calls of the request, nor later calls that name a value: deletions
+ * From its start on, nothing erases or cuts the calls of the request, nor later calls that name a value. Deletions
  * compare calls with the keys.
- * An interrupted run keeps its progress; `listHolds` shows it.
+ * An interrupted run keeps its progress, and `listHolds` shows it.
  * @throws CallsyncError USAGE_HOLD, ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…
  */
 export const addHold = async (store: Store, meant: PurgeScope, options: HoldOptions): Promise<HoldReceipt> => {

@@ -79,8 +79,8 @@ export const readRangePart = async (
   // A list without window parameters is read whole for every window, so there is only one.
   const cuttable = isCuttable(axisOf(deps.source.list.list, input.axis));
   if (!cuttable) length = rest.to - rest.from;
-  // The longest window that held calls, or the configured first one. A longer window is counted before it is read:
-  // after a quiet night, a window over the whole busy day would be too large to pause. The short ranges of continuous
+  // The longest window that held calls, or the configured first one. A longer window is counted before it is read.
+  // After a quiet night, a window over the whole busy day would be too large to pause. The short ranges of continuous
   // sync need no such request.
   let proven = deps.windows.initial;
   while (rest.from < rest.to) {

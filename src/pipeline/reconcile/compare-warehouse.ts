@@ -99,9 +99,9 @@ const compareIds = async (
 };
 
 /**
- * Whether a warehouse holds a call as the ledger has it: the guard that the last load known to be committed wrote, or, where a newer load
- * is due, the guard that it will write; the content hash, the number of child rows and the rows themselves, as far as this version
- * flattened them.
+ * Whether a warehouse holds a call as the ledger has it. The guard must be that of the last committed load, or that
+ * of a newer pending load. Compares content hash, number of child rows and rows, as far as this version flattened
+ * them.
  */
 const isEqual = (
   { processedField }: IngestDeps,

@@ -31,8 +31,8 @@ type Judgement = Pick<Verdict, 'outcome' | 'calls_found' | 'missing' | 'differen
 };
 
 /**
- * `proven`: nothing differed; `healed`: what differed is right now; `unproven`: something could not be shown complete
- * or healed; `suspicious_empty`: the listing is not believed, whatever else was found.
+ * `proven`: no difference. `healed`: all differences are repaired. `unproven`: a part is incomplete or still
+ * different. `suspicious_empty`: the service listed too few calls, whatever else was found.
  */
 export const judgeWindow = (found: WindowFindings): Judgement => {
   const missing = new Set([...found.missing, ...[...found.fresh].filter((id) => !found.excluded.has(id))]);
@@ -66,7 +66,7 @@ interface Emptiness {
   readonly known: number;
   /** Of those, the ones that the listing does not name. */
   readonly gone: number;
-  /** What the listings of the same hours of earlier weeks had. */
+  /** Counts of the listings for the same hours of earlier weeks. */
   readonly history: readonly number[];
 }
 

@@ -1,4 +1,4 @@
-/** Which UTC days were read, which of them have good verdicts, and by when all of them will have one. */
+/** UTC days that were read, their verdicts, and a forecast of the missing ones. */
 
 import type { Range } from '../../../schemas/orchestration.ts';
 import { dayMicros as day } from '../../lib/day.ts';

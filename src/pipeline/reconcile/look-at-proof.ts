@@ -14,7 +14,7 @@ export interface ProofRequest {
 
 export interface ProofFound extends Range {
   readonly proven: boolean;
-  /** What is not proven, by warehouse. */
+  /** Unproven ranges, by warehouse. */
   readonly warehouses: Readonly<Record<string, readonly Range[]>>;
   /** Warehouses that lack tables, loads or all calls: nothing is proven of them. */
   readonly lost: readonly string[];
@@ -28,7 +28,7 @@ export interface ProofFound extends Range {
  */
 export const lookAtProof = async (store: Store, request: ProofRequest): Promise<ProofFound> => {
   const lost: string[] = [];
-  // Before the verdicts: whoever notices a loss takes them back in the transaction that has the calls sent again.
+  // Before the verdicts: the process that notices a loss withdraws them when it sends the calls again.
   for (const warehouse of request.warehouses) if (await hasLost(store, warehouse)) lost.push(warehouse.name);
   const names = { ...request, warehouses: request.warehouses.map(({ name }) => name) };
   const unproven = Object.entries(await findUnproven(store, names));

@@ -1,4 +1,4 @@
-/** Which windows to reconcile, and reconciling a list of them. */
+/** Chooses the windows to reconcile, and reconciles a list of them. */
 
 import {
   emptyReconcileTotals,
@@ -28,8 +28,8 @@ export interface ReconcileSettings {
   /** Days before the span that each run takes as well, oldest first, until all that was read is judged. */
   readonly backlogDays: number;
   /**
-   * Judged days of which each run compares the rows at least, those first whose rows were compared longest ago: as many more as bring
-   * every day round within `rowsWithin`. 0 = rows are never compared.
+   * Least number of judged days of which each run compares the rows, longest ago first. callsync adds as many as
+   * bring every day round within `rowsWithin`. 0 = never.
    */
   readonly rowsDays: number;
   /** Microseconds between two runs. */
@@ -81,7 +81,7 @@ export const planReconcile = async (
   const judged = open.filter((one) => one.judged).sort((a, b) => a.rowsAt - b.rowsAt || a.from - b.from);
   const inTurn = Math.max(settings.rowsDays, Math.ceil((judged.length * settings.interval) / rowsWithin));
   const sample = judged.filter((one, at) => comparesRows && (at < inTurn || isChanged(one)));
-  // What changed was loaded since, and is compared as a whole.
+  // A changed day was loaded since, and is compared as a whole.
   const openLevel = request.warehouseLevel ?? (comparesRows ? 'rows' : 'guards');
   const targets = [
     ...[...recent, ...backlog].map((one) => ({ from: one.from, to: one.to, warehouseLevel: openLevel })),

@@ -42,9 +42,8 @@ interface WindowReconciliation {
 }
 
 /**
- * Order: list the window, confirm what is gone, then per warehouse: compare, heal, judge, record. The warehouses are
- * compared last and over everything that the listing or the ledger names, so that a call which arrives meanwhile is
- * looked for there too.
+ * Lists the window and confirms missing calls. Then compares, heals, judges and records each warehouse.
+ * Warehouses come last, over all calls of the listing and the ledger, so that new calls are covered too.
  * @throws CallsyncError of the source or the store; a warehouse that is away is reported and gets no verdict.
  */
 export const reconcileWindow = async (
@@ -112,7 +111,7 @@ export const reconcileWindow = async (
   };
 };
 
-/** What reconciling found at the service and in the ledger, before any warehouse is compared. */
+/** Findings at the service and in the ledger, before any warehouse is compared. */
 interface ReconciledWindow {
   readonly input: ReconcileWindowInput;
   readonly reading: ChangedReading;

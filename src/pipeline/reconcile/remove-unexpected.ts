@@ -49,7 +49,7 @@ export const removeUnexpected = async (
   return new Set([...found, ...unknown].map(({ callId }) => callId));
 };
 
-/** What every warehouse can store. */
+/** The earliest time that every warehouse can store. */
 const earliest = Date.parse('0001-01-02T00:00:00Z') * 1000;
 const latest = Date.parse('9999-12-30T00:00:00Z') * 1000;
 const idsAtOnce = 5_000;
@@ -58,11 +58,12 @@ const callsPerRun = 500_000;
 const mostParts = 30;
 
 /**
- * What no window of call time shows: the same for rows without a time, before the first that was read, or after now; and child rows
- * whose call has no row of the same time, which go, and are written again where the ledger knows the call: of many calls in a part of the
- * tables, each day in another one. A warehouse that does not answer keeps them for the next round.
+ * Handles rows that no window of call time covers: rows without a time, before the first reading, or after now. Also
+ * removes child rows whose call has no row of the same time; known calls are written again.
+ * Each day checks another part of the tables with many calls. A warehouse that is away keeps its rows for the next
+ * round.
  * @param now microseconds.
- * @returns how many calls had such rows, over all warehouses.
+ * @returns the number of affected calls, over all warehouses.
  * @throws CallsyncError of the store.
  */
 export const removeStray = async (deps: ReadDeps, now: number, options: RunOptions): Promise<number> => {

@@ -16,8 +16,8 @@ export interface VerdictCheck extends ChainCheck {
 }
 
 /**
- * A chain that was rewritten as a whole in the store is found by its key; one whose tail was cut off, by the head in the
- * file outside the store and by the warehouse's copy.
+ * The key reveals a chain that was rewritten in the store. The head in the file outside the store, and the
+ * warehouse's copy, reveal a cut tail.
  * @throws CallsyncError of the store, or PROOF_HEADS.
  */
 export const verifyVerdicts = async (

@@ -1,5 +1,5 @@
 /**
- * Actions of tests and users on a running simulator; the same over HTTP: `POST /__sim/{method}`, arguments as JSON.
+ * Actions of tests and users on a running simulator. The same over HTTP: `POST /__sim/{method}`, arguments as JSON.
  */
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';

@@ -54,8 +54,8 @@ export interface Pagination {
 }
 
 /**
- * Whether counting alone shows the end: an empty page at the total, several empty pages in a row, or a proven total
- * that a partial page reaches exactly.
+ * Whether counting alone shows the end. Proofs are an empty page at the total, several empty pages in a row, and a
+ * proven total that a partial page reaches exactly.
  * A full page proves nothing, because totals can lag. One empty page proves nothing if the service pages first and
  * filters afterwards.
  */

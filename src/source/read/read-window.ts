@@ -39,7 +39,7 @@ interface WindowPart {
   /** Distinct calls inside the part. */
   readonly calls: number;
   readonly shown: Shown;
-  /** Reason of a missing proof: one sentence without personal data; only with `none`. */
+  /** Reason of a missing proof, in one sentence without personal data; only with `none`. */
   readonly reason?: string;
 }
 

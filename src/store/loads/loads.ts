@@ -309,9 +309,9 @@ export const planLoad = async (
 };
 
 /**
- * Records that a load is committed: the applied guard becomes the greater of the old one and the load's.
- * A call stays pending in three cases: the ledger has a higher revision or epoch; workers have a newer flatten
- * version, or a rewrite came later. Idempotent.
+ * Records that a load is committed. The applied guard becomes the greater of the old one and the load's.
+ * A call stays pending for a higher revision or epoch, for workers of a newer flatten version, or for a later rewrite
+ * request. Idempotent.
  * @returns false if the ledger does not know the load, because it was restored since.
  */
 export const completeLoad = async (store: Database, load: PlannedLoad): Promise<boolean> =>

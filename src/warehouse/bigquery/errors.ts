@@ -7,7 +7,7 @@
  */
 import { CallsyncError, type ErrorKind } from '../../lib/errors.ts';
 
-/** What a request or a finished job reported. */
+/** Report of a request or a finished job. */
 export interface Fault {
   /** HTTP status; absent for faults of jobs and of the network. */
   readonly status?: number;
@@ -19,12 +19,12 @@ export interface Fault {
 }
 
 /**
- * - `duplicate`: the id or table exists already: look at the earlier one.
- * - `missing`: what was asked for is not there.
- * - `lost`: ask whether it was carried out, then repeat under the same id.
- * - `again`: the same thing may succeed later, in a job of a new id.
- * - `quota`: an allowance of the day is used up; minutes, not seconds.
- * - `stop`: somebody has to change something.
+ * `duplicate`: the id or table exists, so use the earlier one.
+ * `missing`: the requested object does not exist.
+ * `lost`: check whether it was carried out, then repeat it under the same id.
+ * `again`: it may succeed later, in a job of a new id.
+ * `quota`: a daily allowance is used up for minutes or longer.
+ * `stop`: somebody must change something.
  */
 export type Meaning = 'duplicate' | 'missing' | 'lost' | 'again' | 'quota' | 'stop';
 

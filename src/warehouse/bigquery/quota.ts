@@ -1,7 +1,7 @@
 /**
  * Paces commits within BigQuery's quotas, over a rolling day as BigQuery counts them.
- * Limits that concern a commit: 1,500 load jobs a table and day, 4,000 partitions in a job, 5 metadata updates of a
- * table in 10 s. A commit has its own staging table; we count as if all went into one. Commits run one after the
+ * Limits of a commit: 1,500 load jobs a table and day, 4,000 partitions in a job, 5 metadata updates of a
+ * table in 10 s. Each commit has its own staging table, but counts as if all went into one. Commits run one after the
  * other, because a table allows 2 mutating statements at once. DML does not count as a modification.
  * Every commit takes new calls first, so one commit in every interval is enough. Earlier commits are extra, and a
  * part of the day bounds them.

@@ -33,7 +33,7 @@ const upsertSet = (names: readonly string[], key: readonly string[]): string =>
     .map((name) => `${quote(name)} = excluded.${quote(name)}`)
     .join(', ');
 
-/** The statements of a load; parameters: ids, keys or load values. Temporary tables are emptied at commit. */
+/** The statements of a load, with ids, keys or load values as parameters. A commit empties temporary tables. */
 export const loadSql = (layout: Layout): LoadSql => {
   const calls = qualified(layout, 'calls');
   const changes = qualified(layout, 'changes');

@@ -37,10 +37,10 @@ interface RouteOptions {
 const json = 'application/json; charset=utf-8';
 
 /**
- * Answers: 200 once a delivery is durable; 403, always with the same text, if it is not allowed. 413 if it is too
- * large. 503 without room or time, after which the service tries again.
- * A repeated offender gets 503 unread for a while (`offenders.ts`). Every answer but 200 closes the connection, and
- * the rest of the request stays unread.
+ * Answers 200 once a delivery is durable. Answers 403 with one fixed text if it is not allowed, and 413 if it is too
+ * large. Without room or time, answers 503, and the service tries again.
+ * A repeated offender gets 503 unread for a while. Every answer but 200 closes the connection, and the rest of the
+ * request stays unread.
  */
 export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => {
   const { path, allowUnsigned, verifier, senders, offenders, metrics, log, admit } = options;

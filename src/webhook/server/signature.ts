@@ -56,8 +56,8 @@ const checkHeader: Verifier['checkHeader'] = (input) => {
 };
 
 /**
- * Every key is evaluated, and digests of one length are compared in constant time, so that the time of an answer
- * reveals nothing about the secrets.
+ * Evaluates every key, and compares digests of one length in constant time. The time of an answer therefore reveals
+ * nothing about the secrets.
  */
 export const verifySignature: Verifier['verify'] = (input) => {
   const { body, signature, hookId, keys } = input;

@@ -1,9 +1,11 @@
 /**
  * Knows whether the store takes deliveries, and drains the spool into the inbox, oldest first.
- * usable: deliveries go to the inbox, and the spool drains until `trip`.
- * away: deliveries go to the spool until a ping at growing pauses succeeds, so that no delivery blocks another.
- * If the store refuses a batch and answers a ping, the batch is halved. A delivery that it refuses alone again and
- * again is parked.
+ *
+ * - Usable: deliveries go to the inbox, and the spool drains until `trip`.
+ * - Away: deliveries go to the spool until a ping at growing pauses succeeds, so that no delivery blocks another.
+ *
+ * If the store refuses a batch but answers a ping, callsync halves the batch. A delivery that the store refuses alone is
+ * parked.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Delivery, InboxWriter } from '../../store/delivery/inbox-writer.ts';
