@@ -26,7 +26,7 @@ export const renderCookbookPage = (root: string): string => {
     '`analytics.fields` in the demo.',
     '',
     'The results belong to the calls of `callsync demo --calls 200`, as if it had begun on 5 March 2026, with invented verdicts, deliveries and',
-    'changes. A test asks every question in both warehouses, and compares both answers with figures counted from the calls.',
+    'changes. A test asks every question in both warehouses and compares the answers. Another test counts the figures of the marts from the calls.',
     '',
     ...cookbook.flatMap(({ title, sql }, index) => [
       `## ${index + 1}. ${title}`,

@@ -1,19 +1,15 @@
 /** The conditions under which something is wrong: the one table behind page, `callsync status`, doctor, messages and alerts. */
 import type { Condition } from '../../schemas/config/notifications.ts';
 import { countOf } from '../lib/count-of.ts';
-import type { Health, ProofHealth } from './read-health.ts';
+import { formatSpan } from './format.ts';
+import type { Health, ProofHealth, WarehouseUsage } from './read-health.ts';
 
 /** The shared reading and the slow ones beside it; a condition whose reading is absent finds nothing. */
 export interface Readings extends Health {
   readonly proofs?: readonly ProofHealth[] | undefined;
-  readonly usages?: readonly WarehouseLoadJobs[] | undefined;
+  readonly usages?: readonly Pick<WarehouseUsage, 'warehouse' | 'jobs'>[] | undefined;
   /** Seconds after which continuous sync asks for new calls. */
   readonly syncEvery?: number | undefined;
-}
-
-interface WarehouseLoadJobs {
-  readonly warehouse: string;
-  readonly jobs: { readonly used: number; readonly limit: number };
 }
 
 /** Name of a warehouse, empty where it is about none, and the value that is too high. */
@@ -50,8 +46,6 @@ interface Definition {
     );
 }
 
-const span = (seconds: number): string =>
-  seconds < 120 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`;
 const because = (code: string | null | undefined): string => (code == null ? '' : ` (${code})`);
 /** A failure shows after so long; a delay without a failure may be the pace of the configuration. */
 const failureShownAfter = 60;
@@ -64,7 +58,7 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     above: 120,
     shown: () => 30,
     read: ({ workerAge }) => (workerAge === null ? [] : [['', workerAge]]),
-    say: (_, [, value]) => `No worker has run for ${span(value)}: nothing is read, merged or loaded.`,
+    say: (_, [, value]) => `No worker has run for ${formatSpan(value)}: nothing is read, merged or loaded.`,
     command: 'callsync worker',
     alert: {
       alert: 'CallsyncWorkerGone',
@@ -83,7 +77,7 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
       const lag = sync?.lag ?? (sync?.lastError == null ? null : sync.watermarkAge);
       return lag === null ? [] : [['', lag]];
     },
-    say: ({ sync }, [, value]) => `New calls have not been read for ${span(value)}${because(sync?.lastError)}.`,
+    say: ({ sync }, [, value]) => `New calls have not been read for ${formatSpan(value)}${because(sync?.lastError)}.`,
     command: 'callsync doctor',
     alert: {
       alert: 'CallsyncStale',
@@ -100,7 +94,7 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     shown: () => failureShownAfter,
     read: ({ inbox }) => [['', inbox.oldestAge ?? 0]],
     say: ({ inbox }, [, value]) =>
-      `In the inbox: ${countOf(inbox.count, 'delivery')}; the oldest has waited for ${span(value)}.`,
+      `In the inbox: ${countOf(inbox.count, 'delivery')}; the oldest has waited for ${formatSpan(value)}.`,
     command: 'callsync worker',
     alert: {
       alert: 'CallsyncInboxStalled',
@@ -118,7 +112,7 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     read: ({ warehouses }) =>
       warehouses.map((one) => [one.name, Math.max(one.liveOldestAge ?? 0, one.erasureOldestAge ?? 0)]),
     say: (readings, [name, value]) =>
-      `Warehouse ${name} is ${span(value)} behind${because(warehouseOf(readings, name)?.lastError)}.`,
+      `Warehouse ${name} is ${formatSpan(value)} behind${because(warehouseOf(readings, name)?.lastError)}.`,
     command: 'callsync doctor',
     alert: {
       alert: 'CallsyncLoadStalled',

@@ -205,6 +205,15 @@ export const readProofs = async (
     [input.warehouses, input.days],
   );
 
+/** What a warehouse says of its quota, as callsync asks each of those that have one. */
+export interface WarehouseUsage {
+  readonly warehouse: string;
+  /** Load jobs of the last 24 hours, and how many there may be; infinite where nothing limits them. */
+  readonly jobs: { readonly used: number; readonly limit: number };
+  readonly billedBytes: number;
+  readonly nextCommitInMs: number;
+}
+
 export interface StepLatency {
   readonly step: string;
   /** Deliveries that were measured. */

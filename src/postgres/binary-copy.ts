@@ -115,26 +115,23 @@ export class BinaryCopyWriter {
     return start;
   }
 
-  /** @param values bytes in hex. */
-  bytesArray(values: readonly string[]): void {
-    const start = this.arrayStart(values.length, 17);
-    for (const value of values) {
-      this.reserve(4 + value.length / 2);
-      const written = this.buffer.write(value, this.at + 4, 'hex');
-      this.buffer.writeInt32BE(written, this.at);
-      this.at += 4 + written;
+  private array<T>(values: readonly (T | null)[], elementType: number, write: (value: T) => void): void {
+    const start = this.arrayStart(values.length, elementType);
+    for (let index = 0; index < values.length; index += 1) {
+      const value = values[index];
+      if (value == null) this.null();
+      else write(value);
     }
     this.buffer.writeInt32BE(this.at - start - 4, start);
   }
 
+  /** @param values bytes in hex. */
+  bytesArray(values: readonly string[]): void {
+    this.array(values, 17, (value) => this.bytes(Buffer.from(value, 'hex')));
+  }
+
   textArray(values: readonly (string | null)[]): void {
-    const start = this.arrayStart(values.length, 25);
-    for (let index = 0; index < values.length; index += 1) {
-      const value = values[index];
-      if (value == null) this.null();
-      else this.text(value);
-    }
-    this.buffer.writeInt32BE(this.at - start - 4, start);
+    this.array(values, 25, (value) => this.text(value));
   }
 
   float8Array(values: readonly (number | null)[]): void {

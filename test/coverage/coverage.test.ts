@@ -87,7 +87,7 @@ describe('coverage', () => {
         poll only                50  3.11 %
         webhook only              0  0.00 %
         import only               0  0.00 %
-      Webhooks since 2025-03-01 00:00 UTC: 3.11 % lost (50 of 1,610 calls), lag p50 1.5 s, p95 1.3 min"
+      Webhooks since 2025-03-01 00:00 UTC: 3.11 % lost (50 of 1,610 calls), lag p50 1.5 s, p95 75 s"
     `);
   });
 

@@ -1,17 +1,18 @@
 /** The marts as views in both warehouses: equal to each other, and to what the documents say. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openColumns } from '../../schemas/tables.ts';
 import { buildCoverage } from '../../src/health/coverage/coverage.ts';
+import { cookbook } from '../../src/marts/cookbook.ts';
 import { marts, openMartColumns } from '../../src/marts/marts.ts';
+import { demoAnalytics } from '../../src/simulator/demo/demo-calls.ts';
 import type { StoredVerdict } from '../../src/store/windows/verdicts.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { grantsSql } from '../../src/warehouse/bigquery/grants.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
 import { analytics, changeCall, dues } from './analytics.ts';
-import { testCookbook } from './cookbook-cases.ts';
-import { changesOf, dayMicros, verdictShapes } from './log-rows.ts';
+import { changesOf, dayMicros, deliveryShapes, verdictShapes } from './log-rows.ts';
 import { agentSideOf, talkOf, utterancesOf } from './talk.ts';
-import { type FilledWarehouses, fillWarehouses, readChangedCalls, sortRows } from './two-warehouses.ts';
+import { type FilledWarehouses, fillWarehouses, readChangedCalls, readDemoCalls, sortRows } from './two-warehouses.ts';
 
 let here: FilledWarehouses;
 beforeAll(async () => {
@@ -69,6 +70,50 @@ test('keys from the configuration are typed, and what is not of the type is null
     expect(row.flag).toBe([true, false, true, null, null][index % 5]);
     expect(row.agent_side).toBe(agentSideOf(document));
   }
+});
+
+test('calls, tags, deliveries, dialogues and chunks are those of the documents', async () => {
+  const read = (name: string) => here.postgres.readMart(name);
+  /** Sums of figures of a mart by one of its columns. */
+  const sums = async (mart: string, by: string, ...figures: readonly string[]) => {
+    const found: Record<string, number[]> = {};
+    for (const row of await read(mart)) {
+      const before = found[String(row[by])] ?? figures.map(() => 0);
+      found[String(row[by])] = figures.map((name, at) => (before[at] as number) + Number(row[name]));
+    }
+    return found;
+  };
+  const counted: Record<'agent' | 'campaign' | 'tag', Record<string, number[]>> = { agent: {}, campaign: {}, tag: {} };
+  const count = (what: keyof typeof counted, name: unknown, ...isTrue: readonly boolean[]): void => {
+    const before = counted[what][String(name)] ?? isTrue.map(() => 0);
+    counted[what][String(name)] = isTrue.map((one, at) => (before[at] as number) + Number(one));
+  };
+  const dialogues = new Map((await read('transcripts')).map((row) => [row.call_id, row.dialogue]));
+  const chunks = await sums('document_chunks', 'call_id', 'words');
+  for (const document of here.documents) {
+    const {
+      status,
+      metadata,
+      unique_id: id,
+    } = document as { status: string; metadata: { Agent: string }; unique_id: string };
+    count('agent', metadata.Agent, true);
+    count('campaign', document.campaign, true, status === 'qualified', status === 'void');
+    for (const tag of (document.tags ?? []) as unknown as { display_name: string; value: unknown }[])
+      count('tag', tag.display_name, true, tag.value === true);
+    const utterances = utterancesOf(document);
+    const side = agentSideOf(document);
+    const lines = utterances.map(({ from, content }) => `${from === side ? 'agent' : 'customer'}: ${content}`);
+    expect(dialogues.get(id), id).toBe(lines.length === 0 ? undefined : lines.join('\n'));
+    const words = utterances.reduce((sum, one) => sum + one.words.length, 0);
+    expect(chunks[id], id).toEqual(lines.length === 0 ? undefined : [words]);
+  }
+  expect(await sums('agent_daily', 'agent', 'calls')).toEqual(counted.agent);
+  expect(await sums('campaign_daily', 'campaign', 'calls', 'qualified_calls', 'void_calls')).toEqual(counted.campaign);
+  expect(await sums('tag_daily', 'tag_name', 'calls', 'calls_true')).toEqual(counted.tag);
+  const outcomes = ['accepted', 'duplicates', 'repeats', 'quarantined', 'rejected'];
+  const all = Object.values(await sums('delivery_daily', 'hook_id', 'deliveries', ...outcomes));
+  const total = all.reduce((sum, one) => sum.map((value, at) => value + (one[at] as number)));
+  expect(total).toEqual([deliveryShapes.length, 2, 1, 1, 1, 1]);
 });
 
 test('call_changes has what was logged of each call, and nothing that a field holds', async () => {
@@ -178,4 +223,24 @@ test('where business days are UTC days, they are as proven as callsync coverage 
   }
 });
 
-testCookbook();
+describe('the cookbook on the calls of the demo', () => {
+  let demo: FilledWarehouses;
+  beforeAll(async () => {
+    // The page tells this number.
+    demo = await fillWarehouses(await readDemoCalls(200));
+    for (const one of [demo.postgres, demo.bigquery]) await one.applyMarts(demoAnalytics);
+  }, 240_000);
+  afterAll(() => demo?.close());
+
+  test('every question has one answer in both, that of the page', async () => {
+    const lines: string[] = [];
+    for (const { title, sql } of cookbook) {
+      const rows = await demo.postgres.ask(typeof sql === 'string' ? sql : sql.postgres);
+      expect(await demo.bigquery.ask(typeof sql === 'string' ? sql : sql.bigquery), title).toEqual(rows);
+      expect(rows.length, title).toBeGreaterThan(0);
+      lines.push(`${JSON.stringify({ title, rows })}\n`);
+    }
+    // After `vitest run -u`, `npm run generate` brings the new results into the page.
+    await expect(lines.join('')).toMatchFileSnapshot('cookbook-results.ndjson');
+  }, 120_000);
+});

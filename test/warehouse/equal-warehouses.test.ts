@@ -2,15 +2,13 @@
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkEqual } from '../../src/simulator/demo/check-equal.ts';
-import { canonicalRow, digestedColumns } from '../../src/warehouse/digest.ts';
-import type { DigestedName, LoadBatch, Warehouse } from '../../src/warehouse/warehouse.ts';
+import { countRows } from '../../src/warehouse/digest.ts';
+import type { LoadBatch, Warehouse } from '../../src/warehouse/warehouse.ts';
 import { children, makeBatch, makeCall, makeLogRow, makeTombstone } from './batches.ts';
 import { type Target, targets } from './conformance-targets.ts';
 import { bePatient } from './patience.ts';
 
 bePatient();
-
-const equalTables = ['calls', ...children, 'deliveries'];
 
 const opened: Target[] = [];
 let warehouses: Warehouse[];
@@ -53,52 +51,27 @@ const history = (): LoadBatch[] => {
   ];
 };
 
-test.each([
-  'calls',
-  'utterances',
-  'tags',
-  'metadata',
-  'udfs',
-  'contacts',
-  'redactions',
-  'documents',
-  'deliveries',
-  'words',
-] as const)('table %s', async (name) => {
-  const [postgres, bigquery] = await Promise.all(warehouses.map((warehouse) => readCanonical(warehouse, name)));
-  expect(postgres?.length).toBeGreaterThan(10);
-  expect(bigquery).toEqual(postgres);
+const equalTables = ['calls', ...children, 'deliveries'];
+const differing = async (): Promise<string[]> => {
+  const { differences } = await checkEqual(...(warehouses as [Warehouse, Warehouse]), equalTables);
+  return differences.map(({ table, key }) => `${table} ${key}`);
+};
+
+test('every table has the same rows in both', async () => {
+  expect(await differing()).toEqual([]);
+  const counts = await countRows(warehouses[0] as Warehouse, true);
+  for (const table of equalTables) expect(counts[table], table).toBeGreaterThan(10);
 });
 
-test.each([
-  [0, 'postgres', ['c-5', 'c-7']],
-  [1, 'bigquery', ['c-17', 'c-11']],
-] as const)(
-  'a change by hand in %i (%s) is found by the demo: a value, a lost row, a row without a call, a word',
-  async (index, _name, [one, other]) => {
-    const target = opened[index] as Target;
-    const seq = Number(other.slice(2));
-    const changes = {
-      [`calls call_id=${one}`]: `UPDATE calls SET revision = 9 WHERE call_id = '${one}'`,
-      [`tags call_id=${one} tag_index=1`]: `UPDATE tags SET display_name = 'secret' WHERE call_id = '${one}' AND tag_index = 1`,
-      [`utterances call_id=${other} utterance_index=0`]: `UPDATE utterances SET ${index === 0 ? `word_values[1] = 'other'` : `words = [STRUCT('other' AS value)]`} WHERE call_id = '${other}' AND utterance_index = 0`,
-      [`utterances call_id=${other} utterance_index=1`]: `DELETE FROM utterances WHERE call_id = '${other}' AND utterance_index = 1`,
-      [`contacts call_id=c-9${index} side=in`]: `INSERT INTO contacts (call_id, side, label) VALUES ('c-9${index}', 'in', 'nobody')`,
-      [`deliveries arrival_id=seq:${seq}`]: `UPDATE deliveries SET call_id = NULL WHERE seq = ${seq}`,
-    };
-    const found = async () => {
-      const { differences } = await checkEqual(...(warehouses as [Warehouse, Warehouse]), equalTables);
-      return differences.map(({ table, key }) => `${table} ${key}`);
-    };
-    const before = await found();
-    expect(before.filter((key) => key in changes)).toEqual([]);
-    for (const change of Object.values(changes)) await target.execute(change);
-    expect((await found()).filter((key) => !before.includes(key)).sort()).toEqual(Object.keys(changes).sort());
-  },
-);
-
-const readCanonical = async (warehouse: Warehouse, name: DigestedName): Promise<string[]> => {
-  const rows: string[] = [];
-  for await (const row of warehouse.rowsOf(name)) rows.push(canonicalRow(digestedColumns(name), row));
-  return rows.sort();
-};
+test('a change by hand is found: a value, a lost row, a row without a call, a word', async () => {
+  const changes = {
+    'calls call_id=c-5': `UPDATE calls SET revision = 9 WHERE call_id = 'c-5'`,
+    'tags call_id=c-5 tag_index=1': `UPDATE tags SET display_name = 'secret' WHERE call_id = 'c-5' AND tag_index = 1`,
+    'utterances call_id=c-7 utterance_index=0': `UPDATE utterances SET word_values[1] = 'other' WHERE call_id = 'c-7' AND utterance_index = 0`,
+    'utterances call_id=c-7 utterance_index=1': `DELETE FROM utterances WHERE call_id = 'c-7' AND utterance_index = 1`,
+    'contacts call_id=c-90 side=in': `INSERT INTO contacts (call_id, side, label) VALUES ('c-90', 'in', 'nobody')`,
+    'deliveries arrival_id=seq:7': 'UPDATE deliveries SET call_id = NULL WHERE seq = 7',
+  };
+  for (const change of Object.values(changes)) await opened[0]?.execute(change);
+  expect((await differing()).sort()).toEqual(Object.keys(changes).sort());
+});

@@ -7,23 +7,26 @@ import { watchStore, watchUsage } from '../../health/metrics/store-metrics.ts';
 import { createWorkMetrics, watchSource } from '../../health/metrics/work-metrics.ts';
 import { openChannels } from '../../health/notifications/channels.ts';
 import { watchHealth } from '../../health/notifications/watch.ts';
-import { type Health, type ProofHealth, readHealth, readProofs } from '../../health/read-health.ts';
+import {
+  type Health,
+  type ProofHealth,
+  readHealth,
+  readProofs,
+  type WarehouseUsage,
+} from '../../health/read-health.ts';
 import type { WarehouseTarget, WorkObserver } from '../../pipeline/deps.ts';
 import { requestLimitRules, type Source } from '../../source/source.ts';
 import type { Store } from '../../store/store.ts';
-import type { WarehouseUsage } from '../../warehouse/warehouse.ts';
 import { limitSpanMs } from './open-source.ts';
 import type { Services } from './services.ts';
 
 /** Windows older than this count in no gauge; `callsync coverage` and `callsync verdicts` show them. */
 const verdictDays = 92;
 
-type NamedUsage = WarehouseUsage & { readonly warehouse: string };
-
 export interface HealthReadings {
   readonly health: SharedReading<Health>;
   readonly proofs: SharedReading<readonly ProofHealth[]>;
-  readonly usages: SharedReading<readonly NamedUsage[]>;
+  readonly usages: SharedReading<readonly WarehouseUsage[]>;
   /** All of them together; undefined while the store does not answer. */
   read(): Promise<Readings | undefined>;
 }
@@ -31,7 +34,7 @@ export interface HealthReadings {
 interface HealthInput {
   readonly store: Store;
   readonly warehouses: readonly string[];
-  readonly readUsages?: () => Promise<readonly NamedUsage[]>;
+  readonly readUsages?: () => Promise<readonly WarehouseUsage[]>;
 }
 
 export const openHealth = (config: Config, { store, warehouses, readUsages }: HealthInput): HealthReadings => {
@@ -60,8 +63,8 @@ export const readNow = async (config: Config, store: Store): Promise<Readings> =
 };
 
 /** Of the warehouses that have a quota. */
-export const readUsages = async (targets: readonly WarehouseTarget[]): Promise<readonly NamedUsage[]> => {
-  const usages: NamedUsage[] = [];
+export const readUsages = async (targets: readonly WarehouseTarget[]): Promise<readonly WarehouseUsage[]> => {
+  const usages: WarehouseUsage[] = [];
   for (const { warehouse } of targets) {
     const usage = await warehouse.readUsage?.();
     if (usage !== undefined) usages.push({ ...usage, warehouse: warehouse.name });

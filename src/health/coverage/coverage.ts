@@ -47,6 +47,13 @@ export interface CoverageInput extends Interval {
 
 /** From worst to best. */
 export const coverageStates: readonly CoverageState[] = ['suspicious_empty', 'unread', 'unproven', 'healed', 'proven'];
+export const stateNames: Readonly<Record<CoverageState, string>> = {
+  proven: 'proven',
+  healed: 'healed',
+  unproven: 'unproven',
+  unread: 'unread',
+  suspicious_empty: 'suspiciously empty',
+};
 const noDeliveries: DeliveryStatistics = { calls: 0, both: 0, pollOnly: 0, webhookOnly: 0, importOnly: 0, missing: 0 };
 
 type Painted = Record<CoverageState, readonly Interval[]>;

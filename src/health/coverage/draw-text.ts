@@ -1,6 +1,7 @@
 /** Coverage as text for a terminal: a bar a day, as long as the day has calls. Pure. */
 import { nounOf } from '../../lib/count-of.ts';
-import { type Coverage, type CoverageDay, type CoverageState, coverageStates } from './coverage.ts';
+import { formatCount, formatSpan } from '../format.ts';
+import { type Coverage, type CoverageDay, type CoverageState, coverageStates, stateNames } from './coverage.ts';
 
 const blocks: Readonly<Record<CoverageState, string>> = {
   proven: '█',
@@ -9,24 +10,9 @@ const blocks: Readonly<Record<CoverageState, string>> = {
   unread: '░',
   suspicious_empty: '!',
 };
-const stateNames: Readonly<Record<CoverageState, string>> = {
-  proven: 'proven',
-  healed: 'healed',
-  unproven: 'unproven',
-  unread: 'unread',
-  suspicious_empty: 'suspiciously empty',
-};
-
-const number = new Intl.NumberFormat('en-US');
 const formatDay = (micros: number): string => new Date(micros / 1000).toISOString().slice(0, 10);
 const formatShare = (part: number, whole: number): string =>
   whole === 0 ? '–' : `${((100 * part) / whole).toFixed(2)} %`;
-const formatSeconds = (seconds: number | null): string => {
-  if (seconds === null) return '–';
-  if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  return seconds < 3_600 ? `${(seconds / 60).toFixed(1)} min` : `${(seconds / 3_600).toFixed(1)} h`;
-};
-
 /** A bar of `length` characters, its states in the order best to worst. */
 const drawBar = (shares: CoverageDay['shares'], length: number): string => {
   let bar = '';
@@ -47,7 +33,7 @@ const describeDay = (one: CoverageDay): string =>
     ? describeState(one)
     : `${describeState(one)}, ${formatCalls(one.excludedCalls)} aged out or erased`;
 
-const formatCalls = (count: number): string => `${number.format(count)} ${nounOf(count, 'call')}`;
+const formatCalls = (count: number): string => `${formatCount(count)} ${nounOf(count, 'call')}`;
 
 const describeState = (one: CoverageDay): string => {
   if (one.state === 'healed') return `healed (${formatCalls(one.healedCalls)})`;
@@ -62,7 +48,7 @@ export const drawCoverage = (coverage: Coverage, width = 100): string => {
   const lines = coverage.days.map((one) => {
     const length = Math.max(1, Math.round((one.deliveries.calls / most) * space));
     const bar = drawBar(one.shares, length).padEnd(space);
-    return `${formatDay(one.from)}  ${bar} ${number.format(one.deliveries.calls).padStart(9)}  ${describeDay(one)}`;
+    return `${formatDay(one.from)}  ${bar} ${formatCount(one.deliveries.calls).padStart(9)}  ${describeDay(one)}`;
   });
   const legend = [...coverageStates].reverse().map((state) => `${blocks[state]} ${stateNames[state]}`);
   return [
@@ -86,18 +72,18 @@ const describeDeliveries = ({ deliveries, webhooks }: Coverage): string[] => {
     ['import only', deliveries.importOnly],
   ] as const;
   const lines = [
-    `Calls: ${number.format(calls)}`,
+    `Calls: ${formatCount(calls)}`,
     ...ways.map(
-      ([way, count]) => `  ${way.padEnd(17)} ${number.format(count).padStart(9)}  ${formatShare(count, calls)}`,
+      ([way, count]) => `  ${way.padEnd(17)} ${formatCount(count).padStart(9)}  ${formatShare(count, calls)}`,
     ),
   ];
-  if (deliveries.missing > 0) lines.push(`No longer listed by the service: ${number.format(deliveries.missing)}`);
+  if (deliveries.missing > 0) lines.push(`No longer listed by the service: ${formatCount(deliveries.missing)}`);
   if (webhooks.since === null) return [...lines, 'Webhooks: none received yet'];
   const since = new Date(webhooks.since / 1000).toISOString().slice(0, 16).replace('T', ' ');
   return [
     ...lines,
     `Webhooks since ${since} UTC: ${formatShare(webhooks.lost, webhooks.expected)} lost ` +
-      `(${number.format(webhooks.lost)} of ${formatCalls(webhooks.expected)}), ` +
-      `lag p50 ${formatSeconds(webhooks.lagP50)}, p95 ${formatSeconds(webhooks.lagP95)}`,
+      `(${formatCount(webhooks.lost)} of ${formatCalls(webhooks.expected)}), ` +
+      `lag p50 ${formatSpan(webhooks.lagP50)}, p95 ${formatSpan(webhooks.lagP95)}`,
   ];
 };

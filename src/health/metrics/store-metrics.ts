@@ -1,13 +1,7 @@
 /** Gauges over the store and over quotas: read when metrics are scraped. A gauge whose reading does not come has no sample. */
 import type { Registry } from 'prom-client';
-import type { Health, ProofHealth, WarehouseHealth } from '../read-health.ts';
+import type { Health, ProofHealth, WarehouseHealth, WarehouseUsage } from '../read-health.ts';
 import { counterOver, gaugeOver, type Labels, type Sample, type SharedReading, shareReading } from './registry.ts';
-
-interface WatchedUsage {
-  readonly warehouse: string;
-  readonly jobs: { readonly used: number; readonly limit: number };
-  readonly billedBytes: number;
-}
 
 /** Unknown is no sample. */
 const known = (value: number | null, labels: Labels = {}): readonly Sample[] =>
@@ -96,7 +90,7 @@ const proofGauges: readonly Gauge<ProofHealth>[] = [
   ],
 ];
 
-const usageGauges: readonly Gauge<WatchedUsage>[] = [
+const usageGauges: readonly Gauge<WarehouseUsage>[] = [
   ['quota_used_ratio', 'Part of a daily quota of a warehouse that is used.', ({ jobs }) => [[jobs.used / jobs.limit]]],
   ['quota_used', 'Used part of a daily quota of a warehouse, as a count.', ({ jobs }) => [[jobs.used]]],
 ];
@@ -162,7 +156,7 @@ export const watchStore = (
 };
 
 /** Quota and cost of warehouses that have such; asks the store, never the warehouse. */
-export const watchUsage = (registry: Registry, usage: SharedReading<readonly WatchedUsage[]>): void => {
+export const watchUsage = (registry: Registry, usage: SharedReading<readonly WarehouseUsage[]>): void => {
   watch(
     registry,
     usage,

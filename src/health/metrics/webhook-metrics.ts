@@ -1,5 +1,6 @@
 /** Counters and gauges of the receiver. No label holds anything that a sender chooses. */
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Histogram, type Registry } from 'prom-client';
+import { gaugeOver } from './registry.ts';
 
 export type WebhookMetrics = ReturnType<typeof createWebhookMetrics>;
 
@@ -43,15 +44,9 @@ export const createWebhookMetrics = (registry: Registry) => {
       registers,
     }),
     watch: (read: () => ReceiverGauges): void => {
-      const gauge = (name: string, help: string, value: (state: ReceiverGauges) => number) =>
-        new Gauge({
-          name: `callsync_${name}`,
-          help,
-          registers,
-          collect() {
-            this.set(value(read()));
-          },
-        });
+      const reading = { read: async () => read() };
+      const gauge = (name: string, help: string, value: (state: ReceiverGauges) => number): void =>
+        gaugeOver(registry, reading, { name: `callsync_${name}`, help, samples: (state) => [[value(state)]] });
       gauge('webhook_inflight_bytes', 'Bytes of deliveries held in memory.', (state) => state.inflightBytes);
       gauge('spool_records', 'Deliveries that wait in the spool.', ({ spool }) => spool.records);
       gauge('spool_bytes', 'Size of the spool.', ({ spool }) => spool.bytes);

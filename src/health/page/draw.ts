@@ -3,10 +3,11 @@
  * stylesheet and a script of this server, nothing else.
  */
 import type { StoredVerdict } from '../../store/windows/verdicts.ts';
-import type { CoverageState } from '../coverage/coverage.ts';
+import { type CoverageState, coverageStates, stateNames } from '../coverage/coverage.ts';
+import { formatCount, formatInstant, formatShare, formatSpan } from '../format.ts';
 import type { StepLatency, Waiting, WarehouseHealth } from '../read-health.ts';
 import type { ActionName } from './access.ts';
-import { formatCount, formatInstant, formatShare, formatSpan, type Html, html, type Part } from './html.ts';
+import { type Html, html, type Part } from './html.ts';
 import { type PageBackfill, type PageDay, type PageState, sumUp, type UsedLimit } from './state.ts';
 
 export interface Section {
@@ -50,7 +51,7 @@ const coverage = ({ days }: PageState): Section =>
   section(
     'coverage',
     'Coverage by day (UTC)',
-    html`<ul class="legend">${Object.entries(stateMarks).map(([state, { mark, name }]) => html`<li><span class="chip ${state}" aria-hidden="true">${mark}</span>${name}</li>`)}</ul><div class="calendars">${Object.entries(days).map(([name, all]) => html`<div><h3>${name}</h3>${drawCalendar(name, all)}</div>`)}</div>`,
+    html`<ul class="legend">${[...coverageStates].reverse().map((state) => html`<li><span class="chip ${state}" aria-hidden="true">${stateMarks[state]}</span>${stateNames[state]}</li>`)}</ul><div class="calendars">${Object.entries(days).map(([name, all]) => html`<div><h3>${name}</h3>${drawCalendar(name, all)}</div>`)}</div>`,
   );
 
 const warehouses = ({ health, at }: PageState): Section => {
@@ -169,12 +170,12 @@ export const drawSections = (state: PageState, formToken: string | null): readon
 ];
 
 /** Told apart without colours too. */
-const stateMarks: Readonly<Record<CoverageState, { readonly mark: string; readonly name: string }>> = {
-  proven: { mark: '✓', name: 'proven' },
-  healed: { mark: '+', name: 'healed' },
-  unproven: { mark: '?', name: 'unproven' },
-  unread: { mark: '·', name: 'unread' },
-  suspicious_empty: { mark: '!', name: 'suspiciously empty' },
+const stateMarks: Readonly<Record<CoverageState, string>> = {
+  proven: '✓',
+  healed: '+',
+  unproven: '?',
+  unread: '·',
+  suspicious_empty: '!',
 };
 
 const size = 36;
@@ -189,10 +190,9 @@ const weekdayOf = (date: string): number => (new Date(`${date}T00:00:00Z`).getUT
 const drawDay = (warehouse: string, day: PageDay, cell: number): Html => {
   const x = (cell % 7) * step;
   const y = head + Math.floor(cell / 7) * step;
-  const { mark, name } = stateMarks[day.state];
-  const label = `${day.date}: ${name}, ${formatCount(day.calls)} calls`;
+  const label = `${day.date}: ${stateNames[day.state]}, ${formatCount(day.calls)} calls`;
   // Date and mark are drawn outside the link, whose label says the same in words.
-  return html`<a href="/verdicts?warehouse=${encodeURIComponent(warehouse)}&amp;day=${day.date}" aria-label="${label}"><rect class="day ${day.state}" x="${x}" y="${y}" width="${size}" height="${size}" rx="4"/><title>${label}</title></a><g aria-hidden="true"><text class="on" x="${x + 4}" y="${y + 13}">${Number(day.date.slice(8))}</text><text class="on mark" x="${x + size - 5}" y="${y + size - 7}">${mark}</text></g>`;
+  return html`<a href="/verdicts?warehouse=${encodeURIComponent(warehouse)}&amp;day=${day.date}" aria-label="${label}"><rect class="day ${day.state}" x="${x}" y="${y}" width="${size}" height="${size}" rx="4"/><title>${label}</title></a><g aria-hidden="true"><text class="on" x="${x + 4}" y="${y + 13}">${Number(day.date.slice(8))}</text><text class="on mark" x="${x + size - 5}" y="${y + size - 7}">${stateMarks[day.state]}</text></g>`;
 };
 
 const drawCalendar = (name: string, days: readonly PageDay[]): Html => {

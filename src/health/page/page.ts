@@ -1,10 +1,10 @@
 /** The status page over HTTP. Every limit is its own: what a slow or hostile client costs does not grow with its requests. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { formatInstant } from '../format.ts';
 import { type SharedReading, shareReading } from '../metrics/registry.ts';
 import { type Access, type Actions, createActionRunner, isActionPath } from './access.ts';
 import { script, style } from './assets.ts';
 import { drawPage, drawSections, drawVerdicts, type Section } from './draw.ts';
-import { formatInstant } from './html.ts';
 import type { PageReader } from './state.ts';
 
 interface PageOptions extends PageReader {

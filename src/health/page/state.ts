@@ -7,9 +7,9 @@ import type { Store } from '../../store/store.ts';
 import { latestVerdicts, readProvenThrough, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import { type Alarm, judge, type Readings } from '../conditions.ts';
 import { type CoverageState, readCoverage } from '../coverage/coverage.ts';
+import { formatSpan } from '../format.ts';
 import { type SharedReading, shareReading } from '../metrics/registry.ts';
-import { measureLatency, type StepLatency, type Waiting } from '../read-health.ts';
-import { formatSpan } from './html.ts';
+import { measureLatency, type StepLatency, type Waiting, type WarehouseUsage } from '../read-health.ts';
 
 export interface PageState {
   readonly at: number;
@@ -117,12 +117,6 @@ export interface PageReader {
   readVerdicts(warehouse: string, day: string): Promise<readonly StoredVerdict[]>;
 }
 
-interface PageUsage {
-  readonly warehouse: string;
-  readonly jobs: { readonly used: number; readonly limit: number };
-  readonly nextCommitInMs: number;
-}
-
 /** Readings that do not come in time are empty parts of the state; nothing rejects because the store or Temporal is away. */
 export const createPageReader = (input: {
   readonly store: Store;
@@ -131,7 +125,7 @@ export const createPageReader = (input: {
   /** The request limit of the service. */
   readonly rules: { readonly requests: number; readonly perMs: number };
   readonly readHealth: () => Promise<Readings | undefined>;
-  readonly usages: SharedReading<readonly PageUsage[]>;
+  readonly usages: SharedReading<readonly WarehouseUsage[]>;
   readonly readBackfills: () => Promise<readonly PageBackfill[]>;
   /** Of the receiver in this process. */
   readonly readSpool: (() => Waiting) | undefined;
@@ -213,7 +207,7 @@ const readProven = async (store: Store, warehouses: readonly string[]): Promise<
 const readUnlessSlow = async <T>(reading: SharedReading<T>): Promise<T | undefined> =>
   await Promise.race([reading.read(), delay(1_000, undefined, { ref: false })]);
 
-const describeUsage = ({ warehouse, jobs, nextCommitInMs }: PageUsage): UsedLimit => ({
+const describeUsage = ({ warehouse, jobs, nextCommitInMs }: WarehouseUsage): UsedLimit => ({
   what: `Load jobs of ${warehouse}`,
   used: jobs.used,
   limit: Number.isFinite(jobs.limit) ? jobs.limit : null,

@@ -4,28 +4,7 @@ import { toTimestamp } from '../../postgres/sql-time.ts';
 import type { Statement } from '../warehouse.ts';
 import { childTables, columnsOf, type Layout, qualified, quote, tablesOf } from './layout.ts';
 
-interface UpsertSql {
-  readonly stage: string;
-  readonly upsert: string;
-}
-
-export interface LoadSql {
-  readonly stage: string;
-  /** Writes calls of a lower guard and returns their ids; `claimEqual` those of an equal guard too. */
-  readonly claim: string;
-  readonly claimEqual: string;
-  readonly takeKeys: string;
-  readonly blocked: string;
-  readonly deleteChildren: readonly string[];
-  readonly deleteCalls: string;
-  /** Adds rows that are not there yet; of a call's row for its first revision the one that came first stays. */
-  readonly addChanges: string;
-  readonly deleteChanges: string;
-  readonly tombstone: string;
-  /** Gives deliveries the keyed hash in place of the id: those that a restored ledger does not know were never told. */
-  readonly renameDeliveries: string;
-  readonly upsertLogs: Readonly<Record<string, UpsertSql>>;
-}
+export type LoadSql = ReturnType<typeof loadSql>;
 
 const upsertSet = (names: readonly string[], key: readonly string[]): string =>
   names
@@ -34,7 +13,7 @@ const upsertSet = (names: readonly string[], key: readonly string[]): string =>
     .join(', ');
 
 /** The statements of a load, with ids, keys or load values as parameters. A commit empties temporary tables. */
-export const loadSql = (layout: Layout): LoadSql => {
+export const loadSql = (layout: Layout) => {
   const calls = qualified(layout, 'calls');
   const changes = qualified(layout, 'changes');
   const names = columnsOf(tableOf('calls')).map((column) => column.name);
@@ -50,6 +29,7 @@ RETURNING call_id`;
   const logs = tablesOf(layout).filter((table) => table.kind === 'log');
   return {
     stage: stageOf('calls'),
+    // Writes calls of a lower guard and returns their ids; `claimEqual` those of an equal guard too.
     claim: claim('<'),
     claimEqual: claim('<='),
     takeKeys: `INSERT INTO ${calls} AS c (call_id, utterance_count, word_count, tag_count, ledger_epoch, revision, flatten_version, load_id)
@@ -60,6 +40,7 @@ ON CONFLICT (call_id) DO UPDATE SET load_id = c.load_id`,
       ({ name }) => `DELETE FROM ${qualified(layout, name)} WHERE call_id = ANY($1)`,
     ),
     deleteCalls: `DELETE FROM ${calls} WHERE call_id = ANY($1)`,
+    // Adds rows that are not there yet; of a call's row for its first revision the one that came first stays.
     addChanges: `INSERT INTO ${changes} (call_id, call_timestamp, field, revision, source, observed_at)
 SELECT u.call_id, ${toTimestamp('u.call_timestamp')}, u.field, u.revision, u.source, ${toTimestamp('u.observed_at')}
   FROM unnest($1::text[], $2::float8[], $3::text[], $4::int[], $5::text[], $6::float8[])
@@ -73,12 +54,13 @@ SELECT key, $2, revision, $4 FROM unnest($1::text[], $3::int[]) AS u(key, revisi
 ON CONFLICT (call_key) DO UPDATE SET ledger_epoch = excluded.ledger_epoch, revision = excluded.revision, load_id = excluded.load_id
  WHERE (t.ledger_epoch, t.revision) < (excluded.ledger_epoch, excluded.revision)
 RETURNING call_key`,
+    // Gives deliveries the keyed hash in place of the id: those that a restored ledger does not know were never told.
     renameDeliveries: `UPDATE ${qualified(layout, 'deliveries')} AS d SET call_id = u.name
   FROM unnest($1::text[], $2::text[]) AS u(id, name),
        (SELECT arrival_id FROM ${qualified(layout, 'deliveries')} WHERE call_id = ANY($1) ORDER BY arrival_id FOR UPDATE) AS held
  WHERE d.arrival_id = held.arrival_id AND d.call_id = u.id`,
     upsertLogs: Object.fromEntries(
-      logs.map((table) => {
+      logs.map((table): [string, { stage: string; upsert: string }] => {
         const columns = columnsOf(table).map((column) => column.name);
         const key = table.key.map(quote).join(', ');
         const all = columns.map(quote).join(', ');
@@ -112,20 +94,12 @@ ON CONFLICT ("warehouse") DO UPDATE SET ${set.join(', ')} WHERE s.heartbeat_at <
 };
 
 export const loadStatements = (layout: Layout): readonly Statement[] => {
-  const load = loadSql(layout);
+  const { upsertLogs, ...load } = loadSql(layout);
+  const named = (name: string, sql: string | readonly string[]): Statement[] =>
+    [sql].flat().map((one) => ({ name: `load: ${name}`, sql: one }));
   return [
-    { name: 'load: stage', sql: load.stage },
-    { name: 'load: claim', sql: load.claim },
-    { name: 'load: claim, forced', sql: load.claimEqual },
-    { name: 'load: blocked', sql: load.blocked },
-    ...load.deleteChildren.map((sql) => ({ name: 'load: delete children', sql })),
-    { name: 'load: add changes', sql: load.addChanges },
-    { name: 'erase: take key', sql: load.takeKeys },
-    { name: 'erase: tombstone', sql: load.tombstone },
-    { name: 'erase: rename deliveries', sql: load.renameDeliveries },
-    { name: 'load, erase: delete calls', sql: load.deleteCalls },
-    { name: 'erase: delete changes', sql: load.deleteChanges },
-    ...Object.entries(load.upsertLogs).map(([name, { upsert }]) => ({ name: `load: upsert ${name}`, sql: upsert })),
+    ...Object.entries(load).flatMap(([name, sql]) => named(name, sql)),
+    ...Object.entries(upsertLogs).flatMap(([name, { upsert }]) => named(`upsert ${name}`, upsert)),
     { name: 'state: record', sql: stateSql(layout) },
   ];
 };

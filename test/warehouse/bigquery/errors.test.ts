@@ -1,56 +1,33 @@
 import { expect, test } from 'vitest';
 import { errorOf, faultOf, judge } from '../../../src/warehouse/bigquery/errors.ts';
 
+/** Status, reason and message; then what they mean. */
 test.each([
-  [{ status: 409, reason: 'duplicate', message: 'Already Exists: Job x' }, 'duplicate', 'BIGQUERY_DUPLICATE'],
-  [
-    {
-      status: 400,
-      reason: 'invalidQuery',
-      message: 'Could not serialize access to table p:d.calls due to concurrent update',
-    },
-    'again',
-    'BIGQUERY_CONFLICT',
-  ],
-  [
-    { reason: 'invalidQuery', message: 'Transaction is aborted due to concurrent update against table p:d.calls' },
-    'again',
-    'BIGQUERY_CONFLICT',
-  ],
-  [{ status: 400, reason: 'invalidQuery', message: 'Syntax error: Unexpected keyword' }, 'stop', 'BIGQUERY_REFUSED'],
-  [{ status: 403, reason: 'rateLimitExceeded', message: 'Exceeded rate limits' }, 'again', 'BIGQUERY_BUSY'],
-  [{ reason: 'jobRateLimitExceeded', message: 'Job exceeded rate limits' }, 'again', 'BIGQUERY_BUSY'],
-  [{ status: 403, reason: 'quotaExceeded', message: 'Quota exceeded: imports' }, 'quota', 'BIGQUERY_QUOTA'],
-  [{ status: 403, reason: 'accessDenied', message: 'Access Denied: Table' }, 'stop', 'BIGQUERY_ACCESS_DENIED'],
-  [{ status: 401, message: 'Request had invalid authentication credentials' }, 'stop', 'BIGQUERY_ACCESS_DENIED'],
-  [{ status: 404, reason: 'notFound', message: 'Not found: Dataset p:d' }, 'missing', 'BIGQUERY_NOT_FOUND'],
-  [{ status: 500, reason: 'backendError', message: 'x' }, 'again', 'BIGQUERY_UNAVAILABLE'],
-  [{ reason: 'internalError', message: 'x' }, 'again', 'BIGQUERY_UNAVAILABLE'],
-  [{ status: 503, message: 'Service Unavailable' }, 'lost', 'BIGQUERY_UNAVAILABLE'],
-  [{ status: 502, message: '<html>Bad Gateway' }, 'lost', 'BIGQUERY_UNAVAILABLE'],
-  [{ status: 429, message: 'Too Many Requests' }, 'again', 'BIGQUERY_BUSY'],
-  [{ lost: true, message: 'socket hang up' }, 'lost', 'BIGQUERY_UNREACHABLE'],
-  [{ reason: 'stopped', message: 'Job execution was cancelled' }, 'again', 'BIGQUERY_BUSY'],
-  [
-    { reason: 'resourcesExceeded', message: 'Too many DML statements outstanding against table' },
-    'again',
-    'BIGQUERY_BUSY',
-  ],
-  [{ reason: 'resourcesExceeded', message: 'Resources exceeded during query execution' }, 'stop', 'BIGQUERY_TOO_LARGE'],
-  [{ reason: 'bytesBilledLimitExceeded', message: 'x' }, 'stop', 'BIGQUERY_BYTES_LIMIT'],
-  [
-    {
-      reason: 'invalidQuery',
-      message: 'UPDATE or DELETE statement over table d.calls would affect rows in the streaming buffer',
-    },
-    'again',
-    'BIGQUERY_STREAMING_BUFFER',
-  ],
-  [{ reason: 'invalidQuery', message: 'staging is incomplete at [12:3]' }, 'missing', 'BIGQUERY_STAGING_LOST'],
-  [{ message: 'Could not load the default credentials' }, 'stop', 'BIGQUERY_CREDENTIALS'],
-  [{ reason: 'neverHeardOf', message: 'x' }, 'stop', 'BIGQUERY_REFUSED'],
-] as const)('%j means %s', (fault, meaning, code) => {
-  expect(judge(fault)).toMatchObject({ meaning, code });
+  [409, 'duplicate', 'Already Exists: Job x', 'duplicate', 'DUPLICATE'],
+  [400, 'invalidQuery', 'Could not serialize access to table p:d.calls due to concurrent update', 'again', 'CONFLICT'],
+  [0, 'invalidQuery', 'Transaction is aborted due to concurrent update against table p:d.calls', 'again', 'CONFLICT'],
+  [400, 'invalidQuery', 'Syntax error: Unexpected keyword', 'stop', 'REFUSED'],
+  [403, 'rateLimitExceeded', 'Exceeded rate limits', 'again', 'BUSY'],
+  [0, 'jobRateLimitExceeded', 'Job exceeded rate limits', 'again', 'BUSY'],
+  [403, 'quotaExceeded', 'Quota exceeded: imports', 'quota', 'QUOTA'],
+  [403, 'accessDenied', 'Access Denied: Table', 'stop', 'ACCESS_DENIED'],
+  [401, '', 'Request had invalid authentication credentials', 'stop', 'ACCESS_DENIED'],
+  [404, 'notFound', 'Not found: Dataset p:d', 'missing', 'NOT_FOUND'],
+  [500, 'backendError', 'x', 'again', 'UNAVAILABLE'],
+  [0, 'internalError', 'x', 'again', 'UNAVAILABLE'],
+  [503, '', 'Service Unavailable', 'lost', 'UNAVAILABLE'],
+  [429, '', 'Too Many Requests', 'again', 'BUSY'],
+  [0, 'stopped', 'Job execution was cancelled', 'again', 'BUSY'],
+  [0, 'resourcesExceeded', 'Too many DML statements outstanding against table', 'again', 'BUSY'],
+  [0, 'resourcesExceeded', 'Resources exceeded during query execution', 'stop', 'TOO_LARGE'],
+  [0, 'bytesBilledLimitExceeded', 'x', 'stop', 'BYTES_LIMIT'],
+  [0, 'invalidQuery', 'UPDATE or DELETE would affect rows in the streaming buffer', 'again', 'STREAMING_BUFFER'],
+  [0, 'invalidQuery', 'staging is incomplete at [12:3]', 'missing', 'STAGING_LOST'],
+  [0, '', 'Could not load the default credentials', 'stop', 'CREDENTIALS'],
+  [0, 'neverHeardOf', 'x', 'stop', 'REFUSED'],
+])('%i %s, %s, means %s', (status, reason, message, meaning, code) => {
+  const fault = { message, ...(status === 0 ? {} : { status }), ...(reason === '' ? {} : { reason }) };
+  expect(judge(fault)).toMatchObject({ meaning, code: `BIGQUERY_${code}` });
 });
 
 test('every terminal error says what to do', () => {
