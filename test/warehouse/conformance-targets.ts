@@ -18,7 +18,7 @@ import { startStrictBigquery } from '../support/strict-bigquery.ts';
 export interface Target {
   /** Another client of the same tables, which shares nothing with the first but them. */
   open(): Warehouse;
-  /** One statement by hand, past callsync; tables are named without schema or dataset. */
+  /** One statement by hand, past callsync, that open clients see at once; tables are named without schema or dataset. */
   execute(sql: string): Promise<void>;
   dropColumn(table: string, column: string): Promise<void>;
   /** A stand-in: slower, and it runs what it should only try. */

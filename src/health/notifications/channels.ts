@@ -30,7 +30,7 @@ export const openChannels = ({ channels }: NotificationsConfig): ReadonlyMap<str
   new Map(channels.map((config) => [config.name, openChannel(config)]));
 
 const openChannel = (config: ChannelConfig): Channel => {
-  const send = config.type === 'webhook' ? sendSigned(config) : sendToSlack(config);
+  const send = senders[config.type](config as never);
   return {
     name: config.name,
     send: async (message) => {
@@ -92,3 +92,11 @@ const sendToSlack = ({ name, url_file }: Extract<ChannelConfig, { type: 'slack' 
 /** Characters of a link or a mention. */
 const escapeSlack = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+
+type Send = (message: Message) => Promise<void>;
+
+/** How each type of channel sends; its settings are a variant in `schemas/config/notifications.ts`. */
+const senders: { readonly [T in ChannelConfig['type']]: (config: Extract<ChannelConfig, { type: T }>) => Send } = {
+  webhook: sendSigned,
+  slack: sendToSlack,
+};

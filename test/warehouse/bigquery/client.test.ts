@@ -90,25 +90,22 @@ test('a key file is read by its path, and impersonation starts from it', async (
   expect((await plain.authClient.getCredentials()).client_email).toBe('loader@acme.example');
 });
 
-test('requests to an emulator carry no credentials', async () => {
+const restOf = (deadlineMs = 5_000) =>
+  createRest(() => createClient(configOf({ api_endpoint: url })), 'acme', deadlineMs);
+
+test('requests to an emulator carry no credentials, and the client itself never repeats one', async () => {
   respond = () => ({ status: 200, body: { ok: true } });
-  const rest = createRest(() => createClient(configOf({ api_endpoint: url })), 'acme', 5_000);
-  expect(await rest({ path: '/datasets/calls' })).toEqual({ ok: true });
+  expect(await restOf()({ path: '/datasets/calls' })).toEqual({ ok: true });
   expect(requests[0]?.path).toMatch(/^\/bigquery\/v2\/projects\/acme\/datasets\/calls/);
   expect(requests[0]?.headers.authorization).toBeUndefined();
+  respond = () => ({ status: 503, body: { error: { code: 503, message: 'try later', errors: [] } } });
+  await expect(restOf()({ method: 'POST', path: '/jobs', json: {} })).rejects.toMatchObject({ status: 503 });
+  expect(requests).toHaveLength(2);
 });
 
 test('a request without an answer ends at its deadline, as one whose outcome is unknown', async () => {
   respond = () => undefined;
-  const rest = createRest(() => createClient(configOf({ api_endpoint: url })), 'acme', 200);
-  await expect(rest({ path: '/datasets/calls' })).rejects.toMatchObject({ lost: true });
-});
-
-test('the client itself never repeats a request', async () => {
-  respond = () => ({ status: 503, body: { error: { code: 503, message: 'try later', errors: [] } } });
-  const rest = createRest(() => createClient(configOf({ api_endpoint: url })), 'acme', 5_000);
-  await expect(rest({ method: 'POST', path: '/jobs', json: {} })).rejects.toMatchObject({ status: 503 });
-  expect(requests).toHaveLength(1);
+  await expect(restOf(200)({ path: '/datasets/calls' })).rejects.toMatchObject({ lost: true });
 });
 
 test.each([
