@@ -26,7 +26,7 @@ export const storeTables: Readonly<Record<string, StoredData>> = {
   ledger: {
     holds: 'call id, times, names of fields and hashes of values of each call',
     personal: 'call ids',
-    kept: 'for good; erased calls as tombstones',
+    kept: 'no limit; erased calls as tombstones',
   },
   ledger_documents: {
     holds: 'the folded document of each call, deflated; short keyed hashes of what it names',
@@ -36,24 +36,24 @@ export const storeTables: Readonly<Record<string, StoredData>> = {
   warehouse_calls: {
     holds: 'what each warehouse has of each call',
     personal: 'call ids',
-    kept: 'for good; of a removed warehouse `store.delivery_retention`',
+    kept: 'no limit; of a removed warehouse `store.delivery_retention`',
   },
-  warehouses: { holds: 'names and progress of warehouses', personal: 'no', kept: 'for good' },
+  warehouses: { holds: 'names and progress of warehouses', personal: 'no', kept: 'no limit' },
   loads: { holds: 'commits into warehouses', personal: 'no', kept: '`store.load_retention`' },
   load_calls: { holds: 'calls of loads under way', personal: 'call ids', kept: 'until committed' },
   rereads: { holds: 'calls to be asked for again', personal: 'call ids', kept: 'until answered' },
   late_changes: { holds: 'how late calls change, by age', personal: 'no', kept: '400 days' },
-  reread_bands: { holds: 'ages of calls that are read again', personal: 'no', kept: 'for good' },
-  reread_runs: { holds: 'runs of re-reading', personal: 'no', kept: 'for good' },
+  reread_bands: { holds: 'ages of calls that are read again', personal: 'no', kept: 'no limit' },
+  reread_runs: { holds: 'runs of re-reading', personal: 'no', kept: 'no limit' },
   erased_keys: {
     holds: 'keyed hashes of erased call ids, and of values by which persons were erased',
     personal: 'keyed',
-    kept: 'for good',
+    kept: 'no limit',
   },
   erasure_receipts: {
     holds: 'receipts of erasures: keyed hashes and counts, signed in a chain',
     personal: 'keyed',
-    kept: 'for good',
+    kept: 'no limit',
   },
   erasure_requests: {
     holds: 'erasures that wait for a warehouse: keyed hashes, counts and ids of the erased calls',
@@ -66,20 +66,20 @@ export const storeTables: Readonly<Record<string, StoredData>> = {
     personal: 'keyed',
     kept: 'until the hold is taken off',
   },
-  token_keys: { holds: 'fingerprints of keys', personal: 'no', kept: 'for good' },
-  epochs: { holds: 'epochs of the ledger', personal: 'no', kept: 'for good' },
-  windows: { holds: 'windows that were read, with counts', personal: 'no', kept: 'for good' },
+  token_keys: { holds: 'fingerprints of keys', personal: 'no', kept: 'no limit' },
+  epochs: { holds: 'epochs of the ledger', personal: 'no', kept: 'no limit' },
+  windows: { holds: 'windows that were read, with counts', personal: 'no', kept: 'no limit' },
   window_problems: { holds: 'windows that could not be read', personal: 'no', kept: 'until resolved' },
-  watermarks: { holds: 'how far syncs are', personal: 'no', kept: 'for good' },
+  watermarks: { holds: 'how far syncs are', personal: 'no', kept: 'no limit' },
   verdicts: { holds: 'outcomes of reconciling, with counts', personal: 'no', kept: '`store.verdict_retention`' },
-  drift: { holds: 'names of unknown fields, counted', personal: 'no', kept: 'for good' },
+  drift: { holds: 'names of unknown fields, counted', personal: 'no', kept: 'no limit' },
   request_limits: { holds: 'times of requests', personal: 'no', kept: 'seconds' },
   events: { holds: 'what operators did, and changes of version', personal: 'no', kept: '`store.delivery_retention`' },
   notified_conditions: { holds: 'what is wrong now, as somebody was told', personal: 'no', kept: 'until it is right' },
   notification_messages: { holds: 'messages that are not sent yet', personal: 'no', kept: 'a day at most' },
-  counters: { holds: 'numbers of rows', personal: 'no', kept: 'for good' },
-  meta: { holds: 'single values of the store', personal: 'no', kept: 'for good' },
-  migrations: { holds: 'which version made the tables', personal: 'no', kept: 'for good' },
+  counters: { holds: 'numbers of rows', personal: 'no', kept: 'no limit' },
+  meta: { holds: 'single values of the store', personal: 'no', kept: 'no limit' },
+  migrations: { holds: 'which version made the tables', personal: 'no', kept: 'no limit' },
 };
 
 const personalOf = (columns: readonly Column[]): StoredData['personal'] => {
@@ -114,7 +114,7 @@ export const storedFiles: Readonly<Record<string, StoredData>> = {
   'erasure log (`store.erasure_log`)': {
     holds: 'keyed hashes of erased call ids and persons, receipts, legal holds',
     personal: 'keyed',
-    kept: 'for good',
+    kept: 'no limit',
   },
   'Temporal, process log, metrics': {
     holds: 'ranges, counts, error codes',

@@ -287,7 +287,7 @@ phone | text | personal | =derived | When type is PHONE: the number without sepa
     name: 'redactions',
     grain: 'call × redaction',
     description:
-      'What privacy rules replaced in transcripts: one row per replaced span, its place and what found it, never the value. Empty for calls without such rules.',
+      'Replacements of privacy rules in transcripts: one row per span with its place and detector, never the value. Empty for calls without such rules.',
     kind: 'child',
     key: ['call_id', 'redaction_index'],
     kept: `${withTheCall}; \`privacy.retention.transcripts\``,
@@ -314,7 +314,7 @@ document | json | personal! | - | The whole call record as JSON.`),
     name: 'changes',
     grain: 'call × field × revision',
     description:
-      'Which top-level field of a call changed, with which revision, by which source and when; never what it holds. One row with field * says that the call was first seen; later revisions have a row for each field that changed. Rows are added by the load that brings the revision, and not changed afterwards: what changed twice between two loads shows once, and two warehouses may differ, so nothing compares it. Changes by privacy rules, and those that were loaded before the table existed, have no row.',
+      'Changes of top-level fields of a call, with revision, source and time, never the value. One row with field * says that the call was first seen; later revisions have a row for each field that changed. The load of a revision adds its rows, and no load changes them. A field that changed twice between two loads shows once. Two warehouses may differ, so nothing compares this table. Changes by privacy rules, and those before the table existed, have no row.',
     kind: 'history',
     key: ['call_id', 'field', 'source', 'observed_at'],
     columns: columnsFrom(`
@@ -351,7 +351,7 @@ reason | text | closed | - | Why, for outcomes other than accepted.`),
     description: 'Every commit into this warehouse.',
     kind: 'log',
     key: ['load_id'],
-    kept: '`store.warehouse_log_retention`; the newest 4,000 for good',
+    kept: '`store.warehouse_log_retention`; the newest 4,000 stay',
     agedBy: 'loaded_at',
     columns: columnsFrom(`
 load_id | text | open! | - | Identifier of the load.
@@ -365,7 +365,7 @@ loaded_at | timestamp | open! | - | When it was committed.`),
   {
     name: 'verdicts',
     grain: 'reconciled window',
-    description: 'What was proven complete: the recorded outcome of reconciling one window.',
+    description: 'Verdicts: the recorded result of comparing one window.',
     kind: 'log',
     key: ['digest'],
     kept: '`store.verdict_retention`',
@@ -400,14 +400,14 @@ previous_digest | text | closed | - | Digest of the verdict before it; null for 
     name: 'sync_state',
     grain: 'warehouse',
     description:
-      'How fresh and how proven this warehouse is: one row, kept also while no call arrives, so that a quiet night does not look like a standstill.',
+      'Freshness and proof of this warehouse, in one row. callsync updates it also while no call arrives, so that a quiet night does not look like a standstill.',
     kind: 'state',
     key: ['warehouse'],
-    kept: 'for good',
+    kept: 'no limit',
     columns: columnsFrom(`
 warehouse | text | open! | - | Name of the warehouse in the configuration.
 watermark | timestamp | open | - | Everything from the start of continuous sync up to it was read, on its axis; null before the first sync.
-newest_call | timestamp | open | - | Time of the newest call that this warehouse holds; null while it lacks the newest 500.
+newest_call | timestamp | open | - | Time of the newest call that this warehouse holds; NULL if none of the 500 newest calls is loaded.
 proven_axis | text | open | - | Axis of the verdicts behind proven_through; null before the first verdict.
 proven_through | timestamp | open | - | Everything that was read before it has a good verdict (proven or healed), without a gap; null while the first window has none.
 pending | int | open! | - | Calls that wait to be loaded here.

@@ -36,7 +36,7 @@ export const analyticsConfigSchema = z
       })
       .prefault({})
       .describe(
-        'Which side of a transcript is the agent; figures that need it are empty and say so while it is unknown.',
+        'Side of the agent in a transcript. While it is unknown, figures that need it are empty and name this setting.',
       ),
     units: z
       .strictObject({
@@ -58,7 +58,7 @@ export const analyticsConfigSchema = z
           type: z
             .enum(['text', 'numeric', 'integer', 'boolean', 'date'])
             .default('text')
-            .describe('Type of the column; what cannot be read as it is null.'),
+            .describe('Type of the column. Values that cannot be converted become NULL.'),
         }),
       )
       .default({})
@@ -67,6 +67,6 @@ export const analyticsConfigSchema = z
       })
       .describe('Metadata keys, user-defined fields among them, that become columns of calls_wide.'),
   })
-  .describe('What marts need to know and the service does not say.');
+  .describe('Facts for marts that the service does not send.');
 
 export type AnalyticsConfig = z.infer<typeof analyticsConfigSchema>;

@@ -32,9 +32,12 @@ export const scheduledBackfillSchema = z
       .describe('Time zone of `cron` and `calendar`.'),
     last: durationSchema
       .prefault('30d')
-      .describe('How far back each run reads, from the time for which it was scheduled; it ends at the present.'),
+      .describe('Each run reads from this far before its scheduled time to the present.'),
     axis: a.text.describe('Time axis; the configured one by default.'),
-    order: z.enum(['newest_first', 'oldest_first']).optional().describe('Which end first; `sync.order` by default.'),
+    order: z
+      .enum(['newest_first', 'oldest_first'])
+      .optional()
+      .describe('End of the range that a run reads first; `sync.order` by default.'),
     concurrency: z
       .number()
       .int()
@@ -46,13 +49,11 @@ export const scheduledBackfillSchema = z
     jitter: durationSchema.prefault('0s').describe('Each run begins up to this much later, at random.'),
     catchup_window: durationSchema
       .prefault('7d')
-      .describe('How late a run may begin that was missed while Temporal was away; later ones are reported as missed.'),
+      .describe('Longest delay of a run that Temporal missed; later ones count as missed.'),
     overlap_policy: z
       .enum(overlapPolicies)
       .default('buffer_one')
-      .describe(
-        'What happens to a run that is due while the one before goes on: `buffer_one` starts one when it ends.',
-      ),
+      .describe('Policy for a run that is due while the one before goes on. `buffer_one` starts one afterwards.'),
   })
   .refine(({ cron, calendar, every }) => [cron, calendar, every].filter((when) => when !== undefined).length === 1, {
     error: 'takes one of `cron`, `calendar` and `every`',

@@ -22,7 +22,7 @@ const offsetStyle = z.strictObject({
 const cursorStyle = z.strictObject({
   style: z.literal('cursor'),
   cursor_param: z.string().default('cursor').describe('Query parameter that carries the cursor.'),
-  next_path: a.text.describe('Where the body holds the next cursor, such as `meta.next_cursor`.'),
+  next_path: a.text.describe('Path of the next cursor in the body, such as `meta.next_cursor`.'),
   next_header: a.text.describe('Response header that holds the next cursor, instead of `next_path`.'),
   size_param: optionalSizeParam,
   size: pageSize,
@@ -66,13 +66,13 @@ export const listConfigSchema = z.strictObject({
   records: z
     .string()
     .default('')
-    .describe('Where the body holds the records, such as `data` or `result.items`; empty = the body is the array.'),
-  total_path: a.text.describe('Where the body holds the total that matches the query, such as `count`.'),
+    .describe('Path of the records in the body, such as `data` or `result.items`; empty = the body is the array.'),
+  total_path: a.text.describe('Path of the total of the query in the body, such as `count`.'),
   total_header: a.text.describe('Response header that holds the total, instead of `total_path`.'),
   pagination: paginationSchema
     .optional()
     .describe(
-      'How the list is paged. Unset = nobody knows: one response is read, and no window is called complete; `callsync probe` finds out.',
+      'Paging of the list. Unset = unknown: callsync reads one response and calls no window complete. `callsync probe` finds it out.',
     ),
   max_results: a.count
     .optional()
@@ -90,19 +90,17 @@ export const listConfigSchema = z.strictObject({
   time_format: z
     .enum(['iso', 'iso_seconds', 'epoch_s', 'epoch_ms'])
     .default('iso')
-    .describe(
-      'How bounds are written: ISO 8601 with milliseconds, without them, or seconds or milliseconds since 1970.',
-    ),
+    .describe('Format of bounds: ISO 8601 with or without milliseconds, or seconds or milliseconds since 1970.'),
   time_resolution_ms: a.count
     .default(1)
     .describe('Finest step of a bound in milliseconds; windows are asked wider and cut locally.'),
   bounds_slack_ms: a.natural
     .default(1_000)
     .describe(
-      'How far outside the requested bounds the time of a record may lie, in milliseconds; records further out are folded and reported.',
+      'Milliseconds by which the time of a record may lie outside the requested bounds. callsync folds and reports records further out.',
     ),
-  from_inclusive: a.on.describe('Whether the lower bound itself is returned.'),
-  to_inclusive: a.on.describe('Whether the upper bound itself is returned.'),
+  from_inclusive: a.on.describe('The service returns the lower bound itself.'),
+  to_inclusive: a.on.describe('The service returns the upper bound itself.'),
   status_param: a.text.describe('Query parameter that filters by status.'),
   status: a.text.describe('Its value, such as `qualified,void`.'),
   status_values: a.texts.describe('Single statuses by which an instant too large for one query can still be cut.'),

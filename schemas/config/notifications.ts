@@ -22,7 +22,7 @@ const channelSchema = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('webhook').describe('Signed after Standard Webhooks.'),
     name: nameSchema.describe('Name of the channel, for rules and errors.'),
-    url: a.webAddress.describe('Where messages are posted, as JSON.'),
+    url: a.webAddress.describe('Address that gets the messages, as JSON.'),
     secret_file: z.string().min(1).describe('File of the signing secret (base64, with or without whsec_).'),
   }),
   z.strictObject({
@@ -33,18 +33,18 @@ const channelSchema = z.discriminatedUnion('type', [
 ]);
 
 const ruleSchema = z.strictObject({
-  when: z.enum(conditions).describe('What is wrong; docs/reference/metrics.md says what each means.'),
+  when: z.enum(conditions).describe('Condition; docs/reference/metrics.md explains each.'),
   after: durationSchema.prefault('0s').describe('For how long it must be wrong before somebody is told.'),
   channels: z.array(nameSchema).min(1).optional().describe('Names of channels that are told; all by default.'),
 });
 
 export const notificationsConfigSchema = z
   .strictObject({
-    channels: z.array(channelSchema).default([]).describe('Who is told; nobody without one.'),
+    channels: z.array(channelSchema).default([]).describe('Receivers of messages. Without one, callsync sends none.'),
     rules: z
       .array(ruleSchema)
       .default(conditions.map((when) => ({ when, after: when === 'unproven' ? 86_400_000 : 0 })))
-      .describe('What is told; every condition by default, windows that are not proven after a day.'),
+      .describe('Conditions to report. By default all of them; unproven windows after a day.'),
   })
   .superRefine(({ channels, rules }, context) => {
     const names = new Set(channels.map(({ name }) => name));

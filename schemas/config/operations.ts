@@ -4,7 +4,7 @@ import { a, tlsSchema } from './values.ts';
 
 export const operationsConfigSchema = z
   .strictObject({
-    enabled: a.on.describe('Whether /healthz, /readyz and /metrics are served.'),
+    enabled: a.on.describe('Serve /healthz, /readyz and /metrics.'),
     listen: z
       .string()
       .min(1)
@@ -19,7 +19,7 @@ export const operationsConfigSchema = z
       .min(1)
       .optional()
       .describe('File of a token that /metrics then asks for (Authorization: Bearer …). Health never needs one.'),
-    page: a.on.describe('Whether the status page is served at /; away from loopback only with a token.'),
+    page: a.on.describe('Serve the status page at /. On other addresses than loopback, it needs a token.'),
     hosts: z
       .array(z.string().regex(/^[A-Za-z0-9.-]{1,253}$/))
       .default([])
@@ -30,12 +30,12 @@ export const operationsConfigSchema = z
           name: z
             .string()
             .regex(/^[A-Za-z0-9._-]{1,64}$/)
-            .describe('Who acts, as the timeline tells it; the user name that the browser asks for.'),
+            .describe('Name of the user in the timeline; also the user name in the browser.'),
           token_file: z.string().min(1).describe('File of the token, which is the password; read at each request.'),
         }),
       )
       .default([])
-      .describe('Who may look at the page, and act on it: each has a token of its own.'),
+      .describe('Users that may look at the page and act on it, each with its own token.'),
     process_metrics: a.on.describe('Include memory, CPU and event loop of the process in /metrics.'),
   })
   .describe(

@@ -73,11 +73,11 @@ export const privacyConfigSchema = z
         free_fields: durationSchema
           .optional()
           .describe('Metadata, `visit`, `tracking_info`, and every field that the interface does not name.'),
-        calls: durationSchema.optional().describe('Whole calls: of them a tombstone stays, as of erased ones.'),
+        calls: durationSchema.optional().describe('Whole calls. A tombstone stays, as of erased ones.'),
       })
       .prefault({})
       .describe(
-        'How long the classes of what a call holds are kept, counted from its own time, in ledger and warehouses. What is older does not come in either. Without a value, for good.',
+        'Retention limits of the parts of a call, counted from its own time, in ledger and warehouses. callsync also cuts incoming calls. Without a value, there is no limit.',
       ),
     key_id: keyIdSchema.default('k1').describe('Name of the key, part of every token. A new key needs a new name.'),
     key_file: z
@@ -97,7 +97,7 @@ export const privacyConfigSchema = z
       .enum(['seal', 'drop'])
       .default('seal')
       .describe(
-        'What becomes of a delivery or record that no rule can read: sealed for `callsync quarantine replay --key-file`, or dropped, which loses it.',
+        'Treatment of records that callsync cannot parse: sealed for `callsync quarantine replay --key-file`, or dropped, which loses them.',
       ),
     seal_key_file: z
       .string()
@@ -125,6 +125,6 @@ export const privacyConfigSchema = z
       path: ['former_keys'],
     },
   )
-  .describe('What happens to personal data before anything is stored. Without rules, nothing.');
+  .describe('Rules for personal data, applied before callsync stores anything. Without rules, nothing changes.');
 
 export type PrivacyConfig = z.infer<typeof privacyConfigSchema>;

@@ -20,7 +20,7 @@ const limitsSchema = z.strictObject({
   idle_timeout_s: a.positive.default(30).describe('Longest pause within a response body, in seconds.'),
   total_timeout_s: a.positive.default(300).describe('Longest time for one whole response, in seconds.'),
   max_response_bytes: a.count.default(134_217_728).describe('Largest response taken, in bytes after decoding.'),
-  retries: a.natural.default(5).describe('How often a request that may succeed later is tried again.'),
+  retries: a.natural.default(5).describe('Number of retries of a request that may succeed later.'),
   retry_base_ms: a.count.default(500).describe('First bound of the random wait before a retry; doubles.'),
   retry_max_ms: a.count.default(30_000).describe('Largest bound of the random wait before a retry.'),
 });
@@ -29,7 +29,7 @@ const versionSchema = z.strictObject({
   by: z
     .enum(['none', 'host', 'path', 'header', 'query'])
     .default('none')
-    .describe('What selects the version of the call API (interface §9 does not say).'),
+    .describe('Part of the request that selects the version of the call API (interface §9 does not define it).'),
   name: a.text.describe('Name of the header or query parameter.'),
   value: a.text.describe('Host name, path prefix, header value or query value.'),
 });
@@ -68,7 +68,7 @@ export const sourceConfigSchema = z.strictObject({
   token_url: a.webAddress
     .optional()
     .describe(
-      'Whole address of the token endpoint, where it is not {auth_url}/realms/<realm>/protocol/openid-connect/token.',
+      'Whole address of the token endpoint, if it is not {auth_url}/realms/<realm>/protocol/openid-connect/token.',
     ),
   client_id: a.text.describe('Client id issued by the account manager.'),
   client_secret: a.text.describe('Client secret issued by the account manager; better kept in a file.'),
@@ -76,7 +76,7 @@ export const sourceConfigSchema = z.strictObject({
   token_format: z
     .enum(['form', 'json'])
     .default('form')
-    .describe('How the token is asked for: as a form, or with the same fields as a JSON object (interface §4.1).'),
+    .describe('Format of the token request: a form, or a JSON object with the same fields (interface §4.1).'),
   scope: z.string().default('openid').describe('Scope asked for; empty = none.'),
   token: a.text.describe('A fixed token, used instead of the token endpoint (older services).'),
   token_file: a.text.describe('File that holds the fixed token.'),
@@ -89,9 +89,9 @@ export const sourceConfigSchema = z.strictObject({
     .default('bearer')
     .describe('Word before the token, such as `bearer` or `Token`; empty = none.'),
   headers: z.record(z.string(), z.string()).default({}).describe('Further headers sent with every request.'),
-  version: versionSchema.prefault({}).describe('How the version of the call API is selected.'),
-  list: listConfigSchema.prefault({}).describe('How the call list is asked and read.'),
-  limits: limitsSchema.prefault({}).describe('What callsync allows itself towards the service.'),
+  version: versionSchema.prefault({}).describe('Version of the call API.'),
+  list: listConfigSchema.prefault({}).describe('Requests and answers of the call list.'),
+  limits: limitsSchema.prefault({}).describe('Limits of the requests to the service.'),
   websocket: websocketSchema.prefault({}).describe('The streaming WebSocket API (interface §5.2).'),
   mrcp: mrcpSchema.prefault({}).describe('The MRCP interface (interface §5.3).'),
 });

@@ -41,7 +41,7 @@ export const storeConfigSchema = z
     pool_size: z.number().int().min(2).max(200).default(10).describe('Most connections of one process to the store.'),
     inbox_retention: durationSchema
       .prefault('7d')
-      .describe('How long the raw bytes of a folded delivery are kept for replay, and rejected deliveries at all.'),
+      .describe('How long to keep raw bytes of folded deliveries for replay, and rejected deliveries.'),
     tombstone_key_file: z
       .string()
       .min(1)
@@ -58,28 +58,24 @@ export const storeConfigSchema = z
       ),
     delivery_retention: durationSchema
       .prefault('400d')
-      .describe(
-        'How long it is kept what became of a delivery. A body that comes again later than that counts as new.',
-      ),
+      .describe('How long to keep each delivery’s outcome. A body that comes again later counts as new.'),
     quarantine_retention: durationSchema
       .prefault('90d')
       .describe(
-        'How long records wait in quarantine for a replay. Then those go whose call came in since, and that no legal hold names; others wait on.',
+        'How long records wait in quarantine for a replay. Then callsync deletes records whose call came in since and that no legal hold names; others wait on.',
       ),
-    frame_retention: durationSchema
-      .prefault('30d')
-      .describe('How long WebSocket frames of `callsync frames` are kept.'),
+    frame_retention: durationSchema.prefault('30d').describe('How long to keep WebSocket frames of `callsync frames`.'),
     load_retention: durationSchema
       .prefault('30d')
-      .describe('How long the store lists loads. It always keeps the newest 2,000 of each warehouse.'),
+      .describe('Retention of loads in the store. It always keeps the newest 2,000 of each warehouse.'),
     verdict_retention: durationSchema
       .prefault('1100d')
       .describe(
-        'How long verdicts are kept, in the store and in the warehouses. A day without a younger verdict is no longer proven.',
+        'How long to keep verdicts, in the store and in the warehouses. A day without a younger verdict is no longer proven.',
       ),
     warehouse_log_retention: durationSchema
       .prefault('1100d')
-      .describe('How long warehouses keep rows of `deliveries` and `loads`. They always keep the newest 4,000 loads.'),
+      .describe('Retention of `deliveries` and `loads` in warehouses. They always keep the newest 4,000 loads.'),
   })
   .refine((store) => store.url === undefined || store.url_file === undefined, {
     error: 'takes `url` or `url_file`, not both',

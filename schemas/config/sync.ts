@@ -22,9 +22,7 @@ const rereadSchema = z.strictObject({
   horizon: z
     .union([z.literal('learned'), durationSchema])
     .prefault('learned')
-    .describe(
-      'How far back older windows are read again: `learned` from how late calls really change, or fixed, such as 7d.',
-    ),
+    .describe('Range of older windows to read again: `learned` from late changes of calls, or fixed, such as 7d.'),
   share: z
     .number()
     .min(0.5)
@@ -43,9 +41,9 @@ const rereadSchema = z.strictObject({
 
 const reconcileSchema = z.strictObject({
   enabled: a.on.describe('Compare the API with the warehouses regularly.'),
-  interval: durationSchema.prefault('1d').describe('How often.'),
-  age: durationSchema.prefault('2d').describe('How old a window must be before it is compared.'),
-  span: durationSchema.prefault('30d').describe('How far back each run looks for windows without a verdict.'),
+  interval: durationSchema.prefault('1d').describe('Interval between two runs.'),
+  age: durationSchema.prefault('2d').describe('Least age of a window before callsync compares it.'),
+  span: durationSchema.prefault('30d').describe('Range in which each run looks for windows without a verdict.'),
   backlog_days: a.natural
     .max(10_000)
     .default(30)
@@ -61,7 +59,7 @@ const reconcileSchema = z.strictObject({
   level: z
     .enum(['ids', 'fields', 'records'])
     .default('fields')
-    .describe('What is compared: with the service: ids only, the fields of a summary listing, or whole records.'),
+    .describe('Level of the comparison with the service: ids only, the fields of a summary listing, or whole records.'),
 });
 
 export const syncConfigSchema = z
@@ -75,16 +73,18 @@ export const syncConfigSchema = z
       .describe(
         'Where continuous sync begins when nothing has been read yet: a date (UTC), or a duration before its first start.',
       ),
-    interval: durationSchema.prefault('1m').describe('How often new calls are asked for; webhooks come in between.'),
+    interval: durationSchema
+      .prefault('1m')
+      .describe('Interval between two polls for new calls; webhooks arrive in between.'),
     settle: durationSchema
       .prefault('30s')
-      .describe('How far behind now a window ends, so that calls about to appear are not missed.'),
-    lookback: durationSchema.prefault('10m').describe('How far before the watermark each run begins again.'),
+      .describe('Safety delay: polls stop this far before the current time, because calls can appear late.'),
+    lookback: durationSchema.prefault('10m').describe('Each run begins this far before the watermark.'),
     order: z
       .enum(['newest_first', 'oldest_first'])
       .default('newest_first')
-      .describe('Which windows are caught up first after a downtime.'),
-    window: windowSchema.prefault({}).describe('How windows are sized.'),
+      .describe('Windows that callsync reads first after a downtime.'),
+    window: windowSchema.prefault({}).describe('Sizes of windows.'),
     concurrency: z
       .number()
       .int()
@@ -101,7 +101,7 @@ export const syncConfigSchema = z
     reconcile: reconcileSchema.prefault({}).describe('Proving that windows are complete.'),
     inbox_sweep: durationSchema
       .prefault('1m')
-      .describe('How often the inbox is looked into without having been woken.'),
+      .describe('Interval between two looks into the inbox without a notification.'),
     confirm_webhooks: a.off.describe(
       'Ask the API for the call after each delivery, one request each: its answer decides, also about a captured body that somebody sends under a new delivery id.',
     ),
@@ -115,7 +115,7 @@ export const syncConfigSchema = z
     path: ['lookback'],
     error: 'must be at least as long as sync.settle, or calls that appear late are never listed',
   })
-  .describe('How calls are kept up to date.');
+  .describe('Continuous sync, reconciliation and re-reading.');
 
 export type SyncConfig = z.infer<typeof syncConfigSchema>;
 

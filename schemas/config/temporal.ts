@@ -68,10 +68,10 @@ export const temporalConfigSchema = z
       })
       .optional()
       .describe('Worker versioning: workflow tasks go to the version that was made current. Off without it.'),
-    concurrency: concurrencySchema.prefault({}).describe('How much one worker process does at once.'),
+    concurrency: concurrencySchema.prefault({}).describe('Concurrency of one worker process.'),
     shutdown_grace: durationSchema
       .prefault('20s')
-      .describe('How long a stopping worker lets its activities finish before it cancels them.'),
+      .describe('Time for activities of a stopping worker before it cancels them.'),
     ui_url: a.webAddress
       .optional()
       .describe('Address of the cluster’s web interface, for the links that callsync prints.'),

@@ -85,12 +85,12 @@ const spoolSchema = z.strictObject({
   segment_bytes: a.count.default(64 * MiB).describe('Size at which a new spool file is begun.'),
   damaged_retention: durationSchema
     .prefault('30d')
-    .describe('How long spool files with unreadable bytes are kept after the rest of them was stored.'),
+    .describe('How long to keep spool files with unreadable bytes after their other deliveries are stored.'),
 });
 
 export const webhookConfigSchema = z
   .strictObject({
-    enabled: a.on.describe('Whether `callsync up` starts the receiver.'),
+    enabled: a.on.describe('Start the receiver with `callsync up`.'),
     listen: z.string().min(1).default('127.0.0.1').describe('Address to listen on; 0.0.0.0 or :: for all.'),
     port: a.natural.max(65_535).default(8780).describe('Port to listen on; 0 takes any free one.'),
     path: z
@@ -130,8 +130,8 @@ export const webhookConfigSchema = z
     limits: limitsSchema.prefault({}).describe('Limits against slow, large and many requests.'),
     group_commit: groupCommitSchema
       .prefault({})
-      .describe('How deliveries are written to the inbox, several at a time.'),
-    spool: spoolSchema.prefault({}).describe('Where deliveries wait while the store is away.'),
+      .describe('Groups in which the receiver writes deliveries to the inbox.'),
+    spool: spoolSchema.prefault({}).describe('Folder of deliveries while the store is away.'),
     rejected_per_minute: a.natural
       .default(10)
       .describe('Rejected deliveries recorded one by one in a minute; the rest is counted in one row.'),

@@ -101,7 +101,7 @@ export const openErasureLog = (file: string): ErasureLog => {
       return size;
     });
     if (!(await withFile('r', (handle) => readFrom(handle, before))).equals(lines))
-      throw new Error('What was read back is not what was written.');
+      throw new Error('The file differs from the written content.');
   };
   return {
     append: async (db, entries) => {

@@ -200,7 +200,7 @@ const options = {
   lastWeek: flag('--last-week', 'the last whole week, Monday to Sunday, in analytics.time_zone'),
   warehouse: several('--warehouse <name...>', 'only these; all that are configured by default'),
   ...levelOptions,
-  timeout: option('--timeout <duration>', 'how long to wait; 0 looks once and starts nothing', {
+  timeout: option('--timeout <duration>', 'longest wait; 0 looks once and starts nothing', {
     parse: duration,
     standard: 3_600_000,
     shown: '1h',

@@ -15,7 +15,7 @@ export const concurrencyOf = wholeNumber(1, 256);
 /** How a backfill reads its windows. */
 export const windowOptions = {
   axis: option('--axis <name>', 'time axis of the range (default: the configured one)'),
-  order: option('--order <order>', 'which end first', { choices: ['newest_first', 'oldest_first'] }),
+  order: option('--order <order>', 'end of the range to read first', { choices: ['newest_first', 'oldest_first'] }),
   concurrency: option('--concurrency <n>', 'windows read at once, over all workers, 1 to 256', {
     parse: concurrencyOf,
   }),
@@ -116,7 +116,7 @@ const about = (verb: string, does: string, act: (found: Found) => Promise<void>)
   });
 
 export const schedule = group({
-  does: 'backfills of a relative range that run by a schedule',
+  does: 'manage scheduled backfills',
   examples: [
     'callsync backfill schedule create nightly --cron "0 3 * * *" --time-zone Europe/Paris --last 30d',
     'callsync backfill schedule list',
@@ -126,17 +126,17 @@ export const schedule = group({
     'Those of sync.backfills in the configuration follow it at each start of callsync up or callsync worker --schedules.',
   commands: {
     create: leaf({
-      does: 'make a schedule',
+      does: 'create a schedule',
       args: [name],
       options: {
         cron: option('--cron <expression>', 'when, such as "0 3 * * *"'),
         every: option('--every <duration>', 'when, as an interval such as 6h'),
         timeZone: option('--time-zone <name>', 'time zone of --cron', { standard: 'UTC' }),
-        last: option('--last <duration>', 'how far back each run reads', { standard: '30d' }),
+        last: option('--last <duration>', 'range of each run before its scheduled time', { standard: '30d' }),
         ...windowOptions,
         force: flag('--no-force', 'leave out what is read already'),
         jitter: option('--jitter <duration>', 'begin up to this much later, at random', { standard: '0s' }),
-        catchupWindow: option('--catchup-window <duration>', 'how late a missed run may begin', { standard: '7d' }),
+        catchupWindow: option('--catchup-window <duration>', 'longest delay of a missed run', { standard: '7d' }),
         overlapPolicy: option('--overlap-policy <policy>', 'a run that is due while one goes on', {
           choices: overlapPolicies,
           standard: 'buffer_one',
@@ -182,7 +182,7 @@ export const schedule = group({
       },
     }),
     list: leaf({
-      does: 'all schedules, with their next runs',
+      does: 'list schedules with their next runs',
       examples: ['callsync backfill schedule list'],
       within: withTemporal,
       run: async (options, { client }, prefix) => {

@@ -113,7 +113,7 @@ export default group({
   commands: {
     // A command of its own: its options would otherwise be demanded of, and taken from, the other commands.
     start: leaf({
-      does: 'start a backfill, or join the one that runs under its name, and show it until it ends',
+      does: 'start a backfill, or watch a running one of the same name',
       options: {
         from: fromOption,
         to: toOption,
@@ -144,7 +144,7 @@ without being watched, or windows could not be shown to be complete; 4: no worke
     }),
     schedule,
     list: leaf({
-      does: 'the backfills that Temporal knows, newest first',
+      does: 'list backfills, newest first',
       examples: ['callsync backfill list'],
       within: withTemporal,
       run: async (options, temporal, prefix) => {
@@ -168,7 +168,7 @@ without being watched, or windows could not be shown to be complete; 4: no worke
     ),
     cancel: about('cancel', 'stop; what was read is kept', cancel),
     concurrency: leaf({
-      does: 'change how many windows are read at once',
+      does: 'change the number of windows that are read at once',
       args: [named, argument('<n>', 'windows at once, 1 to 256', { parse: concurrencyOf })],
       examples: ['callsync backfill concurrency 2025-01-01_2025-07-01 8'],
       within: withTemporal,

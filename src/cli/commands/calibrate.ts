@@ -30,7 +30,10 @@ const writeUnits = (text: string, findings: readonly UnitFinding[]): string => {
 
 export default leaf({
   options: {
-    calls: option('--calls <n>', 'how many calls to look at', { parse: wholeNumber(1, 100_000), standard: 500 }),
+    calls: option('--calls <n>', 'number of newest calls to measure', {
+      parse: wholeNumber(1, 100_000),
+      standard: 500,
+    }),
     write: flag('--write', 'write what was found into the configuration file; comments stay'),
   },
   examples: ['callsync calibrate', 'callsync calibrate --write'],

@@ -39,7 +39,7 @@ export default leaf({
   options: {
     from: required('--from <instant>', 'where the past begins (UTC)', { parse: instant }),
     url: option('--url <url>', 'try this address instead of webhook.public_url; it need not be public'),
-    parallelRun: option('--parallel-run <duration>', 'how long webhooks and list must have run side by side', {
+    parallelRun: option('--parallel-run <duration>', 'time for which webhooks and list must have run side by side', {
       parse: duration,
       standard: 600_000,
       shown: '10m',

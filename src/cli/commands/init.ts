@@ -117,7 +117,7 @@ export default leaf({
     realm: option('--realm <name>', 'realm of the token endpoint'),
     clientId: option('--client-id <id>', 'client id'),
     clientSecretFile: option('--client-secret-file <file>', 'file that holds the client secret'),
-    preset: option('--preset <name>', 'how the call list works (callsync presets); probed without it'),
+    preset: option('--preset <name>', 'preset of the call list (callsync presets); without it, init probes the list'),
     warehouse: option('--warehouse <type>', 'where the calls go', {
       choices: kinds.map(({ type }) => type),
       standard: 'postgres',

@@ -84,11 +84,11 @@ const listing = 'callsync privacy hold list';
 const removing = 'callsync privacy hold remove 1a2b3c4d --reason "case 2026-17 is closed"';
 
 const hold = group({
-  does: 'legal holds: what they name is neither erased nor taken for its age',
+  does: 'exempt calls from erasure and retention',
   examples: [listing, removing],
   commands: {
     add: leaf({
-      does: 'hold the calls that the values mean, and later ones that name them',
+      does: 'hold the calls with these values, and later ones',
       options: { ...personOptions, reason: required('--reason <text>', 'why, such as the number of a case') },
       examples: [
         'callsync privacy hold add --by phone --reason "case 2026-17"',
@@ -98,7 +98,7 @@ const hold = group({
       run: add,
     }),
     list: leaf({
-      does: 'the holds, with their reasons and how many calls they name',
+      does: 'list holds with their reasons and numbers of calls',
       examples: [listing, `${listing} --json`],
       within: withStore,
       run: async (options, store) => {
@@ -107,7 +107,7 @@ const hold = group({
       },
     }),
     remove: leaf({
-      does: 'take a hold off: erasures and ages act again, also on what it kept',
+      does: 'remove a hold; erasures and retention then apply to its calls again',
       args: [argument('<hold>', `its name, as ${listing} has it`)],
       options: { reason: required('--reason <text>', 'why') },
       examples: [removing],
@@ -123,7 +123,7 @@ const hold = group({
 
 export const personCommands = {
   export: leaf({
-    does: "print a person's calls as they are stored, one JSON document a line, to answer a request for access",
+    does: "print a person's stored calls, one JSON document a line",
     options: personOptions,
     examples: [
       'callsync privacy export --by phone > calls.ndjson',
@@ -132,7 +132,7 @@ export const personCommands = {
     run: exportPerson,
   }),
   receipt: leaf({
-    does: 'the signed receipt of an erasure that was left with --no-wait or Ctrl-C',
+    does: 'print the signed receipt of an erasure that you left with --no-wait or Ctrl-C',
     args: [argument('<erasure>', 'its name, as callsync erase told it')],
     examples: ['callsync privacy receipt 0123456789abcdef --json'],
     /** Of an erasure that was left to the workers; where they are away, it is finished here if nothing waits. */

@@ -53,7 +53,7 @@ export default group({
   examples: ['callsync privacy preview', 'callsync privacy preview --stored 3', 'callsync privacy apply'],
   commands: {
     preview: leaf({
-      does: 'what the configured rules make of an invented call, or of stored ones; changes nothing',
+      does: 'preview the rules on an invented call, or on stored ones; changes nothing',
       options: {
         stored: option('--stored <n>', 'preview the n newest stored calls; prints call content', {
           parse: wholeNumber(1, 1_000),
@@ -81,7 +81,7 @@ export default group({
       },
     }),
     apply: leaf({
-      does: 'apply the configured rules to what is stored already: ledger, deliveries, quarantine, then every warehouse',
+      does: 'apply the rules to stored data: ledger, deliveries, quarantine, then every warehouse',
       examples: ['callsync privacy apply'],
       within: withStore,
       run: async (options, store, services) => {
@@ -102,14 +102,14 @@ export default group({
       },
     }),
     retention: leaf({
-      does: 'take what is older than privacy.retention allows, as maintenance does; with --dry-run count it',
+      does: 'remove data beyond privacy.retention, as maintenance does; with --dry-run count it',
       options: { dryRun: flag('--dry-run', 'count the calls, and change nothing') },
       examples: ['callsync privacy retention --dry-run', 'callsync privacy retention --json'],
       within: withStore,
       run: async (options, store, services) => {
         const ages = openAges(services.config);
         if (ages === undefined) {
-          throw terminal('RETENTION_OFF', 'Nothing of a call has a limit of age.', { hint: 'Set privacy.retention.' });
+          throw terminal('RETENTION_OFF', 'No retention limit is configured.', { hint: 'Set privacy.retention.' });
         }
         const deps = await openIngest(services, store);
         const dryRun = options.dryRun === true;

@@ -68,20 +68,20 @@ export default group({
   ],
   commands: {
     list: leaf({
-      does: 'what is there, newest first',
+      does: 'list records, newest first',
       options: listOptions,
       examples: ['callsync quarantine list', 'callsync quarantine list --state all --limit 500 --json'],
       run: list,
     }),
     show: leaf({
-      does: 'one record: why it is there and what it looks like, without its content',
+      does: 'show the reason and the shape of one record, without its content',
       args: [argument('<id>', 'number of the record', { parse: number })],
       options: showOptions,
       examples: ['callsync quarantine show 17', 'callsync quarantine show 17 --raw > record.bin'],
       run: show,
     }),
     replay: leaf({
-      does: 'read records again as they are, after a fix; exit code 5: some are still refused',
+      does: 'read records again after a fix; exit code 5: some still fail',
       args: [argument('[ids...]', 'numbers of the records', { parse: numbers, standard: [] })],
       options: {
         all: flag('--all', 'all that are open'),
@@ -121,7 +121,7 @@ export default group({
       },
     }),
     drop: leaf({
-      does: 'give records up',
+      does: 'discard records; their bytes are deleted after 30 days',
       args: [argument('<ids...>', 'numbers of the records', { parse: numbers })],
       examples: ['callsync quarantine drop 17 18'],
       within: withStore,

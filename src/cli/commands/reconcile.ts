@@ -36,9 +36,13 @@ export const levelOptions = {
       choices: sourceLevels,
     },
   ),
-  warehouseLevel: option('--warehouse-level <level>', 'what to compare in warehouses: guards, or the rows themselves', {
-    choices: warehouseLevels,
-  }),
+  warehouseLevel: option(
+    '--warehouse-level <level>',
+    'level of the comparison in warehouses: guards, or the rows themselves',
+    {
+      choices: warehouseLevels,
+    },
+  ),
 };
 
 const emptyTotals = { unproven: 0, suspicious: 0, failed: 0, unreachable: 0 };

@@ -22,7 +22,7 @@ export default group({
   examples,
   commands: {
     drift: leaf({
-      does: 'new, vanished and oddly typed fields per source, and versions of the delivering agent',
+      does: 'show new, vanished and oddly typed fields per source, and versions of the delivering agent',
       options: { clear: flag('--clear', 'forget the entries after showing them') },
       examples,
       within: withStore,

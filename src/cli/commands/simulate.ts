@@ -123,7 +123,7 @@ const run = async (options: SimulateOptions): Promise<void> => {
 const options = {
   port: option('--port <port>', 'port of its HTTP interface; 0 = any free one', { parse: port, standard: 0 }),
   calls: option('--calls <n>', 'number of calls', { parse: wholeNumber(0, 4_000_000), standard: 2_000 }),
-  dialect: option('--dialect <name>', 'how its call list behaves, one of the dialects below', { standard: 'activate' }),
+  dialect: option('--dialect <name>', 'dialect of its call list, from the list below', { standard: 'activate' }),
   webhook: option('--webhook <url>', 'send webhooks there'),
   options: option('--options <yaml>', 'further options as YAML or JSON, such as "{live: {callsPerSecond: 5}}"', {
     standard: '{}',

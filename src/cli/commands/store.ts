@@ -8,7 +8,7 @@ export default group({
   examples: ['callsync store grants'],
   commands: {
     grants: leaf({
-      does: 'the rights of a receiver that can add deliveries and read no call, as SQL',
+      does: 'print the rights of a receiver as SQL; it adds deliveries and reads no call',
       options: {
         role: option('--role <name>', 'the role that receivers connect as', { standard: 'callsync_receiver' }),
         apply: flag('--apply', 'migrate the store and give the rights, instead of printing them'),

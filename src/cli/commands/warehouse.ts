@@ -109,7 +109,7 @@ export default group({
     fill: load('fill', 'load every call that the warehouse does not have in its present revision'),
     rebuild: load('rebuild', 'write the rows of every call again'),
     'search-index': group({
-      does: 'the index of callsync search',
+      does: 'create, drop or check the index of callsync search',
       examples: ['callsync warehouse search-index create postgres', 'callsync warehouse search-index status'],
       commands: {
         create: index(

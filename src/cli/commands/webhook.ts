@@ -74,7 +74,7 @@ export default group({
   ],
   commands: {
     keys: leaf({
-      does: 'which signing key verified how many deliveries, and when last: an unused one can be retired',
+      does: 'list signing keys with their deliveries and last use, to retire unused ones',
       examples: ['callsync webhook keys', 'callsync webhook keys --json'],
       within: withStore,
       run: async (options, store, { config }) => {

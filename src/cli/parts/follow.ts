@@ -83,12 +83,12 @@ const explain = (what: string, error: unknown): unknown => {
   if (!(error instanceof WorkflowFailedError)) return error;
   if (error.cause instanceof CancelledFailure) {
     return terminal('WORKFLOW_CANCELLED', `The ${what} was cancelled.`, {
-      hint: 'What was done is kept; start it again to go on.',
+      hint: 'Finished work is kept. Start it again to continue.',
       cause: error,
     });
   }
   return terminal('WORKFLOW_FAILED', `The ${what} ended with an error: ${rootMessage(error)}.`.replace(/\.\.$/, '.'), {
-    hint: 'What was done is kept; start it again to go on.',
+    hint: 'Finished work is kept. Start it again to continue.',
     cause: error,
   });
 };

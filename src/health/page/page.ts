@@ -134,7 +134,7 @@ interface Snapshot {
 
 /** More readers than this get the page without its updates. */
 const maxReaders = 16;
-/** A reader that has not taken this much of what was sent is cut off; its browser comes back by itself. */
+/** Disconnect clients with more unread bytes than this; browsers reconnect. */
 const maxUnsentBytes = 256 * 1024;
 
 interface EventStream {

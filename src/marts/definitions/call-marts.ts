@@ -175,7 +175,7 @@ const callChanges: Mart = {
   name: 'call_changes',
   grain: 'call × field × revision',
   description:
-    'Which top-level field of a call changed, with which revision, by which source and when; never what it holds. What changed twice between two loads shows once.',
+    'Changes of top-level fields of a call, with revision, source and time, never the value. A field that changed twice between two loads shows once.',
   key: ['call_id', 'field', 'source', 'observed_at'],
   columns: columnsOf(`${openIdentity}
 changes.field

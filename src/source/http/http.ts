@@ -149,7 +149,10 @@ const explainFailure = (url: URL, error: unknown): CallsyncError => {
   return transient(
     'SERVICE_BROKEN',
     `The connection to ${url.host} broke or its response was cut off${code === '' ? '' : ` (${code})`}.`,
-    { cause: error, hint: 'It is tried again by itself; if it stays, ask the service’s operator.' },
+    {
+      cause: error,
+      hint: 'callsync retries automatically. If the error persists, contact the operator of the service.',
+    },
   );
 };
 

@@ -277,7 +277,7 @@ export const loops = (): CallsyncError =>
 /** A refused page ends a list only where something else says so too. */
 const refusedAmid = (url: URL): CallsyncError =>
   transient('LIST_FAILED', `The list of ${url.host} refuses a page, and does not show that it ends before it.`, {
-    hint: 'It is tried again by itself; if it stays, ask the operator of the service.',
+    hint: 'callsync retries automatically. If the error persists, contact the operator of the service.',
   });
 
 const readAnswer = (response: HttpResponse, list: ListConfig, shapeProven: boolean): PageBody => {
@@ -285,7 +285,7 @@ const readAnswer = (response: HttpResponse, list: ListConfig, shapeProven: boole
   const read = readPageBody(response.body, list.records);
   if (read === 'malformed') {
     throw transient('LIST_MALFORMED', `The list of ${response.url.host} is not valid JSON.`, {
-      hint: 'It is tried again by itself; if it stays, check source.base_url and source.list.path.',
+      hint: 'callsync retries automatically. If the error persists, check source.base_url and source.list.path.',
     });
   }
   if (read !== 'no_array') {
@@ -294,7 +294,7 @@ const readAnswer = (response: HttpResponse, list: ListConfig, shapeProven: boole
       'LIST_FAILED',
       `The list of ${response.url.host} answers ${response.status} with an error in place of calls.`,
       {
-        hint: 'It is tried again by itself; if it stays, ask the operator of the service.',
+        hint: 'callsync retries automatically. If the error persists, contact the operator of the service.',
       },
     );
   }

@@ -57,7 +57,7 @@ export const bigqueryWarehouseSchema = z.strictObject({
         .describe('Load jobs a day that callsync allows itself (documented limit 1,500 a table).'),
     })
     .prefault({})
-    .describe('What callsync allows itself of the documented quotas.'),
+    .describe('Share of the documented quotas that callsync uses.'),
   ...everyWarehouse,
 });
 

@@ -169,7 +169,7 @@ export const analyticsCheck = ({ config }: Services): Check => ({
     }
     const sides = [side.default, ...Object.values(side.by_direction)];
     if (sides.every((one) => one === 'unknown')) {
-      return warning('Which side of a transcript is the agent is not known.', 'Set analytics.agent_side.');
+      return warning('The side of the agent in transcripts is unknown.', 'Set analytics.agent_side.');
     }
     return ok('Units and the side of the agent are known.');
   },
