@@ -26,6 +26,7 @@ const sum = <T extends object>(a: T, b: T): T => {
   return Object.fromEntries(names.map((name) => [name, (of(a)[name] ?? 0) + (of(b)[name] ?? 0)])) as T;
 };
 
+/** Sums figure by figure. */
 export const addTotals = (a: ReadTotals, b: ReadTotals): ReadTotals => sum(a, b);
 
 /** Comparison with the service: ids alone, the fields of a summary listing, or whole records. */
@@ -87,6 +88,7 @@ export interface RereadTotals {
   readonly requests: number;
 }
 
+/** Sums figure by figure. */
 export const addReconcileTotals = (a: ReconcileTotals, b: ReconcileTotals): ReconcileTotals => sum(a, b);
 
 /** How often rereads are planned so that nothing waits longer than a delay; in microseconds. */

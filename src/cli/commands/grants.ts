@@ -26,8 +26,8 @@ by one, so that a new one stays hidden. On Postgres both are group roles, made w
 somebody. Run it again after an upgrade.`,
   within: withStore,
   run: async (name, options, store, services) => {
-    const warehouse = openWarehouse(services, store, name);
     const { analyst, restricted } = options;
+    const warehouse = openWarehouse(services, store, name);
     const { settings, place } = settingsOf(services.config, warehouse.name);
     const readers = { analyst, restricted, marts: place.marts, openMarts: settings.marts ? openMartColumns : {} };
     const statements = warehouse.grants.statements(readers);

@@ -21,6 +21,7 @@ export const restoreCalls = (file: string, world: World, sender: WebhookSender):
   for (const [index, version] of kept.delivered) sender.delivered.set(index, version);
 };
 
+/** Writes the file for the next start. */
 export const keepCalls = (file: string, world: World, sender: WebhookSender): void =>
   writeFileSync(
     file,

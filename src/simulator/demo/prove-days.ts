@@ -7,6 +7,7 @@ import type { Services } from '../../cli/parts/services.ts';
 import { openTemporal } from '../../cli/parts/temporal.ts';
 import { renderTable, say } from '../../cli/shell/output.ts';
 import { dayMicros } from '../../lib/day.ts';
+import { toTimestamp } from '../../postgres/sql-time.ts';
 import type { Store } from '../../store/store.ts';
 import { latestVerdicts } from '../../store/windows/verdicts.ts';
 import { startReconcile } from '../../temporal/workflow-client.ts';
@@ -85,6 +86,7 @@ export const readProof = async ({ store, range, level }: Work, warehouse: string
   };
 };
 
+/** A table of the newest days, and the line that says how many are proven. */
 export const renderProof = ({ warehouse, days, proven, calls, level, newest }: DemoProof): string =>
   [
     renderTable(newest),
@@ -111,7 +113,7 @@ export const brokenRows = { altered: 20, deleted: 5 } as const;
 /** Alters and deletes rows behind callsync's back, on days of the range. */
 export const breakRows = async ({ store, range }: Work): Promise<void> => {
   const chosen = `SELECT call_id, row_number() OVER (ORDER BY call_id) AS n FROM calls.calls
-    WHERE call_timestamp >= to_timestamp($1 / 1e6) AND call_timestamp < to_timestamp($2 / 1e6) ORDER BY call_id LIMIT $3`;
+    WHERE call_timestamp >= ${toTimestamp('$1')} AND call_timestamp < ${toTimestamp('$2')} ORDER BY call_id LIMIT $3`;
   const { altered, deleted } = brokenRows;
   const values = [range.from, range.to, altered + deleted];
   await store.transaction(async (tx) => {
