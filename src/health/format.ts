@@ -2,6 +2,7 @@
 
 const number = new Intl.NumberFormat('en-US');
 
+/** With separators between thousands. */
 export const formatCount = (count: number): string => number.format(Math.round(count));
 export const formatShare = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 
