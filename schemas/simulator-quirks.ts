@@ -39,9 +39,5 @@ export const quirksSchema = z.object({
     .default('good')
     .describe('One place in ten leads on by a cursor that has expired, or by the one that led there.'),
   listDelayMs: a.notNegative.default(0).describe('Time before each answer of the list, such as for counting.'),
-  hollow: z
-    .array(z.string().min(1))
-    .default([])
-    .describe('Fields of the list that keep their outline and lose their content, such as {callData: [], meta: {}}.'),
   poison: z.array(poisonSchema).default([]).describe('Records with which no answer succeeds.'),
 });

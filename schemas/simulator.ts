@@ -66,11 +66,6 @@ const callsSchema = z.object({
   processingSeconds: a.notNegative.default(240).describe('Median time from the end of a call to its qualified.'),
   lateShare: a.share.default(0.01).describe('Calls processed up to lateMaxDays after their time.'),
   lateMaxDays: a.notNegative.default(5).describe('Longest such delay, in days.'),
-  malformedShare: a.share
-    .default(0)
-    .describe(
-      'Records listed and sent malformed: not an object, without unique_id (both outside the truth), wrong types.',
-    ),
 });
 
 const editsSchema = z.object({

@@ -1,6 +1,6 @@
 /** Deliveries of the usual size: the simulator's calls of 40 utterances, about 40 KB each. */
 import { simulatorOptionsSchema } from '../../schemas/simulator.ts';
-import { callIdOf } from '../../src/simulator/calls/call-id.ts';
+import { callIdOf } from '../../src/simulator/calls/random.ts';
 import { generateCall } from '../../src/simulator/calls/generate-call.ts';
 import { numberStyles } from '../privacy/speak.ts';
 

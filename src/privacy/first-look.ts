@@ -24,17 +24,9 @@ const letters = new Uint8Array(0x250).map((_, code) => Number(/[a-z\u00c0-\u024f
 /** Beyond Latin letters and common punctuation nothing is known of words here. */
 const isForeign = (code: number): boolean => code > 0x24f && !(code >= 0x2000 && code <= 0x20cf);
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
-/** A place in a table for each word, by its length and its first, second and last letter; most words need no closer look. */
-const placeOf = (first: number, second: number, last: number, length: number): number =>
-  (((((first | 0x20) * 31 + (second | 0x20)) * 31 + (last | 0x20)) * 31) ^ length) & 0xffff;
 /** Of our tokens, in which nothing is found. */
 const tokenBegin = 'ph';
 const tokenGoesOn = /_[a-z\d]+_[a-z2-7]{52}/y;
-const known = new Uint8Array(1 << 16);
-for (const word of [...mostDigitsOf.keys(), ...fillers, ...addressSigns, ...addressDots, tokenBegin]) {
-  const codes = [...word].map((char) => char.charCodeAt(0));
-  known[placeOf(codes[0] as number, codes[1] ?? (codes[0] as number), codes.at(-1) as number, word.length)] = 1;
-}
 
 /** A word that is neither number nor filler. */
 const addWord = (parts: number[]): void => {
@@ -56,11 +48,6 @@ export const lookAt = (text: string): Look => {
     at += 1;
     if (letters[code] === 1) {
       while (letters[text.charCodeAt(at)] === 1) at += 1;
-      const second = at - from > 1 ? text.charCodeAt(from + 1) : code;
-      if (known[placeOf(code, second, text.charCodeAt(at - 1), at - from)] !== 1) {
-        addWord(parts);
-        continue;
-      }
       const word = text.slice(from, at).toLowerCase();
       const spoken = mostDigitsOf.get(word);
       if (spoken !== undefined) count(spoken);

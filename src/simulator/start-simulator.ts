@@ -20,8 +20,7 @@ import { MrcpPort } from './service/mrcp-port.ts';
 import { closeServer, listen, RedirectTarget } from './service/ports.ts';
 import { RateLimiter } from './service/rate-limiter.ts';
 import { ChangingRecords, FrozenRecords } from './service/record-bytes.ts';
-import { answerTokenRequest } from './service/token-endpoint.ts';
-import { TokenStore } from './service/token-store.ts';
+import { answerTokenRequest, TokenStore } from './service/token-endpoint.ts';
 import { addressOf, WebSocketEndpoint } from './service/websocket-endpoint.ts';
 import { WebhookSender } from './webhooks/webhook-sender.ts';
 

@@ -30,20 +30,9 @@ describe('decimals', () => {
 
   test.each([
     '',
-    '.',
-    '-',
-    'e5',
-    '1e',
-    '1,5',
+    ...'. - e5 1e 1,5'.split(' '),
     '1 000',
-    'n/a',
-    'NaN',
-    'Infinity',
-    '0x10',
-    '1e38',
-    '1e-39',
-    '1e9999',
-    '1e99999',
+    ...'n/a NaN Infinity 0x10 1e38 1e-39 1e9999 1e99999'.split(' '),
     `1${digits}`,
     `0.0${digits}`,
     '--1',
@@ -120,12 +109,5 @@ describe('the time of a delivery', () => {
       false,
     ]);
     expect(isLate('1701', 120)).toBe(false);
-  });
-
-  test('follows the configured skew: a longer one widens what is taken for a time', () => {
-    const ahead = `${arrival / second + 18 * 60}`;
-    expect(webhookObservedAt(ahead, arrival, 120 * second).observedAt).toBe(arrival);
-    expect(webhookObservedAt(ahead, arrival, 20 * 60 * second).observedAt).toBe(arrival + 18 * 60 * second);
-    expect(webhookObservedAt(`${arrival / second + 60}`, arrival, 10 * second).observedAt).toBe(arrival + 10 * second);
   });
 });

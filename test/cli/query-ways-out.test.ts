@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stopLocalProcess } from '../../src/local/local-process.ts';
-import { resolvePostgresAccount } from '../../src/local/postgres/postgres-account.ts';
+import { resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
 import { launch, type RunningServer, stopRules } from '../../src/local/postgres/postgres-cluster.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';

@@ -1,21 +1,15 @@
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { isAlive } from '../../src/local/local-process.ts';
 import { startTemporalDevServer, type TemporalDevServer } from '../../src/local/temporal/dev-server.ts';
 import { locateTemporalCli } from '../../src/local/temporal/locate-cli.ts';
+import { useFolder } from '../support/folder.ts';
 import { beQuickToPort } from '../support/quick-to-port.ts';
 import { until } from '../webhook/support/until.ts';
 
-let dataDir: string;
-beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'callsync-dev-server-'));
-});
-afterAll(async () => {
-  await rm(dataDir, { recursive: true, force: true });
-});
+const dataDir = useFolder('dev-server');
 
 const withClient = async <Result>(address: string, use: (client: Client) => Promise<Result>): Promise<Result> => {
   const connection = await Connection.connect({ address });
@@ -64,7 +58,8 @@ describe('startTemporalDevServer', () => {
   });
 
   test('takes another port where one that nobody asked for is taken before it listens', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'callsync-quick-'));
+    const folder = join(dataDir, 'quick');
+    await mkdir(folder);
     const quick = await beQuickToPort(folder, await locateTemporalCli({ log: () => undefined }), '--port');
     const home = join(folder, 'home');
     const options = { dataDir: home, cliPath: quick.path, headless: true };
@@ -74,11 +69,11 @@ describe('startTemporalDevServer', () => {
     const asked = startTemporalDevServer({ ...options, port: taken.port });
     await expect(asked).rejects.toMatchObject({ code: 'TEMPORAL_START', message: expect.stringMatching(/in use/) });
     taken.close();
-    await rm(folder, { recursive: true });
   });
 
   test('starts again where the server found no port for itself, and tells of another panic before its stack', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'callsync-no-port-'));
+    const folder = join(dataDir, 'no-port');
+    await mkdir(folder);
     const cliPath = join(folder, 'temporal');
     const panic = (reason: string) =>
       `echo "panic: ${reason}"; echo; echo "goroutine 1 [running]:"; echo "main.go:18 +0x96"; exit 2`;
@@ -88,6 +83,5 @@ describe('startTemporalDevServer', () => {
       code: 'TEMPORAL_START',
       message: 'The Temporal development server did not start: panic: out of luck',
     });
-    await rm(folder, { recursive: true });
   });
 });

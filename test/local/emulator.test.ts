@@ -1,35 +1,29 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { BigQuery } from '@google-cloud/bigquery';
 import { PassThroughClient } from 'google-auth-library';
-import { expect, test } from 'vitest';
-import { type BigQueryEmulator, startBigQueryEmulator } from '../../src/local/bigquery/emulator.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { startBigQueryEmulator } from '../../src/local/bigquery/emulator.ts';
 import { locateEmulator } from '../../src/local/bigquery/locate-emulator.ts';
 import { useBigQuery } from '../support/bigquery.ts';
+import { useFolder } from '../support/folder.ts';
 import { bePatient } from '../warehouse/patience.ts';
 
 bePatient();
+
+const dataDir = useFolder('emulator');
 
 const connect = (server: { restUrl: string; project: string }) =>
   new BigQuery({ projectId: server.project, apiEndpoint: server.restUrl, authClient: new PassThroughClient() });
 
 test('keeps its data between starts and is gone after stop', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'callsync-emulator-'));
-  let server: BigQueryEmulator | undefined;
-  try {
-    server = await startBigQueryEmulator({ dataDir });
-    await connect(server).createDataset('kept');
-    await connect(server).query('CREATE TABLE kept.numbers AS SELECT 7 AS n');
-    await server.stop();
-    await expect(fetch(server.restUrl)).rejects.toThrow();
-    server = await startBigQueryEmulator({ dataDir });
-    const [rows] = await connect(server).query('SELECT n FROM kept.numbers');
-    expect(rows).toEqual([{ n: 7 }]);
-  } finally {
-    await server?.stop();
-    await rm(dataDir, { recursive: true, force: true });
-  }
+  let server = await startBigQueryEmulator({ dataDir });
+  onTestFinished(() => server.stop());
+  await connect(server).createDataset('kept');
+  await connect(server).query('CREATE TABLE kept.numbers AS SELECT 7 AS n');
+  await server.stop();
+  await expect(fetch(server.restUrl)).rejects.toThrow();
+  server = await startBigQueryEmulator({ dataDir });
+  const [rows] = await connect(server).query('SELECT n FROM kept.numbers');
+  expect(rows).toEqual([{ n: 7 }]);
 });
 
 test('answers with its own rows, whatever else is asked at the same time', async () => {
@@ -60,13 +54,8 @@ test('goes on after a client that leaves, and says when its port is taken', asyn
   const left = fetch(`${restUrl}/bigquery/v2/projects/demo/datasets`, { signal: AbortSignal.timeout(1) });
   await left.catch(() => undefined);
   expect((await fetch(`${restUrl}/bigquery/v2/projects/demo/datasets`)).status).toBe(200);
-  const dataDir = await mkdtemp(join(tmpdir(), 'callsync-emulator-'));
-  try {
-    const taken = startBigQueryEmulator({ dataDir, ephemeral: true, restPort: Number(new URL(restUrl).port) });
-    await expect(taken).rejects.toMatchObject({ code: 'BIGQUERY_EMULATOR', message: expect.stringMatching(/port/) });
-  } finally {
-    await rm(dataDir, { recursive: true, force: true });
-  }
+  const taken = startBigQueryEmulator({ dataDir, ephemeral: true, restPort: Number(new URL(restUrl).port) });
+  await expect(taken).rejects.toMatchObject({ code: 'BIGQUERY_EMULATOR', message: expect.stringMatching(/port/) });
 });
 
 test('refuses a configured program that is not there', async () => {

@@ -6,7 +6,7 @@ import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findFreePort } from '../../src/local/local-process.ts';
-import { resolvePostgresAccount } from '../../src/local/postgres/postgres-account.ts';
+import { resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
 import { createLease } from '../../src/store/loads/compared.ts';
 import { openStore } from '../../src/store/store.ts';
 import { endProcess, until } from '../support/installation.ts';

@@ -81,18 +81,6 @@ describe('GET /calls, as the public reference documents it', () => {
     expect((await get('/calls/00000000-0000-4000-a000-000000000000')).status).toBe(404);
   });
 
-  test('shows planned calls as the clock passes their processing, some of them days late', async () => {
-    const now = '2024-03-08T00:00:00Z';
-    const calls = { ...small, ...past, count: 400, lateShare: 0.5, lateMaxDays: 5 };
-    const { list } = await start({ calls, clock: { now }, rateLimit: off });
-    const before = await list({ order: 'qualified', limit: 200, offset: 0 });
-    expect(before.count).toBeLessThan(380);
-    expect((await list({ qualified_from: '2024-03-08T01:00:00Z' })).count).toBe(0);
-    await simulator.setClock({ advanceSeconds: 6 * 86_400 });
-    expect((await list()).count).toBe(400);
-    expect((await list({ qualified_from: '2024-03-08T01:00:00Z' })).count).toBeGreaterThan(20);
-  });
-
   test('makes realistic records, the same for the same seed', async () => {
     const calls = { ...past, count: 40, lateShare: 0 };
     const { list } = await start({ calls, rateLimit: off, seed: 7 });
@@ -105,15 +93,7 @@ describe('GET /calls, as the public reference documents it', () => {
     expect(data.every((call) => (call.tags as unknown[]).length === 5)).toBe(true);
     expect(Object.keys(data[0]?.metadata as object)).toEqual(
       expect.arrayContaining([
-        'ClientCaptureDate',
-        'ClientID',
-        'AudioFileLocation',
-        'ANI',
-        'Agent',
-        'Direction',
-        'Dept',
-        'UDF_num_01',
-        'UDF_text_02',
+        ...'ClientCaptureDate ClientID AudioFileLocation ANI Agent Direction Dept UDF_num_01 UDF_text_02'.split(' '),
       ]),
     );
     expect(data.every((call) => !('audio_state' in call) && 'qualified' in call && 'qualification' in call)).toBe(true);
@@ -164,17 +144,6 @@ describe('calls that change', () => {
     const today = new Date(Date.now() - 60_000).toISOString();
     expect((await list({ qualified_from: today })).data.map((call) => call.unique_id)).toEqual([moved]);
     expect(after.map((call) => call.timestamp)).toEqual(after.map((call) => call.timestamp).sort());
-  });
-
-  test('a call that moves again and again is listed once', async () => {
-    const { list } = await start({ calls: { ...small, ...past, count: 30 }, rateLimit: off });
-    const callId = (await list()).data[4]?.unique_id as string;
-    for (let i = 0; i < 3; i++) await simulator.edit({ callIds: [callId], kinds: ['timestamp'], requalify: true });
-    for (const order of ['timestamp', 'qualified']) {
-      const ids = (await list({ order })).data.map((call) => call.unique_id);
-      expect(ids.filter((id) => id === callId)).toHaveLength(1);
-      expect(ids).toHaveLength(30);
-    }
   });
 
   test('calls leave and join between two pages, keeping the count', async () => {

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { Dialect } from '../../schemas/simulator-dialect.ts';
 import { dialectOf, dialects } from '../../src/simulator/service/dialects.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
-import { clientOf, collect } from './api.ts';
+import { clientOf } from './api.ts';
 
 let simulator: Simulator;
 afterEach(() => simulator.stop());
@@ -59,23 +59,6 @@ describe('dialects', () => {
     const ids = await readAll(client, dialect);
     expect(ids).toHaveLength(Math.min(calls.count, dialect.cap ?? calls.count));
     expect(new Set(ids).size).toBe(ids.length);
-  });
-
-  test.each(Object.keys(dialects))('%s cuts windows as described, or not at all', async (name) => {
-    const client = await start(name, { cap: undefined, paging: { style: 'none' }, version: { by: 'none' } });
-    const dialect = dialectOf(name, {});
-    const truth = await collect(simulator.truth({ light: true }));
-    const times = truth.map((call) => Date.parse(call.timestamp)).sort((a, b) => a - b);
-    const [from, to] = [times[100] as number, times[200] as number];
-    const window = dialect.windows[0];
-    const format = (ms: number): string =>
-      dialect.format === 'iso'
-        ? new Date(ms).toISOString()
-        : String(dialect.format === 'epoch_seconds' ? ms / 1_000 : ms);
-    const query = new URLSearchParams({ [window?.from ?? 'from']: format(from), [window?.to ?? 'to']: format(to) });
-    const records = at(await (await client.get(`/calls?${query}`)).json(), dialect.records) as unknown[];
-    const inside = times.filter((time) => time >= from && (dialect.bounds === 'inclusive' ? time <= to : time < to));
-    expect(records).toHaveLength(window === undefined ? calls.count : inside.length);
   });
 
   test('selects the version by path, header or query, and refuses otherwise', async () => {

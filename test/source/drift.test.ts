@@ -54,10 +54,4 @@ describe('drift', () => {
       },
     ]);
   });
-
-  test('does not call a field vanished after a handful of records', () => {
-    const tally = tallyOf([{ unique_id: 'a' }]);
-    expect(findDrift({ source: 'list', tally, before: new Set(['campaign']) })).toEqual([]);
-    expect(settledFields(tally)).toEqual([]);
-  });
 });

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CallsyncError } from '../../src/lib/errors.ts';
+import { hash32, randomStream } from '../../src/simulator/calls/random.ts';
 import type { Api } from '../../src/source/http/api.ts';
 import { MalformedList, scanRecords } from '../../src/source/json/record-scan.ts';
 import { createListClient } from '../../src/source/list/list-client.ts';
@@ -13,36 +14,14 @@ import { answerToken, configFor, type LocalServer, startServer } from './local-s
 
 /** Seeded: a failure names its number, and that number makes the same response again. */
 const randomOf = (seed: number) => {
-  let state = (seed * 2_654_435_761 + 1) >>> 0;
-  const next = (): number => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    state >>>= 0;
-    return state / 2 ** 32;
-  };
-  for (let i = 0; i < 4; i++) next();
-  return {
-    next,
-    below: (n: number) => Math.floor(next() * n),
-    pick: <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)] as T,
-  };
+  const next = randomStream(hash32(seed, 1));
+  const below = (n: number): number => Math.floor(next() * n);
+  return { next, below, pick: <T>(all: readonly T[]): T => all[below(all.length)] as T };
 };
 type Random = ReturnType<typeof randomOf>;
 
 const strange: readonly string[] = [
-  'null',
-  'true',
-  '0',
-  '-0',
-  '1e400',
-  '"text"',
-  '[]',
-  '{}',
-  '[[]]',
-  '""',
-  '{"unique_id":null}',
-  '{"unique_id":""}',
+  ...'null true 0 -0 1e400 "text" [] {} [[]] "" {"unique_id":null} {"unique_id":""}'.split(' '),
   '{"unique_id":" "}',
   '{"unique_id":7}',
   '{"unique_id":["a"]}',

@@ -1,13 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  contains,
-  halveWindow,
-  splitWindow,
-  tightBounds,
-  type Window,
-  wideBounds,
-} from '../../src/source/list/windows.ts';
+import { contains, splitWindow, tightBounds, type Window, wideBounds } from '../../src/source/list/windows.ts';
 
 const day = 86_400_000_000;
 const base = Date.UTC(2024, 6, 1) * 1000;
@@ -46,23 +39,6 @@ describe('windows', () => {
         expect(pieces.slice(1).filter((piece) => piece.from % step !== 0)).toEqual([]);
       }),
       { numRuns: 700 },
-    );
-  });
-
-  test('halves until one step is left, and every instant stays in exactly one', () => {
-    fc.assert(
-      fc.property(windows, steps, (whole, step) => {
-        let pieces = [whole];
-        for (let round = 0; round < 7; round++) pieces = pieces.flatMap((piece) => halveWindow(piece, step) ?? [piece]);
-        holdsOnce(whole, pieces);
-        const tooLong = pieces.filter(
-          (piece) =>
-            halveWindow(piece, step) === undefined &&
-            Math.floor((piece.to - 1) / step) - Math.floor(piece.from / step) > (piece.from % step === 0 ? 0 : 1),
-        );
-        expect(tooLong).toEqual([]);
-      }),
-      { numRuns: 500 },
     );
   });
 

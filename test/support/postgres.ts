@@ -13,7 +13,7 @@ import pg from 'pg';
 import { inject } from 'vitest';
 import type { TestProject } from 'vitest/node';
 import { startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
-import { mayReach, resolvePostgresAccount } from '../../src/local/postgres/postgres-account.ts';
+import { mayReach, resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

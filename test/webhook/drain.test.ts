@@ -1,23 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
-import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
+import { useFolder } from '../support/folder.ts';
+import { useInboxDatabase } from './support/inbox-database.ts';
 import { startReceiver, testSecret } from './support/receiver.ts';
 import { openSlowLink } from './support/slow-link.ts';
 import { until } from './support/until.ts';
 
-let database: InboxDatabase;
-let folder: string;
-beforeAll(async () => {
-  database = await createInboxDatabase();
-  folder = await mkdtemp(join(tmpdir(), 'callsync-drain-'));
-});
-afterAll(async () => {
-  await database?.drop();
-  await rm(folder, { recursive: true, force: true });
-});
+const database = useInboxDatabase();
+const folder = useFolder('drain');
 beforeEach(() => database.empty());
 
 const send = (url: string, id: string, filler = '') =>

@@ -1,14 +1,13 @@
 /** One address floods the receiver with connections and bodies; deliveries of another must hardly notice. */
 import { spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { useFolder } from '../support/folder.ts';
 import type { AttackOptions } from './support/attack-process.ts';
 import { compileProgram, compileReceiver, type ReceiverProgram } from './support/child.ts';
-import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
+import { useInboxDatabase } from './support/inbox-database.ts';
 import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
 
 export interface FloodOptions {
@@ -23,21 +22,17 @@ export interface FloodOptions {
 }
 
 export const describeFlood = ({ idle, bodies, deliveries, everyMs, answerWithinMs }: FloodOptions): void => {
-  let database: InboxDatabase;
+  const database = useInboxDatabase();
   let receiver: ReceiverProgram;
   let attack: Awaited<ReturnType<typeof compileProgram>>;
-  let folder: string;
+  const folder = useFolder('flood');
   beforeAll(async () => {
-    database = await createInboxDatabase();
     receiver = await compileReceiver();
     attack = await compileProgram('webhook/support/attack-process');
-    folder = await mkdtemp(join(tmpdir(), 'callsync-flood-'));
   });
   afterAll(async () => {
     await receiver?.remove();
     await attack?.remove();
-    await database?.drop();
-    await rm(folder, { recursive: true, force: true });
   });
 
   const startAttack = async (options: AttackOptions) => {

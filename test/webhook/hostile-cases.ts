@@ -1,12 +1,11 @@
 /** Slow sockets and oversized bodies: valid deliveries must hardly notice. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { useFolder } from '../support/folder.ts';
 import { compileReceiver, type ReceiverProgram } from './support/child.ts';
 import { startOversized, startSlowSockets } from './support/hostile.ts';
-import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
+import { useInboxDatabase } from './support/inbox-database.ts';
 import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
 import { until } from './support/until.ts';
 
@@ -28,18 +27,14 @@ export const describeHostile = ({
   mostMb,
   p99Ms = Number.POSITIVE_INFINITY,
 }: HostileOptions): void => {
-  let database: InboxDatabase;
+  const database = useInboxDatabase();
   let program: ReceiverProgram;
-  let folder: string;
+  const folder = useFolder('hostile');
   beforeAll(async () => {
-    database = await createInboxDatabase();
     program = await compileReceiver();
-    folder = await mkdtemp(join(tmpdir(), 'callsync-hostile-'));
   });
   afterAll(async () => {
     await program?.remove();
-    await database?.drop();
-    await rm(folder, { recursive: true, force: true });
   });
 
   test(

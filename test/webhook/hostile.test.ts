@@ -1,7 +1,7 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeHostile } from './hostile-cases.ts';
-import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
+import { useInboxDatabase } from './support/inbox-database.ts';
 import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
 import { startReceiver } from './support/receiver.ts';
 import { until } from './support/until.ts';
@@ -9,11 +9,7 @@ import { until } from './support/until.ts';
 // How soon it answers, and in 100 MB, the campaign asks: here a collection of garbage may wait for a core.
 describeHostile({ slow: 150, oversized: 30, seconds: 4, mostMb: 250 });
 
-let database: InboxDatabase;
-beforeAll(async () => {
-  database = await createInboxDatabase();
-});
-afterAll(() => database?.drop());
+const database = useInboxDatabase();
 
 test('answers 503 at once when the bytes in flight are used up', async () => {
   const started = await startReceiver({

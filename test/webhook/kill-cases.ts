@@ -1,6 +1,4 @@
 /** SIGKILL of the receiver at random moments under load, the store slow for some of the time. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -8,26 +6,24 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type SendResult, sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
+import { randomStream } from '../../src/simulator/calls/random.ts';
+import { useFolder } from '../support/folder.ts';
 import { compileReceiver, type ReceiverChild, type ReceiverProgram } from './support/child.ts';
-import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
+import { useInboxDatabase } from './support/inbox-database.ts';
 import { mergeAll } from './support/merge-all.ts';
 import { until } from './support/until.ts';
 
 const seed = Number(process.env.CALLSYNC_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 export const describeKills = ({ kills }: { kills: number }): void => {
-  let database: InboxDatabase;
+  const database = useInboxDatabase();
   let program: ReceiverProgram;
-  let folder: string;
+  const folder = useFolder('kill');
   beforeAll(async () => {
-    database = await createInboxDatabase();
     program = await compileReceiver();
-    folder = await mkdtemp(join(tmpdir(), 'callsync-kill-'));
   });
   afterAll(async () => {
     await program?.remove();
-    await database?.drop();
-    await rm(folder, { recursive: true, force: true });
   });
 
   /** Holds the inbox until the returned function is called, so that deliveries go to the spool. */
@@ -44,7 +40,7 @@ export const describeKills = ({ kills }: { kills: number }): void => {
   test(
     `loses and doubles nothing that was answered, over ${kills} kills (seed ${seed})`,
     async () => {
-      const random = seededRandom(seed);
+      const random = randomStream(seed);
       const port = await findFreePort();
       const secret = 'kill-secret';
       const options = {
@@ -119,16 +115,5 @@ export const describeKills = ({ kills }: { kills: number }): void => {
   const spooledRows = async (): Promise<number> => {
     const { rows } = await database.store.pool.query('SELECT count(*)::int AS n FROM inbox WHERE spooled');
     return rows[0]?.n ?? 0;
-  };
-};
-
-/** mulberry32 */
-const seededRandom = (start: number): (() => number) => {
-  let state = start;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   };
 };

@@ -2,16 +2,15 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { receiverGrants, setUpReceiverRole } from '../../src/store/delivery/inbox-writer.ts';
-import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
+import { useInboxDatabase } from './support/inbox-database.ts';
 import { startReceiver, testSecret } from './support/receiver.ts';
 import { until } from './support/until.ts';
 
 const role = `receiver "${process.pid}"`;
 const password = "it's secret";
-let database: InboxDatabase;
+const database = useInboxDatabase();
 let url: string;
 beforeAll(async () => {
-  database = await createInboxDatabase();
   await setUpReceiverRole(database.store, role, 'the first');
   await setUpReceiverRole(database.store, role, password);
   const its = new URL(database.url);
@@ -21,7 +20,6 @@ beforeAll(async () => {
 afterAll(async () => {
   const grantee = pg.escapeIdentifier(role);
   await database?.store.pool.query(`DROP OWNED BY ${grantee}; DROP ROLE ${grantee}`);
-  await database?.drop();
 });
 
 test('a receiver with a role that only adds deliveries does all of its work', async () => {

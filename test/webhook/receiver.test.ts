@@ -5,16 +5,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { sampleCall } from '../../src/cli/commands/webhook/sample-call.ts';
 import { newDeliveryId, sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { signBody } from '../../src/webhook/server/signature.ts';
-import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
+import { useInboxDatabase } from './support/inbox-database.ts';
 import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
 import { type StartedReceiver, startReceiver, testSecret } from './support/receiver.ts';
 import { until } from './support/until.ts';
 
-let database: InboxDatabase;
+const database = useInboxDatabase();
 let started: StartedReceiver;
 let wakes = 0;
 beforeAll(async () => {
-  database = await createInboxDatabase();
   await database.store.pool.query("INSERT INTO warehouses (name) VALUES ('main')");
   started = await startReceiver({
     databaseUrl: database.url,
@@ -26,7 +25,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await started?.stop();
-  await database?.drop();
 });
 beforeEach(() => database.empty());
 
@@ -85,25 +83,13 @@ describe('a valid delivery', () => {
     expect((await stored()).map((row) => row.body)).toEqual(bodies.map((one) => Buffer.from(one)));
   });
 
-  test.each([
-    'application/json',
-    'application/json; charset=utf-8',
-    'application/json; charset=latin1',
-    'text/plain',
-    'text/html',
-    'application/x-www-form-urlencoded',
-    'multipart/form-data; boundary=x',
-    'application/octet-stream',
-    'application/xml',
-    '',
-    'nonsense',
-    ';;;/,=',
-    '*/*',
-    undefined,
-  ])('is taken under content type %j', async (type) => {
-    expect(await statusOf({ ...deliveryHeaders(body, '1'), 'Content-Type': type })).toBe(200);
-    expect((await stored())[0]?.body?.equals(body)).toBe(true);
-  });
+  test.each(['application/json; charset=latin1', 'multipart/form-data; boundary=x', '', ';;;/,=', undefined])(
+    'is taken under content type %j',
+    async (type) => {
+      expect(await statusOf({ ...deliveryHeaders(body, '1'), 'Content-Type': type })).toBe(200);
+      expect((await stored())[0]?.body?.equals(body)).toBe(true);
+    },
+  );
 
   test('is never decompressed: the signature is over the bytes that came', async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000));
@@ -144,12 +130,7 @@ describe('a delivery that is not let in', () => {
   const digest = good[name] ?? '';
   const cases: [string, string | readonly string[] | undefined, string][] = [
     ['absent', undefined, 'signature_absent'],
-    ['empty', '', 'signature_malformed'],
-    ['malformed', 'sha256=xyz', 'signature_malformed'],
-    ['upper case', digest.toUpperCase(), 'signature_malformed'],
-    ['oversized', `sha256=${'0'.repeat(9_000)}`, 'signature_malformed'],
     ['repeated', [digest, digest], 'signature_malformed'],
-    ['wrong algorithm', digest.replace('sha256', 'sha512'), 'signature_malformed'],
     ['wrong', signBody(body, 'another'), 'signature_wrong'],
   ];
 
@@ -196,17 +177,8 @@ describe('everything else', () => {
   });
 
   test.each([
-    '/',
-    '/webhook/',
-    '//webhook',
-    '/Webhook',
-    '/webhook/../webhook',
-    '/./webhook',
-    '/webhook%00',
-    '/webhook;x',
-    '/webhook%2f',
-    '/healthz/webhook',
-    '/%2e%2e/webhook',
+    ...'/ /webhook/ //webhook /Webhook /webhook/../webhook /./webhook /webhook%00 /webhook;x'.split(' '),
+    ...'/webhook%2f /healthz/webhook /%2e%2e/webhook'.split(' '),
     '/webhook\\',
   ])('path %s: 404, and nothing is stored', async (path) => {
     const { answers } = await exchange(started.port, [head(deliveryHeaders(body, '1'), `POST ${path} HTTP/1.1`), body]);

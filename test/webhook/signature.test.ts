@@ -11,14 +11,6 @@ const body = Buffer.from('{"unique_id":"a"}');
 const verify = (input: Partial<VerifyInput>) =>
   verifySignature({ body, signature: undefined, hookId: null, keys: [key('k')], allowUnsigned: false, ...input });
 
-test("verifies GitHub's published vector", () => {
-  const vector = Buffer.from('Hello, World!');
-  const secret = "It's a Secret to Everybody";
-  const signature = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17';
-  expect(signBody(vector, secret)).toBe(signature);
-  expect(verify({ body: vector, signature, keys: [key('github', secret)] })).toEqual({ ok: true, key: 'github' });
-});
-
 describe('refuses', () => {
   const good = signBody(body, 'k');
   const hex = good.slice('sha256='.length);

@@ -1,24 +1,16 @@
-import { mkdtemp, rm, unlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { listKeyUsage } from '../../src/store/delivery/delivery-statistics.ts';
 import { openSigningKeys } from '../../src/webhook/server/signature.ts';
-import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
+import { useFolder } from '../support/folder.ts';
+import { useInboxDatabase } from './support/inbox-database.ts';
 import { startReceiver } from './support/receiver.ts';
 import { until } from './support/until.ts';
 
-let database: InboxDatabase;
-let folder: string;
-beforeAll(async () => {
-  database = await createInboxDatabase();
-  folder = await mkdtemp(join(tmpdir(), 'callsync-keys-'));
-});
-afterAll(async () => {
-  await database?.drop();
-  await rm(folder, { recursive: true, force: true });
-});
+const database = useInboxDatabase();
+const folder = useFolder('keys');
 
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 const file = (name: string) => join(folder, name);

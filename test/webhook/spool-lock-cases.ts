@@ -4,11 +4,11 @@
  */
 import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, utimes } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { useFolder } from '../support/folder.ts';
 import { compileProgram } from './support/child.ts';
 
 interface Holder {
@@ -30,18 +30,16 @@ const mayUnshare = (() => {
 
 export const describeSpoolLock = ({ runs, atOnce }: { runs: number; atOnce: number }): void => {
   let program: Awaited<ReturnType<typeof compileProgram>>;
-  let folder: string;
+  const folder = useFolder('spool-lock');
   let spools = 0;
   const started: Holder[] = [];
   const timeoutMs = 60_000 + runs * 20_000;
   beforeAll(async () => {
     program = await compileProgram('webhook/support/spool-process');
-    folder = await mkdtemp(join(tmpdir(), 'callsync-spool-lock-'));
   });
   afterAll(async () => {
     for (const holder of started) await holder.kill();
     await program?.remove();
-    await rm(folder, { recursive: true, force: true });
   });
 
   const start = async (dir: string, wrapper: readonly string[] = []): Promise<Holder> => {

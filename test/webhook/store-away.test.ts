@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { describeStoreStopped } from './store-stopped-cases.ts';
-import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
+import { useInboxDatabase } from './support/inbox-database.ts';
 import { type StartedReceiver, startReceiver, testSecret } from './support/receiver.ts';
 import { until } from './support/until.ts';
 
@@ -11,15 +11,13 @@ const send = (url: string, id: string, retry = false) =>
   sendWebhook({ url, body: JSON.stringify({ unique_id: id }), secret: testSecret, deliveryId: id, retry });
 
 describe('a store that is slow', () => {
-  let database: InboxDatabase;
+  const database = useInboxDatabase();
   let started: StartedReceiver;
   beforeAll(async () => {
-    database = await createInboxDatabase();
     started = await startReceiver({ databaseUrl: database.url, config: { group_commit: { deadline_s: 3 } } });
   });
   afterAll(async () => {
     await started?.stop();
-    await database?.drop();
   });
   beforeEach(() => database.empty());
 

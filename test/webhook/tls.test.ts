@@ -1,24 +1,16 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { makeCertificate, type TestCertificate } from '../support/certificate.ts';
-import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
+import { useFolder } from '../support/folder.ts';
+import { useInboxDatabase } from './support/inbox-database.ts';
 import { startReceiver, testSecret } from './support/receiver.ts';
 import { until } from './support/until.ts';
 
-let database: InboxDatabase;
-let folder: string;
-beforeAll(async () => {
-  database = await createInboxDatabase();
-  folder = await mkdtemp(join(tmpdir(), 'callsync-tls-'));
-});
-afterAll(async () => {
-  await database?.drop();
-  await rm(folder, { recursive: true, force: true });
-});
+const database = useInboxDatabase();
+const folder = useFolder('tls');
 
 const files = () => ({ cert_file: join(folder, 'cert.pem'), key_file: join(folder, 'key.pem') });
 const write = async ({ cert, key }: TestCertificate) => {

@@ -11,8 +11,7 @@ import pg from 'pg';
 import { terminal } from '../../lib/errors.ts';
 import { scramVerifier } from '../../lib/keyed-hash.ts';
 import { shareServer } from '../shared-server.ts';
-import { locatePostgresBinaries } from './locate-binaries.ts';
-import { type Account, mayReach, resolvePostgresAccount } from './postgres-account.ts';
+import { type Account, locatePostgresBinaries, mayReach, resolvePostgresAccount } from './locate-binaries.ts';
 import {
   administrator,
   createCluster,

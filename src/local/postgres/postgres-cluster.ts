@@ -8,8 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { terminal } from '../../lib/errors.ts';
 import { findFreePort, isAlive, minimalEnvironment, type StopRules, startServer } from '../local-process.ts';
-import type { PostgresBinaries } from './locate-binaries.ts';
-import type { Account } from './postgres-account.ts';
+import type { Account, PostgresBinaries } from './locate-binaries.ts';
 
 interface Cluster {
   /** Holds the log, and the data folder while it is made. */

@@ -3,11 +3,11 @@
  * call times.
  */
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
+import { dayMs } from '../../lib/day.ts';
 import { fraction, pick } from './random.ts';
 import { otherStatuses } from './vocabulary.ts';
 
 const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 
 export interface Population {
   readonly count: number;
@@ -23,7 +23,6 @@ const saltDelay = 2;
 const saltLate = 3;
 const saltLateBy = 4;
 const saltStatus = 5;
-const saltMalformed = 6;
 const saltDuration = 7;
 
 /** Length of a call in seconds, known before its content: processing cannot end before the call does. */
@@ -35,16 +34,6 @@ export const statusOf = (settings: SimulatorSettings, index: number): string => 
   const at = fraction(settings.seed, index, saltStatus);
   if (at < voidShare) return 'void';
   return at < voidShare + otherShare ? pick(otherStatuses, (at - voidShare) / otherShare) : 'qualified';
-};
-
-type Malformation = 'not_object' | 'no_id' | 'wrong_types';
-
-/** How the record of a call is broken; undefined for most. The same seed breaks the same calls. */
-export const malformationOf = (settings: SimulatorSettings, index: number): Malformation | undefined => {
-  const total = settings.calls.malformedShare;
-  const at = fraction(settings.seed, index, saltMalformed);
-  if (at >= total) return undefined;
-  return pick<Malformation>(['not_object', 'no_id', 'wrong_types'], at / total);
 };
 
 /** Weight of an hour: office hours of weekdays carry most calls. */

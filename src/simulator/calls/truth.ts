@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
-import { isIdentifiable, listDocument, webhookDocument } from '../service/record-shape.ts';
+import { listDocument } from '../service/record-shape.ts';
 import type { WebhookSender } from '../webhooks/webhook-sender.ts';
 import type { World } from './world.ts';
 
@@ -75,12 +75,9 @@ const knowableDocument = (
   listed: number | null,
   delivered: number | null,
 ): CallDocument => {
-  const fromWebhook = delivered === null ? {} : webhookDocument(world, settings, index, delivered);
+  const fromWebhook = delivered === null ? {} : world.documentOf(index, delivered);
   if (listed === null) return fromWebhook;
-  const fromList = listDocument(world, settings, index, listed);
-  const hidden = new Set(settings.quirks.hollow.filter((name) => name in fromWebhook));
-  const carried = Object.entries(fromList).filter(([name]) => !hidden.has(name));
-  return { ...fromWebhook, ...Object.fromEntries(carried) };
+  return { ...fromWebhook, ...listDocument(world, settings, index, listed) };
 };
 
 const describeVersions = (
@@ -104,10 +101,9 @@ const describeVersions = (
   });
 };
 
-/** The truth about the call at an index; undefined for records that nobody can identify. */
-export const truthAt = (parts: TruthParts, index: number, light: boolean): TruthEntry | undefined => {
+/** The truth about the call at an index. */
+export const truthAt = (parts: TruthParts, index: number, light: boolean): TruthEntry => {
   const { world, settings, sender } = parts;
-  if (!isIdentifiable(settings, index)) return undefined;
   const now = world.now();
   const place = world.placeOf(index);
   const deletedAt = world.deletedAt(index);
@@ -148,10 +144,8 @@ export function* truthOf(
     const shown = parts.settings.staticPages || parts.world.isListed(index, now) || parts.sender.delivered.has(index);
     if (knowable && !shown) continue;
     if (statuses !== undefined && !statuses.includes(parts.world.placeOf(index).status)) continue;
-    const entry = truthAt(parts, index, light);
-    if (entry === undefined) continue;
     given++;
-    yield { index, entry };
+    yield { index, entry: truthAt(parts, index, light) };
   }
 }
 

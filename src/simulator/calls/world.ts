@@ -4,12 +4,11 @@ import type { CallDocument } from '../../../schemas/call.ts';
 import type { EditKind, SimulatorSettings } from '../../../schemas/simulator.ts';
 import { dayMs } from '../../lib/day.ts';
 import { AxisIndex, everything, lowerBound } from './axis-index.ts';
-import { callIdOf, callIndexOf } from './call-id.ts';
 import type { SimulatorClock } from './clock.ts';
 import { applyEdit, type Edit, type PlannedEdit, planEdits } from './edit-call.ts';
 import { generateCall } from './generate-call.ts';
 import { type Population, planPopulation, statusOf } from './population.ts';
-import { fraction } from './random.ts';
+import { callIdOf, callIndexOf, fraction } from './random.ts';
 
 export type Axis = 'timestamp' | 'qualified';
 

@@ -10,7 +10,7 @@ import { documentAt, type TruthEntry, type TruthQuery, truthAt, truthOf } from '
 import type { EditRequest, InsertRequest, World } from '../calls/world.ts';
 import { dialectOf } from '../service/dialects.ts';
 import type { MrcpPort } from '../service/mrcp-port.ts';
-import type { TokenStore } from '../service/token-store.ts';
+import type { TokenStore } from '../service/token-endpoint.ts';
 import type { WebSocketEndpoint } from '../service/websocket-endpoint.ts';
 import type { DeliveryRecord, WebhookSender } from '../webhooks/webhook-sender.ts';
 import type { CallChoice, ChangedCall, RuntimeOptions, SimulatorControl } from './control.ts';

@@ -7,9 +7,9 @@ import { injectFault, injectPoison } from './inject-fault.ts';
 import { BadQuery, formatCursor, type ListQuery, parseListQuery } from './list-query.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import type { RecordBytes } from './record-bytes.ts';
-import { listDocument, serialiseRecord } from './record-shape.ts';
+import { listDocument } from './record-shape.ts';
 import { type Page, selectPage } from './select-page.ts';
-import type { TokenStore } from './token-store.ts';
+import type { TokenStore } from './token-endpoint.ts';
 
 export interface PageEvent {
   readonly query: ListQuery;
@@ -121,7 +121,7 @@ const answerCall = async (
   if (await injectPoison(exchange, [index], false, true)) return;
   const document = listDocument(world, settings, index, world.versionAt(index, at));
   exchange.counters.requests.records++;
-  return send(exchange, { status: 200, body: [Buffer.from(serialiseRecord(settings, index, document))] });
+  return send(exchange, { status: 200, body: [Buffer.from(JSON.stringify(document))] });
 };
 
 /** The path below the version, or undefined when the request does not select the version that is served. */

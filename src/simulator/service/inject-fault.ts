@@ -23,46 +23,37 @@ const chooseFault = (
   return undefined;
 };
 
+/** Answers that are a status and a body. */
+const answers: Readonly<Partial<Record<FaultKind, readonly [status: number, body: string | object]>>> = {
+  error_500: [500, { detail: 'internal error' }],
+  refused_400: [400, { detail: 'bad request' }],
+  refused_416: [416, { detail: 'refused' }],
+  refused_422: [422, { detail: 'refused' }],
+  forbidden_403: [403, { detail: 'forbidden' }],
+  missing_404: [404, { detail: 'not found' }],
+  html_502: [502, '<html><body><h1>502 Bad Gateway</h1></body></html>'],
+  unavailable_503: [503, 'unavailable'],
+  unavailable_503_seconds: [503, 'unavailable'],
+  unavailable_503_date: [503, 'unavailable'],
+  too_many_429: [429, { detail: 'too many requests' }],
+};
+
 const sendFault = async (exchange: Exchange, kind: FaultKind, elsewhere: () => Promise<string>): Promise<void> => {
   const { response, clock, settings, url } = exchange;
   const seconds = settings.faults.retryAfterSeconds;
-  switch (kind) {
-    case 'error_500':
-      return send(exchange, { status: 500, body: { detail: 'internal error' } });
-    case 'refused_400':
-      return send(exchange, { status: 400, body: { detail: 'bad request' } });
-    case 'refused_416':
-    case 'refused_422':
-      return send(exchange, { status: Number(kind.slice(-3)), body: { detail: 'refused' } });
-    case 'forbidden_403':
-      return send(exchange, { status: 403, body: { detail: 'forbidden' } });
-    case 'missing_404':
-      return send(exchange, { status: 404, body: { detail: 'not found' } });
-    case 'html_502':
-      return send(exchange, { status: 502, body: '<html><body><h1>502 Bad Gateway</h1></body></html>' });
-    case 'unavailable_503':
-      return send(exchange, { status: 503, body: 'unavailable' });
-    case 'unavailable_503_seconds':
-      return send(exchange, { status: 503, headers: { 'Retry-After': String(seconds) }, body: 'unavailable' });
-    case 'unavailable_503_date': {
-      const date = httpDate(Math.ceil((clock.now() + seconds * 1_000) / 1_000) * 1_000);
-      return send(exchange, { status: 503, headers: { 'Retry-After': date }, body: 'unavailable' });
-    }
-    case 'too_many_429':
-      return send(exchange, { status: 429, body: { detail: 'too many requests' } });
-    case 'reset_before_headers':
-      response.socket?.resetAndDestroy();
-      return;
-    case 'reset_after_headers':
-      response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '1000000' });
-      response.write('{', () => response.socket?.resetAndDestroy());
-      return;
-    case 'redirect':
-      return send(exchange, { status: 302, headers: { Location: `${await elsewhere()}${url.pathname}${url.search}` } });
-    default:
-      // `hang`: the connection stays open without an answer until the client gives up or the simulator stops.
-      return;
+  const [status, body] = answers[kind] ?? [];
+  if (status !== undefined) {
+    const date = httpDate(Math.ceil((clock.now() + seconds * 1_000) / 1_000) * 1_000);
+    const retryAfter = { unavailable_503_seconds: String(seconds), unavailable_503_date: date }[kind as string];
+    return send(exchange, { status, headers: retryAfter === undefined ? {} : { 'Retry-After': retryAfter }, body });
   }
+  if (kind === 'reset_before_headers') response.socket?.resetAndDestroy();
+  else if (kind === 'reset_after_headers') {
+    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '1000000' });
+    response.write('{', () => response.socket?.resetAndDestroy());
+  } else if (kind === 'redirect')
+    return send(exchange, { status: 302, headers: { Location: `${await elsewhere()}${url.pathname}${url.search}` } });
+  // `hang`: the connection stays open without an answer until the client gives up or the simulator stops.
 };
 
 /** Fails an answer that holds a poisoned record; as `injectFault`. */

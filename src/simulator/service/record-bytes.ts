@@ -1,7 +1,7 @@
 /** Serialised list records: a small cache while calls change, everything at once when they are frozen. */
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import type { World } from '../calls/world.ts';
-import { listDocument, serialiseRecord } from './record-shape.ts';
+import { listDocument } from './record-shape.ts';
 
 const cacheBytes = 48 * 1024 * 1024;
 const comma = Buffer.from(',');
@@ -26,8 +26,8 @@ export class ChangingRecords implements RecordBytes {
   }
 
   join(indices: readonly number[], exclude: ReadonlySet<string>, at: number): readonly Buffer[] {
-    const { listOmits, listAdds, quirks } = this.settings;
-    const shape = JSON.stringify([listOmits, listAdds, quirks.hollow]);
+    const { listOmits, listAdds } = this.settings;
+    const shape = JSON.stringify([listOmits, listAdds]);
     if (shape !== this.shape) this.forget(shape);
     const variant = [...exclude].sort().join();
     return [Buffer.from(indices.map((index) => this.recordOf(index, exclude, variant, at)).join(','))];
@@ -44,11 +44,7 @@ export class ChangingRecords implements RecordBytes {
     const key = `${index}:${version}:${variant}`;
     const known = this.cache.get(key);
     if (known !== undefined) return known;
-    const made = serialiseRecord(
-      this.settings,
-      index,
-      listDocument(this.world, this.settings, index, version, exclude),
-    );
+    const made = JSON.stringify(listDocument(this.world, this.settings, index, version, exclude));
     this.cache.set(key, made);
     this.size += made.length;
     for (const [oldest, text] of this.cache) {
@@ -103,7 +99,7 @@ export class FrozenRecords implements RecordBytes {
     if (known !== undefined) return known;
     const made = freeze(this.world.count, (index) => {
       const document = listDocument(this.world, this.settings, index, this.world.versionOf(index), exclude);
-      return `${serialiseRecord(this.settings, index, document)},`;
+      return `${JSON.stringify(document)},`;
     });
     this.variants.set(key, made);
     return made;

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import { type Counters, countOne } from '../control/stats.ts';
-import type { TokenStore } from './token-store.ts';
+import type { TokenStore } from './token-endpoint.ts';
 
 /** The address of the other end; IPv4 as such, also on a socket for both families. */
 export const addressOf = (request: IncomingMessage): string =>

@@ -7,7 +7,6 @@ import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import { fraction } from '../calls/random.ts';
 import type { World } from '../calls/world.ts';
 import { type Counters, countOne } from '../control/stats.ts';
-import { serialiseRecord, webhookDocument } from '../service/record-shape.ts';
 import { type AttemptResult, isSuccess, type OutgoingDelivery, signBody, WebhookTransport } from './webhook-request.ts';
 
 export interface DeliveryRecord {
@@ -133,8 +132,7 @@ export class WebhookSender {
   }
 
   private make(index: number, version: number): OutgoingDelivery {
-    const document = webhookDocument(this.world, this.settings, index, version);
-    const body = Buffer.from(serialiseRecord(this.settings, index, document));
+    const body = Buffer.from(JSON.stringify(this.world.documentOf(index, version)));
     const secret = this.secret();
     return {
       deliveryId: this.nextDeliveryId(),

@@ -1,38 +1,23 @@
 /** Response bodies: decoded, bounded, and collected outside the JavaScript heap. */
 import { pipeline, Readable, type Transform, Writable } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
+import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import { terminal } from '../../lib/errors.ts';
 
-/** Encodings that request headers may offer. */
-export const acceptEncoding = 'gzip, br, deflate';
+/** Encodings that request headers offer. */
+export const acceptEncoding = 'gzip, br';
 
-const decoderOf = (coding: string, firstByte: number): Transform => {
-  switch (coding) {
-    case 'gzip':
-    case 'x-gzip':
-      return createGunzip();
-    case 'br':
-      return createBrotliDecompress();
-    case 'deflate':
-      // Some servers mean zlib, as the standard says, others raw deflate.
-      return (firstByte & 0x0f) === 0x08 ? createInflate() : createInflateRaw();
-    default:
-      throw terminal(
-        'RESPONSE_ENCODING',
-        `The service answered in the encoding “${coding.slice(0, 20)}”, which nobody asked for.`,
-        {
-          hint: `Let it answer uncompressed or as one of: ${acceptEncoding}.`,
-        },
-      );
-  }
+/** Undefined for a body that came as it is. */
+const decoderOf = (encoding: string | undefined): Transform | undefined => {
+  const coding = (encoding ?? '').trim().toLowerCase();
+  if (coding === '' || coding === 'identity') return undefined;
+  if (coding === 'gzip' || coding === 'x-gzip') return createGunzip();
+  if (coding === 'br') return createBrotliDecompress();
+  throw terminal(
+    'RESPONSE_ENCODING',
+    `The service answered in the encoding “${coding.slice(0, 20)}”, which nobody asked for.`,
+    { hint: `Let it answer uncompressed or as one of: ${acceptEncoding}.` },
+  );
 };
-
-const codingsOf = (header: string | undefined): string[] =>
-  (header ?? '')
-    .toLowerCase()
-    .split(',')
-    .map((coding) => coding.trim())
-    .filter((coding) => coding !== '' && coding !== 'identity');
 
 interface CollectedBody {
   readonly body: Buffer;
@@ -48,12 +33,11 @@ interface BodyRules {
 
 /** Collects a body, decoded; a body beyond `maxBytes`, on the wire or decoded, is terminal RESPONSE_TOO_LARGE. */
 export const collectBody = async (source: Readable, rules: BodyRules): Promise<CollectedBody> => {
-  const codings = codingsOf(rules.encoding).reverse();
-  if (codings.length > 3) throw terminal('RESPONSE_ENCODING', 'The service encoded its answer more than three times.');
+  const decoder = decoderOf(rules.encoding);
   if ((rules.length ?? 0) > rules.maxBytes) throw tooLarge(rules.maxBytes);
   let wireBytes = 0;
   // Room beyond what is filled costs addresses, not memory, so it grows in few and wide steps: each copies.
-  let room = Buffer.allocUnsafe(Math.max(1024, codings.length === 0 ? (rules.length ?? 65_536) : 65_536));
+  let room = Buffer.allocUnsafe(Math.max(1024, decoder === undefined ? (rules.length ?? 65_536) : 65_536));
   let filled = 0;
   const keep = (chunk: Buffer): void => {
     if (filled + chunk.length > rules.maxBytes) throw tooLarge(rules.maxBytes);
@@ -73,21 +57,14 @@ export const collectBody = async (source: Readable, rules: BodyRules): Promise<C
       yield bytes;
     }
   };
-  const chunks = measured();
-  const first = await chunks.next();
-  if (first.done) return { body: Buffer.alloc(0), wireBytes };
-  const [outermost, ...inner] = codings;
-  if (outermost === undefined) {
-    keep(first.value);
-    for await (const chunk of chunks) keep(chunk);
-  } else {
-    const all = async function* (): AsyncGenerator<Buffer> {
-      yield first.value;
-      yield* chunks;
-    };
-    const decoders = [decoderOf(outermost, first.value[0] ?? 0), ...inner.map((coding) => decoderOf(coding, 0x78))];
+  if (decoder === undefined) for await (const chunk of measured()) keep(chunk);
+  else {
     await new Promise<void>((resolve, reject) => {
-      pipeline([Readable.from(all()), ...decoders, keepAll(keep)], (error) => (error ? reject(error) : resolve()));
+      pipeline([Readable.from(measured()), decoder, keepAll(keep)], (error) => {
+        // Nothing at all is no broken stream.
+        if (error && (wireBytes > 0 || error.code !== 'Z_BUF_ERROR')) reject(error);
+        else resolve();
+      });
     });
   }
   return { body: room.subarray(0, filled), wireBytes };

@@ -6,6 +6,7 @@
  * body; a known one only if no unknown one sends.
  */
 import type { IncomingMessage } from 'node:http';
+import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 
 type BodyRefusal = 'too_large' | 'overload' | 'incomplete' | 'closing' | 'held_back';
 
@@ -48,13 +49,11 @@ const sharedReadings = 2;
 /** Memory that a delivery takes in addition to its body. */
 const overheadBytes = 1024;
 
-export const createBodyReader = (options: {
-  maxBodyBytes: number;
-  maxInflightBytes: number;
-  /** Whether the sender has lately sent a verified delivery. */
-  isKnown: (sender: string) => boolean;
-}): BodyReader => {
-  const { maxBodyBytes, maxInflightBytes, isKnown } = options;
+/** @param isKnown whether the sender has lately sent a verified delivery. */
+export const createBodyReader = (
+  { body_bytes: maxBodyBytes, inflight_bytes: maxInflightBytes }: WebhookConfig['limits'],
+  isKnown: (sender: string) => boolean,
+): BodyReader => {
   const readings = new Set<Reading>();
   const heldBy = new Map<string, number>();
   const maxUnknownBytes = Math.max(maxInflightBytes / 2, maxBodyBytes + overheadBytes);

@@ -1,8 +1,9 @@
 /**
  * Makes deliveries durable in groups: in the inbox, or in the spool while the store is away or slow.
- * A delivery waits for a group and is answered after its write. A delivery that is not durable after `answerWithinMs`
+ * A delivery waits for a group and is answered after its write. A delivery that is not durable after `limits.answer_within_s`
  * gets an error. The service then sends it again, and the merge recognises it.
  */
+import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 import { transient } from '../../lib/errors.ts';
 import type { Delivery, InboxWriter } from '../../store/delivery/inbox-writer.ts';
 import type { SpoolDrain } from '../spool/drain.ts';
@@ -18,19 +19,10 @@ export interface GroupCommit {
 }
 
 interface GroupCommitOptions {
+  readonly config: WebhookConfig;
   readonly inbox: Pick<InboxWriter, 'insert'>;
   readonly spool: Pick<Spool, 'append'>;
   readonly drain: Pick<SpoolDrain, 'usable' | 'trip'>;
-  /** Groups written at once. */
-  readonly writers: number;
-  /** Longest that a delivery waits for others before its group is written. */
-  readonly maxDelayMs: number;
-  readonly batchRows: number;
-  readonly batchBytes: number;
-  /** Longest that writing a group to the inbox may take. */
-  readonly deadlineMs: number;
-  /** Longest that a delivery may wait in all. */
-  readonly answerWithinMs: number;
   /** New deliveries are there. */
   readonly onStored: Readonly<Record<StoredIn, () => void>>;
 }
@@ -43,21 +35,22 @@ interface Entry {
 }
 
 export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
-  const { inbox, spool, drain, writers, maxDelayMs, batchRows, batchBytes, deadlineMs, answerWithinMs } = options;
+  const { inbox, spool, drain } = options;
+  const { group_commit: config, limits } = options.config;
   /** Oldest first; those that no group has taken yet are in `waiting` too. */
   const unanswered = new Set<Entry>();
   const waiting: Entry[] = [];
   let delay: NodeJS.Timeout | undefined;
   const writing = new Set<Promise<void>>();
 
-  const mayWrite = (): boolean => writing.size < writers || !drain.usable();
+  const mayWrite = (): boolean => writing.size < config.writers || !drain.usable();
 
   const takeGroup = (): Entry[] => {
     let bytes = 0;
     let count = 0;
     for (const { delivery } of waiting) {
       bytes += delivery.body.length;
-      if (count > 0 && (count >= batchRows || bytes > batchBytes)) break;
+      if (count > 0 && (count >= config.batch_rows || bytes > config.batch_bytes)) break;
       count += 1;
     }
     return waiting.splice(0, count).filter((entry) => unanswered.has(entry));
@@ -66,7 +59,7 @@ export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
   const store = async (deliveries: readonly Delivery[]): Promise<StoredIn> => {
     if (drain.usable()) {
       try {
-        await inbox.insert(deliveries, { deadlineMs });
+        await inbox.insert(deliveries, { deadlineMs: config.deadline_s * 1_000 });
         options.onStored.inbox();
         return 'inbox';
       } catch (error) {
@@ -107,7 +100,7 @@ export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
   const overdue = setInterval(() => {
     const now = performance.now();
     for (const entry of unanswered) {
-      if (now - entry.since < answerWithinMs) break;
+      if (now - entry.since < limits.answer_within_s * 1_000) break;
       unanswered.delete(entry);
       entry.reject(transient('NOT_DURABLE', 'The delivery could not be made durable in time.'));
     }
@@ -120,8 +113,8 @@ export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
         const entry: Entry = { delivery, since: performance.now(), resolve, reject };
         unanswered.add(entry);
         waiting.push(entry);
-        if (waiting.length >= batchRows) writeGroups();
-        else if (mayWrite()) delay ??= setTimeout(writeGroups, maxDelayMs);
+        if (waiting.length >= config.batch_rows) writeGroups();
+        else if (mayWrite()) delay ??= setTimeout(writeGroups, config.max_delay_ms);
       }),
     async close() {
       while (waiting.length > 0 || writing.size > 0) {

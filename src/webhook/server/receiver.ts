@@ -23,7 +23,7 @@ import { type BodyReader, createBodyReader } from './body.ts';
 import { createGroupCommit } from './group-commit.ts';
 import { createDropLog, errorCode, type ReceiverLog } from './receiver-log.ts';
 import { createRejections } from './rejections.ts';
-import { type Admit, addRoutes, createHeaderReader } from './routes.ts';
+import { type Admit, addRoutes } from './routes.ts';
 import { createAddressList, createKnownSenders, createOffenders, limitConnections } from './senders.ts';
 import { type SigningKeys, signatureVerifier, type Verifier } from './signature.ts';
 import { createWakeUp } from './wake-up.ts';
@@ -85,8 +85,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
   const senders = createKnownSenders();
   const drops = createDropLog(log);
   limitConnections(app.server, {
-    most: config.limits.connections,
-    mostPerSender: config.limits.connections_per_sender,
+    limits: config.limits,
     isProxy: createAddressList(config.trusted_proxies),
     isKnown: senders.has,
     onDrop() {
@@ -94,11 +93,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
       drops.count('connection');
     },
   });
-  const bodies = createBodyReader({
-    maxBodyBytes: config.limits.body_bytes,
-    maxInflightBytes: config.limits.inflight_bytes,
-    isKnown: senders.has,
-  });
+  const bodies = createBodyReader(config.limits, senders.has);
   const wakeUp = createWakeUp({
     wake: options.wake,
     intervalMs: config.wake_interval_ms,
@@ -116,15 +111,10 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
     },
   });
   const groupCommit = createGroupCommit({
+    config,
     inbox,
     spool,
     drain,
-    writers: config.group_commit.writers,
-    maxDelayMs: config.group_commit.max_delay_ms,
-    batchRows: config.group_commit.batch_rows,
-    batchBytes: config.group_commit.batch_bytes,
-    deadlineMs,
-    answerWithinMs: config.limits.answer_within_s * 1_000,
     onStored: { inbox: wakeUp.notify, spool: drain.start },
   });
   const ready = (): boolean => {
@@ -142,14 +132,11 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
     storeUsable: drain.usable(),
   }));
   addRoutes(app, {
-    path: config.path,
+    config,
     keys: secrets,
-    allowUnsigned: config.allow_unsigned,
     verifier: options.verifier ?? signatureVerifier,
-    allowFrom: config.allow_from.length === 0 ? undefined : createAddressList(config.allow_from),
     senders,
     offenders: createOffenders({ isKnown: senders.has }),
-    readHeaders: createHeaderReader(config.header_prefix),
     bodies,
     admit: options.admit,
     groupCommit,

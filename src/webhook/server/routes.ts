@@ -2,27 +2,24 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 import type { WebhookMetrics } from '../../health/metrics/webhook-metrics.ts';
 import type { Delivery, RejectedDelivery } from '../../store/delivery/inbox-writer.ts';
 import { BodyError, type BodyReader } from './body.ts';
 import type { GroupCommit } from './group-commit.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
-import { type AddressList, type KnownSenders, type Offenders, senderOf } from './senders.ts';
+import { createAddressList, type KnownSenders, type Offenders, senderOf } from './senders.ts';
 import type { RejectReason, SigningKeys, Verifier } from './signature.ts';
 
 /** Stored form of a verified body, and the hash that recognises its bytes. */
 export type Admit = (body: Buffer) => Promise<Pick<Delivery, 'body' | 'bodyHash' | 'privacyVersion'>>;
 
 interface RouteOptions {
-  readonly path: string;
+  readonly config: WebhookConfig;
   readonly keys: SigningKeys;
-  readonly allowUnsigned: boolean;
   readonly verifier: Verifier;
-  /** Undefined = deliveries are taken from every address. */
-  readonly allowFrom: AddressList | undefined;
   readonly senders: KnownSenders;
   readonly offenders: Offenders;
-  readonly readHeaders: ReturnType<typeof createHeaderReader>;
   readonly bodies: BodyReader;
   /** By default bodies are stored as they came. */
   readonly admit?: Admit | undefined;
@@ -43,7 +40,9 @@ const json = 'application/json; charset=utf-8';
  * request stays unread.
  */
 export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => {
-  const { path, allowUnsigned, verifier, senders, offenders, metrics, log, admit } = options;
+  const { verifier, senders, offenders, metrics, log, admit } = options;
+  const { path, allow_unsigned: allowUnsigned, allow_from: allowFrom, header_prefix: prefix } = options.config;
+  const isAllowed = allowFrom.length === 0 ? () => true : createAddressList(allowFrom);
 
   // No body is ever parsed: deliveries are read as bytes by their route, everything else is left unread.
   app.removeAllContentTypeParsers();
@@ -65,7 +64,7 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
   app.post(path, async (request, reply) => {
     const startedAt = performance.now();
     const receivedAt = new Date();
-    const { signature, ...headers } = options.readHeaders(request.headers);
+    const { signature, ...headers } = readHeaders(request.headers, prefix.toLowerCase());
     const sender = senderOf(request.ip);
     const reject = async (reason: RejectReason, bytesRead = 0): Promise<FastifyReply> => {
       metrics.rejected.inc({ reason });
@@ -74,7 +73,7 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
       await offenders.note(sender, bytesRead);
       return refuse(reply, 403, 'forbidden');
     };
-    if (options.allowFrom?.(request.ip) === false) return await reject('address');
+    if (!isAllowed(request.ip)) return await reject('address');
     const signed = { signature, hookId: headers.hookId, keys: options.keys.current(), allowUnsigned };
     const wrongHeader = verifier.checkHeader(signed);
     if (wrongHeader !== undefined) return await reject(wrongHeader);
@@ -122,31 +121,19 @@ const refuse = (reply: FastifyReply, status: number, error: string): FastifyRepl
 const statusOf = (error: unknown): number =>
   error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : 500;
 
-/** None of them is under the signature, which covers the body alone (interface §5.4). */
-interface DeliveryHeaders {
-  readonly deliveryId: string | null;
-  readonly hookId: string | null;
-  readonly agent: string | null;
-}
-
-interface ReceivedHeaders extends DeliveryHeaders {
-  /** As it came; a repeated header arrives joined by commas. */
-  readonly signature: string | undefined;
-}
-
 /** Longer values are cut: a sender must not choose how large our rows are. */
 const longestKept = 200;
 
-/** @param prefix such as `X-Service-`. Node joins repeated headers with commas, except Set-Cookie. */
-export const createHeaderReader = (prefix: string): ((headers: IncomingHttpHeaders) => ReceivedHeaders) => {
-  const base = prefix.toLowerCase();
-  return (headers) => ({
-    signature: headers[`${base}signature`]?.toString(),
-    deliveryId: headers[`${base}delivery`]?.slice(0, longestKept).toString() ?? null,
-    hookId: headers[`${base}hook-id`]?.slice(0, longestKept).toString() ?? null,
-    agent: headers['user-agent']?.slice(0, longestKept) ?? null,
-  });
-};
+/**
+ * The headers of a delivery that are kept (interface §4.3); the signature covers the body alone (§5.4).
+ * @param prefix such as `x-service-`. Node joins repeated headers with commas, except Set-Cookie.
+ */
+const readHeaders = (headers: IncomingHttpHeaders, prefix: string) => ({
+  signature: headers[`${prefix}signature`]?.toString(),
+  deliveryId: headers[`${prefix}delivery`]?.slice(0, longestKept).toString() ?? null,
+  hookId: headers[`${prefix}hook-id`]?.slice(0, longestKept).toString() ?? null,
+  agent: headers['user-agent']?.slice(0, longestKept) ?? null,
+});
 
 /** A UUID (version 7) that begins with the time, so that an index over it grows at its end. */
 export const newArrivalId = (at: Date): string => {

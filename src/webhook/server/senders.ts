@@ -6,6 +6,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { BlockList, isIP, isIPv6, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 
 export type AddressList = (address: string) => boolean;
 
@@ -142,15 +143,14 @@ interface Connection {
 export const limitConnections = (
   server: Server,
   options: {
-    readonly most: number;
-    readonly mostPerSender: number;
+    readonly limits: WebhookConfig['limits'];
     /** Proxies carry the connections of many: they are not counted. */
     readonly isProxy: AddressList;
     readonly isKnown: (sender: string) => boolean;
     readonly onDrop: () => void;
   },
 ): void => {
-  const { most, mostPerSender, isProxy, isKnown, onDrop } = options;
+  const { limits, isProxy, isKnown, onDrop } = options;
   const byEnd = new Map<string, Connection>();
   /** Each sender's connections; the one that has been idle for longest comes before the other idle ones. */
   const bySender = new Map<string, Set<Connection>>();
@@ -196,8 +196,8 @@ export const limitConnections = (
     const own = bySender.get(connection.sender) ?? new Set();
     bySender.set(connection.sender, own.add(connection));
     socket.once('close', () => forget(end, connection));
-    if (own.size > mostPerSender) drop(own, connection);
-    else if (byEnd.size > most) drop(senderWithMost(), connection);
+    if (own.size > limits.connections_per_sender) drop(own, connection);
+    else if (byEnd.size > limits.connections) drop(senderWithMost(), connection);
   });
 
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {

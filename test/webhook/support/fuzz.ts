@@ -1,5 +1,6 @@
 /** Sends mutated deliveries over raw sockets and says for each whether it was valid and what became of it. */
 import { createHash, createHmac } from 'node:crypto';
+import { hash32, randomStream } from '../../../src/simulator/calls/random.ts';
 import { withInheritedNames } from '../../support/inherited-names.ts';
 import { exchange, head } from './raw-http.ts';
 import { testSecret } from './receiver.ts';
@@ -75,8 +76,6 @@ const mutations: Record<string, Mutate> = {
   none: () => {},
   'signature absent': setSignature(() => undefined),
   'signature empty': setSignature(() => ''),
-  'prefix only': setSignature(() => 'sha256='),
-  'digest only': setSignature((right) => right.slice(7)),
   'digest cut short': setSignature((right, _draft, random) => right.slice(0, 7 + at(64, random))),
   'digest too long': setSignature((right) => `${right}${right.slice(7)}`),
   'digit changed': setSignature((right, _draft, random) => {
@@ -85,19 +84,13 @@ const mutations: Record<string, Mutate> = {
     return `${right.slice(0, position)}${digit}${right.slice(position + 1)}`;
   }),
   'upper case': setSignature((right) => right.replace(/[a-f]/g, (letter) => letter.toUpperCase())),
-  'upper-case prefix': setSignature((right) => right.replace('sha256', 'SHA256')),
   'repeated signature': setSignature((right) => [right, right]),
   'wrong and right signature': setSignature((right) => [`sha256=${'0'.repeat(64)}`, right]),
-  'listed signatures': setSignature((right) => `sha256=${'0'.repeat(64)}, ${right}`),
   'other algorithm': setSignature((_right, { body }) => `sha512=${digest(body, testSecret, 'sha512').toString('hex')}`),
   'other algorithm, named sha256': setSignature(
     (_right, { body }) => `sha256=${digest(body, testSecret, 'sha3-256').toString('hex')}`,
   ),
-  sha1: setSignature((_right, { body }) => `sha1=${digest(body, testSecret, 'sha1').toString('hex')}`),
-  'algorithm none': setSignature(() => 'none='),
-  base64: setSignature((_right, { body }) => `sha256=${digest(body).toString('base64')}`),
   'no key': setSignature((_right, { body }) => `sha256=${createHash('sha256').update(body).digest('hex')}`),
-  'empty key': setSignature((_right, { body }) => `sha256=${digest(body, '').toString('hex')}`),
   'other key': setSignature((_right, { body }) => `sha256=${digest(body, `${testSecret} `).toString('hex')}`),
   'of the text': setSignature(
     (_right, { body }) => `sha256=${digest(Buffer.from(body.toString('utf8'))).toString('hex')}`,
@@ -117,12 +110,9 @@ const mutations: Record<string, Mutate> = {
   },
   'odd characters': setSignature((_right, _draft, random) => `sha256=${'\u00e9'.repeat(1 + at(80, random))}`),
   'long signature': setSignature((_right, _draft, random) => `sha256=${'a'.repeat(at(12_000, random))}`),
-  'spaces inside': setSignature((right) => right.replace('=', ' = ')),
   'byte changed': setBody(changeByte, false),
   'byte added': setBody((body) => Buffer.concat([body, Buffer.from(' ')]), false),
   'byte removed': setBody((body) => body.subarray(1), false),
-  'byte order mark': setBody((body) => Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), body]), false),
-  'line ends': setBody((body) => Buffer.from(`${body.toString('latin1')}\r\n`, 'latin1'), false),
   'random body': setBody((_body, random) => bytes(random, 4_000), false),
   'random body, signed': setBody((_body, random) => bytes(random, 4_000), true),
   'byte changed, signed': setBody(changeByte, true),
@@ -214,7 +204,8 @@ export const fuzzReceiver = async (options: {
   let next = 0;
   const sender = async () => {
     for (let number = next++; number < count; number = next++) {
-      const random = randomOf(seed, number);
+      // A stream of its own for each delivery, so that one can be sent again alone.
+      const random = randomStream(hash32(seed, number));
       const mutation = names[at(names.length, random)] ?? 'none';
       const draft = makeDraft(number);
       mutations[mutation]?.(draft, random);
@@ -257,20 +248,5 @@ const makeDraft = (number: number): Draft => {
       'Content-Length': String(body.length),
     },
     deliverable: true,
-  };
-};
-
-/** A stream of its own for each delivery, so that one can be sent again alone. */
-const randomOf = (seed: number, number: number): Random => {
-  let block = Buffer.alloc(0);
-  let used = 0;
-  let round = 0;
-  return () => {
-    if (used + 4 > block.length) {
-      block = createHash('sha256').update(`${seed}/${number}/${round++}`).digest();
-      used = 0;
-    }
-    used += 4;
-    return block.readUInt32LE(used - 4) / 2 ** 32;
   };
 };

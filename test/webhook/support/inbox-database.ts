@@ -1,14 +1,14 @@
 /** A migrated operational store of the test file's own, and what it holds. */
 import type pg from 'pg';
+import { afterAll, beforeAll } from 'vitest';
 import { openStore, type Store } from '../../../src/store/store.ts';
-import { createDatabase } from '../../support/postgres.ts';
+import { createDatabase, type TestDatabase } from '../../support/postgres.ts';
 
 export interface InboxDatabase {
   readonly url: string;
   readonly store: Store;
   rows(): Promise<InboxRow[]>;
   empty(): Promise<void>;
-  drop(): Promise<void>;
 }
 
 export interface InboxRow {
@@ -27,19 +27,28 @@ export interface InboxRow {
 export const readInbox = async (pool: pg.Pool): Promise<InboxRow[]> =>
   (await pool.query<InboxRow>('SELECT * FROM callsync.inbox ORDER BY seq')).rows;
 
-export const createInboxDatabase = async (): Promise<InboxDatabase> => {
-  const database = await createDatabase();
-  const store = await openStore({ url: database.url });
+/** Made before the tests of a file or group, and dropped behind them. */
+export const useInboxDatabase = (): InboxDatabase => {
+  let database: TestDatabase;
+  let store: Store;
+  beforeAll(async () => {
+    database = await createDatabase();
+    store = await openStore({ url: database.url });
+  });
+  afterAll(async () => {
+    await store?.close();
+    await database?.drop();
+  });
   return {
-    url: database.url,
-    store,
+    get url() {
+      return database.url;
+    },
+    get store() {
+      return store;
+    },
     rows: () => readInbox(store.pool),
     async empty() {
       await store.pool.query('TRUNCATE callsync.inbox');
-    },
-    async drop() {
-      await store.close();
-      await database.drop();
     },
   };
 };
