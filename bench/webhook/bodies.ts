@@ -1,7 +1,7 @@
 /** Deliveries of the usual size: the simulator's calls of 40 utterances, about 40 KB each. */
 import { simulatorOptionsSchema } from '../../schemas/simulator.ts';
-import { callIdOf } from '../../src/simulator/calls/random.ts';
 import { generateCall } from '../../src/simulator/calls/generate-call.ts';
+import { callIdOf } from '../../src/simulator/calls/random.ts';
 import { numberStyles } from '../privacy/speak.ts';
 
 /** One call in so many has a telephone number dictated in it. */
