@@ -205,7 +205,7 @@ export const readProofs = async (
     [input.warehouses, input.days],
   );
 
-/** What a warehouse says of its quota, as callsync asks each of those that have one. */
+/** Usage of a warehouse with quotas. */
 export interface WarehouseUsage {
   readonly warehouse: string;
   /** Load jobs of the last 24 hours, and how many there may be; infinite where nothing limits them. */
