@@ -9,6 +9,7 @@
 import { performance } from 'node:perf_hooks';
 import { detect } from '../src/privacy/detect.ts';
 import type { Finding } from '../src/privacy/finding.ts';
+import { words } from '../src/simulator/calls/vocabulary.ts';
 import {
   type Conversation,
   converse,
@@ -186,19 +187,36 @@ for (const [name, talk] of [['seen conversations', seen] as const, ['withheld co
   }
 }
 
-/** Milliseconds of 10 kB: of conversations, and of the text that costs most. */
-const timeOf = (said: readonly Said[]): number => {
-  const bytes = said.reduce((sum, { text }) => sum + text.length, 0);
+const processorMs = (): number => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+};
+/** Milliseconds of processor time that 10 kB take: of transcripts, and of the text that costs most. */
+const timeOf = (texts: readonly (readonly Said[])[]): number => {
+  const bytes = texts.flat().reduce((sum, { text }) => sum + text.length, 0);
   const times = Array.from({ length: 5 }, () => {
-    const startedAt = performance.now();
-    detect(said, options);
-    return performance.now() - startedAt;
+    const startedAt = processorMs();
+    for (const said of texts) detect(said, options);
+    return processorMs() - startedAt;
   });
   return (Math.min(...times) * 10_000) / bytes;
 };
 const random = createRandom(7);
-const usual = Array.from({ length: 100 }, () => converse(withheld, random).said);
-const usualMs = usual.reduce((sum, said) => sum + timeOf(said), 0) / usual.length;
+/** 10 kB of talk with so many values in it. */
+const transcribe = (values: number): readonly Said[] => {
+  const spoken = Array.from({ length: values }, () => converse(withheld, random).said);
+  let left = 10_000 - spoken.flat().reduce((sum, { text }) => sum + text.length, 0);
+  while (left > 0) {
+    const text = Array.from({ length: 12 }, () => words[Math.floor(random() * words.length)]).join(' ');
+    spoken.splice(Math.floor(random() * spoken.length), 0, [{ speaker: spoken.length % 2 ? 'in' : 'out', text }]);
+    left -= text.length;
+  }
+  return spoken.flat();
+};
+const usual = [0, 4, 30].map((values) => {
+  const texts = Array.from({ length: 40 }, () => transcribe(values));
+  return `${timeOf(texts).toFixed(1)} ms with ${values} values`;
+});
 const dearest = [
   'neuf cent quatre vingt dix neuf mille',
   '0 0 1',
@@ -207,11 +225,9 @@ const dearest = [
   '06 39 98 12 34',
   'cvv 123',
 ]
-  .map((phrase) => [phrase, timeOf([{ speaker: '', text: `${phrase} `.repeat(10_000 / phrase.length) }])] as const)
+  .map((phrase) => [phrase, timeOf([[{ speaker: '', text: `${phrase} `.repeat(10_000 / phrase.length) }]])] as const)
   .sort((a, b) => b[1] - a[1])[0];
-console.log(
-  `10 kB take ${usualMs.toFixed(1)} ms in conversations with a value each, ${dearest?.[1].toFixed(1)} ms of "${dearest?.[0]} …" only`,
-);
+console.log(`10 kB of transcript take ${usual.join(', ')}, ${dearest?.[1].toFixed(1)} ms of "${dearest?.[0]} …" only`);
 /**
  * Inputs of hostile words, each of which takes so many milliseconds of processor time a kilobyte at most; what seems to take longer is
  * measured again.
@@ -226,10 +242,6 @@ const hostile =
   );
 const slowest = { ms: 0, text: '' };
 let [fuzzed, over] = [0, 0];
-const processorMs = (): number => {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1_000;
-};
 const fuzzedAt = processorMs();
 for (let index = 0; index < inputs; index += 1) {
   const pick = (most: number): number => Math.floor(random() * most);

@@ -61,6 +61,8 @@ interface NumberOptions {
   readonly budget: Budget;
   /** Whether words near an utterance say that digits are a social security number. */
   readonly namesNir: (utterance: number) => boolean;
+  /** Runs that were read already: by one speaker and by all, or in another reading of words that have only one. */
+  readonly read: Set<string>;
 }
 
 /** Whether words say that digits are a social security number. @param text lower case without accents. */
@@ -78,13 +80,15 @@ export const detectNumbers = (pieces: readonly Piece[], options: NumberOptions, 
   const runs = findRuns(joined, interruptionWords);
   const longest = runs.reduce((most, run) => Math.max(most, mostCharacters(run)), 0);
   if (longest < leastDigits) return;
-  const loose = longest < unkeyedNir.least ? [] : runs;
+  const isNew = (kind: string) => (run: readonly Atom[]) => noteRun(options.read, kind, run);
+  const isLong = longest >= unkeyedNir.least;
+  const loose = isLong ? runs.filter(isNew('loose')) : [];
   const breaths = findRuns(joined, 'one breath');
   const mayRead = readWholeBreaths(breaths);
   const readCard: Read = (text, atoms) => (mayRead(atoms) && isCard(text) ? text : undefined);
   const readNir: Read = (text, atoms) => (mayRead(atoms) && isNir(text, false) ? text.slice(0, 13) : undefined);
   const readUnkeyed: Read = (text, atoms) =>
-    mayRead(atoms) && namesNir(atoms[0]?.utterance ?? 0) && isNir(text, true) ? text : undefined;
+    mayRead(atoms) && isNir(text, true) && namesNir(atoms[0]?.utterance ?? 0) ? text : undefined;
   const claimEach = (among: readonly Atom[][], [detector, shape, read]: Wanted, manner: Manner): void => {
     if (!isOn(detector)) return;
     for (const run of among) claimFirst(claims, listCandidates(run, shape, manner, budget), detector, read);
@@ -92,7 +96,8 @@ export const detectNumbers = (pieces: readonly Piece[], options: NumberOptions, 
   const cards: Wanted = ['card', card, readCard];
   const keyed: Wanted = ['nir', nir, readNir];
   const unkeyed: Wanted = ['nir', unkeyedNir, readUnkeyed];
-  const long = loose.length === 0 ? [] : breaths;
+  const newBreaths = breaths.filter(isNew('breath'));
+  const long = isLong ? newBreaths : [];
   for (const among of [long, loose]) {
     for (const isAmbiguous of [false, true]) {
       claimEach(among, cards, { isWhole: true, isAmbiguous });
@@ -100,19 +105,33 @@ export const detectNumbers = (pieces: readonly Piece[], options: NumberOptions, 
     }
     // Without its key it reads as a telephone number with something before it.
     for (const isAmbiguous of [false, true]) claimEach(among, unkeyed, { isWhole: true, isAmbiguous });
-    if (isOn('phone') && among === long) claimPhones(breaths, mayRead, { isWhole: true }, options, claims);
+    if (isOn('phone') && among === long) claimPhones(newBreaths, mayRead, { isWhole: true }, options, claims);
   }
   claimEach(loose, keyed, {});
   claimEach(loose, unkeyed, {});
   claimEach(loose, cards, {});
   claimEach(loose, keyed, { isAmbiguous: true });
   if (isOn('phone')) {
-    const phones = findRuns(joined, 0);
+    const phones = findRuns(joined, 0).filter(isNew('phone'));
     claimPhones(phones, mayRead, {}, options, claims);
     // Ambiguous words are taken otherwise only where nothing else is said in one go: a trunk prefix proves little.
     claimPhones(phones, mayRead, { isWhole: true, isAmbiguous: true }, options, claims);
   }
   claimEach(loose, cards, { isAmbiguous: true });
+};
+
+/** Whether a run may hold a value and is new: what it held at the same places, in as many readings, is claimed. */
+const noteRun = (read: Set<string>, kind: string, run: readonly Atom[]): boolean => {
+  if (mostCharacters(run) < leastDigits) return false;
+  let [plain, whole] = [kind, kind];
+  for (const { utterance, start, end, text, others } of run) {
+    const own = ` ${utterance}:${start}-${end}=${text}`;
+    plain += own;
+    whole += others.length === 0 ? own : `${own}|${others.join('|')}`;
+  }
+  if (read.has(whole)) return false;
+  read.add(plain).add(whole);
+  return true;
 };
 
 const corrections = new Set('non pardon sorry correction plutot rather actually erreur no'.split(' '));
@@ -267,10 +286,10 @@ const lettersOf = (piece: Piece | undefined): string | undefined =>
 const claimIbans = (pieces: readonly Piece[], claims: Claims): void => {
   for (let at = 0; at < pieces.length; at += 1) {
     const one = pieces[at];
-    const first = one?.kind === 'word' && one.text.length <= 2 ? one.key.toUpperCase() : undefined;
-    if (first === undefined) continue;
+    if (one?.kind !== 'word' || one.text.length > 2) continue;
+    const first = one.key.toUpperCase();
     const country = first.length === 2 ? first : `${first}${lettersOf(pieces[at + 1])?.slice(0, 1) ?? ''}`;
-    const length = ibanLength(country);
+    const length = ibanLengths.get(country);
     if (length === undefined) continue;
     const atoms = collectIban(pieces, at, length);
     const value = atoms === undefined ? undefined : textOf(atoms);
@@ -315,9 +334,10 @@ const networks: readonly (readonly [pattern: RegExp, lengths: readonly number[]]
 const isCard = (digits: string): boolean =>
   networks.some(([pattern, lengths]) => lengths.includes(digits.length) && pattern.test(digits)) && isLuhn(digits);
 
-/** Characters of a country's IBAN; undefined where it has none. */
-const ibanLength = (country: string): number | undefined =>
-  Object.hasOwn(countrySpecs, country) ? (countrySpecs[country]?.chars ?? undefined) : undefined;
+/** Characters of an IBAN, by country. */
+const ibanLengths = new Map(
+  Object.entries(countrySpecs).flatMap(([country, { chars }]) => (chars ? [[country, chars]] : [])),
+);
 
 const nirPattern = /^([1-478])(\d\d)(\d\d)(\d\d|2[AB])(\d{3})(\d{3})(\d\d)?$/;
 

@@ -41,7 +41,7 @@ export const detect = (
   const looks = spoken.map(({ text }) => lookAt(text));
   const isAnnouncing = (at: number): boolean => (isOn('cvv') || isOn('birth')) && announces(spoken[at]?.text ?? '');
   const chosen = chooseUtterances(spoken, looks, isAnnouncing);
-  if (chosen !== undefined) readConversation(spoken, chosen, { ...options, budget }, claims);
+  if (chosen !== undefined) readConversation(spoken, chosen, { ...options, budget, read: new Set() }, claims);
   for (const { name, pattern } of patterns) claimPattern(spoken, name, pattern, claims);
   const findings = budget.over.size === 0 ? claims.findings : coverWhole(spoken, claims.findings, budget.over);
   return findings.map((finding) => ({
@@ -50,7 +50,7 @@ export const detect = (
   }));
 };
 
-type ReadOptions = DetectOptions & { readonly budget: Budget };
+type ReadOptions = DetectOptions & { readonly budget: Budget; readonly read: Set<string> };
 /** Of each utterance. */
 type Pieces = readonly (readonly Piece[])[];
 
@@ -128,10 +128,10 @@ const detectIn = (spoken: readonly Spoken[], pieces: Pieces, options: ReadOption
   const { isOn } = options;
   const streams = joinTurns(spoken, pieces);
   if (isOn('email')) for (const stream of streams) claimSpokenEmails(stream, claims);
-  const named = spoken.map(({ text }) => announcesNir(toKey(text)));
+  const named: boolean[] = [];
+  const isNamed = (at: number): boolean => (named[at] ??= announcesNir(toKey(spoken[at]?.text ?? '')));
   /** By the same utterance, the next or one of three before. */
-  const namesNir = (utterance: number): boolean =>
-    named.slice(Math.max(0, utterance - 3), utterance + 2).includes(true);
+  const namesNir = (utterance: number): boolean => [0, 1, -1, -2, -3].some((by) => isNamed(utterance + by));
   for (const stream of streams) detectNumbers(stream, { ...options, namesNir }, claims);
   for (const kind of ['cvv', 'birth'] as const) if (isOn(kind)) claimAnnounced(kind, spoken, pieces, claims);
 };

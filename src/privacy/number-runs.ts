@@ -82,6 +82,13 @@ export function* listCandidates(
 ): Generator<Candidate> {
   if (mostCharacters(run) < shape.least) return;
   if (isAmbiguous && run.every(({ others }) => others.length === 0)) return;
+  if (isWhole && !isAmbiguous) {
+    const text = textOf(run);
+    const isOfShape = text.length >= shape.least && text.length <= shape.most;
+    if (!isOfShape || !run.every(({ utterance }) => budget.spend(utterance))) return;
+    if (shape.mayBegin(text, run[0] as Atom)) yield { atoms: run, text };
+    return;
+  }
   if (isAmbiguous && !run.every(({ utterance, others }) => budget.spend(utterance, others.length))) return;
   const [leastBehind, mostBehind] = [
     new Array<number>(run.length + 1).fill(0),

@@ -67,7 +67,7 @@ export const readSpokenNumber = (
   isAfterNumber: boolean,
 ): SpokenNumber | undefined => {
   const token = tokens[at];
-  if (token?.kind !== 'word') return undefined;
+  if (token?.kind !== 'word' || !mostDigitsOf.has(token.key)) return undefined;
   if (zeros.has(token.key)) {
     return isAfterNumber || isSpoken(tokens[at + 1]) ? { digits: '0', next: at + 1 } : undefined;
   }

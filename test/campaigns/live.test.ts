@@ -2,6 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 import { listAway, liveBesideBackfill } from '../e2e/live-cases.ts';
+import { restoreUnderLoad } from '../e2e/restore-cases.ts';
+import { createBouncedDatabase, isBouncerInstalled } from '../support/pgbouncer.ts';
 import { describeOpenTransaction } from '../warehouse/postgres/open-transaction-cases.ts';
 
 /**
@@ -33,4 +35,24 @@ describe('beside-backfill', () => {
 /** An analyst's transaction holds `words` for 5 minutes while 3 workers start and loads go on. About 5 minutes. */
 describe('open-transaction', () => {
   describeOpenTransaction({ seconds: 300 });
+});
+
+/**
+ * The work of the demo through PgBouncer in session mode: polls and webhooks into PostgreSQL and BigQuery, a worker and
+ * a receiver killed, a reconcile. About 3 minutes.
+ */
+describe('pgbouncer', () => {
+  test.skipIf(!isBouncerInstalled)('behind PgBouncer in session mode nothing is lost, stale or twice', async () => {
+    const database = await createBouncedDatabase();
+    try {
+      const databaseUrl = await database.open('session');
+      const figures = await restoreUnderLoad({ incidents: ['worker killed', 'receiver killed'], seed: 1, databaseUrl });
+      process.stdout.write(`${JSON.stringify(figures)}\n`);
+      expect(figures).toMatchObject({ erasedBack: 0, auditOverwritten: 0, wrong: [] });
+      for (const report of Object.values(figures.afterReconcile))
+        expect(report).toMatchObject({ lost: 0, stale: 0, mismatched: 0, duplicated: 0 });
+    } finally {
+      await database.close();
+    }
+  });
 });

@@ -44,13 +44,15 @@ export interface SiteOptions {
   readonly programs?: string | undefined;
   /** One worker, and no BigQuery. */
   readonly isSmall?: boolean | undefined;
+  /** Of an empty database on the shared server. */
+  readonly databaseUrl?: string;
 }
 
-export const openSite = async ({ programs, isSmall = false }: SiteOptions): Promise<Site> => {
+export const openSite = async ({ programs, isSmall = false, databaseUrl }: SiteOptions): Promise<Site> => {
   const server = programs === undefined ? undefined : await startInstalledPostgres(programs);
   const bigquery = isSmall ? undefined : await openBigquery();
   const installation = await install({
-    databaseUrl: server?.url,
+    databaseUrl: server?.url ?? databaseUrl,
     simulator: {
       seed: 71,
       calls: {

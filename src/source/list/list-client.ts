@@ -63,6 +63,8 @@ export interface AskOptions {
 interface LearnedFacts {
   /** Most records that one query was seen to give although there were more. */
   cap: number | undefined;
+  /** Rows of the last query that gave fewer than its total said, while its halves named more. */
+  short: number | undefined;
   /** Most rows that one query gave and that no cap cut, and the largest total that came with a query. */
   records: number;
   total: number;
@@ -102,6 +104,7 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
   const limit = createMemoryLimit();
   const learned: LearnedFacts = {
     cap: undefined,
+    short: undefined,
     records: 0,
     total: 0,
     page: 0,
@@ -153,6 +156,7 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
     const seen: SeenPage = {
       request,
       records: value.count,
+      isFull: value.count >= fullPage,
       total,
       totalIsProven: learned.totalIsProven,
       emptyAtEnd,

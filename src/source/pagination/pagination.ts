@@ -26,6 +26,8 @@ export interface SeenPage {
   readonly request: PageRequest;
   /** Records on the page. */
   readonly records: number;
+  /** It has as many as were asked for, or as any page had: a service may give less than it is asked for. */
+  readonly isFull: boolean;
   /** Total that matches the query, where the service says it. */
   readonly total: number | undefined;
   /** Whether a list was seen to end where its total says: totals may also count pages, or the records of one page. */
@@ -60,12 +62,11 @@ export interface Pagination {
  * filters afterwards.
  */
 const isExhausted = (
-  { records, total, totalIsProven, isShownEnd, emptyAtEnd, request: { offset, size, emptyBefore = 0 } }: SeenPage,
+  { records, total, totalIsProven, isFull, isShownEnd, emptyAtEnd, request: { offset, emptyBefore = 0 } }: SeenPage,
   overlap = 0,
 ): boolean => {
   if (isShownEnd) return true;
   if (records <= overlap) return emptyBefore + 1 >= emptyAtEnd || offset + records === total;
-  const isFull = size !== undefined && records >= size;
   return totalIsProven && !isFull && offset + records === total;
 };
 

@@ -70,9 +70,13 @@ const isTakenOnTrust = (list: ListConfig, rows: number): boolean =>
  * @throws CallsyncError of a finally failed request, or the signal's reason.
  */
 export const holdsMore = async (context: ReadContext, query: WindowQuery, pass: Pass): Promise<boolean> => {
-  const { list } = context.client;
+  const { list, learned } = context.client;
   if (!isCuttable(axisOf(list, query.window.axis))) return false;
-  return pass.rows >= fewestOf(list) && (await compareWithHalves(context, query, pass)) !== 'none';
+  const finding = pass.rows >= fewestOf(list) ? await compareWithHalves(context, query, pass) : 'none';
+  // Short at one count twice: a cap, also where totals are late and happen to say as much.
+  if (finding === 'found' && learned.short === pass.rows) learned.cap = pass.rows;
+  if (finding === 'found') learned.short = pass.rows;
+  return finding !== 'none';
 };
 
 /** A cap counts rows, also those that name a call again. */
@@ -107,9 +111,9 @@ const compareWithHalves = async (context: ReadContext, query: WindowQuery, pass:
 };
 
 /** Cuts a window in the middle of its calls; undefined where all are within one step. */
-const cutAmidCalls = (window: Window, { span }: Pass, step: Micros): readonly Window[] | undefined => {
-  // Times in records may be outside the window, such as those of another zone.
-  if (span.first > span.last || span.first < window.from || span.last >= window.to) return halveWindow(window, step);
+const cutAmidCalls = (window: Window, { span, outOfBounds }: Pass, step: Micros): readonly Window[] | undefined => {
+  // Times in records may be outside the window, such as those of another zone: then they do not say where the calls are.
+  if (span.first > span.last || outOfBounds.count > 0) return halveWindow(window, step);
   const middle = Math.ceil((span.first + span.last) / 2 / step) * step;
   if (middle <= span.first || middle > span.last) return undefined;
   return [

@@ -48,8 +48,10 @@ export const readPart = async (context: ReadContext, query: ListQuery): Promise<
     if (pass.tooLarge) return cutPart('too_large', pass);
     if (isRoundAnswer(client, query, pass)) return cutPart('looks_truncated', pass);
     const isDoubled = latest.repeatedLater.size === 0 ? alike > 0 : alike > 1 && !hasGaps(client.learned);
-    const read = isDoubled ? readAs(pass, 'second_listing') : await proveComplete(context, query, way, pass, tries);
-    if (read !== undefined) {
+    // Pages that repeat rows break the overlap each time: what shows that all came is another listing.
+    const proof = way === 'page_overlap' && pass.overlapBroken && namesSame(before, latest) ? 'second_listing' : way;
+    const read = isDoubled ? readAs(pass, 'second_listing') : await proveComplete(context, query, proof, pass, tries);
+    if (read !== undefined && (pass === latest || (await bringsNothingElse(context, query, pass)))) {
       if (pass.rows === pass.lastTotal) context.tally.repeated += pass.rows - pass.ids.size;
       return read;
     }
@@ -139,15 +141,12 @@ const hasAllRows = ({ rows, isSteady, lastTotal }: Pass): boolean => isSteady &&
  * Whether a list that names some calls twice, and counts both rows, did so again for the same calls. Calls that come
  * again on a later page may also have moved there while others were skipped, so the same ones must do so twice.
  */
-const namesAlike = (before: Pass, latest: Pass): boolean => {
-  const { ids, rows, repeatedLater } = latest;
-  return (
-    rows > ids.size &&
-    hasAllRows(latest) &&
-    isSameSet(before.ids, ids) &&
-    isSameSet(before.repeatedLater, repeatedLater)
-  );
-};
+const namesAlike = (before: Pass, latest: Pass): boolean =>
+  latest.rows > latest.ids.size && hasAllRows(latest) && namesSame(before, latest);
+
+/** Whether two passes named the same calls, and the same ones again on later pages. */
+const namesSame = (before: Pass | undefined, latest: Pass): boolean =>
+  before !== undefined && isSameSet(before.ids, latest.ids) && isSameSet(before.repeatedLater, latest.repeatedLater);
 
 interface Keyed {
   readonly size: number;
@@ -167,6 +166,17 @@ const unite = (before: Pass, latest: Pass): Pass => {
   const total = latest.lastTotal;
   const isSteady = total !== undefined && latest.isSteady && before.isSteady && before.lastTotal === total;
   return isSteady ? { ...latest, ids: new Map([...before.ids, ...latest.ids]) } : latest;
+};
+
+/**
+ * Whether a listing whose pages end elsewhere names no call beside those of several passes. A replica that is late also names calls
+ * that are gone, and those would make up for others that slipped between the same pages each time.
+ */
+const bringsNothingElse = async (context: ReadContext, query: ListQuery, { ids }: Pass): Promise<boolean> => {
+  const { pageSize = 1 } = context.client;
+  const other = pageSize > 1 ? { pageSize: pageSize - 1 } : {};
+  const listing = await passOver(context, { ...query, ...other, summary: true }, { quiet: true });
+  return [...listing.ids.keys()].every((id) => ids.has(id));
 };
 
 /**

@@ -115,7 +115,8 @@ export const passOver = async (context: ReadContext, query: ListQuery, options: 
       barrenPages = page.count > overlap && state.ids.size === known ? barrenPages + 1 : 0;
       // Where pages have gaps, those of an offset overlap.
       if (barrenPages >= Math.max(3, learned.emptyAtEnd)) throw loops();
-      tooLarge = state.rows >= cap && (page.total === undefined || upToCap);
+      // Whatever the total says: it may be late.
+      tooLarge = state.rows >= cap;
       if (tooLarge || state.ids.size > stopBeyond) break;
     }
   } catch (error) {

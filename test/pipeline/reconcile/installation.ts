@@ -13,6 +13,7 @@ import {
 import type { ReconcileDeps } from '../../../src/pipeline/reconcile/reconcile-window.ts';
 import { type Simulator, startSimulator } from '../../../src/simulator/start-simulator.ts';
 import { createSource } from '../../../src/source/source.ts';
+import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { simulatedConfig } from '../../source/simulated.ts';
 import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
 
@@ -35,8 +36,14 @@ export interface Installation extends Pipeline {
 
 const never = new AbortController().signal;
 
-export const openInstallation = async (options: { readonly simulator: SimulatorOptions }): Promise<Installation> => {
+/** @param options.warehouse in place of the PostgreSQL one, under the name `main`; migrated. */
+export const openInstallation = async (options: {
+  readonly simulator: SimulatorOptions;
+  readonly warehouse?: Warehouse;
+}): Promise<Installation> => {
   const pipeline = await openPipeline();
+  const { warehouse = pipeline.warehouse } = options;
+  const target = { ...pipeline.target, warehouse };
   const simulator = await startSimulator({ rateLimit: { requests: 0 }, ...options.simulator });
   const source = createSource(
     await simulatedConfig(simulator, {
@@ -47,6 +54,7 @@ export const openInstallation = async (options: { readonly simulator: SimulatorO
   let now: number | undefined;
   const deps: InstallationDeps = {
     ...pipeline.deps,
+    targets: [target],
     source,
     now: () => new Date(now ?? Date.now()),
     windows: { initial: day, min: 1_000_000, max: 30 * day, targetCalls: 1_000 },
@@ -60,6 +68,9 @@ export const openInstallation = async (options: { readonly simulator: SimulatorO
   };
   return {
     ...pipeline,
+    warehouse,
+    target,
+    drain: (of = target) => pipeline.drain(of),
     simulator,
     deps,
     range,

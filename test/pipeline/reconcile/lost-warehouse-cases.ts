@@ -1,0 +1,220 @@
+/**
+ * A warehouse that was lost, restored or emptied is proven again only once it has been compared again: sampled every 100
+ * ms, neither `await` nor its marts say otherwise.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { analyticsConfigSchema } from '../../../schemas/config/analytics.ts';
+import { martSettings } from '../../../src/marts/dialect.ts';
+import { renderViews } from '../../../src/marts/render-views.ts';
+import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
+import { keepSyncState, loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
+import { chooseAxis } from '../../../src/pipeline/read/choose-axis.ts';
+import { rereadCalls } from '../../../src/pipeline/read/reread-calls.ts';
+import { lookAtProof } from '../../../src/pipeline/reconcile/look-at-proof.ts';
+import { checkTruth } from '../../../src/simulator/demo/check-truth.ts';
+import { forgetHeartbeat } from '../../../src/store/windows/windows.ts';
+import type { Place } from '../../../src/warehouse/kind.ts';
+import { backUp } from '../../support/backup.ts';
+import type { Installation } from './installation.ts';
+
+export interface LossSite {
+  readonly here: Installation;
+  readonly place: Place;
+  /** Statements by hand, past callsync. */
+  execute(sql: string): Promise<unknown>;
+  /** All tables and marts. */
+  drop(): Promise<unknown>;
+}
+
+interface Sample {
+  /** What `await` says. */
+  readonly proven: boolean;
+  /** In the mart, and in table `calls`: of one moment. */
+  readonly provenDays: number;
+  readonly calls: number;
+}
+
+export interface LossTools {
+  readonly site: LossSite;
+  readonly axis: string;
+  prove(): Promise<void>;
+  sample(): Promise<Sample>;
+}
+
+/** Opens an installation whose calls are read; `losses` are tried on it one after another. */
+export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
+  const tools = {} as { -readonly [K in keyof LossTools]: LossTools[K] };
+  let calls = 0;
+  const query = async (sql: string) => (await tools.site.here.store.pool.query(sql)).rows;
+  const table = (name: string): string => tools.site.place.relation(tools.site.place.tables, name);
+  const mart = (): string => tools.site.place.relation(tools.site.place.marts, 'completeness_daily');
+  const ensureMarts = () => {
+    const { here, place } = tools.site;
+    return here.warehouse.ensureViews(place.marts, renderViews(place, martSettings(analyticsConfigSchema.parse({}))));
+  };
+  const numbers = async (sql: string): Promise<Record<string, number>> => {
+    const [row = {}] = await tools.site.here.warehouse.query(sql);
+    return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, Number(value)]));
+  };
+  tools.sample = async () => {
+    const { here } = tools.site;
+    const asked = { axis: tools.axis, range: here.range, warehouses: [here.warehouse], level: {} };
+    const { proven } = await lookAtProof(here.store, asked);
+    const sql = `SELECT (SELECT count(*) FROM ${table('calls')}) AS calls,
+      (SELECT count(*) FROM ${mart()} WHERE completeness = 'proven') AS days`;
+    // Tables or marts are missing.
+    const found = await numbers(sql).catch(() => ({}) as Record<string, number>);
+    return { proven, provenDays: found.days ?? 0, calls: found.calls ?? 0 };
+  };
+  const saySyncState = async (): Promise<void> => {
+    const { here } = tools.site;
+    await forgetHeartbeat(here.store, 'main');
+    await keepSyncState(here.deps, here.target);
+  };
+  tools.prove = async () => {
+    const { here } = tools.site;
+    await ensureMarts();
+    await here.drain();
+    await here.reconcile({ force: true, acceptEmpty: true });
+    await here.drain();
+    await saySyncState();
+  };
+  const notice = () =>
+    createLedgerCheck({
+      store: tools.site.here.store,
+      warehouses: [tools.site.here.warehouse],
+      say: () => undefined,
+    }).run();
+  /** Looks every 100 ms while `work` goes on; returns how often. */
+  const watchWhile = async (look: () => Promise<void>, work: () => Promise<void>): Promise<number> => {
+    let isOver = false;
+    let looks = 0;
+    const watching = (async () => {
+      for (; !isOver; await delay(100)) {
+        await look();
+        looks += 1;
+      }
+    })();
+    await work().finally(() => {
+      isOver = true;
+    });
+    await watching;
+    return looks;
+  };
+
+  beforeAll(async () => {
+    tools.site = await open();
+    const { here } = tools.site;
+    const middle = (here.range.from + here.range.to) / 2;
+    for (const part of [
+      { ...here.range, to: middle },
+      { ...here.range, from: middle },
+    ]) {
+      await here.backfill(part);
+      await here.drain();
+    }
+    calls = (await query('SELECT count(*)::int AS n FROM ledger'))[0].n;
+    tools.axis = chooseAxis(here.deps.source.list.list, here.deps.processedField)?.axis ?? '';
+  }, 300_000);
+  afterAll(() => tools.site.here.close());
+
+  const losses: Readonly<Record<string, () => Promise<unknown>>> = {
+    'was dropped': () => tools.site.drop(),
+    'was emptied': () =>
+      tools.site.execute(`DELETE FROM ${table('calls')} WHERE TRUE; DELETE FROM ${table('utterances')} WHERE TRUE;`),
+    'was restored as it was after its first load': () =>
+      tools.site.execute(`DELETE FROM ${table('verdicts')} WHERE TRUE;
+        DELETE FROM ${table('loads')} WHERE loaded_at > (SELECT min(loaded_at) FROM ${table('loads')});
+        DELETE FROM ${table('calls')} WHERE load_id NOT IN (SELECT load_id FROM ${table('loads')});`),
+  };
+
+  test.each(Object.entries(losses))(
+    'a warehouse that %s is never proven while rows are missing',
+    async (_, lose) => {
+      const { here } = tools.site;
+      await tools.prove();
+      const before = await tools.sample();
+      expect(before).toMatchObject({ proven: true, calls });
+      expect(before.provenDays).toBeGreaterThan(10);
+
+      await lose();
+      expect((await tools.sample()).calls).toBeLessThan(calls);
+      const wrong: unknown[] = [];
+      let isTold = false;
+      const look = async () => {
+        const told = isTold;
+        const found = await tools.sample();
+        // Its own marts know with the first load that comes after the loss was noticed.
+        if (found.proven || (told && found.calls < calls && found.provenDays > 0)) wrong.push(found);
+      };
+      await look();
+      const looks = await watchWhile(look, async () => {
+        await here.warehouse.migrate();
+        await notice();
+        await ensureMarts();
+        for (;;) {
+          const loaded = await loadPendingBatch(here.deps, here.target, { origin: 'pending' });
+          isTold = true;
+          await look();
+          if (loaded === undefined) break;
+          await saySyncState();
+        }
+      });
+      console.log(`a warehouse that ${_}: looked ${looks} times`);
+      expect(wrong).toEqual([]);
+      expect(await tools.sample()).toMatchObject({ proven: false, calls });
+      await here.reconcile({ acceptEmpty: true });
+      await here.drain();
+      await saySyncState();
+      expect(await tools.sample()).toMatchObject({ proven: true, calls });
+    },
+    600_000,
+  );
+
+  test('a ledger that was restored while calls moved to another day is never proven while a row is wrong', async () => {
+    const { here } = tools.site;
+    await tools.prove();
+    const restore = await backUp(here.store.pool, 'callsync');
+    const patch = { timestamp: '2026-01-28T12:00:00Z' };
+    const moved = await here.simulator.edit({ random: 20, seed: 3, patch, requalify: false });
+    await here.backfill();
+    await here.drain();
+    await restore();
+    const wrongSql = `SELECT count(*) - count(DISTINCT call_id) AS twice,
+        count(CASE WHEN call_timestamp <> TIMESTAMP '2026-01-28 12:00:00+00' THEN 1 END) AS stale
+      FROM ${table('calls')} WHERE call_id IN (${moved.map(({ callId }) => `'${callId}'`).join(', ')})`;
+    const countWrong = async (): Promise<number> => {
+      const { twice = 0, stale = 0 } = await numbers(wrongSql);
+      return twice + stale;
+    };
+    const wrong: unknown[] = [];
+    let seenWrong = 0;
+    const look = async () => {
+      // Rows first: what is right later may be proven later.
+      const n = await countWrong();
+      const found = await tools.sample();
+      seenWrong = Math.max(seenWrong, n);
+      if (n > 0 && (found.proven || found.provenDays > 0) && (await countWrong()) > 0) wrong.push({ n, ...found });
+    };
+    await watchWhile(look, async () => {
+      await notice();
+      for (let loaded: unknown = true; loaded !== undefined; await look())
+        loaded = await loadPendingBatch(here.deps, here.target, { origin: 'pending' });
+      await rereadCalls(here.deps, new AbortController().signal);
+      await here.drain();
+      await here.reconcile({ acceptEmpty: true });
+      await here.drain();
+      await saySyncState();
+    });
+    expect(seenWrong).toBeGreaterThan(0);
+    expect(wrong).toEqual([]);
+    expect(await countWrong()).toBe(0);
+    expect(await tools.sample()).toMatchObject({ proven: true });
+    const truth = await checkTruth(here.simulator, here.warehouse, ({ status }) =>
+      ['qualified', 'void'].includes(status),
+    );
+    expect(truth).toMatchObject({ lost: 0, stale: 0, mismatched: 0, duplicated: 0 });
+  }, 600_000);
+  return tools;
+};

@@ -1,0 +1,54 @@
+/** A real PgBouncer before a database; `undefined` where none is installed. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { findFreePort } from '../../src/local/local-process.ts';
+import { resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
+import { endProcess, until } from './installation.ts';
+import { answers } from './installed-postgres.ts';
+import { createDatabase } from './postgres.ts';
+
+/** Where Debian has it. */
+const program = '/usr/sbin/pgbouncer';
+export const isBouncerInstalled = existsSync(program);
+if (!isBouncerInstalled) console.warn('Skipped: PgBouncer is not installed (apt-get install pgbouncer).');
+
+export interface BouncedDatabase {
+  /** The same database behind a PgBouncer of its own. */
+  open(mode: 'session' | 'transaction'): Promise<string>;
+  close(): Promise<void>;
+}
+
+export const createBouncedDatabase = async (): Promise<BouncedDatabase> => {
+  const database = await createDatabase();
+  const folder = await mkdtemp('/tmp/callsync-pgbouncer-');
+  const running: ChildProcess[] = [];
+  return {
+    open: async (mode) => {
+      const account = await resolvePostgresAccount();
+      const port = await findFreePort();
+      const url = new URL(database.url);
+      const users = join(folder, `users-${mode}`);
+      const file = join(folder, `${mode}.ini`);
+      await writeFile(users, `"${decodeURIComponent(url.username)}" "${decodeURIComponent(url.password)}"\n`, {
+        mode: 0o600,
+      });
+      await writeFile(
+        file,
+        `[databases]\n* = host=${url.hostname} port=${url.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\n` +
+          `unix_socket_dir =\nauth_type = plain\nauth_file = ${users}\npool_mode = ${mode}\ndefault_pool_size = 60\n`,
+      );
+      if (account !== undefined) for (const path of [folder, users, file]) await chown(path, account.uid, account.gid);
+      running.push(spawn(program, [file], { ...account, cwd: '/', stdio: 'ignore' }));
+      url.port = String(port);
+      await until('PgBouncer answers', () => answers(url.href));
+      return url.href;
+    },
+    close: async () => {
+      for (const one of running) await endProcess(one, 'SIGINT');
+      await database.drop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+};
