@@ -49,3 +49,8 @@ export const unlessTooDeep = <T>(work: () => T): T | undefined => {
     throw error;
   }
 };
+
+const untrusted = /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)|HOSTNAME_MISMATCH)/;
+
+/** Whether the code of a failed connection says that the certificate of the other side cannot be trusted. */
+export const isUntrusted = (code: string): boolean => untrusted.test(code);

@@ -1,5 +1,5 @@
 /** Errors of the PostgreSQL driver as errors that say what to do. */
-import { CallsyncError, terminal, transient } from '../lib/errors.ts';
+import { CallsyncError, isUntrusted, terminal, transient } from '../lib/errors.ts';
 
 const connectionCodes = new Set([
   'ECONNREFUSED',
@@ -27,6 +27,12 @@ export const postgresError = (purpose: string, cause: unknown): CallsyncError =>
   if (connectionCodes.has(code) || lostConnection.test(message)) {
     return transient('DATABASE_UNREACHABLE', `The ${purpose} does not answer (${code || 'connection lost'}).`, {
       hint: 'Check that PostgreSQL runs and that its address in the configuration is right.',
+      cause,
+    });
+  }
+  if (isUntrusted(code)) {
+    return terminal('DATABASE_UNTRUSTED', `The TLS certificate of the ${purpose} cannot be trusted (${code}).`, {
+      hint: 'Renew the certificate of the server, or name its CA in the connection URL: sslmode=verify-full&sslrootcert=FILE.',
       cause,
     });
   }
@@ -61,7 +67,7 @@ export const postgresError = (purpose: string, cause: unknown): CallsyncError =>
 /** False for what did not come from the driver: a fault of ours must not read as one of the database. */
 export const isDriverError = (cause: unknown): boolean => {
   const { code, message } = cause as { code?: unknown; message?: unknown };
-  if (typeof code === 'string') return /^[0-9A-Z]{5}$/.test(code) || connectionCodes.has(code);
+  if (typeof code === 'string') return /^[0-9A-Z]{5}$/.test(code) || connectionCodes.has(code) || isUntrusted(code);
   return typeof message === 'string' && lostConnection.test(message);
 };
 

@@ -6,6 +6,7 @@ import { CallsyncError, terminal, transient } from '../lib/errors.ts';
 import { createKeyedHash, fingerprintOf } from '../lib/keyed-hash.ts';
 import { type ConnectionUrl, type Database, openDatabase, type Queryable, readValue } from '../postgres/database.ts';
 import type { ErasureLog } from './erasure-log.ts';
+import { type Migration, migrations } from './migrations.ts';
 
 export interface Store extends Database {
   readonly url: ConnectionUrl;
@@ -211,29 +212,33 @@ const currentEpoch = async (db: Queryable): Promise<number> => {
 export const storeSchema = 'callsync';
 
 /**
- * Makes the tables of a store that has none, in one transaction; safe to run concurrently.
- * @returns whether it made them.
- * @throws CallsyncError STORE_SCHEMA where another version of callsync made them
+ * Brings the tables to this version, in one transaction; safe to run concurrently, and beside workers of the version before.
+ * @returns whether it made the tables of a store that had none.
+ * @throws CallsyncError STORE_SCHEMA where another version of callsync made tables that this one cannot use
  */
-export const migrateStore = async (database: Database): Promise<boolean> => {
+export const migrateStore = async (database: Database, since: readonly Migration[] = migrations): Promise<boolean> => {
   const sql = await readFile(new URL('./schema.sql', import.meta.url), 'utf8');
   const name = `schema.sql ${createHash('sha256').update(sql).digest('hex').slice(0, 12)}`;
+  const known = [{ name, sql }, ...since];
   return await database.transaction(async (tx) => {
     await tx.query("SELECT pg_advisory_xact_lock(hashtext('callsync.migrate'))");
     await tx.query(`CREATE SCHEMA IF NOT EXISTS ${storeSchema}`);
     await tx.query(
       `CREATE TABLE IF NOT EXISTS ${storeSchema}.migrations (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`,
     );
-    const applied = await tx.query<{ name: string }>(`SELECT name FROM ${storeSchema}.migrations`);
-    if (applied.some((one) => one.name !== name)) {
+    const rows = await tx.query<{ name: string }>(`SELECT name FROM ${storeSchema}.migrations`);
+    const applied = new Set(rows.map((row) => row.name));
+    const foreign = [...applied].filter((one) => known.every((mine) => mine.name !== one));
+    if (foreign.some((one) => !/^\d+-expand-/.test(one))) {
       throw terminal('STORE_SCHEMA', 'Another version of callsync made the tables of the operational store.', {
         hint: 'Run that version, or name an empty database in store.url (without store.url: another store.data_dir) and read the calls again with callsync backfill.',
       });
     }
-    if (applied.length > 0) return false;
-    await tx.client.query(sql);
-    await tx.query(`INSERT INTO ${storeSchema}.migrations (name) VALUES ($1)`, [name]);
-    return true;
+    for (const open of known.filter((one) => !applied.has(one.name))) {
+      await tx.client.query(open.sql);
+      await tx.query(`INSERT INTO ${storeSchema}.migrations (name) VALUES ($1)`, [open.name]);
+    }
+    return applied.size === 0;
   });
 };
 

@@ -2,6 +2,9 @@
  * Connections of clients to a Temporal cluster, with the TLS and API-key settings of the configuration. Workers connect in
  * `worker.ts`: their SDK takes a second to load, which commands that only ask should not wait for.
  */
+import { once } from 'node:events';
+import { isIP } from 'node:net';
+import { connect } from 'node:tls';
 import {
   Client,
   Connection,
@@ -10,7 +13,7 @@ import {
   makeGrpcRetryInterceptor,
 } from '@temporalio/client';
 import type { TemporalConfig } from '../../schemas/config/temporal.ts';
-import { transient } from '../lib/errors.ts';
+import { isUntrusted, terminal, transient } from '../lib/errors.ts';
 import { openSecret } from '../lib/secret.ts';
 
 export const connectTimeoutMs = 10_000;
@@ -41,14 +44,7 @@ export const connectionOptions = (config: TemporalConfig, address: string) => {
   };
 };
 
-/** The error of a server that does not answer. */
-export const unreachable = (address: string, cause: unknown) =>
-  transient('TEMPORAL_UNREACHABLE', `The Temporal server at ${address} does not answer.`, {
-    hint: 'Check that it runs and that temporal.address (and its TLS settings) are right.',
-    cause,
-  });
-
-/** @throws CallsyncError TEMPORAL_UNREACHABLE */
+/** @throws CallsyncError TEMPORAL_UNREACHABLE, TEMPORAL_UNTRUSTED */
 export const connectClient = async (
   config: TemporalConfig,
   address: string,
@@ -63,8 +59,36 @@ export const connectClient = async (
     });
     return { connection, client: new Client({ connection, namespace: config.namespace }) };
   } catch (cause) {
-    throw unreachable(address, cause);
+    throw await explainUnreachable(config, address, cause);
   }
+};
+
+/** gRPC does not say that a certificate is not trusted, only that time has passed: a connection without it does. */
+export const explainUnreachable = async (config: TemporalConfig, address: string, cause: unknown) => {
+  const { tls } = config;
+  const ca = readPem('temporal.tls.ca', tls.ca_file);
+  const { hostname, port } = new URL(`https://${address}`);
+  const servername = tls.server_name ?? hostname;
+  const socket = connect({
+    host: hostname,
+    port: Number(port || 443),
+    ...(isIP(servername) === 0 && { servername }),
+    ...(ca && { ca }),
+  });
+  const signal = AbortSignal.timeout(connectTimeoutMs);
+  const failure: unknown = await once(socket, 'secureConnect', { signal }).catch((error: unknown) => error);
+  socket.destroy();
+  const { code } = failure as NodeJS.ErrnoException;
+  if (connectionOptions(config, address).tls !== false && isUntrusted(String(code))) {
+    return terminal('TEMPORAL_UNTRUSTED', `The TLS certificate of ${address} cannot be trusted (${code}).`, {
+      hint: 'Renew the certificate of the server, or name its CA in temporal.tls.ca_file and its name in temporal.tls.server_name.',
+      cause: failure,
+    });
+  }
+  return transient('TEMPORAL_UNREACHABLE', `The Temporal server at ${address} does not answer.`, {
+    hint: 'Check that it runs and that temporal.address (and its TLS settings) are right.',
+    cause,
+  });
 };
 
 /**

@@ -10,7 +10,7 @@ import type { TemporalConfig } from '../../schemas/config/temporal.ts';
 import { taskQueuesOf } from '../../workflows/messages.ts';
 import { terminal } from '../lib/errors.ts';
 import { findBuilt } from '../lib/find-built.ts';
-import { apiKeyOf, connectionOptions, connectTimeoutMs, unreachable } from './connect.ts';
+import { apiKeyOf, connectionOptions, connectTimeoutMs, explainUnreachable } from './connect.ts';
 
 export const workerRoles = ['workflows', 'live', 'read', 'load'] as const;
 export type WorkerRole = (typeof workerRoles)[number];
@@ -150,7 +150,7 @@ export const connectWorker = async (
     if (readKey !== undefined) followKey(connection, readKey, options.refreshMs ?? keyRefreshMs);
     return connection;
   } catch (cause) {
-    throw unreachable(address, cause);
+    throw await explainUnreachable(config, address, cause);
   } finally {
     clearTimeout(timer);
   }

@@ -1,13 +1,18 @@
 /**
- * Records a history of every workflow from the built code into test/replay/histories: `npm run replay:record`, from a
- * released checkout, never from the branch under test. About a minute.
+ * Records a history of every workflow from the built code into test/replay/histories, and a store and a spool into
+ * test/store/releasedd: `npm run replay:record`, from a released checkout, never from the branch under test. About a minute.
  */
-import { writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import proto from '@temporalio/proto';
 import { expect, test } from 'vitest';
+import { ingest, loadFolded } from '../../src/pipeline/load/ingest.ts';
 import { openErasure } from '../../src/store/persons/receipts.ts';
 import { sumPurged } from '../../src/store/persons/texts.ts';
+import { recordWindow } from '../../src/store/windows/windows.ts';
 import { startErase, startLoadWarehouse, wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
+import { openSpool } from '../../src/webhook/spool/spool.ts';
 import {
   backfillId,
   eraseId,
@@ -18,7 +23,10 @@ import {
   setConcurrencyUpdate,
   taskQueuesOf,
 } from '../../workflows/messages.ts';
+import { dumpStore, releaseFolder } from '../store/released.ts';
 import { install } from '../support/installation.ts';
+import { deliver, observationOf, openPipeline } from '../support/pipeline.ts';
+import { makeDelivery } from '../webhook/support/deliveries.ts';
 
 const { History } = proto.temporal.api.history.v1;
 
@@ -83,3 +91,33 @@ test('records a history of every workflow', async () => {
     await site.dispose();
   }
 }, 300_000);
+
+test('keeps a store and a spool', async () => {
+  const pipeline = await openPipeline();
+  const { deps, store } = pipeline;
+  const at = Date.UTC(2026, 0, 2) * 1000;
+  const calls = ['a', 'b', 'c'].map((id) =>
+    observationOf(id, at, { status: 'qualified', timestamp: '2026-01-01T12:00:00Z' }),
+  );
+  await loadFolded(deps, await ingest(deps, { observations: calls, rejected: [], origin: 'test' }));
+  await recordWindow(store, {
+    axis: 'timestamp',
+    from: at - 86_400_000_000,
+    to: at,
+    calls: 3,
+    shown: 'total',
+    origin: 'test',
+  });
+  await deliver(store, [{ body: JSON.stringify({ unique_id: 'd', status: 'void' }), deliveryId: '1767312000.25' }]);
+  await dumpStore(store);
+  await pipeline.close();
+
+  const dir = await mkdtemp(join(tmpdir(), 'callsync-released-'));
+  const config = { max_bytes: 1_000_000, min_free_bytes: 0, segment_bytes: 100_000, damaged_retention: 86_400_000 };
+  const spool = await openSpool({ dir, config, lockWaitMs: 0, log: { info() {}, warn() {}, error() {} } });
+  await spool.append(['e', 'f'].map((id) => makeDelivery(id)));
+  // As a kill leaves it.
+  await cp(dir, new URL('spool', releaseFolder), { recursive: true, filter: (path) => !path.includes('lock') });
+  await spool.close();
+  await rm(dir, { recursive: true });
+});

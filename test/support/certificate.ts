@@ -1,4 +1,4 @@
-/** A self-signed certificate for `localhost` and 127.0.0.1, written in DER by hand: no program is needed for it. */
+/** A self-signed certificate for `localhost` and 127.0.0.1, valid for a day unless told otherwise, written in DER by hand: no program is needed for it. */
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 
 export interface TestCertificate {
@@ -6,11 +6,14 @@ export interface TestCertificate {
   readonly key: string;
 }
 
-export const makeCertificate = (): TestCertificate => {
+export const makeCertificate = ({ days = 1, name = 'localhost' } = {}): TestCertificate => {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const ecdsaWithSha256 = sequence(oid([0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02]));
-  const commonName = sequence(tag(0x31, sequence(oid([0x55, 0x04, 0x03]), tag(0x0c, Buffer.from('localhost')))));
-  const names = sequence(tag(0x82, Buffer.from('localhost')), tag(0x87, Buffer.from([127, 0, 0, 1])));
+  const commonName = sequence(tag(0x31, sequence(oid([0x55, 0x04, 0x03]), tag(0x0c, Buffer.from(name)))));
+  const names = sequence(
+    tag(0x82, Buffer.from(name)),
+    ...(name === 'localhost' ? [tag(0x87, Buffer.from([127, 0, 0, 1]))] : []),
+  );
   const basicConstraints = sequence(oid([0x55, 0x1d, 0x13]), tag(0x04, sequence(tag(0x01, Buffer.from([0xff])))));
   const alternativeNames = sequence(oid([0x55, 0x1d, 0x11]), tag(0x04, names));
   const day = 86_400_000;
@@ -19,7 +22,7 @@ export const makeCertificate = (): TestCertificate => {
     tag(0x02, Buffer.concat([Buffer.from([1]), randomBytes(8)])),
     ecdsaWithSha256,
     commonName,
-    sequence(utcTime(new Date(Date.now() - day)), utcTime(new Date(Date.now() + day))),
+    sequence(utcTime(new Date(Date.now() - 9 * day)), utcTime(new Date(Date.now() + days * day))),
     commonName,
     publicKey.export({ type: 'spki', format: 'der' }),
     tag(0xa3, sequence(basicConstraints, alternativeNames)),

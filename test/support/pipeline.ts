@@ -15,7 +15,7 @@ import { openStore, type Store } from '../../src/store/store.ts';
 import { createPostgresWarehouse, type PostgresWarehouseOptions } from '../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { createErasures } from './erasures.ts';
-import { createDatabase } from './postgres.ts';
+import { createDatabase, type TestDatabase } from './postgres.ts';
 
 export interface Pipeline {
   readonly url: string;
@@ -36,8 +36,13 @@ export interface Pipeline {
   close(): Promise<void>;
 }
 
-export const openPipeline = async (config: Partial<PostgresWarehouseOptions['config']> = {}): Promise<Pipeline> => {
+/** @param prepare what happens to the empty database before the store is opened. */
+export const openPipeline = async (
+  config: Partial<PostgresWarehouseOptions['config']> = {},
+  prepare?: (database: TestDatabase) => Promise<void>,
+): Promise<Pipeline> => {
   const database = await createDatabase();
+  await prepare?.(database);
   const erasures = createErasures();
   const store = await openStore({ url: database.url, max: 8, erasures: erasures.open });
   await issueEpoch(store, 'test', 0);

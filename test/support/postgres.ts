@@ -79,7 +79,7 @@ export const createDatabase = async (): Promise<TestDatabase> => {
 /** A database of the shared server as the superuser sees it. */
 export const asAdmin = (url: string): string => new URL(new URL(url).pathname, inject('postgresAdminUrl')).href;
 
-const runOnServer = async (url: string, sql: string): Promise<void> => {
+export const runOnServer = async (url: string, sql: string): Promise<void> => {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {

@@ -1,7 +1,7 @@
 /** One HTTP exchange: kept-alive connections, a timeout for each phase, bounded bodies, no token to another host. */
 import { Agent, request as send } from 'undici';
 import type { SourceConfig, SourceLimits } from '../../../schemas/config/source.ts';
-import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
+import { CallsyncError, isUntrusted, terminal, transient } from '../../lib/errors.ts';
 import { acceptEncoding, collectBody } from './body.ts';
 import { steadyNow } from './service-clock.ts';
 
@@ -128,12 +128,10 @@ const codeOf = (error: unknown): string => {
   return '';
 };
 
-const untrusted = /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)|HOSTNAME_MISMATCH)/;
-
 const explainFailure = (url: URL, error: unknown): CallsyncError => {
   if (error instanceof CallsyncError) return error;
   const code = codeOf(error);
-  if (untrusted.test(code)) {
+  if (isUntrusted(code)) {
     return terminal('SERVICE_UNTRUSTED', `The TLS certificate of ${url.host} cannot be trusted (${code}).`, {
       cause: error,
       hint: 'Check the address; for a private certificate authority set NODE_EXTRA_CA_CERTS.',

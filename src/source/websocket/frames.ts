@@ -2,7 +2,7 @@
 import { WebSocket } from 'ws';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { backoffMs, wait } from '../../lib/backoff.ts';
-import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
+import { CallsyncError, isUntrusted, terminal, transient } from '../../lib/errors.ts';
 import { isLoopback } from '../http/http.ts';
 import type { TokenSource } from '../http/tokens.ts';
 
@@ -202,7 +202,7 @@ const explainRefusal = (url: URL, status: number): CallsyncError => {
 
 const explainError = (url: URL, error: Error): CallsyncError => {
   const { code = '' } = error as NodeJS.ErrnoException;
-  if (/^(CERT_|ERR_TLS|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code)) {
+  if (isUntrusted(code)) {
     return terminal('SERVICE_UNTRUSTED', `The TLS certificate of ${url.host} cannot be trusted (${code}).`, {
       cause: error,
     });

@@ -41,7 +41,7 @@ describe('a call that the service no longer lists', () => {
     const totals = await rest.reconcile({ range });
     expect(totals).toMatchObject({ windows: 4, proven: 4, markedMissing: 3, missing: 0, different: 0 });
     expect(await missing({ simulator, ...rest })).toEqual({ ledger: gone, warehouse: gone });
-    expect((await rest.store.pool.query('SELECT sum(gone)::int AS n FROM verdicts')).rows[0]?.n).toBe(3);
+    expect((await rest.store.pool.query('SELECT sum(deleted)::int AS n FROM verdicts')).rows[0]?.n).toBe(3);
     expect(await rest.reconcile({ range, force: true })).toMatchObject({ proven: 4, markedMissing: 0 });
 
     await rest.store.pool.query(

@@ -1,0 +1,12 @@
+export interface Migration {
+  readonly name: `${number}-${'expand' | 'contract'}-${string}`;
+  readonly sql: string;
+}
+
+/**
+ * Changes of the tables since the first release, in order. Add to them; never edit schema.sql or a released migration.
+ * Workers of the version before still run while an `expand` is applied, so it only adds columns with a default, tables
+ * and indexes. A `contract` removes something that the version before no longer uses. Versions that do not know it
+ * refuse the store.
+ */
+export const migrations: readonly Migration[] = [];

@@ -1,0 +1,66 @@
+/** A version takes over the store, the inbox and the spool of the release before it, while that release's workers run. */
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ingest, loadFolded } from '../../src/pipeline/load/ingest.ts';
+import { mergeBatch } from '../../src/pipeline/load/merge-inbox.ts';
+import { readRows } from '../../src/store/ledger/ledger.ts';
+import type { Migration } from '../../src/store/migrations.ts';
+import { migrateStore, openStore } from '../../src/store/store.ts';
+import { uncoveredRanges } from '../../src/store/windows/windows.ts';
+import { openSpool } from '../../src/webhook/spool/spool.ts';
+import { observationOf, openPipeline, type Pipeline, register } from '../support/pipeline.ts';
+import { releaseFolder, restoreReleased } from './released.ts';
+
+let released: Pipeline;
+beforeAll(async () => {
+  released = await openPipeline({}, restoreReleased);
+});
+afterAll(() => released.close());
+
+test('the calls of a released store load, its windows count as read, and its inbox merges', async () => {
+  const { store, deps } = released;
+  const day = Date.UTC(2026, 0, 1) * 1000;
+  expect(await uncoveredRanges(store, { axis: 'timestamp', from: day, to: day + 86_400_000_000 })).toEqual([]);
+  const merged = await mergeBatch(deps, 10);
+  expect(merged).toMatchObject({ deliveries: 1, outcomes: { accepted: 1 } });
+  const target = await released.addWarehouse('second');
+  expect(await register(store, 'second')).toBe(4);
+  await released.drain(target);
+  expect(await target.warehouse.query('SELECT call_id, status FROM calls ORDER BY 1')).toEqual([
+    ...['a', 'b', 'c'].map((call_id) => ({ call_id, status: 'qualified' })),
+    { call_id: 'd', status: 'void' },
+  ]);
+});
+
+test('a released spool is drained', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'callsync-released-'));
+  await cp(new URL('spool', releaseFolder), dir, { recursive: true });
+  const config = { max_bytes: 1_000_000, min_free_bytes: 0, segment_bytes: 100_000, damaged_retention: 86_400_000 };
+  const spool = await openSpool({ dir, config, lockWaitMs: 0, log: { info() {}, warn() {}, error() {} } });
+  expect((await spool.read(10)).map(({ deliveryId }) => deliveryId)).toEqual(['e', 'f']);
+  await spool.close();
+  await rm(dir, { recursive: true });
+});
+
+test('the next version starts while this one works and starts again, until something that it uses is removed', async () => {
+  const { store, deps, url } = released;
+  const next: Migration[] = [{ name: '2-expand-notes', sql: 'ALTER TABLE ledger ADD COLUMN notes text' }];
+  const fold = async (id: string) =>
+    await loadFolded(deps, await ingest(deps, { observations: [observationOf(id, 1)], rejected: [], origin: 'test' }));
+  const folds = (async () => {
+    for (let index = 0; index < 30; index += 1) await fold(`beside-${index}`);
+  })();
+  await Promise.all([migrateStore(store, next), migrateStore(store, next), folds]);
+  expect(await migrateStore(store, next)).toBe(false);
+  await fold('after');
+  expect((await readRows(store, ['beside-29', 'after'])).size).toBe(2);
+  await (await openStore({ url, max: 1 })).close();
+
+  const broken: Migration = { name: '3-expand-broken', sql: 'ALTER TABLE ledger ADD COLUMN more text; SELECT 1/0' };
+  await expect(migrateStore(store, [...next, broken])).rejects.toThrow();
+  await store.query('ALTER TABLE ledger ADD COLUMN more text');
+  await migrateStore(store, [...next, { name: '4-contract-notes', sql: 'ALTER TABLE ledger DROP COLUMN notes' }]);
+  await expect(openStore({ url, max: 1 })).rejects.toMatchObject({ code: 'STORE_SCHEMA' });
+});
