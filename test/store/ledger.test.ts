@@ -126,10 +126,6 @@ describe('a row', () => {
     });
   });
 
-  test('an empty batch is nothing', async () => {
-    expect(await foldAll([])).toMatchObject({ changed: [], unchanged: 0 });
-  });
-
   test('erased, known or not, stays a tombstone without a document', async () => {
     await foldAll([observationOf('known', 1, { n: 1 })]);
     const erased = await pipeline.store.transaction((tx) => eraseFromLedger(tx, ['known', 'unknown']));

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import type { RejectedRecord } from '../../schemas/observation.ts';
-import { ingest } from '../../src/pipeline/load/ingest.ts';
 import type { Queryable } from '../../src/postgres/database.ts';
 import {
   listQuarantine,
@@ -10,7 +9,7 @@ import {
 } from '../../src/store/delivery/quarantine.ts';
 import { listTextSubjects, purgeNamedTexts } from '../../src/store/persons/texts.ts';
 import type { Store } from '../../src/store/store.ts';
-import { observationOf, usePipeline } from '../support/pipeline.ts';
+import { usePipeline } from '../support/pipeline.ts';
 
 const pipeline = usePipeline();
 
@@ -60,24 +59,6 @@ test('what was dropped stays dropped; what was replayed and is refused again is 
   expect(await settleQuarantine(pipeline.store, [b?.id ?? 0, a?.id ?? 0], 'replayed')).toBe(1);
   await put(refused('a'), refused('b'));
   expect((await listQuarantine(pipeline.store)).map((entry) => entry.state)).toEqual(['open', 'dropped']);
-});
-
-test('many readers that meet the same bad records neither deadlock nor double them', async () => {
-  const bad = Array.from({ length: 30 }, (_, n) => refused(`bad ${n}`));
-  const reader = async (name: number): Promise<void> => {
-    for (let round = 0; round < 6; round += 1) {
-      const rejected = [...bad].sort(
-        (p, q) => (((p.body[4] ?? 0) * (name + 3)) % 7) - (((q.body[4] ?? 0) * (name + 3)) % 7),
-      );
-      await ingest(pipeline.deps, {
-        observations: [observationOf('c', name * 10 + round)],
-        rejected,
-        origin: 'test',
-      });
-    }
-  };
-  await Promise.all([0, 1, 2, 3, 4].map(reader));
-  expect((await pipeline.store.pool.query('SELECT count(*) AS n FROM quarantine')).rows).toEqual([{ n: 30 }]);
 });
 
 test('a search holds few bytes at once, however long the texts are, and misses none behind them', async () => {

@@ -144,16 +144,6 @@ describe('calls to be read again', () => {
     await requestRereads(store(), ['c'], 'repeat');
     expect(await ids()).toEqual(['c']);
   });
-
-  test('asked for in any order by many do not deadlock', async () => {
-    const many = Array.from({ length: 50 }, (_, n) => `r${n}`);
-    await Promise.all(
-      [0, 1, 2, 3].map((side) =>
-        store().transaction((tx) => requestRereads(tx, side % 2 === 0 ? many : [...many].reverse(), 'x')),
-      ),
-    );
-    expect((await listRereads(store(), 100)).filter((one) => one.callId.startsWith('r'))).toHaveLength(50);
-  });
 });
 
 /** As PostgreSQL ends one of two that wait for each other. */

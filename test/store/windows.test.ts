@@ -31,18 +31,6 @@ const open = async (from: number, to: number, on = axis): Promise<number[][]> =>
 const span = (from: number, to: number): number[] => [at(from), at(to)];
 
 describe('what is not covered', () => {
-  test('all of it, nothing of it, the gaps of it', async () => {
-    expect(await open(0, 10)).toEqual([span(0, 10)]);
-    await record(2, 4);
-    await record(4, 5);
-    await record(7, 20);
-    expect(await open(0, 10)).toEqual([span(0, 2), span(5, 7)]);
-    expect(await open(3, 5)).toEqual([]);
-    expect(await open(4, 6)).toEqual([span(5, 6)]);
-    expect(await open(0, 10, 'qualified')).toEqual([span(0, 10)]);
-    expect(await open(10, 10)).toEqual([]);
-  });
-
   test('what was read without being shown complete is read again', async () => {
     await record(0, 10, { shown: 'none' });
     await record(2, 4, { shown: 'total' });

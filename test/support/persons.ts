@@ -1,8 +1,7 @@
 /** Requests of persons, as the commands make them. */
 import { meantBy, type PersonRequest, type PurgeScope } from '../../src/persons/request.ts';
 import type { IngestDeps } from '../../src/pipeline/deps.ts';
-import { beginErasure, finishErasure } from '../../src/pipeline/persons/erase.ts';
-import type { ErasureReceipt } from '../../src/pipeline/persons/receipt.ts';
+import { beginErasure, type ErasureReceipt, finishErasure } from '../../src/pipeline/persons/erase.ts';
 import type { Privacy } from '../../src/privacy/privacy.ts';
 import type { Proof, Store } from '../../src/store/store.ts';
 

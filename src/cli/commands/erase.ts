@@ -1,7 +1,6 @@
 import { type ErasureProgress, erasureProgressQuery } from '../../../workflows/messages.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { beginErasure, finishErasure, previewErasure } from '../../pipeline/persons/erase.ts';
-import type { ErasureReceipt } from '../../pipeline/persons/receipt.ts';
+import { beginErasure, type ErasureReceipt, finishErasure, previewErasure } from '../../pipeline/persons/erase.ts';
 import { startErase } from '../../temporal/workflow-client.ts';
 import { openIngest } from '../parts/activity-deps.ts';
 import { followWorkflow } from '../parts/follow.ts';

@@ -7,7 +7,7 @@ import { openSecret } from '../../lib/secret.ts';
 import { openMartColumns } from '../../marts/marts.ts';
 import { createAssistant } from '../../mcp/assistant.ts';
 import { serveHttp } from '../../mcp/serve-http.ts';
-import { openRecorder } from '../../store/status/recorder.ts';
+import { openRecorder } from '../../store/status/events.ts';
 import { kindOf } from '../../warehouse/kinds.ts';
 import { isLoopback, openUsers } from '../parts/open-operations.ts';
 import { openStoreServer } from '../parts/open-store.ts';

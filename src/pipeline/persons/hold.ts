@@ -14,8 +14,7 @@ import { listTextSubjects, purgeTexts } from '../../store/persons/texts.ts';
 import { recordEvent } from '../../store/status/events.ts';
 import type { Store } from '../../store/store.ts';
 import { listUnreplayed } from '../load/replay-erasures.ts';
-import { findCalls } from './erase.ts';
-import { selectorKey } from './receipt.ts';
+import { findCalls, selectorKey } from './erase.ts';
 
 /** Receipt of a hold: its calls and persons under keyed hashes. */
 export interface HoldReceipt {

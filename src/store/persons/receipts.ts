@@ -3,7 +3,7 @@
  * a chain like verdicts, under the same keys and with the head in the same file.
  */
 import { createPublicKey, randomBytes, verify } from 'node:crypto';
-import type { Queryable, Transaction } from '../../postgres/database.ts';
+import { type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
 import type { LoggedReceipt } from '../erasure-log.ts';
 import { tombstonesBefore } from '../loads/loads.ts';
 import type { ProofKeys, Store } from '../store.ts';
@@ -149,12 +149,11 @@ export const readOpenErasure = async <Draft>(
 };
 
 /** Erasures that have waited for an hour. */
-export const listOldErasures = async (db: Queryable): Promise<readonly string[]> =>
-  (
-    await db.query<{ id: string }>(
-      "SELECT request_id AS id FROM erasure_requests WHERE opened_at < now() - interval '1 hour' ORDER BY opened_at",
-    )
-  ).map(({ id }) => id);
+export const listOldErasures = (db: Queryable): Promise<string[]> =>
+  readColumn(
+    db,
+    "SELECT request_id AS id FROM erasure_requests WHERE opened_at < now() - interval '1 hour' ORDER BY opened_at",
+  );
 
 /** Notes what is done, in the transaction that does it: a process may be killed at any time. @param change of the request as it is now */
 export const changeErasure = async <Draft>(

@@ -1,6 +1,6 @@
 /** Quarantined records and frames, which may belong to no call, by what they name; and what deliveries and rereads hold of calls. */
 import { erasedName } from '../../../schemas/tables.ts';
-import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
+import { type Database, type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
 import { firstBodiesSql, lockRows } from '../delivery/quarantine.ts';
@@ -92,18 +92,14 @@ export const purgeTexts = async (store: Store, note = noteNothing): Promise<void
 export const purgeNamedTexts = async (tx: Transaction, by: NamedBy): Promise<Pick<Purged, 'quarantine' | 'frames'>> => {
   const purge = async (table: TextTable): Promise<number> => {
     const values = by === 'erased' ? [] : [arrayText(by)];
-    const ids = await tx.query<{ id: number }>(
+    const ids = await readColumn<number>(
+      tx,
       `SELECT id FROM ${table} t WHERE id IN (${namingSql(table, by)}) AND NOT ${isHeldSql('t.subjects')}`,
       values,
     );
     if (ids.length === 0) return 0;
     const where = 'id = ANY($1) AND octet_length(body) > 0';
-    const locked = await lockRows(
-      tx,
-      table,
-      where,
-      ids.map(({ id }) => id),
-    );
+    const locked = await lockRows(tx, table, where, ids);
     await tx.query(`${purges[table]} WHERE id = ANY($1)`, [locked]);
     return locked.length;
   };

@@ -8,11 +8,10 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { type ImportOptions, type ImportResult, importFile } from '../../../src/pipeline/import/import-file.ts';
-import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { listQuarantine, readQuarantine } from '../../../src/store/delivery/quarantine.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
-import { observationOf, usePipeline } from '../../support/pipeline.ts';
+import { usePipeline } from '../../support/pipeline.ts';
 
 const pipeline = usePipeline();
 const folder = mkdtempSync(join(tmpdir(), 'callsync-import-'));
@@ -107,18 +106,6 @@ describe('the time of a record', () => {
     expect(await observedAt('none')).toBe(given);
     expect(await observedAt('both')).toBe(Date.parse('2023-12-05T00:00:00Z') * 1000);
     expect((await readRows(pipeline.store, ['both'])).get('both')?.lastSeenAt).toBe(given);
-  });
-
-  test('an old file does not win over what was seen since', async () => {
-    const seen = observationOf('c1', at + 1, { n: 'newer' });
-    await ingest(pipeline.deps, { observations: [seen], rejected: [], origin: 'test' });
-    await run(ndjson([record(1, { more: true })]));
-    expect((await readRows(pipeline.store, ['c1'])).get('c1')?.document).toEqual({
-      unique_id: 'c1',
-      timestamp,
-      n: 'newer',
-      more: true,
-    });
   });
 
   test('a given time in the future is refused', async () => {

@@ -115,15 +115,6 @@ test('changes are kept by the ledger: a warehouse that was loaded at once and on
 });
 
 describe('an older load', () => {
-  test('that commits after a newer one changes nothing, and the call stays as the newer one left it', async () => {
-    const older = await foldOnly([observation('a', 1)]);
-    const newer = await foldOnly([observation('a', 2)]);
-    expect(await loadFolded(pipeline.deps, newer)).toEqual({ main: 1 });
-    expect(await loadFolded(pipeline.deps, older)).toEqual({ main: 0 });
-    expect(await statuses()).toEqual({ a: 'v2' });
-    expect(await pending()).toBe(0);
-  });
-
   test('that is completed late does not settle a call whose newer revision is still to come', async () => {
     const older = await foldOnly([observation('a', 1)]);
     const newer = await foldOnly([observation('a', 2)]);
@@ -133,18 +124,6 @@ describe('an older load', () => {
     expect(await pending()).toBe(0);
     for (const { plan } of [...older.loads, ...newer.loads]) await completeLoad(pipeline.store, plan);
     expect(await pending()).toBe(0);
-  });
-
-  test('that commits after a tombstone changes nothing', async () => {
-    await ingestAndLoad([observation('a', 1), observation('b', 1)]);
-    const older = await foldOnly([observation('a', 2)]);
-    await erase(['a']);
-    expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
-    expect(await loadFolded(pipeline.deps, older)).toEqual({ main: 0 });
-    expect(await statuses()).toEqual({ b: 'v1' });
-    expect((await ingestAndLoad([observation('a', 9)])).folded.changed).toEqual([]);
-    expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
-    expect((await countRows(pipeline.warehouse)).utterances).toBe(1);
   });
 });
 
@@ -208,14 +187,6 @@ describe('a warehouse that is away', () => {
     await sweep();
     expect(loaded.at(-1)).toEqual(['a']);
     expect(await pending('priced')).toBe(0);
-  });
-
-  test('holds back no other warehouse', async () => {
-    const other = await pipeline.addWarehouse('other');
-    await register(pipeline.store, 'other');
-    const deps = { ...pipeline.deps, targets: [...awayNow().targets, other] };
-    expect((await ingestAndLoad([observation('a', 1)], deps)).written).toEqual({ main: 0, other: 1 });
-    expect([await pending('main'), await pending('other')]).toEqual([1, 0]);
   });
 
   test('a fault of ours in a load is logged like any other, and its calls stay pending', async () => {

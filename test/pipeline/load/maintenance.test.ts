@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { runMaintenance } from '../../../src/pipeline/load/maintenance.ts';
-import { countPending } from '../../../src/store/loads/loads.ts';
 import { registerWarehouse, walkBatch, walkToEnd } from '../../../src/store/loads/warehouses.ts';
 import type { RetentionRules } from '../../../src/store/retention.ts';
 import { observationOf, register, usePipeline } from '../../support/pipeline.ts';
@@ -29,16 +28,6 @@ const fold = async (...ids: string[]) => {
 };
 
 describe('flattened by an older version', () => {
-  test('a call stays pending for newer workers, and the older ones do not send it again', async () => {
-    await query('UPDATE warehouses SET flatten_version = flatten_version + 1');
-    await fold('a');
-    expect(await countPending(pipeline.store, 'main')).toBe(1);
-    expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
-    await query('UPDATE warehouses SET flatten_version = flatten_version - 1');
-    expect(await pipeline.drain()).toEqual({ sent: 1, changed: 0 });
-    expect(await countPending(pipeline.store, 'main')).toBe(0);
-  });
-
   test('calls are sent again once a newer version registers', async () => {
     await fold('a', 'b');
     await query(`UPDATE wh_main.calls SET flatten_version = 0 WHERE call_id = 'a'`);

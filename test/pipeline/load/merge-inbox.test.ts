@@ -7,7 +7,7 @@ import { loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { listQuarantine, readQuarantine } from '../../../src/store/delivery/quarantine.ts';
-import { eraseFromLedger, readRows } from '../../../src/store/ledger/ledger.ts';
+import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { deliver, type TestDelivery, usePipeline } from '../../support/pipeline.ts';
 
 const pipeline = usePipeline();
@@ -39,10 +39,6 @@ const rereads = async (): Promise<string[]> =>
   (await pipeline.store.pool.query('SELECT call_id FROM rereads ORDER BY call_id')).rows.map((row) => row.call_id);
 
 describe('the outcome of a delivery', () => {
-  test('nothing waits: nothing is merged', async () => {
-    expect(await merge()).toBeUndefined();
-  });
-
   test('accepted: folded, loaded, and told to the warehouse', async () => {
     await deliver(pipeline.store, [delivery(body({ status: 'qualified' }), 0)]);
     expect(await merge()).toMatchObject({
@@ -173,16 +169,6 @@ describe('the outcome of a delivery', () => {
     await pipeline.drain();
     const told = await pipeline.warehouse.query('SELECT outcome FROM deliveries ORDER BY outcome');
     expect(told.map(({ outcome }) => outcome)).toEqual(['accepted', 'rejected']);
-  });
-
-  test('a repeat of an erased call is a duplicate: nobody asks for it again', async () => {
-    await deliver(pipeline.store, [delivery(body({ status: 'void' }), 0)]);
-    await mergeAll();
-    await pipeline.store.transaction((tx) => eraseFromLedger(tx, ['c']));
-    await deliver(pipeline.store, [delivery(body({ status: 'void' }), 2)]);
-    await mergeAll();
-    expect(await outcomes()).toEqual(['accepted', 'duplicate']);
-    expect(await rereads()).toEqual([]);
   });
 
   test('quarantined with its bytes: not JSON, not a call, no identity, too deep', async () => {

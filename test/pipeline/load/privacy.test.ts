@@ -144,20 +144,6 @@ test('table redactions names what was replaced: its first word is a token or a n
   expect(unlisted).toEqual([]);
 });
 
-interface Said {
-  readonly callData: readonly { readonly content: string; readonly words: readonly { readonly value: string }[] }[];
-}
-
-test('words and text of every stored call agree', async () => {
-  const rows = await readRows(pipeline.store, [...ids('webhook'), ...ids('poll'), ...ids('import')]);
-  expect(rows.size).toBe(3 * people);
-  for (const { document } of rows.values()) {
-    const said = document?.transcript_json as Said | undefined;
-    for (const { content, words } of said?.callData ?? [])
-      expect(words.map(({ value }) => value).join(' ')).toBe(content);
-  }
-});
-
 test('a repeated body is known by its keyed hash, and sealed ones replay with the private key alone', async () => {
   const { rows } = await pipeline.store.pool.query(
     'SELECT outcome, count(*)::int AS n FROM inbox GROUP BY 1 ORDER BY 1',
@@ -393,15 +379,6 @@ describe('an erasure, where rules keep everything as it came', () => {
     expect(await rowsOf(`SELECT outcome AS found FROM inbox WHERE call_id = 'other-call'`)).toEqual([
       { found: 'accepted' },
     ]);
-  });
-
-  test('a delivery of another call that names the erased one, and waits, is folded', async () => {
-    await deliver(pipeline.store, [{ body: callOf('erased-parent', {}) }]);
-    await mergeRaw();
-    await deliver(pipeline.store, [{ body: callOf('child-call', { parent: 'erased-parent' }) }]);
-    await eraseCalls(pipeline.store, ['erased-parent']);
-    await mergeRaw();
-    expect((await readRows(pipeline.store, ['child-call'])).get('child-call')?.tombstone).toBe(false);
   });
 
   test('a load under way, with rows from before, is not taken for the last word', async () => {
