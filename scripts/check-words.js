@@ -24,6 +24,10 @@ const avoided = [
   [/\boperational database\b/i, 'store'],
 ];
 
+/** Names from before the first release; code spans count too. */
+const oldName =
+  /\b(kept_out|missing_since|carryOnErasure|buryCalls|withoutDeletions|WAREHOUSE_ELSEWHERE|TAP_[A-Z]+)\b|--keep-out|operations\.actors|callsync tap\b|list\.axes\b|sync\.overlap\b/;
+
 const filesOf = (folder, ending) =>
   readdirSync(folder, { recursive: true })
     .filter((name) => name.endsWith(ending))
@@ -126,6 +130,17 @@ const problemsOf = (sentence) => {
   return found;
 };
 
+/** Findings of one block of prose. */
+const check = (path, { line, text }) => {
+  const old = oldName.exec(text);
+  return [
+    ...(old === null ? [] : [`${path}:${line} old name: ${old[0]}`]),
+    ...sentencesOf(text).flatMap((sentence) =>
+      problemsOf(sentence).map((problem) => `${path}:${line} ${problem}: ${sentence}`),
+    ),
+  ];
+};
+
 const pages = ['README.md', 'CONTRIBUTING.md', 'dbt/README.md', ...filesOf('docs', '.md')].filter(written);
 const sources = ['src', 'schemas', 'workflows', 'activities', 'scripts'].flatMap((room) => filesOf(room, '.ts'));
 
@@ -141,16 +156,13 @@ for (const path of pages.sort()) {
       )
     )
       continue;
-    for (const sentence of sentencesOf(block.text))
-      for (const problem of problemsOf(sentence)) findings.push(`${path}:${block.line} ${problem}: ${sentence}`);
+    findings.push(...check(path, block));
   }
 }
 if (total > maxDocs) findings.push(`the docs have ${total} hand-written words, more than ${maxDocs}`);
 const inDocs = findings.length;
 for (const path of sources.sort())
-  for (const block of readComments(readFileSync(path, 'utf8')))
-    for (const sentence of sentencesOf(block.text))
-      for (const problem of problemsOf(sentence)) findings.push(`${path}:${block.line} ${problem}: ${sentence}`);
+  for (const block of readComments(readFileSync(path, 'utf8'))) findings.push(...check(path, block));
 
 for (const finding of findings) console.log(finding);
 console.log(
