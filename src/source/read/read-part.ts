@@ -169,8 +169,8 @@ const unite = (before: Pass, latest: Pass): Pass => {
 };
 
 /**
- * Whether a listing whose pages end elsewhere names no call beside those of several passes. A replica that is late also names calls
- * that are gone, and those would make up for others that slipped between the same pages each time.
+ * Whether a listing with other page ends names no further call than several passes did. A late replica also names deleted
+ * calls. These would make up for calls that slipped between the same pages each time.
  */
 const bringsNothingElse = async (context: ReadContext, query: ListQuery, { ids }: Pass): Promise<boolean> => {
   const { pageSize = 1 } = context.client;
