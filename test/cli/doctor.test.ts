@@ -8,12 +8,7 @@ import { promisify } from 'node:util';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runChecks } from '../../src/cli/commands/doctor/check.ts';
-import {
-  diskCheck,
-  operationsCheck,
-  storeCheck,
-  warehouseChecks,
-} from '../../src/cli/commands/doctor/check-installation.ts';
+import { installationChecks } from '../../src/cli/commands/doctor/check-installation.ts';
 import { sourceChecks } from '../../src/cli/commands/doctor/check-source.ts';
 import { temporalChecks } from '../../src/cli/commands/doctor/check-temporal.ts';
 import { roundTrip, webhookChecks } from '../../src/cli/commands/doctor/check-webhook.ts';
@@ -91,10 +86,8 @@ const examine = async (over: Over = {}, fix = false) => {
     [
       ...sourceChecks(services),
       ...webhookChecks(services, store),
-      storeCheck(store, services.config),
-      ...warehouseChecks(services, store),
+      ...installationChecks(services, store),
       ...temporalChecks(services, fix),
-      diskCheck(services),
     ],
     { deadlineMs: 20_000 },
   );
@@ -200,12 +193,12 @@ describe('doctor', () => {
 
 test('the operations port is ours, free, or another program’s', async () => {
   const check = async (operations: Record<string, unknown>) => {
-    const { config } = servicesOf();
+    const services = servicesOf();
+    const config = { ...services.config, operations: { ...services.config.operations, ...operations } };
+    const checks = installationChecks({ ...services, config }, new Promise(() => undefined));
     const [found] = await runChecks(
-      [operationsCheck({ config: { ...config, operations: { ...config.operations, ...operations } } })],
-      {
-        deadlineMs: 20_000,
-      },
+      checks.filter(({ name }) => name === 'operations'),
+      { deadlineMs: 20_000 },
     );
     return found;
   };

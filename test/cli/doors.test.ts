@@ -2,49 +2,34 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { verifySignature } from '../../src/webhook/server/signature.ts';
 import { startSink } from '../simulator/webhook-sink.ts';
-import { type CliFolder, openCliFolder } from '../support/cli.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { openCliAndService } from '../support/cli.ts';
 
-let simulator: Simulator;
-let folder: CliFolder;
-let database: TestDatabase;
-
-beforeAll(async () => {
-  simulator = await startSimulator({
-    dialect: 'page_total',
-    calls: { count: 400, utterances: 2 },
-    rateLimit: { requests: 0 },
-    websocket: { framesPerSecond: 50 },
-  });
-  folder = await openCliFolder();
-  database = await createDatabase();
-  const config = {
-    source: {
-      ...sourceOf(simulator),
-      limits: { requests: 500, per_s: 1 },
-      websocket: { url: simulator.wsUrl },
-    },
-    store: { url: database.url },
-    webhook: {
-      secrets: [
-        { name: 'old', secret: 'first secret' },
-        { name: 'new', secret: 'second secret' },
-      ],
-    },
-  };
-  await folder.write('callsync.yaml', `# kept by hand\n${stringify(config)}`);
+const { simulator, folder, database } = await openCliAndService({
+  dialect: 'page_total',
+  calls: { count: 400, utterances: 2 },
+  rateLimit: { requests: 0 },
+  websocket: { framesPerSecond: 50 },
 });
-afterAll(async () => {
-  await folder.remove();
-  await simulator.stop();
-  await database.drop();
-});
+const config = {
+  source: {
+    ...sourceOf(simulator),
+    limits: { requests: 500, per_s: 1 },
+    websocket: { url: simulator.wsUrl },
+  },
+  store: { url: database.url },
+  webhook: {
+    secrets: [
+      { name: 'old', secret: 'first secret' },
+      { name: 'new', secret: 'second secret' },
+    ],
+  },
+};
+await folder.write('callsync.yaml', `# kept by hand\n${stringify(config)}`);
 
 describe('commands at the doors of the service', { timeout: 180_000 }, () => {
   test('presets are files to copy', async () => {

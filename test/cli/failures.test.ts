@@ -1,26 +1,11 @@
 /** What a user reads when something is wrong: one sentence, what to do, no stack trace, an exit code. */
 import { createServer } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
-import { type CliFolder, type CliResult, openCliFolder } from '../support/cli.ts';
+import { type CliFolder, type CliResult, openCliAndService, openCliFolder } from '../support/cli.ts';
 import { closedPort } from '../support/closed-port.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
-let simulator: Simulator;
-let folder: CliFolder;
-let database: TestDatabase;
-
-beforeAll(async () => {
-  simulator = await startSimulator({ calls: { count: 20 } });
-  folder = await openCliFolder();
-  database = await createDatabase();
-});
-afterAll(async () => {
-  await folder.remove();
-  await simulator.stop();
-  await database.drop();
-});
+const { simulator, folder, database } = await openCliAndService({ calls: { count: 20 } });
 
 const configOf = (over: { source?: object; store?: object; temporal?: object } = {}) => ({
   source: {

@@ -1,23 +1,12 @@
 /** Files in, quarantine out: the commands as a user runs them, on a real database. */
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sampleCall } from '../../src/cli/commands/webhook/sample-call.ts';
-import { type CliFolder, openCliFolder } from '../support/cli.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { openCli, openCliFolder } from '../support/cli.ts';
 
-let folder: CliFolder;
-let database: TestDatabase;
-
-beforeAll(async () => {
-  folder = await openCliFolder();
-  database = await createDatabase();
-  await folder.configure({ source: { base_url: 'http://127.0.0.1:9' }, store: { url: database.url } });
-});
-afterAll(async () => {
-  await folder.remove();
-  await database.drop();
-});
+const { folder, database } = await openCli();
+await folder.configure({ source: { base_url: 'http://127.0.0.1:9' }, store: { url: database.url } });
 
 const json = async (args: readonly string[], input?: string) => {
   const { stdout, stderr, code } = await folder.run([...args, '--json'], input === undefined ? {} : { input });

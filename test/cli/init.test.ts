@@ -4,27 +4,14 @@ import { once } from 'node:events';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { psqlLine } from '../../src/cli/parts/open-store.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
-import { type CliFolder, openCliFolder } from '../support/cli.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { startSimulator } from '../../src/simulator/start-simulator.ts';
+import { openCliAndService } from '../support/cli.ts';
 import { program, startProgram } from '../support/program.ts';
 
-let simulator: Simulator;
-let folder: CliFolder;
-let database: TestDatabase;
-beforeAll(async () => {
-  simulator = await startSimulator({ calls: { count: 40 } });
-  folder = await openCliFolder();
-  database = await createDatabase();
-});
-afterAll(async () => {
-  await folder.remove();
-  await simulator.stop();
-  await database.drop();
-});
+const { simulator, folder, database } = await openCliAndService({ calls: { count: 40 } });
 
 const init = (...options: readonly string[]) => folder.run(['init', ...options]);
 

@@ -1,32 +1,16 @@
 /** Commands whose work a worker must do, where there is none; and controls of backfills that do not exist. */
 import { EventEmitter, once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
-import { type CliFolder, openCliFolder } from '../support/cli.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
-import { type TestTemporal, useTemporal } from '../support/temporal.ts';
+import { openCliAndService } from '../support/cli.ts';
+import { useTemporal } from '../support/temporal.ts';
 
-let simulator: Simulator;
-let folder: CliFolder;
-let database: TestDatabase;
-let temporal: TestTemporal;
-
-beforeAll(async () => {
-  simulator = await startSimulator({ calls: { count: 20 } });
-  folder = await openCliFolder();
-  database = await createDatabase();
-  temporal = await useTemporal();
-  await folder.configure({
-    source: sourceOf(simulator),
-    store: { url: database.url },
-    temporal: { address: temporal.address, task_queue: temporal.taskQueue },
-  });
-});
-afterAll(async () => {
-  await folder.remove();
-  await simulator.stop();
-  await database.drop();
+const { simulator, folder, database } = await openCliAndService({ calls: { count: 20 } });
+const temporal = await useTemporal();
+await folder.configure({
+  source: sourceOf(simulator),
+  store: { url: database.url },
+  temporal: { address: temporal.address, task_queue: temporal.taskQueue },
 });
 
 const run = (...args: string[]) => folder.run(args, { deadlineMs: 120_000 });

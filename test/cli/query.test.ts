@@ -1,28 +1,18 @@
 /** `callsync query` as a person meets it, on PostgreSQL. */
 import { once } from 'node:events';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { reportFailure } from '../../src/cli/shell/exit.ts';
 import { renderTable } from '../../src/cli/shell/output.ts';
-import { type CliFolder, openCliFolder } from '../support/cli.ts';
+import { openCli } from '../support/cli.ts';
 import { until } from '../support/installation.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';
 
-let folder: CliFolder;
-let database: TestDatabase;
-
-beforeAll(async () => {
-  [folder, database] = await Promise.all([openCliFolder(), createDatabase()]);
-  await folder.configure({
-    source: { base_url: 'http://127.0.0.1:1', client_id: 'a', client_secret: 'b' },
-    store: { url: database.url },
-    webhook: { enabled: false },
-  });
-});
-afterAll(async () => {
-  await folder.remove();
-  await database.drop();
+const { folder, database } = await openCli();
+await folder.configure({
+  source: { base_url: 'http://127.0.0.1:1', client_id: 'a', client_secret: 'b' },
+  store: { url: database.url },
+  webhook: { enabled: false },
 });
 
 const ask = async (sql: string): Promise<readonly Record<string, unknown>[]> => {

@@ -5,7 +5,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { afterAll } from 'vitest';
 import { stringify } from 'yaml';
+import type { SimulatorOptions } from '../../schemas/simulator.ts';
+import { startSimulator } from '../../src/simulator/start-simulator.ts';
+import { createDatabase } from './postgres.ts';
 
 export interface CliResult {
   readonly code: number | null;
@@ -71,6 +75,23 @@ export const openCliFolder = async (): Promise<CliFolder> => {
       await rm(path, { recursive: true, force: true });
     },
   };
+};
+
+/** A folder to run in and a database, for all tests of a file; its top level awaits it. */
+export const openCli = async () => {
+  const [folder, database] = await Promise.all([openCliFolder(), createDatabase()]);
+  afterAll(async () => {
+    await folder.remove();
+    await database.drop();
+  });
+  return { folder, database };
+};
+
+/** The same with a simulated service. */
+export const openCliAndService = async (options: SimulatorOptions) => {
+  const simulator = await startSimulator(options);
+  afterAll(() => simulator.stop());
+  return { simulator, ...(await openCli()) };
 };
 
 const usualDeadlineMs = 110_000;

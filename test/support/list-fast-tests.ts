@@ -7,7 +7,7 @@ const root = resolve(import.meta.dirname, '../..');
 const heavy = [
   /^test\/(e2e|local|campaigns)\//,
   /^test\/replay\/record-histories\.ts$/,
-  /^test\/support\/(postgres|temporal|bigquery|shared-server|cli)\.ts$/,
+  /^test\/support\/(postgres|temporal|bigquery|shared-server|cli|program)\.ts$/,
   /^test\/webhook\/support\/(child|inbox-database)\.ts$/,
   /^test\/rereads\/late-edits-cases\.ts$/,
   /^src\/local\//,

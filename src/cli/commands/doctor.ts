@@ -4,15 +4,7 @@ import { withServices } from '../parts/with-services.ts';
 import { type CommonOptions, flag, leaf } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 import { type CheckedFinding, exitCodeOfFindings, runChecks } from './doctor/check.ts';
-import {
-  analyticsCheck,
-  diskCheck,
-  healthCheck,
-  operationsCheck,
-  privacyChecks,
-  storeCheck,
-  warehouseChecks,
-} from './doctor/check-installation.ts';
+import { installationChecks } from './doctor/check-installation.ts';
 import { sourceChecks } from './doctor/check-source.ts';
 import { provideTemporalCli, temporalChecks } from './doctor/check-temporal.ts';
 import { webhookChecks } from './doctor/check-webhook.ts';
@@ -42,14 +34,8 @@ export const runDoctor = (
     const checks = [
       ...sourceChecks(services, options.limiter),
       ...webhookChecks(services, store),
-      storeCheck(store, services.config),
-      healthCheck(services, store),
-      ...privacyChecks(services, store),
-      ...warehouseChecks(services, store),
+      ...installationChecks(services, store),
       ...temporalChecks(services, fix),
-      operationsCheck(services),
-      diskCheck(services),
-      analyticsCheck(services),
     ];
     const valid = { check: 'config', outcome: 'ok', message: 'Valid.', ms: 0 } as const;
     const findings = [valid, ...(await runChecks(checks, { deadlineMs }))];

@@ -2,12 +2,13 @@
  * The webhook sender: a queue of (call, version) with bounded concurrency, and one retry under the same delivery id
  * (interface §3). It remembers each 2XX, because only those can be expected downstream.
  */
-import { createHash } from 'node:crypto';
-import type { SimulatorSettings } from '../../../schemas/simulator.ts';
+import { createHash, createHmac } from 'node:crypto';
+import { Agent as HttpAgent, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { SimulatorSettings, WebhookSettings } from '../../../schemas/simulator.ts';
 import { fraction } from '../calls/random.ts';
 import type { World } from '../calls/world.ts';
 import { type Counters, countOne } from '../control/stats.ts';
-import { type AttemptResult, isSuccess, type OutgoingDelivery, signBody, WebhookTransport } from './webhook-request.ts';
 
 export interface DeliveryRecord {
   readonly deliveryId: string;
@@ -198,5 +199,66 @@ export class WebhookSender {
       sentAt,
       settledAt: Date.now(),
     });
+  }
+}
+
+/* One attempt to deliver, as interface §4.3 and §5.4 say. */
+
+interface OutgoingDelivery {
+  readonly deliveryId: string;
+  readonly body: Buffer;
+  /** Undefined when no secret has been provided. */
+  readonly signature: string | undefined;
+}
+
+/** Status of the answer, or why there was none within the time. */
+type AttemptResult = number | 'timeout' | 'connection';
+
+/** Lowercase hex HMAC-SHA256 over the raw body, with its prefix. */
+const signBody = (secret: string, body: Buffer): string =>
+  `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
+
+const isSuccess = (result: AttemptResult): boolean => typeof result === 'number' && result >= 200 && result < 300;
+
+/** Sends deliveries over kept connections; `close` ends them. */
+class WebhookTransport {
+  private readonly http = new HttpAgent({ keepAlive: true });
+  private readonly https = new HttpsAgent({ keepAlive: true });
+
+  attempt(settings: WebhookSettings, delivery: OutgoingDelivery): Promise<AttemptResult> {
+    const url = new URL(settings.url as string);
+    const secure = url.protocol === 'https:';
+    const agent = secure ? this.https : this.http;
+    const prefix = settings.headerPrefix;
+    const headers: Record<string, string> = {
+      'Content-Type': 'application/json',
+      'Content-Length': String(delivery.body.length),
+      'User-agent': settings.agent,
+      [`${prefix}-Delivery`]: delivery.deliveryId,
+      [`${prefix}-Hook-Id`]: settings.hookId,
+      ...(delivery.signature === undefined ? {} : { [`${prefix}-Signature`]: delivery.signature }),
+    };
+    return new Promise((resolve) => {
+      const outgoing = (secure ? httpsRequest : httpRequest)(url, { method: 'POST', agent, headers });
+      const timer = setTimeout(() => {
+        resolve('timeout');
+        outgoing.destroy();
+      }, settings.timeoutMs);
+      const settle = (result: AttemptResult): void => {
+        clearTimeout(timer);
+        resolve(result);
+      };
+      outgoing.on('response', (response) => {
+        response.resume();
+        response.on('error', () => undefined);
+        settle(response.statusCode ?? 'connection');
+      });
+      outgoing.on('error', () => settle('connection'));
+      outgoing.end(delivery.body);
+    });
+  }
+
+  close(): void {
+    for (const agent of [this.http, this.https]) agent.destroy();
   }
 }

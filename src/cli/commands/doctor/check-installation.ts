@@ -29,7 +29,18 @@ export const needStore = (opening: Promise<Store>): Promise<Store> =>
     throw new NotChecked('Needs the store.');
   });
 
-export const storeCheck = (opening: Promise<Store>, config: Config): Check => ({
+/** In the order in which they are told. */
+export const installationChecks = (services: Services, opening: Promise<Store>): Check[] => [
+  storeCheck(opening, services.config),
+  healthCheck(services, opening),
+  ...privacyChecks(services, opening),
+  ...warehouseChecks(services, opening),
+  operationsCheck(services),
+  diskCheck(services),
+  analyticsCheck(services),
+];
+
+const storeCheck = (opening: Promise<Store>, config: Config): Check => ({
   name: 'store',
   run: async () => {
     const store = await opening;
@@ -50,7 +61,7 @@ export const storeCheck = (opening: Promise<Store>, config: Config): Check => ({
 });
 
 /** Everything that page, status and messages call wrong in the running installation is a finding here too. */
-export const healthCheck = ({ config }: Pick<Services, 'config'>, opening: Promise<Store>): Check => ({
+const healthCheck = ({ config }: Pick<Services, 'config'>, opening: Promise<Store>): Check => ({
   name: 'health',
   run: async () => {
     const readings = await readNow(config, await needStore(opening));
@@ -60,7 +71,7 @@ export const healthCheck = ({ config }: Pick<Services, 'config'>, opening: Promi
   },
 });
 
-export const warehouseChecks = (services: Services, opening: Promise<Store>): Check[] =>
+const warehouseChecks = (services: Services, opening: Promise<Store>): Check[] =>
   Object.entries(services.config.warehouses).map(([name, config]) => ({
     name: `warehouse ${name}`,
     run: async () => {
@@ -72,7 +83,7 @@ export const warehouseChecks = (services: Services, opening: Promise<Store>): Ch
 const GiB = 1024 ** 3;
 const scarceBytes = 2 * GiB;
 
-export const diskCheck = ({ config }: Services): Check => ({
+const diskCheck = ({ config }: Services): Check => ({
   name: 'disk',
   run: async () => {
     const dataDir = resolveDataDir(config.store.data_dir);
@@ -156,7 +167,7 @@ export const privacyChecks = ({ config }: Pick<Services, 'config'>, opening: Pro
 };
 
 /** Settings that marts need. */
-export const analyticsCheck = ({ config }: Services): Check => ({
+const analyticsCheck = ({ config }: Services): Check => ({
   name: 'analytics',
   run: async () => {
     const { units, agent_side: side } = config.analytics;
@@ -176,7 +187,7 @@ export const analyticsCheck = ({ config }: Services): Check => ({
 });
 
 /** The port for health, readiness and metrics: served by a process of ours, or free for the next. */
-export const operationsCheck = ({ config: { operations } }: Pick<Services, 'config'>): Check => ({
+const operationsCheck = ({ config: { operations } }: Pick<Services, 'config'>): Check => ({
   name: 'operations',
   run: async (signal) => {
     const { enabled, listen, port, tls } = operations;
