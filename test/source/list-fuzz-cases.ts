@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CallsyncError } from '../../src/lib/errors.ts';
 import { hash32, randomStream } from '../../src/simulator/calls/random.ts';
 import type { Api } from '../../src/source/http/api.ts';
-import { MalformedList, scanRecords } from '../../src/source/json/record-scan.ts';
 import { createListClient } from '../../src/source/list/list-client.ts';
 import { observeRecord } from '../../src/source/list/observe.ts';
 import { readWindow } from '../../src/source/read/read-window.ts';
@@ -209,24 +208,6 @@ export const describeListFuzz = (rounds: number, readings: number): void => {
       );
       expect(parsed + refused).toBe(rounds);
       expect(records).toBeGreaterThan(rounds);
-    });
-
-    test('give the same records when they are found by scanning bytes, as large pages are', () => {
-      for (let round = 0; round < rounds; round++) {
-        const bytes = makeResponse(randomOf(round));
-        const expected = expectedOf(bytes);
-        let got: unknown[] | undefined;
-        try {
-          const scanned = scanRecords(bytes, 'data');
-          got = scanned?.spans.map(([from, to]) => JSON.parse(bytes.toString('utf8', from, to)));
-        } catch (error) {
-          if (expected !== undefined) throw new Error(`round ${round}`, { cause: error });
-          if (!(error instanceof MalformedList || error instanceof SyntaxError))
-            throw new Error(`round ${round} crashed`, { cause: error });
-        }
-        if (expected !== undefined && !isDeepStrictEqual((got ?? []).filter(isUsable), expected))
-          expect.fail(`round ${round}`);
-      }
     });
 
     test('end every reading of a window, whatever totals and pages say', { timeout: 120_000 }, async () => {
