@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { countRows } from '../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
-import { allRows, children, makeBatch, makeCall, makeLogRow, rowsOfCall } from './batches.ts';
+import { allRows, children, makeBatch, makeCall, makeLogRow } from './batches.ts';
 import { testDigests } from './conformance-digests.ts';
 import { useFixture } from './conformance-fixture.ts';
 import type { Target } from './conformance-targets.ts';
@@ -32,11 +32,11 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       const odd = `a\u0000b \ud800 "quoted" 'single' \\back\\slash \t tab \n line \r\n \u2028 \u{1f600}\u{1f468}\u200d\u{1f469} ünï ${'\u0301'} 中文 \u202e {{projectId}} \\u0000 $1 %s`;
       const clean = odd.replaceAll('\u0000', '\ufffd').replaceAll('\ud800', '\ufffd');
       await on.load({ callId, text: odd, extra: { [`key ${odd}`]: { [odd]: odd } } });
-      expect((await rowsOfCall(on.warehouse, 'utterances', callId))[0]?.content).toBe(clean);
-      expect((await rowsOfCall(on.warehouse, 'utterances', callId))[0]?.words).toMatchObject({
+      expect((await on.rows('utterances', callId))[0]?.content).toBe(clean);
+      expect((await on.rows('utterances', callId))[0]?.words).toMatchObject({
         value: clean.split(' '),
       });
-      const metadata = await rowsOfCall(on.warehouse, 'metadata', callId);
+      const metadata = await on.rows('metadata', callId);
       expect(metadata.find((row) => row.key === 'UDF_text_01')?.value).toBe(clean);
       const row = await on.callRow(callId);
       expect(JSON.parse(row.extra as string)).toEqual({ [`key ${clean}`]: { [clean]: clean } });
@@ -68,11 +68,11 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
         instants,
       );
       expect(row.revision).toBe(2_147_483_647);
-      const read = await rowsOfCall(on.warehouse, 'utterances', callId);
+      const read = await on.rows('utterances', callId);
       expect(read.sort(by('utterance_index')).map((item) => item.start_offset)).toEqual(floats);
-      const decimals = (await rowsOfCall(on.warehouse, 'udfs', callId)).sort(by('udf_index'));
+      const decimals = (await on.rows('udfs', callId)).sort(by('udf_index'));
       expect(decimals.map((item) => item.value_number)).toEqual(numbers);
-      const [tag] = await rowsOfCall(on.warehouse, 'tags', callId);
+      const [tag] = await on.rows('tags', callId);
       expect(tag).toMatchObject({ display_name: '', tag_id: null, value_bool: null });
       expect(JSON.parse(tag?.value as string)).toEqual(JSON.parse(json));
     });
@@ -154,7 +154,7 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       const counts = await countRows(on.warehouse, true);
       await on.target.execute(`DELETE FROM calls WHERE call_id = '${callId}'`);
       expect(await countRows(on.warehouse, true)).toEqual({ ...counts, calls: (counts.calls ?? 0) - 1 });
-      expect(await rowsOfCall(on.warehouse, 'words', callId)).toHaveLength(4);
+      expect(await on.rows('words', callId)).toHaveLength(4);
       await on.warehouse.removeOrphans([callId]);
       expect(await on.digests(callId)).toEqual([]);
     });
@@ -173,7 +173,7 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
     test('the relation words has a row per word, in order, with its measures', async () => {
       const callId = on.newId();
       await on.load({ callId, text: 'one two', utterances: 1 });
-      const rows = (await rowsOfCall(on.warehouse, 'words', callId)).sort(by('word_index'));
+      const rows = (await on.rows('words', callId)).sort(by('word_index'));
       expect(
         rows.map(({ word_index, side, value, start_offset, length, score }) => [
           word_index,
@@ -256,10 +256,10 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       const length = on.target.isEmulated === true ? 5_000 : 20_000;
       const text = Array.from({ length }, (_, index) => `wörd${index}`).join(' ');
       await on.load({ callId, text, utterances: 2, tags: 300 });
-      const utterances = await rowsOfCall(on.warehouse, 'utterances', callId);
+      const utterances = await on.rows('utterances', callId);
       expect(utterances[1]?.content).toBe(text);
       expect(utterances[1]?.words).toMatchObject({ value: text.split(' ') });
-      expect(await rowsOfCall(on.warehouse, 'tags', callId)).toHaveLength(300);
+      expect(await on.rows('tags', callId)).toHaveLength(300);
     });
 
     test('columns and tables that a newer version defines are added to those that stand, and filled from then on', async () => {
@@ -270,7 +270,7 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       const callId = on.newId();
       await on.load({ callId, extra: { metadata: { Dept: 'sales' } } }, { epoch: 2 });
       expect(await on.callRow(callId)).toMatchObject({ dept: 'sales' });
-      expect(await rowsOfCall(on.warehouse, 'redactions', callId)).toHaveLength(2);
+      expect(await on.rows('redactions', callId)).toHaveLength(2);
       expect(await on.warehouse.query('SELECT call_id FROM changes')).toEqual([{ call_id: callId }]);
     });
   });

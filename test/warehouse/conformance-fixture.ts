@@ -1,6 +1,6 @@
 /** One warehouse of its own for a group of conformance tests, migrated and empty. */
 import { afterAll, beforeAll, expect } from 'vitest';
-import type { CallDigest, LoadBatch, LoadResult, Warehouse } from '../../src/warehouse/warehouse.ts';
+import type { CallDigest, DigestedName, LoadBatch, LoadResult, Warehouse } from '../../src/warehouse/warehouse.ts';
 import { type CallShape, makeBatch, makeCall, rowsOfCall } from './batches.ts';
 import type { Target } from './conformance-targets.ts';
 
@@ -10,6 +10,10 @@ export interface Fixture {
   newId(): string;
   /** A load of one call. */
   load(shape: CallShape, over?: Partial<LoadBatch>): Promise<LoadResult>;
+  /** How many calls a load of one call has changed: it, or none. */
+  changed(shape: CallShape, over?: Partial<LoadBatch>): Promise<number>;
+  /** Rows of a call in a table. */
+  rows(table: DigestedName, callId: string): Promise<Record<string, unknown>[]>;
   /** Of all rows of calls: equal while nothing of them changes. */
   digests(...callIds: readonly string[]): Promise<readonly CallDigest[]>;
   /** How many rows a call has in each child table. */
@@ -41,6 +45,9 @@ export const useFixture = (useTarget: () => Promise<Target>): Fixture => {
       return `call-${String(next).padStart(3, '0')}`;
     },
     load: (shape, over = {}) => warehouse.load(makeBatch({ calls: [makeCall(shape)], ...over })),
+    changed: async (shape, over = {}) =>
+      (await warehouse.load(makeBatch({ calls: [makeCall(shape)], ...over }))).changed,
+    rows: (table, callId) => rowsOfCall(warehouse, table, callId),
     async digests(...callIds) {
       const found: CallDigest[] = [];
       for await (const digest of warehouse.digestCalls(callIds)) found.push(digest);
