@@ -17,7 +17,7 @@ import { listTextSubjects, purgeBodiesBefore, purgeNamedTexts } from '../../src/
 import { expireRows } from '../../src/store/retention.ts';
 import { joinCounters, readCounters, repairCounters } from '../../src/store/status/counters.ts';
 import { migrateStore, openStore, recreateStore, type Store, type StoreKey } from '../../src/store/store.ts';
-import { deliver, usePipeline } from '../support/pipeline.ts';
+import { countWaiting, deliver, usePipeline } from '../support/pipeline.ts';
 import { createDatabase } from '../support/postgres.ts';
 
 const pipeline = usePipeline({}, { keep: true });
@@ -149,12 +149,7 @@ describe('calls to be read again', () => {
 /** As PostgreSQL ends one of two that wait for each other. */
 describe('deliveries and texts are locked in one order', () => {
   afterEach(() => pipeline.clear());
-  const isWaiting = async (sessions: number): Promise<boolean> => {
-    const waiting = await store().query(
-      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-    );
-    return waiting.length >= sessions;
-  };
+  const isWaiting = async (sessions: number): Promise<boolean> => (await countWaiting(store())) >= sessions;
   /** Three deliveries of three calls, which lie in the table in the order of neither their numbers nor their calls. */
   const deliverThree = async (name: string, outcome: string): Promise<readonly [number[], string[]]> => {
     const ids = [1, 2, 3].map((n) => `${name}-${n}`);

@@ -10,6 +10,7 @@ import type { Observation, ObservationSource } from '../../schemas/observation.t
 import { flattenVersion } from '../../src/calls/flatten.ts';
 import type { IngestDeps, WarehouseTarget } from '../../src/pipeline/deps.ts';
 import { loadPendingBatch } from '../../src/pipeline/load/load-pending.ts';
+import type { Queryable } from '../../src/postgres/database.ts';
 import { issueEpoch, registerWarehouse, walkToEnd } from '../../src/store/loads/warehouses.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createPostgresWarehouse, type PostgresWarehouseOptions } from '../../src/warehouse/postgres/warehouse.ts';
@@ -154,3 +155,8 @@ export const deliver = async (store: Store, deliveries: readonly TestDelivery[])
   }
   return seqs;
 };
+
+/** Sessions of the database that wait for a lock. */
+export const countWaiting = async (db: Queryable): Promise<number> =>
+  (await db.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
+    .length;

@@ -1,6 +1,7 @@
 /** Chooses the windows to reconcile, and reconciles a list of them. */
 
 import {
+  addReconcileTotals,
   emptyReconcileTotals,
   type Range,
   type ReconcilePlan,
@@ -11,6 +12,7 @@ import {
 import { dayMicros as day } from '../../lib/day.ts';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { lastLoads } from '../../store/ledger/read-ledger.ts';
+import type { VerdictOutcome } from '../../store/windows/proven.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 import { chooseAxis } from '../read/choose-axis.ts';
 import { findUnjudged, type JudgedDay, listDays } from './judged-days.ts';
@@ -131,14 +133,14 @@ export const reconcileWindows = async (
         { axis, column, level, warehouseLevel, acceptEmpty, range },
         { signal: options.signal, alive: () => options.onProgress({ done, totals }) },
       );
-      totals = addWindow(totals, result);
+      totals = addReconcileTotals(totals, totalsOf(result));
       failures = 0;
     } catch (error) {
       failures += 1;
       if (!(error instanceof CallsyncError) || failures >= Math.min(mostFailuresInRow, plan.windows.length))
         throw error;
       deps.log('window could not be reconciled', { axis, ...range, code: error.code });
-      totals = { ...totals, windows: totals.windows + 1, failed: totals.failed + 1 };
+      totals = addReconcileTotals(totals, { ...emptyReconcileTotals, windows: 1, failed: 1 });
     }
     done += 1;
     options.onProgress({ done, totals });
@@ -153,26 +155,22 @@ export const reconcileWindows = async (
   return { done, totals };
 };
 
-const addWindow = (totals: ReconcileTotals, result: Awaited<ReturnType<typeof reconcileWindow>>): ReconcileTotals => {
-  const outcomes = new Set(result.verdicts.map(({ outcome }) => outcome));
-  const worst = (['suspicious_empty', 'unproven', 'healed', 'proven'] as const).find((outcome) =>
-    outcomes.has(outcome),
-  );
+/** Of one window: it counts as the worst of its verdicts. */
+const totalsOf = (result: Awaited<ReturnType<typeof reconcileWindow>>): ReconcileTotals => {
+  const has = (wanted: VerdictOutcome): boolean => result.verdicts.some(({ outcome }) => outcome === wanted);
+  const worst = (['suspicious_empty', 'unproven', 'healed', 'proven'] as const).find(has) ?? 'unproven';
   const sum = (name: 'missing' | 'different' | 'healed'): number =>
     result.verdicts.reduce((total, verdict) => total + verdict[name], 0);
   return {
-    windows: totals.windows + 1,
-    proven: totals.proven + Number(worst === 'proven'),
-    healed: totals.healed + Number(worst === 'healed'),
-    unproven: totals.unproven + Number(worst === 'unproven' || worst === undefined),
-    suspicious: totals.suspicious + Number(worst === 'suspicious_empty'),
-    missing: totals.missing + sum('missing'),
-    different: totals.different + sum('different'),
-    healedCalls: totals.healedCalls + sum('healed'),
-    markedMissing: totals.markedMissing + result.markedMissing,
-    requests: totals.requests + result.requests,
-    unreachable: totals.unreachable + Object.keys(result.unreachable).length,
-    removed: totals.removed + result.removed,
-    failed: totals.failed,
+    ...emptyReconcileTotals,
+    windows: 1,
+    [worst === 'suspicious_empty' ? 'suspicious' : worst]: 1,
+    missing: sum('missing'),
+    different: sum('different'),
+    healedCalls: sum('healed'),
+    markedMissing: result.markedMissing,
+    requests: result.requests,
+    unreachable: Object.keys(result.unreachable).length,
+    removed: result.removed,
   };
 };

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { LedgerRow } from '../../calls/fold.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
-import type { Queryable, Transaction } from '../../postgres/database.ts';
+import { columnsOf, type Queryable, type Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { keepMeta } from '../meta.ts';
 
@@ -39,31 +39,19 @@ export const recordLateChanges = async (
   },
 ): Promise<void> => {
   const after = new Map(input.changed.map((row) => [row.callId, row]));
-  const counts = new Map<string, number>();
-  for (const before of input.replaced) {
+  const found = input.replaced.flatMap((before) => {
     const row = after.get(before.callId);
     const change = row && lateChangeOf(before, row, input.processedField, input.context);
-    if (change === undefined) continue;
-    for (const [basis, age] of [
-      ['processed', change.sinceProcessed],
-      ['timestamp', change.sinceTimestamp],
-    ] as const) {
-      if (age === undefined) continue;
-      const key = `${basis}:${bucketOf(age)}`;
-      counts.set(key, (counts.get(key) ?? 0) + 1);
-    }
-  }
-  if (counts.size === 0) return;
-  const keys = [...counts.keys()].map((key) => key.split(':') as [string, string]);
+    return [
+      { basis: 'processed', age: change?.sinceProcessed },
+      { basis: 'timestamp', age: change?.sinceTimestamp },
+    ].flatMap(({ basis, age }) => (age === undefined ? [] : [{ basis, bucket: bucketOf(age) }]));
+  });
+  if (found.length === 0) return;
   await tx.query(
     `INSERT INTO late_changes (basis, bucket, changes, weight)
-     SELECT basis, bucket, changes, changes * $4 FROM unnest($1::text[], $2::int[], $3::int[]) AS u(basis, bucket, changes)`,
-    [
-      keys.map(([basis]) => basis),
-      keys.map(([, bucket]) => Number(bucket)),
-      [...counts.values()],
-      input.context?.weight ?? 1,
-    ],
+     SELECT basis, bucket, count(*), count(*) * $3 FROM unnest($1::text[], $2::int[]) AS u(basis, bucket) GROUP BY 1, 2`,
+    [...columnsOf(found, 'basis', 'bucket'), input.context?.weight ?? 1],
   );
 };
 

@@ -16,8 +16,8 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { terminal, transient } from '../../lib/errors.ts';
 import { passable } from '../../lib/new-folder.ts';
-import type { Database } from '../../postgres/database.ts';
-import { withLock } from '../../postgres/session-lock.ts';
+import type { Database, Transaction } from '../../postgres/database.ts';
+import { lockName, withLock } from '../../postgres/session-lock.ts';
 import type { ProofKeys } from '../store.ts';
 
 /** Bytes before the 32 bytes of an Ed25519 key in its DER form (RFC 8410). */
@@ -153,3 +153,7 @@ export const checkChain = async (
   }
   return { warehouse: name, verdicts: count, broken, cut: [...unseen.values()], head };
 };
+
+/** Who adds to a chain, or takes back what it proves, holds it until the end of the transaction. */
+export const lockChain = (tx: Transaction, warehouse: string): Promise<unknown> =>
+  lockName(tx, `callsync.verdicts:${warehouse}`);

@@ -21,7 +21,7 @@ import { issueEpoch, requestWalk, walkToEnd } from '../../../src/store/loads/war
 import { countRows } from '../../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { digestTables } from '../../support/digest-tables.ts';
-import { deliver, observationOf, register, usePipeline } from '../../support/pipeline.ts';
+import { countWaiting, deliver, observationOf, register, usePipeline } from '../../support/pipeline.ts';
 import { until } from '../../webhook/support/until.ts';
 
 const pipeline = usePipeline();
@@ -241,12 +241,8 @@ describe('a crash', () => {
       second = plan('2023-12-05', async () => undefined).finally(() => {
         hasRead = true;
       });
-      await until('the second has read, or waits', async () => {
-        const waiting = await store.query(
-          "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-        );
-        return hasRead || waiting.length > 0;
-      });
+      const hasCome = async () => hasRead || (await countWaiting(store)) > 0;
+      await until('the second has read, or waits', hasCome);
     });
     expect(await second).toEqual(['2023-12-04']);
   });

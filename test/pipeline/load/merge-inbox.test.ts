@@ -8,7 +8,7 @@ import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { listQuarantine, readQuarantine } from '../../../src/store/delivery/quarantine.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
-import { deliver, type TestDelivery, usePipeline } from '../../support/pipeline.ts';
+import { countWaiting, deliver, type TestDelivery, usePipeline } from '../../support/pipeline.ts';
 
 const pipeline = usePipeline();
 
@@ -311,19 +311,9 @@ describe('several mergers', () => {
     await reached;
     await deliver(pipeline.store, [{ ...old, receivedAt: new Date((second + 11) * 1000) }]);
     const retried = merge();
-    await untilWaiting();
+    while ((await countWaiting(pipeline.store)) === 0) await delay(5);
     goOn();
     await Promise.all([first, retried]);
     expect(await outcomes()).toEqual(['accepted', 'duplicate']);
   });
 });
-
-const untilWaiting = async (): Promise<void> => {
-  for (const end = Date.now() + 50_000; Date.now() < end; await delay(5)) {
-    const { rowCount } = await pipeline.store.pool.query(
-      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-    );
-    if (rowCount !== 0) return;
-  }
-  throw new Error('nobody waits');
-};

@@ -25,7 +25,7 @@ import { listEvents } from '../../../src/store/status/events.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { backUp } from '../../support/backup.ts';
 import { erase as eraseBy, mean } from '../../support/persons.ts';
-import { deliver, observationOf, usePipeline } from '../../support/pipeline.ts';
+import { countWaiting, deliver, observationOf, usePipeline } from '../../support/pipeline.ts';
 
 const day = 86_400_000;
 const timestamp = '2025-03-01T10:00:00Z';
@@ -237,14 +237,7 @@ const logging = (after: () => Promise<void>, of = 'call'): Store => {
   };
   return { ...pipeline.store, erasures: { ...erasures, log: { ...erasures.log, append } } };
 };
-/** Whether a transaction waits for a lock that a hold or a deletion has. */
-const isSomeoneWaiting = async (): Promise<boolean> => {
-  const waiting = await pipeline.store.query(
-    `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
-        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
-  );
-  return waiting.length > 0;
-};
+const isSomeoneWaiting = async (): Promise<boolean> => (await countWaiting(pipeline.store)) > 0;
 test('a hold that is put on when an erasure or an age has looked, and not yet begun to take, keeps what it names', async () => {
   const now = Date.UTC(2025, 5, 1);
   const theirs = { timestamp: new Date(now - 20 * day).toISOString(), in: { data: '0622334455' } };
@@ -341,17 +334,11 @@ const actInFold = async <T>(
 ): Promise<T> => {
   let acting: Promise<T> | undefined;
   let isDone = false;
-  const isAwaited = async (): Promise<boolean> => {
-    const waiting = await pipeline.store.query(
-      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-    );
-    return waiting.length > 0;
-  };
   const actBeside = async (): Promise<void> => {
     acting ??= act().finally(() => {
       isDone = true;
     });
-    while (!isDone && !(await isAwaited()));
+    while (!isDone && !(await isSomeoneWaiting()));
   };
   const store = watchStatements(async (sql) => {
     if (isAfter(sql)) await actBeside();
