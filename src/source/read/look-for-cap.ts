@@ -13,8 +13,8 @@ import { isCall, type Pass, passOver } from './read-pass.ts';
 /** Fewer records are compared with nothing. */
 const fewest = 3;
 /**
- * Fewer records are no reason to doubt a list that cannot be cut: hardly anybody caps a query so low. But where nothing
- * leads to a second page, the first one is the cap.
+ * Hardly anybody caps a query lower, so below it a cap is looked at twice. But where nothing leads to a second page, the first one is
+ * the cap.
  */
 const smallestCap = ({ pagination }: ListConfig): number => (pagination?.style === 'none' ? 2 : 10);
 const fewestOf = (list: ListConfig): number => Math.min(fewest, smallestCap(list));
@@ -62,7 +62,7 @@ export const endsInDoubt = ({ client }: ReadContext, { refusedBehind = 0 }: Pass
  * therefore state its limit. Unconfigured paging is a problem anyway.
  */
 const isTakenOnTrust = (list: ListConfig, rows: number): boolean =>
-  rows < smallestCap(list) || list.max_results !== undefined || list.pagination === undefined;
+  rows < fewestOf(list) || list.max_results !== undefined || list.pagination === undefined;
 
 /**
  * Whether a list with fewer rows than its total holds more of them. If its halves name no more, the total is wrong.
