@@ -38,15 +38,16 @@ describe('open-transaction', () => {
 });
 
 /**
- * The work of the demo through PgBouncer in session mode: polls and webhooks into PostgreSQL and BigQuery, a worker and
- * a receiver killed, a reconcile. About 3 minutes.
+ * The work of the demo through PgBouncer in session mode: polls and webhooks into PostgreSQL, a worker and a receiver
+ * killed, a reconcile. About 2 minutes.
  */
 describe('pgbouncer', () => {
   test.skipIf(!isBouncerInstalled)('behind PgBouncer in session mode nothing is lost, stale or twice', async () => {
     const database = await createBouncedDatabase();
     try {
       const databaseUrl = await database.open('session');
-      const figures = await restoreUnderLoad({ incidents: ['worker killed', 'receiver killed'], seed: 1, databaseUrl });
+      const incidents = ['worker killed', 'receiver killed'] as const;
+      const figures = await restoreUnderLoad({ incidents, seed: 1, databaseUrl, isSmall: true });
       process.stdout.write(`${JSON.stringify(figures)}\n`);
       expect(figures).toMatchObject({ erasedBack: 0, auditOverwritten: 0, wrong: [] });
       for (const report of Object.values(figures.afterReconcile))
