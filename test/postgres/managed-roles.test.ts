@@ -1,0 +1,76 @@
+/** Managed services give no superuser: store, warehouse, marts, search, receiver and readers need the documented rights alone. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { analyticsConfigSchema } from '../../schemas/config/analytics.ts';
+import { martSettings } from '../../src/marts/dialect.ts';
+import { renderViews } from '../../src/marts/render-views.ts';
+import { setUpReceiverRole } from '../../src/store/delivery/inbox-writer.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { postgresWarehouseSchema } from '../../src/warehouse/postgres/config.ts';
+import { postgres } from '../../src/warehouse/postgres/index.ts';
+import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
+import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { createDatabase, runOnServer, type TestDatabase } from '../support/postgres.ts';
+import { makeBatch } from '../warehouse/batches.ts';
+import { findAll, spoken } from '../warehouse/postgres/spoken-calls.ts';
+
+/**
+ * The administrator that each service gives its customer, as its documentation has it: attributes, and the groups of
+ * PostgreSQL that its own group belongs to. Azure allows an extension only if azure.extensions names it.
+ */
+const services = {
+  'Cloud SQL': ['CREATEROLE CREATEDB', 'pg_monitor, pg_signal_backend'],
+  RDS: ['CREATEROLE CREATEDB', 'pg_monitor, pg_signal_backend, pg_checkpoint'],
+  Azure: ['CREATEROLE CREATEDB REPLICATION', 'pg_monitor, pg_read_all_stats'],
+} as const;
+
+describe.each(Object.entries(services))('%s', (service, [attributes, groups]) => {
+  const role = `managed_${service.replaceAll(' ', '_').toLowerCase()}_${process.pid}`;
+  let database: TestDatabase;
+  let store: Store;
+  let warehouse: Warehouse;
+
+  beforeAll(async () => {
+    database = await createDatabase();
+    const name = new URL(database.url).pathname.slice(1);
+    await runOnServer(
+      database.adminUrl,
+      `CREATE ROLE ${role} LOGIN PASSWORD 'managed' NOSUPERUSER NOBYPASSRLS ${attributes} IN ROLE ${groups};
+       ALTER DATABASE ${name} OWNER TO ${role};
+       CREATE FUNCTION public.refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+         IF session_user = '${role}' THEN RAISE 'extension is not allow-listed' USING ERRCODE = '0A000'; END IF; END $$;
+       CREATE EVENT TRIGGER refuse ON ddl_command_start WHEN TAG IN ('CREATE EXTENSION') EXECUTE FUNCTION public.refuse()`,
+    );
+    const own = new URL(database.url);
+    [own.username, own.password] = [role, 'managed'];
+    store = await openStore({ url: own.href, max: 2 });
+    warehouse = createPostgresWarehouse({ name: 'pg', url: own.href, config: { schema: 'calls', documents: true } });
+  });
+  afterAll(async () => {
+    await Promise.all([warehouse.close(), store.close()]);
+    await database.drop();
+    const roles = [`receiver_${role}`, `${role}_callsync_reader`, role].join(', ');
+    await runOnServer(new URL('/postgres', database.adminUrl).href, `DROP ROLE IF EXISTS ${roles}`);
+  });
+
+  test('store, receiver, warehouse, marts and readers work', async () => {
+    await setUpReceiverRole(store, `receiver_${role}`, 'secret');
+    await warehouse.migrate();
+    await warehouse.load(makeBatch({ calls: [spoken({ callId: 'a', says: [['agent', 'bonjour']] })] }));
+    const place = { ...postgres.place(postgresWarehouseSchema.parse({ type: 'postgres' })), marts: 'calls_marts' };
+    const views = renderViews(place, martSettings(analyticsConfigSchema.parse({})));
+    expect(await warehouse.ensureViews('calls_marts', views)).toHaveLength(views.length);
+    const reader = warehouse.openReader({ marts: 'calls_marts' });
+    expect(await reader.ask('SELECT call_id FROM calls').finally(reader.close)).toEqual([{ call_id: 'a' }]);
+  });
+
+  test('without the extension unaccent only search is lost, with a clear error, until an administrator creates it', async () => {
+    await expect(warehouse.search.create()).rejects.toMatchObject({
+      code: 'SEARCH_UNACCENT',
+      kind: 'terminal',
+      hint: expect.stringContaining('CREATE EXTENSION unaccent'),
+    });
+    await runOnServer(database.adminUrl, 'CREATE EXTENSION unaccent');
+    await warehouse.search.create();
+    expect((await findAll(warehouse, { text: 'bonjour', limit: 5 })).calls).toMatchObject([{ callId: 'a' }]);
+  });
+});
