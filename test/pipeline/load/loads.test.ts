@@ -189,6 +189,14 @@ describe('a warehouse that is away', () => {
     expect(await pending('priced')).toBe(0);
   });
 
+  test('holds back no other warehouse', async () => {
+    const other = await pipeline.addWarehouse('other');
+    await register(pipeline.store, 'other');
+    const deps = { ...pipeline.deps, targets: [...awayNow().targets, other] };
+    expect((await ingestAndLoad([observation('a', 1)], deps)).written).toEqual({ main: 0, other: 1 });
+    expect([await pending('main'), await pending('other')]).toEqual([1, 0]);
+  });
+
   test('a fault of ours in a load is logged like any other, and its calls stay pending', async () => {
     const broken = failingWith(new TypeError('a fault'));
     expect((await ingestAndLoad([observation('a', 1)], broken)).written).toEqual({ main: 0 });

@@ -62,6 +62,22 @@ test('nothing is sent again where nothing was restored, also by loads under way'
 });
 
 describe('a ledger that was set back under running workers', () => {
+  test('is not mute: what it folds afterwards reaches the warehouse, also where loads hide the gap', async () => {
+    await write(['a', 'v1'], ['b', 'v1']);
+    const restore = await ledger();
+    await write(['a', 'v2'], ['new', 'v1']);
+    await restore();
+    await write(['a', 'v3']);
+    for (let n = 0; n < 3; n += 1) await write([`later ${n}`, 'v1']);
+    expect(await inWarehouse()).toMatchObject({ a: 'v2', new: 'v1' });
+    const epoch = await pipeline.store.epoch();
+    expect(await check()).toMatchObject([expect.stringContaining('epoch')]);
+    expect(await pipeline.store.epoch()).toBe(epoch + 1);
+    await pipeline.drain();
+    expect(await inWarehouse()).toMatchObject({ a: 'v3', b: 'v1', new: 'v1' });
+    expect(await check()).toEqual([]);
+  });
+
   test('asks the service for what a load brings that was under way while it was set back and checked', async () => {
     await write(['a', 'v1']);
     const restore = await ledger();
