@@ -119,6 +119,13 @@ const timedOut = (url: URL, what: string, cause: unknown): CallsyncError =>
     hint: 'Try again later, or raise the timeouts in source.limits.',
   });
 
+/** The error of a certificate that `isUntrusted` tells of. */
+export const untrusted = (url: URL, code: string, cause: unknown): CallsyncError =>
+  terminal('SERVICE_UNTRUSTED', `The TLS certificate of ${url.host} cannot be trusted (${code}).`, {
+    cause,
+    hint: 'Check the address; for a private certificate authority set NODE_EXTRA_CA_CERTS.',
+  });
+
 const codeOf = (error: unknown): string => {
   for (let current = error; current instanceof Error; current = current.cause) {
     const { code } = current as NodeJS.ErrnoException;
@@ -131,12 +138,7 @@ const codeOf = (error: unknown): string => {
 const explainFailure = (url: URL, error: unknown): CallsyncError => {
   if (error instanceof CallsyncError) return error;
   const code = codeOf(error);
-  if (isUntrusted(code)) {
-    return terminal('SERVICE_UNTRUSTED', `The TLS certificate of ${url.host} cannot be trusted (${code}).`, {
-      cause: error,
-      hint: 'Check the address; for a private certificate authority set NODE_EXTRA_CA_CERTS.',
-    });
-  }
+  if (isUntrusted(code)) return untrusted(url, code, error);
   const timeout = timeouts.get(code);
   if (timeout !== undefined) return timedOut(url, timeout, error);
   const reason = unreachable.get(code);

@@ -3,7 +3,7 @@ import { WebSocket } from 'ws';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { backoffMs, wait } from '../../lib/backoff.ts';
 import { CallsyncError, isUntrusted, terminal, transient } from '../../lib/errors.ts';
-import { isLoopback } from '../http/http.ts';
+import { isLoopback, untrusted } from '../http/http.ts';
 import type { TokenSource } from '../http/tokens.ts';
 
 export interface StreamFrame {
@@ -202,11 +202,7 @@ const explainRefusal = (url: URL, status: number): CallsyncError => {
 
 const explainError = (url: URL, error: Error): CallsyncError => {
   const { code = '' } = error as NodeJS.ErrnoException;
-  if (isUntrusted(code)) {
-    return terminal('SERVICE_UNTRUSTED', `The TLS certificate of ${url.host} cannot be trusted (${code}).`, {
-      cause: error,
-    });
-  }
+  if (isUntrusted(code)) return untrusted(url, code, error);
   const what =
     code === 'ECONNREFUSED' ? 'refuses connections' : code === 'ENOTFOUND' ? 'cannot be found' : 'broke the connection';
   return transient('STREAM_UNAVAILABLE', `${url.host} ${what}.`, { cause: error });
