@@ -12,7 +12,7 @@ export const forms: Readonly<Record<string, readonly string[] | 'takes minutes'>
   functions: [],
   load: ['--runs', '1', '--calls', '30'],
   memory: 'takes minutes',
-  privacy: ['3'],
+  privacy: ['3', 'fuzz=500'],
   'read-memory': 'takes minutes',
   'receiver-privacy': ['--rounds', '0', '--seconds', '0.2', '--connections', '2', '--no-visible'],
   // Its loads are those of `load`.
