@@ -154,6 +154,6 @@ export const checkChain = async (
   return { warehouse: name, verdicts: count, broken, cut: [...unseen.values()], head };
 };
 
-/** Who adds to a chain, or takes back what it proves, holds it until the end of the transaction. */
+/** Writers of a chain, and withdrawals of its proof, hold this lock until the end of the transaction. */
 export const lockChain = (tx: Transaction, warehouse: string): Promise<unknown> =>
   lockName(tx, `callsync.verdicts:${warehouse}`);
