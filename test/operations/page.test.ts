@@ -278,6 +278,6 @@ test('the verdicts of a day say how many listed calls may not be kept', async ()
   } as StoredVerdict;
   const { address } = await serve({}, calm, [verdict]);
   const text = await (await fetch(`${address}/verdicts?warehouse=main&day=1970-01-01`)).text();
-  expect(text).toContain('<th scope="col">Found</th><th scope="col">Kept out</th><th scope="col">Missing</th>');
+  expect(text).toContain('<th scope="col">Found</th><th scope="col">Excluded</th><th scope="col">Missing</th>');
   expect(text).toContain('<td>4,311</td><td>9</td><td>0</td>');
 });
