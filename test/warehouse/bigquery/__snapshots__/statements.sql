@@ -133,7 +133,7 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.redactions` (
 )
 PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
 CLUSTER BY call_id
-OPTIONS (description='What privacy rules replaced in transcripts: one row per replaced span, its place and what found it, never the value. Empty for calls without such rules. Grain: call × redaction.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+OPTIONS (description='Replacements of privacy rules in transcripts: one row per span with its place and detector, never the value. Empty for calls without such rules. Grain: call × redaction.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
 -- ddl/changes (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.changes` (
@@ -146,7 +146,7 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.changes` (
 )
 PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
 CLUSTER BY call_id
-OPTIONS (description='Which top-level field of a call changed, with which revision, by which source and when; never what it holds. One row with field * says that the call was first seen; later revisions have a row for each field that changed. Rows are added by the load that brings the revision, and not changed afterwards: what changed twice between two loads shows once, and two warehouses may differ, so nothing compares it. Changes by privacy rules, and those that were loaded before the table existed, have no row. Grain: call × field × revision.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+OPTIONS (description='Changes of top-level fields of a call, with revision, source and time, never the value. One row with field * says that the call was first seen; later revisions have a row for each field that changed. The load of a revision adds its rows, and no load changes them. A field that changed twice between two loads shows once. Two warehouses may differ, so nothing compares this table. Changes by privacy rules, and those before the table existed, have no row. Grain: call × field × revision.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
 -- ddl/deliveries (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.deliveries` (
@@ -193,7 +193,7 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.verdicts` (
   previous_digest STRING OPTIONS (description='Digest of the verdict before it; null for the first.')
 )
 CLUSTER BY verdict_id
-OPTIONS (description='What was proven complete: the recorded outcome of reconciling one window. Grain: reconciled window.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+OPTIONS (description='Verdicts: the recorded result of comparing one window. Grain: reconciled window.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
 -- ddl/loads (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.loads` (
@@ -212,7 +212,7 @@ OPTIONS (description='Every commit into this warehouse. Grain: load.', kms_key_n
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.sync_state` (
   warehouse STRING NOT NULL OPTIONS (description='Name of the warehouse in the configuration.'),
   watermark TIMESTAMP OPTIONS (description='Everything from the start of continuous sync up to it was read, on its axis; null before the first sync.'),
-  newest_call TIMESTAMP OPTIONS (description='Time of the newest call that this warehouse holds; null while it lacks the newest 500.'),
+  newest_call TIMESTAMP OPTIONS (description='Time of the newest call that this warehouse holds; NULL if none of the 500 newest calls is loaded.'),
   proven_axis STRING OPTIONS (description='Axis of the verdicts behind proven_through; null before the first verdict.'),
   proven_through TIMESTAMP OPTIONS (description='Everything that was read before it has a good verdict (proven or healed), without a gap; null while the first window has none.'),
   pending INT64 NOT NULL OPTIONS (description='Calls that wait to be loaded here.'),
@@ -221,7 +221,7 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.sync_state` (
   ledger_epoch INT64 NOT NULL OPTIONS (description='Epoch of the ledger that keeps the row.'),
   heartbeat_at TIMESTAMP NOT NULL OPTIONS (description='When this row was last brought up to date.')
 )
-OPTIONS (description='How fresh and how proven this warehouse is: one row, kept also while no call arrives, so that a quiet night does not look like a standstill. Grain: warehouse.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+OPTIONS (description='Freshness and proof of this warehouse, in one row. callsync updates it also while no call arrives, so that a quiet night does not look like a standstill. Grain: warehouse.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
 -- ddl/tombstones (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.tombstones` (
