@@ -152,11 +152,13 @@ export const createQueries = (deps: {
     resultOf: (jobId) => collect(readPages(jobId, 'flat')).catch(failTo('read the result of a load')),
     async plan(sql) {
       const configuration = { ...queryConfiguration(config, { sql }), dryRun: true };
-      const job = await rest<{ statistics?: { query?: PlanAnswer } }>({
-        method: 'POST',
-        path: '/jobs',
-        json: { jobReference: { projectId: config.project, location: config.location }, configuration },
-      }).catch(failTo('check a query', 'shown'));
+      const ask = () =>
+        rest<{ statistics?: { query?: PlanAnswer } }>({
+          method: 'POST',
+          path: '/jobs',
+          json: { jobReference: { projectId: config.project, location: config.location }, configuration },
+        });
+      const job = await retry(pause, ask).catch(failTo('check a query', 'shown'));
       const { statementType, totalBytesProcessed = '0', referencedTables = [] } = job.statistics?.query ?? {};
       const tables = referencedTables.map(
         ({ projectId, datasetId, tableId }) =>
