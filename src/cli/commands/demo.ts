@@ -71,7 +71,7 @@ export default leaf({
   options: {
     exit: flag('--exit', 'end after the summary instead of staying up'),
     break: flag('--break', 'alter 20 rows and delete 5 of an earlier demo, and let callsync find and heal them'),
-    calls: option('--calls <n>', 'calls to backfill', { parse: wholeNumber(1, 1_000_000), standard: 2_000 }),
+    calls: option('--calls <n>', 'calls to backfill', { parse: wholeNumber(1, 1_000_000), standard: 1_000 }),
     warehouse: option('--warehouse <kind>', 'where to load', {
       choices: ['postgres', 'bigquery', 'both'],
       standard: 'postgres',
