@@ -34,10 +34,11 @@ export const shareServer = async <Server extends { readonly pid: number }>(
   const openLock = (): number => openSync(join(home, 'users.lock'), 'a+', 0o600);
   mkdirSync(home, { recursive: true });
   const use = openLock();
+  // Open from the start: the folder may be gone when this user leaves.
+  const alone = openLock();
   /** Synchronous, because an exiting process can do nothing else. If it is the last, nobody can join before `free`. */
   const leave = (): { readonly isLast: boolean; free(): void } => {
     closeSync(use);
-    const alone = openLock();
     return { isLast: tryLock(alone), free: () => closeSync(alone) };
   };
   try {
@@ -56,7 +57,8 @@ export const shareServer = async <Server extends { readonly pid: number }>(
       const end = async (): Promise<void> => {
         process.off('exit', leaveAtExit);
         const { isLast, free } = leave();
-        if (isLast) await stopLocalProcess(server.pid, rules);
+        // Another user may have started a server in place of a killed one.
+        if (isLast) await stopLocalProcess(((await rules.find().catch(() => undefined)) ?? server).pid, rules);
         free();
       };
       let ending: Promise<void> | undefined;
@@ -68,6 +70,7 @@ export const shareServer = async <Server extends { readonly pid: number }>(
     }
   } catch (cause) {
     closeSync(use);
+    closeSync(alone);
     throw cause;
   }
 };

@@ -65,6 +65,11 @@ export const connectClient = async (
 
 /** gRPC does not say that a certificate is not trusted, only that time has passed: a connection without it does. */
 export const explainUnreachable = async (config: TemporalConfig, address: string, cause: unknown) => {
+  const unreachable = transient('TEMPORAL_UNREACHABLE', `The Temporal server at ${address} does not answer.`, {
+    hint: 'Check that it runs and that temporal.address (and its TLS settings) are right.',
+    cause,
+  });
+  if (connectionOptions(config, address).tls === false) return unreachable;
   const { tls } = config;
   const ca = readPem('temporal.tls.ca', tls.ca_file);
   const { hostname, port } = new URL(`https://${address}`);
@@ -79,16 +84,13 @@ export const explainUnreachable = async (config: TemporalConfig, address: string
   const failure: unknown = await once(socket, 'secureConnect', { signal }).catch((error: unknown) => error);
   socket.destroy();
   const { code } = failure as NodeJS.ErrnoException;
-  if (connectionOptions(config, address).tls !== false && isUntrusted(String(code))) {
+  if (isUntrusted(String(code))) {
     return terminal('TEMPORAL_UNTRUSTED', `The TLS certificate of ${address} cannot be trusted (${code}).`, {
       hint: 'Renew the certificate of the server, or name its CA in temporal.tls.ca_file and its name in temporal.tls.server_name.',
       cause: failure,
     });
   }
-  return transient('TEMPORAL_UNREACHABLE', `The Temporal server at ${address} does not answer.`, {
-    hint: 'Check that it runs and that temporal.address (and its TLS settings) are right.',
-    cause,
-  });
+  return unreachable;
 };
 
 /**

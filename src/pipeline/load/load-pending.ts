@@ -13,7 +13,13 @@ import {
   type QueueCursor,
   readPending,
 } from '../../store/loads/loads.ts';
-import { isConfiguredSomewhere, type WalkedBatch, waitingMs, walkBatch } from '../../store/loads/warehouses.ts';
+import {
+  isConfiguredSomewhere,
+  keepRegistered,
+  type WalkedBatch,
+  waitingMs,
+  walkBatch,
+} from '../../store/loads/warehouses.ts';
 import { readStateRow } from '../../store/status/state-row.ts';
 import type { Store } from '../../store/store.ts';
 import { markVerdictsLoaded, type StoredVerdict, unloadedVerdicts } from '../../store/windows/verdicts.ts';
@@ -69,6 +75,7 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput): Pr
       hint: 'Restart it with the present configuration; until then another worker takes the load.',
     });
   }
+  await keepRegistered(store, input.warehouse, flattenVersion);
   const { limit, newOnly, mayCommit } = await paceRun(target, input.origin, () => countPending(store, input.warehouse));
   const until = performance.now() + maxMs;
   let sent = 0;

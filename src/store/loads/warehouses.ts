@@ -38,6 +38,12 @@ export const registerWarehouse = async (store: Database, name: string, flattenVe
     if (before?.present !== true || before.flatten < flattenVersion) await requestWalk(tx, { warehouse: name });
   });
 
+/** Registers a warehouse again after a day, for a worker that loads it: maintenance may be paused for longer than a week. */
+export const keepRegistered = async (store: Database, name: string, flattenVersion: number): Promise<void> => {
+  const today = `SELECT 1 FROM warehouses WHERE name = $1 AND configured_at > now() - interval '1 day'`;
+  if ((await store.query(today, [name])).length === 0) await registerWarehouse(store, name, flattenVersion);
+};
+
 /** Empties the queues of deliveries for warehouses that have not been configured for a while. One that is configured again gets them all again. */
 export const forgetWarehouses = async (db: Queryable): Promise<void> => {
   await db.query(

@@ -37,7 +37,9 @@ const soughtKey = 'erased_calls_sought';
 export const seekErased = async (db: Database, keys: readonly string[], all: boolean): Promise<void> => {
   if (keys.length === 0 && !all) return;
   await awaitFolds(db, async (tx) => {
-    if ((await noteErased(tx, keys)) || all) await writeMeta(tx, soughtKey, true);
+    const isNew = await noteErased(tx, keys);
+    const [any] = all ? await tx.query('SELECT 1 FROM erased_keys LIMIT 1') : [];
+    if (isNew || any !== undefined) await writeMeta(tx, soughtKey, true);
   });
 };
 

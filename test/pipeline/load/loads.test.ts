@@ -413,6 +413,13 @@ describe('a warehouse that comes later', () => {
     expect(await load()).toEqual({ sent: 0, changed: 0, more: false, held: 0 });
   });
 
+  test('stays registered by a worker that loads it, also while maintenance is paused', async () => {
+    await lapse('main');
+    await loadPending(pipeline.deps, { warehouse: 'main', origin: 'pending' });
+    await foldOnly([observation('a', 1)]);
+    expect(await pending()).toBe(1);
+  });
+
   test('that nobody has configured for long is not waited for, and gets everything when it comes back', async () => {
     const lapsed = await pipeline.addWarehouse('lapsed');
     await register(pipeline.store, 'lapsed');
