@@ -89,19 +89,20 @@ const compareWithHalves = async (context: ReadContext, query: WindowQuery, pass:
     return around.rows > pass.rows && !endsInDoubt(context, pass) ? 'none' : 'unclear';
   }
   const further = new Set<string>();
-  for (const half of halves) {
-    const listing = await passOver(context, summaryOf(query, half), { quiet: true });
+  const suspects: { readonly window: Window; readonly listing: Pass }[] = [];
+  for (const window of halves) {
+    const listing = await passOver(context, summaryOf(query, window), { quiet: true });
     for (const id of listing.ids.keys()) if (isCall(id) && !pass.ids.has(id)) further.add(id);
-    // All of them in one half: that half is as suspect as the whole.
-    if (further.size === 0 && listing.rows >= pass.rows)
-      return await compareWithHalves(context, { ...query, window: half }, listing);
-    // A half that only refusals end may lack the same calls as the whole.
-    const inside = endsInDoubt(context, listing)
-      ? await compareWithHalves(context, { ...query, window: half }, listing)
-      : 'none';
-    if (inside !== 'none') return inside;
+    // All of them in one half, or only refusals at its end: that half is as suspect as the whole.
+    if (listing.rows >= pass.rows || endsInDoubt(context, listing)) suspects.push({ window, listing });
   }
-  if (further.size === 0) return 'none';
+  if (further.size === 0) {
+    for (const { window, listing } of suspects) {
+      const inside = await compareWithHalves(context, { ...query, window }, listing);
+      if (inside !== 'none') return inside;
+    }
+    return 'none';
+  }
   // A replica that is late and answers in turn looks like a cap once, and a low cap costs many requests.
   for (let looks = pass.rows < smallestCap(context.client.list) ? 2 : 1; looks > 0; looks--) {
     const again = await passOver(context, summaryOf(query, query.window), { quiet: true });
