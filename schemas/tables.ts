@@ -419,7 +419,7 @@ heartbeat_at | timestamp | open! | - | When this row was last brought up to date
 ];
 
 /** Replaces the id of an erased call in deliveries: its keyed hash, with a mark. */
-export const erasedName = (callKey: string): string => `erased:${callKey}`;
+export const erasedPrefix = 'erased:';
 
 /** The definition of one table. */
 export const tableOf = (name: TableName): Table => {

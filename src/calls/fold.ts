@@ -8,7 +8,6 @@ import type { CallDocument } from '../../schemas/call.ts';
 import { type Observation, type ObservationSource, sourceRank } from '../../schemas/observation.ts';
 import { defineEncoded, isObject } from '../lib/parse-json.ts';
 import { redactionsField } from './redactions.ts';
-import { cleanText, infinityAsText, maxJsonDepth } from './values.ts';
 
 /** JSON as text, or as the bytes in which it came. */
 type JsonText = string | Buffer;
@@ -73,6 +72,29 @@ export const emptyRow = (callId: string): LedgerRow => ({
   rules: null,
   seenBy: {},
 });
+
+const unstorable = /[\0\ud800-\udfff]/;
+
+/** The text with NUL and lone surrogates, which Postgres refuses and BigQuery replaces, as U+FFFD; else the same text. */
+export const cleanText = (text: string): string =>
+  unstorable.test(text) ? text.replaceAll('\0', '\ufffd').toWellFormed() : text;
+
+/** Deepest nesting that is stored as JSON: BigQuery takes 500 levels, and no client reads more. */
+export const maxJsonDepth = 200;
+
+/** Result of `work`; undefined for a value that is nested too deeply to be walked or written as JSON. */
+export const unlessTooDeep = <T>(work: () => T): T | undefined => {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+};
+
+/** For JSON.stringify: JSON has no number beyond a double's range, it would be lost. */
+export const infinityAsText = (_name: string, value: unknown): unknown =>
+  typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 
 /** First 128 bits of the SHA-256 of a value's JSON, as base64. */
 export const hashJson = (json: JsonText): string => hash('sha256', json, 'base64').slice(0, 22);

@@ -2,7 +2,7 @@
 import { maxCallIdLength } from '../../schemas/call.ts';
 import { isObject } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
-import { cleanText } from './values.ts';
+import { cleanText } from './fold.ts';
 
 type Identified = { readonly callId: string; readonly record: Record<string, unknown> } | { readonly reason: string };
 

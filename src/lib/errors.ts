@@ -40,16 +40,6 @@ export const terminal = (code: string, message: string, options?: CallsyncErrorO
 export const transient = (code: string, message: string, options?: CallsyncErrorOptions): CallsyncError =>
   new CallsyncError('transient', code, message, options);
 
-/** Result of `work`; undefined for a value that is nested too deeply to be walked or written as JSON. */
-export const unlessTooDeep = <T>(work: () => T): T | undefined => {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
-};
-
 const untrusted = /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)|HOSTNAME_MISMATCH)/;
 
 /** Whether the code of a failed connection says that the certificate of the other side cannot be trusted. */

@@ -1,8 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { flattenCall } from '../../src/calls/flatten.ts';
 import { webhookObservedAt } from '../../src/calls/record.ts';
-import { normalizePhone, parseDecimal, parseNumber } from '../../src/calls/values.ts';
 import { canonicalDecimal } from '../../src/warehouse/digest.ts';
+
+const rowsOf = (document: Record<string, unknown>) =>
+  flattenCall({ callId: 'a', document, firstSeenAt: null, changedAt: null, sourceDeletedAt: null }).rows;
+const decimalOf = (text: string) => rowsOf({ metadata: { UDF_num_01: text } }).udfs[0]?.value_number ?? undefined;
+const numberOf = (text: string) => rowsOf({ duration: text }).calls[0]?.duration ?? undefined;
+const phoneOf = (data: string) => rowsOf({ in: { type: 'PHONE', data } }).contacts[0]?.phone ?? undefined;
 
 describe('decimals', () => {
   const digits = '9'.repeat(38);
@@ -25,7 +31,7 @@ describe('decimals', () => {
     [`-${digits}.${digits}`, `-${digits}.${digits}`],
     [`1.${'0'.repeat(200)}`, '1'],
   ])('%s → %s', (text, expected) => {
-    expect(parseDecimal(text)).toBe(expected);
+    expect(decimalOf(text)).toBe(expected);
   });
 
   test.each([
@@ -38,14 +44,14 @@ describe('decimals', () => {
     '--1',
     '١',
   ])('%j is none', (text) => {
-    expect(parseDecimal(text)).toBeUndefined();
+    expect(decimalOf(text)).toBeUndefined();
   });
 
   test('agree with the reading of the digests', () => {
     fc.assert(
       fc.property(fc.tuple(fc.integer(), fc.nat(), fc.integer({ min: -20, max: 15 })), ([whole, part, exponent]) => {
         const text = `${whole}.${part}e${exponent}`;
-        const parsed = parseDecimal(text);
+        const parsed = decimalOf(text);
         if (parsed !== undefined) expect(canonicalDecimal(text)).toBe(parsed);
       }),
     );
@@ -65,7 +71,7 @@ test.each([
   ['Infinity', undefined],
   ['12 s', undefined],
 ])('number text %j → %s', (text, expected) => {
-  expect(parseNumber(text)).toBe(expected);
+  expect(numberOf(text)).toBe(expected);
 });
 
 test.each([
@@ -79,7 +85,7 @@ test.each([
   ['anonymous', undefined],
   ['+', undefined],
 ])('phone %j → %s', (text, expected) => {
-  expect(normalizePhone(text)).toBe(expected);
+  expect(phoneOf(text)).toBe(expected);
 });
 
 describe('the time of a delivery', () => {

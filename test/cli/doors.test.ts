@@ -5,7 +5,7 @@ import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
-import { verifySignature } from '../../src/webhook/server/signature.ts';
+import { signatureVerifier } from '../../src/webhook/server/signature.ts';
 import { startSink } from '../simulator/webhook-sink.ts';
 import { openCliAndService } from '../support/cli.ts';
 
@@ -74,7 +74,7 @@ describe('commands at the doors of the service', { timeout: 180_000 }, () => {
     const sent = await folder.run(['webhook', 'send', '--url', sink.url, '--key', 'new', '--json']);
     expect(sent.code, sent.stderr).toBe(0);
     const [first] = sink.received;
-    const verdict = verifySignature({
+    const verdict = signatureVerifier.verify({
       body: first?.body as Buffer,
       signature: first?.headers['x-service-signature'] as string,
       hookId: null,

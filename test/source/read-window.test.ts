@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
-import type { Window } from '../../src/source/list/windows.ts';
+import type { Window } from '../../src/source/list/list-query.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
 import { type ReadWindowOptions, readWindow, type WindowResult } from '../../src/source/read/read-window.ts';
 import { createSource, type Source } from '../../src/source/source.ts';

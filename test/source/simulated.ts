@@ -3,7 +3,7 @@ import { type SourceConfig, type SourceConfigInput, sourceConfigSchema } from '.
 import type { Observation } from '../../schemas/observation.ts';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import type { Simulator } from '../../src/simulator/start-simulator.ts';
-import type { Window } from '../../src/source/list/windows.ts';
+import type { Window } from '../../src/source/list/list-query.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
 import { type ReadWindowOptions, readWindow, type WindowResult } from '../../src/source/read/read-window.ts';
 import { createSource, type Source, type SourceDeps } from '../../src/source/source.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { contains, splitWindow, tightBounds, type Window, wideBounds } from '../../src/source/list/windows.ts';
+import { contains, splitWindow, tightBounds, type Window, wideBounds } from '../../src/source/list/list-query.ts';
 
 const day = 86_400_000_000;
 const base = Date.UTC(2024, 6, 1) * 1000;

@@ -19,13 +19,13 @@ test('a receiver wakes whoever listens, and a connection that was lost comes bac
   const listener = listenToInbox(listening, () => heard++, heardNot);
   await expect.poll(() => heard).toBe(1);
   const inbox = createInboxWriter({ pool: writing });
-  await inbox.wake({ deadlineMs: 5_000 });
+  await inbox.wake();
   await expect.poll(() => heard).toBe(2);
   await writing.query(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'test listener' AND datname = current_database()`,
   );
   await expect.poll(() => heard).toBe(3);
-  await inbox.wake({ deadlineMs: 5_000 });
+  await inbox.wake();
   await expect.poll(() => heard).toBe(4);
   await listener.stop();
   await Promise.all([listening.end(), writing.end()]);

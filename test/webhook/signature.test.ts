@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type SigningKey, signBody, type VerifyInput, verifySignature } from '../../src/webhook/server/signature.ts';
+import { type SigningKey, signatureVerifier, signBody, type VerifyInput } from '../../src/webhook/server/signature.ts';
 
 const key = (name: string, secret = name, hookIds?: readonly string[]): SigningKey => ({
   name,
@@ -9,7 +9,14 @@ const key = (name: string, secret = name, hookIds?: readonly string[]): SigningK
 });
 const body = Buffer.from('{"unique_id":"a"}');
 const verify = (input: Partial<VerifyInput>) =>
-  verifySignature({ body, signature: undefined, hookId: null, keys: [key('k')], allowUnsigned: false, ...input });
+  signatureVerifier.verify({
+    body,
+    signature: undefined,
+    hookId: null,
+    keys: [key('k')],
+    allowUnsigned: false,
+    ...input,
+  });
 
 describe('refuses', () => {
   const good = signBody(body, 'k');

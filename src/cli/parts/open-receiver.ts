@@ -18,7 +18,6 @@ import type { Services } from './services.ts';
 
 const gaugeDeadlineMs = 2_000;
 const purpose = 'operational store';
-const wakeDeadlineMs = 5_000;
 
 /** Listens when it resolves. The store may be away: deliveries then wait in the spool. */
 export const openReceiver = async (
@@ -77,7 +76,7 @@ export const openReceiver = async (
     spool,
     registry,
     log,
-    wake: () => inbox.wake({ deadlineMs: wakeDeadlineMs }),
+    wake: inbox.wake,
     admit: threads?.clean,
   });
   services.defer(() => receiver.close());

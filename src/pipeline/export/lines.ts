@@ -4,7 +4,7 @@ import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import type { LedgerRow } from '../../calls/fold.ts';
-import { infinityAsText } from '../../calls/values.ts';
+import { infinityAsText } from '../../calls/fold.ts';
 import { toVcon, type VconUnits } from '../../calls/vcon.ts';
 
 /** Takes calls one by one; memory holds what waits for the disk, and no more. */

@@ -8,7 +8,7 @@ import { observeRecord } from '../../source/list/observe.ts';
 import { settleReplayed } from '../../store/delivery/inbox.ts';
 import { lockOpen, type QuarantinedRecord, readOpenBatch, settleQuarantine } from '../../store/delivery/quarantine.ts';
 import { lockCalls } from '../../store/ledger/ledger.ts';
-import { joinFolds, tryPrepare } from '../../store/persons/gate.ts';
+import { readNoted, tryPrepare } from '../../store/persons/gate.ts';
 import type { IngestDeps } from '../deps.ts';
 import { ingest, loadFolded } from '../load/ingest.ts';
 import { readImported } from './import-file.ts';
@@ -106,7 +106,7 @@ const replayBatch = async (
  */
 const lockEntries = async (tx: Transaction, read: readonly ReadEntry[]): Promise<readonly ReadEntry[]> => {
   // Before rows are locked that others have who share it.
-  await joinFolds(tx);
+  await readNoted(tx, { joins: true });
   for (let left = read; ; ) {
     await tx.query('SAVEPOINT entries');
     await lockCalls(

@@ -7,7 +7,6 @@ import { lastHoldDropped } from '../../store/persons/keys.ts';
 import { purgeBodiesBefore } from '../../store/persons/texts.ts';
 import type { IngestDeps } from '../deps.ts';
 import { rewriteCalls } from './apply-rules.ts';
-import { indexOf } from './ingest.ts';
 
 /** Calls from which something of a class was taken, or, of `calls`, that went as a whole; `bodies` of deliveries. */
 export interface AgedCounts {
@@ -60,7 +59,7 @@ export const applyAges = async (
       else
         counts[name] += await rewriteCalls(deps, (tx) => lockFreeCalls(tx, aged, store), {
           sanitize: ages.age,
-          index: indexOf(deps),
+          index: deps.sanitize && store.index,
         });
     }
     if (dryRun) continue;

@@ -4,7 +4,7 @@
  */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { callTimestampOf, type FlatCall, flattenCall, flattenChanges, flattenVersion } from '../../calls/flatten.ts';
-import type { LedgerRow } from '../../calls/fold.ts';
+import { type LedgerRow, unlessTooDeep } from '../../calls/fold.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
@@ -12,8 +12,8 @@ import { quarantineRecords } from '../../store/delivery/quarantine.ts';
 import { type LateContext, recordLateChanges } from '../../store/ledger/late-changes.ts';
 import { type FoldedRules, foldIntoLedger, olderInLedger } from '../../store/ledger/ledger.ts';
 import { completeLoad, failLoad, keepLoad, markPending, type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
-import { admit, cleanAll } from '../../store/persons/gate.ts';
-import type { Store, SubjectIndex } from '../../store/store.ts';
+import { admit } from '../../store/persons/gate.ts';
+import type { Store } from '../../store/store.ts';
 import type { CallLoad, LoadBatch, LoadResult, TombstoneLoad } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 
@@ -50,13 +50,19 @@ export interface FoldedBatch {
 export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<FoldedBatch> => {
   let seen: readonly Observation[] = [];
   let origin: string | undefined;
-  // Rules take long: nothing is locked meanwhile.
-  const known = typeof incoming === 'function' ? undefined : cleanAll(deps, incoming.observations);
-  const folded = await deps.store.transaction(async (tx): Promise<FoldedBatch> => {
+  const { store, sanitize } = deps;
+  const clean = ({ observations }: IncomingBatch) =>
+    observations.map((observation) => ({
+      observation,
+      clean: unlessTooDeep(() => sanitize?.(observation) ?? observation),
+    }));
+  // Rules take long: nothing is locked meanwhile where the batch is known by now.
+  const known = typeof incoming === 'function' ? undefined : clean(incoming);
+  const folded = await store.transaction(async (tx): Promise<FoldedBatch> => {
     const batch = typeof incoming === 'function' ? await incoming(tx) : incoming;
     if (batch === undefined) return { changed: [], unchanged: 0, rejected: 0, loads: [] };
     origin = batch.origin;
-    const cleaned = known ?? cleanAll(deps, batch.observations);
+    const cleaned = known ?? clean(batch);
     const { rejected = [], refuse = refuseById(batch.origin) } = batch;
     const { kept, tombstoned, refused, texts } = await admit(tx, { cleaned, rejected, refuse }, deps);
     seen = kept;
@@ -64,7 +70,8 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
       processedField: deps.processedField,
       tombstoned,
       privacy: foldedRulesOf(deps),
-      index: indexOf(deps),
+      // Without rules nothing is written for it, and the key of tombstones is not asked for.
+      index: sanitize && store.index,
     });
     if (texts.length > 0) await quarantineRecords(tx, texts);
     const loads = changed.length === 0 ? [] : await planLoads(deps, tx, changed, batch.origin);
@@ -80,10 +87,6 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
 
 const foldedRulesOf = ({ sanitize, rulesVersion }: IngestDeps): FoldedRules | undefined =>
   sanitize === undefined || rulesVersion === undefined ? undefined : { sanitize, version: rulesVersion };
-
-/** Where there are rules: without them nothing is written for it, and the key of tombstones is not asked for. */
-export const indexOf = ({ store, sanitize }: Pick<IngestDeps, 'sanitize' | 'store'>): SubjectIndex | undefined =>
-  sanitize === undefined ? undefined : store.index;
 
 export interface IngestPipeline {
   /** Folds a batch while the batch before it is loaded; returns when both are done and the load of this one runs. */

@@ -1,15 +1,7 @@
 /** Notices records of an unknown shape as they arrive. They are folded all the same. */
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
 import type { Queryable } from '../../postgres/database.ts';
-import {
-  countFields,
-  createTally,
-  type DriftFinding,
-  type DriftInput,
-  type FieldTally,
-  findDrift,
-  settledFields,
-} from '../../source/list/drift.ts';
+import { createTally, type DriftFinding, type FieldTally, windowFindings } from '../../source/list/drift.ts';
 import { addSettledFields, readSettledFields, recordDrift } from '../../store/status/drift.ts';
 
 export interface DriftWatch {
@@ -19,7 +11,7 @@ export interface DriftWatch {
    * Notes fields that a window sent empty although nothing says that the list carries them, and calls that it listed
    * twice.
    */
-  seeWindow(result: Pick<DriftInput, 'uncarried' | 'repeated'>): Promise<void>;
+  seeWindow(result: Parameters<typeof windowFindings>[1]): Promise<void>;
 }
 
 const names: Readonly<Record<ObservationSource, string>> = { poll: 'list', webhook: 'webhook', import: 'import' };
@@ -45,7 +37,7 @@ export const createDriftWatch = (
 
   const stateOf = (source: string): Watched => {
     const state = watched.get(source) ?? {
-      tally: createTally(),
+      tally: createTally(source),
       before: undefined,
       reported: new Set(),
       flushedAt: -Infinity,
@@ -57,17 +49,17 @@ export const createDriftWatch = (
   const compare = async (source: string, state: Watched): Promise<void> => {
     state.before ??= new Set(await readSettledFields(store, source));
     const { tally, before } = state;
-    const findings = findDrift({ source, tally, before }).filter(
-      (finding) => state.reported.has(keyOf(finding)) || state.reported.size < mostFindings,
-    );
+    const findings = tally
+      .findings(before)
+      .filter((finding) => state.reported.has(keyOf(finding)) || state.reported.size < mostFindings);
     const unheard = findings.some((finding) => !state.reported.has(keyOf(finding)));
     const due = tally.records >= enoughRecords && performance.now() - state.flushedAt > flushMs;
     if (!unheard && !due) return;
-    state.tally = createTally();
+    state.tally = createTally(source);
     if (tally.records >= enoughRecords) state.flushedAt = performance.now();
     for (const finding of findings) state.reported.add(keyOf(finding));
     await recordDrift(store, findings);
-    const settled = settledFields(tally);
+    const settled = tally.settled();
     if (settled.some((field) => !before.has(field))) {
       state.before = new Set(await addSettledFields(store, source, settled));
     }
@@ -87,17 +79,11 @@ export const createDriftWatch = (
         const sources = new Set<string>();
         for (const { source, fields, encoded } of observations) {
           sources.add(names[source]);
-          countFields(stateOf(names[source]).tally, fields, encoded);
+          stateOf(names[source]).tally.count(fields, encoded);
         }
         for (const source of sources) await compare(source, stateOf(source));
       }),
-    seeWindow: ({ uncarried, repeated }) =>
-      quietly(() =>
-        recordDrift(
-          store,
-          findDrift({ source: names.poll, tally: createTally(), before: new Set(), uncarried, repeated }),
-        ),
-      ),
+    seeWindow: (result) => quietly(() => recordDrift(store, windowFindings(names.poll, result))),
   };
 };
 

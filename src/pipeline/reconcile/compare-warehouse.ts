@@ -5,7 +5,7 @@ import { flattenCall, flattenVersion } from '../../calls/flatten.ts';
 import { findInLedger } from '../../store/ledger/ledger.ts';
 import { type ExpectedCall, readExpected } from '../../store/ledger/read-ledger.ts';
 import { digestCall } from '../../warehouse/call-digest.ts';
-import { contentHash } from '../../warehouse/content-hash.ts';
+import { contentHash } from '../../warehouse/digest.ts';
 import type { CallDigest, CallGuard } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 

@@ -1,9 +1,17 @@
-/** Turns a question about windows into query parameters. */
+/**
+ * Windows of the list, and the query parameters that ask for them. Windows are half-open, `[from, to)` on an axis, in
+ * microseconds: the parts of a window cover each of its instants exactly once.
+ */
 import type { AxisConfig, ListConfig } from '../../../schemas/config/list.ts';
 import { terminal } from '../../lib/errors.ts';
 import { valueAt } from '../../lib/parse-json.ts';
 import { formatStep, formatTimestamp, type Micros, parseTimestamp } from '../../lib/timestamps.ts';
-import { tightBounds, type Window, wideBounds } from './windows.ts';
+
+export interface Window {
+  readonly axis: string;
+  readonly from: Micros;
+  readonly to: Micros;
+}
 
 export interface ListQuery {
   /** Without a window: everything the list has. */
@@ -109,3 +117,59 @@ export const outsideBounds = (list: ListConfig, query: ListQuery, time: Micros):
 /** The record's time on an axis; undefined where it has none that can be read. */
 export const axisTime = (list: ListConfig, axis: string, record: unknown): Micros | undefined =>
   parseTimestamp(valueAt(record, axisOf(list, axis).record_field));
+
+/** Whether an instant lies in `[from, to)`. */
+export const contains = (window: Window, instant: Micros): boolean => instant >= window.from && instant < window.to;
+
+/**
+ * Cuts a window into `parts` of about equal length whose inner borders are multiples of `step`. Fewer parts, down
+ * to the window itself, where there are not enough steps in it.
+ */
+export const splitWindow = (window: Window, parts: number, step: Micros): Window[] => {
+  const borders: Micros[] = [window.from];
+  for (let part = 1; part < parts; part++) {
+    const ideal = window.from + ((window.to - window.from) * part) / parts;
+    const border = Math.round(ideal / step) * step;
+    const previous = borders[borders.length - 1] ?? window.from;
+    if (border > previous && border < window.to) borders.push(border);
+  }
+  if (borders.length === 1) {
+    // The rounded middle may have left the window although one border is inside it.
+    const inner = (Math.floor(window.from / step) + 1) * step;
+    if (parts > 1 && inner < window.to) borders.push(inner);
+  }
+  borders.push(window.to);
+  return borders.slice(1).map((to, index) => ({ axis: window.axis, from: borders[index] ?? window.from, to }));
+};
+
+/** The two halves of a window, or undefined when it holds a single step and cannot be split. */
+export const halveWindow = (window: Window, step: Micros): readonly [Window, Window] | undefined => {
+  const [first, second] = splitWindow(window, 2, step);
+  return first !== undefined && second !== undefined ? [first, second] : undefined;
+};
+
+interface BoundRules {
+  /** Finest step of a bound, in microseconds. */
+  readonly step: Micros;
+  readonly fromInclusive: boolean;
+  readonly toInclusive: boolean;
+}
+
+/**
+ * Bounds that make the API return at least the window: rounded outwards to its step, and one step further if the
+ * lower bound is exclusive. The record's own time drops the excess.
+ */
+export const wideBounds = (window: Window, rules: BoundRules): { readonly from: Micros; readonly to: Micros } => {
+  const from = Math.floor(window.from / rules.step) * rules.step;
+  const to = Math.ceil(window.to / rules.step) * rules.step;
+  return { from: rules.fromInclusive ? from : from - rules.step, to };
+};
+
+/**
+ * Bounds of a window for an API whose times are multiples of its step. An inclusive upper bound stops one step
+ * earlier, so that a single step can be requested.
+ */
+export const tightBounds = (window: Window, rules: BoundRules): { readonly from: Micros; readonly to: Micros } => {
+  const wide = wideBounds(window, rules);
+  return { from: wide.from, to: rules.toInclusive ? Math.max(wide.to - rules.step, wide.from) : wide.to };
+};

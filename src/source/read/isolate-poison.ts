@@ -2,8 +2,7 @@
 import { CallsyncError } from '../../lib/errors.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 import { isPoison, type ListClient } from '../list/list-client.ts';
-import { axisOf, canLeaveOut, isCuttable, type ListQuery } from '../list/list-query.ts';
-import type { Window } from '../list/windows.ts';
+import { axisOf, canLeaveOut, isCuttable, type ListQuery, type Window } from '../list/list-query.ts';
 import { type ReadContext, reportProblem } from './read-context.ts';
 import { chooseProof, isSameSet, notShown, type ReadPart, readAs, readCall } from './read-part.ts';
 import { capOf, createPassState, isCall, type PassState, passOver, takePage } from './read-pass.ts';

@@ -5,8 +5,7 @@ import { dayMicros as day } from '../../lib/day.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { type Micros, nowMicros } from '../../lib/timestamps.ts';
 import { hasGaps } from '../list/list-client.ts';
-import { axisOf, boundStep, isCuttable, type ListQuery } from '../list/list-query.ts';
-import { halveWindow, type Window } from '../list/windows.ts';
+import { axisOf, boundStep, halveWindow, isCuttable, type ListQuery, type Window } from '../list/list-query.ts';
 import type { ReadContext } from './read-context.ts';
 import { isCall, type Pass, passOver } from './read-pass.ts';
 

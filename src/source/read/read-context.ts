@@ -2,7 +2,7 @@
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 import type { ListClient } from '../list/list-client.ts';
-import type { Window } from '../list/windows.ts';
+import type { Window } from '../list/list-query.ts';
 
 interface PageMeta {
   /** The part of the window that is being read. */

@@ -1,9 +1,8 @@
 /** Reads one query until it is shown that everything came, or says why it must be cut into smaller ones. */
 import type { Shown } from '../../../schemas/observation.ts';
 import { hasGaps, type ListClient } from '../list/list-client.ts';
-import { axisOf, axisTime, canLeaveOut, isCuttable, type ListQuery } from '../list/list-query.ts';
+import { axisOf, axisTime, canLeaveOut, contains, isCuttable, type ListQuery } from '../list/list-query.ts';
 import { observeCall } from '../list/observe-call.ts';
-import { contains } from '../list/windows.ts';
 import type { ReadContext } from './read-context.ts';
 import { insideIds, type Pass, passOver, rejectRecord } from './read-pass.ts';
 

@@ -5,9 +5,8 @@ import { CallsyncError } from '../../lib/errors.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 import type { RawRecord } from '../json/page-body.ts';
 import { type ListClient, loops, type Page } from '../list/list-client.ts';
-import { axisTime, boundStep, type ListQuery, outsideBounds } from '../list/list-query.ts';
+import { axisTime, boundStep, contains, type ListQuery, outsideBounds, type Window } from '../list/list-query.ts';
 import { leftOutFields, observeRecord } from '../list/observe.ts';
-import { contains, type Window } from '../list/windows.ts';
 import type { ReadContext } from './read-context.ts';
 
 export interface Pass {

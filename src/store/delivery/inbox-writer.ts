@@ -40,7 +40,7 @@ export interface InboxWriter {
   insert(deliveries: readonly Delivery[], options: { deadlineMs: number; spooled?: boolean }): Promise<void>;
   recordRejected(rejected: readonly RejectedDelivery[], options: { deadlineMs: number }): Promise<void>;
   /** Tells workers that listen (`listenToInbox`) that deliveries came. */
-  wake(options: { deadlineMs: number }): Promise<void>;
+  wake(): Promise<void>;
   /** Rejects when the inbox cannot be written to. */
   ping(options: { deadlineMs: number }): Promise<void>;
   depth(options: { deadlineMs: number }): Promise<InboxDepth>;
@@ -49,6 +49,7 @@ export interface InboxWriter {
 const insertColumns =
   'arrival_id, delivery_id, hook_id, agent, received_at, signing_key, body, body_hash, privacy_version, spooled' as const;
 const columnCount = 10;
+const wakeDeadlineMs = 5_000;
 
 /**
  * Needs no more rights than `receiverGrants`.
@@ -117,8 +118,8 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }): InboxWr
       );
     },
 
-    async wake({ deadlineMs }) {
-      await run(deadlineMs, `NOTIFY ${inboxChannel}`, []);
+    async wake() {
+      await run(wakeDeadlineMs, `NOTIFY ${inboxChannel}`, []);
     },
 
     async ping({ deadlineMs }) {

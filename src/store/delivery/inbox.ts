@@ -1,7 +1,7 @@
 /** The inbox's side of the merge: deliveries that wait, earlier ones with the same body, and outcomes. */
 
 import { sourceRank } from '../../../schemas/observation.ts';
-import { erasedName, type Row, tableOf } from '../../../schemas/tables.ts';
+import { erasedPrefix, type Row, tableOf } from '../../../schemas/tables.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { lockCalls } from '../ledger/ledger.ts';
@@ -114,7 +114,7 @@ export const settleDeliveries = async (
     settled.map((one) => one.outcome),
     settled.map((one) => one.callId),
     settled.map((one) => one.reason),
-    settled.map(({ callId }) => callId && erasedName(keyOf(callId))),
+    settled.map(({ callId }) => callId && erasedPrefix + keyOf(callId)),
   ]);
   await tx.query(queueSql, [seqs]);
 };
@@ -144,7 +144,7 @@ export const settleReplayed = async (
       `UPDATE inbox i SET outcome = 'accepted', call_id = u.call_id, reason = 'replayed from quarantine'
          FROM unnest($1::bytea[], $2::text[]) AS u(hash, call_id)
         WHERE i.body_hash = u.hash AND i.seq = ANY($3)`,
-      [hashes, ids.map((id) => (erased.has(id) ? erasedName(keyOf(id)) : id)), settled],
+      [hashes, ids.map((id) => (erased.has(id) ? erasedPrefix + keyOf(id) : id)), settled],
     );
     await tx.query(queueSql, [settled]);
   });

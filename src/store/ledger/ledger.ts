@@ -49,16 +49,16 @@ interface FoldOutcome {
 const sources: readonly ObservationSource[] = ['webhook', 'poll', 'import'];
 
 /** As `StoredLedgerRow` names them. */
-export const ledgerColumns = `l.call_id AS "callId", l.revision, l.tombstone, l.fields AS versions,
+const ledgerColumns = `l.call_id AS "callId", l.revision, l.tombstone, l.fields AS versions,
   coalesce(l.field_changes, '{}') AS "fieldChanges", ${toMicros('l.first_seen_at')} AS "firstSeenAt",
   ${toMicros('l.last_seen_at')} AS "lastSeenAt", ${toMicros('l.changed_at')} AS "changedAt",
   ${toMicros('l.source_deleted_at')} AS "sourceDeletedAt", l.privacy_version AS rules,
   jsonb_strip_nulls(jsonb_build_object(${sources.map((source) => `'${source}', ${toMicros(`l.${source}_at`)}`).join(', ')})) AS "seenBy"`;
 
-export type StoredLedgerRow = Omit<LedgerRow, 'document' | 'json'> & { readonly body?: Buffer | null };
+type StoredLedgerRow = Omit<LedgerRow, 'document' | 'json'> & { readonly body?: Buffer | null };
 
 /** A stored row as fold reads it; the document only when `body` was fetched. */
-export const readLedgerRow = async ({ body, ...row }: StoredLedgerRow): Promise<LedgerRow> => ({
+const readLedgerRow = async ({ body, ...row }: StoredLedgerRow): Promise<LedgerRow> => ({
   ...row,
   document: body == null ? (row.revision === 0 || row.tombstone ? {} : null) : await readDocument(body),
   json: {},

@@ -9,7 +9,7 @@ import {
   readValue,
   type Transaction,
 } from '../../postgres/database.ts';
-import { ledgerColumns, readLedgerRow, type StoredLedgerRow } from '../ledger/ledger.ts';
+import { readRows } from '../ledger/ledger.ts';
 import { concernedWarehouses } from './warehouses.ts';
 
 interface PendingCall {
@@ -247,15 +247,16 @@ const withinBytes = async (tx: Transaction, ids: readonly string[]): Promise<rea
  * rows there.
  */
 const readCalls = async (tx: Transaction, warehouse: string, ids: readonly string[]): Promise<PendingCall[]> => {
-  const rows = await tx.query<StoredLedgerRow & { partitions: (string | null)[]; rewrite: number | null }>(
-    `SELECT ${ledgerColumns}, w.partitions::text[] AS partitions, w.rewrite, d.body
-       FROM warehouse_calls w JOIN ledger l USING (call_id) LEFT JOIN ledger_documents d USING (call_id)
-      WHERE w.warehouse = $1 AND w.call_id = ANY($2) AND l.revision > 0 ORDER BY w.call_id FOR UPDATE OF w`,
+  const queued = await tx.query<Omit<PendingCall, 'row'> & { id: string }>(
+    `SELECT call_id AS id, partitions::text[] AS partitions, rewrite FROM warehouse_calls
+      WHERE warehouse = $1 AND call_id = ANY($2) ORDER BY call_id FOR UPDATE`,
     [warehouse, ids],
   );
-  return await Promise.all(
-    rows.map(async (row) => ({ row: await readLedgerRow(row), partitions: row.partitions, rewrite: row.rewrite })),
-  );
+  const rows = await readRows(tx, ids);
+  return queued.flatMap(({ id, ...call }) => {
+    const row = rows.get(id);
+    return row === undefined ? [] : { row, ...call };
+  });
 };
 
 export interface PlannedLoad {

@@ -4,8 +4,7 @@
  */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import type { Ages } from '../../calls/age.ts';
-import { type PreparedObservation, prepareObservation } from '../../calls/fold.ts';
-import { unlessTooDeep } from '../../lib/errors.ts';
+import { type PreparedObservation, prepareObservation, unlessTooDeep } from '../../calls/fold.ts';
 import { partsOf } from '../../lib/pages.ts';
 import { isSealed } from '../../lib/sealed.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
@@ -34,14 +33,10 @@ interface NotedKeys {
 const notedSql = `SELECT EXISTS (SELECT FROM erased_keys) AS erased, EXISTS (SELECT FROM erased_keys WHERE objects) AS objects,
        EXISTS (SELECT FROM held_keys) AS held, EXISTS (SELECT FROM held_keys WHERE NOT of_call) AS "holdsLater"`;
 
-/** Keys that are being added are known when it resolves, others are added after the transaction. */
-export const joinFolds = async (tx: Queryable): Promise<NotedKeys> => {
-  await tx.query('SELECT pg_advisory_xact_lock_shared($1)', [foldLock]);
+/** @param joins takes part in the fold lock: keys that are being added are known then, others come after the transaction. */
+export const readNoted = async (db: Queryable, { joins = false } = {}): Promise<NotedKeys> => {
   // A statement sees what was committed before it began: one that waits for the lock would miss what it waited for.
-  return await readNoted(tx);
-};
-
-export const readNoted = async (db: Queryable): Promise<NotedKeys> => {
+  if (joins) await db.query('SELECT pg_advisory_xact_lock_shared($1)', [foldLock]);
   const [noted] = await db.query<NotedKeys>(notedSql);
   return noted ?? { erased: true, objects: true, held: true, holdsLater: true };
 };
@@ -99,7 +94,7 @@ export const admit = async (
   { cleaned, rejected, refuse }: Arriving,
   { store: keys, ...rules }: GateRules & { readonly store: Keys },
 ): Promise<Admitted> => {
-  const noted = await joinFolds(tx);
+  const noted = await readNoted(tx, { joins: true });
   const { erased, objecting, held } = await findNamed(tx, cleaned, keys, noted);
   const kept: PreparedObservation[] = [];
   const refused = [...rejected];
@@ -114,10 +109,6 @@ export const admit = async (
   return { kept, tombstoned: new Set([...erased, ...free]), held, refused: refused.length, texts };
 };
 
-/** Rules take long: a batch is cleaned before its transaction where it is known by then. */
-export const cleanAll = (rules: GateRules, observations: readonly Observation[]): readonly Cleaned[] =>
-  observations.map((observation) => ({ observation, clean: cleanOf(rules, observation) }));
-
 /**
  * Cleans, ages, renders and hashes an observation; undefined when it is nested too deeply to be written as JSON.
  * @param held calls under a legal hold, from which no age takes anything.
@@ -127,12 +118,9 @@ export const tryPrepare = (
   observation: Observation,
   held: ReadonlySet<string>,
 ): PreparedObservation | undefined => {
-  const clean = cleanOf(rules, observation);
+  const clean = unlessTooDeep(() => rules.sanitize?.(observation) ?? observation);
   return clean && ageOf(rules, clean, held);
 };
-
-const cleanOf = ({ sanitize }: Pick<GateRules, 'sanitize'>, observation: Observation): Observation | undefined =>
-  unlessTooDeep(() => sanitize?.(observation) ?? observation);
 
 const ageOf = (
   { ages }: Pick<GateRules, 'ages'>,
@@ -332,7 +320,7 @@ export const lockFreeCalls = async (
   callIds: readonly string[],
   keys: Keys,
 ): Promise<readonly string[]> => {
-  if (!(await joinFolds(tx)).held) return callIds;
+  if (!(await readNoted(tx, { joins: true })).held) return callIds;
   const free = await listFreeCalls(tx, callIds, keys);
   // A fold that is under way may make one of them held; their rows are ours when it has ended.
   await lockCalls(tx, free);

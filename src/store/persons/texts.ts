@@ -1,12 +1,12 @@
 /** Quarantined records and frames, which may belong to no call, by what they name; and what deliveries and rereads hold of calls. */
-import { erasedName } from '../../../schemas/tables.ts';
+import { erasedPrefix } from '../../../schemas/tables.ts';
 import { type Database, type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
 import { firstBodiesSql, lockRows } from '../delivery/quarantine.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
 import { arrayText, isHeldSql, type Store } from '../store.ts';
-import { findKnown, joinFolds } from './gate.ts';
+import { findKnown, readNoted } from './gate.ts';
 
 /** How many were taken. */
 export interface Purged {
@@ -84,7 +84,7 @@ const namingSql = (table: TextTable, by: NamedBy): string =>
  */
 export const purgeTexts = async (store: Store, note = noteNothing): Promise<void> =>
   await repeatTransaction(store, async (tx) => {
-    await joinFolds(tx);
+    await readNoted(tx, { joins: true });
     await note(tx, await purgeNamedTexts(tx, 'erased'));
   });
 
@@ -157,7 +157,7 @@ export const purgeDeliveries = async (
        RETURNING i.seq)
      INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
      SELECT c.warehouse, false, seq FROM (${concernedWarehouses}) AS c, purged ORDER BY 1, 3 ON CONFLICT DO NOTHING`,
-    [callIds, callIds.map((id) => erasedName(keyOf(id))), settled],
+    [callIds, callIds.map((id) => erasedPrefix + keyOf(id)), settled],
   );
   return settled.length;
 };
@@ -202,7 +202,7 @@ export const purgeNamingBodies = async (
     after = rows.at(-1)?.seq;
     if (meant.length === 0) continue;
     await repeatTransaction(store, async (tx) => {
-      await joinFolds(tx);
+      await readNoted(tx, { joins: true });
       const known = await findKnown(
         tx,
         meant.flatMap(({ keys }) => keys),

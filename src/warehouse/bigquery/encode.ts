@@ -2,8 +2,7 @@
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import { type Column, type Row, type Table, tableOf, type WordArrays } from '../../../schemas/tables.ts';
-import { contentHash } from '../content-hash.ts';
-import { canonicalDecimal } from '../digest.ts';
+import { canonicalDecimal, contentHash } from '../digest.ts';
 import type { CallLoad, FlatRows, LoadBatch, TombstoneLoad } from '../warehouse.ts';
 import { callTablesOf, type Layout, logTables } from './ddl.ts';
 import { isMoved } from './partitions.ts';

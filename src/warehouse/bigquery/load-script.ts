@@ -4,7 +4,7 @@
  * Each function below returns one statement. BigQuery bills at least 10 MB for each table that a statement reads. The
  * script therefore omits unneeded statements, and IF skips empty ones.
  */
-import { allFields, type Column, columnsOf, erasedName, type Table, tableOf } from '../../../schemas/tables.ts';
+import { allFields, type Column, columnsOf, erasedPrefix, type Table, tableOf } from '../../../schemas/tables.ts';
 import { callTablesOf, decimalTypeOf, type Layout, logTables, quote } from './ddl.ts';
 import { coverDates, inPartitions } from './partitions.ts';
 
@@ -270,7 +270,7 @@ WHERE t.call_id IN (SELECT s.call_id FROM \`${staging}\` AS s WHERE s.kind = 'to
 /** Deliveries get the keyed hash in place of the id: those that a restored ledger does not know were never told. */
 const renameDeliveries = ({ dataset, staging }: ScriptInput): string =>
   `UPDATE \`${dataset}.deliveries\` AS t
-SET call_id = CONCAT(${quote(erasedName(''))}, s.call_key)
+SET call_id = CONCAT(${quote(erasedPrefix)}, s.call_key)
 FROM \`${staging}\` AS s
 WHERE s.kind = 'tombstone' AND t.call_id = s.call_id;`;
 

@@ -1,11 +1,85 @@
 /** One load = one transaction: claim the calls whose guard is lower, then replace the children of only those. */
 import type pg from 'pg';
-import { erasedName, guardColumns, type Row, type Table, tableOf } from '../../../schemas/tables.ts';
-import { contentHash } from '../content-hash.ts';
+import {
+  type Column,
+  type ColumnType,
+  erasedPrefix,
+  guardColumns,
+  type Row,
+  type Table,
+  tableOf,
+  type WordArrays,
+} from '../../../schemas/tables.ts';
+import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
+import { contentHash } from '../digest.ts';
 import type { CallLoad, FlatRows, LoadBatch, LoadResult } from '../warehouse.ts';
-import { type EncodedTable, prepareTable } from './encode.ts';
-import { childTables, type Layout, qualified, tablesOf } from './layout.ts';
+import { childTables, columnsOf, type Layout, qualified, quote, tablesOf } from './layout.ts';
 import { type LoadSql, loadSql } from './load-sql.ts';
+
+/** The rows of one table on their way into a COPY. */
+interface EncodedTable {
+  readonly add: (row: Row) => void;
+  /** Sends the added rows, if any, in one COPY. */
+  readonly send: (client: pg.PoolClient) => Promise<void>;
+}
+
+/**
+ * Computes the common parts of all loads of a table once; each call of the result begins an empty one. `target` is
+ * the relation of COPY. The first row allocates memory.
+ */
+const prepareTable = (target: string, table: Table): (() => EncodedTable) => {
+  const write = rowWriter(table.columns, table.kind === 'log');
+  const logical: Table = { ...table, kind: table.kind === 'call' ? 'child' : table.kind };
+  const names = columnsOf(logical).map((column) => quote(column.name));
+  const copyTarget = `${target} (${names.join(', ')})`;
+  return () => {
+    let writer: BinaryCopyWriter | undefined;
+    return {
+      add: (row) => {
+        writer ??= new BinaryCopyWriter();
+        write(writer, row);
+      },
+      send: async (client) => await writer?.send(client, copyTarget),
+    };
+  };
+};
+
+type Write = (writer: BinaryCopyWriter, value: never) => void;
+
+const writers: Readonly<Record<Exclude<ColumnType, 'words'>, Write>> = {
+  text: (writer, value: string) => writer.text(value),
+  timestamp: (writer, value: number) => writer.timestamptz(value),
+  float: (writer, value: number) => writer.float8(value),
+  int: (writer, value: number) => writer.int4(value),
+  bool: (writer, value: boolean) => writer.bool(value),
+  json: (writer, value: string) => writer.jsonb(value),
+  decimal: (writer, value: string) => writer.numeric(value),
+};
+
+const writeWords = (writer: BinaryCopyWriter, words: WordArrays): void => {
+  writer.textArray(words.value);
+  writer.float8Array(words.start);
+  writer.float8Array(words.length);
+  writer.float8Array(words.score);
+};
+
+/** A function that writes one logical row as one COPY row. Log tables' integers are eight bytes wide. */
+const rowWriter = (columns: readonly Column[], wide: boolean) => {
+  const count = columns.reduce((sum, column) => sum + (column.type === 'words' ? 4 : 1), 0);
+  const steps = columns.map(({ name, type }): readonly [string, Write | null] => {
+    if (type === 'words') return [name, null];
+    return [name, wide && type === 'int' ? (writer, value: number) => writer.int8(value) : writers[type]];
+  });
+  return (writer: BinaryCopyWriter, row: Row): void => {
+    writer.row(count);
+    for (const [name, step] of steps) {
+      const value = row[name];
+      if (step === null) writeWords(writer, value as WordArrays);
+      else if (value === null || value === undefined) writer.null();
+      else step(writer, value as never);
+    }
+  };
+};
 
 /** Common parts of every load of a layout. */
 interface Prepared {
@@ -88,7 +162,7 @@ const applyTombstones = async (client: pg.PoolClient, sql: LoadSql, batch: LoadB
   for (const statement of sql.deleteChildren) await client.query(statement, [ids]);
   await client.query(sql.deleteCalls, [ids]);
   await client.query(sql.deleteChanges, [ids]);
-  await client.query(sql.renameDeliveries, [ids, batch.tombstones.map(({ callKey }) => erasedName(callKey))]);
+  await client.query(sql.renameDeliveries, [ids, batch.tombstones.map(({ callKey }) => erasedPrefix + callKey)]);
   return rowCount ?? 0;
 };
 

@@ -395,6 +395,7 @@ const isFillableSql = (layout: Layout): string =>
  */
 export const createSearchFiller = (schema: Schema, warn?: (error: unknown) => void) => {
   const stopping = new AbortController();
+  const isFillable = isFillableSql(schema.layout);
   let isWaiting = false;
   let hasFailed = false;
   let running = Promise.resolve();
@@ -402,8 +403,7 @@ export const createSearchFiller = (schema: Schema, warn?: (error: unknown) => vo
     isWaiting = false;
     try {
       if (stopping.signal.aborted) return;
-      if (await readValue<boolean>(schema.db, isFillableSql(schema.layout)))
-        await fillRows(schema, '', stopping.signal);
+      if (await readValue<boolean>(schema.db, isFillable)) await fillRows(schema, '', stopping.signal);
       hasFailed = false;
     } catch (error) {
       // Nothing waits where the index was dropped meanwhile.

@@ -59,7 +59,7 @@ const checkHeader: Verifier['checkHeader'] = (input) => {
  * Evaluates every key, and compares digests of one length in constant time. The time of an answer therefore reveals
  * nothing about the secrets.
  */
-export const verifySignature: Verifier['verify'] = (input) => {
+const verify: Verifier['verify'] = (input) => {
   const { body, signature, hookId, keys } = input;
   const wellFormed = isWellFormed(signature);
   const given = wellFormed ? Buffer.from(signature.slice('sha256='.length), 'hex') : Buffer.alloc(32);
@@ -76,7 +76,7 @@ export const verifySignature: Verifier['verify'] = (input) => {
   return { ok: false, reason: checkHeader(input) ?? (keyOfAnotherHook ? 'hook_refused' : 'signature_wrong') };
 };
 
-export const signatureVerifier: Verifier = { checkHeader, verify: verifySignature };
+export const signatureVerifier: Verifier = { checkHeader, verify };
 
 /** The keys in force; they follow their files while the receiver runs. */
 export interface SigningKeys {
