@@ -13,6 +13,7 @@ import { connectClient } from '../../src/temporal/connect.ts';
 import { startBackfill } from '../../src/temporal/workflow-client.ts';
 import type { BackfillProgress } from '../../workflows/messages.ts';
 import { createDatabase } from './create-database.ts';
+import { type ProcessorTime, readProcessorTime, usedBetween } from './processor.ts';
 
 export interface CallsyncLoad {
   readonly firstSeconds: number;
@@ -21,6 +22,10 @@ export interface CallsyncLoad {
   readonly againSeconds: number;
   readonly changedAgain: number;
   readonly peakMegabytes: number;
+  /** Of the worker before its first call. */
+  readonly idleMegabytes: number;
+  /** Of the first load and of the second; undefined without the processes of the servers. */
+  readonly processor: { readonly first: ProcessorTime; readonly again: ProcessorTime } | undefined;
   readonly megabytes: number;
 }
 
@@ -34,6 +39,10 @@ export const loadThroughCallsync = async (input: {
   folder: string;
   run: number;
   calls: number;
+  /** Ids of the processes whose time is measured. */
+  pids?: { readonly postgres: number; readonly temporal: number };
+  /** Options of Node for the worker, such as `--cpu-prof`. */
+  nodeOptions?: readonly string[];
   /** Records a page; 100 by default. */
   pageSize?: number;
   /** Whether the same range is read again after that; by default it is. */
@@ -61,21 +70,24 @@ export const loadThroughCallsync = async (input: {
   };
   const path = join(input.folder, `${prefix}.yaml`);
   writeFileSync(path, stringify(config), { mode: 0o600 });
-  const worker = spawn(process.execPath, [main, 'worker', '--config', path, '--json'], {
+  const worker = spawn(process.execPath, [...(input.nodeOptions ?? []), main, 'worker', '--config', path, '--json'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const { client, connection } = await connectClient(temporalConfigSchema.parse({}), input.temporalAddress);
   try {
     await once(worker.stdout, 'data');
     await input.prepare?.(database.url);
-    const first = await timeBackfill(client, prefix, 'first', simulator);
+    const readProcessor = () => input.pids && readProcessorTime({ worker: worker.pid, ...input.pids });
+    const idleMegabytes = readMegabytes(worker.pid, 'VmRSS');
+    const [started, first] = [readProcessor(), await timeBackfill(client, prefix, 'first', simulator)];
+    const loaded = readProcessor();
     const loadedAt = performance.now();
     await input.settle?.(database.url);
     const settledSeconds = first.seconds + (input.settle === undefined ? 0 : (performance.now() - loadedAt) / 1000);
     if (first.progress.totals.calls !== input.calls)
       throw new Error(`${first.progress.totals.calls} of ${input.calls} calls were read`);
     const again = input.again === false ? undefined : await timeBackfill(client, prefix, 'again', simulator);
-    const peak = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${worker.pid}/status`, 'utf8'))?.[1];
+    const ended = readProcessor();
     const { pending, megabytes } = await inspect(database.url);
     if (pending > 0) throw new Error(`${pending} calls are still pending`);
     return {
@@ -83,8 +95,11 @@ export const loadThroughCallsync = async (input: {
       settledSeconds,
       againSeconds: again?.seconds ?? Number.NaN,
       changedAgain: again?.progress.totals.changed ?? 0,
-      // The kernel's kB are KiB.
-      peakMegabytes: (Number(peak) * 1024) / 1e6,
+      peakMegabytes: readMegabytes(worker.pid, 'VmHWM'),
+      idleMegabytes,
+      processor: started &&
+        loaded &&
+        ended && { first: usedBetween(started, loaded), again: usedBetween(loaded, ended) },
       megabytes,
     };
   } finally {
@@ -93,6 +108,12 @@ export const loadThroughCallsync = async (input: {
     await connection.close();
     await database.drop();
   }
+};
+
+/** The kernel's kB are KiB. */
+const readMegabytes = (pid: number | undefined, name: 'VmHWM' | 'VmRSS'): number => {
+  const found = new RegExp(`${name}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return (Number(found) * 1024) / 1e6;
 };
 
 const timeBackfill = async (client: Client, prefix: string, name: string, simulator: SimulatorProcess) => {

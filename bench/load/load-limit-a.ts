@@ -12,6 +12,7 @@ import { listChanges } from '../../src/warehouse/postgres/ddl.ts';
 import { columnsOf, type Layout, qualified } from '../../src/warehouse/postgres/layout.ts';
 import type { FlatRows } from '../../src/warehouse/warehouse.ts';
 import { createDatabase } from './create-database.ts';
+import { type ProcessorTime, readProcessorTime, usedBetween } from './processor.ts';
 import { requestToken } from './request-token.ts';
 
 const layout: Layout = { schema: 'limit_a', documents: false };
@@ -134,7 +135,8 @@ export const loadLimitA = async (input: {
   serverUrl: string;
   prepared: PreparedRows;
   database: string;
-}): Promise<{ seconds: number; megabytes: number }> => {
+  postgresPid: number;
+}): Promise<{ seconds: number; megabytes: number; processor: ProcessorTime }> => {
   const database = await createDatabase(input.serverUrl, input.database);
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
@@ -142,6 +144,8 @@ export const loadLimitA = async (input: {
     const statements = listChanges(layout).filter(({ name }) => /^(schema|table|index)/.test(name));
     for (const sql of [...statements.map((change) => change.sql), wordsTable]) await client.query(sql);
     const begin = performance.now();
+    const processes = { postgres: input.postgresPid };
+    const before = readProcessorTime(processes);
     for (const name of names) {
       const columns =
         name === 'words'
@@ -154,8 +158,9 @@ export const loadLimitA = async (input: {
       await pipeline(createReadStream(input.prepared.files[name] as string, { highWaterMark: 1 << 20 }), copy);
     }
     const seconds = (performance.now() - begin) / 1000;
+    const processor = usedBetween(before, readProcessorTime(processes));
     const { rows } = await client.query<{ bytes: string }>('SELECT pg_database_size(current_database()) AS bytes');
-    return { seconds, megabytes: Number(rows[0]?.bytes) / 1e6 };
+    return { seconds, megabytes: Number(rows[0]?.bytes) / 1e6, processor };
   } finally {
     await client.end();
     await database.drop();

@@ -11,12 +11,13 @@ import { type SimulatorProcess, startSimulatorProcess } from '../../src/simulato
 export interface BenchServers {
   readonly folder: string;
   readonly postgresUrl: string;
+  readonly postgresPid: number;
   /** A service with `calls.count` calls, all of them on the list; none changes. */
   startSimulator(
     seed: number,
     calls: SimulatorOptions['calls'] & { readonly count: number },
   ): Promise<SimulatorProcess>;
-  startTemporal(): Promise<{ readonly address: string }>;
+  startTemporal(): Promise<{ readonly address: string; readonly pid: number }>;
   /** Stops what was started, the last first, and deletes the folder. */
   close(): Promise<void>;
 }
@@ -48,6 +49,7 @@ export const openServers = async (): Promise<BenchServers> => {
     return {
       folder,
       postgresUrl: postgres.url,
+      postgresPid: postgres.pid,
       startSimulator: (seed, calls) =>
         started(
           startSimulatorProcess({
