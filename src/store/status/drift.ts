@@ -2,7 +2,7 @@
 import { columnsOf, type Queryable } from '../../postgres/database.ts';
 import { addToMeta, readMeta } from '../meta.ts';
 
-interface DriftEntry {
+export interface DriftFinding {
   /** `list`, `webhook` or `import`. */
   readonly source: string;
   readonly field: string;
@@ -13,13 +13,13 @@ interface DriftEntry {
   readonly seen: number;
 }
 
-export interface RecordedDrift extends DriftEntry {
+export interface RecordedDrift extends DriftFinding {
   readonly firstSeen: Date;
   readonly lastSeen: Date;
 }
 
 /** Counts and last times grow; the first time stays. */
-export const recordDrift = async (db: Queryable, entries: readonly DriftEntry[]): Promise<void> => {
+export const recordDrift = async (db: Queryable, entries: readonly DriftFinding[]): Promise<void> => {
   if (entries.length === 0) return;
   await db.query(
     `INSERT INTO drift AS d (source, field, kind, detail, seen)
