@@ -1,15 +1,15 @@
 /** Reads the configuration in this order: defaults, preset, file, environment. Later values override earlier ones. */
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { parseDocument } from 'yaml';
+import { parse, parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { type Config, configSchema, type ReceiverConfig, receiverConfigSchema } from '../../schemas/config.ts';
 import { terminal } from '../lib/errors.ts';
 import { isObject } from '../lib/parse-json.ts';
 import { dropNulls, mergeRaw, type Raw } from '../lib/raw.ts';
 import { applyPreset } from '../source/presets/presets.ts';
-import { applyEnvironment } from './environment.ts';
-import { describeIssues } from './problems.ts';
+import { alternatives, childrenAt, configJsonSchema, knownKeys, type SchemaNode } from './schema-node.ts';
+import { suggest } from './suggest.ts';
 
 interface LoadConfigOptions {
   /** Value of `--config`; before CALLSYNC_CONFIG, before ./callsync.yaml. */
@@ -95,4 +95,171 @@ const parseConfigText = (text: string, path: string): Raw => {
   if (raw === null) return {};
   if (!isObject(raw)) throw terminal('CONFIG_INVALID', `${path} must hold sections such as "source:" and "store:".`);
   return raw;
+};
+
+/** Turns zod issues into sentences that name the key and what is allowed, without repeating a value. */
+
+const describeIssues = (issues: readonly z.core.$ZodIssue[]): string[] => {
+  return [...new Set(issues.flatMap((issue) => describeIssue(issue, [])))];
+};
+
+const describeIssue = (issue: z.core.$ZodIssue, above: readonly PropertyKey[]): string[] => {
+  const path = [...above, ...issue.path];
+  const key = showPath(path);
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return issue.keys.map((unknown) => describeUnknown(unknown, path));
+    case 'invalid_type':
+      return [
+        issue.input === undefined
+          ? `${key} is required${hint(path)}`
+          : `${key} must be ${article(issue.expected)}${hint(path)}`,
+      ];
+    case 'invalid_value':
+      return [`${key} must be ${oneOf(issue.values)}`];
+    case 'too_small':
+      return [
+        `${key} must be ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${unit(issue.origin)}`,
+      ];
+    case 'too_big':
+      return [
+        `${key} must be ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}${unit(issue.origin)}`,
+      ];
+    case 'invalid_union':
+      return describeUnion(issue, path, key);
+    case 'invalid_key':
+      return [`${key}: this name is not allowed; ${issue.issues.map(({ message }) => message).join(', ')}`];
+    case 'invalid_format':
+      if (issue.format === 'url') return [`${key} must be an address such as https://api.example.com`];
+      return [
+        issue.message.startsWith('Invalid')
+          ? `${key} does not have the form that is allowed${hint(path)}`
+          : `${key} ${issue.message}`,
+      ];
+    default:
+      return [`${key} ${issue.message}`];
+  }
+};
+
+const describeUnion = (issue: z.core.$ZodIssueInvalidUnion, path: readonly PropertyKey[], key: string): string[] => {
+  if (issue.discriminator !== undefined) {
+    const variants = nodesAt(path.slice(0, -1)).flatMap(alternatives);
+    const allowed = variants.map((node) => node.properties?.[issue.discriminator as string]?.const).filter(Boolean);
+    return [`${key} must be ${oneOf(allowed)}`];
+  }
+  const parts = issue.errors.map((errors) => errors.flatMap((error) => describeIssue(error, path)));
+  return [parts.map((texts) => texts.join(' and ')).join(', or ') || `${key} is not valid`];
+};
+
+const describeUnknown = (unknown: string, path: readonly PropertyKey[]): string => {
+  const known = knownKeys(nodesAt(path)) ?? [];
+  const meant = suggest(unknown, known);
+  const key = showPath([...path, unknown]);
+  if (meant !== undefined) return `${key} is not a key (did you mean ${meant}?)`;
+  return `${key} is not a key; allowed there: ${known.join(', ')}`;
+};
+
+const nodesAt = (path: readonly PropertyKey[]): SchemaNode[] => {
+  let nodes: SchemaNode[] = [configJsonSchema()];
+  for (const key of path) nodes = nodes.flatMap((node) => childrenAt(node, String(key)));
+  return nodes;
+};
+
+/** The meaning of the key, as the reference has it. */
+const hint = (path: readonly PropertyKey[]): string => {
+  const text = nodesAt(path).find((node) => node.description !== undefined)?.description;
+  return text === undefined ? '' : ` (${text.replace(/\.$/, '')})`;
+};
+
+const showPath = (path: readonly PropertyKey[]): string => {
+  if (path.length === 0) return 'the configuration';
+  return path
+    .map((key, index) => (typeof key === 'number' ? `[${key}]` : `${index === 0 ? '' : '.'}${String(key)}`))
+    .join('');
+};
+
+const article = (name: string) =>
+  ({ object: 'a section with keys', array: 'a list', int: 'a whole number' })[name] ?? `a ${name}`;
+const oneOf = (values: readonly unknown[]) => `${values.length > 1 ? 'one of ' : ''}${values.map(String).join(', ')}`;
+const unit = (origin: string) => ({ string: ' characters', array: ' entries' })[origin] ?? '';
+
+/**
+ * Every key can be set by environment: CALLSYNC_ and its path in upper case, joined by two underscores, such as
+ * CALLSYNC_SOURCE__LIST__PRESET or CALLSYNC_WEBHOOK__SECRETS__0__SECRET_FILE. Text is taken as it is, everything
+ * else (numbers, lists, whole sections) as YAML, of which JSON is a part.
+ */
+
+const prefix = 'CALLSYNC_';
+
+/** Lays the environment over `raw`. Variables that name no section and hold no `__` are not ours to judge. */
+export const applyEnvironment = (raw: Raw, env: NodeJS.ProcessEnv): Raw => {
+  const root = configJsonSchema();
+  const sections = knownKeys([root]) ?? [];
+  let result = raw;
+  // Shorter names first, so that CALLSYNC_STORE does not undo CALLSYNC_STORE__URL.
+  for (const name of Object.keys(env).toSorted((a, b) => a.length - b.length || (a < b ? -1 : 1))) {
+    const value = env[name];
+    if (!name.startsWith(prefix) || value === undefined) continue;
+    const segments = name.slice(prefix.length).split('__');
+    const isSection = sections.some((section) => section.toUpperCase() === segments[0]);
+    if (!isSection && segments.length === 1) continue;
+    result = place(result, segments, value, { name, nodes: [root] });
+  }
+  return result;
+};
+
+interface Place {
+  readonly name: string;
+  readonly nodes: readonly SchemaNode[];
+}
+
+const place = (raw: Raw, segments: readonly string[], text: string, { name, nodes }: Place): Raw => {
+  const [segment = '', ...rest] = segments;
+  const key = matchKey(segment, raw, nodes);
+  const children = nodes.flatMap((node) => childrenAt(node, key));
+  if (children.length === 0) throw unknownVariable(name, segment, nodes);
+  if (rest.length === 0) {
+    const value = readValue(text, children, name);
+    // Compose sets this for a missing variable.
+    if (value === null) return raw;
+    return isObject(value) && isObject(raw[key])
+      ? { ...raw, [key]: mergeRaw(raw[key], value) }
+      : { ...raw, [key]: value };
+  }
+  const below = raw[key];
+  if (/^\d+$/.test(rest[0] as string) && children.flatMap(alternatives).some((node) => node.type === 'array')) {
+    const list = Array.isArray(below) ? [...below] : [];
+    const placed = place({ ...list } as Raw, rest, text, { name, nodes: children });
+    return { ...raw, [key]: Object.values(placed) };
+  }
+  return { ...raw, [key]: place(isObject(below) ? below : {}, rest, text, { name, nodes: children }) };
+};
+
+/** Environment names have no lower case and no dash: an existing key that reads the same is meant, else lower case. */
+const matchKey = (segment: string, raw: Raw, nodes: readonly SchemaNode[]): string => {
+  const plain = (key: string) => key.toUpperCase().replaceAll('-', '_');
+  const keys = knownKeys(nodes) ?? Object.keys(raw);
+  return keys.find((key) => plain(key) === segment) ?? segment.toLowerCase();
+};
+
+const readValue = (text: string, nodes: readonly SchemaNode[], name: string): unknown => {
+  const all = nodes.flatMap(alternatives);
+  if (all.every((node) => node.type === 'string' || node.enum !== undefined || node.const !== undefined)) return text;
+  try {
+    return parse(text);
+  } catch (cause) {
+    throw terminal('CONFIG_INVALID', `The environment variable ${name} does not hold valid YAML or JSON.`, { cause });
+  }
+};
+
+const unknownVariable = (name: string, segment: string, nodes: readonly SchemaNode[]) => {
+  const known = (knownKeys(nodes) ?? []).map((key) => key.toUpperCase());
+  const meant = suggest(segment, known);
+  const path = name.slice(prefix.length).split('__');
+  return terminal('CONFIG_INVALID', `The environment variable ${name} names no configuration key.`, {
+    hint:
+      meant === undefined
+        ? `Known at ${segment}: ${known.join(', ') || 'nothing'}.`
+        : `Did you mean ${prefix}${path.map((each) => (each === segment ? meant : each)).join('__')}?`,
+  });
 };

@@ -4,9 +4,9 @@ import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
 import type { Ages } from '../calls/age.ts';
 import { CallsyncError } from '../lib/errors.ts';
 import type { Source } from '../source/source.ts';
+import type { DriftWatch } from '../store/status/drift.ts';
 import type { Store } from '../store/store.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
-import type { DriftWatch } from './load/watch-drift.ts';
 
 export interface WarehouseTarget {
   readonly warehouse: Warehouse;

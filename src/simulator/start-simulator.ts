@@ -1,23 +1,23 @@
 /** Starts the simulated call-data service: call API, identity provider, webhook sender, WebSocket, MRCP port. */
-import { randomBytes } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
 import { type SimulatorOptions, type SimulatorSettings, simulatorOptionsSchema } from '../../schemas/simulator.ts';
 import type { Dialect } from '../../schemas/simulator-dialect.ts';
+import { CallsyncError } from '../lib/errors.ts';
 import { SimulatorClock } from './calls/clock.ts';
 import { keepCalls, restoreCalls } from './calls/kept-calls.ts';
 import { Churn, LiveCalls } from './calls/live-calls.ts';
 import { rangeOf } from './calls/population.ts';
 import { World } from './calls/world.ts';
-import type { SimulatorAddresses, SimulatorControl } from './control/control.ts';
-import { answerControl, isControlPath } from './control/control-endpoint.ts';
+import { listMethods, type SimulatorAddresses, type SimulatorControl, valueMethods } from './control/control.ts';
 import { LocalControl } from './control/local-control.ts';
 import { Counters, countOne } from './control/stats.ts';
 import { answerCallApi, type CallApiParts, type PageEvent } from './service/call-api.ts';
 import { dialectOf } from './service/dialects.ts';
-import { type Exchange, send } from './service/exchange.ts';
+import { type Exchange, readBody, send } from './service/exchange.ts';
 import { injectFault } from './service/inject-fault.ts';
 import { MrcpPort } from './service/mrcp-port.ts';
-import { closeServer, listen, RedirectTarget } from './service/ports.ts';
 import { RateLimiter } from './service/rate-limiter.ts';
 import { ChangingRecords, FrozenRecords } from './service/record-bytes.ts';
 import { answerTokenRequest, TokenStore } from './service/token-endpoint.ts';
@@ -200,3 +200,100 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
     },
   });
 };
+
+/** Listening and closing of HTTP servers as promises. */
+
+/** The other host that redirects point to; it counts who follows and who brings a token, and listens only once a redirect points to it. */
+class RedirectTarget {
+  private readonly server: Server;
+  private readonly host: string;
+  private origin: Promise<string> | undefined;
+
+  constructor(host: string, counters: Counters) {
+    this.host = host;
+    this.server = createServer((request, response) => {
+      counters.redirects.followed++;
+      if (request.headers.authorization !== undefined) counters.redirects.withAuthorization++;
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"count":0,"data":[]}');
+    });
+  }
+
+  start(): Promise<string> {
+    this.origin ??= listen(this.server, 0, this.host).then((port) => `http://${this.host}:${port}`);
+    return this.origin;
+  }
+
+  async close(): Promise<void> {
+    if (this.origin !== undefined) await closeServer(this.server);
+  }
+}
+
+/** Listens on a port; 0 lets the system choose. Resolves to the port. Rejects when it is taken. */
+const listen = (server: Server, port: number, host: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => resolve((server.address() as { port: number }).port));
+  });
+
+/** Closes the server and cuts its connections off. */
+const closeServer = (server: Server): Promise<void> =>
+  new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+
+/** The control over HTTP, for a simulator in another process. It changes the simulator, so it asks for a token. */
+
+const prefix = '/__sim/';
+
+/** Whether a path belongs to the control endpoint and not to the service. */
+const isControlPath = (pathname: string): boolean => pathname.startsWith(prefix);
+
+/**
+ * Answers `POST /__sim/{method}`. The body holds the arguments: a JSON array, or one value that is the only argument.
+ * 401 without the token; 403 for a foreign Host or Origin, so that no web page reaches it through the user's browser.
+ */
+const answerControl = async (exchange: Exchange, control: SimulatorControl, token: string): Promise<void> => {
+  const { request, response, url } = exchange;
+  if (isForeign(exchange)) return refuse(exchange, 403, 'SIMULATOR_FOREIGN_ORIGIN', 'foreign Host or Origin');
+  if (!holdsToken(request.headers.authorization, token))
+    return refuse(exchange, 401, 'SIMULATOR_TOKEN_WRONG', 'Authorization: Bearer with the control token is needed');
+  const name = url.pathname.slice(prefix.length);
+  try {
+    const body = (await readBody(request)).toString();
+    const given: unknown = body === '' ? [] : JSON.parse(body);
+    const args = (Array.isArray(given) ? given : [given]) as never;
+    const list = listMethods.find((method) => method === name);
+    const value = valueMethods.find((method) => method === name);
+    if (list !== undefined) {
+      response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
+      return await pipeline(asLines(Reflect.apply(control[list], control, args)), response);
+    }
+    if (value === undefined) return await refuse(exchange, 404, 'SIMULATOR_METHOD_UNKNOWN', `no method ${name}`);
+    const result: unknown = await Reflect.apply(control[value], control, args);
+    await send(exchange, { status: 200, body: { result } });
+  } catch (error) {
+    if (response.headersSent) throw error;
+    const code = error instanceof CallsyncError ? error.code : 'SIMULATOR_REQUEST_INVALID';
+    await refuse(exchange, 400, code, error instanceof Error ? error.message : String(error));
+  }
+};
+
+const refuse = (exchange: Exchange, status: number, code: string, error: string): Promise<void> =>
+  send(exchange, { status, body: { code, error } });
+
+/** A page of another site has an Origin of its own; after DNS rebinding the Host is the name of that site. */
+const isForeign = ({ request, settings }: Exchange): boolean => {
+  const { host = '', origin } = request.headers;
+  const known = [settings.host, 'localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${request.socket.localPort}`);
+  return !known.includes(host) || (origin !== undefined && origin !== `http://${host}`);
+};
+
+const holdsToken = (header: string | undefined, token: string): boolean => {
+  const [given, expected] = [Buffer.from(header ?? ''), Buffer.from(`Bearer ${token}`)];
+  return given.length === expected.length && timingSafeEqual(given, expected);
+};
+
+async function* asLines(items: AsyncIterable<unknown>): AsyncIterable<string> {
+  for await (const item of items) yield `${JSON.stringify(item)}\n`;
+}

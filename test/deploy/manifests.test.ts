@@ -7,8 +7,7 @@ import { join, resolve } from 'node:path';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { applyEnvironment } from '../../src/config/environment.ts';
-import { checkConfig, loadReceiverConfig } from '../../src/config/load.ts';
+import { applyEnvironment, checkConfig, loadReceiverConfig } from '../../src/config/load.ts';
 import type { Raw } from '../../src/lib/raw.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
 

@@ -5,9 +5,15 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { isAlive, stopLocalProcess } from '../../src/local/local-process.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
+import {
+  createCluster,
+  type EmbeddedPostgres,
+  launch,
+  type RunningServer,
+  startEmbeddedPostgres,
+  stopRules,
+} from '../../src/local/postgres/embedded-postgres.ts';
 import { locatePostgresBinaries, resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
-import { createCluster, launch, type RunningServer, stopRules } from '../../src/local/postgres/postgres-cluster.ts';
 import { makeServerFolder } from '../support/postgres.ts';
 import { beQuickToPort } from '../support/quick-to-port.ts';
 import { until } from '../webhook/support/until.ts';

@@ -1,8 +1,7 @@
 import { BigQuery } from '@google-cloud/bigquery';
 import { PassThroughClient } from 'google-auth-library';
 import { expect, onTestFinished, test } from 'vitest';
-import { startBigQueryEmulator } from '../../src/local/bigquery/emulator.ts';
-import { locateEmulator } from '../../src/local/bigquery/locate-emulator.ts';
+import { locateEmulator, startBigQueryEmulator } from '../../src/local/bigquery/emulator.ts';
 import { useBigQuery } from '../support/bigquery.ts';
 import { useFolder } from '../support/folder.ts';
 import { bePatient } from '../warehouse/patience.ts';

@@ -1,12 +1,26 @@
 /** Calls of the ledger to files: a folder that is there, whole, or not at all. */
+
+import { once } from 'node:events';
+import { closeSync, createWriteStream, openSync, writeSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { VconUnits } from '../../calls/vcon.ts';
+import { finished } from 'node:stream/promises';
+import type { SchemaElement } from 'hyparquet';
+import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
+import {
+  type Column,
+  type ColumnType,
+  callTables,
+  type Row,
+  type WordArrays,
+  wordsView,
+} from '../../../schemas/tables.ts';
+import { flattenCall } from '../../calls/flatten.ts';
+import { infinityAsText, type LedgerRow } from '../../calls/fold.ts';
+import { toVcon, type VconUnits } from '../../calls/vcon.ts';
 import { writeFolder } from '../../lib/new-folder.ts';
 import { readLedgerRange } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
-import { createNdjsonWriter, createVconWriter, type ExportWriter } from './lines.ts';
-import { createParquetWriter } from './parquet.ts';
 
 export const exportFormats = ['ndjson', 'parquet', 'vcon'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
@@ -61,3 +75,145 @@ const openWriter = (folder: string, { format, processedField, units }: ExportInp
 };
 
 const toIso = (micros: number): string => new Date(micros / 1000).toISOString();
+
+/** Exports of one record a line: documents as `callsync import` reads them, and vCons. */
+
+/** Takes calls one by one; memory holds what waits for the disk, and no more. */
+interface ExportWriter {
+  write(row: LedgerRow): Promise<void>;
+  /** Ends every file; returns rows by file name. */
+  finish(): Promise<Readonly<Record<string, number>>>;
+}
+
+/** A file of lines, written as fast as the disk takes them. @param toLine undefined = the call has none. */
+const createLinesWriter = (
+  folder: string,
+  name: string,
+  toLine: (row: LedgerRow) => string | undefined,
+): ExportWriter => {
+  const file = createWriteStream(join(folder, name), { mode: 0o600 });
+  const done = finished(file);
+  // Reported by the next write, or by the end.
+  done.catch(() => undefined);
+  let lines = 0;
+  return {
+    async write(row) {
+      const line = toLine(row);
+      if (line === undefined) return;
+      lines += 1;
+      if (!file.write(`${line}\n`)) await Promise.race([once(file, 'drain'), done]);
+    },
+    async finish() {
+      file.end();
+      await done;
+      return { [name]: lines };
+    },
+  };
+};
+
+const createNdjsonWriter = (folder: string): ExportWriter =>
+  createLinesWriter(folder, 'calls.ndjson', (row) => JSON.stringify(row.document ?? {}));
+
+const createVconWriter = (folder: string, units: VconUnits): ExportWriter =>
+  createLinesWriter(folder, 'calls.vcon.ndjson', (row) => {
+    const vcon = toVcon(row, units);
+    return vcon && JSON.stringify(vcon, infinityAsText);
+  });
+
+/** A Parquet file for each table, with the rows that warehouses get; words as rows of their own. */
+
+type Cell = string | number | bigint | boolean | null;
+
+/** Rows of a file that wait for their row group; a row group is what a reader holds at once, too. */
+const rowsPerGroup = 20_000;
+
+/** Types of Parquet. JSON and exact decimals stay text: readers differ in how they read the others. */
+const elements: Readonly<Record<Exclude<ColumnType, 'words'>, Omit<SchemaElement, 'name'>>> = {
+  text: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
+  json: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
+  decimal: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
+  timestamp: { type: 'INT64', converted_type: 'TIMESTAMP_MICROS' },
+  float: { type: 'DOUBLE' },
+  int: { type: 'INT64' },
+  bool: { type: 'BOOLEAN' },
+};
+
+const toCell = (type: ColumnType, value: unknown): Cell => {
+  if (value === null || value === undefined) return null;
+  if (type === 'int' || type === 'timestamp') return BigInt(Math.trunc(Number(value)));
+  if (type === 'float') return Number(value);
+  return type === 'bool' ? value === true : String(value);
+};
+
+interface TableFile {
+  readonly name: string;
+  add(row: Row): void;
+  finish(): number;
+}
+
+/** One file whose row groups go to disk as they fill. */
+const openTable = (folder: string, table: string, columns: readonly Column[]): TableFile => {
+  const name = `${table}.parquet`;
+  const typed = columns.flatMap((column) => (column.type === 'words' ? [] : [{ ...column, type: column.type }]));
+  const root: SchemaElement = { name: 'root', num_children: typed.length };
+  const schema = typed.map(
+    (column): SchemaElement => ({ ...elements[column.type], name: column.name, repetition_type: 'OPTIONAL' }),
+  );
+  const file = openSync(join(folder, name), 'wx', 0o600);
+  const bytes = new ByteWriter();
+  const parquet = new ParquetWriter({ writer: bytes, schema: [root, ...schema], createdBy: 'callsync' });
+  let cells: Cell[][] = typed.map(() => []);
+  let waiting = 0;
+  let rows = 0;
+  const toDisk = (): void => {
+    writeSync(file, new Uint8Array(bytes.buffer, 0, bytes.index));
+    // Its count of bytes since the start goes on, from which the file's offsets are taken.
+    bytes.index = 0;
+  };
+  const endGroup = (): void => {
+    if (waiting === 0) return;
+    const columnData = typed.map((column, index) => ({ name: column.name, data: cells[index] ?? [] }));
+    parquet.write({ columnData, rowGroupSize: rowsPerGroup });
+    cells = typed.map(() => []);
+    waiting = 0;
+    toDisk();
+  };
+  return {
+    name,
+    add(row) {
+      for (const [index, { name: column, type }] of typed.entries()) cells[index]?.push(toCell(type, row[column]));
+      waiting += 1;
+      rows += 1;
+      if (waiting === rowsPerGroup) endGroup();
+    },
+    finish() {
+      endGroup();
+      parquet.finish();
+      toDisk();
+      closeSync(file);
+      return rows;
+    },
+  };
+};
+
+const createParquetWriter = (folder: string, processedField: string): ExportWriter => {
+  const tables = callTables
+    .filter(({ name }) => name !== 'documents')
+    .map((table) => ({ table: table.name, file: openTable(folder, table.name, table.columns) }));
+  const words = openTable(folder, wordsView.name, wordsView.columns);
+  return {
+    async write(row) {
+      const { rows } = flattenCall(row, { processedField });
+      for (const { table, file } of tables) for (const one of rows[table as keyof typeof rows]) file.add(one);
+      for (const utterance of rows.utterances) {
+        const { value, start, length, score } = utterance.words as WordArrays;
+        for (const [at, word] of value.entries()) {
+          const place = { word_index: at, value: word, start_offset: start[at], length: length[at], score: score[at] };
+          words.add({ ...utterance, ...place });
+        }
+      }
+    },
+    finish: async () =>
+      Object.fromEntries([...tables.map(({ file }) => file), words].map((file) => [file.name, file.finish()])),
+  };
+};

@@ -1,11 +1,16 @@
 /** Re-reads older windows by summary listings, because calls change late: how far back is learned from how late they did. */
-import type { RereadTotals } from '../../../schemas/orchestration.ts';
-import { unite } from '../../lib/intervals.ts';
+import { planningInterval, type RereadTotals } from '../../../schemas/orchestration.ts';
+import { dayMicros as day } from '../../lib/day.ts';
+import { type Interval, subtract, unite } from '../../lib/intervals.ts';
 import { axisOf, defaultAxis, isCuttable } from '../../source/list/list-query.ts';
 import {
+  bucketEdges,
+  bucketOf,
+  type CoveredBand,
   compactLateChanges,
   finishRereadRun,
   type LateBasis,
+  type LateBucket,
   type RereadHistory,
   readCoveredBands,
   readLateChanges,
@@ -15,14 +20,6 @@ import {
 import { firstReadInstant } from '../../store/windows/windows.ts';
 import type { ReadDeps } from '../deps.ts';
 import { chooseAxis } from './choose-axis.ts';
-import {
-  type Horizon,
-  learnHorizon,
-  planParts,
-  type RereadPart,
-  type RereadPlan,
-  type RereadRules,
-} from './plan-rereads.ts';
 import { readChanged } from './read-changed.ts';
 import { nextLength } from './read-range-part.ts';
 
@@ -163,5 +160,232 @@ export const readLateEditStatus = async (deps: RereadDeps): Promise<LateEditStat
     share: deps.reread.share,
     tailShare: horizon.expectedShare === null ? null : 1 - horizon.expectedShare,
     history: await readRereadHistory(deps.store, axis),
+  };
+};
+
+/** Chooses the windows to re-read now: pure, from the bands and the earlier coverage. All times in microseconds. */
+
+/** Times in microseconds. */
+export interface RereadRules {
+  /** Fixed horizon; undefined = learned. */
+  readonly horizon: number | undefined;
+  /** Share of changes to be caught, 0 to 1. */
+  readonly share: number;
+  readonly maxHorizon: number;
+  /** Within what time after the change. */
+  readonly delay: number;
+  /** Share of the windows beyond the horizon that is re-read all the same, 0 to 1. */
+  readonly sample: number;
+}
+
+interface RereadPart extends Interval {
+  /** When these calls were last looked at; null = long ago. */
+  readonly since: number | null;
+  /** 1 / the share of windows that are read like this one. */
+  readonly weight: number;
+}
+
+export interface RereadPlan {
+  readonly parts: readonly RereadPart[];
+  /** Coverage up to now once all parts are read. */
+  readonly covers: readonly Omit<CoveredBand, 'coveredAt'>[];
+}
+
+/** Grid of the sample. A window stays in or out of it permanently, so that its calls are read again and again. */
+const cell = 3_600_000_000;
+
+/** A fixed, even choice of windows, the same in every run. */
+const isSampled = (from: number, share: number): boolean => {
+  let hash = Math.imul(Math.floor(from / cell) ^ 0x9e3779b9, 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x27d4eb2f);
+  return ((hash ^ (hash >>> 15)) >>> 0) / 0x1_0000_0000 < share;
+};
+
+/** Where the calls are that had the ages of a band at some time since `coveredAt`. */
+const rangeOf = (band: AgeBand, coveredAt: number, now: number): Interval => ({
+  from: coveredAt - band.to,
+  to: now - band.from,
+});
+
+/** Bands, with the instant up to which changes of each have been looked for. */
+interface Coverage {
+  readonly bands: readonly AgeBand[];
+  readonly coveredAt: (band: AgeBand) => number;
+}
+
+/**
+ * Bands within the horizon: every window. Windows that were missed for long are read too, but their changes have no
+ * time.
+ */
+const planAll = ({ bands, coveredAt }: Coverage, now: number, delay: number): RereadPart[] => {
+  const inTime = bands.filter((band) => coveredAt(band) >= now - 2 * delay);
+  const missed = bands.filter((band) => coveredAt(band) < now - 2 * delay);
+  const since = Math.min(now, ...inTime.map(coveredAt));
+  const regular = unite(inTime.map((band) => rangeOf(band, coveredAt(band), now)));
+  const late = subtract(
+    missed.map((band) => rangeOf(band, coveredAt(band), now)),
+    regular,
+  );
+  return [
+    ...regular.map((range) => ({ ...range, since, weight: 1 })),
+    ...late.map((range) => ({ ...range, since: null, weight: 1 })),
+  ];
+};
+
+/** Bands beyond the horizon: the sampled windows that are not read anyway. */
+const planSample = (
+  { bands, coveredAt }: Coverage,
+  now: number,
+  share: number,
+  taken: readonly Interval[],
+): RereadPart[] => {
+  const since = Math.min(now, ...bands.map(coveredAt));
+  const ranges = subtract(
+    bands.map((band) => rangeOf(band, coveredAt(band), now)),
+    taken,
+  );
+  const cells = ranges.flatMap((range) => cellsWithin(range).filter(({ from }) => isSampled(from, share)));
+  return unite(cells).map((range) => ({ ...range, since, weight: 1 / share }));
+};
+
+/** The whole cells of the sample's grid in a range. */
+const cellsWithin = (range: Interval): Interval[] => {
+  const cells: Interval[] = [];
+  for (let from = Math.ceil(range.from / cell) * cell; from + cell <= range.to; from += cell) {
+    cells.push({ from, to: from + cell });
+  }
+  return cells;
+};
+
+/**
+ * Plans one run: all bands of a kind when any of them is due before the next planning, none of them otherwise.
+ * @param trackedSince when re-reading began: a band that joins late is caught up from there.
+ */
+export const planParts = (
+  horizon: Horizon,
+  states: readonly CoveredBand[],
+  rules: RereadRules,
+  { now, trackedSince }: { readonly now: number; readonly trackedSince: number },
+): RereadPlan => {
+  const { delay, maxHorizon, sample } = rules;
+  const known = new Map(states.map((state) => [`${state.kind}:${state.band}`, state.coveredAt]));
+  const dueBefore = now - delay + planningInterval(delay);
+  const isDue = (kind: CoveredBand['kind'], bands: readonly AgeBand[]): boolean =>
+    bands.some(({ band }) => (known.get(`${kind}:${band}`) ?? Number.NEGATIVE_INFINITY) <= dueBefore);
+
+  const parts: RereadPart[] = [];
+  const covers: RereadPlan['covers'][number][] = [];
+  if (isDue('all', horizon.bands)) {
+    const oldest = Math.max(trackedSince - delay, now - maxHorizon);
+    const coveredAt = ({ band }: AgeBand) => known.get(`all:${band}`) ?? oldest;
+    parts.push(...planAll({ bands: horizon.bands, coveredAt }, now, delay));
+    covers.push(...horizon.bands.map(({ band }) => ({ band, kind: 'all' as const })));
+  }
+  if (sample > 0 && isDue('sample', horizon.beyond)) {
+    const coveredAt = ({ band }: AgeBand) =>
+      Math.max(known.get(`sample:${band}`) ?? known.get(`all:${band}`) ?? now - delay, now - 2 * delay);
+    parts.push(...planSample({ bands: horizon.beyond, coveredAt }, now, sample, unite(parts)));
+    covers.push(...horizon.beyond.map(({ band }) => ({ band, kind: 'sample' as const })));
+  }
+  return { parts: parts.sort((a, b) => b.to - a.to), covers };
+};
+
+interface AgeBand {
+  /** Its bucket. */
+  readonly band: number;
+  /** Ages `[from, to)`. */
+  readonly from: number;
+  readonly to: number;
+}
+
+interface Horizon {
+  /** Bands to be re-read once per `delay`, youngest first; a gap is an age at which hardly anything changes. */
+  readonly bands: readonly AgeBand[];
+  /** Bands beyond, up to the longest horizon: only sampled windows of them are re-read. */
+  readonly beyond: readonly AgeBand[];
+  /** Oldest age that is re-read. */
+  readonly horizon: number;
+  readonly changes: number;
+  /** Share of the changes whose age is in `bands`; null before any was seen. */
+  readonly expectedShare: number | null;
+}
+
+/**
+ * Prior: this many changes, spread evenly over the buckets of a month. They keep the horizon long until the evidence
+ * outweighs them.
+ */
+const priorChanges = 3;
+const priorReach = 30 * day;
+
+const bandsUpTo = (limit: number): AgeBand[] => {
+  const bands: AgeBand[] = [];
+  for (let band = 0; bucketEdges(band).from < limit; band += 1) {
+    const { from, to } = bucketEdges(band);
+    bands.push({ band, from, to: Math.min(to, limit) });
+  }
+  return bands;
+};
+
+/** Leaves out bands, those with fewest changes per day of age first, while the changes left out stay within 1 − share. */
+const chooseBands = (
+  all: readonly AgeBand[],
+  weights: ReadonlyMap<number, number>,
+  total: number,
+  rules: RereadRules,
+): ReadonlySet<number> => {
+  const priorReachBand = bucketOf(Math.min(priorReach, rules.maxHorizon) - 1);
+  const mass = ({ band }: AgeBand): number =>
+    (weights.get(band) ?? 0) + (band <= priorReachBand ? priorChanges / (priorReachBand + 1) : 0);
+  const reachable = all.reduce((sum, { band }) => sum + (weights.get(band) ?? 0), 0);
+  let allowance = (1 - rules.share) * (total + priorChanges) - (total - reachable);
+  const chosen = new Set(all.map(({ band }) => band));
+  const density = (band: AgeBand): number => mass(band) / (band.to - band.from);
+  for (const band of [...all].sort((a, b) => density(a) - density(b) || b.band - a.band)) {
+    allowance -= mass(band);
+    if (allowance < 0) break;
+    chosen.delete(band.band);
+  }
+  return chosen;
+};
+
+/** A re-reading covers everything that was made within `delay` anyway, so shorter gaps cost nothing. */
+const fillGaps = (all: readonly AgeBand[], chosen: ReadonlySet<number>, delay: number): readonly AgeBand[] => {
+  const filled: AgeBand[] = [];
+  let gap: AgeBand[] = [];
+  let end = 0;
+  for (const band of all) {
+    if (!chosen.has(band.band)) {
+      gap.push(band);
+      continue;
+    }
+    if (band.from - end < delay) filled.push(...gap);
+    filled.push(band);
+    gap = [];
+    end = band.to;
+  }
+  return filled;
+};
+
+/**
+ * Chooses the bands of ages with the most changes for their span, until they cover `rules.share` of all changes.
+ * @param histogram changes by the bucket of their age, in any order.
+ */
+export const learnHorizon = (histogram: readonly LateBucket[], rules: RereadRules): Horizon => {
+  const weights = new Map(histogram.map(({ bucket, weight }) => [bucket, weight]));
+  const total = histogram.reduce((sum, { weight }) => sum + weight, 0);
+  const all = bandsUpTo(rules.maxHorizon);
+  const bands =
+    rules.horizon === undefined
+      ? fillGaps(all, chooseBands(all, weights, total, rules), rules.delay)
+      : bandsUpTo(Math.min(rules.horizon, rules.maxHorizon));
+  const covered = new Set(bands.map(({ band }) => band));
+  const caught = histogram.reduce((sum, { bucket, weight }) => sum + (covered.has(bucket) ? weight : 0), 0);
+  return {
+    bands,
+    beyond: all.filter(({ band }) => !covered.has(band)),
+    horizon: bands.at(-1)?.to ?? 0,
+    changes: histogram.reduce((sum, { changes }) => sum + changes, 0),
+    expectedShare: total === 0 ? null : caught / total,
   };
 };

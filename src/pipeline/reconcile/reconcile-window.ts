@@ -1,17 +1,23 @@
 /** Reconciles one window: compares the API, the ledger and every warehouse, heals, and records a verdict per warehouse. */
+
+import type { Observation } from '../../../schemas/observation.ts';
 import type { Range, SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { canLeaveOut } from '../../source/list/list-query.ts';
+import { serviceNow, steadyNow } from '../../source/http/service-clock.ts';
+import { axisTime, canLeaveOut } from '../../source/list/list-query.ts';
+import { observeCalls } from '../../source/list/observe-call.ts';
+import { markMissing } from '../../store/ledger/ledger.ts';
 import { findTombstones, type LedgerAxis, listWindowCalls, revisionsDigest } from '../../store/ledger/read-ledger.ts';
 import { readClock } from '../../store/loads/compared.ts';
-import { addVerdict, listedInEarlierWeeks, type StoredVerdict } from '../../store/windows/verdicts.ts';
+import { markPending } from '../../store/loads/loads.ts';
+import { addVerdict, listedInEarlierWeeks, type StoredVerdict, type Verdict } from '../../store/windows/verdicts.ts';
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
+import { ingest, loadFolded } from '../load/ingest.ts';
+import type { ListingComparison } from '../read/compare-listing.ts';
 import { type ChangedReading, readChanged } from '../read/read-changed.ts';
 import { compareWarehouse } from './compare-warehouse.ts';
-import { confirmGone, type GoneCalls } from './confirm-gone.ts';
 import { healWarehouse } from './heal-warehouse.ts';
-import { isSuspiciouslyEmpty, judgeWindow } from './judge-window.ts';
 import { removeUnexpected } from './remove-unexpected.ts';
 
 export interface ReconcileDeps extends ReadDeps {
@@ -186,4 +192,154 @@ const reconcileWarehouse = async (
     comparedSince,
   );
   return { verdict, removed: removed.size };
+};
+
+/** The verdict on one window of one warehouse, from everything that reconciling found: pure. */
+
+export interface WindowFindings {
+  /** Ids that the service listed in the window. */
+  readonly listed: Iterable<string>;
+  /** Listed ids that the ledger lacked, and those of which it held other values. */
+  readonly fresh: ReadonlySet<string>;
+  readonly changed: ReadonlySet<string>;
+  /** Listed ids of calls that may be nowhere: they were erased, or are too old to be kept. */
+  readonly excluded: ReadonlySet<string>;
+  /** Ids that the warehouse lacked or held otherwise than the ledger, before anything was healed. */
+  readonly missing: Iterable<string>;
+  readonly different: Iterable<string>;
+  /** Ids that the warehouse held although the ledger did not know them, and those of them that were removed since. */
+  readonly unexpected: readonly string[];
+  readonly removed: ReadonlySet<string>;
+  /** Ids that still differ after healing, and ids whose whole record could not be read. */
+  readonly unhealed: ReadonlySet<string>;
+  readonly unfetched: readonly string[];
+  /** Calls that the listing should have named and did not. */
+  readonly omitted: number;
+  /** Whether the listing was shown complete. */
+  readonly listingComplete: boolean;
+  /** The listing is too empty to be believed. */
+  readonly suspicious: boolean;
+}
+
+type Judgement = Pick<Verdict, 'outcome' | 'calls_found' | 'missing' | 'different' | 'healed' | 'unexpected'> & {
+  readonly excluded: number;
+};
+
+/**
+ * `proven`: no difference. `healed`: all differences are repaired. `unproven`: a part is incomplete or still
+ * different. `suspicious_empty`: the service listed too few calls, whatever else was found.
+ */
+export const judgeWindow = (found: WindowFindings): Judgement => {
+  const missing = new Set([...found.missing, ...[...found.fresh].filter((id) => !found.excluded.has(id))]);
+  const different = new Set([...found.different].filter((id) => !missing.has(id)));
+  for (const id of found.changed) if (!missing.has(id)) different.add(id);
+  const wrong = new Set([...missing, ...different]);
+  const listed = [...found.listed];
+  const left = found.unexpected.filter((id) => !found.removed.has(id)).length;
+  const complete =
+    found.listingComplete &&
+    found.unfetched.length === 0 &&
+    found.omitted === 0 &&
+    left === 0 &&
+    found.unhealed.size === 0;
+  const settled = wrong.size + found.unexpected.length > 0 ? 'healed' : 'proven';
+  const judged = complete ? settled : 'unproven';
+  return {
+    outcome: found.suspicious ? 'suspicious_empty' : judged,
+    calls_found: listed.filter((id) => !wrong.has(id) && !found.excluded.has(id)).length,
+    excluded: listed.filter((id) => !wrong.has(id) && found.excluded.has(id)).length,
+    missing: missing.size,
+    different: different.size,
+    healed: [...wrong].filter((id) => !found.unhealed.has(id) && !found.unfetched.includes(id)).length,
+    unexpected: found.unexpected.length,
+  };
+};
+
+interface Emptiness {
+  readonly listed: number;
+  /** Calls of the window that the ledger has and that were listed when last looked for. */
+  readonly known: number;
+  /** Of those, the ones that the listing does not name. */
+  readonly gone: number;
+  /** Counts of the listings for the same hours of earlier weeks. */
+  readonly history: readonly number[];
+}
+
+const fewKnown = 5;
+const manyGone = 20;
+const manyUsual = 20;
+
+const median = (values: readonly number[]): number => {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+};
+
+/** Whether a listing is too empty to be believed: an empty answer may also mean "not authorised". */
+const isSuspiciouslyEmpty = ({ listed, known, gone, history }: Emptiness): boolean => {
+  if (listed === 0 && known >= fewKnown) return true;
+  if (gone >= manyGone && gone * 2 > known) return true;
+  return listed === 0 && known === 0 && history.length >= 2 && median(history) >= manyUsual;
+};
+
+/** Calls that a listing no longer names: asked for one by one, and marked missing when the service has none. */
+
+interface GoneCalls {
+  /** Newly marked missing. */
+  readonly marked: readonly string[];
+  /** Still served one by one; folded. */
+  readonly found: readonly string[];
+  /** Found calls that the listing should have named: it was not complete. */
+  readonly omitted: number;
+}
+
+/**
+ * Where the service has no endpoint for one call, two agreeing listings of the window decide; one alone does not.
+ * @throws CallsyncError of the source or the store.
+ */
+const confirmGone = async (
+  deps: ReadDeps,
+  input: {
+    readonly axis: string;
+    readonly range: Range;
+    readonly callIds: readonly string[];
+    readonly listing: ListingComparison;
+  },
+  { signal, alive }: RunOptions,
+): Promise<GoneCalls> => {
+  const client = deps.source.list;
+  const { result, observedAt } = input.listing;
+  const gone: string[] = [];
+  const found: Observation[] = [];
+  if (client.list.single_path !== undefined) {
+    for await (const answers of observeCalls(client, input.callIds, signal)) {
+      alive();
+      for (const [callId, answer] of answers) {
+        if (answer.kind === 'unknown') gone.push(callId);
+        else if (answer.kind === 'observation') found.push(answer.observation);
+      }
+    }
+  } else if (result.shown !== 'none' && result.problems.length === 0) {
+    gone.push(...input.callIds);
+  }
+  if (found.length > 0) await loadFolded(deps, await ingest(deps, { observations: found, origin: 'reconcile' }));
+  // The latest observation of the listing, so that only a later one clears the mark.
+  const since = observedAt > 0 ? observedAt : (serviceNow(deps.source.clock) ?? Math.round(steadyNow() * 1000));
+  const marked = await deps.store.transaction(async (db) => {
+    const ids = await markMissing(db, gone, since);
+    await markPending(db, ids);
+    return ids;
+  });
+  const omitted = found.filter((observation) => shouldBeListed(deps, input, observation)).length;
+  return { marked, found: found.map(({ callId }) => callId), omitted };
+};
+
+const shouldBeListed = (
+  deps: ReadDeps,
+  { axis, range }: { readonly axis: string; readonly range: Range },
+  { fields }: Observation,
+): boolean => {
+  const { list } = deps.source.list;
+  const time = axisTime(list, axis, fields);
+  if (time === undefined || time < range.from || time >= range.to) return false;
+  return list.status === undefined || list.status.split(',').includes(String(fields.status));
 };

@@ -1,8 +1,12 @@
 /** Where records differ from what is known of their source, and since when. */
+
+import { type CallDocument, knownCallFields } from '../../../schemas/call.ts';
+import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
+import type { EncodedFields } from '../../lib/parse-json.ts';
 import { columnsOf, type Queryable } from '../../postgres/database.ts';
 import { addToMeta, readMeta } from '../meta.ts';
 
-export interface DriftFinding {
+interface DriftFinding {
   /** `list`, `webhook` or `import`. */
   readonly source: string;
   readonly field: string;
@@ -19,7 +23,7 @@ export interface RecordedDrift extends DriftFinding {
 }
 
 /** Counts and last times grow; the first time stays. */
-export const recordDrift = async (db: Queryable, entries: readonly DriftFinding[]): Promise<void> => {
+const recordDrift = async (db: Queryable, entries: readonly DriftFinding[]): Promise<void> => {
   if (entries.length === 0) return;
   await db.query(
     `INSERT INTO drift AS d (source, field, kind, detail, seen)
@@ -42,15 +46,214 @@ export const listDrift = async (db: Queryable): Promise<RecordedDrift[]> =>
 export const clearDrift = async (db: Queryable): Promise<number> =>
   (await db.query('DELETE FROM drift RETURNING 1')).length;
 
+/** Of fields that records of the source were seen to carry nearly always. */
 const settledKey = (source: string): string => `fields:${source}`;
 
-/** Fields that records of the source were seen to carry nearly always. */
-export const readSettledFields = async (db: Queryable, source: string): Promise<readonly string[]> =>
-  (await readMeta<string[]>(db, settledKey(source))) ?? [];
+/**
+ * Compares what records carry with what is known, as they arrive: new, vanished and oddly typed fields, per source. They are
+ * folded all the same.
+ */
 
-/** Adds to the fields of the source, also while others add to them. Returns all of them. */
-export const addSettledFields = (
-  db: Queryable,
+export interface DriftWatch {
+  /** Counts the fields of what was folded. Never rejects: drift must not hold up a call. */
+  see(observations: readonly Observation[]): Promise<void>;
+  /**
+   * Notes fields that a window sent empty although nothing says that the list carries them, and calls that it listed
+   * twice.
+   */
+  seeWindow(result: Parameters<typeof windowFindings>[1]): Promise<void>;
+}
+
+const names: Readonly<Record<ObservationSource, string>> = { poll: 'list', webhook: 'webhook', import: 'import' };
+/** Fewest records, and the time, after which counts without a new finding are stored. */
+const enoughRecords = 20;
+const flushMs = 30_000;
+/** A source whose field names never end is reported by this many. */
+const mostFindings = 500;
+
+interface Watched {
+  tally: FieldTally;
+  before: ReadonlySet<string> | undefined;
+  readonly reported: Set<string>;
+  flushedAt: number;
+}
+
+/** One per process: counting is cheap, and the store is asked only for a new finding or after half a minute. */
+export const createDriftWatch = (
+  store: Queryable,
+  log: (event: string, fields: Record<string, unknown>) => void,
+): DriftWatch => {
+  const watched = new Map<string, Watched>();
+
+  const stateOf = (source: string): Watched => {
+    const state = watched.get(source) ?? {
+      tally: createTally(source),
+      before: undefined,
+      reported: new Set(),
+      flushedAt: -Infinity,
+    };
+    watched.set(source, state);
+    return state;
+  };
+
+  const compare = async (source: string, state: Watched): Promise<void> => {
+    state.before ??= new Set(await readMeta<string[]>(store, settledKey(source)));
+    const { tally, before } = state;
+    const findings = tally
+      .findings(before)
+      .filter((finding) => state.reported.has(keyOf(finding)) || state.reported.size < mostFindings);
+    const unheard = findings.some((finding) => !state.reported.has(keyOf(finding)));
+    const due = tally.records >= enoughRecords && performance.now() - state.flushedAt > flushMs;
+    if (!unheard && !due) return;
+    state.tally = createTally(source);
+    if (tally.records >= enoughRecords) state.flushedAt = performance.now();
+    for (const finding of findings) state.reported.add(keyOf(finding));
+    await recordDrift(store, findings);
+    const settled = tally.settled();
+    if (settled.some((field) => !before.has(field))) {
+      state.before = new Set(await addToMeta(store, settledKey(source), settled));
+    }
+  };
+
+  const quietly = async (work: () => Promise<void>): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      log('drift could not be recorded', { error });
+    }
+  };
+
+  return {
+    see: (observations) =>
+      quietly(async () => {
+        const sources = new Set<string>();
+        for (const { source, fields, encoded } of observations) {
+          sources.add(names[source]);
+          stateOf(names[source]).tally.count(fields, encoded);
+        }
+        for (const source of sources) await compare(source, stateOf(source));
+      }),
+    seeWindow: (result) => quietly(() => recordDrift(store, windowFindings(names.poll, result))),
+  };
+};
+
+const keyOf = ({ kind, field }: DriftFinding): string => `${kind} ${field}`;
+
+/** Fields that some records of one source carried. */
+interface FieldTally {
+  readonly records: number;
+  /** Counts the top-level fields of one record; those that are kept as bytes are not parsed for it. */
+  count(document: CallDocument, encoded?: EncodedFields): void;
+  /**
+   * Compares with the fields that interface §2.1 shows and with those that the source carried before. Findings name fields
+   * and types, never values.
+   * @param before fields that this source carried before, in nearly every record; see `settled`.
+   */
+  findings(before: ReadonlySet<string>): DriftFinding[];
+  /** Baseline of later tallies: fields in at least nine of ten records, once there are enough records. */
+  settled(): string[];
+}
+
+interface CountedField {
+  count: number;
+  readonly types: Map<string, number>;
+}
+
+/** Types that the interface shows (§2.1); null is one of them where it says so or shows nothing to the contrary. */
+const shownTypes = new Map<string, readonly string[]>(
+  Object.entries({
+    unique_id: ['string'],
+    timestamp: ['string'],
+    transcript_json: ['object', 'null'],
+    duration: ['string'],
+    ivr_end: ['number'],
+    status: ['string'],
+    campaign: ['string'],
+    audio_state: ['string'],
+    metadata: ['object', 'null'],
+    tags: ['array', 'null'],
+    visit: ['object', 'null'],
+    tracking_info: ['object', 'null'],
+    out: ['object', 'null'],
+    in: ['object', 'null'],
+    qualified: ['string', 'null'],
+    qualification: ['object', 'null'],
+  }),
+);
+
+/** Records without a field after which it counts as vanished. */
+const enough = 20;
+
+/** A tally of no records. */
+export const createTally = (source: string): FieldTally => {
+  const fields = new Map<string, CountedField>();
+  let records = 0;
+  return {
+    get records() {
+      return records;
+    },
+    count: (document, encoded) => {
+      records++;
+      for (const name of Object.keys(document)) {
+        const bytes = encoded?.get(name);
+        const field = fields.get(name) ?? { count: 0, types: new Map<string, number>() };
+        fields.set(name, field);
+        field.count++;
+        const type = bytes === undefined ? typeOf(document[name]) : typeOfBytes(bytes);
+        field.types.set(type, (field.types.get(type) ?? 0) + 1);
+      }
+    },
+    findings: (before) => {
+      const vanished = records < enough ? [] : [...before].filter((field) => !fields.has(field));
+      return [
+        ...[...fields].flatMap(([field, counted]) => findingsOf(source, field, counted)),
+        ...vanished.map((field): DriftFinding => {
+          return { source, field, kind: 'vanished', detail: 'carried before, absent now', seen: records };
+        }),
+      ].sort((a, b) => (a.field < b.field ? -1 : a.field > b.field ? 1 : a.kind < b.kind ? -1 : 1));
+    },
+    settled: () =>
+      records < enough ? [] : [...fields].flatMap(([field, { count }]) => (count < records * 0.9 ? [] : field)).sort(),
+  };
+};
+
+/** No number and no literal is long enough to be kept as bytes. */
+const typeOfBytes = (bytes: Buffer): string => (bytes[0] === 0x7b ? 'object' : bytes[0] === 0x5b ? 'array' : 'string');
+
+const typeOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
+
+const known = new Set(knownCallFields);
+
+const findingsOf = (source: string, field: string, { count, types }: CountedField): DriftFinding[] => {
+  const findings: DriftFinding[] = [];
+  if (!known.has(field)) {
+    const detail = `a field the interface does not show, as ${[...types.keys()].sort().join(' or ')}`;
+    findings.push({ source, field, kind: 'new', detail, seen: count });
+  }
+  const shown = shownTypes.get(field);
+  const strange = [...types].filter(([type]) => shown?.includes(type) === false);
+  if (shown !== undefined && strange.length > 0) {
+    const given = strange.map(([type]) => type).sort();
+    const detail = `${given.join(' or ')} instead of ${shown.join(' or ')}`;
+    findings.push({ source, field, kind: 'type', detail, seen: strange.reduce((sum, [, times]) => sum + times, 0) });
+  }
+  return findings;
+};
+
+/**
+ * Findings about a whole window of a list.
+ * @param input.uncarried how often fields came empty without being known to be carried (`WindowResult.uncarried`).
+ * @param input.repeated rows by which the list named and counted a call once more (`WindowResult.repeated`).
+ */
+export const windowFindings = (
   source: string,
-  fields: readonly string[],
-): Promise<readonly string[]> => addToMeta(db, settledKey(source), fields);
+  { uncarried, repeated }: { readonly uncarried: Readonly<Record<string, number>>; readonly repeated: number },
+): DriftFinding[] => {
+  const empty = 'null or empty, while source.list.authoritative_fields does not name it';
+  const findings = Object.entries(uncarried).map(([field, seen]): DriftFinding => {
+    return { source, field, kind: 'uncarried', detail: empty, seen };
+  });
+  const twice = 'names calls more than once and counts each row';
+  if (repeated > 0) findings.push({ source, field: 'unique_id', kind: 'repeated', detail: twice, seen: repeated });
+  return findings;
+};

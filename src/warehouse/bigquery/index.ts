@@ -1,9 +1,13 @@
 /** The kind `bigquery`. */
+
+import { randomBytes } from 'node:crypto';
+import { terminal } from '../../lib/errors.ts';
 import { restrictedName } from '../grants.ts';
 import type { WarehouseKind } from '../kind.ts';
-import { checkBigqueryAccess } from './check-access.ts';
+import { createClient, createRest, type Rest } from './client.ts';
 import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from './config.ts';
 import { bigqueryFragments } from './dialect.ts';
+import { errorOf, type Fault } from './errors.ts';
 import { listStatements } from './statements.ts';
 import { createBigqueryWarehouse } from './warehouse.ts';
 
@@ -23,4 +27,84 @@ export const bigquery: WarehouseKind<BigqueryWarehouseConfig> = {
   }),
   questions: [{ key: 'project', message: 'Google Cloud project', required: true }],
   statements: () => listStatements(bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'project' })),
+};
+
+/** Whether the credentials may do in the warehouse what loading needs; removes what it made. */
+
+const requestTimeoutMs = 30_000;
+
+/**
+ * One sentence. Creates, writes and reads a scratch table in each dataset of the warehouse; where a dataset does not exist, in a
+ * scratch dataset. @throws CallsyncError BIGQUERY_…
+ */
+export const checkBigqueryAccess = async (options: {
+  readonly name: string;
+  readonly config: BigqueryWarehouseConfig;
+}): Promise<string> => {
+  const { name, config } = options;
+  const rest = createRest(() => createClient(config), config.project, requestTimeoutMs);
+  const datasets = [...new Set([config.dataset, config.staging_dataset ?? config.dataset])];
+  for (const dataset of datasets) {
+    try {
+      await checkDataset(rest, config, dataset);
+    } catch (error) {
+      if (error instanceof Error) throw error;
+      throw errorOf(error as Fault, `use dataset ${dataset} of warehouse ${name}`);
+    }
+  }
+  const where = config.api_endpoint === undefined ? `project ${config.project}` : 'an emulator';
+  return `BigQuery (${where}): may create, write and read in ${datasets.join(' and ')}.`;
+};
+
+/** Makes something, and removes it whatever becomes of the work with it. */
+const during = async (
+  rest: Rest,
+  { path, name, json }: { readonly path: string; readonly name: string; readonly json: unknown },
+  work: () => Promise<void>,
+): Promise<void> => {
+  await rest({ method: 'POST', path, json });
+  try {
+    await work();
+  } finally {
+    await rest({ method: 'DELETE', path: `${path}/${name}`, query: { deleteContents: true } });
+  }
+};
+
+const checkDataset = async (rest: Rest, config: BigqueryWarehouseConfig, wanted: string): Promise<void> => {
+  const { project: projectId, location } = config;
+  const scratch = `callsync_doctor_${randomBytes(4).toString('hex')}`;
+  const isPresent = await rest({ path: `/datasets/${wanted}` }).then(
+    () => true,
+    (fault: Fault) => {
+      if (fault.status === 404) return false;
+      throw fault;
+    },
+  );
+  const datasetId = isPresent ? wanted : scratch;
+  const table = {
+    path: `/datasets/${datasetId}/tables`,
+    name: scratch,
+    json: {
+      tableReference: { projectId, datasetId, tableId: scratch },
+      schema: { fields: [{ name: 'id', type: 'INT64' }] },
+      // Should the removal fail, BigQuery does it.
+      expirationTime: String(Date.now() + 3_600_000),
+    },
+  };
+  const check = () => during(rest, table, () => writeAndRead(rest, config, `${projectId}.${datasetId}.${scratch}`));
+  if (isPresent) return await check();
+  const json = { datasetReference: { projectId, datasetId }, location };
+  await during(rest, { path: '/datasets', name: scratch, json }, check);
+};
+
+const writeAndRead = async (rest: Rest, { location }: BigqueryWarehouseConfig, table: string): Promise<void> => {
+  for (const query of [`INSERT INTO \`${table}\` (id) VALUES (1)`, `SELECT id FROM \`${table}\``]) {
+    const json = { query, useLegacySql: false, location, timeoutMs: 20_000 };
+    const answer = await rest<{ jobComplete?: boolean; rows?: unknown[] }>({ method: 'POST', path: '/queries', json });
+    if (answer.jobComplete === false || (query.startsWith('SELECT') && answer.rows?.length !== 1)) {
+      throw terminal('BIGQUERY_SLOW', `BigQuery did not finish a query of one row in ${table} within 20 s.`, {
+        hint: 'Check the job in the console: slots of the project may be used up.',
+      });
+    }
+  }
 };

@@ -8,7 +8,7 @@ import { BlockList, isIP, isIPv6, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 
-export type AddressList = (address: string) => boolean;
+type AddressList = (address: string) => boolean;
 
 /** Senders that have lately signed a delivery rightly. Where room is short, they come before all others. */
 export interface KnownSenders {

@@ -4,9 +4,8 @@ import { sampleCall } from '../../../src/cli/commands/webhook/sample-call.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
-import { createDriftWatch } from '../../../src/pipeline/load/watch-drift.ts';
 import { listAgents } from '../../../src/store/delivery/delivery-statistics.ts';
-import { listDrift } from '../../../src/store/status/drift.ts';
+import { createDriftWatch, listDrift } from '../../../src/store/status/drift.ts';
 import { deliver, observationOf, usePipeline } from '../../support/pipeline.ts';
 
 const pipeline = usePipeline();

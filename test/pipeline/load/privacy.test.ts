@@ -19,7 +19,6 @@ import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine
 import { applyRules } from '../../../src/pipeline/load/apply-rules.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
-import { createDriftWatch } from '../../../src/pipeline/load/watch-drift.ts';
 import { previewErasure } from '../../../src/pipeline/persons/erase.ts';
 import { type Admitted, createPrivacy, type Privacy } from '../../../src/privacy/privacy.ts';
 import { markDeliveriesLoaded, requestRereads, unloadedDeliveries } from '../../../src/store/delivery/inbox.ts';
@@ -28,6 +27,7 @@ import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { countUnderOthers } from '../../../src/store/ledger/read-ledger.ts';
 import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { verifyReceipts } from '../../../src/store/persons/receipts.ts';
+import { createDriftWatch } from '../../../src/store/status/drift.ts';
 import { listEvents, recordRules } from '../../../src/store/status/events.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
 import { erase, mean, withProof } from '../../support/persons.ts';

@@ -5,7 +5,7 @@
  */
 
 import { planningInterval } from '../../../schemas/orchestration.ts';
-import { learnHorizon, planParts } from '../../../src/pipeline/read/plan-rereads.ts';
+import { learnHorizon, planParts } from '../../../src/pipeline/read/reread-windows.ts';
 import { bucketOf, type CoveredBand, type LateBucket } from '../../../src/store/ledger/late-changes.ts';
 
 const hour = 3_600_000_000;

@@ -2,7 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { planningInterval } from '../../../schemas/orchestration.ts';
 import { intersect, lengthOf, subtract } from '../../../src/lib/intervals.ts';
-import { learnHorizon, planParts, type RereadPlan, type RereadRules } from '../../../src/pipeline/read/plan-rereads.ts';
+import {
+  learnHorizon,
+  planParts,
+  type RereadPlan,
+  type RereadRules,
+} from '../../../src/pipeline/read/reread-windows.ts';
 import { bucketEdges, bucketOf, type CoveredBand, type LateBucket } from '../../../src/store/ledger/late-changes.ts';
 
 const hour = 3_600_000_000;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { judgeWindow, type WindowFindings } from '../../../src/pipeline/reconcile/judge-window.ts';
+import { judgeWindow, type WindowFindings } from '../../../src/pipeline/reconcile/reconcile-window.ts';
 
 const clean: WindowFindings = {
   listed: ['a', 'b', 'c'],

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { checkBigqueryAccess } from '../../../src/warehouse/bigquery/check-access.ts';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
+import { checkBigqueryAccess } from '../../../src/warehouse/bigquery/index.ts';
 import { useBigQuery } from '../../support/bigquery.ts';
 import { closedPort } from '../../support/closed-port.ts';
 import { bePatient } from '../patience.ts';

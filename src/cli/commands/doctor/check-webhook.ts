@@ -1,12 +1,14 @@
 /** Checks of the webhook: keys, the public address, and a round trip through it. */
 
+import { createHash, randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createSampleStore } from '../../../store/delivery/delivery-statistics.ts';
 import type { Store } from '../../../store/store.ts';
-import { readSigningKey } from '../../../webhook/server/signature.ts';
+import { readSigningKey, type SigningKey } from '../../../webhook/server/signature.ts';
 import type { Services } from '../../parts/services.ts';
 import { checkPublicUrl } from '../webhook/check-public-url.ts';
-import { tryRoundTrip } from '../webhook/round-trip.ts';
-import { type Check, type Finding, failed, ok, skipped, warning } from './check.ts';
+import { type SendAttempt, sendWebhook } from '../webhook/send.ts';
+import { type Check, type Finding, failed, ok, silent, skipped, warning } from './check.ts';
 import { needStore } from './check-installation.ts';
 
 /** A signed sample through the public address, or `url` in its place. @throws CallsyncError WEBHOOK_SECRET_… */
@@ -61,4 +63,69 @@ const checkAddress = async (url: string | undefined): Promise<readonly Finding[]
       'Set webhook.public_url to the address given to the account manager.',
     ),
   ];
+};
+
+/** A signed sample to the webhook's address, found again in the inbox and removed: it never becomes a call. */
+
+interface RoundTripOptions {
+  readonly url: string;
+  readonly headerPrefix: string;
+  /** Undefined where unsigned deliveries are taken. */
+  readonly key: SigningKey | undefined;
+  readonly store: ReturnType<typeof createSampleStore>;
+  readonly ca?: string;
+  /** Longest from the answer to the row in the inbox. */
+  readonly storedWithinMs?: number;
+}
+
+/** Sends the sample, then the same bytes with a wrong signature, which must be refused. @throws CallsyncError of the store */
+export const tryRoundTrip = async (options: RoundTripOptions): Promise<Finding> => {
+  const { url, headerPrefix: prefix, key, store, ca, storedWithinMs = 15_000 } = options;
+  // Without unique_id it never becomes a call, even if it cannot be removed.
+  const body = Buffer.from(JSON.stringify({ callsync_check: randomUUID() }));
+  const hash = createHash('sha256').update(body).digest();
+  const common = { url, body, prefix, hookId: [...(key?.hookIds ?? [])][0], ca };
+  const sent = await sendWebhook({ ...common, secret: key?.secret });
+  const last = sent.attempts.at(-1);
+  if (!sent.delivered) return explainRefusal(url, last);
+  try {
+    for (const until = Date.now() + storedWithinMs; !(await store.hasDelivery(hash)); await delay(100)) {
+      if (Date.now() <= until) continue;
+      return failed(
+        `${url} took a delivery that does not arrive in this inbox.`,
+        'Check that the address leads to the receiver of this configuration, and that its store is this one.',
+      );
+    }
+  } finally {
+    await store.removeDelivery(hash);
+  }
+  if (key === undefined)
+    return warning(
+      'A delivery arrived. Unsigned ones are taken, so anybody can send calls.',
+      'Ask the account manager for a signing secret, set webhook.secrets and remove webhook.allow_unsigned.',
+    );
+  const forged = await sendWebhook({ ...common, secret: randomUUID(), retry: false });
+  if (!forged.delivered)
+    return ok(`A signed delivery was taken in ${last?.ms ?? 0} ms and arrived; a forged one was refused.`);
+  await store.removeDelivery(hash);
+  return failed(
+    `${url} takes deliveries with a wrong signature.`,
+    'Remove webhook.allow_unsigned, and check that nothing else answers at that address.',
+  );
+};
+
+const hints: Readonly<Record<number, string>> = {
+  403: 'The receiver does not know this signing secret: restart it with this configuration, and check webhook.allow_from.',
+  404: 'Check the path: webhook.public_url must end where the proxy leads to webhook.path.',
+  503: 'The receiver is overloaded or cannot store: see its log and callsync status.',
+};
+
+const explainRefusal = (url: string, { status, failure }: Partial<SendAttempt> = {}): Finding => {
+  if (status === undefined)
+    return silent(
+      `${url} cannot be reached (${failure ?? 'no answer'}).`,
+      'Start the receiver (callsync up or callsync serve), and open the way from outside to it.',
+    );
+  const proxy = 'Check that the address leads to the receiver and that its proxy passes POST and all headers on.';
+  return failed(`${url} answers ${status} to a signed delivery.`, hints[status] ?? proxy);
 };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createTally, windowFindings } from '../../../src/pipeline/load/watch-drift.ts';
-import { inheritedNames, withInheritedNames } from '../../support/inherited-names.ts';
+import { createTally, windowFindings } from '../../src/store/status/drift.ts';
+import { inheritedNames, withInheritedNames } from '../support/inherited-names.ts';
 
 const tallyOf = (source: string, documents: readonly Record<string, unknown>[]) => {
   const tally = createTally(source);
