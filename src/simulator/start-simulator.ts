@@ -1,15 +1,15 @@
 /** Starts the simulated call-data service: call API, identity provider, webhook sender, WebSocket, MRCP port. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { type SimulatorOptions, type SimulatorSettings, simulatorOptionsSchema } from '../../schemas/simulator.ts';
 import type { Dialect } from '../../schemas/simulator-dialect.ts';
 import { CallsyncError } from '../lib/errors.ts';
 import { SimulatorClock } from './calls/clock.ts';
-import { keepCalls, restoreCalls } from './calls/kept-calls.ts';
 import { Churn, LiveCalls } from './calls/live-calls.ts';
 import { rangeOf } from './calls/population.ts';
-import { World } from './calls/world.ts';
+import { World, type WorldChanges } from './calls/world.ts';
 import { listMethods, type SimulatorAddresses, type SimulatorControl, valueMethods } from './control/control.ts';
 import { LocalControl } from './control/local-control.ts';
 import { Counters, countOne } from './control/stats.ts';
@@ -297,3 +297,30 @@ const holdsToken = (header: string | undefined, token: string): boolean => {
 async function* asLines(items: AsyncIterable<unknown>): AsyncIterable<string> {
   for await (const item of items) yield `${JSON.stringify(item)}\n`;
 }
+
+/** Calls that the simulator was given beside its plan, and the answers to its webhooks, in a file that outlives the process. */
+
+interface KeptCalls {
+  readonly changes: WorldChanges;
+  readonly delivered: readonly (readonly [index: number, version: number])[];
+}
+
+/** Reads the file into a world that has just begun; without a file nothing happens. */
+const restoreCalls = (file: string, world: World, sender: WebhookSender): void => {
+  let kept: KeptCalls;
+  try {
+    kept = JSON.parse(readFileSync(file, 'utf8')) as KeptCalls;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw error;
+  }
+  world.restore(kept.changes);
+  for (const [index, version] of kept.delivered) sender.delivered.set(index, version);
+};
+
+/** Writes the file for the next start. */
+const keepCalls = (file: string, world: World, sender: WebhookSender): void =>
+  writeFileSync(
+    file,
+    JSON.stringify({ changes: world.changes(), delivered: [...sender.delivered] } satisfies KeptCalls),
+  );

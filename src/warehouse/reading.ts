@@ -5,8 +5,7 @@
 
 import { type Column, callTables, type Row, type Table } from '../../schemas/tables.ts';
 import { dayMicros } from '../lib/day.ts';
-import { collectDigests, type DigestExpressions, digestSql, partOf } from './call-digest.ts';
-import { digestedColumns } from './digest.ts';
+import { collectDigests, type DigestExpressions, digestedColumns, digestSql, partOf } from './digest.ts';
 import type { DigestedName, GuardRange, IdRange, Statement, TablePart, Warehouse } from './warehouse.ts';
 
 /** Expressions over a row are given its alias. */

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { buildCoverage, type CoverageInput } from '../../src/health/coverage/coverage.ts';
 import { drawCoverage } from '../../src/health/coverage/draw-text.ts';
-import type { VerdictOutcome } from '../../src/store/windows/proven.ts';
-import type { StoredVerdict } from '../../src/store/windows/verdicts.ts';
+import type { StoredVerdict, VerdictOutcome } from '../../src/store/windows/verdicts.ts';
 
 const day = 86_400_000_000;
 const start = (Date.parse('2025-03-01T00:00:00Z') / 1000) * 1e6;

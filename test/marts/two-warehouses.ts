@@ -5,7 +5,7 @@ import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
 import { martSettings } from '../../src/marts/dialect.ts';
 import { renderViews } from '../../src/marts/render-views.ts';
-import { demoCalls } from '../../src/simulator/demo/demo-calls.ts';
+import { demoCalls } from '../../src/simulator/demo/simulator-process.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { bigquery } from '../../src/warehouse/bigquery/index.ts';

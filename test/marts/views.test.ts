@@ -4,7 +4,7 @@ import { openColumns } from '../../schemas/tables.ts';
 import { buildCoverage } from '../../src/health/coverage/coverage.ts';
 import { cookbook } from '../../src/marts/cookbook.ts';
 import { marts, openMartColumns } from '../../src/marts/marts.ts';
-import { demoAnalytics } from '../../src/simulator/demo/demo-calls.ts';
+import { demoAnalytics } from '../../src/simulator/demo/simulator-process.ts';
 import type { StoredVerdict } from '../../src/store/windows/verdicts.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { grantsSql } from '../../src/warehouse/bigquery/grants.ts';

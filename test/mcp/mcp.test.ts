@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cookbook } from '../../src/marts/cookbook.ts';
 import { openDatabase } from '../../src/postgres/database.ts';
 import { ownRoleUrl } from '../../src/postgres/own-role.ts';
-import { demoAnalytics } from '../../src/simulator/demo/demo-calls.ts';
+import { demoAnalytics } from '../../src/simulator/demo/simulator-process.ts';
 import { openStore } from '../../src/store/store.ts';
 import { type FilledPostgres, fillPostgres, readDemoCalls } from '../marts/two-warehouses.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';

@@ -5,8 +5,12 @@ import { completeLoad, markPending, planLoad } from '../../src/store/loads/loads
 import { registerWarehouse } from '../../src/store/loads/warehouses.ts';
 import { readStateRow } from '../../src/store/status/state-row.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { provenRanges, readProvenThrough, type VerdictOutcome } from '../../src/store/windows/proven.ts';
-import { withdrawProof } from '../../src/store/windows/verdicts.ts';
+import {
+  provenRanges,
+  readProvenThrough,
+  type VerdictOutcome,
+  withdrawProof,
+} from '../../src/store/windows/verdicts.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
 let database: TestDatabase;

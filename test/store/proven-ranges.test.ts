@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { provenRanges } from '../../src/store/windows/proven.ts';
+import { provenRanges } from '../../src/store/windows/verdicts.ts';
 
 type Verdict = Parameters<typeof provenRanges>[0][number];
 const verdict = (from: number, to: number, more: Partial<Verdict> = {}): Verdict => ({

@@ -1,7 +1,6 @@
 /** What reconcile asks of a warehouse: hashes beside guards, digests computed where the rows are, ids, orphans. */
 import { expect, test } from 'vitest';
-import { digestCall } from '../../src/warehouse/call-digest.ts';
-import { contentHash } from '../../src/warehouse/digest.ts';
+import { contentHash, digestCall } from '../../src/warehouse/digest.ts';
 import type { CallDigest, CallLoad, IdRange, Warehouse } from '../../src/warehouse/warehouse.ts';
 import { makeBatch, makeCall } from './batches.ts';
 import type { Fixture } from './conformance-fixture.ts';

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { digestCall } from '../../src/warehouse/call-digest.ts';
-import { contentHash, contentTables } from '../../src/warehouse/digest.ts';
+import { contentHash, contentTables, digestCall } from '../../src/warehouse/digest.ts';
 import { makeCall } from './batches.ts';
 
 const rowsOf = (over: Record<string, unknown> = {}) => makeCall({ callId: 'c-1', tags: 2, extra: over }).flatten();

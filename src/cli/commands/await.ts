@@ -12,7 +12,7 @@ import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { chooseAxis } from '../../pipeline/read/choose-axis.ts';
 import { lookAtProof, type ProofFound, type ProofRequest } from '../../pipeline/reconcile/look-at-proof.ts';
 import type { Store } from '../../store/store.ts';
-import type { ProofLevel } from '../../store/windows/proven.ts';
+import type { ProofLevel } from '../../store/windows/verdicts.ts';
 import { startLoadWarehouse, startReconcile } from '../../temporal/workflow-client.ts';
 import { processedFieldOf } from '../parts/activity-deps.ts';
 import { followWorkflow } from '../parts/follow.ts';

@@ -10,8 +10,7 @@ import {
   readRanges,
   type WebhookQuality,
 } from '../../store/delivery/delivery-statistics.ts';
-import type { VerdictOutcome } from '../../store/windows/proven.ts';
-import { latestVerdicts, type StoredVerdict } from '../../store/windows/verdicts.ts';
+import { latestVerdicts, type StoredVerdict, type VerdictOutcome } from '../../store/windows/verdicts.ts';
 
 /** `unproven`: read, but without a good verdict. */
 export type CoverageState = VerdictOutcome | 'unread';

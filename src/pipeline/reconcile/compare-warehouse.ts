@@ -4,8 +4,7 @@ import type { Range, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { flattenCall, flattenVersion } from '../../calls/flatten.ts';
 import { findInLedger } from '../../store/ledger/ledger.ts';
 import { type ExpectedCall, readExpected } from '../../store/ledger/read-ledger.ts';
-import { digestCall } from '../../warehouse/call-digest.ts';
-import { contentHash } from '../../warehouse/digest.ts';
+import { contentHash, digestCall } from '../../warehouse/digest.ts';
 import type { CallDigest, CallGuard } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 

@@ -5,8 +5,7 @@ import { dayMicros as day } from '../../lib/day.ts';
 import { intersect } from '../../lib/intervals.ts';
 import { readRanges } from '../../store/delivery/delivery-statistics.ts';
 import type { Store } from '../../store/store.ts';
-import { findUnproven } from '../../store/windows/proven.ts';
-import { latestVerdicts, type StoredVerdict } from '../../store/windows/verdicts.ts';
+import { findUnproven, latestVerdicts, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 
 export interface JudgedDay extends Range {

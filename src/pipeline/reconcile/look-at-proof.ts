@@ -1,9 +1,9 @@
 /** Whether a range is proven in some warehouses, and they say so themselves. */
 import type { Range } from '../../../schemas/orchestration.ts';
 import type { Store } from '../../store/store.ts';
-import { findUnproven, listBehind, type ProofLevel } from '../../store/windows/proven.ts';
+import { findUnproven, listBehind, type ProofLevel } from '../../store/windows/verdicts.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
-import { hasLost } from '../load/compare-with-warehouse.ts';
+import { hasLost } from '../load/check-ledger.ts';
 
 export interface ProofRequest {
   readonly axis: string;

@@ -12,7 +12,7 @@ import {
 import { dayMicros as day } from '../../lib/day.ts';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { lastLoads } from '../../store/ledger/read-ledger.ts';
-import type { VerdictOutcome } from '../../store/windows/proven.ts';
+import type { VerdictOutcome } from '../../store/windows/verdicts.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 import { chooseAxis } from '../read/choose-axis.ts';
 import { findUnjudged, type JudgedDay, listDays } from './judged-days.ts';

@@ -40,9 +40,15 @@ import { createRemoteControl } from '../control/remote-control.ts';
 import { askLines } from './ask-lines.ts';
 import { checkEqualWhenSettled, type Difference, type Equality } from './check-equal.ts';
 import { checkTruth, type TruthReport } from './check-truth.ts';
-import { demoAnalytics, demoCalls, demoLimits, lateMaxDays } from './demo-calls.ts';
 import { breakRows, brokenRows, type DemoProof, readProof, reconcileDays } from './prove-days.ts';
-import { sourceOf, startSimulatorProcess } from './simulator-process.ts';
+import {
+  demoAnalytics,
+  demoCalls,
+  demoLimits,
+  lateMaxDays,
+  sourceOf,
+  startSimulatorProcess,
+} from './simulator-process.ts';
 
 interface DemoOptions extends CommonOptions {
   readonly calls: number;

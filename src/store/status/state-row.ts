@@ -3,7 +3,7 @@ import type { Row } from '../../../schemas/tables.ts';
 import { toMicros } from '../../postgres/sql-time.ts';
 import { countPending } from '../loads/loads.ts';
 import type { Store } from '../store.ts';
-import { readProvenThrough } from '../windows/proven.ts';
+import { readProvenThrough } from '../windows/verdicts.ts';
 import { readToSql } from '../windows/windows.ts';
 
 interface StateFigures {

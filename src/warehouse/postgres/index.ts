@@ -11,10 +11,9 @@ import { listChanges } from './ddl.ts';
 import { dialectOf, postgresFragments } from './dialect.ts';
 import { type Layout, literal, qualified } from './layout.ts';
 import { loadStatements } from './load-sql.ts';
-import { removeStatements } from './remove.ts';
 import { findStatements } from './search-find.ts';
 import { indexStatements } from './search-index.ts';
-import { createPostgresWarehouse } from './warehouse.ts';
+import { createPostgresWarehouse, removeStatements } from './warehouse.ts';
 
 const urlOf = (name: string, { url, url_file }: PostgresWarehouseConfig) =>
   openSecret({ key: `warehouses.${name}.url`, value: url, file: url_file })?.read;

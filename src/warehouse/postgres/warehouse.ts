@@ -1,19 +1,24 @@
 /** The Postgres warehouse: the analysts' schema, which may be on the server of the operational store. */
-import { type ConnectionUrl, openDatabase, type PoolOptions, readValue } from '../../postgres/database.ts';
+import {
+  type ConnectionUrl,
+  openDatabase,
+  type PoolOptions,
+  type Queryable,
+  readValue,
+} from '../../postgres/database.ts';
 import { createLogExpiry } from '../expire-logs.ts';
 import { restrictedName } from '../grants.ts';
 import { createReading } from '../reading.ts';
-import type { Warehouse } from '../warehouse.ts';
+import type { CallGuard, Statement, Warehouse } from '../warehouse.ts';
 import type { PostgresWarehouseConfig } from './config.ts';
 import { dialectOf } from './dialect.ts';
 import { createGrants } from './grants.ts';
-import { type Layout, qualified } from './layout.ts';
+import { childTables, type Layout, qualified } from './layout.ts';
 import { createLoader } from './load.ts';
 import { stateSql, stateValues } from './load-sql.ts';
 import { migrate } from './migrate.ts';
 import { queryRows, streamRows } from './query.ts';
 import { openReader } from './reader.ts';
-import { hasSearchSql, removeCalls, removeOrphans } from './remove.ts';
 import { createTranscriptSearch } from './search-find.ts';
 import { createSearchFiller } from './search-index.ts';
 import { ensureViews } from './views.ts';
@@ -111,3 +116,54 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     },
   };
 };
+
+/** Removing calls that the ledger does not know. */
+
+/** A child row `t` and the row `c` of its call. */
+const isSameCall = 'c.call_id = t.call_id AND c.call_timestamp IS NOT DISTINCT FROM t.call_timestamp';
+
+/** Parameters: call ids, epochs and revisions, as arrays of the same length. Locks in key order, as loads do. */
+const claimSurplusSql = (layout: Layout): string =>
+  `SELECT c.call_id FROM ${qualified(layout, 'calls')} c
+  JOIN unnest($1::text[], $2::int[], $3::int[]) AS g(call_id, ledger_epoch, revision)
+ USING (call_id, ledger_epoch, revision) ORDER BY c.call_id COLLATE "C" FOR UPDATE OF c`;
+
+/** Parameter: call ids. */
+const removeSql = (layout: Layout): readonly string[] =>
+  ['calls', 'changes', ...childTables(layout).map(({ name }) => name)].map(
+    (name) => `DELETE FROM ${qualified(layout, name)} WHERE call_id = ANY($1)`,
+  );
+
+/** Removes the rows of calls whose guard is still the given one. Runs inside a transaction. */
+const removeCalls = async (tx: Queryable, layout: Layout, guards: readonly CallGuard[]): Promise<void> => {
+  const rows = await tx.query<{ call_id: string }>(claimSurplusSql(layout), [
+    guards.map(({ callId }) => callId),
+    guards.map(({ epoch }) => epoch),
+    guards.map(({ revision }) => revision),
+  ]);
+  const ids = rows.map((row) => row.call_id);
+  for (const sql of removeSql(layout)) await tx.query(sql, [ids]);
+};
+
+/** Parameter: call ids. */
+const removeOrphansSql = (layout: Layout): readonly string[] =>
+  childTables(layout).map(
+    ({ name }) => `DELETE FROM ${qualified(layout, name)} t WHERE call_id = ANY($1)
+   AND NOT EXISTS (SELECT FROM ${qualified(layout, 'calls')} c WHERE ${isSameCall})`,
+  );
+
+/** Removes child rows whose call has no row of the same time. Runs inside a transaction. */
+const removeOrphans = async (tx: Queryable, layout: Layout, callIds: readonly string[]): Promise<void> => {
+  for (const sql of removeOrphansSql(layout)) await tx.query(sql, [callIds]);
+};
+
+/** Whether there is a search index, which has rows of calls too. */
+const hasSearchSql = (layout: Layout): string =>
+  `SELECT to_regclass('${qualified(layout, 'transcript_search')}') IS NOT NULL AS found`;
+
+export const removeStatements = (layout: Layout): readonly Statement[] => [
+  { name: 'remove surplus: claim', sql: claimSurplusSql(layout) },
+  ...removeSql(layout).map((sql) => ({ name: 'remove surplus', sql })),
+  ...removeOrphansSql(layout).map((sql) => ({ name: 'remove orphans', sql })),
+  { name: 'erase: whether there is a search index', sql: hasSearchSql(layout) },
+];

@@ -5,8 +5,7 @@ import { forecastVerdicts, listDays } from '../../../src/pipeline/reconcile/judg
 import { planReconcile } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
 import type { ReconcileDeps } from '../../../src/pipeline/reconcile/reconcile-window.ts';
 import { createSource } from '../../../src/source/source.ts';
-import type { VerdictOutcome } from '../../../src/store/windows/proven.ts';
-import { addVerdict } from '../../../src/store/windows/verdicts.ts';
+import { addVerdict, type VerdictOutcome } from '../../../src/store/windows/verdicts.ts';
 import { recordWindow } from '../../../src/store/windows/windows.ts';
 import { usePipeline } from '../../support/pipeline.ts';
 import { day } from './installation.ts';
