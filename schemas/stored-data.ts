@@ -1,7 +1,7 @@
 /** Every stored place, its content, personal data and retention. The data inventory derives from this. */
 import { type Column, columnsOf, tables, withTheCall } from './tables.ts';
 
-export interface StoredData {
+interface StoredData {
   readonly holds: string;
   /** `yes`: as the privacy rules leave it. `keyed`: only hashes or tokens that need a key. */
   readonly personal: 'yes' | 'keyed' | 'call ids' | 'no';

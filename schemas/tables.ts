@@ -444,7 +444,7 @@ export type CallTableName =
 export type LogTableName = 'deliveries' | 'loads' | 'verdicts';
 
 /** A view over tables, with the same columns in every warehouse. */
-export interface TableView extends Pick<Table, 'grain' | 'description' | 'key' | 'columns'> {
+interface TableView extends Pick<Table, 'grain' | 'description' | 'key' | 'columns'> {
   readonly name: 'words';
   readonly kind: 'view';
 }

@@ -1,7 +1,7 @@
 /** docs/reference/cookbook.md: the questions of src/marts/cookbook.ts with what the test of them last found in both warehouses. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type CookbookQuestion, cookbook } from '../src/marts/cookbook.ts';
+import { cookbook } from '../src/marts/cookbook.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -38,7 +38,7 @@ export const renderCookbookPage = (root: string): string => {
   ].join('\n');
 };
 
-const renderSql = (sql: CookbookQuestion['sql']): readonly string[] =>
+const renderSql = (sql: (typeof cookbook)[number]['sql']): readonly string[] =>
   typeof sql === 'string'
     ? block(sql)
     : ['PostgreSQL:', '', ...block(sql.postgres), 'BigQuery:', '', ...block(sql.bigquery)];

@@ -1,14 +1,6 @@
 /** The marts as models of a dbt package, with staging models, sources, macros and descriptions: every generated file by path. */
 import { stringify } from 'yaml';
-import {
-  type Column,
-  type ColumnType,
-  columnsOf,
-  type Table,
-  type TableView,
-  tables,
-  wordsView,
-} from '../schemas/tables.ts';
+import { type Column, type ColumnType, columnsOf, type Table, tables, wordsView } from '../schemas/tables.ts';
 import type { Dialect } from '../src/marts/dialect.ts';
 import type { Mart, MartType } from '../src/marts/mart.ts';
 import { marts } from '../src/marts/marts.ts';
@@ -108,7 +100,7 @@ const renderMacros = (): string =>
     '',
   ].join('\n\n');
 
-type Source = Table | TableView;
+type Source = Table | typeof wordsView;
 
 /** Sources and staging models of the package: every table and view for analysts. */
 export const sources: readonly Source[] = [...tables, wordsView];

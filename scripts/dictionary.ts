@@ -1,5 +1,5 @@
 /** The data dictionary of the warehouse tables as Markdown, from their definitions. */
-import { type Column, columnsOf, type Table, type TableView, tables, wordsView } from '../schemas/tables.ts';
+import { type Column, columnsOf, type Table, tables, wordsView } from '../schemas/tables.ts';
 
 const typeNames: Readonly<Record<Column['type'], { readonly postgres: string; readonly bigquery: string }>> = {
   text: { postgres: 'text', bigquery: 'STRING' },
@@ -18,7 +18,7 @@ const typeNames: Readonly<Record<Column['type'], { readonly postgres: string; re
 const columnRow = (column: Column): string =>
   `| ${column.name} | ${typeNames[column.type].postgres} | ${typeNames[column.type].bigquery} | ${column.required ? 'yes' : ''} | ${column.description} |`;
 
-const section = (table: Table | TableView): string => {
+const section = (table: Table | typeof wordsView): string => {
   const { name, description, grain, key } = table;
   return [
     `## ${name}`,

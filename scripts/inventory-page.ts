@@ -1,7 +1,7 @@
 /** docs/reference/data-inventory.md: every place that holds data, from schemas/stored-data.ts. */
-import { type StoredData, searchTables, storedFiles, storeTables, warehouseTables } from '../schemas/stored-data.ts';
+import { searchTables, storedFiles, storeTables, warehouseTables } from '../schemas/stored-data.ts';
 
-const table = (title: string, rows: Readonly<Record<string, StoredData>>): string =>
+const table = (title: string, rows: Readonly<Record<string, (typeof storeTables)[string]>>): string =>
   [
     `## ${title}`,
     '',

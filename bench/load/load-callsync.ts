@@ -8,12 +8,14 @@ import type { Client } from '@temporalio/client';
 import pg from 'pg';
 import { stringify } from 'yaml';
 import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
-import { type SimulatorProcess, sourceOf } from '../../src/simulator/demo/simulator-process.ts';
+import { sourceOf, type startSimulatorProcess } from '../../src/simulator/demo/simulator-process.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
 import { startBackfill } from '../../src/temporal/workflow-client.ts';
 import type { BackfillProgress } from '../../workflows/messages.ts';
 import { createDatabase } from './create-database.ts';
 import { type ProcessorTime, readProcessorTime, usedBetween } from './processor.ts';
+
+type SimulatorProcess = Awaited<ReturnType<typeof startSimulatorProcess>>;
 
 export interface CallsyncLoad {
   readonly firstSeconds: number;

@@ -6,7 +6,7 @@ import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { guardColumns, tableOf, type WordArrays } from '../../schemas/tables.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
-import type { SimulatorProcess } from '../../src/simulator/demo/simulator-process.ts';
+import type { startSimulatorProcess } from '../../src/simulator/demo/simulator-process.ts';
 import { contentHash } from '../../src/warehouse/digest.ts';
 import { listChanges } from '../../src/warehouse/postgres/ddl.ts';
 import { columnsOf, type Layout, qualified } from '../../src/warehouse/postgres/layout.ts';
@@ -14,6 +14,8 @@ import type { FlatRows } from '../../src/warehouse/warehouse.ts';
 import { createDatabase } from './create-database.ts';
 import { type ProcessorTime, readProcessorTime, usedBetween } from './processor.ts';
 import { requestToken } from './request-token.ts';
+
+type SimulatorProcess = Awaited<ReturnType<typeof startSimulatorProcess>>;
 
 const layout: Layout = { schema: 'limit_a', documents: false };
 /** One row per word: the layout that limit A is measured with. */

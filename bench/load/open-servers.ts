@@ -6,7 +6,7 @@ import pg from 'pg';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
 import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
-import { type SimulatorProcess, startSimulatorProcess } from '../../src/simulator/demo/simulator-process.ts';
+import { startSimulatorProcess } from '../../src/simulator/demo/simulator-process.ts';
 
 export interface BenchServers {
   readonly folder: string;
@@ -16,7 +16,7 @@ export interface BenchServers {
   startSimulator(
     seed: number,
     calls: SimulatorOptions['calls'] & { readonly count: number },
-  ): Promise<SimulatorProcess>;
+  ): Promise<Awaited<ReturnType<typeof startSimulatorProcess>>>;
   startTemporal(): Promise<{ readonly address: string; readonly pid: number }>;
   /** Stops what was started, the last first, and deletes the folder. */
   close(): Promise<void>;

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { Registry } from 'prom-client';
 import { createAccess } from '../../src/health/page/access.ts';
 import { createPage } from '../../src/health/page/page.ts';
-import { type OperationsServer, serveOperations } from '../../src/health/page/server.ts';
+import { serveOperations } from '../../src/health/page/server.ts';
 import type { PageState } from '../../src/health/page/state.ts';
 
 const shownDays = 35;
@@ -65,7 +65,7 @@ const readState = async (pool: pg.Pool): Promise<PageState> => {
   };
 };
 
-export const serveStatusPage = (pool: pg.Pool): Promise<OperationsServer> =>
+export const serveStatusPage = (pool: pg.Pool): Promise<Awaited<ReturnType<typeof serveOperations>>> =>
   serveOperations({
     listen: '127.0.0.1',
     port: 0,

@@ -32,7 +32,7 @@ export interface FlattenInput {
   readonly rules?: string | null;
 }
 
-export interface FlattenOptions {
+interface FlattenOptions {
   /** The field that holds the end of processing; `qualified` by default. */
   readonly processedField?: string | undefined;
   /** Also make the row of table documents. */

@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-export interface KeptServer {
+interface KeptServer {
   readonly pid: number;
   stop(): Promise<void>;
 }

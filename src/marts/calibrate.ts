@@ -8,7 +8,7 @@ import type { CallDocument } from '../../schemas/call.ts';
 import type { UnitField } from '../../schemas/config/analytics.ts';
 
 /** Times as sent; what was not sent as a number is left out. */
-export interface SampledCall {
+interface SampledCall {
   readonly duration?: number | undefined;
   readonly ivrEnd?: number | undefined;
   readonly utterances: readonly SampledUtterance[];

@@ -3,7 +3,7 @@
  * sort differs between the dialects, so a query whose order may meet one says it.
  */
 
-export interface CookbookQuestion {
+interface CookbookQuestion {
   readonly title: string;
   /** SQL that both dialects understand, or one text for each. */
   readonly sql: string | { readonly postgres: string; readonly bigquery: string };

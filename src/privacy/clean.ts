@@ -15,7 +15,7 @@ import { listRedactions, readUtterances, replaceFindings, replaceText, type Utte
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-export interface CleanOptions extends DetectOptions {
+interface CleanOptions extends DetectOptions {
   readonly rules: RuleNode;
   readonly keys: TokenKeys;
 }

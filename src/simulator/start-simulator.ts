@@ -24,7 +24,7 @@ import { answerTokenRequest, TokenStore } from './service/token-endpoint.ts';
 import { addressOf, WebSocketEndpoint } from './service/websocket-endpoint.ts';
 import { WebhookSender } from './webhooks/webhook-sender.ts';
 
-export interface Simulator extends SimulatorAddresses, SimulatorControl {
+interface Simulator extends SimulatorAddresses, SimulatorControl {
   /** Addresses and credentials alone, as one plain object that can be printed as JSON. */
   readonly addresses: SimulatorAddresses;
   /** Called for every page before its bytes leave; returns a function that ends the subscription. */

@@ -19,7 +19,7 @@ export interface Source {
   close(): Promise<void>;
 }
 
-export interface SourceDeps {
+interface SourceDeps {
   /** The limiter that all workers share; without it, one of this process alone. */
   readonly limiter?: RequestLimiter | undefined;
   readonly proof?: AccessProof | undefined;

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { type UnitField, unitFields } from '../../schemas/config/analytics.ts';
-import { inferUnits, type SampledCall, sampleCall } from '../../src/marts/calibrate.ts';
+import { inferUnits, sampleCall } from '../../src/marts/calibrate.ts';
+
+type SampledCall = ReturnType<typeof sampleCall>;
 
 /** mulberry32 */
 const randomOf = (seed: number) => {

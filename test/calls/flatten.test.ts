@@ -1,13 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import type { CallDocument } from '../../schemas/call.ts';
 import { type CallTableName, callTables } from '../../schemas/tables.ts';
-import { type FlattenOptions, flattenCall } from '../../src/calls/flatten.ts';
+import { flattenCall } from '../../src/calls/flatten.ts';
 import { identifyRecord } from '../../src/calls/record.ts';
 
 const seen = { firstSeenAt: 1, changedAt: 2, sourceDeletedAt: 3 };
 
-const flatten = (document: CallDocument, { rules, ...options }: FlattenOptions & { rules?: string } = {}) =>
-  flattenCall({ callId: 'c', document: { unique_id: 'c', ...document }, ...seen, rules: rules ?? null }, options);
+const flatten = (
+  document: CallDocument,
+  { rules, ...options }: NonNullable<Parameters<typeof flattenCall>[1]> & { rules?: string } = {},
+) => flattenCall({ callId: 'c', document: { unique_id: 'c', ...document }, ...seen, rules: rules ?? null }, options);
 
 const rowsOf = (document: CallDocument, name: CallTableName, more = {}): Record<string, unknown>[] => [
   ...flatten(document, more).rows[name],

@@ -20,7 +20,7 @@ import { checkConfig } from '../../src/config/load.ts';
 import { serveOperations } from '../../src/health/page/server.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { createSampleStore } from '../../src/store/delivery/delivery-statistics.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
 import { schedulesOf } from '../../src/temporal/schedules.ts';
@@ -28,7 +28,7 @@ import { closedPort } from '../support/closed-port.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { type TestTemporal, useTemporal } from '../support/temporal.ts';
 
-let simulator: Simulator;
+let simulator: Awaited<ReturnType<typeof startSimulator>>;
 let database: TestDatabase;
 let temporal: TestTemporal;
 let dataDir: string;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stopLocalProcess } from '../../src/local/local-process.ts';
-import { launch, type RunningServer, stopRules } from '../../src/local/postgres/embedded-postgres.ts';
+import { launch, stopRules } from '../../src/local/postgres/embedded-postgres.ts';
 import { resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
@@ -24,7 +24,9 @@ const startDebian = async (): Promise<TestDatabase> => {
   const initdb = ['--pgdata', data, '--username', 'admin', '--auth', 'trust', '--no-sync', '--encoding', 'UTF8'];
   execFileSync(`${debian}/initdb`, initdb, { ...account, cwd: '/', stdio: 'ignore' });
   const binaries = { initdb: `${debian}/initdb`, postgres: `${debian}/postgres` };
-  const server = (await launch({ home, data, account, binaries }, undefined, {})) as RunningServer;
+  const server = (await launch({ home, data, account, binaries }, undefined, {})) as NonNullable<
+    Awaited<ReturnType<typeof launch>>
+  >;
   const address = (user: string, name: string) => `postgres://${user}@127.0.0.1:${server.port}/${name}`;
   await run(address('admin', 'postgres'), "CREATE ROLE callsync LOGIN CREATEROLE PASSWORD 'owner'");
   await run(address('admin', 'postgres'), 'CREATE DATABASE callsync OWNER callsync');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { buildCoverage, type CoverageInput } from '../../src/health/coverage/coverage.ts';
+import { buildCoverage } from '../../src/health/coverage/coverage.ts';
 import { drawCoverage } from '../../src/health/coverage/draw-text.ts';
 import type { StoredVerdict, VerdictOutcome } from '../../src/store/windows/verdicts.ts';
 
@@ -23,7 +23,7 @@ const deliveries = (at: number, both: number, pollOnly = 0) => ({
   importOnly: 0,
   missing: 0,
 });
-const input: CoverageInput = {
+const input: Parameters<typeof buildCoverage>[0] = {
   from: start,
   to: start + 6 * day,
   warehouses: ['main', 'second'],

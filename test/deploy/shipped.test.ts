@@ -6,12 +6,12 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { createDatabase, makeServerFolder } from '../support/postgres.ts';
 import { useTemporal } from '../support/temporal.ts';
 import { becomeHealthy, endWell, openDeployment, signingSecret } from './shipped.ts';
 
-let simulator: Simulator;
+let simulator: Awaited<ReturnType<typeof startSimulator>>;
 let scratch: string;
 beforeAll(async () => {
   [simulator, scratch] = await Promise.all([startSimulator({ calls: { count: 20 } }), makeServerFolder()]);

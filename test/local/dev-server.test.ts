@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { describe, expect, test } from 'vitest';
 import { isAlive } from '../../src/local/local-process.ts';
-import { startTemporalDevServer, type TemporalDevServer } from '../../src/local/temporal/dev-server.ts';
+import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
 import { locateTemporalCli } from '../../src/local/temporal/locate-cli.ts';
 import { useFolder } from '../support/folder.ts';
 import { beQuickToPort } from '../support/quick-to-port.ts';
@@ -20,7 +20,7 @@ const withClient = async <Result>(address: string, use: (client: Client) => Prom
   }
 };
 
-const isRunning = (server: TemporalDevServer, workflowId: string) =>
+const isRunning = (server: Awaited<ReturnType<typeof startTemporalDevServer>>, workflowId: string) =>
   withClient(server.address, async (client) => (await client.workflow.getHandle(workflowId).describe()).status.name);
 
 describe('startTemporalDevServer', () => {

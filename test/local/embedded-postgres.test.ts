@@ -5,18 +5,13 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { isAlive, stopLocalProcess } from '../../src/local/local-process.ts';
-import {
-  createCluster,
-  type EmbeddedPostgres,
-  launch,
-  type RunningServer,
-  startEmbeddedPostgres,
-  stopRules,
-} from '../../src/local/postgres/embedded-postgres.ts';
+import { createCluster, launch, startEmbeddedPostgres, stopRules } from '../../src/local/postgres/embedded-postgres.ts';
 import { locatePostgresBinaries, resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
 import { makeServerFolder } from '../support/postgres.ts';
 import { beQuickToPort } from '../support/quick-to-port.ts';
 import { until } from '../webhook/support/until.ts';
+
+type EmbeddedPostgres = Awaited<ReturnType<typeof startEmbeddedPostgres>>;
 
 let dataDir: string;
 const started: EmbeddedPostgres[] = [];
@@ -104,7 +99,7 @@ describe('startEmbeddedPostgres', () => {
     await createCluster(cluster, false);
     const [first, taken] = await Promise.all([launch(cluster, undefined, {}), quick.taken]);
     expect(first).toBe(undefined);
-    const again = (await launch(cluster, undefined, {})) as RunningServer;
+    const again = (await launch(cluster, undefined, {})) as NonNullable<Awaited<ReturnType<typeof launch>>>;
     expect(again.port).not.toBe(taken.port);
     await stopLocalProcess(again.pid, stopRules);
     taken.close();

@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { isAlive, type KeptServer, keepServer, startServer, stopLocalProcess } from '../../src/local/local-process.ts';
+import { isAlive, keepServer, startServer, stopLocalProcess } from '../../src/local/local-process.ts';
 import { endProcess, until } from '../support/installation.ts';
 
 test.skipIf(!existsSync('/proc/self/environ'))('a server does not get the secrets of our environment', async () => {
@@ -38,7 +38,7 @@ test.skipIf(!existsSync('/proc/self/environ'))('a server does not get the secret
 });
 
 const children: ChildProcess[] = [];
-const start = async (): Promise<KeptServer> => {
+const start = async (): Promise<Parameters<typeof keepServer>[0]> => {
   const child = spawn('sleep', ['600'], { stdio: 'ignore' });
   await once(child, 'spawn');
   children.push(child);

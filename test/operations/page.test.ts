@@ -6,7 +6,7 @@ import { afterEach, expect, test } from 'vitest';
 import { createAccess } from '../../src/health/page/access.ts';
 import { html } from '../../src/health/page/html.ts';
 import { createPage } from '../../src/health/page/page.ts';
-import { type OperationsServer, serveOperations } from '../../src/health/page/server.ts';
+import { serveOperations } from '../../src/health/page/server.ts';
 import { type PageState, sumUp } from '../../src/health/page/state.ts';
 import { terminal } from '../../src/lib/errors.ts';
 import type { StoredVerdict } from '../../src/store/windows/verdicts.ts';
@@ -54,7 +54,7 @@ test('escapes whatever is put into HTML', () => {
   );
 });
 
-let server: OperationsServer | undefined;
+let server: Awaited<ReturnType<typeof serveOperations>> | undefined;
 afterEach(async () => {
   await server?.close();
   server = undefined;

@@ -6,8 +6,10 @@ import { join } from 'node:path';
 import { Gauge, Registry } from 'prom-client';
 import { Agent, fetch as fetchBy } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type OperationsServer, serveOperations } from '../../src/health/page/server.ts';
+import { serveOperations } from '../../src/health/page/server.ts';
 import { makeCertificate } from '../support/certificate.ts';
+
+type OperationsServer = Awaited<ReturnType<typeof serveOperations>>;
 
 const registry = new Registry();
 new Gauge({ name: 'callsync_example', help: 'An example.', registers: [registry] }).set(7);

@@ -1,10 +1,12 @@
 /** Policies on whole records: words and text agree, tokens join, nothing planted stays, and twice is once. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type CleanOptions, clean, openRules } from '../../src/privacy/clean.ts';
+import { clean, openRules } from '../../src/privacy/clean.ts';
 import { compileRules, profileRules } from '../../src/privacy/rules.ts';
 import { makeToken } from '../../src/privacy/tokens.ts';
 import { inheritedNames } from '../support/inherited-names.ts';
+
+type CleanOptions = Parameters<typeof openRules>[0];
 
 const key = { id: 'k1', bytes: Buffer.alloc(32, 7) };
 const options: CleanOptions = {

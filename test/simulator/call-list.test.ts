@@ -1,14 +1,14 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { callRecordSchema } from '../../schemas/call.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { clientOf, collect, until } from './api.ts';
 
 const small = { utterances: 2, words: 3, lateShare: 0 } as const;
 const past = { from: '2024-03-01T00:00:00Z', to: '2024-03-08T00:00:00Z' } as const;
 const off = { requests: 0 } as const;
 
-let simulator: Simulator;
+let simulator: Awaited<ReturnType<typeof startSimulator>>;
 const start = async (options: SimulatorOptions) => {
   simulator = await startSimulator(options);
   return clientOf(simulator);

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Dialect } from '../../schemas/simulator-dialect.ts';
 import { dialectOf, dialects } from '../../src/simulator/service/dialects.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { clientOf } from './api.ts';
 
-let simulator: Simulator;
+let simulator: Awaited<ReturnType<typeof startSimulator>>;
 afterEach(() => simulator.stop());
 
 const calls = {

@@ -1,10 +1,10 @@
 import { request } from 'node:http';
 import { afterEach, expect, test } from 'vitest';
 import { type FaultKind, faultKinds } from '../../schemas/simulator.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { clientOf } from './api.ts';
 
-let simulator: Simulator;
+let simulator: Awaited<ReturnType<typeof startSimulator>>;
 afterEach(() => simulator.stop());
 
 /** What a plain client sees: the status and whether the body was whole and readable, or how it failed. */

@@ -1,10 +1,10 @@
 /** What a list may do beyond its interface; each quirk is one case against a small simulator. */
 import { afterEach, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { clientOf, collect } from './api.ts';
 
-let simulator: Simulator;
+let simulator: Awaited<ReturnType<typeof startSimulator>>;
 afterEach(() => simulator.stop());
 
 const start = async ({ calls, ...options }: SimulatorOptions) => {

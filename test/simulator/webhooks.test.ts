@@ -1,13 +1,13 @@
 import { createHash, createHmac } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { clientOf, collect, until } from './api.ts';
 import { type Reaction, startSink } from './webhook-sink.ts';
 
 const small = { utterances: 1, words: 2, from: '2024-03-01T00:00:00Z', to: '2024-03-08T00:00:00Z' } as const;
 
-let simulator: Simulator;
+let simulator: Awaited<ReturnType<typeof startSimulator>>;
 let sink: Awaited<ReturnType<typeof startSink>>;
 const start = async (options: SimulatorOptions, react?: Reaction) => {
   sink = await startSink(react);

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { settledRange } from '../support/settled-range.ts';
 import { useClosers } from './local-server.ts';
 import { listedIds, missingFrom, readSimulated, simulatedSource, wholeRange } from './simulated.ts';
 
 const closers = useClosers();
 
-const start = async (options: SimulatorOptions): Promise<Simulator> => {
+const start = async (options: SimulatorOptions): Promise<Awaited<ReturnType<typeof startSimulator>>> => {
   const simulator = await startSimulator({ rateLimit: { requests: 0 }, ...options });
   closers.push(() => simulator.stop());
   return simulator;

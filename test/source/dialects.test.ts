@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { dialectOf } from '../../src/simulator/service/dialects.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { settledRange } from '../support/settled-range.ts';
 import { dialectLists } from './dialect-lists.ts';
 import { useClosers } from './local-server.ts';
@@ -11,7 +11,10 @@ const closers = useClosers();
 /** Several pages in each window; where the dialect has a cap of 1,000, more than that. */
 const countOf = (dialect: string): number => (dialectOf(dialect, {}).cap === undefined ? 645 : 1_745);
 
-const start = async (dialect: string, options: Parameters<typeof startSimulator>[0] = {}): Promise<Simulator> => {
+const start = async (
+  dialect: string,
+  options: Parameters<typeof startSimulator>[0] = {},
+): Promise<Awaited<ReturnType<typeof startSimulator>>> => {
   const simulator = await startSimulator({
     dialect,
     calls: { count: countOf(dialect), utterances: 1, words: 2, otherShare: 0, ...settledRange },

@@ -1,20 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
-import {
-  type FramesResult,
-  openFrames,
-  type StreamEvent,
-  type StreamFrame,
-} from '../../src/source/websocket/frames.ts';
+import { startSimulator } from '../../src/simulator/start-simulator.ts';
+import { openFrames, type StreamEvent } from '../../src/source/websocket/frames.ts';
 import { useClosers } from './local-server.ts';
 import { simulatedSource } from './simulated.ts';
+
+type StreamFrame = Parameters<Parameters<typeof openFrames>[0]['onFrame']>[0];
+
+type FramesResult = Awaited<ReturnType<typeof openFrames>>;
 
 const closers = useClosers();
 
 interface Tapping {
-  readonly simulator: Simulator;
+  readonly simulator: Awaited<ReturnType<typeof startSimulator>>;
   readonly frames: StreamFrame[];
   readonly events: StreamEvent[];
   readonly done: Promise<FramesResult>;

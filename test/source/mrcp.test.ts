@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { checkMrcp } from '../../src/source/mrcp/mrcp.ts';
 import { useClosers } from './local-server.ts';
 
 const closers = useClosers();
 
-const start = async (mode: 'accept' | 'refuse' | 'unanswered'): Promise<Simulator> => {
+const start = async (mode: 'accept' | 'refuse' | 'unanswered'): Promise<Awaited<ReturnType<typeof startSimulator>>> => {
   const simulator = await startSimulator({ calls: { count: 0 }, mrcp: { mode } });
   closers.push(() => simulator.stop());
   return simulator;

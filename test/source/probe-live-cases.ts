@@ -1,7 +1,7 @@
 /** Probing lists to whose beginning calls come while they are asked: one case a style of paging. */
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
-import { type ProbeReport, probeSource } from '../../src/source/probe/probe.ts';
+import { probeSource } from '../../src/source/probe/probe.ts';
 import { simulatedConfig } from './simulated.ts';
 
 type Found = Readonly<Record<string, unknown>>;
@@ -28,7 +28,11 @@ export const liveCases: Readonly<Record<string, { readonly options: SimulatorOpt
 };
 
 /** Probes a list of its own, newest first, with `callsPerSecond` new calls. */
-export const probeLive = async (name: string, seed: number, callsPerSecond = 10): Promise<ProbeReport> => {
+export const probeLive = async (
+  name: string,
+  seed: number,
+  callsPerSecond = 10,
+): Promise<Awaited<ReturnType<typeof probeSource>>> => {
   const { options } = liveCases[name] ?? { options: {} };
   const simulator = await startSimulator({
     ...options,

@@ -1,10 +1,9 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { defaultAxis } from '../../src/source/list/list-query.ts';
-import { type ProbeReport, probeSource, renderProbe, writeListSection } from '../../src/source/probe/probe.ts';
-
+import { probeSource, renderProbe, writeListSection } from '../../src/source/probe/probe.ts';
 import { createSource } from '../../src/source/source.ts';
 import { settledRange } from '../support/settled-range.ts';
 import { useClosers } from './local-server.ts';
@@ -15,7 +14,10 @@ const closers = useClosers();
 /** More than the cap of 1,000, which reading notices; elsewhere more than two pages, and no round number. */
 const callsOf = (dialect: string): number => (['silent_cap', 'page_capped'].includes(dialect) ? 1_264 : 463);
 
-const start = async (dialect: string, count = callsOf(dialect)): Promise<Simulator> => {
+const start = async (
+  dialect: string,
+  count = callsOf(dialect),
+): Promise<Awaited<ReturnType<typeof startSimulator>>> => {
   const simulator = await startSimulator({
     dialect,
     calls: { count, utterances: 2, words: 3, ...settledRange },
@@ -31,7 +33,7 @@ const versions: Record<string, object> = {
 };
 
 /** What each dialect must be recognised as. */
-const expected: Record<string, Partial<Record<keyof ProbeReport['list'], unknown>>> = {
+const expected: Record<string, Partial<Record<keyof Awaited<ReturnType<typeof probeSource>>['list'], unknown>>> = {
   activate: {
     records: 'data',
     total_path: 'count',

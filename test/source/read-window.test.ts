@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { Window } from '../../src/source/list/list-query.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
-import { type ReadWindowOptions, readWindow, type WindowResult } from '../../src/source/read/read-window.ts';
+import { readWindow, type WindowResult } from '../../src/source/read/read-window.ts';
 import { createSource, type Source } from '../../src/source/source.ts';
 import {
   type ActivateOptions,
@@ -37,7 +37,7 @@ const range = (axis: string, from: number, to: number): Window => ({ axis, from:
 const collect = async (
   source: Source,
   window: Window,
-  more: Partial<ReadWindowOptions> = {},
+  more: Partial<Parameters<typeof readWindow>[0]> = {},
 ): Promise<{ result: WindowResult; ids: string[]; outside: string[]; handed: number }> => {
   const ids = new Set<string>();
   const outside = new Set<string>();

@@ -10,12 +10,13 @@ import {
   liveIdleMs,
   type RequestLimitRules,
   requestLimitMarginMs,
-  type SlotSource,
 } from '../../src/source/http/limiter.ts';
 import { createSharedSlots } from '../../src/store/request-limit.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { answerToken, configFor, json, startServer, useClosers } from './local-server.ts';
+
+type SlotSource = Parameters<typeof createRequestLimiter>[0];
 
 const closers = useClosers();
 

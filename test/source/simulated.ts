@@ -2,11 +2,13 @@
 import { type SourceConfig, type SourceConfigInput, sourceConfigSchema } from '../../schemas/config/source.ts';
 import type { Observation } from '../../schemas/observation.ts';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
-import type { Simulator } from '../../src/simulator/start-simulator.ts';
+import type { startSimulator } from '../../src/simulator/start-simulator.ts';
 import type { Window } from '../../src/source/list/list-query.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
-import { type ReadWindowOptions, readWindow, type WindowResult } from '../../src/source/read/read-window.ts';
-import { createSource, type Source, type SourceDeps } from '../../src/source/source.ts';
+import { readWindow, type WindowResult } from '../../src/source/read/read-window.ts';
+import { createSource, type Source } from '../../src/source/source.ts';
+
+type Simulator = Awaited<ReturnType<typeof startSimulator>>;
 
 type Section = Partial<SourceConfigInput>;
 
@@ -21,7 +23,7 @@ export const simulatedConfig = async (simulator: Simulator, section: Section = {
 export const simulatedSource = async (
   simulator: Simulator,
   section: Section = {},
-  deps: SourceDeps = {},
+  deps: NonNullable<Parameters<typeof createSource>[1]> = {},
 ): Promise<Source> => createSource(await simulatedConfig(simulator, section), deps);
 
 /** The range of planned call times with room on both sides, on an axis. */
@@ -42,7 +44,7 @@ export interface Reading {
 export const readSimulated = async (
   source: Source,
   window: Window,
-  more: Partial<ReadWindowOptions> = {},
+  more: Partial<Parameters<typeof readWindow>[0]> = {},
 ): Promise<Reading> => {
   const seen: Reading['seen'] = new Map();
   const inside = new Set<string>();

@@ -5,14 +5,14 @@ import { ingest } from '../../src/pipeline/load/ingest.ts';
 import { loadPendingBatch } from '../../src/pipeline/load/load-pending.ts';
 import { countPending, type QueueCursor } from '../../src/store/loads/loads.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
-import { type BigqueryWarehouse, createBigqueryWarehouse } from '../../src/warehouse/bigquery/warehouse.ts';
+import { createBigqueryWarehouse } from '../../src/warehouse/bigquery/warehouse.ts';
 import { useBigQuery } from '../support/bigquery.ts';
 import { observationOf, openPipeline, type Pipeline, register } from '../support/pipeline.ts';
 import { callIdOf, fillStore } from './fill-store.ts';
 
 export const describeBacklog = ({ pending, perCommit }: { pending: number; perCommit: number }): void => {
   let pipeline: Pipeline;
-  let warehouse: BigqueryWarehouse;
+  let warehouse: ReturnType<typeof createBigqueryWarehouse>;
   beforeAll(async () => {
     pipeline = await openPipeline();
     for (const name of ['whole', 'behind']) await register(pipeline.store, name);

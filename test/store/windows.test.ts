@@ -7,7 +7,6 @@ import {
   recordWindow,
   replaceProblems,
   uncoveredRanges,
-  type WindowProblem,
 } from '../../src/store/windows/windows.ts';
 import { openPipeline, type Pipeline } from '../support/pipeline.ts';
 
@@ -203,7 +202,8 @@ describe('compaction', () => {
 describe('problems', () => {
   test('stay until a reading covers their window', async () => {
     const problem = { axis, from: at(1), to: at(2), problem: 'too large' };
-    const find = (found: WindowProblem) => replaceProblems(store(), { axis, from: at(0), to: at(3) }, [found]);
+    const find = (found: Awaited<ReturnType<typeof openProblems>>[number]) =>
+      replaceProblems(store(), { axis, from: at(0), to: at(3) }, [found]);
     await find(problem);
     await find({ ...problem, problem: 'still too large' });
     expect(await openProblems(store())).toEqual([{ ...problem, problem: 'still too large' }]);

@@ -17,7 +17,7 @@ import { openErasures } from '../../src/cli/parts/keys.ts';
 import type { SimulatorControl } from '../../src/simulator/control/control.ts';
 import { createRemoteControl } from '../../src/simulator/control/remote-control.ts';
 import { checkTruth, type TruthReport } from '../../src/simulator/demo/check-truth.ts';
-import { type SimulatorProcess, sourceOf, startSimulatorProcess } from '../../src/simulator/demo/simulator-process.ts';
+import { sourceOf, startSimulatorProcess } from '../../src/simulator/demo/simulator-process.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
 import { schedulesOf } from '../../src/temporal/schedules.ts';
@@ -35,7 +35,7 @@ export interface Installation {
   readonly folder: string;
   readonly configPath: string;
   readonly prefix: string;
-  readonly simulator: SimulatorProcess;
+  readonly simulator: Awaited<ReturnType<typeof startSimulatorProcess>>;
   readonly control: SimulatorControl;
   /** Between callsync and the simulated service; open at first. */
   readonly gate: Gate;

@@ -13,10 +13,12 @@ import { loadPendingBatch } from '../../src/pipeline/load/load-pending.ts';
 import type { Queryable } from '../../src/postgres/database.ts';
 import { issueEpoch, registerWarehouse, walkToEnd } from '../../src/store/loads/warehouses.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { createPostgresWarehouse, type PostgresWarehouseOptions } from '../../src/warehouse/postgres/warehouse.ts';
+import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { createErasures } from './erasures.ts';
 import { createDatabase, type TestDatabase } from './postgres.ts';
+
+type PostgresWarehouseOptions = Parameters<typeof createPostgresWarehouse>[0];
 
 export interface Pipeline {
   readonly url: string;

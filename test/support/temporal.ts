@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 import type { TestProject } from 'vitest/node';
-import { startTemporalDevServer, type TemporalDevServer } from '../../src/local/temporal/dev-server.ts';
+import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
 import { knock, openDoor } from './shared-server.ts';
 
 declare module 'vitest' {
@@ -31,7 +31,7 @@ export const useTemporal = async (): Promise<TestTemporal> => {
   return { address, namespace: 'default', taskQueue: `test-${randomBytes(6).toString('hex')}` };
 };
 
-export interface OwnTemporal extends TemporalDevServer {
+export interface OwnTemporal extends Awaited<ReturnType<typeof startTemporalDevServer>> {
   readonly dataDir: string;
   /** Also removes its data. */
   dispose(): Promise<void>;

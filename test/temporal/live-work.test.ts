@@ -10,7 +10,7 @@ import { emptyTotals, type Range } from '../../schemas/orchestration.ts';
 import { transient } from '../../src/lib/errors.ts';
 import { mergeInbox } from '../../src/pipeline/load/merge-inbox.ts';
 import { beginErasure, finishErasure, resumeErasure } from '../../src/pipeline/persons/erase.ts';
-import type { PlannedSync } from '../../src/pipeline/read/plan-sync.ts';
+import type { planSync } from '../../src/pipeline/read/plan-sync.ts';
 import { verifyReceipts } from '../../src/store/persons/receipts.ts';
 import { startErase } from '../../src/temporal/workflow-client.ts';
 import {
@@ -24,6 +24,8 @@ import { until } from '../support/installation.ts';
 import { mean } from '../support/persons.ts';
 import { deliver, openPipeline } from '../support/pipeline.ts';
 import { type FakeWorkers, startFakeWorkers } from './workflows.ts';
+
+type PlannedSync = Awaited<ReturnType<typeof planSync>>;
 
 const hour = 3_600_000_000;
 

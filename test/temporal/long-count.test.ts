@@ -5,11 +5,11 @@ import { type ActivityRun, activity } from '../../activities/activity.ts';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
 import { countRange } from '../../src/pipeline/read/count-range.ts';
 import type { SyncDeps } from '../../src/pipeline/read/plan-sync.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import type { Source } from '../../src/source/source.ts';
 import { simulatedSource, wholeRange } from '../source/simulated.ts';
 
-let simulator: Simulator | undefined;
+let simulator: Awaited<ReturnType<typeof startSimulator>> | undefined;
 let source: Source | undefined;
 afterEach(async () => {
   vi.useRealTimers();

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type SigningKey, signatureVerifier, signBody, type VerifyInput } from '../../src/webhook/server/signature.ts';
+import { type SigningKey, signatureVerifier, signBody } from '../../src/webhook/server/signature.ts';
 
 const key = (name: string, secret = name, hookIds?: readonly string[]): SigningKey => ({
   name,
@@ -8,7 +8,7 @@ const key = (name: string, secret = name, hookIds?: readonly string[]): SigningK
   hookIds: hookIds && new Set(hookIds),
 });
 const body = Buffer.from('{"unique_id":"a"}');
-const verify = (input: Partial<VerifyInput>) =>
+const verify = (input: Partial<Parameters<(typeof signatureVerifier)['verify']>[0]>) =>
   signatureVerifier.verify({
     body,
     signature: undefined,

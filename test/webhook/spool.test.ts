@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Delivery } from '../../src/store/delivery/inbox-writer.ts';
-import { openSpool, type Spool, type SpoolOptions } from '../../src/webhook/spool/spool.ts';
+import { openSpool, type Spool } from '../../src/webhook/spool/spool.ts';
 import { makeDelivery } from './support/deliveries.ts';
 
 let dir: string;
@@ -31,7 +31,7 @@ const note = (_fields: object, message: string) => {
   logged.push(message);
 };
 const log = { info: note, warn: note, error: note };
-const open = (config: Partial<SpoolOptions['config']> = {}, at = dir) => {
+const open = (config: Partial<Parameters<typeof openSpool>[0]['config']> = {}, at = dir) => {
   const usual = { max_bytes: 10_000_000, min_free_bytes: 0, segment_bytes: 1_000_000, damaged_retention: 86_400_000 };
   return openSpool({ dir: at, config: { ...usual, ...config }, lockWaitMs: 0, log });
 };

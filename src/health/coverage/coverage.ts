@@ -35,7 +35,7 @@ export interface Coverage extends Interval {
   readonly webhooks: WebhookQuality;
 }
 
-export interface CoverageInput extends Interval {
+interface CoverageInput extends Interval {
   readonly warehouses: readonly string[];
   /** Ranges that were read. */
   readonly read: readonly Interval[];

@@ -25,7 +25,7 @@ interface OperationsOptions {
   readonly page?: Page | undefined;
 }
 
-export interface OperationsServer {
+interface OperationsServer {
   /** Such as `http://127.0.0.1:9464`. */
   readonly address: string;
   close(): Promise<void>;

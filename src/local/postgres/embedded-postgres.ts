@@ -92,7 +92,7 @@ interface EmbeddedPostgresOptions {
   readonly log?: (message: string) => void;
 }
 
-export interface EmbeddedPostgres {
+interface EmbeddedPostgres {
   /** With user and password; user and database are `callsync`. The user is no superuser. */
   readonly url: string;
   /** The same database as its superuser sees it: for tests and repairs. */
@@ -170,7 +170,7 @@ interface Cluster {
   readonly binaries: PostgresBinaries;
 }
 
-export interface RunningServer {
+interface RunningServer {
   readonly pid: number;
   readonly port: number;
 }

@@ -21,7 +21,7 @@ interface TemporalDevServerOptions {
   readonly log?: (message: string) => void;
 }
 
-export interface TemporalDevServer {
+interface TemporalDevServer {
   /** host:port of the gRPC front end. */
   readonly address: string;
   readonly uiUrl: string | undefined;

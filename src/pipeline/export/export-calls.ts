@@ -23,7 +23,7 @@ import { readLedgerRange } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
 
 export const exportFormats = ['ndjson', 'parquet', 'vcon'] as const;
-export type ExportFormat = (typeof exportFormats)[number];
+type ExportFormat = (typeof exportFormats)[number];
 
 interface ExportInput {
   readonly format: ExportFormat;

@@ -30,7 +30,7 @@ export interface SyncDeps extends ReadDeps {
   };
 }
 
-export interface PlannedSync {
+interface PlannedSync {
   readonly axis: string;
   /** Read first, whether it was read before or not: the lookback, up to the service's now. Newest first. */
   readonly top: readonly Range[];

@@ -166,7 +166,7 @@ export const readLateEditStatus = async (deps: RereadDeps): Promise<LateEditStat
 /** Chooses the windows to re-read now: pure, from the bands and the earlier coverage. All times in microseconds. */
 
 /** Times in microseconds. */
-export interface RereadRules {
+interface RereadRules {
   /** Fixed horizon; undefined = learned. */
   readonly horizon: number | undefined;
   /** Share of changes to be caught, 0 to 1. */
@@ -185,7 +185,7 @@ interface RereadPart extends Interval {
   readonly weight: number;
 }
 
-export interface RereadPlan {
+interface RereadPlan {
   readonly parts: readonly RereadPart[];
   /** Coverage up to now once all parts are read. */
   readonly covers: readonly Omit<CoveredBand, 'coveredAt'>[];

@@ -196,7 +196,7 @@ const reconcileWarehouse = async (
 
 /** The verdict on one window of one warehouse, from everything that reconciling found: pure. */
 
-export interface WindowFindings {
+interface WindowFindings {
   /** Ids that the service listed in the window. */
   readonly listed: Iterable<string>;
   /** Listed ids that the ledger lacked, and those of which it held other values. */

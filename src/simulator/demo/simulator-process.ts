@@ -5,7 +5,7 @@ import { terminal } from '../../lib/errors.ts';
 import { findBuilt } from '../../lib/find-built.ts';
 import type { SimulatorAddresses } from '../control/control.ts';
 
-export interface SimulatorProcess extends SimulatorAddresses {
+interface SimulatorProcess extends SimulatorAddresses {
   stop(): Promise<void>;
 }
 

@@ -39,7 +39,7 @@ interface Grant {
 }
 
 /** Where slots are handed out; in this process or in the store. */
-export interface SlotSource {
+interface SlotSource {
   grant(live: boolean): Promise<Grant>;
   /** No slot for `ms` from now. */
   block(ms: number): Promise<void>;

@@ -20,7 +20,7 @@ interface ProbeOptions {
   readonly limiter?: RequestLimiter;
 }
 
-export interface ProbeReport {
+interface ProbeReport {
   readonly findings: readonly ask.Finding[];
   /** Content of `source.list`. */
   readonly list: ListConfig;

@@ -28,7 +28,7 @@ interface ReadProgress {
   readonly pages: number;
 }
 
-export interface ReadWindowOptions extends Handlers {
+interface ReadWindowOptions extends Handlers {
   readonly client: ListClient;
   readonly window: Window;
   /** `now` (default) proves completeness before this returns. `later` leaves the second listing to reconcile. */

@@ -6,7 +6,7 @@ import { CallsyncError, isUntrusted, terminal, transient } from '../../lib/error
 import { isLoopback, untrusted } from '../http/http.ts';
 import type { TokenSource } from '../http/tokens.ts';
 
-export interface StreamFrame {
+interface StreamFrame {
   /** Arrival. */
   readonly at: Date;
   readonly binary: boolean;
@@ -31,7 +31,7 @@ interface FramesOptions {
   readonly backoff?: { readonly baseMs: number; readonly maxMs: number };
 }
 
-export interface FramesResult {
+interface FramesResult {
   readonly frames: number;
   readonly bytes: number;
   readonly connections: number;

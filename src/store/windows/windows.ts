@@ -150,7 +150,7 @@ interface RangeOnAxis {
   readonly to: number;
 }
 
-export interface WindowProblem extends RangeOnAxis {
+interface WindowProblem extends RangeOnAxis {
   readonly problem: string;
 }
 

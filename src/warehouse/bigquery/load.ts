@@ -17,7 +17,7 @@ import type { Quota } from './quota.ts';
 import { failTo, type Pause, type RetryRules, retry } from './retry.ts';
 import { type Staging, stagingPrefix } from './staging.ts';
 
-export interface LoadDeps {
+interface LoadDeps {
   readonly name: string;
   readonly config: BigqueryWarehouseConfig;
   readonly jobs: Jobs;

@@ -24,7 +24,7 @@ import { createTranscriptSearch } from './search.ts';
 import { createStaging } from './staging.ts';
 import { stateQuery } from './state.ts';
 
-export interface BigqueryWarehouseOptions {
+interface BigqueryWarehouseOptions {
   readonly name: string;
   readonly config: BigqueryWarehouseConfig;
   /** Shared by all processes that load this warehouse; one within this process by default. */
@@ -41,7 +41,7 @@ export interface BigqueryWarehouseOptions {
   readonly compress?: boolean;
 }
 
-export interface BigqueryWarehouse extends Warehouse {
+interface BigqueryWarehouse extends Warehouse {
   readonly kind: 'bigquery';
   /** Jobs submitted since the start. */
   jobsSubmitted(): number;

@@ -23,7 +23,7 @@ import { createTranscriptSearch } from './search-find.ts';
 import { createSearchFiller } from './search-index.ts';
 import { ensureViews } from './views.ts';
 
-export interface PostgresWarehouseOptions {
+interface PostgresWarehouseOptions {
   readonly name: string;
   readonly url: ConnectionUrl;
   readonly config: Pick<PostgresWarehouseConfig, 'schema' | 'documents'>;

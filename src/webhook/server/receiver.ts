@@ -43,7 +43,7 @@ interface ReceiverOptions {
   readonly admit?: Admit | undefined;
 }
 
-export interface ReceiverStatus {
+interface ReceiverStatus {
   readonly storeUsable: boolean;
   readonly spool: SpoolStatus;
   readonly allowUnsigned: boolean;

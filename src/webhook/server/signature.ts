@@ -19,7 +19,7 @@ type Verdict =
   | { readonly ok: true; readonly key: string | null }
   | { readonly ok: false; readonly reason: RejectReason };
 
-export interface VerifyInput {
+interface VerifyInput {
   readonly body: Buffer;
   /** The header as it came; a repeated one arrives joined by commas and is malformed. */
   readonly signature: string | undefined;

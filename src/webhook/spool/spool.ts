@@ -45,7 +45,7 @@ export interface Spool {
   close(): Promise<void>;
 }
 
-export interface SpoolOptions {
+interface SpoolOptions {
   readonly dir: string;
   readonly config: Omit<WebhookConfig['spool'], 'dir'>;
   /** How long to wait for a receiver that has the folder. */

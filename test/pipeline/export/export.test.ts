@@ -6,7 +6,7 @@ import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { callTables, type Row, wordsView } from '../../../schemas/tables.ts';
 import { type Vcon, vconSchema } from '../../../schemas/vcon.ts';
-import { type ExportFormat, exportCalls } from '../../../src/pipeline/export/export-calls.ts';
+import { exportCalls, type exportFormats } from '../../../src/pipeline/export/export-calls.ts';
 import { importFile } from '../../../src/pipeline/import/import-file.ts';
 import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { digestedColumns } from '../../../src/warehouse/digest.ts';
@@ -58,7 +58,11 @@ afterAll(async () => {
 });
 
 const never = new AbortController().signal;
-const run = (name: string, format: ExportFormat, over: { from?: number; to?: number; signal?: AbortSignal } = {}) => {
+const run = (
+  name: string,
+  format: (typeof exportFormats)[number],
+  over: { from?: number; to?: number; signal?: AbortSignal } = {},
+) => {
   const { from = micros(0), to = micros(calls), signal = never } = over;
   const units = { utterance_start: 'seconds', utterance_duration: 'unknown' } as const;
   const input = { format, folder: join(folder, name), from, to, processedField: 'qualified', units, version: 'test' };

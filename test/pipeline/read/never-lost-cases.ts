@@ -8,11 +8,13 @@ import { CallsyncError, transient } from '../../../src/lib/errors.ts';
 import type { ReadDeps } from '../../../src/pipeline/deps.ts';
 import { readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
 import { hash32 } from '../../../src/simulator/calls/random.ts';
-import { type Simulator, startSimulator } from '../../../src/simulator/start-simulator.ts';
+import { startSimulator } from '../../../src/simulator/start-simulator.ts';
 import { openProblems, uncoveredRanges } from '../../../src/store/windows/windows.ts';
 import { simulatedSource } from '../../source/simulated.ts';
 import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
 import { type DialectCase, makeDialectCase } from './dialect-case.ts';
+
+type Simulator = Awaited<ReturnType<typeof startSimulator>>;
 
 const hourMicros = 3_600_000_000;
 /** Reading ends this long before now; replicas and counts are late by less. */

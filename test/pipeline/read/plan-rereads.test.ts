@@ -2,13 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import { planningInterval } from '../../../schemas/orchestration.ts';
 import { intersect, lengthOf, subtract } from '../../../src/lib/intervals.ts';
-import {
-  learnHorizon,
-  planParts,
-  type RereadPlan,
-  type RereadRules,
-} from '../../../src/pipeline/read/reread-windows.ts';
+import { learnHorizon, planParts } from '../../../src/pipeline/read/reread-windows.ts';
 import { bucketEdges, bucketOf, type CoveredBand, type LateBucket } from '../../../src/store/ledger/late-changes.ts';
+
+type RereadPlan = ReturnType<typeof planParts>;
 
 const hour = 3_600_000_000;
 const day = 24 * hour;
@@ -70,7 +67,7 @@ describe('a plan of re-reads', () => {
   });
 });
 
-const learned: RereadRules = { ...rules, horizon: undefined };
+const learned: Parameters<typeof learnHorizon>[1] = { ...rules, horizon: undefined };
 
 const seen = (...ages: readonly (readonly [age: number, changes: number, weight?: number])[]): LateBucket[] =>
   ages.map(([age, changes, weight = 1]) => ({ bucket: bucketOf(age), changes, weight: changes * weight }));

@@ -11,7 +11,7 @@ import {
   readRangePart,
 } from '../../../src/pipeline/read/read-range-part.ts';
 import { rereadCalls } from '../../../src/pipeline/read/reread-calls.ts';
-import { type Simulator, startSimulator } from '../../../src/simulator/start-simulator.ts';
+import { startSimulator } from '../../../src/simulator/start-simulator.ts';
 import type { Source } from '../../../src/source/source.ts';
 import { requestRereads } from '../../../src/store/delivery/inbox.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
@@ -59,7 +59,7 @@ describe('the windows of a part', () => {
 
 describe('against the simulated service', () => {
   let pipeline: Pipeline;
-  let simulator: Simulator;
+  let simulator: Awaited<ReturnType<typeof startSimulator>>;
   let source: Source;
   let deps: ReadDeps;
   let expected: ReadonlySet<string>;

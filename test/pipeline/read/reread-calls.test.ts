@@ -6,7 +6,7 @@ import { readHealth } from '../../../src/health/read-health.ts';
 import type { ReadDeps } from '../../../src/pipeline/deps.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { rereadCalls } from '../../../src/pipeline/read/reread-calls.ts';
-import { type Simulator, startSimulator } from '../../../src/simulator/start-simulator.ts';
+import { startSimulator } from '../../../src/simulator/start-simulator.ts';
 import type { Source } from '../../../src/source/source.ts';
 import { requestRereads } from '../../../src/store/delivery/inbox.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
@@ -15,7 +15,7 @@ import { observationOf, openPipeline, type Pipeline } from '../../support/pipeli
 import { settledRange } from '../../support/settled-range.ts';
 
 let pipeline: Pipeline;
-let simulator: Simulator;
+let simulator: Awaited<ReturnType<typeof startSimulator>>;
 let source: Source;
 let deps: ReadDeps;
 beforeAll(async () => {

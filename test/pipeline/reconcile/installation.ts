@@ -11,7 +11,7 @@ import {
   reconcileWindows,
 } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
 import type { ReconcileDeps } from '../../../src/pipeline/reconcile/reconcile-window.ts';
-import { type Simulator, startSimulator } from '../../../src/simulator/start-simulator.ts';
+import { startSimulator } from '../../../src/simulator/start-simulator.ts';
 import { createSource } from '../../../src/source/source.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { simulatedConfig } from '../../source/simulated.ts';
@@ -23,7 +23,7 @@ export const day = 24 * hour;
 type InstallationDeps = RereadDeps & ReconcileDeps & { readonly reconcile: ReconcileSettings };
 
 export interface Installation extends Pipeline {
-  readonly simulator: Simulator;
+  readonly simulator: Awaited<ReturnType<typeof startSimulator>>;
   readonly deps: InstallationDeps;
   /** Planned call times with room for late processing. */
   readonly range: Range;

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { judgeWindow, type WindowFindings } from '../../../src/pipeline/reconcile/reconcile-window.ts';
+import { judgeWindow } from '../../../src/pipeline/reconcile/reconcile-window.ts';
+
+type WindowFindings = Parameters<typeof judgeWindow>[0];
 
 const clean: WindowFindings = {
   listed: ['a', 'b', 'c'],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { CallsyncError } from '../../../src/lib/errors.ts';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
-import { type LoadDeps, loadBatch } from '../../../src/warehouse/bigquery/load.ts';
+import { loadBatch } from '../../../src/warehouse/bigquery/load.ts';
 import { createQuota, limitsOf, type Quota } from '../../../src/warehouse/bigquery/quota.ts';
 import { makeBatch, makeCall } from '../batches.ts';
 
@@ -83,7 +83,7 @@ const openModel = (clock: { now: number }) => {
     hasUnknownPartitions: async () => false,
     isShared: true,
     compress: false,
-  } as unknown as LoadDeps;
+  } as unknown as Parameters<typeof loadBatch>[0];
   return {
     commits,
     /** Loads a part of the queue, whose newest calls go first; where it has to wait for long, nothing is loaded. */

@@ -1,13 +1,13 @@
 /** A BigQuery warehouse behind the strict stand-in, with waits of seconds cut to milliseconds. */
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
-import {
-  type BigqueryWarehouse,
-  type BigqueryWarehouseOptions,
-  createBigqueryWarehouse,
-} from '../../../src/warehouse/bigquery/warehouse.ts';
+import { createBigqueryWarehouse } from '../../../src/warehouse/bigquery/warehouse.ts';
 import { type TestBigQuery, useBigQuery } from '../../support/bigquery.ts';
 import { type StrictBigquery, startStrictBigquery } from '../../support/strict-bigquery.ts';
 import type { StrictLimits } from '../../support/strict-bigquery-rules.ts';
+
+type BigqueryWarehouseOptions = Parameters<typeof createBigqueryWarehouse>[0];
+
+type BigqueryWarehouse = ReturnType<typeof createBigqueryWarehouse>;
 
 export interface StrictSetup {
   readonly strict: StrictBigquery;

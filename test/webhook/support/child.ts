@@ -5,8 +5,10 @@ import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import type { ReceiverStatus } from '../../../src/webhook/server/receiver.ts';
+import type { Receiver } from '../../../src/webhook/server/receiver.ts';
 import type { ReceiverProcessOptions } from './receiver-process.ts';
+
+type ReceiverStatus = ReturnType<Receiver['status']>;
 
 export interface ReceiverChild {
   readonly address: string;
