@@ -20,7 +20,7 @@ import { readRedactions, redactionsField } from './redactions.ts';
 export const flattenVersion = 4;
 
 /** Source of rows: a row of the ledger, or a part of one. Times are microseconds since the epoch. */
-export interface FlattenInput {
+interface FlattenInput {
   readonly callId: string;
   /** Null reads as one without fields. */
   readonly document: CallDocument | null;
@@ -39,7 +39,7 @@ interface FlattenOptions {
   readonly documents?: boolean;
 }
 
-export interface FlatCall {
+interface FlatCall {
   /** Microseconds since the epoch; null when absent or unreadable. */
   readonly callTimestamp: number | null;
   readonly rows: Readonly<Record<CallTableName, readonly Row[]>>;

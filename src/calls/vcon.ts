@@ -3,10 +3,10 @@ import { hash } from 'node:crypto';
 import type { Unit } from '../../schemas/config/analytics.ts';
 import type { Row } from '../../schemas/tables.ts';
 import type { Vcon } from '../../schemas/vcon.ts';
-import { type FlattenInput, flattenCall } from './flatten.ts';
+import { flattenCall } from './flatten.ts';
 
 /** Units of the fields that a vCon has in seconds; what is unknown is left out. */
-export interface VconUnits {
+interface VconUnits {
   readonly utterance_start: Unit;
   readonly utterance_duration: Unit;
 }
@@ -15,7 +15,7 @@ export interface VconUnits {
  * Every utterance as a text of its party, and the whole record as analyses: `transcript` and `tags` as sent,
  * `call_record` with all other fields. Undefined for a call without a time, because every utterance needs one.
  */
-export const toVcon = (input: FlattenInput, units: VconUnits): Vcon | undefined => {
+export const toVcon = (input: Parameters<typeof flattenCall>[0], units: VconUnits): Vcon | undefined => {
   const { callId } = input;
   const { callTimestamp, rows } = flattenCall(input);
   if (callTimestamp === null) return undefined;

@@ -9,7 +9,7 @@ import { isDriverError, isUnanswered, postgresError } from './errors.ts';
 /** A connection URL, or where it can be read: then each new connection takes it as it is at that moment. */
 export type ConnectionUrl = string | (() => string);
 
-export interface PoolOptions {
+interface PoolOptions {
   readonly url: ConnectionUrl;
   /** Schema that unqualified names resolve to. */
   readonly schema: string;

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Redaction, redactionsField } from '../calls/redactions.ts';
 import { isObject } from '../lib/parse-json.ts';
-import { type DetectOptions, detect } from './detect.ts';
+import { detect } from './detect.ts';
 import { announces } from './detect-context.ts';
 import { type Finding, joinedDetectors } from './finding.ts';
 import { lookAt } from './first-look.ts';
@@ -10,10 +10,11 @@ import { leastDigits } from './number-runs.ts';
 import { normalizeNumber } from './phone-number.ts';
 import { rememberRecent } from './recent.ts';
 import { type RuleNode, readsSpeech } from './rules.ts';
-import { type Aliases, isToken, makeTokens, type TokenKeys, type TokenKind, type Tokens } from './tokens.ts';
-import { listRedactions, readUtterances, replaceFindings, replaceText, type Utterance } from './transcript.ts';
+import { type Aliases, isToken, makeTokens, type TokenKeys, type Tokens } from './tokens.ts';
+import { listRedactions, readUtterances, replaceFindings, replaceText } from './transcript.ts';
 
-export type Fields = Readonly<Record<string, unknown>>;
+type DetectOptions = Parameters<typeof detect>[1];
+type Fields = Readonly<Record<string, unknown>>;
 
 interface CleanOptions extends DetectOptions {
   readonly rules: RuleNode;
@@ -30,7 +31,7 @@ interface Rules extends CleanOptions {
   readonly plainNames: Set<string>;
 }
 
-export interface Cleaned {
+interface Cleaned {
   /** The very same object when nothing had to change. */
   readonly fields: Fields;
   /** The detector of each finding that was replaced. */
@@ -166,7 +167,11 @@ const cleanTranscript = (transcript: Fields, node: RuleNode, pass: Pass): unknow
 };
 
 /** The utterances with findings replaced, and where; the same list where there are none. */
-const redactSaid = (items: readonly unknown[], sent: readonly Utterance[], pass: Pass) => {
+const redactSaid = (
+  items: readonly unknown[],
+  sent: readonly ReturnType<typeof readUtterances>[number][],
+  pass: Pass,
+) => {
   let utterances = sent;
   const redactions: Redaction[] = [];
   for (let round = 0; round < mostRounds; round += 1) {
@@ -217,7 +222,7 @@ const joined = new Set<string>(joinedDetectors);
 const labelOf = ({ detector, value }: Finding, pass: Pass): string => {
   pass.findings.push(detector);
   if (!joined.has(detector)) return `[${detector}]`;
-  return noteTokens(makeTokens(pass.rules.keys, detector as TokenKind, value), pass);
+  return noteTokens(makeTokens(pass.rules.keys, detector as Parameters<typeof makeTokens>[1], value), pass);
 };
 
 /** The present token, with the others noted as its aliases. */

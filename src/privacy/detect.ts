@@ -14,7 +14,7 @@ import type { Reading } from './number-words.ts';
 import { Budget, joinTurns, type Piece, readPieces, type Spoken } from './read-pieces.ts';
 import { readPlain, readTokens, toKey } from './read-text.ts';
 
-export interface DetectOptions {
+interface DetectOptions {
   /** Detectors that look; the others find nothing. */
   readonly isOn: (name: DetectorName) => boolean;
   /** ISO codes of the countries whose national numbers are telephone numbers; the first is the default. */

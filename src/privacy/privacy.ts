@@ -8,10 +8,12 @@ import { identifyRecord } from '../calls/record.ts';
 import { terminal } from '../lib/errors.ts';
 import { parseQuietly } from '../lib/parse-json.ts';
 import { createSealer, isSealed } from '../lib/sealed.ts';
-import { type Cleaned, clean, type Fields, openRules } from './clean.ts';
+import { clean, openRules } from './clean.ts';
 import type { JoinedDetector } from './finding.ts';
 import { compileRules, profileRules, readsSpeech, versionOfRules } from './rules.ts';
 import { aliasField, makeTokens, markOf, type TokenKeys, type Tokens, takeAliases } from './tokens.ts';
+
+type Fields = Parameters<typeof clean>[0];
 
 export interface Privacy {
   /** Changes with every setting that changes what is stored, and with the detectors; ends with the key's id and fingerprint. */
@@ -19,7 +21,7 @@ export interface Privacy {
   /** Pure; doing it twice changes nothing more. Aliases of tokens come with the observation. @throws RangeError when a record is nested too deeply. */
   readonly sanitize: (observation: Observation) => Observation;
   /** The fields of a record with the rules applied, and what was found. @throws RangeError as `sanitize`. */
-  readonly preview: (fields: Fields) => Cleaned;
+  readonly preview: (fields: Fields) => ReturnType<typeof clean>;
   readonly admit: (body: Buffer) => Admitted;
   /** As `admit`, of a body that takes too long to read. */
   readonly admitUnread: (body: Buffer) => Admitted;

@@ -9,7 +9,7 @@ import { terminal } from '../lib/errors.ts';
 import { findBuilt } from '../lib/find-built.ts';
 import { type Admitted, asBuffer, type Bytes, createPrivacy, type PrivacyKeys } from './privacy.ts';
 
-export interface Cleaner {
+interface Cleaner {
   /**
    * As `Privacy.admit`. A body over which a thread hangs is sealed, or dropped where nothing is. Rejects where a thread ended before
    * it was done: nothing is stored then.

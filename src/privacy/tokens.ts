@@ -5,7 +5,7 @@ import { isObject } from '../lib/parse-json.ts';
 import type { JoinedDetector } from './finding.ts';
 
 /** Values of one kind are joined with each other only. */
-export type TokenKind = JoinedDetector | 'text';
+type TokenKind = JoinedDetector | 'text';
 
 interface TokenKey {
   /** Part of each token: lower-case letters and digits. */

@@ -17,7 +17,7 @@ const further = '…';
 const isWordCharacter = /[\p{L}\p{N}]/u;
 
 /** An utterance as it is looked at; where text and words differ, both. */
-export interface Utterance extends Spoken {
+interface Utterance extends Spoken {
   /** As it was sent; empty where it is no object. */
   readonly fields: Fields;
   readonly words: readonly unknown[];

@@ -13,7 +13,7 @@ import { World, type WorldChanges } from './calls/world.ts';
 import { listMethods, type SimulatorAddresses, type SimulatorControl, valueMethods } from './control/control.ts';
 import { LocalControl } from './control/local-control.ts';
 import { Counters, countOne } from './control/stats.ts';
-import { answerCallApi, type CallApiParts, type PageEvent } from './service/call-api.ts';
+import { answerCallApi, type PageEvent } from './service/call-api.ts';
 import { dialectOf } from './service/dialects.ts';
 import { type Exchange, readBody, send } from './service/exchange.ts';
 import { injectFault } from './service/inject-fault.ts';
@@ -23,6 +23,8 @@ import { ChangingRecords, FrozenRecords } from './service/record-bytes.ts';
 import { answerTokenRequest, TokenStore } from './service/token-endpoint.ts';
 import { addressOf, WebSocketEndpoint } from './service/websocket-endpoint.ts';
 import { WebhookSender } from './webhooks/webhook-sender.ts';
+
+type CallApiParts = Parameters<typeof answerCallApi>[1];
 
 interface Simulator extends SimulatorAddresses, SimulatorControl {
   /** Addresses and credentials alone, as one plain object that can be printed as JSON. */

@@ -5,7 +5,7 @@ import { openSecret } from '../lib/secret.ts';
 import { type AccessProof, type Api, createApi } from './http/api.ts';
 import { createGrant, tokenEndpoint } from './http/grant.ts';
 import { createHttp, type Http, refusePlainHttp } from './http/http.ts';
-import { createLocalRequestLimiter, type RequestLimiter, type RequestLimitRules } from './http/limiter.ts';
+import { createLocalRequestLimiter, type RequestLimiter } from './http/limiter.ts';
 import { createServiceClock, type ServiceClock } from './http/service-clock.ts';
 import { createFixedTokenSource, createTokenSource, type TokenSource } from './http/tokens.ts';
 import { createListClient, type ListClient } from './list/list-client.ts';
@@ -47,7 +47,7 @@ export const createSource = (config: SourceConfig, deps: SourceDeps = {}): Sourc
  * The request limit as configured (`source.limits`): requests in a time in milliseconds, and how many of them are kept for
  * live work.
  */
-export const requestLimitRules = ({ limits }: SourceConfig): RequestLimitRules => ({
+export const requestLimitRules = ({ limits }: SourceConfig): Parameters<typeof createLocalRequestLimiter>[0] => ({
   requests: limits.requests,
   perMs: limits.per_s * 1000,
   live: Math.min(limits.requests - 1, Math.ceil(limits.requests * limits.live_share)),

@@ -4,7 +4,7 @@ import type { Queryable } from '../postgres/database.ts';
 import { isHeldSql } from './store.ts';
 
 /** Milliseconds; undefined = no limit. */
-export interface RetentionRules {
+interface RetentionRules {
   /** Bodies of folded deliveries, and deliveries that were rejected. */
   readonly bodies: number;
   /** Outcome of deliveries. It also recognises a known body under a new delivery id. */

@@ -96,7 +96,7 @@ export const arrayText = (hashes: readonly string[]): string => `{${hashes.map((
  * Signs that the ledger was restored, dropped, or moved to another server, for one small query.
  * `src/pipeline/load/check-ledger.ts` compares them.
  */
-export interface LedgerMark {
+interface LedgerMark {
   /** Changes with every restore, with every epoch, and with every start of the server. */
   readonly identity: string;
   readonly epoch: number;

@@ -15,7 +15,7 @@ import { apiKeyOf, connectionOptions, connectTimeoutMs, explainUnreachable } fro
 export const workerRoles = ['workflows', 'live', 'read', 'load'] as const;
 export type WorkerRole = (typeof workerRoles)[number];
 
-export interface WorkerGroup {
+interface WorkerGroup {
   /** Resolves when all have stopped; rejects with what ended one of them. */
   readonly finished: Promise<void>;
   /** Lets activities finish for the grace time, then cancels them. */

@@ -6,7 +6,9 @@ import { readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
 import { vconSchema } from '../../schemas/vcon.ts';
-import { toVcon, type VconUnits } from '../../src/calls/vcon.ts';
+import { toVcon } from '../../src/calls/vcon.ts';
+
+type VconUnits = Parameters<typeof toVcon>[1];
 
 const units: VconUnits = { utterance_start: 'milliseconds', utterance_duration: 'seconds' };
 const seen = { callId: 'a', firstSeenAt: 1_767_600_000_000_000, changedAt: null, sourceDeletedAt: null };

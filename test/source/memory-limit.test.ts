@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { createMemoryLimit, type MemoryLimit, type Permit } from '../../src/source/read/memory-limit.ts';
+import { createMemoryLimit, type Permit } from '../../src/source/read/memory-limit.ts';
+
+type MemoryLimit = ReturnType<typeof createMemoryLimit>;
 
 const quiet = new AbortController().signal;
 

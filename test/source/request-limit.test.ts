@@ -5,10 +5,10 @@ import { openSource } from '../../src/cli/parts/open-source.ts';
 import { createServices } from '../../src/cli/parts/services.ts';
 import type { CallsyncError } from '../../src/lib/errors.ts';
 import {
+  type createLocalRequestLimiter,
   createLocalSlots,
   createRequestLimiter,
   liveIdleMs,
-  type RequestLimitRules,
   requestLimitMarginMs,
 } from '../../src/source/http/limiter.ts';
 import { createSharedSlots } from '../../src/store/request-limit.ts';
@@ -16,6 +16,7 @@ import { openStore, type Store } from '../../src/store/store.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { answerToken, configFor, json, startServer, useClosers } from './local-server.ts';
 
+type RequestLimitRules = Parameters<typeof createLocalRequestLimiter>[0];
 type SlotSource = Parameters<typeof createRequestLimiter>[0];
 
 const closers = useClosers();

@@ -4,7 +4,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { type ActivityRun, activity } from '../../activities/activity.ts';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
 import { countRange } from '../../src/pipeline/read/count-range.ts';
-import type { SyncDeps } from '../../src/pipeline/read/plan-sync.ts';
+import type { planSync } from '../../src/pipeline/read/plan-sync.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import type { Source } from '../../src/source/source.ts';
 import { simulatedSource, wholeRange } from '../source/simulated.ts';
@@ -32,7 +32,7 @@ const start = async () => {
   const { axis, ...range } = wholeRange(simulator, 'timestamp');
   const count = activity({ log: () => undefined }, 'countRange', (run: ActivityRun<never>) =>
     countRange(
-      { source, windows, now: () => new Date(), sync: { settle: 0 } } as unknown as SyncDeps,
+      { source, windows, now: () => new Date(), sync: { settle: 0 } } as unknown as Parameters<typeof planSync>[0],
       { axis, range },
       run.signal,
     ),

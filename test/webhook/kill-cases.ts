@@ -1,10 +1,9 @@
 /** SIGKILL of the receiver at random moments under load, the store slow for some of the time. */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type SendResult, sendWebhook } from '../../src/cli/commands/webhook/send.ts';
+import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
 import { useFolder } from '../support/folder.ts';
@@ -53,7 +52,7 @@ export const describeKills = ({ kills }: { kills: number }): void => {
           spool: { min_free_bytes: 0, segment_bytes: 200_000 },
         },
       };
-      const results = new Map<string, SendResult>();
+      const results = new Map<string, Awaited<ReturnType<typeof sendWebhook>>>();
       let phase = '';
       const phases: Record<string, number> = {};
       let answered = 0;

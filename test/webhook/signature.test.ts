@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type SigningKey, signatureVerifier, signBody } from '../../src/webhook/server/signature.ts';
+import { type readSigningKey, signatureVerifier, signBody } from '../../src/webhook/server/signature.ts';
 
-const key = (name: string, secret = name, hookIds?: readonly string[]): SigningKey => ({
+const key = (name: string, secret = name, hookIds?: readonly string[]): ReturnType<typeof readSigningKey> => ({
   name,
   secret: Buffer.from(secret),
   hookIds: hookIds && new Set(hookIds),

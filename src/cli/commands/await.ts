@@ -10,7 +10,7 @@ import { countOf } from '../../lib/count-of.ts';
 import { dayMs } from '../../lib/day.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { chooseAxis } from '../../pipeline/read/choose-axis.ts';
-import { lookAtProof, type ProofFound, type ProofRequest } from '../../pipeline/reconcile/look-at-proof.ts';
+import { lookAtProof, type ProofFound } from '../../pipeline/reconcile/look-at-proof.ts';
 import type { Store } from '../../store/store.ts';
 import type { ProofLevel } from '../../store/windows/verdicts.ts';
 import { startLoadWarehouse, startReconcile } from '../../temporal/workflow-client.ts';
@@ -26,6 +26,8 @@ import { endWith } from '../shell/exit.ts';
 import { iso, print, tellTimes } from '../shell/output.ts';
 import { duration, instant } from '../shell/parsers.ts';
 import { levelOptions } from './reconcile.ts';
+
+type ProofRequest = Parameters<typeof lookAtProof>[1];
 
 /** A date as typed, whose first instant depends on the business time zone, or an instant in microseconds. */
 type Moment = string | number;

@@ -1,7 +1,7 @@
 import { analystQueries, askLines } from '../../simulator/demo/ask-lines.ts';
 import { countDifferent } from '../../simulator/demo/check-equal.ts';
 import { drawHours, renderProof } from '../../simulator/demo/prove-days.ts';
-import { type RunningDemo, runDemo } from '../../simulator/demo/run-demo.ts';
+import { runDemo } from '../../simulator/demo/run-demo.ts';
 import { flag, leaf, logLevel, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print, renderTable, say } from '../shell/output.ts';
@@ -17,7 +17,7 @@ const hourlyCalls = `SELECT EXTRACT(HOUR FROM call_timestamp) AS hour, count(*) 
   WHERE call_timestamp IS NOT NULL GROUP BY 1`;
 
 /** @param staysUp only then do the addresses still answer when somebody reads them. */
-const renderSummary = async (demo: RunningDemo, staysUp: boolean): Promise<string> => {
+const renderSummary = async (demo: Awaited<ReturnType<typeof runDemo>>, staysUp: boolean): Promise<string> => {
   const { result, warehouse, statusPage } = demo;
   const rows = Object.entries(result.rows).map(([table, count]) => ({ table, rows: count }));
   const lines = ['', 'Rows per table', renderTable(rows)];

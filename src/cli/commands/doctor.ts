@@ -3,7 +3,7 @@ import { openStoreService } from '../parts/open-store.ts';
 import { withServices } from '../parts/with-services.ts';
 import { type CommonOptions, flag, leaf } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
-import { type CheckedFinding, exitCodeOfFindings, runChecks } from './doctor/check.ts';
+import { exitCodeOfFindings, runChecks } from './doctor/check.ts';
 import { installationChecks } from './doctor/check-installation.ts';
 import { sourceChecks } from './doctor/check-source.ts';
 import { provideTemporalCli, temporalChecks } from './doctor/check-temporal.ts';
@@ -12,7 +12,7 @@ import { webhookChecks } from './doctor/check-webhook.ts';
 const deadlineMs = 40_000;
 const marks = { ok: 'ok      ', warning: 'WARNING ', failed: 'FAILED  ', skipped: '-       ' } as const;
 
-const render = (findings: readonly CheckedFinding[]): string => {
+const render = (findings: readonly Awaited<ReturnType<typeof runChecks>>[number][]): string => {
   const width = Math.max(...findings.map(({ check }) => check.length));
   return findings
     .map(({ check, outcome, message, hint }) =>

@@ -3,7 +3,7 @@ import { access, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
-import { type ImportResult, importFile } from '../../pipeline/import/import-file.ts';
+import { importFile } from '../../pipeline/import/import-file.ts';
 import { openIngest } from '../parts/activity-deps.ts';
 import { acceptSource, claimSource } from '../parts/open-source.ts';
 import { withStore } from '../parts/with-services.ts';
@@ -14,7 +14,10 @@ import { instant } from '../shell/parsers.ts';
 import { createImportView } from '../shell/progress.ts';
 import { untilStopped } from '../shell/signals.ts';
 
-const describe = (file: string, { alreadyDone, records, refused, changed }: ImportResult): string => {
+const describe = (
+  file: string,
+  { alreadyDone, records, refused, changed }: Awaited<ReturnType<typeof importFile>>,
+): string => {
   const counts = `${countOf(records, 'record')}, ${countOf(changed, 'call')} new or changed${refused > 0 ? `, ${refused} refused: callsync quarantine list` : ''}`;
   return alreadyDone ? `${file}: imported before (${counts}); --restart reads it again` : `${file}: ${counts}`;
 };

@@ -5,17 +5,19 @@ import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { isObject, parseQuietly } from '../../lib/parse-json.ts';
 import { findCalls, finishErasure } from '../../pipeline/persons/erase.ts';
-import { addHold, type HoldReceipt, removeHold } from '../../pipeline/persons/hold.ts';
+import { addHold, removeHold } from '../../pipeline/persons/hold.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
-import { type ListedHold, listHolds } from '../../store/persons/keys.ts';
+import { listHolds } from '../../store/persons/keys.ts';
 import { isSigned, type ReceiptProof } from '../../store/persons/receipts.ts';
 import { openIngest } from '../parts/activity-deps.ts';
 import { openProof } from '../parts/keys.ts';
-import { describeErasure, type PersonOptions, personOptions, withPerson } from '../parts/persons.ts';
+import { describeErasure, personOptions, withPerson } from '../parts/persons.ts';
 import { withServices, withStore } from '../parts/with-services.ts';
 import { argument, group, leaf, required } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
+
+type PersonOptions = Parameters<typeof withPerson>[0];
 
 /** Answers a request for access: the documents of the calls that an erasure would mean. */
 const exportPerson = (options: PersonOptions): Promise<void> =>
@@ -47,7 +49,7 @@ const readActor = (): string => {
   }
 };
 
-const describe = ({ hold: { id, action }, calls, gone, persons, proof }: HoldReceipt): string =>
+const describe = ({ hold: { id, action }, calls, gone, persons, proof }: Awaited<ReturnType<typeof addHold>>): string =>
   [
     `Hold ${id} is ${action} ${countOf(calls, 'call')}.`,
     ...(gone > 0 ? [`${gone} were erased before: nothing is left of them to be kept.`] : []),
@@ -57,7 +59,14 @@ const describe = ({ hold: { id, action }, calls, gone, persons, proof }: HoldRec
     `Receipt ${proof.receipt_id} is signed: callsync verdicts verify checks it.`,
   ].join('\n');
 
-const describeListed = ({ id, kind, calls, actor, at, reason }: ListedHold): string =>
+const describeListed = ({
+  id,
+  kind,
+  calls,
+  actor,
+  at,
+  reason,
+}: Awaited<ReturnType<typeof listHolds>>[number]): string =>
   `${id}  ${at.toISOString()}  by ${kind.padEnd(8)}  ${String(calls).padStart(8)} calls  ${actor}: ${reason}`;
 
 const add = (options: PersonOptions & ReasonOptions): Promise<void> =>

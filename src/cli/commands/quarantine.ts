@@ -4,12 +4,7 @@ import { terminal } from '../../lib/errors.ts';
 import { createOpener } from '../../lib/sealed.ts';
 import { openSecret } from '../../lib/secret.ts';
 import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
-import {
-  listQuarantine,
-  type QuarantineEntry,
-  readQuarantine,
-  settleQuarantine,
-} from '../../store/delivery/quarantine.ts';
+import { listQuarantine, readQuarantine, settleQuarantine } from '../../store/delivery/quarantine.ts';
 import { openIngest } from '../parts/activity-deps.ts';
 import { withStore } from '../parts/with-services.ts';
 import { argument, flag, type Given, group, leaf, option } from '../shell/define.ts';
@@ -21,7 +16,15 @@ import { untilStopped } from '../shell/signals.ts';
 const number = wholeNumber(1);
 const numbers = (text: string, before: readonly number[] = []): readonly number[] => [...before, number(text)];
 
-const line = ({ id, state, source, origin, bytes, receivedAt, reason }: QuarantineEntry): string =>
+const line = ({
+  id,
+  state,
+  source,
+  origin,
+  bytes,
+  receivedAt,
+  reason,
+}: Awaited<ReturnType<typeof listQuarantine>>[number]): string =>
   `${String(id).padStart(6)}  ${state.padEnd(8)}  ${receivedAt.toISOString()}  ${source.padEnd(7)}  ${origin}  ${bytes} bytes: ${reason}`;
 
 const list = (options: Given<typeof listOptions>): Promise<void> =>

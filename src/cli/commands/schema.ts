@@ -1,6 +1,6 @@
 import { countOf } from '../../lib/count-of.ts';
 import { listAgents } from '../../store/delivery/delivery-statistics.ts';
-import { clearDrift, listDrift, type RecordedDrift } from '../../store/status/drift.ts';
+import { clearDrift, listDrift } from '../../store/status/drift.ts';
 import { withStore } from '../parts/with-services.ts';
 import { flag, group, leaf } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
@@ -13,7 +13,15 @@ const kinds = {
   repeated: 'named twice',
 } as const;
 
-const describeDrift = ({ source, field, kind, detail, seen, firstSeen, lastSeen }: RecordedDrift): string =>
+const describeDrift = ({
+  source,
+  field,
+  kind,
+  detail,
+  seen,
+  firstSeen,
+  lastSeen,
+}: Awaited<ReturnType<typeof listDrift>>[number]): string =>
   `${source}: ${field} (${kinds[kind]}): ${detail}; in ${countOf(seen, 'record')} since ${firstSeen.toISOString()}, last ${lastSeen.toISOString()}`;
 
 const examples = ['callsync schema drift', 'callsync schema drift --clear'];

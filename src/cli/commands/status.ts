@@ -4,7 +4,7 @@ import { type Health, readHealth } from '../../health/read-health.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { dayMicros } from '../../lib/day.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { type LateEditStatus, readLateEditStatus } from '../../pipeline/read/reread-windows.ts';
+import { readLateEditStatus } from '../../pipeline/read/reread-windows.ts';
 import { versionOfRules } from '../../privacy/rules.ts';
 import { listAgents } from '../../store/delivery/delivery-statistics.ts';
 import { countUnderOthers } from '../../store/ledger/read-ledger.ts';
@@ -22,6 +22,8 @@ import { leaf, option } from '../shell/define.ts';
 import { hasReader } from '../shell/output.ts';
 import { seconds } from '../shell/parsers.ts';
 import { untilStopped } from '../shell/signals.ts';
+
+type LateEditStatus = Awaited<ReturnType<typeof readLateEditStatus>>;
 
 /** The keys of `--json`. */
 type Status = Awaited<ReturnType<typeof readStatus>>;

@@ -1,4 +1,4 @@
-import { type VerdictCheck, verifyVerdicts } from '../../pipeline/reconcile/verify-verdicts.ts';
+import { verifyVerdicts } from '../../pipeline/reconcile/verify-verdicts.ts';
 import { verifyReceipts } from '../../store/persons/receipts.ts';
 import type { ChainCheck } from '../../store/windows/chain.ts';
 import { openWarehouses } from '../parts/open-warehouses.ts';
@@ -14,7 +14,7 @@ const findingsOf = ({ verdicts, broken, cut }: ChainCheck, entry: string): strin
   ),
 ];
 
-const describeCheck = (check: VerdictCheck): string => {
+const describeCheck = (check: Awaited<ReturnType<typeof verifyVerdicts>>[number]): string => {
   const { warehouse, verdicts, intact, copy } = check;
   const without = copy === null ? ', warehouse not reached: its copy was not compared' : '';
   if (intact) return `${warehouse}: ${verdicts} verdicts, chain intact${without}`;

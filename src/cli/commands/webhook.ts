@@ -11,8 +11,9 @@ import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
 import { wholeNumber } from '../shell/parsers.ts';
 import { sampleCall } from './webhook/sample-call.ts';
-import { type SendResult, sendWebhook } from './webhook/send.ts';
+import { sendWebhook } from './webhook/send.ts';
 
+type SendResult = Awaited<ReturnType<typeof sendWebhook>>;
 type SendCommandOptions = Given<typeof sendOptions>;
 
 /** Where the service would send to: the public address if one is configured, else the local listener. */

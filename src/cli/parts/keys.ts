@@ -8,7 +8,7 @@ import { openOwnSecret, openSecret } from '../../lib/secret.ts';
 import { openSubjects } from '../../persons/subjects.ts';
 import { createPrivacy, type Privacy, type PrivacyKeys } from '../../privacy/privacy.ts';
 import { redactsSpeech, versionOfRules } from '../../privacy/rules.ts';
-import { type Cleaner, openCleaner } from '../../privacy/threads.ts';
+import { openCleaner } from '../../privacy/threads.ts';
 import { openErasureLog } from '../../store/erasure-log.ts';
 import type { Erasures, Proof, StoreKey } from '../../store/store.ts';
 import { createProofKeys } from '../../store/windows/chain.ts';
@@ -121,7 +121,7 @@ export const openPrivacy = (config: KeySettings): Privacy | undefined => {
 };
 
 /** The same for a receiver. @throws CallsyncError BUILD_MISSING too */
-export const openReceiverPrivacy = (config: KeySettings): Cleaner | undefined => {
+export const openReceiverPrivacy = (config: KeySettings): ReturnType<typeof openCleaner> | undefined => {
   const keys = privacyKeys(config);
   return keys && openCleaner(config.privacy, keys);
 };

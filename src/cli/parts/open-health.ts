@@ -23,7 +23,7 @@ import type { Services } from './services.ts';
 /** Windows older than this count in no gauge; `callsync coverage` and `callsync verdicts` show them. */
 const verdictDays = 92;
 
-export interface HealthReadings {
+interface HealthReadings {
   readonly health: SharedReading<Health>;
   readonly proofs: SharedReading<readonly ProofHealth[]>;
   readonly usages: SharedReading<readonly WarehouseUsage[]>;

@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client';
 import type { WarehouseTarget, WorkObserver } from '../../pipeline/deps.ts';
 import type { Source } from '../../source/source.ts';
 import type { Store } from '../../store/store.ts';
-import { type HealthReadings, openHealth, readUsages, watchParts } from './open-health.ts';
+import { openHealth, readUsages, watchParts } from './open-health.ts';
 import { claimSource, openSource } from './open-source.ts';
 import { openStoreService } from './open-store.ts';
 import { openWarehouses } from './open-warehouses.ts';
@@ -15,7 +15,7 @@ export interface Parts {
   readonly targets: readonly WarehouseTarget[];
   readonly source: Source;
   readonly temporal: TemporalService;
-  readonly readings: HealthReadings;
+  readonly readings: ReturnType<typeof openHealth>;
   /** Is told of finished work. */
   readonly observer: WorkObserver;
 }

@@ -5,7 +5,7 @@ import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { martSettings } from '../../marts/dialect.ts';
 import { renderViews } from '../../marts/render-views.ts';
 import type { WarehouseTarget } from '../../pipeline/deps.ts';
-import { checkBeforeLoad, createLedgerCheck, type LedgerCheck } from '../../pipeline/load/check-ledger.ts';
+import { checkBeforeLoad, createLedgerCheck } from '../../pipeline/load/check-ledger.ts';
 import { createLease } from '../../store/loads/compared.ts';
 import { beginWalk, registerWarehouse } from '../../store/loads/warehouses.ts';
 import { createQuotaMemory } from '../../store/meta.ts';
@@ -116,7 +116,7 @@ export const openWarehouses = async (services: Services, store: Store): Promise<
 const watchMs = 5_000;
 
 /** Until the services are closed. */
-const watchLedger = ({ defer, log }: Services, check: LedgerCheck): void => {
+const watchLedger = ({ defer, log }: Services, check: ReturnType<typeof createLedgerCheck>): void => {
   let looking: Promise<void> | undefined;
   const look = (): void => {
     looking ??= check

@@ -5,13 +5,7 @@ import { listenToInbox } from '../../store/delivery/inbox-writer.ts';
 import { countUnderOthers } from '../../store/ledger/read-ledger.ts';
 import { recordRules } from '../../store/status/events.ts';
 import { type Store, storeSchema } from '../../store/store.ts';
-import {
-  connectWorker,
-  installRuntime,
-  startWorkers,
-  type WorkerGroup,
-  type WorkerRole,
-} from '../../temporal/worker.ts';
+import { connectWorker, installRuntime, startWorkers, type WorkerRole } from '../../temporal/worker.ts';
 import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import { createWakeUp } from '../../webhook/server/wake-up.ts';
 import { activityDeps } from './activity-deps.ts';
@@ -31,7 +25,7 @@ export const openWorkers = async (
   services: Services,
   parts: Parts,
   { roles, registry }: WorkerOptions = {},
-): Promise<WorkerGroup> => {
+): Promise<Awaited<ReturnType<typeof startWorkers>>> => {
   installRuntime(
     // Activities have already logged these warnings of the SDK.
     (message, isCore) => services.log(message, isCore ? { level: 'warn' } : {}),

@@ -19,7 +19,7 @@ import { openStoreService } from './open-store.ts';
 import type { Services } from './services.ts';
 import { withServices } from './with-services.ts';
 
-export type PersonOptions = Given<typeof personOptions>;
+type PersonOptions = Given<typeof personOptions>;
 
 /** The options that say whose calls are meant. */
 export const personOptions = {

@@ -34,7 +34,7 @@ export const listCommands = (root: DescribedCommand): readonly DescribedCommand[
 ];
 
 export const shells = ['bash', 'zsh', 'fish'] as const;
-export type Shell = (typeof shells)[number];
+type Shell = (typeof shells)[number];
 
 export const renderCompletion = (shell: Shell, root: DescribedCommand): string =>
   shell === 'fish' ? renderFish(root) : shell === 'zsh' ? renderZsh(root) : renderBash(root);

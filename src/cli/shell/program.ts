@@ -1,6 +1,6 @@
 import { Command, CommanderError, Help } from 'commander';
 import { commandsDo, loadCommand } from './commands.ts';
-import { describeCommands, renderCompletion, type Shell, shells } from './completions.ts';
+import { describeCommands, renderCompletion, shells } from './completions.ts';
 import { argument, leaf } from './define.ts';
 import { endWith, renderExits, reportFailure } from './exit.ts';
 import { readVersion, say } from './output.ts';
@@ -90,7 +90,7 @@ const completion = leaf({
     'callsync completion fish | source',
   ],
   remarks: 'Put the line into the start file of your shell.',
-  run: async (shell: Shell) => {
+  run: async (shell: Parameters<typeof renderCompletion>[0]) => {
     process.stdout.write(renderCompletion(shell, describeCommands(await createProgram(() => true))));
   },
 });

@@ -16,13 +16,9 @@ import { terminal } from '../../lib/errors.ts';
 import { scramVerifier } from '../../lib/keyed-hash.ts';
 import { findFreePort, isAlive, minimalEnvironment, type StopRules, startServer } from '../local-process.ts';
 import { shareServer } from '../shared-server.ts';
-import {
-  type Account,
-  locatePostgresBinaries,
-  mayReach,
-  type PostgresBinaries,
-  resolvePostgresAccount,
-} from './locate-binaries.ts';
+import { locatePostgresBinaries, mayReach, resolvePostgresAccount } from './locate-binaries.ts';
+
+type Account = Parameters<typeof mayReach>[0];
 
 /** callsync works as this role, which is no superuser, so that none of its SQL runs programs or reads files. It owns the database of the same name. */
 const owner = 'callsync';
@@ -167,7 +163,7 @@ interface Cluster {
   readonly home: string;
   readonly data: string;
   readonly account: Account | undefined;
-  readonly binaries: PostgresBinaries;
+  readonly binaries: Awaited<ReturnType<typeof locatePostgresBinaries>>;
 }
 
 interface RunningServer {

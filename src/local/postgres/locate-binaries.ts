@@ -7,7 +7,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { terminal } from '../../lib/errors.ts';
 
-export interface PostgresBinaries {
+interface PostgresBinaries {
   readonly initdb: string;
   readonly postgres: string;
 }
@@ -81,7 +81,7 @@ const linkLibraries = async (native: string): Promise<void> => {
 
 const run = promisify(execFile);
 
-export interface Account {
+interface Account {
   readonly uid: number;
   readonly gid: number;
 }

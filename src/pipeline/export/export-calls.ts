@@ -17,10 +17,12 @@ import {
 } from '../../../schemas/tables.ts';
 import { flattenCall } from '../../calls/flatten.ts';
 import { infinityAsText, type LedgerRow } from '../../calls/fold.ts';
-import { toVcon, type VconUnits } from '../../calls/vcon.ts';
+import { toVcon } from '../../calls/vcon.ts';
 import { writeFolder } from '../../lib/new-folder.ts';
 import { readLedgerRange } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
+
+type VconUnits = Parameters<typeof toVcon>[1];
 
 export const exportFormats = ['ndjson', 'parquet', 'vcon'] as const;
 type ExportFormat = (typeof exportFormats)[number];

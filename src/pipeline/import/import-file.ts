@@ -32,7 +32,7 @@ export interface ImportProgress {
   readonly changed: number;
 }
 
-export interface ImportResult extends ImportProgress {
+interface ImportResult extends ImportProgress {
   /** True when the file had been imported before, and nothing was read. */
   readonly alreadyDone: boolean;
 }
@@ -303,7 +303,6 @@ export const readImported = (
 
 /** Cuts the bytes of an import into records: one a line (NDJSON), or the elements of one JSON array. */
 type Bytes = AsyncIterable<Buffer>;
-
 type Form = 'lines' | 'array';
 
 /** A position between two records, from which reading can resume. */

@@ -9,7 +9,7 @@ import type { IngestDeps } from '../deps.ts';
 import { rewriteCalls } from './apply-rules.ts';
 
 /** Calls from which something of a class was taken, or, of `calls`, that went as a whole; `bodies` of deliveries. */
-export interface AgedCounts {
+interface AgedCounts {
   readonly words: number;
   readonly transcripts: number;
   readonly freeFields: number;

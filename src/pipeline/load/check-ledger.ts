@@ -9,11 +9,9 @@ import { partsOf } from '../../lib/pages.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
 import { olderInLedger } from '../../store/ledger/ledger.ts';
 import {
-  type CommittedLoad,
   countCommittedSince,
   createLease,
   hasLoadedCalls,
-  type LostLoads,
   lastComparison,
   listCommitted,
   noteComparison,
@@ -24,10 +22,13 @@ import {
 import { endHealing, issueEpoch, readEpochs, registerWarehouse } from '../../store/loads/warehouses.ts';
 import { repairCounters } from '../../store/status/counters.ts';
 import { readStateRow } from '../../store/status/state-row.ts';
-import { isIncomplete, type LedgerMark, readLedgerMark, recreateStore, type Store } from '../../store/store.ts';
+import { isIncomplete, readLedgerMark, recreateStore, type Store } from '../../store/store.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { LoadBatch, Warehouse } from '../../warehouse/warehouse.ts';
 import { replayErasures } from './replay-erasures.ts';
+
+type LostLoads = Parameters<typeof sendAgain>[2];
+type CommittedLoad = Awaited<ReturnType<typeof listCommitted>>[number];
 
 interface LedgerCheckDeps {
   readonly store: Store;
@@ -36,7 +37,7 @@ interface LedgerCheckDeps {
   readonly say: (message: string) => void;
 }
 
-export interface LedgerCheck {
+interface LedgerCheck {
   /** Compares with every warehouse; one that is away is asked before its next load. @throws CallsyncError */
   run(): Promise<void>;
   /**
@@ -86,7 +87,11 @@ export const createLedgerCheck = (deps: LedgerCheckDeps): LedgerCheck => {
     return running;
   };
   /** Of the load that is to follow. */
-  const isOther = async (mark: LedgerMark, asked: number, warehouse: Warehouse): Promise<boolean> =>
+  const isOther = async (
+    mark: Awaited<ReturnType<typeof readLedgerMark>>,
+    asked: number,
+    warehouse: Warehouse,
+  ): Promise<boolean> =>
     mark.identity !== accepted ||
     mark.known < asked ||
     suspects.has(warehouse.name) ||

@@ -3,7 +3,7 @@
  * A pipeline of batches also loads what was folded, while the next batch is folded.
  */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
-import { callTimestampOf, type FlatCall, flattenCall, flattenChanges, flattenVersion } from '../../calls/flatten.ts';
+import { callTimestampOf, flattenCall, flattenChanges, flattenVersion } from '../../calls/flatten.ts';
 import { type LedgerRow, unlessTooDeep } from '../../calls/fold.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import type { Transaction } from '../../postgres/database.ts';
@@ -34,7 +34,7 @@ interface IncomingBatch {
 /** A batch, or a function that reads it inside the transaction (undefined = there is none). */
 type Incoming = IncomingBatch | ((tx: Transaction) => Promise<IncomingBatch | undefined>);
 
-export interface FoldedBatch {
+interface FoldedBatch {
   readonly changed: readonly LedgerRow[];
   readonly unchanged: number;
   readonly rejected: number;
@@ -88,7 +88,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
 const foldedRulesOf = ({ sanitize, rulesVersion }: IngestDeps): FoldedRules | undefined =>
   sanitize === undefined || rulesVersion === undefined ? undefined : { sanitize, version: rulesVersion };
 
-export interface IngestPipeline {
+interface IngestPipeline {
   /** Folds a batch while the batch before it is loaded; returns when both are done and the load of this one runs. */
   take(incoming: Incoming): Promise<FoldedBatch>;
   /** Waits for the last load. */
@@ -200,7 +200,8 @@ const makeLoadBatch = (
     if (row.tombstone) tombstones.push({ callId, callKey: store.keyOf(callId), revision, partitions });
     else {
       const callTimestamp = callTimestampOf(row.document ?? {});
-      const flatten = (): FlatCall['rows'] => flattenCall(row, { processedField, documents }).rows;
+      const flatten = (): ReturnType<typeof flattenCall>['rows'] =>
+        flattenCall(row, { processedField, documents }).rows;
       const changes = flattenChanges(row, callTimestamp);
       calls.push({ callId, revision, callTimestamp, partitions, flatten, changes });
     }

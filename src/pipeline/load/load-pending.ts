@@ -7,19 +7,12 @@ import { isRejectedRow, markDeliveriesLoaded, unloadedDeliveries } from '../../s
 import {
   countHeld,
   countPending,
-  type PendingBatch,
   type PlannedLoad,
   planLoad,
   type QueueCursor,
   readPending,
 } from '../../store/loads/loads.ts';
-import {
-  isConfiguredSomewhere,
-  keepRegistered,
-  type WalkedBatch,
-  waitingMs,
-  walkBatch,
-} from '../../store/loads/warehouses.ts';
+import { isConfiguredSomewhere, keepRegistered, waitingMs, walkBatch } from '../../store/loads/warehouses.ts';
 import { readStateRow } from '../../store/status/state-row.ts';
 import type { Store } from '../../store/store.ts';
 import { markVerdictsLoaded, type StoredVerdict, unloadedVerdicts } from '../../store/windows/verdicts.ts';
@@ -28,7 +21,9 @@ import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { type IngestDeps, unlessAway, type WarehouseTarget } from '../deps.ts';
 import { commitLoad } from './ingest.ts';
 
-export interface LoadPendingInput {
+type WalkedBatch = NonNullable<Awaited<ReturnType<typeof walkBatch>>>;
+
+interface LoadPendingInput {
   readonly warehouse: string;
   /** `pending` is the sweep, which comes again; everything else wants what waits loaded now. */
   readonly origin: string;
@@ -173,7 +168,7 @@ const commitPending = async (
 
 interface PlannedPending {
   readonly plan: PlannedLoad;
-  readonly pending: PendingBatch;
+  readonly pending: Awaited<ReturnType<typeof readPending>>;
   readonly deliveries: readonly Row[];
   readonly verdicts: readonly StoredVerdict[];
 }

@@ -4,17 +4,17 @@ import { flattenVersion } from '../../calls/flatten.ts';
 import { isComparisonDue } from '../../store/loads/compared.ts';
 import { abandonLoads } from '../../store/loads/loads.ts';
 import { forgetWarehouses, registerWarehouse } from '../../store/loads/warehouses.ts';
-import { expireRows, type RetentionRules } from '../../store/retention.ts';
+import { expireRows } from '../../store/retention.ts';
 import { joinCounters } from '../../store/status/counters.ts';
 import { compactWindows } from '../../store/windows/windows.ts';
 import type { LogRetention } from '../../warehouse/warehouse.ts';
 import type { IngestDeps } from '../deps.ts';
-import { type AgedCounts, applyAges } from './apply-ages.ts';
+import { applyAges } from './apply-ages.ts';
 import { createLedgerCheck } from './check-ledger.ts';
 
-export interface MaintenanceDeps
+interface MaintenanceDeps
   extends Pick<IngestDeps, 'ages' | 'log' | 'processedField' | 'sanitize' | 'store' | 'targets'> {
-  readonly retention: RetentionRules;
+  readonly retention: Parameters<typeof expireRows>[1];
   /** Of the log tables of warehouses. */
   readonly logRetention: LogRetention;
 }
@@ -23,7 +23,7 @@ interface MaintenanceResult {
   /** Rows that were deleted or emptied, by kind. */
   readonly expired: Readonly<Record<string, number>>;
   /** Calls from which something was taken for its age, by class. */
-  readonly aged: AgedCounts | undefined;
+  readonly aged: Awaited<ReturnType<typeof applyAges>> | undefined;
   readonly windows: number;
   readonly loads: number;
 }

@@ -16,7 +16,7 @@ import {
 import { readRows } from '../../store/ledger/ledger.ts';
 import { findHeldCalls, tryPrepare } from '../../store/persons/gate.ts';
 import type { IngestDeps } from '../deps.ts';
-import { createPipeline, type FoldedBatch, type IngestPipeline, ingest } from './ingest.ts';
+import { createPipeline, ingest } from './ingest.ts';
 
 /** Deliveries of one transaction. */
 const deliveriesPerBatch = 200;
@@ -47,7 +47,7 @@ export const mergeInbox = async (
 };
 
 interface MergedBatch {
-  readonly folded: FoldedBatch;
+  readonly folded: Awaited<ReturnType<typeof ingest>>;
   readonly deliveries: number;
   /** Deliveries by outcome. */
   readonly outcomes: Readonly<Record<string, number>>;
@@ -66,7 +66,7 @@ interface MergedBatch {
 export const mergeBatch = async (
   deps: IngestDeps,
   limit: number,
-  take: IngestPipeline['take'] = (incoming) => ingest(deps, incoming),
+  take: ReturnType<typeof createPipeline>['take'] = (incoming) => ingest(deps, incoming),
 ): Promise<MergedBatch | undefined> => {
   let settled: readonly SettledDelivery[] = [];
   let doubted = 0;

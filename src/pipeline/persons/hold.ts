@@ -17,7 +17,7 @@ import { listUnreplayed } from '../load/replay-erasures.ts';
 import { findCalls, selectorKey } from './erase.ts';
 
 /** Receipt of a hold: its calls and persons under keyed hashes. */
-export interface HoldReceipt {
+interface HoldReceipt {
   readonly at: string;
   readonly hold: {
     readonly id: string;

@@ -24,7 +24,7 @@ export interface ListingComparison {
   readonly observedAt: number;
 }
 
-export interface CompareListingInput {
+interface CompareListingInput {
   readonly axis: string;
   readonly range: Range;
   /** `full` lists whole records; `ids` compares nothing but presence. */

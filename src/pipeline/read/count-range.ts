@@ -19,7 +19,7 @@ export const askServiceTime = async (
   return serviceNow(clock) ?? local;
 };
 
-export interface RelativeRange {
+interface RelativeRange {
   readonly axis: string;
   /** Microseconds before `scheduledAt`. */
   readonly last: number;

@@ -16,7 +16,7 @@ import {
 import type { ReadDeps } from '../deps.ts';
 import { askServiceTime } from './count-range.ts';
 
-export interface SyncDeps extends ReadDeps {
+interface SyncDeps extends ReadDeps {
   readonly now: () => Date;
   readonly sync: {
     /** Microseconds. */

@@ -8,14 +8,16 @@ import type { LateContext } from '../../store/ledger/late-changes.ts';
 import { meanDocumentBytes } from '../../store/ledger/read-ledger.ts';
 import type { ReadDeps, RunOptions } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
-import { type CompareListingInput, compareListing, type ListingComparison } from './compare-listing.ts';
+import { compareListing, type ListingComparison } from './compare-listing.ts';
+
+type CompareListingInput = Parameters<typeof compareListing>[1];
 
 interface ReadChangedInput extends CompareListingInput {
   readonly origin: string;
   readonly late?: LateContext;
 }
 
-export interface ChangedReading {
+interface ChangedReading {
   readonly comparison: ListingComparison;
   /** Calls of the window that the service listed. */
   readonly listed: number;

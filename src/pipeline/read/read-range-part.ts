@@ -8,7 +8,7 @@ import { recordWindow, replaceProblems, uncoveredRanges } from '../../store/wind
 import type { ReadDeps, RunOptions } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
 
-export interface ReadRangePartInput {
+interface ReadRangePartInput {
   readonly axis: string;
   readonly range: Range;
   readonly direction: Direction;
@@ -24,7 +24,7 @@ export interface ReadRangePartInput {
   readonly settledTo?: number;
 }
 
-export interface ReadRangePartResult {
+interface ReadRangePartResult {
   readonly totals: ReadTotals;
   /** Unread rest of the range; null = all of it is read. */
   readonly rest: Range | null;

@@ -9,9 +9,6 @@ import {
   type CoveredBand,
   compactLateChanges,
   finishRereadRun,
-  type LateBasis,
-  type LateBucket,
-  type RereadHistory,
   readCoveredBands,
   readLateChanges,
   readRereadHistory,
@@ -23,12 +20,14 @@ import { chooseAxis } from './choose-axis.ts';
 import { readChanged } from './read-changed.ts';
 import { nextLength } from './read-range-part.ts';
 
-export interface RereadDeps extends ReadDeps {
+type LateBasis = Parameters<typeof readLateChanges>[1];
+
+interface RereadDeps extends ReadDeps {
   readonly now: () => Date;
   readonly reread: RereadRules;
 }
 
-export interface PlannedRereads extends RereadPlan {
+interface PlannedRereads extends RereadPlan {
   readonly axis: string;
   /** Microseconds: the instant that the plan is made for, and the horizon it follows. */
   readonly at: number;
@@ -135,7 +134,7 @@ export const rereadWindows = async (
   return totals;
 };
 
-export interface LateEditStatus {
+interface LateEditStatus {
   readonly axis: string;
   readonly basis: LateBasis;
   readonly horizon: Horizon;
@@ -144,7 +143,7 @@ export interface LateEditStatus {
   readonly share: number;
   /** Share of all changes, each weighted by how likely it was to be seen, that came later than the horizon. */
   readonly tailShare: number | null;
-  readonly history: RereadHistory;
+  readonly history: Awaited<ReturnType<typeof readRereadHistory>>;
 }
 
 /** For `callsync status`: what is known of late edits and what re-reading does about it. */
@@ -371,7 +370,10 @@ const fillGaps = (all: readonly AgeBand[], chosen: ReadonlySet<number>, delay: n
  * Chooses the bands of ages with the most changes for their span, until they cover `rules.share` of all changes.
  * @param histogram changes by the bucket of their age, in any order.
  */
-export const learnHorizon = (histogram: readonly LateBucket[], rules: RereadRules): Horizon => {
+export const learnHorizon = (
+  histogram: readonly Awaited<ReturnType<typeof readLateChanges>>[number][],
+  rules: RereadRules,
+): Horizon => {
   const weights = new Map(histogram.map(({ bucket, weight }) => [bucket, weight]));
   const total = histogram.reduce((sum, { weight }) => sum + weight, 0);
   const all = bandsUpTo(rules.maxHorizon);

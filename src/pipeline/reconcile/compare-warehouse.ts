@@ -8,7 +8,7 @@ import { contentHash, digestCall } from '../../warehouse/digest.ts';
 import type { CallDigest, CallGuard } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 
-export interface Comparison {
+interface Comparison {
   readonly missing: ReadonlySet<string>;
   /** Another guard, another number of child rows, or a row of an erased call. */
   readonly different: ReadonlySet<string>;

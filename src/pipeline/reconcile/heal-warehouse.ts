@@ -7,7 +7,7 @@ import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { CallGuard } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 import { loadPendingBatch } from '../load/load-pending.ts';
-import { type Comparison, compareWarehouse } from './compare-warehouse.ts';
+import { compareWarehouse } from './compare-warehouse.ts';
 
 /** Loads that one window may take; the sweep takes what is still pending then, and the verdict says unproven. */
 const maxLoads = 100;
@@ -20,7 +20,7 @@ export const healWarehouse = async (
   deps: IngestDeps,
   target: WarehouseTarget,
   work: {
-    readonly comparison: Comparison;
+    readonly comparison: Awaited<ReturnType<typeof compareWarehouse>>;
     readonly touched: ReadonlySet<string>;
     readonly level: WarehouseLevel;
     readonly alive: () => void;

@@ -5,7 +5,7 @@ import { findUnproven, listBehind, type ProofLevel } from '../../store/windows/v
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { hasLost } from '../load/check-ledger.ts';
 
-export interface ProofRequest {
+interface ProofRequest {
   readonly axis: string;
   readonly range: Range;
   readonly warehouses: readonly Warehouse[];

@@ -22,7 +22,7 @@ import { removeStray } from './remove-unexpected.ts';
 /** The rows of every judged day are compared at least this often. */
 export const rowsWithin = 30 * day;
 
-export interface ReconcileSettings {
+interface ReconcileSettings {
   /** Microseconds: how old a window must be, and how far back a run looks for windows without a verdict. */
   readonly age: number;
   readonly span: number;

@@ -11,11 +11,11 @@ import { markMissing } from '../../store/ledger/ledger.ts';
 import { findTombstones, type LedgerAxis, listWindowCalls, revisionsDigest } from '../../store/ledger/read-ledger.ts';
 import { readClock } from '../../store/loads/compared.ts';
 import { markPending } from '../../store/loads/loads.ts';
-import { addVerdict, listedInEarlierWeeks, type StoredVerdict, type Verdict } from '../../store/windows/verdicts.ts';
+import { addVerdict, listedInEarlierWeeks, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
 import { ingest, loadFolded } from '../load/ingest.ts';
 import type { ListingComparison } from '../read/compare-listing.ts';
-import { type ChangedReading, readChanged } from '../read/read-changed.ts';
+import { readChanged } from '../read/read-changed.ts';
 import { compareWarehouse } from './compare-warehouse.ts';
 import { healWarehouse } from './heal-warehouse.ts';
 import { removeUnexpected } from './remove-unexpected.ts';
@@ -120,7 +120,7 @@ export const reconcileWindow = async (
 /** Findings at the service and in the ledger, before any warehouse is compared. */
 interface ReconciledWindow {
   readonly input: ReconcileWindowInput;
-  readonly reading: ChangedReading;
+  readonly reading: Awaited<ReturnType<typeof readChanged>>;
   readonly gone: GoneCalls;
   readonly goneCount: number;
   readonly suspicious: boolean;
@@ -221,7 +221,10 @@ interface WindowFindings {
   readonly suspicious: boolean;
 }
 
-type Judgement = Pick<Verdict, 'outcome' | 'calls_found' | 'missing' | 'different' | 'healed' | 'unexpected'> & {
+type Judgement = Pick<
+  Parameters<typeof addVerdict>[1],
+  'outcome' | 'calls_found' | 'missing' | 'different' | 'healed' | 'unexpected'
+> & {
   readonly excluded: number;
 };
 

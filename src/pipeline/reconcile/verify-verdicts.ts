@@ -5,7 +5,7 @@ import type { ChainCheck } from '../../store/windows/chain.ts';
 import { allVerdicts, digestOfRow, verifyVerdictChain } from '../../store/windows/verdicts.ts';
 import type { WarehouseTarget } from '../deps.ts';
 
-export interface VerdictCheck extends ChainCheck {
+interface VerdictCheck extends ChainCheck {
   /** The warehouse's own table; null when the warehouse did not answer. */
   readonly copy: {
     readonly verdicts: number;

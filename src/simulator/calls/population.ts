@@ -9,7 +9,7 @@ import { otherStatuses } from './vocabulary.ts';
 
 const hourMs = 3_600_000;
 
-export interface Population {
+interface Population {
   readonly count: number;
   /** Milliseconds since the epoch, by index. */
   readonly timestamps: Float64Array;

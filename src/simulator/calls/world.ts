@@ -6,8 +6,10 @@ import { dayMs } from '../../lib/day.ts';
 import { AxisIndex, everything, lowerBound } from './axis-index.ts';
 import type { SimulatorClock } from './clock.ts';
 import { generateCall, generateTags, generateTranscript } from './generate-call.ts';
-import { type Population, planPopulation, statusOf } from './population.ts';
+import { planPopulation, statusOf } from './population.ts';
 import { callIdOf, callIndexOf, fraction } from './random.ts';
+
+type Population = ReturnType<typeof planPopulation>;
 
 export type Axis = 'timestamp' | 'qualified';
 

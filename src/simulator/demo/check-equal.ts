@@ -13,7 +13,7 @@ export interface Difference {
   readonly key: string;
 }
 
-export interface Equality {
+interface Equality {
   /** Per table: rows in either warehouse, and those that are not the same in both. */
   readonly equal: Readonly<Record<string, { readonly rows: number; readonly different: number }>>;
   /** Some of the rows that differ. */

@@ -13,7 +13,7 @@ import { latestVerdicts } from '../../store/windows/verdicts.ts';
 import { startReconcile } from '../../temporal/workflow-client.ts';
 
 /** Proof of the settled days in one warehouse. */
-export interface DemoProof {
+interface DemoProof {
   readonly warehouse: string;
   readonly days: number;
   readonly proven: number;

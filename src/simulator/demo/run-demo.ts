@@ -38,9 +38,9 @@ import { lockSpool, type SpoolLock } from '../../webhook/spool/spool-files.ts';
 import type { SimulatorControl } from '../control/control.ts';
 import { createRemoteControl } from '../control/remote-control.ts';
 import { askLines } from './ask-lines.ts';
-import { checkEqualWhenSettled, type Difference, type Equality } from './check-equal.ts';
+import { checkEqualWhenSettled, type Difference } from './check-equal.ts';
 import { checkTruth, type TruthReport } from './check-truth.ts';
-import { breakRows, brokenRows, type DemoProof, readProof, reconcileDays } from './prove-days.ts';
+import { breakRows, brokenRows, readProof, reconcileDays } from './prove-days.ts';
 import {
   demoAnalytics,
   demoCalls,
@@ -64,7 +64,7 @@ interface DemoResult {
   readonly calls: number;
   readonly rows: Readonly<Record<string, number>>;
   readonly truth: TruthReport;
-  readonly proof: DemoProof;
+  readonly proof: Awaited<ReturnType<typeof readProof>>;
   /** Of `--break`: rows that were broken, and calls that the comparison found and healed. */
   readonly broken?: {
     readonly altered: number;
@@ -73,14 +73,14 @@ interface DemoResult {
     readonly healed: number;
   };
   /** With two warehouses: rows of each table, and those that are not the same in both. */
-  readonly equal?: Equality['equal'];
+  readonly equal?: Awaited<ReturnType<typeof checkEqualWhenSettled>>['equal'];
   readonly deliveries: Readonly<Record<string, number>>;
   /** Calls written by this run; 0 for those that an earlier run had written. */
   readonly written: number;
   readonly seconds: Readonly<Record<string, number>>;
 }
 
-export interface RunningDemo {
+interface RunningDemo {
   readonly services: Services;
   readonly result: DemoResult;
   /** Where the truth was checked and the analysts ask: the first of the configured ones. */

@@ -19,7 +19,7 @@ export interface PageEvent {
   readonly callIds: readonly string[];
 }
 
-export interface CallApiParts {
+interface CallApiParts {
   readonly world: World;
   readonly tokens: TokenStore;
   readonly limiter: RateLimiter;

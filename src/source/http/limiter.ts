@@ -15,7 +15,7 @@ export interface RequestLimiter {
   penalize(ms: number): Promise<void>;
 }
 
-export interface RequestLimitRules {
+interface RequestLimitRules {
   readonly requests: number;
   readonly perMs: number;
   /** Of `requests`: kept for live work as long as there is some. */

@@ -6,8 +6,8 @@ import type { Micros } from '../../lib/timestamps.ts';
 import type { Api, ApiCounts, GetOptions } from '../http/api.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { emptyPage, type PageBody, type RawRecord, readPageBody } from '../json/page-body.ts';
-import { createPagination, type PageRequest, type Pagination, type SeenPage } from '../pagination/pagination.ts';
-import { createMemoryLimit, type MemoryLimit, type Permit } from '../read/memory-limit.ts';
+import { createPagination, type PageRequest, type SeenPage } from '../pagination/pagination.ts';
+import { createMemoryLimit, type Permit } from '../read/memory-limit.ts';
 import { type ListQuery, listParams } from './list-query.ts';
 import { isEmpty } from './observe.ts';
 
@@ -221,8 +221,8 @@ interface Fetched {
 
 /** The next page is fetched ahead where two fit; otherwise once the one before is released. */
 async function* readAhead(
-  limit: MemoryLimit,
-  pagination: Pagination,
+  limit: ReturnType<typeof createMemoryLimit>,
+  pagination: ReturnType<typeof createPagination>,
   query: ListQuery,
   fetchPage: (query: ListQuery, request: PageRequest, before?: number) => Promise<[Page, SeenPage]>,
 ): AsyncGenerator<Page, void, undefined> {

@@ -43,7 +43,7 @@ export interface SeenPage {
   readonly isShownEnd?: boolean;
 }
 
-export interface Pagination {
+interface Pagination {
   /** Records asked for on a page; undefined where the service decides. */
   readonly size: number | undefined;
   /** Whether a page can start at any record, so that neighbours can be made to overlap. */

@@ -5,7 +5,7 @@ import { isPoison, type ListClient } from '../list/list-client.ts';
 import { axisOf, canLeaveOut, isCuttable, type ListQuery, type Window } from '../list/list-query.ts';
 import { type ReadContext, reportProblem } from './read-context.ts';
 import { chooseProof, isSameSet, notShown, type ReadPart, readAs, readCall } from './read-part.ts';
-import { capOf, createPassState, isCall, type PassState, passOver, takePage } from './read-pass.ts';
+import { capOf, createPassState, isCall, passOver, takePage } from './read-pass.ts';
 
 type WindowQuery = ListQuery & { readonly window: Window };
 
@@ -107,7 +107,7 @@ interface Reading {
   readonly context: ReadContext;
   readonly query: WindowQuery;
   readonly cause: CallsyncError;
-  readonly state: PassState;
+  readonly state: Parameters<typeof takePage>[3];
   total: number | undefined;
   /** Whether every answer had the same total. */
   isSteady: boolean;

@@ -16,7 +16,7 @@ export interface Permit {
   release(): void;
 }
 
-export interface MemoryLimit {
+interface MemoryLimit {
   /**
    * Waits, in turn, until a page of this kind fits; one larger than the limit fits when nothing else is held. The size
    * of a kind is learned from the pages that came; until the first is here it is held alone.

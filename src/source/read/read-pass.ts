@@ -57,7 +57,7 @@ interface PassOptions {
 }
 
 /** Result so far. */
-export interface PassState {
+interface PassState {
   readonly ids: Map<string, boolean>;
   readonly repeatedLater: Set<string>;
   rows: number;

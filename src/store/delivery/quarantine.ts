@@ -5,7 +5,7 @@ import { isSealed } from '../../lib/sealed.ts';
 import { type Database, type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
 import { arrayText } from '../store.ts';
 
-export interface QuarantineEntry {
+interface QuarantineEntry {
   readonly id: number;
   readonly source: ObservationSource;
   readonly origin: string;

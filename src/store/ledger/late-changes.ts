@@ -8,9 +8,9 @@ import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { keepMeta } from '../meta.ts';
 
 /** Start of the age of a change: the end of processing, or the call's own time. */
-export type LateBasis = 'processed' | 'timestamp';
+type LateBasis = 'processed' | 'timestamp';
 
-export interface LateBucket {
+interface LateBucket {
   readonly bucket: number;
   /** Changes seen. */
   readonly changes: number;
@@ -116,7 +116,7 @@ export const finishRereadRun = async (
   await tx.query(`DELETE FROM reread_runs WHERE finished_at < now() - interval '90 days'`);
 };
 
-export interface RereadHistory {
+interface RereadHistory {
   readonly lastRun: (RereadRun & { readonly finishedAt: number }) | null;
   readonly runs7d: number;
   readonly requests7d: number;

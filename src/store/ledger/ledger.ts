@@ -221,7 +221,7 @@ export const readRows = async (db: Queryable, callIds: readonly string[]): Promi
   return await byCallId(rows);
 };
 
-export interface StoredDocument {
+interface StoredDocument {
   readonly callId: string;
   readonly revision: number;
   readonly document: CallDocument;

@@ -7,7 +7,7 @@ import { withSessionLock } from '../../postgres/session-lock.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { requestWalk } from './warehouses.ts';
 
-export interface CommittedLoad {
+interface CommittedLoad {
   readonly loadId: string;
   /** When it was planned, in microseconds: no call was applied by it before. */
   readonly plannedAt: number;
@@ -87,7 +87,7 @@ export const unknownLoads = async (db: Queryable, loadIds: readonly string[]): P
 const longestWait = 7 * dayMicros;
 
 /** Loads that a warehouse has lost. */
-export interface LostLoads {
+interface LostLoads {
   /** When the oldest of them was planned, in microseconds. */
   readonly since: number;
   readonly loadIds: readonly string[];

@@ -27,7 +27,7 @@ export interface QueueCursor {
 }
 type Place = readonly [position: number, callId: string];
 
-export interface PendingBatch {
+interface PendingBatch {
   readonly calls: readonly PendingCall[];
   /** To be handed to the next read of the same drain; undefined when the next has to begin at the front. */
   readonly cursor: QueueCursor | undefined;

@@ -63,7 +63,7 @@ interface WalkRequest {
   readonly rewrite?: boolean;
 }
 
-export interface WalkedBatch {
+interface WalkedBatch {
   /** Calls that became pending. */
   readonly marked: number;
   /** `waiting`: older transactions have not ended, or another worker is at this batch. */

@@ -3,7 +3,7 @@ import { partsOf, readPages } from '../../lib/pages.ts';
 import { type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
-import { eraseFromLedger, readDocuments, type StoredDocument } from '../ledger/ledger.ts';
+import { eraseFromLedger, readDocuments } from '../ledger/ledger.ts';
 import { markPending } from '../loads/loads.ts';
 import { arrayText, type Store } from '../store.ts';
 import { withdrawProof } from '../windows/verdicts.ts';
@@ -35,7 +35,7 @@ export const listSubjects = async (
 ): Promise<number> => {
   const { index } = store;
   let listed = 0;
-  const pages = readPages<StoredDocument>(callsAtOnce, (last) =>
+  const pages = readPages<Awaited<ReturnType<typeof readDocuments>>[number]>(callsAtOnce, (last) =>
     readDocuments(
       store,
       `call_id > $2 AND ${isOther} AND ($4::text[] IS NULL OR call_id = ANY($4)) ORDER BY call_id LIMIT $3`,

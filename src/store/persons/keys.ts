@@ -49,7 +49,7 @@ export const isAnySought = async (db: Queryable): Promise<boolean> => (await rea
 /** Ends the search. Its keys stay noted: a call that comes later under one of them becomes a tombstone. */
 export const settleSought = (db: Queryable): Promise<void> => writeMeta(db, soughtKey, false);
 
-export interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 'actor'> {
+interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 'actor'> {
   readonly at: Date;
   /** Calls that it names so far and that were not erased. */
   readonly calls: number;

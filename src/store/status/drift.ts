@@ -17,7 +17,7 @@ interface DriftFinding {
   readonly seen: number;
 }
 
-export interface RecordedDrift extends DriftFinding {
+interface RecordedDrift extends DriftFinding {
   readonly firstSeen: Date;
   readonly lastSeen: Date;
 }

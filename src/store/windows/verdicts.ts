@@ -17,7 +17,7 @@ import { type ChainCheck, type ChainEntry, checkChain, lockChain, readChainHeads
 import { firstReadInstant } from './windows.ts';
 
 /** Times in microseconds since the epoch; names as in the warehouse table `verdicts`. */
-export interface Verdict extends Outcome {
+interface Verdict extends Outcome {
   readonly confirmed: Shown;
   readonly calls_listed: number;
   readonly calls_found: number;

@@ -3,7 +3,7 @@
 import { type Column, callTables, columnsOf, type Table, tableOf, tables, wordsView } from '../../../schemas/tables.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 
-export interface Field {
+interface Field {
   readonly name: string;
   readonly type: string;
   readonly mode: 'NULLABLE' | 'REQUIRED' | 'REPEATED';

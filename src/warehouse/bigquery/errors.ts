@@ -145,7 +145,7 @@ const kindOf: Readonly<Record<Meaning, ErrorKind>> = {
 const quotaRetryMs = 10 * 60_000;
 
 /** Messages of BigQuery can quote values of the data that it refused; where no data was read, quotes are names and may be shown. */
-export type Quotes = 'masked' | 'shown';
+type Quotes = 'masked' | 'shown';
 
 /** `what` says what was tried: `load into warehouse "x"`. */
 export const errorOf = (fault: Fault, what: string, quotes: Quotes = 'masked'): CallsyncError => {

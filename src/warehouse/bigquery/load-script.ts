@@ -20,7 +20,7 @@ interface ScriptLoad {
   readonly stagedRows: number;
 }
 
-export interface ScriptInput {
+interface ScriptInput {
   readonly load: ScriptLoad;
   /** `project.dataset`. */
   readonly dataset: string;

@@ -6,7 +6,7 @@ import { terminal } from '../../lib/errors.ts';
 import type { View } from '../warehouse.ts';
 import type { Rest, RestRequest } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
-import { type Field, quote, type Relation, relationsOf, typeSql, wordsQuery } from './ddl.ts';
+import { quote, type Relation, relationsOf, typeSql, wordsQuery } from './ddl.ts';
 import { standardType, type WireField } from './decode.ts';
 import { type Fault, judge } from './errors.ts';
 import type { Queries } from './queries.ts';
@@ -125,7 +125,7 @@ const encryption = (key: string, { kms_key }: BigqueryWarehouseConfig): Record<s
 export const extendFields = (
   relation: Relation,
   present: readonly WireField[],
-): readonly (Field | WireField)[] | undefined => {
+): readonly (Parameters<typeof typeSql>[0] | WireField)[] | undefined => {
   let changed = false;
   const byName = new Map(relation.fields.map((field) => [field.name, field]));
   const kept = present.map((field) => {

@@ -1,7 +1,7 @@
 /** The one retry loop of this warehouse: what may succeed later is repeated, with growing pauses. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type BackoffRules, backoffMs } from '../../lib/backoff.ts';
-import { errorOf, type Fault, faultOf, judge, type Meaning, type Quotes } from './errors.ts';
+import { errorOf, type Fault, faultOf, judge, type Meaning } from './errors.ts';
 
 const pace: BackoffRules = { baseMs: 500, maxMs: 15_000 };
 
@@ -43,7 +43,7 @@ export const retry = async <T>(
 
 /** For `.catch`: turns a fault into an error that names the attempt. Parameters as those of `errorOf`. */
 export const failTo =
-  (what: string, quotes?: Quotes) =>
+  (what: string, quotes?: NonNullable<Parameters<typeof errorOf>[2]>) =>
   (cause: unknown): never => {
     throw cause instanceof Error ? cause : errorOf(cause as Fault, what, quotes);
   };

@@ -8,7 +8,7 @@ import { createStagingSql, createTableSql, createViewSql, relationsOf } from './
 import { dialectOf } from './dialect.ts';
 import { clearFenceQuery } from './fence.ts';
 import { grantsSql } from './grants.ts';
-import { type ScriptInput, writeLoadScript } from './load-script.ts';
+import { writeLoadScript } from './load-script.ts';
 import { removeOrphansScript, removeScript } from './remove.ts';
 import { createSearchIndexSql, dropSearchIndexSql, searchSql, searchStatusSql } from './search.ts';
 import { stateQuery } from './state.ts';
@@ -44,7 +44,7 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
     stagedRows: 500,
   };
   const dates = ['2026-03-01', '2026-03-02', '2026-03-05'];
-  const script = (name: string, over: Partial<ScriptInput>): Statement => ({
+  const script = (name: string, over: Partial<Parameters<typeof writeLoadScript>[0]>): Statement => ({
     name,
     sql: writeLoadScript({
       ...{ load, dataset, staging, layout: config, ...none, last: true, partitions: dates, logs: new Map() },

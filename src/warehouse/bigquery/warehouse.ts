@@ -16,7 +16,7 @@ import { loadBatch } from './load.ts';
 import { ensureViews, migrate } from './migrate.ts';
 import { partitionOf } from './partitions.ts';
 import { createQueries, type Queries } from './queries.ts';
-import { createQuota, limitsOf, type Quota, type QuotaMemory } from './quota.ts';
+import { createQuota, limitsOf, type Quota } from './quota.ts';
 import { notSelect, openReader } from './reader.ts';
 import { removeOrphansScript, removeScript } from './remove.ts';
 import { type Pause, pause as realPause } from './retry.ts';
@@ -34,7 +34,7 @@ interface BigqueryWarehouseOptions {
   /** By default the limits of the config. */
   readonly quota?: Quota;
   /** Shared by all processes that load this warehouse and kept over restarts; of this process by default. */
-  readonly quotaMemory?: QuotaMemory;
+  readonly quotaMemory?: NonNullable<Parameters<typeof createQuota>[2]>;
   readonly pause?: Pause;
   readonly requestTimeoutMs?: number;
   /** Gzip of uploads; by default where there is a network between. */

@@ -1,11 +1,5 @@
 /** The Postgres warehouse: the analysts' schema, which may be on the server of the operational store. */
-import {
-  type ConnectionUrl,
-  openDatabase,
-  type PoolOptions,
-  type Queryable,
-  readValue,
-} from '../../postgres/database.ts';
+import { type ConnectionUrl, openDatabase, type Queryable, readValue } from '../../postgres/database.ts';
 import { createLogExpiry } from '../expire-logs.ts';
 import { restrictedName } from '../grants.ts';
 import { createReading } from '../reading.ts';
@@ -43,7 +37,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
   const layout: Layout = options.config;
   const applyLoad = createLoader(layout);
   const purpose = `warehouse ${options.name}`;
-  const open = (limits: Pick<PoolOptions, 'statementMs' | 'max'> = {}) =>
+  const open = (limits: Pick<Parameters<typeof openDatabase>[0], 'statementMs' | 'max'> = {}) =>
     openDatabase({
       url: options.url,
       schema: layout.schema,

@@ -6,7 +6,7 @@ import { type FileContents, readFiles, watchFiles } from '../../lib/file-watch.t
 import { withoutLineEnd } from '../../lib/secret.ts';
 import type { ReceiverLog } from './receiver-log.ts';
 
-export interface SigningKey {
+interface SigningKey {
   readonly name: string;
   readonly secret: Buffer;
   /** The webhooks that it verifies; undefined = all. */

@@ -4,7 +4,7 @@ import type { Observation } from '../../../schemas/observation.ts';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { transient } from '../../../src/lib/errors.ts';
 import type { IngestDeps, WarehouseTarget } from '../../../src/pipeline/deps.ts';
-import { commitLoad, type FoldedBatch, ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { commitLoad, ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending, loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { eraseFromLedger } from '../../../src/store/ledger/ledger.ts';
@@ -35,8 +35,10 @@ const observation = (id: string, n: number): Observation =>
     transcript_json: { callData: [{ content: `v${n}`, words: [{ value: 'a' }] }] },
   });
 
-const foldOnly = (observations: readonly Observation[], deps: IngestDeps = pipeline.deps): Promise<FoldedBatch> =>
-  ingest(deps, { observations, rejected: [], origin: 'test' });
+const foldOnly = (
+  observations: readonly Observation[],
+  deps: IngestDeps = pipeline.deps,
+): Promise<Awaited<ReturnType<typeof ingest>>> => ingest(deps, { observations, rejected: [], origin: 'test' });
 const ingestAndLoad = async (observations: readonly Observation[], deps: IngestDeps = pipeline.deps) => {
   const folded = await foldOnly(observations, deps);
   return { folded, written: await loadFolded(deps, folded) };

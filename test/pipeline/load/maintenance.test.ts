@@ -3,7 +3,7 @@ import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { runMaintenance } from '../../../src/pipeline/load/maintenance.ts';
 import { registerWarehouse, walkBatch, walkToEnd } from '../../../src/store/loads/warehouses.ts';
-import type { RetentionRules } from '../../../src/store/retention.ts';
+import type { expireRows } from '../../../src/store/retention.ts';
 import { observationOf, register, usePipeline } from '../../support/pipeline.ts';
 
 const pipeline = usePipeline();
@@ -17,7 +17,7 @@ const retention = {
   loads: 30 * days,
 };
 const logRetention = { deliveries: days, loads: days, verdicts: days };
-const keep = (rules: Partial<RetentionRules> = {}) =>
+const keep = (rules: Partial<Parameters<typeof expireRows>[1]> = {}) =>
   runMaintenance({ ...pipeline.deps, retention: { ...retention, ...rules }, logRetention });
 const query = async (sql: string, values: unknown[] = []) => (await pipeline.store.pool.query(sql, values)).rows;
 const ageWarehouse = (name: string, interval: string) =>

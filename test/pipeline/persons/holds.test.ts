@@ -14,7 +14,7 @@ import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
 import { beginErasure, finishErasure } from '../../../src/pipeline/persons/erase.ts';
-import { addHold, type HoldReceipt, removeHold } from '../../../src/pipeline/persons/hold.ts';
+import { addHold, removeHold } from '../../../src/pipeline/persons/hold.ts';
 import { quarantineRecords, sealQuarantine } from '../../../src/store/delivery/quarantine.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { eraseKnown, expireCalls } from '../../../src/store/persons/calls.ts';
@@ -26,6 +26,8 @@ import type { Store } from '../../../src/store/store.ts';
 import { backUp } from '../../support/backup.ts';
 import { erase as eraseBy, mean } from '../../support/persons.ts';
 import { countWaiting, deliver, observationOf, usePipeline } from '../../support/pipeline.ts';
+
+type HoldReceipt = Awaited<ReturnType<typeof addHold>>;
 
 const day = 86_400_000;
 const timestamp = '2025-03-01T10:00:00Z';

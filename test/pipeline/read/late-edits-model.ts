@@ -6,7 +6,7 @@
 
 import { planningInterval } from '../../../schemas/orchestration.ts';
 import { learnHorizon, planParts } from '../../../src/pipeline/read/reread-windows.ts';
-import { bucketOf, type CoveredBand, type LateBucket } from '../../../src/store/ledger/late-changes.ts';
+import { bucketOf, type CoveredBand, type readLateChanges } from '../../../src/store/ledger/late-changes.ts';
 
 const hour = 3_600_000_000;
 export const day = 24 * hour;
@@ -93,7 +93,7 @@ export const runLateEdits = (options: LateEditsOptions): LateEditsResult => {
   };
   const spacing = day / options.callsPerDay;
   const { edits } = makeEdits(options, start);
-  const histogram = new Map<number, LateBucket>();
+  const histogram = new Map<number, Awaited<ReturnType<typeof readLateChanges>>[number]>();
   const states = new Map<string, CoveredBand>();
   let horizonDays = 0;
   let requests = 0;

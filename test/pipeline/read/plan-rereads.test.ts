@@ -3,7 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { planningInterval } from '../../../schemas/orchestration.ts';
 import { intersect, lengthOf, subtract } from '../../../src/lib/intervals.ts';
 import { learnHorizon, planParts } from '../../../src/pipeline/read/reread-windows.ts';
-import { bucketEdges, bucketOf, type CoveredBand, type LateBucket } from '../../../src/store/ledger/late-changes.ts';
+import {
+  bucketEdges,
+  bucketOf,
+  type CoveredBand,
+  type readLateChanges,
+} from '../../../src/store/ledger/late-changes.ts';
 
 type RereadPlan = ReturnType<typeof planParts>;
 
@@ -69,7 +74,9 @@ describe('a plan of re-reads', () => {
 
 const learned: Parameters<typeof learnHorizon>[1] = { ...rules, horizon: undefined };
 
-const seen = (...ages: readonly (readonly [age: number, changes: number, weight?: number])[]): LateBucket[] =>
+const seen = (
+  ...ages: readonly (readonly [age: number, changes: number, weight?: number])[]
+): Awaited<ReturnType<typeof readLateChanges>>[number][] =>
   ages.map(([age, changes, weight = 1]) => ({ bucket: bucketOf(age), changes, weight: changes * weight }));
 
 describe('age buckets', () => {

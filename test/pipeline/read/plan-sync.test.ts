@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { readHealth } from '../../../src/health/read-health.ts';
 import { transient } from '../../../src/lib/errors.ts';
 import { countRange } from '../../../src/pipeline/read/count-range.ts';
-import { asSync, finishSync, planSync, type SyncDeps } from '../../../src/pipeline/read/plan-sync.ts';
+import { asSync, finishSync, planSync } from '../../../src/pipeline/read/plan-sync.ts';
 import { readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
 import { startSimulator } from '../../../src/simulator/start-simulator.ts';
 import {
@@ -14,6 +14,8 @@ import {
 } from '../../../src/store/windows/windows.ts';
 import { simulatedSource } from '../../source/simulated.ts';
 import { usePipeline } from '../../support/pipeline.ts';
+
+type SyncDeps = Parameters<typeof planSync>[0];
 
 const pipeline = usePipeline({}, { keep: true });
 const closers: (() => Promise<unknown>)[] = [];

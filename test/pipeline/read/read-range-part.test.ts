@@ -6,8 +6,6 @@ import {
   cutNext,
   nextLength,
   type RangePartProgress,
-  type ReadRangePartInput,
-  type ReadRangePartResult,
   readRangePart,
 } from '../../../src/pipeline/read/read-range-part.ts';
 import { rereadCalls } from '../../../src/pipeline/read/reread-calls.ts';
@@ -21,6 +19,8 @@ import { listedIds, simulatedSource, wholeRange } from '../../source/simulated.t
 import { digestTables } from '../../support/digest-tables.ts';
 import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
 import { settledRange } from '../../support/settled-range.ts';
+
+type ReadRangePartInput = Parameters<typeof readRangePart>[1];
 
 const rules = { initial: 1_000, min: 100, max: 50_000, targetCalls: 500 };
 const directions: readonly Direction[] = ['oldest_first', 'newest_first'];
@@ -121,14 +121,16 @@ describe('against the simulated service', () => {
           if (cutEvery > 0 && cut % cutEvery === 0) stop.abort(new Error('killed'));
         },
       };
-      const result: ReadRangePartResult = await readRangePart(deps, one, options).catch((error: unknown) => {
-        if (!stop.signal.aborted) throw error;
-        return readRangePart(deps, one, {
-          signal: new AbortController().signal,
-          onProgress: () => undefined,
-          ...(resume && { resume }),
-        });
-      });
+      const result: Awaited<ReturnType<typeof readRangePart>> = await readRangePart(deps, one, options).catch(
+        (error: unknown) => {
+          if (!stop.signal.aborted) throw error;
+          return readRangePart(deps, one, {
+            signal: new AbortController().signal,
+            onProgress: () => undefined,
+            ...(resume && { resume }),
+          });
+        },
+      );
       changed += result.totals.changed;
       skippedSeconds += result.totals.skippedSeconds ?? 0;
       range = result.rest;

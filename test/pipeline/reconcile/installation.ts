@@ -4,12 +4,8 @@ import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
-import type { RereadDeps } from '../../../src/pipeline/read/reread-windows.ts';
-import {
-  planReconcile,
-  type ReconcileSettings,
-  reconcileWindows,
-} from '../../../src/pipeline/reconcile/plan-reconcile.ts';
+import type { planRereads } from '../../../src/pipeline/read/reread-windows.ts';
+import { planReconcile, reconcileWindows } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
 import type { ReconcileDeps } from '../../../src/pipeline/reconcile/reconcile-window.ts';
 import { startSimulator } from '../../../src/simulator/start-simulator.ts';
 import { createSource } from '../../../src/source/source.ts';
@@ -20,7 +16,8 @@ import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
 const hour = 3_600_000_000;
 export const day = 24 * hour;
 
-type InstallationDeps = RereadDeps & ReconcileDeps & { readonly reconcile: ReconcileSettings };
+type InstallationDeps = Parameters<typeof planRereads>[0] &
+  ReconcileDeps & { readonly reconcile: Parameters<typeof planReconcile>[1] };
 
 export interface Installation extends Pipeline {
   readonly simulator: Awaited<ReturnType<typeof startSimulator>>;

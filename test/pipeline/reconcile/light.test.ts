@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CompareListingInput } from '../../../src/pipeline/read/compare-listing.ts';
+import type { compareListing } from '../../../src/pipeline/read/compare-listing.ts';
 import { readChanged } from '../../../src/pipeline/read/read-changed.ts';
 import { planFetches } from '../../../src/source/list/fetch-plan.ts';
 import { type Installation, openInstallation } from './installation.ts';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => here?.close());
 
-const read = (level: CompareListingInput['level'] = 'fields') =>
+const read = (level: Parameters<typeof compareListing>[1]['level'] = 'fields') =>
   readChanged(here.deps, { axis: 'timestamp', range: here.range, level, confirm: 'later', origin: 'test' }, options);
 const bodies = async (): Promise<string[]> =>
   (await here.store.pool.query('SELECT call_id, revision FROM ledger ORDER BY 1')).rows.map(

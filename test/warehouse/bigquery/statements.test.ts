@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { callTables } from '../../../schemas/tables.ts';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
-import { type ScriptInput, writeLoadScript } from '../../../src/warehouse/bigquery/load-script.ts';
+import { writeLoadScript } from '../../../src/warehouse/bigquery/load-script.ts';
 import { listStatements } from '../../../src/warehouse/bigquery/statements.ts';
 import { analyze, hasAnalyzer } from '../../support/analyzer.ts';
 import { bePatient } from '../patience.ts';
@@ -35,7 +35,7 @@ test('every statement, printed for review', async () => {
   await expect(text).toMatchFileSnapshot('./__snapshots__/statements.sql');
 });
 
-const base: ScriptInput = {
+const base: Parameters<typeof writeLoadScript>[0] = {
   load: { id: "l'1", origin: 'read', epoch: 1, flattenVersion: 1, sent: 2, changedBefore: 0, stagedRows: 2 },
   dataset: 'p.d',
   staging: 'p.d.s',

@@ -4,7 +4,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSampleStore } from '../../../store/delivery/delivery-statistics.ts';
 import type { Store } from '../../../store/store.ts';
-import { readSigningKey, type SigningKey } from '../../../webhook/server/signature.ts';
+import { readSigningKey } from '../../../webhook/server/signature.ts';
 import type { Services } from '../../parts/services.ts';
 import { checkPublicUrl } from '../webhook/check-public-url.ts';
 import { type SendAttempt, sendWebhook } from '../webhook/send.ts';
@@ -71,7 +71,7 @@ interface RoundTripOptions {
   readonly url: string;
   readonly headerPrefix: string;
   /** Undefined where unsigned deliveries are taken. */
-  readonly key: SigningKey | undefined;
+  readonly key: ReturnType<typeof readSigningKey> | undefined;
   readonly store: ReturnType<typeof createSampleStore>;
   readonly ca?: string;
   /** Longest from the answer to the row in the inbox. */

@@ -17,7 +17,7 @@ export interface Check {
   run(signal: AbortSignal): Promise<Finding | readonly Finding[]>;
 }
 
-export interface CheckedFinding extends Finding {
+interface CheckedFinding extends Finding {
   readonly check: string;
   readonly ms: number;
 }

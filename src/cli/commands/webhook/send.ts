@@ -28,7 +28,7 @@ export interface SendAttempt {
   readonly ms: number;
 }
 
-export interface SendResult {
+interface SendResult {
   readonly delivered: boolean;
   readonly deliveryId: string;
   readonly attempts: readonly SendAttempt[];
