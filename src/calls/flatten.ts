@@ -142,7 +142,8 @@ export const flattenCall = (
   input: FlattenInput,
   { processedField = 'qualified', documents = false }: FlattenOptions = {},
 ): FlatCall => {
-  const document = input.document ?? {};
+  // A copy parses each encoded field once.
+  const document: CallDocument = { ...input.document };
   const read = new FieldReader();
   const at = read.timestamp(document.timestamp, 'timestamp');
   const call = { input, document, processedField, read, at, counts: { utterances: 0, tags: 0, words: 0 } };
@@ -283,9 +284,10 @@ const readMetadata = (metadata: unknown, read: FieldReader): ReadonlyMap<string,
 };
 
 /** The row of `udfs` that a row of `metadata` has, if its key is that of a user-defined field. */
-const udfOf = ({ key, value, ...keys }: { readonly key: string; readonly value: string | null }): Row[] => {
-  const match = udfKey.exec(key);
+const udfOf = (row: { readonly key: string; readonly value: string | null }): Row[] => {
+  const match = udfKey.exec(row.key);
   if (match === null) return [];
+  const { key, value, ...keys } = row;
   const kind = match[1] as string;
   const number = kind === 'num' && value !== null && value.trim() !== '' ? parseDecimal(value) : null;
   const udf = { kind, udf_index: Number(match[2]), value_number: number ?? null, value_text: value };

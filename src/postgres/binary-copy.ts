@@ -1,6 +1,6 @@
 /**
  * COPY … FROM STDIN in PostgreSQL's binary format: the server parses no number and no array text, and nothing has to
- * be escaped. One growing buffer per writer; the format is documented under COPY, "Binary Format".
+ * be escaped. Rows are written into chunks that copies share; the format is documented under COPY, "Binary Format".
  */
 import type { PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
@@ -8,45 +8,86 @@ import { from as copyFrom } from 'pg-copy-streams';
 const signature = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
 /** Microseconds between the epochs of Unix and PostgreSQL (2000-01-01). */
 const postgresEpoch = 946_684_800_000_000;
-const arrayHeader = 20;
+/** Most tables of a page fit one. */
+const usualBytes = 128 * 1024;
+/** Chunks of ended copies: new ones would cost their first touch, and tear holes into memory. */
+const spare: Buffer[] = [];
+const mostSpare = 64;
+/** Up to this length a text is copied by a loop: a call of native code takes longer. */
+const shortText = 32;
 
 export class BinaryCopyWriter {
-  private buffer: Buffer;
+  private readonly full: Uint8Array[] = [];
+  private readonly chunkBytes: number;
+  private buffer!: Buffer;
+  private view!: DataView;
   private at = 0;
+  /** Bytes in the chunks before this one. */
+  private before = 0;
 
-  constructor(initialBytes = 1 << 20) {
-    this.buffer = Buffer.allocUnsafe(initialBytes);
+  constructor(chunkBytes = usualBytes) {
+    this.chunkBytes = chunkBytes;
+    this.begin(signature.length);
     signature.copy(this.buffer);
     this.at = signature.length;
   }
 
+  private begin(bytes: number): void {
+    const isUsual = bytes <= usualBytes && this.chunkBytes === usualBytes;
+    this.buffer = (isUsual ? spare.pop() : undefined) ?? Buffer.allocUnsafeSlow(Math.max(this.chunkBytes, bytes));
+    this.view = new DataView(this.buffer.buffer);
+    this.at = 0;
+  }
+
   private reserve(bytes: number): void {
     if (this.at + bytes <= this.buffer.length) return;
-    const grown = Buffer.allocUnsafe(Math.max(this.buffer.length * 2, this.at + bytes));
-    this.buffer.copy(grown, 0, 0, this.at);
-    this.buffer = grown;
+    this.full.push(this.buffer.subarray(0, this.at));
+    this.before += this.at;
+    this.begin(bytes);
+  }
+
+  private int16(value: number): void {
+    this.view.setInt16(this.at, value);
+    this.at += 2;
+  }
+
+  private int32(value: number): void {
+    this.view.setInt32(this.at, value);
+    this.at += 4;
   }
 
   row(columns: number): void {
     this.reserve(2);
-    this.at = this.buffer.writeInt16BE(columns, this.at);
+    this.int16(columns);
   }
 
   null(): void {
     this.reserve(4);
-    this.at = this.buffer.writeInt32BE(-1, this.at);
+    this.int32(-1);
   }
 
   text(value: string): void {
     this.reserve(4 + value.length * 3);
-    const written = this.buffer.write(value, this.at + 4, 'utf8');
-    this.buffer.writeInt32BE(written, this.at);
-    this.at += 4 + written;
+    const written = this.characters(value, this.at + 4);
+    this.int32(written);
+    this.at += written;
+  }
+
+  /** How many bytes they are as UTF-8. */
+  private characters(value: string, from: number): number {
+    const { length } = value;
+    if (length > shortText) return this.buffer.write(value, from, 'utf8');
+    for (let index = 0; index < length; index += 1) {
+      const code = value.charCodeAt(index);
+      if (code >= 0x80) return this.buffer.write(value, from, 'utf8');
+      this.buffer[from + index] = code;
+    }
+    return length;
   }
 
   bytes(value: Uint8Array): void {
     this.reserve(4 + value.length);
-    this.at = this.buffer.writeInt32BE(value.length, this.at);
+    this.int32(value.length);
     this.buffer.set(value, this.at);
     this.at += value.length;
   }
@@ -54,32 +95,36 @@ export class BinaryCopyWriter {
   jsonb(value: string): void {
     this.reserve(5 + value.length * 3);
     const written = this.buffer.write(value, this.at + 5, 'utf8');
-    this.buffer.writeInt32BE(written + 1, this.at);
-    this.buffer[this.at + 4] = 1;
-    this.at += 5 + written;
+    this.int32(written + 1);
+    this.buffer[this.at] = 1;
+    this.at += 1 + written;
   }
 
   int4(value: number): void {
     this.reserve(8);
-    this.at = this.buffer.writeInt32BE(4, this.at);
-    this.at = this.buffer.writeInt32BE(value, this.at);
+    this.int32(4);
+    this.int32(value);
   }
 
   int8(value: number): void {
     this.reserve(12);
-    this.at = this.buffer.writeInt32BE(8, this.at);
-    this.at = this.buffer.writeBigInt64BE(BigInt(value), this.at);
+    this.int32(8);
+    const high = Math.floor(value / 2 ** 32);
+    this.int32(high);
+    this.view.setUint32(this.at, value - high * 2 ** 32);
+    this.at += 4;
   }
 
   float8(value: number): void {
     this.reserve(12);
-    this.at = this.buffer.writeInt32BE(8, this.at);
-    this.at = this.buffer.writeDoubleBE(value, this.at);
+    this.int32(8);
+    this.view.setFloat64(this.at, value);
+    this.at += 8;
   }
 
   bool(value: boolean): void {
     this.reserve(5);
-    this.at = this.buffer.writeInt32BE(1, this.at);
+    this.int32(1);
     this.buffer[this.at] = value ? 1 : 0;
     this.at += 1;
   }
@@ -93,36 +138,33 @@ export class BinaryCopyWriter {
   numeric(value: string): void {
     const { negative, weight, digits, scale } = splitNumeric(value);
     this.reserve(12 + digits.length * 2);
-    this.at = this.buffer.writeInt32BE(8 + digits.length * 2, this.at);
-    this.at = this.buffer.writeInt16BE(digits.length, this.at);
-    this.at = this.buffer.writeInt16BE(weight, this.at);
-    this.at = this.buffer.writeUInt16BE(negative ? 0x4000 : 0, this.at);
-    this.at = this.buffer.writeUInt16BE(scale, this.at);
-    for (const digit of digits) this.at = this.buffer.writeInt16BE(digit, this.at);
+    this.int32(8 + digits.length * 2);
+    this.int16(digits.length);
+    this.int16(weight);
+    this.int16(negative ? 0x4000 : 0);
+    this.int16(scale);
+    for (const digit of digits) this.int16(digit);
   }
 
-  private arrayStart(elements: number, elementType: number): number {
-    this.reserve(4 + arrayHeader);
-    const start = this.at;
-    this.buffer.writeInt32BE(elements === 0 ? 0 : 1, start + 4);
-    this.buffer.writeInt32BE(1, start + 8);
-    this.buffer.writeInt32BE(elementType, start + 12);
-    this.at += 16;
-    if (elements > 0) {
-      this.at = this.buffer.writeInt32BE(elements, this.at);
-      this.at = this.buffer.writeInt32BE(1, this.at);
-    }
-    return start;
-  }
-
+  /** The length of an array stands before it, and may be in an earlier chunk than its end. */
   private array<T>(values: readonly (T | null)[], elementType: number, write: (value: T) => void): void {
-    const start = this.arrayStart(values.length, elementType);
+    this.reserve(24);
+    const { view, at } = this;
+    const start = this.before + at + 4;
+    this.at += 4;
+    this.int32(values.length === 0 ? 0 : 1);
+    this.int32(1);
+    this.int32(elementType);
+    if (values.length > 0) {
+      this.int32(values.length);
+      this.int32(1);
+    }
     for (let index = 0; index < values.length; index += 1) {
       const value = values[index];
       if (value == null) this.null();
       else write(value);
     }
-    this.buffer.writeInt32BE(this.at - start - 4, start);
+    view.setInt32(at, this.before + this.at - start);
   }
 
   /** @param values bytes in hex. */
@@ -135,18 +177,7 @@ export class BinaryCopyWriter {
   }
 
   float8Array(values: readonly (number | null)[]): void {
-    const start = this.arrayStart(values.length, 701);
-    this.reserve(values.length * 12);
-    for (let index = 0; index < values.length; index += 1) {
-      const value = values[index];
-      if (value == null) {
-        this.at = this.buffer.writeInt32BE(-1, this.at);
-      } else {
-        this.at = this.buffer.writeInt32BE(8, this.at);
-        this.at = this.buffer.writeDoubleBE(value, this.at);
-      }
-    }
-    this.buffer.writeInt32BE(this.at - start - 4, start);
+    this.array(values, 701, (value) => this.float8(value));
   }
 
   /**
@@ -155,12 +186,19 @@ export class BinaryCopyWriter {
    */
   send(client: PoolClient, target: string): Promise<void> {
     this.reserve(2);
-    this.at = this.buffer.writeInt16BE(-1, this.at);
+    this.int16(-1);
+    const chunks = [...this.full, this.buffer.subarray(0, this.at)];
     return new Promise((resolve, reject) => {
       const stream = client.query(copyFrom(`COPY ${target} FROM STDIN (FORMAT binary)`));
-      stream.on('finish', resolve);
+      stream.on('finish', () => {
+        // The server has them: nobody reads these chunks any more.
+        for (const { buffer } of chunks)
+          if (buffer.byteLength === usualBytes && spare.length < mostSpare) spare.push(Buffer.from(buffer));
+        resolve();
+      });
       stream.on('error', reject);
-      stream.end(this.buffer.subarray(0, this.at));
+      for (const chunk of chunks) stream.write(chunk);
+      stream.end();
     });
   }
 }

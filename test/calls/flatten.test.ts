@@ -3,6 +3,7 @@ import type { CallDocument } from '../../schemas/call.ts';
 import { type CallTableName, callTables } from '../../schemas/tables.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
 import { identifyRecord } from '../../src/calls/record.ts';
+import { defineEncoded } from '../../src/lib/parse-json.ts';
 
 const seen = { firstSeenAt: 1, changedAt: 2, sourceDeletedAt: 3 };
 
@@ -394,4 +395,22 @@ describe('the identity of a record', () => {
   test('is its unique_id, whatever else there is', () => {
     expect(identifyRecord({ unique_id: ' 😀 ' })).toMatchObject({ callId: ' 😀 ' });
   });
+});
+
+test('a field that is kept as bytes is parsed once, whether callsync knows it or not', () => {
+  const document: Record<string, unknown> = { timestamp: whole.timestamp };
+  const parsed: string[] = [];
+  for (const [name, value] of Object.entries({ ...whole, strange: { a: [1, 2] } })) {
+    if (name === 'timestamp') continue;
+    const bytes = Buffer.from(JSON.stringify(value));
+    const read = bytes.toString.bind(bytes);
+    bytes.toString = (encoding) => {
+      parsed.push(name);
+      return read(encoding);
+    };
+    defineEncoded(document, name, bytes);
+  }
+  const { rows } = flattenCall({ callId: 'c', document, ...seen });
+  expect(rows.calls[0]).toMatchObject({ extra: expect.stringContaining('"strange":{"a":[1,2]}') });
+  expect(parsed).toEqual([...new Set(parsed)]);
 });

@@ -316,7 +316,7 @@ const writeDocuments = async (
   const deflating = deflateDocuments(rows);
   const subjects = rows.map(({ document, rules }) => index?.whileFolded(document ?? {}, rules));
   const bodies = await deflating;
-  const writer = new BinaryCopyWriter(bodies.reduce((sum, body) => sum + body.length + 256, 1024));
+  const writer = new BinaryCopyWriter();
   rows.forEach((row, at) => {
     const hashes = subjects[at];
     writer.row(5);

@@ -1,5 +1,5 @@
 /** The statements of a load, and of the one row of `sync_state`. */
-import { allFields, type Row, tableOf } from '../../../schemas/tables.ts';
+import { allFields, type ColumnType, type Row, tableOf } from '../../../schemas/tables.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
 import type { Statement } from '../warehouse.ts';
 import { childTables, columnsOf, type Layout, qualified, quote, tablesOf } from './layout.ts';
@@ -12,14 +12,15 @@ const upsertSet = (names: readonly string[], key: readonly string[]): string =>
     .map((name) => `${quote(name)} = excluded.${quote(name)}`)
     .join(', ');
 
+/** Element types of parameters; all others are text. */
+const logTypes: Partial<Record<ColumnType, string>> = { int: 'bigint', timestamp: 'float8' };
+
 /** The statements of a load, with ids, keys or load values as parameters. A commit empties temporary tables. */
 export const loadSql = (layout: Layout) => {
   const calls = qualified(layout, 'calls');
   const changes = qualified(layout, 'changes');
   const names = columnsOf(tableOf('calls')).map((column) => column.name);
   const list = names.map(quote).join(', ');
-  const stageOf = (name: string) =>
-    `CREATE TEMPORARY TABLE IF NOT EXISTS stage_${name} (LIKE ${qualified(layout, name)}) ON COMMIT DELETE ROWS`;
   const claim = (comparison: '<' | '<=') => `INSERT INTO ${calls} AS c (${list})
 SELECT ${list} FROM stage_calls ORDER BY call_id COLLATE "C"
 ON CONFLICT (call_id) DO UPDATE SET ${upsertSet(names, ['call_id'])}
@@ -28,7 +29,7 @@ ON CONFLICT (call_id) DO UPDATE SET ${upsertSet(names, ['call_id'])}
 RETURNING call_id`;
   const logs = tablesOf(layout).filter((table) => table.kind === 'log');
   return {
-    stage: stageOf('calls'),
+    stage: `CREATE TEMPORARY TABLE IF NOT EXISTS stage_calls (LIKE ${calls}) ON COMMIT DELETE ROWS`,
     // Writes calls of a lower guard and returns their ids; `claimEqual` those of an equal guard too.
     claim: claim('<'),
     claimEqual: claim('<='),
@@ -36,9 +37,12 @@ RETURNING call_id`;
 SELECT id, 0, 0, 0, $2, 0, 0, $3 FROM unnest($1::text[]) AS id ORDER BY id COLLATE "C"
 ON CONFLICT (call_id) DO UPDATE SET load_id = c.load_id`,
     blocked: `SELECT call_key FROM ${qualified(layout, 'tombstones')} WHERE call_key = ANY($1)`,
-    deleteChildren: childTables(layout).map(
-      ({ name }) => `DELETE FROM ${qualified(layout, name)} WHERE call_id = ANY($1)`,
-    ),
+    // Without statistics of a young table, a hundred ids look like half of it, and every load would read all of it.
+    useIndexes: 'SET LOCAL enable_seqscan = off',
+    deleteChildren: `WITH ${childTables(layout)
+      .map(({ name }) => `${name} AS (DELETE FROM ${qualified(layout, name)} WHERE call_id = ANY($1))`)
+      .join(',\n  ')}
+SELECT`,
     deleteCalls: `DELETE FROM ${calls} WHERE call_id = ANY($1)`,
     // Adds rows that are not there yet; of a call's row for its first revision the one that came first stays.
     addChanges: `INSERT INTO ${changes} (call_id, call_timestamp, field, revision, source, observed_at)
@@ -59,18 +63,20 @@ RETURNING call_key`,
   FROM unnest($1::text[], $2::text[]) AS u(id, name),
        (SELECT arrival_id FROM ${qualified(layout, 'deliveries')} WHERE call_id = ANY($1) ORDER BY arrival_id FOR UPDATE) AS held
  WHERE d.arrival_id = held.arrival_id AND d.call_id = u.id`,
+    // Parameters: an array of each column.
     upsertLogs: Object.fromEntries(
-      logs.map((table): [string, { stage: string; upsert: string }] => {
+      logs.map((table): [string, string] => {
         const columns = columnsOf(table).map((column) => column.name);
         const key = table.key.map(quote).join(', ');
-        const all = columns.map(quote).join(', ');
+        const values = table.columns.map(({ name, type }) =>
+          type === 'timestamp' ? toTimestamp(quote(name)) : quote(name),
+        );
+        const arrays = table.columns.map(({ type }, at) => `$${at + 1}::${logTypes[type] ?? 'text'}[]`);
         return [
           table.name,
-          {
-            stage: stageOf(table.name),
-            upsert: `INSERT INTO ${qualified(layout, table.name)} (${all}) SELECT DISTINCT ON (${key}) ${all} FROM stage_${table.name} ORDER BY ${key}
+          `INSERT INTO ${qualified(layout, table.name)} (${columns.map(quote).join(', ')})
+SELECT DISTINCT ON (${key}) ${values.join(', ')} FROM unnest(${arrays.join(', ')}) AS u(${columns.map(quote).join(', ')}) ORDER BY ${key}
 ON CONFLICT (${key}) DO UPDATE SET ${upsertSet(columns, table.key)}`,
-          },
         ];
       }),
     ),
@@ -95,11 +101,9 @@ ON CONFLICT ("warehouse") DO UPDATE SET ${set.join(', ')} WHERE s.heartbeat_at <
 
 export const loadStatements = (layout: Layout): readonly Statement[] => {
   const { upsertLogs, ...load } = loadSql(layout);
-  const named = (name: string, sql: string | readonly string[]): Statement[] =>
-    [sql].flat().map((one) => ({ name: `load: ${name}`, sql: one }));
   return [
-    ...Object.entries(load).flatMap(([name, sql]) => named(name, sql)),
-    ...Object.entries(upsertLogs).flatMap(([name, { upsert }]) => named(`upsert ${name}`, upsert)),
+    ...Object.entries(load).map(([name, sql]) => ({ name: `load: ${name}`, sql })),
+    ...Object.entries(upsertLogs).map(([name, sql]) => ({ name: `upsert ${name}`, sql })),
     { name: 'state: record', sql: stateSql(layout) },
   ];
 };

@@ -7,13 +7,14 @@ import {
   guardColumns,
   type Row,
   type Table,
+  type TableName,
   tableOf,
   type WordArrays,
 } from '../../../schemas/tables.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import { contentHash } from '../digest.ts';
 import type { CallLoad, FlatRows, LoadBatch, LoadResult } from '../warehouse.ts';
-import { childTables, columnsOf, type Layout, qualified, quote, tablesOf } from './layout.ts';
+import { childTables, columnsOf, type Layout, qualified, quote } from './layout.ts';
 import { type LoadSql, loadSql } from './load-sql.ts';
 
 /** The rows of one table on their way into a COPY. */
@@ -28,9 +29,8 @@ interface EncodedTable {
  * the relation of COPY. The first row allocates memory.
  */
 const prepareTable = (target: string, table: Table): (() => EncodedTable) => {
-  const write = rowWriter(table.columns, table.kind === 'log');
-  const logical: Table = { ...table, kind: table.kind === 'call' ? 'child' : table.kind };
-  const names = columnsOf(logical).map((column) => quote(column.name));
+  const write = rowWriter(table.columns);
+  const names = columnsOf(table).map((column) => quote(column.name));
   const copyTarget = `${target} (${names.join(', ')})`;
   return () => {
     let writer: BinaryCopyWriter | undefined;
@@ -63,13 +63,10 @@ const writeWords = (writer: BinaryCopyWriter, words: WordArrays): void => {
   writer.float8Array(words.score);
 };
 
-/** A function that writes one logical row as one COPY row. Log tables' integers are eight bytes wide. */
-const rowWriter = (columns: readonly Column[], wide: boolean) => {
+/** A function that writes one logical row as one COPY row. */
+const rowWriter = (columns: readonly Column[]) => {
   const count = columns.reduce((sum, column) => sum + (column.type === 'words' ? 4 : 1), 0);
-  const steps = columns.map(({ name, type }): readonly [string, Write | null] => {
-    if (type === 'words') return [name, null];
-    return [name, wide && type === 'int' ? (writer, value: number) => writer.int8(value) : writers[type]];
-  });
+  const steps = columns.map(({ name, type }) => [name, type === 'words' ? null : writers[type]] as const);
   return (writer: BinaryCopyWriter, row: Row): void => {
     writer.row(count);
     for (const [name, step] of steps) {
@@ -86,13 +83,11 @@ interface Prepared {
   readonly sql: LoadSql;
   readonly stage: () => EncodedTable;
   readonly children: readonly { readonly name: keyof FlatRows; readonly begin: () => EncodedTable }[];
-  readonly logs: Readonly<Record<string, () => EncodedTable>>;
 }
 
 const prepare = (layout: Layout): Prepared => {
   const calls = tableOf('calls');
   const withGuard: Table = { ...calls, kind: 'child', columns: [...calls.columns, ...guardColumns] };
-  const logs = tablesOf(layout).filter((table) => table.kind === 'log');
   return {
     sql: loadSql(layout),
     stage: prepareTable('stage_calls', withGuard),
@@ -100,7 +95,6 @@ const prepare = (layout: Layout): Prepared => {
       name: child.name as keyof FlatRows,
       begin: prepareTable(qualified(layout, child.name), child),
     })),
-    logs: Object.fromEntries(logs.map((table) => [table.name, prepareTable(`stage_${table.name}`, table)])),
   };
 };
 
@@ -159,7 +153,7 @@ const applyTombstones = async (client: pg.PoolClient, sql: LoadSql, batch: LoadB
     batch.tombstones.map((tombstone) => tombstone.revision),
     batch.loadId,
   ]);
-  for (const statement of sql.deleteChildren) await client.query(statement, [ids]);
+  await client.query(sql.deleteChildren, [ids]);
   await client.query(sql.deleteCalls, [ids]);
   await client.query(sql.deleteChanges, [ids]);
   await client.query(sql.renameDeliveries, [ids, batch.tombstones.map(({ callKey }) => erasedPrefix + callKey)]);
@@ -184,22 +178,26 @@ const writeCalls = async (client: pg.PoolClient, prepared: Prepared, batch: Load
   const mine = await claimCalls(client, sql, batch, all.stage);
   if (mine.length === 0) return 0;
   const ids = mine.map((call) => call.callId);
-  for (const statement of sql.deleteChildren) await client.query(statement, [ids]);
+  await client.query(sql.useIndexes);
+  await client.query(sql.deleteChildren, [ids]);
   const encoded = mine.length === batch.calls.length ? all : encodeCalls(prepared, batch, mine);
   for (const child of encoded.children) await child.send(client);
-  await addChanges(client, sql, mine);
+  const changes = mine.flatMap((call) => call.changes);
+  await insertRows(client, sql.addChanges, 'changes', changes);
   return mine.length;
 };
 
-const { columns: changeColumns } = tableOf('changes');
-
-/** A statement of its own and no COPY: rows that are there already stay, and in most loads there is one a call. */
-const addChanges = async (client: pg.PoolClient, sql: LoadSql, calls: readonly CallLoad[]): Promise<void> => {
-  const rows = calls.flatMap(({ changes }) => changes);
+/** A statement and no COPY: rows that are there already stay or change, and in most loads they are few. */
+const insertRows = async (
+  client: pg.PoolClient,
+  sql: string,
+  table: TableName,
+  rows: readonly Row[],
+): Promise<void> => {
   if (rows.length === 0) return;
   await client.query(
-    sql.addChanges,
-    changeColumns.map(({ name }) => rows.map((row) => row[name])),
+    sql,
+    tableOf(table).columns.map(({ name }) => rows.map((row) => row[name])),
   );
 };
 
@@ -226,15 +224,8 @@ const applyLoad = async (client: pg.PoolClient, prepared: Prepared, batch: LoadB
     calls_changed: changed,
     loaded_at: Date.now() * 1000,
   };
-  const logs: Record<string, readonly Row[] | undefined> = { ...batch.logs, loads: [loads] };
-  for (const [name, rows] of Object.entries(logs)) {
-    const statements = sql.upsertLogs[name];
-    const encoded = prepared.logs[name]?.();
-    if (rows === undefined || rows.length === 0 || statements === undefined || encoded === undefined) continue;
-    await client.query(statements.stage);
-    for (const row of rows) encoded.add(row);
-    await encoded.send(client);
-    await client.query(statements.upsert);
-  }
+  const logs = { ...batch.logs, loads: [loads] };
+  for (const name of Object.keys(logs) as (keyof typeof logs)[])
+    await insertRows(client, sql.upsertLogs[name] as string, name, logs[name] ?? []);
   return { changed, unchanged: batch.calls.length + batch.tombstones.length - changed };
 };
