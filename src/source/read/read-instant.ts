@@ -32,15 +32,36 @@ export const readInstant = async (context: ReadContext, query: InstantQuery, cut
   const { list } = context.client;
   const cuttable = isCuttable(axisOf(list, query.window.axis));
   const canTighten = cuttable && cut.pass.aligned && list.to_inclusive && query.window.to % boundStep(list) === 0;
-  const exact: InstantQuery = canTighten ? { ...query, tight: true } : query;
-  const last = canTighten ? await readPart(context, exact) : cut;
-  if (last.kind === 'read') return last;
+  const exact: InstantQuery = { ...query, tight: true };
+  const tight = canTighten ? await readPart(context, exact) : undefined;
+  if (tight?.kind === 'read' && (await isWholeStep(context, query, cut, tight))) return tight;
+  const [asked, last] = tight?.kind === 'cut' ? [exact, tight] : [query, cut];
   const found: Found = { ids: new Set(last.ids), last };
   return (
-    (cuttable ? await cutByOtherAxis(context, exact, found) : undefined) ??
-    (await cutByStatus(context, exact, found)) ??
-    (await readUpToCap(context, exact, found))
+    (cuttable ? await cutByOtherAxis(context, asked, found) : undefined) ??
+    (await cutByStatus(context, asked, found)) ??
+    (await readUpToCap(context, asked, found))
   );
+};
+
+/**
+ * Whether exact bounds gave every call of the step. They leave out calls within it where the service compares finer times than it
+ * prints. Then the calls that the wide bounds show are at neither end.
+ */
+const isWholeStep = async (
+  context: ReadContext,
+  query: InstantQuery,
+  { pass }: CutPart,
+  tight: ReadPart,
+): Promise<boolean> => {
+  const shown = pass.rows > 0 ? pass : await passOver(context, query, { upToCap: true, quiet: true });
+  if (!shown.aligned || shown.rows === 0) return false;
+  const others = [...shown.ids.keys()].filter((id) => !tight.pass.ids.has(id));
+  if (others.length === 0) return true;
+  const { axis, to } = query.window;
+  const next = { ...query, window: { axis, from: to, to: to + boundStep(context.client.list) }, tight: true };
+  const { ids } = await passOver(context, next, { upToCap: true, quiet: true });
+  return others.every((id) => ids.has(id));
 };
 
 const cutByOtherAxis = async (

@@ -337,16 +337,11 @@ const holdsMore = async (context: ReadContext, query: WindowQuery, pass: Pass): 
 
 /** A cap counts rows, also those that name a call again. */
 const compareWithHalves = async (context: ReadContext, query: WindowQuery, pass: Pass): Promise<CapFinding> => {
-  const halves = cutAmidCalls(query.window, pass, boundStep(context.client.list));
-  if (halves === undefined) {
-    if (pass.rows < smallestCap(context.client.list)) return 'none';
-    const wider = { ...query.window, from: query.window.from - day, to: query.window.to + day };
-    const around = await passOver(context, summaryOf(query, wider), { quiet: true, stopBeyond: pass.rows });
-    return around.rows > pass.rows && !endsInDoubt(context, pass) ? 'none' : 'unclear';
-  }
+  const step = boundStep(context.client.list);
+  const halves = cutAmidCalls(query.window, pass, step);
   const further = new Set<string>();
   const suspects: { readonly window: Window; readonly listing: Pass }[] = [];
-  for (const window of halves) {
+  for (const window of halves ?? cutAroundCalls(query.window, pass, step)) {
     const listing = await passOver(context, summaryOf(query, window), { quiet: true });
     for (const id of listing.ids.keys()) if (isCall(id) && !pass.ids.has(id)) further.add(id);
     // All of them in one half, or only refusals at its end: that half is as suspect as the whole.
@@ -357,7 +352,7 @@ const compareWithHalves = async (context: ReadContext, query: WindowQuery, pass:
       const inside = await compareWithHalves(context, { ...query, window }, listing);
       if (inside !== 'none') return inside;
     }
-    return 'none';
+    return halves === undefined ? await compareWithDays(context, query, pass) : 'none';
   }
   // A replica that is late and answers in turn looks like a cap once, and a low cap costs many requests.
   for (let looks = pass.rows < smallestCap(context.client.list) ? 2 : 1; looks > 0; looks--) {
@@ -365,6 +360,24 @@ const compareWithHalves = async (context: ReadContext, query: WindowQuery, pass:
     if (again.rows >= pass.rows + further.size) return 'changed';
   }
   return 'found';
+};
+
+/** Whether two days around calls of one step hold more of them. */
+const compareWithDays = async (context: ReadContext, query: WindowQuery, pass: Pass): Promise<CapFinding> => {
+  if (pass.rows < smallestCap(context.client.list)) return 'none';
+  const wider = { ...query.window, from: query.window.from - day, to: query.window.to + day };
+  const around = await passOver(context, summaryOf(query, wider), { quiet: true, stopBeyond: pass.rows });
+  return around.rows > pass.rows && !endsInDoubt(context, pass) ? 'none' : 'unclear';
+};
+
+/** The window before and after calls of one step; nothing where their times do not say where they are. */
+const cutAroundCalls = (window: Window, { span, outOfBounds }: Pass, step: Micros): readonly Window[] => {
+  if (span.first > span.last || outOfBounds.count > 0) return [];
+  const from = Math.floor(span.first / step) * step;
+  return [
+    { ...window, to: from },
+    { ...window, from: from + step },
+  ].filter((one) => one.from < one.to);
 };
 
 /** Cuts a window in the middle of its calls; undefined where all are within one step. */
