@@ -41,11 +41,6 @@ interface ExportInput {
   readonly version: string;
 }
 
-interface ExportResult {
-  readonly calls: number;
-  readonly files: Readonly<Record<string, number>>;
-}
-
 const progressEvery = 1_000;
 
 /** @throws CallsyncError USAGE_FILE when the folder holds something, or cannot be made; DATABASE_… */
@@ -53,7 +48,7 @@ export const exportCalls = async (
   store: Store,
   input: ExportInput,
   { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress: (calls: number) => void },
-): Promise<ExportResult> => {
+) => {
   return await writeFolder(input.folder, async (partial) => {
     const writer = openWriter(partial, input);
     let calls = 0;

@@ -39,13 +39,6 @@ interface PendingLoadResult {
   readonly cursor: QueueCursor | undefined;
 }
 
-interface PendingLoads {
-  readonly sent: number;
-  readonly changed: number;
-  readonly more: boolean;
-  readonly held: number;
-}
-
 const defaultGraceSeconds = 20;
 const deliveriesPerLoad = 800;
 const verdictsPerLoad = 2_000;
@@ -61,7 +54,7 @@ const maxMs = 30_000;
  * `more`: time ran out before the end. `held`: calls in loads of other processes, which may be dead.
  * @throws CallsyncError WAREHOUSE_NOT_CONFIGURED if only other workers know the warehouse, or an error of the warehouse.
  */
-export const loadPending = async (deps: IngestDeps, input: LoadPendingInput): Promise<PendingLoads> => {
+export const loadPending = async (deps: IngestDeps, input: LoadPendingInput) => {
   const { store } = deps;
   const target = deps.targets.find(({ warehouse }) => warehouse.name === input.warehouse);
   if (target === undefined) {

@@ -5,10 +5,6 @@ import { terminal } from '../../lib/errors.ts';
 import { findBuilt } from '../../lib/find-built.ts';
 import type { SimulatorAddresses } from '../control/control.ts';
 
-interface SimulatorProcess extends SimulatorAddresses {
-  stop(): Promise<void>;
-}
-
 /** The section `source` of a configuration that reads this service, without the list. */
 export const sourceOf = (simulator: SimulatorAddresses) => ({
   base_url: simulator.url,
@@ -26,7 +22,7 @@ const locateChild = (): string => {
 };
 
 /** Starts it with `options`, which go through the environment because process lists show arguments. */
-export const startSimulatorProcess = async (options: SimulatorOptions): Promise<SimulatorProcess> => {
+export const startSimulatorProcess = async (options: SimulatorOptions) => {
   const child = fork(locateChild(), [], {
     env: { ...process.env, CALLSYNC_SIMULATOR: JSON.stringify(options) },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],

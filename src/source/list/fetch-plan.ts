@@ -19,11 +19,6 @@ interface FetchRules {
   readonly step: Micros;
 }
 
-interface FetchPlan {
-  readonly ids: readonly string[];
-  readonly windows: readonly { readonly from: Micros; readonly to: Micros; readonly ids: readonly string[] }[];
-}
-
 /**
  * Bytes that cost as much as one request: a quarter of a second at the documented rate and 4 MB/s. Without it, one
  * request for a page of 8 MB would win over two of 40 KB.
@@ -31,11 +26,7 @@ interface FetchPlan {
 const bytesPerRequest = 1024 * 1024;
 
 /** @param listed calls of one window; those without a time can only be fetched one by one. */
-export const planFetches = (
-  listed: readonly ListedCall[],
-  wanted: ReadonlySet<string>,
-  rules: FetchRules,
-): FetchPlan => {
+export const planFetches = (listed: readonly ListedCall[], wanted: ReadonlySet<string>, rules: FetchRules) => {
   const timed = listed
     .filter((call): call is ListedCall & { time: Micros } => call.time !== undefined)
     .sort((a, b) => a.time - b.time);

@@ -31,12 +31,6 @@ interface FramesOptions {
   readonly backoff?: { readonly baseMs: number; readonly maxMs: number };
 }
 
-interface FramesResult {
-  readonly frames: number;
-  readonly bytes: number;
-  readonly connections: number;
-}
-
 /** Frames that wait for `onFrame` before the socket is paused. */
 const highWater = 256;
 
@@ -45,7 +39,7 @@ const highWater = 256;
  * kept beyond its token's end (§5.2). Throws only what trying again cannot hint: no address, refused credentials, a
  * wrong path, an address that is not on the whitelist.
  */
-export const openFrames = async (options: FramesOptions): Promise<FramesResult> => {
+export const openFrames = async (options: FramesOptions) => {
   const { config, signal, onEvent, backoff = { baseMs: 500, maxMs: 30_000 } } = options;
   const url = streamAddress(config);
   const totals = { frames: 0, bytes: 0, connections: 0 };

@@ -116,15 +116,8 @@ export const finishRereadRun = async (
   await tx.query(`DELETE FROM reread_runs WHERE finished_at < now() - interval '90 days'`);
 };
 
-interface RereadHistory {
-  readonly lastRun: (RereadRun & { readonly finishedAt: number }) | null;
-  readonly runs7d: number;
-  readonly requests7d: number;
-  readonly changed7d: number;
-}
-
 /** The last run of re-reading on an axis, and the sums of the last 7 days. */
-export const readRereadHistory = async (db: Queryable, axis: string): Promise<RereadHistory> => {
+export const readRereadHistory = async (db: Queryable, axis: string) => {
   const [last] = await db.query<RereadRun & { finishedAt: number }>(
     `SELECT axis, ${toMicros('planned_at')} AS "plannedAt", horizon_s * 1000000 AS horizon, listed, changed, fetched,
             requests, ${toMicros('finished_at')} AS "finishedAt"

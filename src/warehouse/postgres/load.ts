@@ -98,13 +98,8 @@ const prepare = (layout: Layout): Prepared => {
   };
 };
 
-interface EncodedCalls {
-  readonly stage: EncodedTable;
-  readonly children: readonly EncodedTable[];
-}
-
 /** Every row of every call, in one pass over the calls: nothing holds more than the rows of one. */
-const encodeCalls = (prepared: Prepared, batch: LoadBatch, calls: readonly CallLoad[]): EncodedCalls => {
+const encodeCalls = (prepared: Prepared, batch: LoadBatch, calls: readonly CallLoad[]) => {
   const stage = prepared.stage();
   const encoded = prepared.children.map(({ name, begin }) => [name, begin()] as const);
   for (const call of calls) {

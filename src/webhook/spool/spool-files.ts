@@ -25,16 +25,10 @@ export interface SealedSegment {
   readonly damaged: boolean;
 }
 
-interface SegmentFile {
-  readonly name: string;
-  readonly number: number;
-  readonly suffix: string;
-}
-
 const pattern = /^(\d{12})\.spool(\.parked|\.damaged)?$/;
 
 /** All files of a spool folder, oldest first. */
-const listSegments = async (dir: string): Promise<SegmentFile[]> =>
+const listSegments = async (dir: string) =>
   (await readdir(dir))
     .flatMap((name) => {
       const [, digits, suffix = ''] = pattern.exec(name) ?? [];

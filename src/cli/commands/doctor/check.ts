@@ -17,11 +17,6 @@ export interface Check {
   run(signal: AbortSignal): Promise<Finding | readonly Finding[]>;
 }
 
-interface CheckedFinding extends Finding {
-  readonly check: string;
-  readonly ms: number;
-}
-
 export const ok = (message: string): Finding => ({ outcome: 'ok', message });
 export const warning = (message: string, hint: string): Finding => ({ outcome: 'warning', message, hint });
 export const failed = (message: string, hint: string): Finding => ({ outcome: 'failed', message, hint });
@@ -44,10 +39,7 @@ export const findingOf = (error: unknown): Finding => {
 };
 
 /** In the order given, whichever ends first. */
-export const runChecks = async (
-  checks: readonly Check[],
-  { deadlineMs }: { readonly deadlineMs: number },
-): Promise<CheckedFinding[]> => {
+export const runChecks = async (checks: readonly Check[], { deadlineMs }: { readonly deadlineMs: number }) => {
   const all = await Promise.all(
     checks.map(async ({ name, run }) => {
       const started = performance.now();

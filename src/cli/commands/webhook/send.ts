@@ -28,16 +28,10 @@ export interface SendAttempt {
   readonly ms: number;
 }
 
-interface SendResult {
-  readonly delivered: boolean;
-  readonly deliveryId: string;
-  readonly attempts: readonly SendAttempt[];
-}
-
 const senderVersion = '1.0.0';
 
 /** An answer other than 2XX, or none, is an attempt in the result, not an error. */
-export const sendWebhook = async (options: SendOptions): Promise<SendResult> => {
+export const sendWebhook = async (options: SendOptions) => {
   const { url, secret, hookId = 'sample-hook', prefix = 'X-Service-', timeoutMs = 10_000, retry = true } = options;
   const body = Buffer.isBuffer(options.body) ? options.body : Buffer.from(options.body);
   const deliveryId = options.deliveryId ?? newDeliveryId(new Date());
