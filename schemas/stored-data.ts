@@ -15,6 +15,11 @@ export const storeTables: Readonly<Record<string, StoredData>> = {
     personal: 'yes',
     kept: 'bodies `store.inbox_retention` after they were folded; outcomes `store.delivery_retention`',
   },
+  visible_deliveries: {
+    holds: 'when each warehouse first had what a delivery brought',
+    personal: 'no',
+    kept: '`store.delivery_retention`',
+  },
   unloaded_deliveries: { holds: 'deliveries that a warehouse does not know yet', personal: 'no', kept: 'until loaded' },
   delivery_senders: { holds: 'agents and keys of deliveries, counted', personal: 'no', kept: 'until compacted' },
   quarantine: {

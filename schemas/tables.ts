@@ -323,7 +323,8 @@ call_timestamp | timestamp | open | =derived | The call's own time (UTC), as the
 field | text | open! | - | Name of the top-level field; * for all fields of the first revision; extra for names longer than 64 characters or with other characters than letters, digits, _, - and the dot.
 revision | int | open! | - | The call's revision in the ledger with which the field changed; 1 where field is *.
 source | text | open! | - | What brought the observation: webhook, poll or import.
-observed_at | timestamp | open! | - | Service time of the observation; where field is *, of the earliest one that was known when the row was added.`),
+observed_at | timestamp | open! | - | Service time of the observation; where field is *, of the earliest one that was known when the row was added.
+loaded_at | timestamp | open | - | When a load added the row here; null in rows that are older than this column.`),
   },
   {
     name: 'deliveries',
@@ -343,7 +344,9 @@ received_at | timestamp | open! | - | Arrival at the receiver.
 signing_key | text | open | - | Name of the secret that verified the signature; null if none did.
 call_id | text | id | - | The call it brought, once read.
 outcome | text | open! | - | accepted, duplicate, repeat, quarantined or rejected.
-reason | text | closed | - | Why, for outcomes other than accepted.`),
+reason | text | closed | - | Why, for outcomes other than accepted.
+revision | int | open | - | The call's revision in the ledger with what the delivery brought; null if it changed nothing.
+visible_at | timestamp | open | - | When this warehouse first had that revision, as far as callsync knew when it wrote the row; the mart delivery_latency knows it of every delivery.`),
   },
   {
     name: 'loads',

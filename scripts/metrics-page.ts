@@ -26,7 +26,7 @@ const registries: Readonly<Record<string, (registry: Registry) => void>> = {
   Worker: (registry) => {
     createWorkMetrics(registry);
     watchSource(registry, {} as Parameters<typeof watchSource>[1]);
-    watchStore(registry, { health: never, proofs: never }, { requestsAllowed: 1 });
+    watchStore(registry, { health: never, proofs: never, latency: never }, { requestsAllowed: 1 });
     watchUsage(registry, never);
   },
 };

@@ -216,6 +216,8 @@ export interface WarehouseUsage {
 
 export interface StepLatency {
   readonly step: string;
+  /** Where deliveries became visible; null where the step ends in the ledger. */
+  readonly warehouse: string | null;
   /** Deliveries that were measured. */
   readonly calls: number;
   /** Seconds; null when none was measured. */
@@ -227,26 +229,20 @@ const percentiles = (value: string): string =>
   `count(${value})::int AS calls, percentile_cont(0.5) WITHIN GROUP (ORDER BY ${value}) AS p50,
    percentile_cont(0.95) WITHIN GROUP (ORDER BY ${value}) AS p95`;
 
-const newestDeliveries = `WITH newest AS (
-  SELECT seq, call_id, received_at, folded_at FROM inbox WHERE outcome = 'accepted' AND folded_at IS NOT NULL ORDER BY seq DESC LIMIT 1000)`;
-
 /**
- * Time of the newest deliveries from arrival to the ledger. For first deliveries of a call, also to the first load
- * into each warehouse. Later loads, such as after a restore, do not count.
+ * Time of the newest deliveries from arrival to the ledger, and to the first moment in which each warehouse had what they
+ * brought. Deliveries that changed nothing do not count, nor do later loads, such as after a restore.
  */
-export const measureLatency = async (db: Queryable, warehouses: readonly string[]): Promise<StepLatency[]> => {
-  const steps = await db.query<StepLatency>(
-    `${newestDeliveries}, latency AS (SELECT greatest(0, extract(epoch FROM folded_at - received_at))::float8 AS s FROM newest)
-     SELECT 'Arrival to ledger' AS step, ${percentiles('s')} FROM latency`,
-  );
-  const visible = await db.query<StepLatency>(
-    `${newestDeliveries}, latency AS (
-       SELECT w.name, extract(epoch FROM c.first_applied_at - n.received_at)::float8 AS s
-         FROM unnest($1::text[]) AS w(name) CROSS JOIN newest n
-         JOIN warehouse_calls c ON c.warehouse = w.name AND c.call_id = n.call_id AND c.first_applied_at >= n.folded_at
-        WHERE NOT EXISTS (SELECT FROM inbox e WHERE e.call_id = n.call_id AND e.outcome = 'accepted' AND e.seq < n.seq))
-     SELECT 'Arrival to visible in ' || name AS step, ${percentiles('s')} FROM latency GROUP BY name ORDER BY name`,
+export const measureLatency = async (db: Queryable, warehouses: readonly string[]): Promise<StepLatency[]> =>
+  await db.query<StepLatency>(
+    `WITH newest AS (
+       SELECT seq, received_at, folded_at FROM inbox WHERE outcome = 'accepted' AND folded_at IS NOT NULL ORDER BY seq DESC LIMIT 1000),
+     latency AS (
+       SELECT NULL AS warehouse, greatest(0, extract(epoch FROM folded_at - received_at))::float8 AS s FROM newest
+       UNION ALL
+       SELECT warehouse, greatest(0, extract(epoch FROM visible_at - received_at))::float8
+         FROM visible_deliveries JOIN newest USING (seq) WHERE warehouse = ANY($1))
+     SELECT coalesce('Arrival to visible in ' || warehouse, 'Arrival to ledger') AS step, warehouse, ${percentiles('s')}
+       FROM latency GROUP BY warehouse ORDER BY warehouse NULLS FIRST`,
     [warehouses],
   );
-  return [...steps, ...visible].filter(({ calls }) => calls > 0);
-};

@@ -9,4 +9,17 @@ export interface Migration {
  * and indexes. A `contract` removes something that the version before no longer uses. Versions that do not know it
  * refuse the store.
  */
-export const migrations: readonly Migration[] = [];
+export const migrations: readonly Migration[] = [
+  {
+    name: '1-expand-first-visible',
+    sql: `-- Of the call in the ledger, with what the delivery brought; null = it changed nothing.
+ALTER TABLE inbox ADD COLUMN revision integer;
+-- When a warehouse first had what a delivery brought; later loads leave it.
+CREATE TABLE visible_deliveries (
+  warehouse  text NOT NULL,
+  seq        bigint NOT NULL,
+  visible_at timestamptz NOT NULL,
+  PRIMARY KEY (warehouse, seq)
+);`,
+  },
+];

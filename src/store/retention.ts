@@ -83,10 +83,14 @@ const expiries = (rules: RetentionRules): Record<string, { keepMs: number | unde
   },
   deliveries: {
     keepMs: rules.deliveries,
-    sql: `DELETE FROM inbox WHERE seq = ANY(ARRAY(
-            SELECT seq FROM inbox i WHERE received_at < ${age} AND outcome <> 'pending'
-               AND NOT EXISTS (SELECT FROM unloaded_deliveries u WHERE u.seq = i.seq)
-             ORDER BY received_at LIMIT $2 ${unlessLocked})) RETURNING 1`,
+    sql: `WITH gone AS (
+            DELETE FROM inbox WHERE seq = ANY(ARRAY(
+              SELECT seq FROM inbox i WHERE received_at < ${age} AND outcome <> 'pending'
+                 AND NOT EXISTS (SELECT FROM unloaded_deliveries u WHERE u.seq = i.seq)
+               ORDER BY received_at LIMIT $2 ${unlessLocked}))
+            RETURNING seq),
+          unseen AS (DELETE FROM visible_deliveries v USING warehouses w, gone WHERE v.warehouse = w.name AND v.seq = gone.seq)
+          SELECT 1 FROM gone`,
   },
   quarantine: {
     keepMs: rules.quarantine,

@@ -18,11 +18,13 @@ import {
 import type { CallDigest, DigestedName, FlatRows, Warehouse } from './warehouse.ts';
 
 /**
- * The columns that readers return and digests cover, in order: those of the definition, then, for `calls`, the guard
- * without the load id. `words` is the relation of one row per word.
+ * The columns that readers return and digests cover, in order: those of the definition, then, for `calls`, the guard.
+ * Columns that each warehouse has of its own are left out. `words` is the relation of one row per word.
  */
 export const digestedColumns = (name: DigestedName): readonly Column[] =>
-  columnsOf(name === 'words' ? wordsView : tableOf(name)).filter((column) => column.name !== 'load_id');
+  columnsOf(name === 'words' ? wordsView : tableOf(name)).filter(({ name: column }) => !ownColumns.includes(column));
+
+const ownColumns: readonly string[] = ['load_id', 'visible_at'];
 
 /** The values of these columns, in their order. */
 export const canonicalRow = (columns: readonly Column[], row: Row): string =>

@@ -42,7 +42,10 @@ interface ReadingOptions {
   readonly moreTables?: () => Promise<readonly string[]>;
 }
 
-type Reading = Pick<Warehouse, 'listGuards' | 'listCallIds' | 'listOrphans' | 'digestCalls' | 'rowsLeft' | 'rowsOf'>;
+type Reading = Pick<
+  Warehouse,
+  'listGuards' | 'listChangeTimes' | 'listCallIds' | 'listOrphans' | 'digestCalls' | 'rowsLeft' | 'rowsOf'
+>;
 
 const whole: TablePart = { part: 0, of: 1 };
 
@@ -61,6 +64,10 @@ export const createReading = ({ dialect, ask, documents, moreTables }: ReadingOp
         childRows: Object.fromEntries(childrenOf(documents).map(({ name }) => [name, Number(row[`${name}_rows`])])),
       };
     }
+  },
+  async *listChangeTimes(callIds) {
+    for await (const row of ask(changeTimesSql(dialect), callIds))
+      yield { callId: row.call_id as string, revision: Number(row.revision), loadedAt: Number(row.loaded_at) };
   },
   async *listCallIds(range) {
     for await (const row of ask(callIdsSql(dialect, range))) yield row.call_id as string;
@@ -94,6 +101,7 @@ export const readingStatements = (dialect: Dialect, documents: boolean): readonl
     { name: 'reconcile/range', sql: guardsSql(dialect, documents, day) },
     { name: 'reconcile/ids', sql: guardsSql(dialect, documents, { callIds: [] }) },
     { name: 'reconcile/ids of a range', sql: callIdsSql(dialect, day) },
+    { name: 'load/change times', sql: changeTimesSql(dialect) },
     { name: 'reconcile/orphans', sql: orphansSql(dialect, documents, whole) },
     { name: 'reconcile/digests', sql: digestCallsSql(dialect, documents, dates) },
     { name: 'erase/rows-left', sql: rowsLeftSql(dialect, documents, { dates, more: [] }) },
@@ -129,6 +137,14 @@ ${children.map((name) => joinCounts(name, where)).join('\n')}
 WHERE ${where('c')}
 ORDER BY ${ordered('c.call_id')}`;
 };
+
+const changeTimesSql = ({ relation, micros, isAsked }: Dialect): string => `SELECT
+  t.call_id AS call_id,
+  t.revision AS revision,
+  ${micros('MIN(t.loaded_at)')} AS loaded_at
+FROM ${relation('changes')} AS t
+WHERE ${isAsked('t.call_id')} AND t.loaded_at IS NOT NULL
+GROUP BY t.call_id, t.revision`;
 
 const callIdsSql = (dialect: Dialect, range: IdRange): string => {
   const { relation, ordered } = dialect;

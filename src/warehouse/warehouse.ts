@@ -51,6 +51,16 @@ export interface LoadResult {
   readonly changed: number;
   /** The sent calls that stayed as they were, because the warehouse has the same guard or a higher one. */
   readonly unchanged: number;
+  /** Microseconds; absent where the load returns as soon as it is committed. */
+  readonly committedAt?: number;
+}
+
+/** When a revision of a call came. */
+export interface ChangeTime {
+  readonly callId: string;
+  readonly revision: number;
+  /** Microseconds. */
+  readonly loadedAt: number;
 }
 
 export interface Warehouse {
@@ -121,6 +131,8 @@ export interface Warehouse {
    * @param dates as for `digestCalls`
    */
   rowsLeft(callIds: readonly string[], dates?: Iterable<string | null>): Promise<number>;
+  /** Of these calls, as table `changes` has them; in no order. */
+  listChangeTimes(callIds: readonly string[]): AsyncIterable<ChangeTime>;
   /** Ids of the calls in a range of call time, of those without a timestamp, or of all; in key order. */
   listCallIds(range: IdRange): AsyncIterable<string>;
   /**

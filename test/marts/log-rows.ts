@@ -56,6 +56,8 @@ export const deliveryRows = (firstDay: number) =>
       hook_id: seq === 5 ? null : `hook-${seq % 2}`,
       received_at: firstDay + receivedAfter,
       call_id: seq < 4 ? `c${seq % 2}` : null,
+      revision: seq < 2 ? 1 : null,
+      visible_at: seq === 0 ? firstDay + 250_000 : null,
     }),
   );
 

@@ -85,7 +85,7 @@ export const testDigests = (on: Fixture): void => {
     const callId = on.newId();
     await on.load({ callId, revision: 2, text: 'lost' });
     const kept = makeCall({ callId, revision: 2, text: 'kept', partitions: ['2026-01-05'] });
-    expect(await on.warehouse.load(makeBatch({ calls: [kept] }))).toEqual({ changed: 0, unchanged: 1 });
+    expect(await on.warehouse.load(makeBatch({ calls: [kept] }))).toMatchObject({ changed: 0, unchanged: 1 });
     const [guard] = await collect(on.warehouse.listGuards({ callIds: [callId] }));
     expect(guard?.contentHash).toBe(contentHash(makeCall({ callId, revision: 2, text: 'lost' }).flatten()));
     expect(guard?.contentHash).not.toBe(contentHash(kept.flatten()));

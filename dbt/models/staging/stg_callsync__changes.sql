@@ -5,5 +5,6 @@ SELECT
   field,
   revision,
   source,
-  observed_at
+  observed_at,
+  loaded_at
 FROM {{ source('callsync', 'changes') }}

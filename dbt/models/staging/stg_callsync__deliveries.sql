@@ -9,5 +9,7 @@ SELECT
   signing_key,
   call_id,
   outcome,
-  reason
+  reason,
+  revision,
+  visible_at
 FROM {{ source('callsync', 'deliveries') }}

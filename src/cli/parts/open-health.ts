@@ -9,9 +9,11 @@ import { openChannels } from '../../health/notifications/channels.ts';
 import { watchHealth } from '../../health/notifications/watch.ts';
 import {
   type Health,
+  measureLatency,
   type ProofHealth,
   readHealth,
   readProofs,
+  type StepLatency,
   type WarehouseUsage,
 } from '../../health/read-health.ts';
 import type { WarehouseTarget, WorkObserver } from '../../pipeline/deps.ts';
@@ -26,6 +28,7 @@ const verdictDays = 92;
 interface HealthReadings {
   readonly health: SharedReading<Health>;
   readonly proofs: SharedReading<readonly ProofHealth[]>;
+  readonly latency: SharedReading<readonly StepLatency[]>;
   readonly usages: SharedReading<readonly WarehouseUsage[]>;
   /** All of them together; undefined while the store does not answer. */
   read(): Promise<Readings | undefined>;
@@ -43,10 +46,12 @@ export const openHealth = (config: Config, { store, warehouses, readUsages }: He
   const health = shareReading(() => readHealth(store, input), { cacheMs: 1_000 });
   // Verdicts are given once in minutes, and Prometheus usually scrapes once in this time.
   const proofs = shareReading(() => readProofs(store, { warehouses, days: verdictDays }), { cacheMs: 30_000 });
+  const latency = shareReading(() => measureLatency(store, warehouses), { cacheMs: 10_000 });
   const usages = shareReading(readUsages ?? (async () => []));
   return {
     health,
     proofs,
+    latency,
     usages,
     read: async () => {
       const [seen, proven, used] = await Promise.all([health.read(), proofs.read(), usages.read()]);

@@ -1,6 +1,6 @@
 /** Gauges over the store and over quotas: read when metrics are scraped. A gauge whose reading does not come has no sample. */
 import type { Registry } from 'prom-client';
-import type { Health, ProofHealth, WarehouseHealth, WarehouseUsage } from '../read-health.ts';
+import type { Health, ProofHealth, StepLatency, WarehouseHealth, WarehouseUsage } from '../read-health.ts';
 import { counterOver, gaugeOver, type Labels, type Sample, type SharedReading, shareReading } from './registry.ts';
 
 /** Unknown is no sample. */
@@ -90,6 +90,15 @@ const proofGauges: readonly Gauge<ProofHealth>[] = [
   ],
 ];
 
+const latencyGauges: readonly Gauge<StepLatency>[] = [
+  [
+    'delivery_visible_seconds',
+    'Time of the newest deliveries from arrival until a warehouse first had what they brought; later loads do not count.',
+    ({ p50, p95 }) => [...known(p50, { quantile: '0.5' }), ...known(p95, { quantile: '0.95' })],
+    ['quantile'],
+  ],
+];
+
 const usageGauges: readonly Gauge<WarehouseUsage>[] = [
   ['quota_used_ratio', 'Part of a daily quota of a warehouse that is used.', ({ jobs }) => [[jobs.used / jobs.limit]]],
   ['quota_used', 'Used part of a daily quota of a warehouse, as a count.', ({ jobs }) => [[jobs.used]]],
@@ -124,7 +133,12 @@ export const watchStore = (
   {
     health,
     proofs,
-  }: { readonly health: SharedReading<Health>; readonly proofs: SharedReading<readonly ProofHealth[]> },
+    latency,
+  }: {
+    readonly health: SharedReading<Health>;
+    readonly proofs: SharedReading<readonly ProofHealth[]>;
+    readonly latency: SharedReading<readonly StepLatency[]>;
+  },
   rules: { readonly requestsAllowed: number },
 ): void => {
   const limit: Gauge<Health> = [
@@ -146,6 +160,13 @@ export const watchStore = (
     proofGauges,
     (all) => all,
     ({ warehouse }) => ({ warehouse }),
+  );
+  watch(
+    registry,
+    latency,
+    latencyGauges,
+    (all) => all.filter(({ warehouse }) => warehouse !== null),
+    ({ warehouse }) => ({ warehouse: warehouse ?? '' }),
   );
   const up: Gauge<boolean> = [
     'store_up',

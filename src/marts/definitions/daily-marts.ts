@@ -264,6 +264,46 @@ FROM ${d.table('deliveries')} AS v
 GROUP BY 1, v.hook_id`,
 };
 
+const deliveryLatency: Mart = {
+  name: 'delivery_latency',
+  grain: 'webhook delivery that changed its call',
+  description:
+    'How long each delivery took from its arrival to the first moment in which this warehouse had what it brought. Later loads and restores leave the time. A delivery that changed nothing has no row.',
+  key: ['arrival_id'],
+  columns: columnsOf(
+    openAll(`
+deliveries.arrival_id
+deliveries.received_at
+business_day date Day of arrival in the business time zone.
+deliveries.hook_id
+deliveries.call_id
+visible_at timestamp When this warehouse first had what the delivery brought; null while it does not have it.
+seconds_to_visible float Seconds from received_at to visible_at.`),
+  ),
+  query: (d) => `WITH timed AS (
+  SELECT
+    v.arrival_id,
+    v.received_at,
+    v.hook_id,
+    v.call_id,
+    COALESCE(v.visible_at, MIN(h.loaded_at)) AS visible_at
+  FROM ${d.table('deliveries')} AS v
+  LEFT JOIN ${d.table('changes')} AS h
+    ON h.call_id = v.call_id AND h.revision >= v.revision AND h.loaded_at >= v.received_at
+  WHERE v.revision IS NOT NULL
+  GROUP BY v.arrival_id, v.received_at, v.hook_id, v.call_id, v.visible_at
+)
+SELECT
+  arrival_id,
+  received_at,
+  ${d.day('received_at')} AS business_day,
+  hook_id,
+  call_id,
+  visible_at,
+  ${d.seconds_between('received_at', 'visible_at')} AS seconds_to_visible
+FROM timed`,
+};
+
 export const dailyMarts: readonly Mart[] = [
   provenDays,
   agentDaily,
@@ -271,4 +311,5 @@ export const dailyMarts: readonly Mart[] = [
   tagDaily,
   completenessDaily,
   deliveryDaily,
+  deliveryLatency,
 ];

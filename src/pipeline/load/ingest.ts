@@ -11,10 +11,26 @@ import { requestRereads } from '../../store/delivery/inbox.ts';
 import { quarantineRecords } from '../../store/delivery/quarantine.ts';
 import { type LateContext, recordLateChanges } from '../../store/ledger/late-changes.ts';
 import { type FoldedRules, foldIntoLedger, olderInLedger } from '../../store/ledger/ledger.ts';
-import { completeLoad, failLoad, keepLoad, markPending, type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
+import {
+  completeLoad,
+  failLoad,
+  keepLoad,
+  listInvisible,
+  markPending,
+  type PlannedLoad,
+  planLoad,
+  type VisibleDelivery,
+} from '../../store/loads/loads.ts';
 import { admit } from '../../store/persons/gate.ts';
 import type { Store } from '../../store/store.ts';
-import type { CallLoad, LoadBatch, LoadResult, TombstoneLoad } from '../../warehouse/warehouse.ts';
+import type {
+  CallLoad,
+  ChangeTime,
+  LoadBatch,
+  LoadResult,
+  TombstoneLoad,
+  Warehouse,
+} from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 
 interface IncomingBatch {
@@ -27,8 +43,8 @@ interface IncomingBatch {
   readonly refuse?: (observation: Observation, reason: string) => RejectedRecord;
   /** Facts of a re-reading about the time of the changes that it finds. */
   readonly late?: LateContext | undefined;
-  /** Writes at the end of the transaction: what became of the records at their source. */
-  readonly settle?: (tx: Transaction) => Promise<void>;
+  /** Writes at the end of the transaction: what became of the records at their source. Told which calls changed. */
+  readonly settle?: (tx: Transaction, changed: readonly string[]) => Promise<void>;
 }
 
 /** A batch, or a function that reads it inside the transaction (undefined = there is none). */
@@ -77,7 +93,10 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
     const loads = changed.length === 0 ? [] : await planLoads(deps, tx, changed, batch.origin);
     if (replaced.length > 0)
       await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: batch.late });
-    await batch.settle?.(tx);
+    await batch.settle?.(
+      tx,
+      changed.map(({ callId }) => callId),
+    );
     return { changed, unchanged, rejected: refused, loads };
   });
   await deps.drift?.see(seen);
@@ -166,7 +185,8 @@ export const commitLoad = async (deps: IngestDeps, target: WarehouseTarget, load
   const beat = setInterval(() => void keepLoad(store, load.plan.loadId).catch(() => undefined), beatMs);
   try {
     const result = await target.warehouse.load(makeLoadBatch(deps, target, load));
-    if (!(await completeLoad(store, load.plan))) await askForgotten(store, load.rows);
+    const visible = await findVisible(store, target.warehouse, load.plan, result);
+    if (!(await completeLoad(store, load.plan, visible))) await askForgotten(store, load.rows);
     observe('committed');
     return result;
   } catch (error) {
@@ -176,6 +196,33 @@ export const commitLoad = async (deps: IngestDeps, target: WarehouseTarget, load
   } finally {
     clearInterval(beat);
   }
+};
+
+/** Where a question costs next to nothing, deliveries that took longer are asked for, too: what was committed may have been taken for failed. */
+const promptMicros = 2_000_000;
+
+/**
+ * The deliveries that became visible with a load. The warehouse knows better where it may have had them already: a worker
+ * ended before it recorded a load, or the ledger was restored.
+ */
+const findVisible = async (
+  store: Store,
+  warehouse: Warehouse,
+  plan: PlannedLoad,
+  { unchanged, committedAt = Date.now() * 1000 }: LoadResult,
+): Promise<VisibleDelivery[]> => {
+  const found = await listInvisible(store, plan);
+  const isLate = (receivedAt: number) => warehouse.immediate && committedAt - receivedAt > promptMicros;
+  const doubtful = found.filter((one) => unchanged > 0 || one.isDoubtful || isLate(one.receivedAt));
+  const known: ChangeTime[] = [];
+  const ids = [...new Set(doubtful.map(({ callId }) => callId))];
+  if (ids.length > 0) for await (const one of warehouse.listChangeTimes(ids)) known.push(one);
+  return found.map(({ seq, callId, revision, receivedAt }) => {
+    const times = known
+      .filter((one) => one.callId === callId && one.revision >= revision && one.loadedAt >= receivedAt)
+      .map(({ loadedAt }) => loadedAt);
+    return { seq, at: Math.min(committedAt, ...times) };
+  });
 };
 
 /**

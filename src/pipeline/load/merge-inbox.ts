@@ -86,7 +86,7 @@ export const mergeBatch = async (
         refused.push({ seq: delivery.seq, outcome: 'quarantined', callId: null, reason });
         return rejectedOf(delivery, reason);
       },
-      settle: async () => {
+      settle: async (_tx, changed) => {
         const accepted = [...byObservation.values()];
         const repeated = await settleRepeated(deps, tx, sorted.repeated);
         settled = [...sorted.settled, ...refused, ...accepted.map(accept), ...repeated];
@@ -94,7 +94,7 @@ export const mergeBatch = async (
         const doubtful = accepted.filter(({ isLate }) => isLate || deps.confirmWebhooks === true);
         doubted = doubtful.length;
         if (doubted > 0) await requestRereads(tx, doubtful.map(callIdOf), 'confirm');
-        await settleDeliveries(tx, settled, deps.store.keyOf);
+        await settleDeliveries(tx, settled, changed, deps.store.keyOf);
       },
     };
   });

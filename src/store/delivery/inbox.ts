@@ -91,6 +91,7 @@ const findEarlierBodies = async (tx: Transaction, deliveries: readonly PendingDe
 
 const settleSql = `WITH settled AS (
        UPDATE inbox i SET outcome = u.outcome, call_id = CASE WHEN l.tombstone THEN u.erased ELSE u.call_id END, reason = u.reason,
+              revision = CASE WHEN u.outcome = 'accepted' AND u.call_id = ANY($6) THEN l.revision END,
               folded_at = now(), body = CASE WHEN u.outcome = 'accepted' AND l.tombstone IS NOT TRUE THEN i.body END
          FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[]) AS u(seq, outcome, call_id, reason, erased)
          LEFT JOIN ledger l ON l.call_id = u.call_id
@@ -100,12 +101,14 @@ const settleSql = `WITH settled AS (
 
 /**
  * Records the outcome of deliveries. Every registered warehouse still needs it.
+ * Those of `changed` calls get the revision that they made.
  * A body is stored once: with the folded delivery, or in quarantine. Deliveries of an erased call have no body, and a
  * keyed hash replaces the call id.
  */
 export const settleDeliveries = async (
   tx: Transaction,
   settled: readonly SettledDelivery[],
+  changed: readonly string[],
   keyOf: KeyOf,
 ): Promise<void> => {
   const seqs = settled.map((one) => one.seq);
@@ -115,6 +118,7 @@ export const settleDeliveries = async (
     settled.map((one) => one.callId),
     settled.map((one) => one.reason),
     settled.map(({ callId }) => callId && erasedPrefix + keyOf(callId)),
+    changed,
   ]);
   await tx.query(queueSql, [seqs]);
 };
@@ -226,14 +230,15 @@ export const unloadedDeliveries = async (db: Queryable, warehouse: string, limit
   await db.query(
     `SELECT ${deliveryColumns.map(deliveryValue).join(', ')}
        FROM (SELECT seq, rejected FROM unloaded_deliveries WHERE warehouse = $1 ORDER BY rejected, seq LIMIT $2) u
-       JOIN inbox USING (seq) ORDER BY rejected, seq`,
+       JOIN inbox USING (seq) LEFT JOIN (SELECT seq, visible_at FROM visible_deliveries WHERE warehouse = $1) v USING (seq)
+      ORDER BY rejected, seq`,
     [warehouse, limit],
   );
 
 const deliveryColumns = tableOf('deliveries').columns.map(({ name }) => name);
 
 const deliveryValue = (name: string): string => {
-  if (name === 'received_at') return `${toMicros(name)} AS ${name}`;
+  if (name.endsWith('_at')) return `${toMicros(name)} AS ${name}`;
   return name === 'arrival_id' ? `coalesce(arrival_id::text, 'seq:' || seq) AS ${name}` : name;
 };
 

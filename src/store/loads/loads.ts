@@ -9,6 +9,7 @@ import {
   readValue,
   type Transaction,
 } from '../../postgres/database.ts';
+import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { readRows } from '../ledger/ledger.ts';
 import { concernedWarehouses } from './warehouses.ts';
 
@@ -309,13 +310,48 @@ export const planLoad = async (
   return { ...load, loadId };
 };
 
+/** A delivery that a load makes visible in its warehouse. */
+interface InvisibleDelivery {
+  readonly seq: number;
+  readonly callId: string;
+  readonly revision: number;
+  /** Microseconds. */
+  readonly receivedAt: number;
+  /** A ledger that was set back, or a load that was never recorded, may have brought it before. */
+  readonly isDoubtful: boolean;
+}
+
+/** Deliveries of a load's calls whose revision the warehouse is not known to have; asked before the load is complete. */
+export const listInvisible = async (db: Queryable, load: PlannedLoad): Promise<InvisibleDelivery[]> =>
+  await db.query<InvisibleDelivery>(
+    `SELECT i.seq, i.call_id AS "callId", i.revision, ${toMicros('i.received_at')} AS "receivedAt",
+            i.received_at < (SELECT max(issued_at) FROM epochs)
+              OR EXISTS (SELECT FROM loads p JOIN load_calls o ON o.load_id = p.load_id AND o.call_id = s.call_id
+                          WHERE p.warehouse = $2 AND p.state = 'planned' AND p.load_id <> $1) AS "isDoubtful"
+       FROM load_calls s JOIN warehouse_calls w ON w.warehouse = $2 AND w.call_id = s.call_id
+       JOIN inbox i ON i.call_id = s.call_id AND i.revision > w.applied_revision AND i.revision <= s.revision
+      WHERE s.load_id = $1`,
+    [load.loadId, load.warehouse],
+  );
+
+export interface VisibleDelivery {
+  readonly seq: number;
+  /** Microseconds. */
+  readonly at: number;
+}
+
 /**
  * Records that a load is committed. The applied guard becomes the greater of the old one and the load's.
  * A call stays pending for a higher revision or epoch, for workers of a newer flatten version, or for a later rewrite
  * request. Idempotent.
+ * @param visible deliveries that it made visible; one that was visible before keeps its time.
  * @returns false if the ledger does not know the load, because it was restored since.
  */
-export const completeLoad = async (store: Database, load: PlannedLoad): Promise<boolean> =>
+export const completeLoad = async (
+  store: Database,
+  load: PlannedLoad,
+  visible: readonly VisibleDelivery[] = [],
+): Promise<boolean> =>
   await store.transaction(async (tx) => {
     await tx.query(
       `SELECT 1 FROM warehouse_calls WHERE warehouse = $2
@@ -324,7 +360,6 @@ export const completeLoad = async (store: Database, load: PlannedLoad): Promise<
     );
     await tx.query(
       `UPDATE warehouse_calls w SET applied_epoch = $3, applied_revision = s.revision, applied_flatten = $4, applied_at = now(),
-              first_applied_at = coalesce(w.first_applied_at, now()),
               pending = s.revision < l.revision OR $3 < (SELECT max(epoch) FROM epochs)
                         OR $4 < coalesce((SELECT flatten_version FROM warehouses WHERE name = $2), 0)
                         OR (w.rewrite IS NOT NULL AND w.rewrite IS DISTINCT FROM s.rewrite),
@@ -340,6 +375,12 @@ export const completeLoad = async (store: Database, load: PlannedLoad): Promise<
       [load.loadId],
     );
     await tx.query('DELETE FROM load_calls WHERE load_id = $1', [load.loadId]);
+    if (visible.length > 0)
+      await tx.query(
+        `INSERT INTO visible_deliveries (warehouse, seq, visible_at)
+         SELECT $1, seq, ${toTimestamp('at')} FROM unnest($2::bigint[], $3::float8[]) AS v(seq, at) ORDER BY seq ON CONFLICT DO NOTHING`,
+        [load.warehouse, ...columnsOf(visible, 'seq', 'at')],
+      );
     return known.length > 0;
   });
 

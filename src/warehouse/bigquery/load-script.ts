@@ -1,6 +1,6 @@
 /**
  * The script of a commit: claims the calls with a higher guard, then changes every table in one transaction. Its
- * result is one row, `changed`: the number of claimed calls and tombstones.
+ * result is one row: `changed`, the number of claimed calls and tombstones, and `committed_at`.
  * Each function below returns one statement. BigQuery bills at least 10 MB for each table that a statement reads. The
  * script therefore omits unneeded statements, and IF skips empty ones.
  */
@@ -71,7 +71,7 @@ export const writeLoadScript = (input: ScriptInput): string => {
     ...logTables.filter(({ name }) => logs.has(name)).map((table) => mergeLog(input, table)),
     ...(last ? [insertLoad(input)] : []),
     'COMMIT TRANSACTION;',
-    'SELECT ARRAY_LENGTH(claimed) AS changed;',
+    'SELECT ARRAY_LENGTH(claimed) AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;',
   ];
   // A block, so that printed scripts can follow one another with variables of the same names.
   return `BEGIN\n${statements.join('\n\n')}\nEND;\n`;
@@ -322,6 +322,7 @@ WHERE this_load NOT IN (SELECT l.load_id FROM \`${dataset}.loads\` AS l);`;
 const callValue = (column: Column, layout: Layout): string => {
   if (column.name === 'call_id') return 's.call_id';
   if (column.name === 'call_timestamp') return 'TIMESTAMP_MICROS(s.call_timestamp)';
+  if (column.name === 'loaded_at') return 'COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP())';
   return stagedValue(column, layout);
 };
 

@@ -46,13 +46,23 @@ export const loadBatch = async (deps: LoadDeps, batch: LoadBatch, signal?: Abort
   const unknownPartitions = await deps.hasUnknownPartitions(batch.epoch);
   const parts = splitByPartitions(batch);
   let changed = 0;
+  let committedAt = 0;
   for (const [index, part] of parts.entries()) {
     const last = index === parts.length - 1;
-    changed += await commitPart(deps, { part, last, sent, unknownPartitions, changedBefore: changed }, signal);
+    const done = await commitPart(deps, { part, last, sent, unknownPartitions, changedBefore: changed }, signal);
+    changed += done.changed;
+    committedAt = done.committedAt;
   }
   if (batch.tombstones.length > 0 && !deps.isShared) await deps.staging.dropLeftovers();
-  return { changed, unchanged: sent - changed };
+  return { changed, unchanged: sent - changed, committedAt };
 };
+
+/** The answer of the script of a commit. */
+interface Commit {
+  readonly changed: number;
+  /** Microseconds. */
+  readonly committedAt: number;
+}
 
 interface Part {
   readonly part: LoadBatch;
@@ -80,17 +90,17 @@ const createNames = (deps: LoadDeps, { loadId }: LoadBatch) => {
 };
 type Names = ReturnType<typeof createNames>;
 
-const commitPart = async (deps: LoadDeps, task: Part, signal?: AbortSignal): Promise<number> => {
+const commitPart = async (deps: LoadDeps, task: Part, signal?: AbortSignal): Promise<Commit> => {
   await awaitQuota(deps, signal);
   const encoded = await encodeBatch(task.part, deps.config, deps.compress);
   const names = createNames(deps, task.part);
   try {
     for (let round = 0; round < maxRestages; round += 1) {
       const table = await stage(deps, names, encoded, signal);
-      const changed = await apply(deps, names, { ...task, table, rows: encoded.rows }, signal);
-      if (changed === undefined) continue;
+      const commit = await apply(deps, names, { ...task, table, rows: encoded.rows }, signal);
+      if (commit === undefined) continue;
       await deps.staging.drop(table);
-      return changed;
+      return commit;
     }
   } finally {
     // One load job a staging table.
@@ -131,13 +141,13 @@ interface Application extends Part {
   readonly rows: number;
 }
 
-/** Number of changed calls; undefined when the staging table was lost before the script could read it. */
+/** Undefined when the staging table was lost before the script could read it. */
 const apply = async (
   deps: LoadDeps,
   names: Names,
   task: Application,
   signal?: AbortSignal,
-): Promise<number | undefined> => {
+): Promise<Commit | undefined> => {
   const configuration = queryConfiguration(deps.config, { sql: scriptOf(deps, task) });
   const applyOnce = async (): Promise<string> => {
     const jobId = names.nextJob();
@@ -147,7 +157,7 @@ const apply = async (
   try {
     const jobId = await retry(deps.pause, applyOnce, rulesOf(signal));
     const [row] = await deps.queries.resultOf(jobId);
-    return Number(row?.changed ?? 0);
+    return { changed: Number(row?.changed ?? 0), committedAt: Number(row?.committed_at ?? Date.now() * 1000) };
   } catch (cause) {
     if (!(cause instanceof Error)) {
       const fault = faultOf(cause);

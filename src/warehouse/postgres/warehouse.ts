@@ -74,9 +74,15 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     },
     ensureViews: (name, views) => ensureViews(slow, name, views),
     load: async (batch) => {
-      const result = await db.transaction(({ client }) => applyLoad(client, batch));
+      let sentAt = 0;
+      const result = await db.transaction(async ({ client }) => {
+        const applied = await applyLoad(client, batch);
+        sentAt = Date.now();
+        return applied;
+      });
       if (result.changed > 0) filler.wake();
-      return result;
+      // The commit was between the two: where the machine is busy, they are far apart.
+      return { ...result, committedAt: (sentAt + Date.now()) * 500 };
     },
     expireLogs: createLogExpiry(
       (name) => qualified(layout, name),

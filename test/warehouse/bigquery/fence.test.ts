@@ -21,12 +21,12 @@ test('the fence is cleared once no row of an earlier epoch is left', async () =>
   const earlier = async () => (await warehouse.query('SELECT earlier_epochs AS e FROM fence'))[0]?.e;
   try {
     await warehouse.load(makeBatch({ calls: ['a', 'b'].map((callId) => makeCall({ callId })) }));
-    expect(await load('a', 2)).toEqual({ changed: 1, unchanged: 0 });
+    expect(await load('a', 2)).toMatchObject({ changed: 1, unchanged: 0 });
     clock.now += 3_700_000;
-    expect(await load('b', 2)).toEqual({ changed: 1, unchanged: 0 });
+    expect(await load('b', 2)).toMatchObject({ changed: 1, unchanged: 0 });
     expect(await earlier()).toBe(true);
     clock.now += 3_700_000;
-    expect(await load('c', 2)).toEqual({ changed: 1, unchanged: 0 });
+    expect(await load('c', 2)).toMatchObject({ changed: 1, unchanged: 0 });
     expect(await earlier()).toBe(false);
     expect(await countRows(warehouse)).toMatchObject({ calls: 3 });
   } finally {
