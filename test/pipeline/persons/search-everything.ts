@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { inflateRawSync } from 'node:zlib';
 import type pg from 'pg';
 
-/** Every row of the tables of some schemas: bytes as they are, and inflated where they are deflated. */
+/** Every row of the tables and views of some schemas: bytes as they are, and inflated where they are deflated. */
 export async function* readSchemas(pool: pg.Pool, schemas: readonly string[]): AsyncGenerator<string> {
   const tables = await pool.query<{ name: string }>(
     `SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
-      WHERE table_schema = ANY($1) AND table_type = 'BASE TABLE'`,
+      WHERE table_schema = ANY($1)`,
     [schemas],
   );
   for (const { name } of tables.rows) {
