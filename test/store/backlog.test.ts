@@ -1,3 +1,3 @@
 import { describeBacklog } from './backlog-cases.ts';
 
-describeBacklog({ pending: 3_000, perCommit: 100 });
+describeBacklog({ pending: 1_100, perCommit: 1, commits: 2 });
