@@ -12,6 +12,11 @@ export const storeConfigSchema = z
         'PostgreSQL server of your own; without it, an embedded one is started. With a password, prefer `url_file`.',
       ),
     url_file: z.string().min(1).optional().describe('File that holds the URL; read again when it changes.'),
+    schema: z
+      .string()
+      .regex(/^[a-z_][a-z0-9_]{0,62}$/)
+      .default('callsync')
+      .describe('Schema of the store’s tables. Two installations in one database need different ones.'),
     data_dir: z
       .string()
       .min(1)

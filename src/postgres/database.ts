@@ -37,6 +37,8 @@ export interface Transaction extends Queryable {
 }
 
 export interface Database extends Queryable {
+  /** Schema that unqualified names resolve to. */
+  readonly schema: string;
   /** For what needs connections of its own: session locks, the receiver's writes. */
   readonly pool: pg.Pool;
   /** Commits when `work` resolves, rolls back when it throws. */
@@ -51,10 +53,11 @@ const keepAliveMs = 10_000;
 
 /** Nothing connects before the first statement. @throws CallsyncError DATABASE_URL_INVALID */
 export const openDatabase = (options: PoolOptions): Database => {
-  const { purpose } = options;
+  const { purpose, schema } = options;
   const pool = openPool(options);
   return {
     ...queryableOn(pool, purpose),
+    schema,
     pool,
     transaction: (work) => inTransaction(pool, purpose, (client) => work({ ...queryableOn(client, purpose), client })),
     close: () => pool.end(),

@@ -42,12 +42,12 @@ const append = (slots: string, size: string): string =>
  */
 export const createSharedSlots = (db: Queryable, rules: SharedSlotRules): SharedSlots => {
   const spanMicros = Math.round(rules.spanMs * 1000);
-  const ensure = `INSERT INTO callsync.request_limits (name) VALUES ($1) ON CONFLICT (name) DO NOTHING`;
+  const ensure = `INSERT INTO request_limits (name) VALUES ($1) ON CONFLICT (name) DO NOTHING`;
   // Nothing here may ask the clock twice: both windows must see the same choice.
   const useLive = `($4::int > 0 AND ($5 OR ${statementClock} > live_at + $6::bigint)
                     AND ${freeAt('live_slots', '$4')} < ${freeAt('slots', '$2')})`;
   const grantSlot = `
-    UPDATE callsync.request_limits
+    UPDATE request_limits
     SET slots = CASE WHEN ${useLive} THEN slots ELSE ${append('slots', '$2')} END,
         live_slots = CASE WHEN ${useLive} THEN ${append('live_slots', '$4')} ELSE live_slots END,
         last_is_live = ${useLive},
@@ -55,9 +55,9 @@ export const createSharedSlots = (db: Queryable, rules: SharedSlotRules): Shared
     WHERE name = $1
     RETURNING ${granted} - ${clock} AS wait_micros, ${granted} AS slot`;
   const blockSlots = `
-    UPDATE callsync.request_limits SET blocked_until = greatest(blocked_until, ${clock} + $2::bigint) WHERE name = $1`;
+    UPDATE request_limits SET blocked_until = greatest(blocked_until, ${clock} + $2::bigint) WHERE name = $1`;
   const deferSlot = `
-    UPDATE callsync.request_limits
+    UPDATE request_limits
     SET slots = array_replace(slots, $2::bigint, $2::bigint + $3::bigint),
         live_slots = array_replace(live_slots, $2::bigint, $2::bigint + $3::bigint)
     WHERE name = $1`;
@@ -78,7 +78,7 @@ export const createSharedSlots = (db: Queryable, rules: SharedSlotRules): Shared
     },
     isBlocked: async (at) => {
       const [row] = await db.query<{ blocked: boolean }>(
-        'SELECT blocked_until > $2::bigint AS blocked FROM callsync.request_limits WHERE name = $1',
+        'SELECT blocked_until > $2::bigint AS blocked FROM request_limits WHERE name = $1',
         [rules.name, Math.round(at * 1000)],
       );
       return row?.blocked === true;

@@ -1,4 +1,4 @@
-/** The operational store: a database on schema `callsync`, the ledger's epoch, and what it must not hold itself. */
+/** The operational store: a database on a schema of its own, the ledger's epoch, and what it must not hold itself. */
 
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -112,6 +112,7 @@ interface LedgerMark {
  */
 export const openStore = async (options: {
   url: ConnectionUrl;
+  schema?: string;
   application?: string;
   max?: number;
   erasures?: () => Erasures;
@@ -119,7 +120,7 @@ export const openStore = async (options: {
 }): Promise<Store> => {
   const common = {
     url: options.url,
-    schema: storeSchema,
+    schema: options.schema ?? 'callsync',
     application: options.application ?? 'callsync',
     purpose: 'operational store',
   };
@@ -180,7 +181,7 @@ export const readLedgerMark = async (store: Store, loadIds: readonly string[]): 
  */
 export const recreateStore = async (store: Store): Promise<boolean> => {
   const [found] = await store.query<{ dropped: boolean; busy: boolean }>(
-    `SELECT to_regclass('callsync.migrations') IS NULL AS dropped,
+    `SELECT to_regclass('migrations') IS NULL AS dropped,
             EXISTS (SELECT FROM pg_stat_activity
                      WHERE datname = current_database() AND coalesce(backend_type, 'client backend') = 'client backend'
                        AND application_name NOT LIKE 'callsync%' AND state IS DISTINCT FROM 'idle' AND pid <> pg_backend_pid()) AS busy`,
@@ -209,8 +210,6 @@ const currentEpoch = async (db: Queryable): Promise<number> => {
   return (await readValue<number | null>(db, 'SELECT max(epoch) AS epoch FROM epochs')) ?? 0;
 };
 
-export const storeSchema = 'callsync';
-
 /**
  * Brings the tables to this version, in one transaction; safe to run concurrently, and beside workers of the version before.
  * @returns whether it made the tables of a store that had none.
@@ -219,14 +218,16 @@ export const storeSchema = 'callsync';
 export const migrateStore = async (database: Database, since: readonly Migration[] = migrations): Promise<boolean> => {
   const sql = await readFile(new URL('./schema.sql', import.meta.url), 'utf8');
   const name = `schema.sql ${createHash('sha256').update(sql).digest('hex').slice(0, 12)}`;
-  const known = [{ name, sql }, ...since];
+  const { schema } = database;
+  const ownFunctions = sql.replaceAll('SET search_path = callsync ', `SET search_path = ${schema} `);
+  const known = [{ name, sql: ownFunctions }, ...since];
   return await database.transaction(async (tx) => {
     await tx.query("SELECT pg_advisory_xact_lock(hashtext('callsync.migrate'))");
-    await tx.query(`CREATE SCHEMA IF NOT EXISTS ${storeSchema}`);
+    await tx.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
     await tx.query(
-      `CREATE TABLE IF NOT EXISTS ${storeSchema}.migrations (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`,
+      `CREATE TABLE IF NOT EXISTS ${schema}.migrations (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`,
     );
-    const rows = await tx.query<{ name: string }>(`SELECT name FROM ${storeSchema}.migrations`);
+    const rows = await tx.query<{ name: string }>(`SELECT name FROM ${schema}.migrations`);
     const applied = new Set(rows.map((row) => row.name));
     const foreign = [...applied].filter((one) => known.every((mine) => mine.name !== one));
     if (foreign.some((one) => !/^\d+-expand-/.test(one))) {
@@ -236,7 +237,7 @@ export const migrateStore = async (database: Database, since: readonly Migration
     }
     for (const open of known.filter((one) => !applied.has(one.name))) {
       await tx.client.query(open.sql);
-      await tx.query(`INSERT INTO ${storeSchema}.migrations (name) VALUES ($1)`, [open.name]);
+      await tx.query(`INSERT INTO ${schema}.migrations (name) VALUES ($1)`, [open.name]);
     }
     return applied.size === 0;
   });
@@ -269,7 +270,7 @@ const joinKeys = (store: Database, keys: readonly StoreKey[]): Promise<void> =>
 /** @returns the keys that the store does not know yet. @throws CallsyncError as `StoreKey.code` has it */
 export const compareKeys = async (db: Queryable, keys: readonly StoreKey[]): Promise<readonly StoreKey[]> => {
   const rows = await db.query<{ id: string; fingerprint: string }>(
-    'SELECT key_id AS id, fingerprint FROM callsync.token_keys WHERE key_id = ANY($1)',
+    'SELECT key_id AS id, fingerprint FROM token_keys WHERE key_id = ANY($1)',
     [keys.map(({ name }) => name)],
   );
   return keys.filter(({ name, bytes, former, file, code }) => {

@@ -64,6 +64,8 @@ export const install = async (input: {
   readonly temporalAddress?: string;
   /** Of an empty database; by default one is made on the shared server. */
   readonly databaseUrl?: string | undefined;
+  /** Of store and warehouse `postgres`. */
+  readonly schemas?: { readonly store: string; readonly warehouse: string };
 }): Promise<Installation> => {
   const closers: (() => Promise<unknown>)[] = [];
   const folder = await mkdtemp(join(tmpdir(), 'callsync-e2e-'));
@@ -78,6 +80,7 @@ export const install = async (input: {
   closers.push(() => simulator.stop());
   const gate = await openGate(simulator.url);
   closers.push(() => gate.close());
+  const { schemas = { store: 'callsync', warehouse: 'calls' } } = input;
   const config = {
     source: {
       ...sourceOf(simulator),
@@ -85,7 +88,7 @@ export const install = async (input: {
       list: { preset: 'activate' },
       ...input.source,
     },
-    store: { url: databaseUrl, data_dir: folder },
+    store: { url: databaseUrl, data_dir: folder, schema: schemas.store },
     temporal: { address, task_queue: temporal.taskQueue },
     webhook: { enabled: false, header_prefix: 'X-Service-' },
     operations: { enabled: false },
@@ -99,13 +102,14 @@ export const install = async (input: {
   const storeConfig = storeConfigSchema.parse(config.store);
   const store = await openStore({
     url: databaseUrl,
+    schema: schemas.store,
     erasures: () => openErasures({ store: storeConfig, privacy: privacyConfigSchema.parse({}) }),
   });
   closers.push(() => store.close());
   const warehouse = createPostgresWarehouse({
     name: 'postgres',
     url: databaseUrl,
-    config: { schema: 'calls', documents: false },
+    config: { schema: schemas.warehouse, documents: false },
   });
   closers.push(() => warehouse.close());
   const workers: ChildProcess[] = [];

@@ -66,5 +66,5 @@ test('its role reads no call and changes nothing', async () => {
     await expect(client.query(statement), statement).rejects.toMatchObject({ code: '42501' });
   }
   await client.end();
-  expect(receiverGrants('a"b').join()).toContain('TO "a""b"');
+  expect(receiverGrants('callsync', 'a"b').join()).toContain('TO "a""b"');
 });

@@ -105,6 +105,7 @@ tool, number of rows. On addresses other than loopback, --http requires operatio
     services.defer(() => reader.close());
     const recorder = openRecorder({
       owner: () => storeUrl,
+      schema: config.store.schema,
       url: openSecret({ key: 'the URL of --events-url-file', file: options.eventsUrlFile })?.read,
     });
     services.defer(() => recorder.close());

@@ -11,6 +11,7 @@ export default group({
       does: 'print the rights of a receiver as SQL; it adds deliveries and reads no call',
       options: {
         role: option('--role <name>', 'the role that receivers connect as', { standard: 'callsync_receiver' }),
+        schema: option('--schema <name>', 'without --apply: store.schema', { standard: 'callsync' }),
         apply: flag('--apply', 'migrate the store and give the rights, instead of printing them'),
         passwordFile: option('--password-file <file>', 'with --apply: make the role, or change its password'),
       },
@@ -22,7 +23,7 @@ export default group({
         'Run it with the URL of the owner; a receiver then has a store.url with this role, and needs no client secret.',
       run: async (options) => {
         const { role, passwordFile } = options;
-        const statements = receiverGrants(role);
+        const statements = receiverGrants(options.schema, role);
         if (options.apply !== true) return print(options, { role, statements }, `${statements.join(';\n')};`);
         const password = openSecret({ key: 'password', file: passwordFile })?.read();
         await withStore(options, async (store) => {

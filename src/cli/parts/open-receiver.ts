@@ -42,7 +42,7 @@ export const openReceiver = async (
   };
   const db = openDatabase({
     url: input.storeUrl,
-    schema: 'callsync',
+    schema: store.schema,
     application: 'callsync receiver',
     purpose,
     max: webhook.group_commit.writers + 2,

@@ -35,6 +35,7 @@ export const openStoreService = async (services: Services<Pick<Config, 'privacy'
   const { config } = services;
   const store = await openStore({
     url: await openStoreServer(services),
+    schema: config.store.schema,
     max: config.store.pool_size,
     erasures: () => openErasures(config),
     keys: () => listKeys(config),

@@ -4,7 +4,7 @@ import { openPool } from '../../postgres/database.ts';
 import { listenToInbox } from '../../store/delivery/inbox-writer.ts';
 import { countUnderOthers } from '../../store/ledger/read-ledger.ts';
 import { recordRules } from '../../store/status/events.ts';
-import { type Store, storeSchema } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
 import { connectWorker, installRuntime, startWorkers, type WorkerRole } from '../../temporal/worker.ts';
 import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import { createWakeUp } from '../../webhook/server/wake-up.ts';
@@ -57,7 +57,7 @@ const wakeMerges = (services: Services, { store, temporal }: Parts): void => {
   });
   const pool = openPool({
     url: store.url,
-    schema: storeSchema,
+    schema: store.schema,
     application: 'callsync listener',
     purpose: 'operational store',
     max: 1,

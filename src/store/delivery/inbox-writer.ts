@@ -1,12 +1,11 @@
-/** Writes deliveries to `callsync.inbox` in groups: one statement and one commit for many. */
+/** Writes deliveries to the inbox in groups: one statement and one commit for many. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { transient } from '../../lib/errors.ts';
 import { scramVerifier } from '../../lib/keyed-hash.ts';
-import type { Queryable } from '../../postgres/database.ts';
+import type { Database } from '../../postgres/database.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
-import { storeSchema } from '../store.ts';
 
 /** A verified delivery, on its way to the inbox. */
 export interface Delivery {
@@ -90,7 +89,7 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }): InboxWr
         values.push(one.arrivalId, one.deliveryId, one.hookId, one.agent, one.receivedAt.toISOString());
         values.push(one.signingKey, one.body, one.bodyHash, one.privacyVersion ?? null, spooled);
       }
-      const text = `INSERT INTO callsync.inbox (${insertColumns}) VALUES ${placeholders(deliveries.length)}
+      const text = `INSERT INTO inbox (${insertColumns}) VALUES ${placeholders(deliveries.length)}
                     ON CONFLICT (arrival_id) DO NOTHING`;
       await run(deadlineMs, text, values);
     },
@@ -107,12 +106,12 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }): InboxWr
       await run(
         deadlineMs,
         `WITH stored AS (
-           INSERT INTO callsync.inbox (arrival_id, delivery_id, hook_id, agent, received_at, reason, outcome)
+           INSERT INTO inbox (arrival_id, delivery_id, hook_id, agent, received_at, reason, outcome)
            SELECT arrival_id, delivery_id, hook_id, agent, received_at, reason, 'rejected'
              FROM jsonb_to_recordset($1::jsonb) AS rejected
                   (arrival_id uuid, delivery_id text, hook_id text, agent text, received_at timestamptz, reason text)
            ON CONFLICT (arrival_id) DO NOTHING RETURNING seq)
-         INSERT INTO callsync.unloaded_deliveries (warehouse, rejected, seq)
+         INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
          SELECT c.warehouse, true, seq FROM stored, (${concernedWarehouses}) AS c`,
         [JSON.stringify(rows)],
       );
@@ -124,14 +123,14 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }): InboxWr
 
     async ping({ deadlineMs }) {
       // Takes the same lock and needs the same rights as a delivery, but writes nothing.
-      await run(deadlineMs, `INSERT INTO callsync.inbox (received_at) SELECT now() WHERE false`, []);
+      await run(deadlineMs, `INSERT INTO inbox (received_at) SELECT now() WHERE false`, []);
     },
 
     async depth({ deadlineMs }) {
       const rows = await run<{ pending: number; oldest: Date | null }>(
         deadlineMs,
-        `SELECT (SELECT coalesce(sum(value), 0)::int FROM callsync.counters WHERE name = 'deliveries:pending') AS pending,
-                (SELECT received_at FROM callsync.inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 1) AS oldest`,
+        `SELECT (SELECT coalesce(sum(value), 0)::int FROM counters WHERE name = 'deliveries:pending') AS pending,
+                (SELECT received_at FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 1) AS oldest`,
         [],
       );
       return { pending: rows[0]?.pending ?? 0, oldestReceivedAt: rows[0]?.oldest ?? null };
@@ -233,21 +232,21 @@ export const listenToInbox = (
 };
 
 /** Statements that give a role exactly the rights that `createInboxWriter` needs. */
-export const receiverGrants = (role: string): readonly string[] => {
+export const receiverGrants = (schema: string, role: string): readonly string[] => {
   const grantee = `"${role.replaceAll('"', '""')}"`;
-  const inbox = `${storeSchema}.inbox`;
+  const inbox = `${schema}.inbox`;
   return [
-    `REVOKE ALL ON ALL TABLES IN SCHEMA ${storeSchema} FROM ${grantee}`,
-    `GRANT USAGE ON SCHEMA ${storeSchema} TO ${grantee}`,
+    `REVOKE ALL ON ALL TABLES IN SCHEMA ${schema} FROM ${grantee}`,
+    `GRANT USAGE ON SCHEMA ${schema} TO ${grantee}`,
     `GRANT INSERT ON ${inbox} TO ${grantee}`,
     // The same delivery again is noticed by its arrival_id; age and depth of the inbox need the others.
     `GRANT SELECT (seq, arrival_id, outcome, received_at) ON ${inbox} TO ${grantee}`,
-    `GRANT SELECT ON ${storeSchema}.counters TO ${grantee}`,
+    `GRANT SELECT ON ${schema}.counters TO ${grantee}`,
     // It compares its key of tokens, and could not keep workers out with one of its own.
-    `GRANT SELECT ON ${storeSchema}.token_keys TO ${grantee}`,
+    `GRANT SELECT ON ${schema}.token_keys TO ${grantee}`,
     // Warehouses are told of rejected deliveries.
-    `GRANT INSERT ON ${storeSchema}.unloaded_deliveries TO ${grantee}`,
-    `GRANT SELECT (name, configured_at) ON ${storeSchema}.warehouses TO ${grantee}`,
+    `GRANT INSERT ON ${schema}.unloaded_deliveries TO ${grantee}`,
+    `GRANT SELECT (name, configured_at) ON ${schema}.warehouses TO ${grantee}`,
   ];
 };
 
@@ -255,7 +254,7 @@ export const receiverGrants = (role: string): readonly string[] => {
  * Makes the role, or sets its password if it is there, and gives it its rights. The store must be migrated.
  * @param password undefined = the role is there and keeps its own.
  */
-export const setUpReceiverRole = async (db: Queryable, role: string, password: string | undefined): Promise<void> => {
+export const setUpReceiverRole = async (db: Database, role: string, password: string | undefined): Promise<void> => {
   const [present] = await db.query('SELECT FROM pg_roles WHERE rolname = $1', [role]);
   if (password !== undefined) {
     const verb = present === undefined ? 'CREATE' : 'ALTER';
@@ -265,5 +264,5 @@ export const setUpReceiverRole = async (db: Queryable, role: string, password: s
     );
     await db.query(made?.sql ?? '');
   }
-  for (const statement of receiverGrants(role)) await db.query(statement);
+  for (const statement of receiverGrants(db.schema, role)) await db.query(statement);
 };

@@ -120,5 +120,5 @@ interface StoreLease {
 
 /** The lock goes with its connection; when that breaks, `signal` aborts and another holder may start. */
 export const createLease = (database: Database): StoreLease => ({
-  run: (name, work) => withSessionLock(database, `callsync.lease.${name}`, work),
+  run: (name, work) => withSessionLock(database, `${database.schema}.lease.${name}`, work),
 });

@@ -10,7 +10,7 @@ import { toTimestamp } from '../../postgres/sql-time.ts';
 const present = `configured_at > now() - interval '7 days'`;
 
 /** SQL of a query for the names of all warehouses to be told of a change. */
-export const concernedWarehouses = `SELECT name AS warehouse FROM callsync.warehouses WHERE ${present}`;
+export const concernedWarehouses = `SELECT name AS warehouse FROM warehouses WHERE ${present}`;
 
 /**
  * Registers a warehouse for workers of a flatten version. One that is new, that comes back after a while, or whose rows

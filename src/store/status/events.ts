@@ -1,7 +1,6 @@
 /** The timeline: what operators did, and what the parts of the store noticed by themselves. */
 import { type ConnectionUrl, openDatabase, type Queryable } from '../../postgres/database.ts';
 import { isRoleMissing, makeOwnRole, ownRoleUrl } from '../../postgres/own-role.ts';
-import { storeSchema } from '../store.ts';
 
 export interface TimelineEvent {
   /** Milliseconds since the epoch. */
@@ -73,8 +72,10 @@ interface Recorder {
 export const openRecorder = (options: {
   readonly owner: () => ConnectionUrl;
   readonly url?: ConnectionUrl | undefined;
+  readonly schema: string;
 }): Recorder => {
-  const common = { schema: storeSchema, purpose: 'operational store', application: 'callsync recorder' };
+  const { schema } = options;
+  const common = { schema, purpose: 'operational store', application: 'callsync recorder' };
   const ownUrl = options.url === undefined ? ownRoleUrl(options.owner(), 'recorder') : undefined;
   const database = openDatabase({ ...common, url: ownUrl ?? (options.url as ConnectionUrl), max: 2 });
   const makeRole = async (roleUrl: string): Promise<void> => {
@@ -82,8 +83,8 @@ export const openRecorder = (options: {
     const grant = async (): Promise<void> =>
       await owner.transaction(async (tx) => {
         const role = await makeOwnRole(tx, roleUrl);
-        await tx.query(`GRANT USAGE ON SCHEMA ${storeSchema} TO ${role}`);
-        await tx.query(`GRANT INSERT (kind, what, actor) ON ${storeSchema}.events TO ${role}`);
+        await tx.query(`GRANT USAGE ON SCHEMA ${schema} TO ${role}`);
+        await tx.query(`GRANT INSERT (kind, what, actor) ON ${schema}.events TO ${role}`);
       });
     await grant().finally(() => owner.close());
   };

@@ -128,7 +128,8 @@ const rightsSql = `SELECT concat_ws(', ',
                                  AND has_table_privilege(r.oid, c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')))
          THEN 'change rows' END,
     CASE WHEN bool_or(has_schema_privilege(r.oid, to_regnamespace($2)::oid, 'USAGE')) THEN 'read transcripts' END,
-    CASE WHEN bool_or(has_schema_privilege(r.oid, to_regnamespace('callsync')::oid, 'USAGE')) THEN 'read the store' END) AS too_much
+    CASE WHEN bool_or(EXISTS (SELECT FROM pg_class WHERE relname = 'token_keys' AND has_schema_privilege(r.oid, relnamespace, 'USAGE')))
+         THEN 'read the store' END) AS too_much
   FROM pg_roles r WHERE pg_has_role(session_user, r.oid, 'MEMBER')`;
 
 const refuseMoreRights = async (connection: Queryable, { purpose, schemas, group }: ReaderOptions): Promise<void> => {

@@ -1,0 +1,85 @@
+/** Two installations in one PostgreSQL database and one BigQuery project, for two services that give their calls the same ids. */
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
+import { createBigqueryWarehouse } from '../../src/warehouse/bigquery/warehouse.ts';
+import { localBigquery } from '../pipeline/persons/bigquery-target.ts';
+import { useBigQuery } from '../support/bigquery.ts';
+import { type Installation, install, until } from '../support/installation.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { settledRange } from '../support/settled-range.ts';
+
+const main = join(import.meta.dirname, '../../dist/src/cli/main.js');
+const none = { lost: 0, duplicated: 0, stale: 0, mismatched: 0 };
+const names = ['north', 'south'] as const;
+
+let database: TestDatabase;
+const sites: Installation[] = [];
+const datasets: ReturnType<typeof localBigquery>[] = [];
+
+beforeAll(async () => {
+  database = await createDatabase();
+  for (const [index, name] of names.entries()) {
+    const bigquery = localBigquery(await useBigQuery());
+    datasets.push(bigquery);
+    const schemas = { store: `${name}_store`, warehouse: `${name}_calls` };
+    const site = await install({
+      databaseUrl: database.url,
+      schemas,
+      simulator: {
+        seed: 8,
+        calls: { count: 60 + 20 * index, utterances: 2, ...settledRange },
+        rateLimit: { requests: 0 },
+      },
+      config: { warehouses: { postgres: { type: 'postgres', schema: schemas.warehouse }, bigquery } },
+    });
+    sites.push(site);
+  }
+}, 120_000);
+afterAll(async () => {
+  for (const site of sites) await site.dispose();
+  await database?.drop();
+});
+
+test('two installations in one database keep their calls, their work and their erasures apart', async () => {
+  for (const site of sites) await site.startWorker();
+  const backfills = await Promise.all(sites.map((site) => site.backfill('whole')));
+  for (const { result } of backfills) expect((await result).totals.problems).toBe(0);
+  for (const site of sites) expect(await site.checkTruth()).toMatchObject(none);
+
+  const [north, south] = sites as [Installation, Installation];
+  const [row] = await north.warehouse.query(
+    `SELECT n.call_id FROM north_calls.calls n JOIN south_calls.calls s USING (call_id) ORDER BY 1 LIMIT 1`,
+  );
+  const shared = row?.call_id as string;
+  const idFile = join(north.folder, 'ids.txt');
+  await writeFile(idFile, `${shared}\n`);
+  const named = ['--by', 'call', '--file', idFile, '--config', north.configPath];
+  await promisify(execFile)(process.execPath, [main, 'erase', ...named, '--yes', '--no-wait']);
+  const ids = async (at: number): Promise<unknown[]> => {
+    const config = bigqueryWarehouseSchema.parse(datasets[at]);
+    const warehouse = createBigqueryWarehouse({ name: 'bigquery', config });
+    return (await warehouse.query('SELECT call_id FROM calls ORDER BY 1')).map(({ call_id: id }) => id);
+  };
+  const kept = async (site: Installation): Promise<unknown[]> =>
+    (await site.store.query<{ id: string }>('SELECT call_id AS id FROM ledger WHERE NOT tombstone ORDER BY 1')).map(
+      ({ id }) => id,
+    );
+  await until('BigQuery has what each ledger has', async () => {
+    for (const [at, site] of sites.entries())
+      if (JSON.stringify(await ids(at)) !== JSON.stringify(await kept(site))) return false;
+    return true;
+  });
+  expect(await kept(north)).not.toContain(shared);
+  expect(await kept(south)).toContain(shared);
+  expect(await south.checkTruth()).toMatchObject(none);
+
+  // As docs/guides/managed-services.md has it.
+  const union = await south.warehouse.query(
+    `SELECT 'north' AS installation, * FROM north_calls.calls UNION ALL SELECT 'south', * FROM south_calls.calls`,
+  );
+  expect(union).toHaveLength((await kept(north)).length + (await kept(south)).length);
+}, 400_000);
