@@ -155,5 +155,5 @@ describe('activate', () => {
  * minutes.
  */
 describe('backlog', () => {
-  describeBacklog({ pending: 220_000, perCommit: 20, commits: 60 });
+  describeBacklog({ pending: 220_000, perCommit: 20, commits: 30 });
 });
