@@ -1,5 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config';
-import { listFastTests } from './test/support/list-fast-tests.ts';
+import { listTests } from './test/support/list-tests.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 
 /** Campaigns take minutes each and run by `npm run campaign -- NAME`; everything else is `npm test`. */
@@ -7,8 +7,11 @@ const campaigns = process.env.CALLSYNC_CAMPAIGNS !== undefined;
 /** `npm run replay:record` writes histories instead of testing. */
 const recording = process.env.CALLSYNC_RECORD !== undefined;
 
-const fast = campaigns || recording ? [] : [...listFastTests()];
-const all = recording ? 'test/replay/record-histories.ts' : `test/${campaigns ? 'campaigns/' : ''}**/*.test.ts`;
+const listed = campaigns || recording ? undefined : listTests();
+const all = recording ? 'test/replay/record-histories.ts' : 'test/campaigns/**/*.test.ts';
+const globalSetup = ['test/support/postgres.ts', 'test/support/temporal.ts', 'test/support/bigquery.ts'];
+// Twice as many as there are cores: half of the time many tests wait for processes to start or for time to pass.
+const maxWorkers = 4;
 
 export default defineConfig({
   test: {
@@ -24,18 +27,35 @@ export default defineConfig({
       {
         extends: true,
         // No test of these changes what another one sees: a worker loads each module once.
-        test: { name: 'fast', include: fast, maxWorkers: 2, isolate: false, sequence: { groupOrder: 0 } },
+        test: {
+          name: 'fast',
+          include: [...(listed?.fast ?? [])],
+          maxWorkers: 2,
+          isolate: false,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'stores',
+          include: [...(listed?.stores ?? [])],
+          // As above; each test file has databases of its own.
+          isolate: false,
+          maxWorkers,
+          sequence: { groupOrder: 1 },
+          globalSetup,
+        },
       },
       {
         extends: true,
         test: {
           name: 'servers',
-          // Twice as many as there are cores: half of the time these tests wait for processes to start or for time to pass.
-          maxWorkers: 4,
+          include: [...(listed?.servers ?? [all])],
+          exclude: [...configDefaults.exclude, ...(campaigns ? [] : ['test/campaigns/**'])],
+          maxWorkers,
           sequence: { groupOrder: 1 },
-          include: [all],
-          exclude: [...configDefaults.exclude, ...(campaigns ? [] : ['test/campaigns/**']), ...fast],
-          globalSetup: ['test/support/postgres.ts', 'test/support/temporal.ts', 'test/support/bigquery.ts'],
+          globalSetup,
         },
       },
     ],

@@ -142,6 +142,7 @@ describe('storm', () => {
 describe('activate', () => {
   describeActivateBackfill('60,000 calls', {
     calls: 60_000,
+    seconds: 10,
     pageSize: 100,
     maxOffset: 10_000,
     targetCalls: 15_000,

@@ -12,9 +12,9 @@ describe('a backfill', () => {
   let site: Installation;
   beforeAll(async () => {
     site = await install({
-      simulator: { seed: 3, calls: { count: 600, utterances: 6, ...settledRange }, rateLimit: { requests: 0 } },
+      simulator: { seed: 3, calls: { count: 300, utterances: 4, ...settledRange }, rateLimit: { requests: 0 } },
       source: { limits: { requests: 400, per_s: 1 } },
-      config: { sync: { window: { target_calls: 40 } } },
+      config: { sync: { window: { target_calls: 20 } } },
     });
   });
   afterAll(() => site?.dispose());
@@ -41,7 +41,7 @@ describe('a backfill', () => {
     const before = await digestTables(site.warehouse);
     const again = await (await site.backfill('again', { force: true })).result;
     expect(again.totals.changed).toBe(0);
-    expect(again.totals.calls).toBeGreaterThan(500);
+    expect(again.totals.calls).toBeGreaterThan(250);
     expect(await digestTables(site.warehouse)).toEqual(before);
 
     const skipped = await (await site.backfill('skipped')).result;

@@ -40,15 +40,21 @@ export const liveBesideBackfill = async (
   const site = await install({
     simulator: {
       seed: 53,
-      // More than a backfill reads meanwhile.
+      // More than a backfill reads meanwhile, in pages of 20.
       calls: {
-        count: Math.max(100_000, durationMs / 2),
+        count: Math.max(20_000, durationMs / 2),
         utterances: 2,
         lateShare: 0,
         to: new Date(Date.now() - 7_200_000).toISOString(),
       },
       live: { callsPerSecond: 2, processingSeconds: 1 },
       rateLimit: { requests: 40, seconds: 10 },
+    },
+    source: {
+      list: {
+        preset: 'activate',
+        pagination: { style: 'offset', offset_param: 'offset', size_param: 'limit', size: 20 },
+      },
     },
     config: { sync },
   });

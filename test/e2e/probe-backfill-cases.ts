@@ -3,23 +3,15 @@
  * configuration that it wrote. Nothing but the credentials and the version is told beforehand.
  */
 import { readFile } from 'node:fs/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { ListConfig } from '../../schemas/config/list.ts';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
-import { readRangePart } from '../../src/pipeline/read/read-range-part.ts';
-import { checkTruth } from '../../src/simulator/demo/check-truth.ts';
-import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { defaultAxis } from '../../src/source/list/list-query.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
-import { probeSource, writeListSection } from '../../src/source/probe/probe.ts';
-
-import { createSource } from '../../src/source/source.ts';
-import { simulatedConfig } from '../source/simulated.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
 import { type Installation, install } from '../support/installation.ts';
-import { openPipeline, type Pipeline } from '../support/pipeline.ts';
 
 const day = 86_400_000;
 const none = { erased: 0, lost: 0, duplicated: 0, stale: 0, mismatched: 0 };
@@ -32,24 +24,6 @@ const versions: Record<string, object> = {
   version_header: { version: { by: 'header', name: 'X-Api-Version', value: '3' } },
   version_query: { version: { by: 'query', name: 'version', value: '3' } },
 };
-
-/** What `npm test` shows with processes: a list without window parameters. */
-export const someDialects: readonly string[] = ['no_parameters'];
-
-/** What `npm test` shows within its own process; all other dialects differ from one of these in a detail. */
-export const otherDialects: readonly string[] = [
-  'activate',
-  'bare_inclusive',
-  'cursor_body',
-  'cursor_header',
-  'epoch_milliseconds',
-  'half_open',
-  'link',
-  'nested_records',
-  'page_total',
-  'silent_cap',
-  'version_path',
-];
 
 const simulatorOptions = (dialect: string): SimulatorOptions => ({
   dialect,
@@ -128,55 +102,5 @@ export const describeProbeBackfill = (dialects: readonly string[]): void => {
       },
       300_000,
     );
-  });
-};
-
-/** The same without processes and Temporal: what `probe` writes, and the reading and loading of a worker. */
-export const describeProbeRead = (dialects: readonly string[]): void => {
-  describe('probe, then read and load with what it wrote', () => {
-    let pipeline: Pipeline;
-    beforeAll(async () => {
-      pipeline = await openPipeline();
-    });
-    afterEach(() => pipeline.clear());
-    afterAll(() => pipeline?.close());
-
-    test.each(dialects)('is complete for dialect %s', async (dialect) => {
-      const simulator = await startSimulator(simulatorOptions(dialect));
-      const limits = { requests: 1_000_000 };
-      const config = await simulatedConfig(simulator, { ...versions[dialect], limits });
-      const report = await probeSource({ config });
-      const written = parse(writeListSection('source: {}\n', report)) as { source: object };
-      const { source: section } = await applyPreset(written);
-      const source = createSource(sourceConfigSchema.parse({ ...config, ...(section as object) }));
-      try {
-        const from = Date.parse(simulator.range.from) * 1000;
-        const to = Date.now() * 1000;
-        const { totals, rest } = await readRangePart(
-          {
-            ...pipeline.deps,
-            source,
-            windows: { initial: 7 * day * 1000, min: 1_000_000, max: 31 * day * 1000, targetCalls: 500 },
-          },
-          {
-            axis: defaultAxis(source.config.list).name,
-            range: { from, to },
-            direction: 'newest_first',
-            origin: 'probed',
-            force: false,
-            maxCalls: Number.POSITIVE_INFINITY,
-            maxSeconds: Number.POSITIVE_INFINITY,
-          },
-          { signal: new AbortController().signal, onProgress: () => undefined },
-        );
-        const calls = callsOf(dialect);
-        expect(rest).toBeNull();
-        expect(totals).toMatchObject({ calls, problems: problemsOf(source.config.list) });
-        expect(await checkTruth(simulator, pipeline.warehouse, () => true)).toEqual({ calls, ...none });
-      } finally {
-        await source.close();
-        await simulator.stop();
-      }
-    });
   });
 };

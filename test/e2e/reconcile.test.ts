@@ -19,9 +19,9 @@ describe('reconcile', () => {
       simulator: {
         seed: 5,
         calls: {
-          count: 500,
+          count: 200,
           otherShare: 0,
-          utterances: 4,
+          utterances: 2,
           from: new Date(to - 6 * dayMs).toISOString(),
           to: new Date(to).toISOString(),
         },
@@ -60,7 +60,7 @@ describe('reconcile', () => {
 
     const history = Buffer.from(proto.api.history.v1.History.encode(await handle.fetchHistory()).finish());
     const { rows } = await site.store.pool.query<{ call_id: string }>('SELECT call_id FROM calls.calls');
-    expect(rows.length).toBeGreaterThan(400);
+    expect(rows.length).toBeGreaterThan(150);
     for (const { call_id } of rows) expect(history.includes(call_id)).toBe(false);
     expect(history.includes('reconcileWindows')).toBe(true);
   });

@@ -17,7 +17,7 @@ import { day, openInstallation } from './installation.ts';
 import { describeLosses } from './lost-warehouse-cases.ts';
 
 const tools = describeLosses(async () => {
-  const here = await openInstallation({ simulator: { seed: 11, calls: { count: 1_200, to: '2026-01-31T00:00:00Z' } } });
+  const here = await openInstallation({ simulator: { seed: 11, calls: { count: 400, to: '2026-01-31T00:00:00Z' } } });
   here.setNow(Date.parse('2026-03-01T00:00:00Z'));
   const place = postgres.place(postgresWarehouseSchema.parse({ type: 'postgres', schema: 'wh_main' }));
   const execute = (sql: string) => here.store.pool.query(sql);

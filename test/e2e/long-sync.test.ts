@@ -1,5 +1,5 @@
 /**
- * Three hours of continuous sync by its schedules, with a worker process, after it stood still for two days, under the
+ * An hour and a half of continuous sync by its schedules, with a worker process, after it stood still for two days, under the
  * conditions of a bad day: tokens of five minutes, every fiftieth request failing in one of seven ways, 429s; calls appear and change all the time.
  * Compressed by the lifetime of the tokens: what ends after 0.83 s stands for what ends after five minutes.
  */
@@ -12,7 +12,7 @@ import { deliver } from '../support/pipeline.ts';
 
 const factor = 360;
 const lifetimeSeconds = 300 / factor;
-const realMs = (3 * 3_600_000) / factor;
+const realMs = (1.5 * 3_600_000) / factor;
 
 const kinds: readonly FaultKind[] = [
   'error_500',
@@ -26,7 +26,7 @@ const kinds: readonly FaultKind[] = [
 
 const dayMs = 86_400_000;
 
-describe('three hours of continuous sync after two days of downtime', () => {
+describe('continuous sync over the ends of tokens, after two days of downtime', () => {
   let site: Installation;
   const stoppedAt = new Date(Date.now() - 2 * dayMs);
   beforeAll(async () => {
@@ -97,7 +97,7 @@ describe('three hours of continuous sync after two days of downtime', () => {
     await deliver(site.store, [{ body: JSON.stringify({ unique_id: 'waited', status: 'void' }), deliveryId: null }]);
     await site.startWorker(['--schedules']);
     await until(
-      'three hours have passed and every kind of fault was met',
+      'the time has passed and every kind of fault was met',
       async () => {
         // A slow machine seldom asks more than the service allows: of the 429s, only those that are made are waited for.
         const { faults } = await site.control.stats();
@@ -121,7 +121,7 @@ describe('three hours of continuous sync after two days of downtime', () => {
     const truth = await site.checkTruth();
     const seconds = (Date.now() - startedAt) / 1000;
     console.log(
-      `three hours in ${seconds.toFixed(0)} s (tokens of 5 minutes end after ${lifetimeSeconds.toFixed(2)} s: factor ${factor}): ` +
+      `an hour and a half in ${seconds.toFixed(0)} s (tokens of 5 minutes end after ${lifetimeSeconds.toFixed(2)} s: factor ${factor}): ` +
         `${truth.calls} calls, ${requests.list} requests, ${tokens.issued} tokens, ${rate.refused} 429s, faults ${JSON.stringify(faults)}`,
     );
     expect(truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
