@@ -10,8 +10,8 @@ const recording = process.env.CALLSYNC_RECORD !== undefined;
 const listed = campaigns || recording ? undefined : listTests();
 const all = recording ? 'test/replay/record-histories.ts' : 'test/campaigns/**/*.test.ts';
 const globalSetup = ['test/support/postgres.ts', 'test/support/temporal.ts', 'test/support/bigquery.ts'];
-// Twice as many as there are cores: half of the time many tests wait for processes to start or for time to pass.
-const maxWorkers = 4;
+// Three times as many as there are cores: most of the time these tests wait for processes to start or for time to pass.
+const maxWorkers = 6;
 
 export default defineConfig({
   test: {

@@ -58,7 +58,7 @@ describe('observations in any order and number', () => {
           expect(flatRows(other)).toEqual(flatRows(first as LedgerRow));
         }
       }),
-      { numRuns: 800 },
+      { numRuns: 300 },
     );
   });
 
@@ -81,7 +81,7 @@ describe('observations in any order and number', () => {
           }
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 
@@ -100,7 +100,7 @@ describe('observations in any order and number', () => {
         expect(stepped.revision).toBe(whole.revision);
         expect(flatRows(stored(whole))).toEqual(flatRows(whole));
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 
@@ -110,7 +110,7 @@ describe('observations in any order and number', () => {
         const once = foldAll(arrival);
         expect(observations.map(prepareObservation).reduce(fold, once)).toEqual(once);
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 
@@ -125,7 +125,7 @@ describe('observations in any order and number', () => {
           expect(holdsValues(row, seen)).toBe(true);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Dialect } from '../../schemas/simulator-dialect.ts';
-import { dialectOf, dialects } from '../../src/simulator/service/dialects.ts';
+import { dialectOf } from '../../src/simulator/service/dialects.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { clientOf } from './api.ts';
 
@@ -19,48 +19,7 @@ const start = async (dialect: string, overrides: Partial<Dialect> = {}) => {
   return clientOf(simulator, dialectOf(dialect, overrides).scheme);
 };
 
-type Client = Awaited<ReturnType<typeof start>>;
-const at = (body: unknown, path: string): unknown =>
-  path === '' ? body : path.split('.').reduce((value, name) => (value as Record<string, unknown>)?.[name], body);
-
-/** Reads everything the way the dialect's description says. */
-const readAll = async ({ get }: Client, dialect: Dialect): Promise<string[]> => {
-  const { paging, version } = dialect;
-  const extra: Record<string, string> = version.by === 'query' ? { [version.name]: version.value } : {};
-  const headers: Record<string, string> = version.by === 'header' ? { [version.name]: version.value } : {};
-  const ids: string[] = [];
-  let next: Record<string, string> | string | undefined = extra;
-  for (let page = 1; next !== undefined; page++) {
-    const path: string = typeof next === 'string' ? next : `/calls?${new URLSearchParams({ ...extra, ...next })}`;
-    const response = await get(path.replace(simulator.url, ''), headers);
-    expect(response.status).toBe(200);
-    const body = await response.json();
-    const records = at(body, dialect.records) as { unique_id: string }[];
-    ids.push(...records.map((call) => call.unique_id));
-    if (dialect.totalPath !== undefined) expect(at(body, dialect.totalPath)).toBe(calls.count);
-    if (dialect.totalHeader !== undefined) expect(response.headers.get(dialect.totalHeader)).toBe(String(calls.count));
-    next = undefined;
-    if (paging.style === 'offset' && records.length > 0) next = { [paging.offset]: String(ids.length) };
-    if (paging.style === 'page' && records.length > 0) next = { [paging.page]: String(page + paging.first) };
-    if (paging.style === 'cursor') {
-      const cursor =
-        paging.header === undefined ? at(body, paging.bodyPath ?? '') : response.headers.get(paging.header);
-      if (typeof cursor === 'string') next = { [paging.cursor]: cursor };
-    }
-    if (paging.style === 'link') next = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
-  }
-  return ids;
-};
-
 describe('dialects', () => {
-  test.each(Object.keys(dialects))('%s is read completely, or up to its cap', async (name) => {
-    const client = await start(name);
-    const dialect = dialectOf(name, {});
-    const ids = await readAll(client, dialect);
-    expect(ids).toHaveLength(Math.min(calls.count, dialect.cap ?? calls.count));
-    expect(new Set(ids).size).toBe(ids.length);
-  });
-
   test('selects the version by path, header or query, and refuses otherwise', async () => {
     for (const name of ['version_path', 'version_header', 'version_query']) {
       const { token } = await start(name);

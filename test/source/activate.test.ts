@@ -128,8 +128,8 @@ describe('preset activate against the simulator', () => {
 
   // A lifetime below a second is said to be 0, so that each end is met as a 401; those of a second are renewed before.
   test.each([
-    ['tokens that end without notice', 0, 5_000, 0.2, 9],
-    ['tokens of one second', 1, 5_000, 1, 2],
+    ['tokens that end without notice', 0, 8_000, 0.4, 6],
+    ['tokens of one second', 1, 8_000, 1, 3],
   ])(
     'loses nothing over %s, every fiftieth request failing in ten ways, and 429s',
     async (_, seed, count, lifetimeSeconds, tokens) => {

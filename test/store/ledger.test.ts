@@ -80,7 +80,7 @@ test('any order, any number, any batches: one document, one set of versions, one
       }
       expect(ends[1]).toEqual(ends[0]);
     }),
-    { numRuns: 15, endOnFailure: true },
+    { numRuns: 8, endOnFailure: true },
   );
 }, 300_000);
 

@@ -4,41 +4,46 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** In this order: files that ask the one local BigQuery much are not neighbours, because it answers one at a time. */
 const longest: readonly string[] = [
-  'test/operations/up.test.ts',
-  'test/warehouse/conformance.test.ts',
-  'test/e2e/benches.test.ts',
-  'test/cli/no-worker.test.ts',
-  'test/warehouse/bigquery/faults.test.ts',
-  'test/docs/quickstart.test.ts',
-  'test/e2e/demo-both.test.ts',
-  'test/e2e/backfill.test.ts',
-  'test/temporal/versioning.test.ts',
-  'test/e2e/three-hour-sync.test.ts',
-  'test/e2e/demo.test.ts',
-  'test/local/embedded-postgres.test.ts',
-  'test/e2e/restore.test.ts',
-  'test/source/activate.test.ts',
-  'test/cli/signals.test.ts',
-  'test/e2e/activate-backfill.test.ts',
-  'test/e2e/probe-backfill.test.ts',
-  'test/cli/failures.test.ts',
-  'test/source/probe.test.ts',
-  'test/source/never-lost.test.ts',
-  'test/marts/dbt.test.ts',
-  'test/pipeline/reconcile/tamper.test.ts',
-  'test/temporal/live-work.test.ts',
-  'test/pipeline/reconcile/gone.test.ts',
-  'test/e2e/live.test.ts',
-  'test/e2e/reconcile.test.ts',
-  'test/pipeline/reconcile/lost-warehouse.test.ts',
-  'test/cli/query-ways-out.test.ts',
+  'operations/up',
+  'warehouse/conformance',
+  'e2e/demo',
+  'docs/quickstart',
+  'marts/dbt',
+  'e2e/demo-both',
+  'cli/no-worker',
+  'temporal/versioning',
+  'e2e/restore',
+  'e2e/backfill',
+  'cli/signals',
+  'e2e/benches',
+  'e2e/long-sync',
+  'local/embedded-postgres',
+  'e2e/live',
+  'temporal/backfill-schedules',
+  'e2e/activate-backfill',
+  'pipeline/reconcile/tamper',
+  'e2e/reconcile',
+  'cli/query-ways-out',
+  'mcp/mcp',
+  'cli/import',
+  'pipeline/reconcile/lost-warehouse',
+  'e2e/probe-backfill',
+  'warehouse/bigquery/faults',
+  'marts/views',
+  'cli/failures',
+  'pipeline/import/import-file',
+  'temporal/live-work',
+  'cli/init',
 ];
 
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const place = ({ moduleId }: TestSpecification): number => {
-      const found = longest.indexOf(relative(this.ctx.config.root, moduleId));
-      return found < 0 ? longest.length : found;
+    const place = ({ moduleId, project }: TestSpecification): number => {
+      const path = relative(this.ctx.config.root, moduleId).replace(/^test\/(.*)\.test\.ts$/, '$1');
+      const found = longest.indexOf(path);
+      if (found >= 0) return found;
+      // At the end and side by side: then their workers go on with the modules that they have.
+      return longest.length + (project.config.isolate ? 0 : 1);
     };
     const group = ({ project }: TestSpecification): number => project.config.sequence.groupOrder;
     return (await super.sort(files)).sort((a, b) => group(a) - group(b) || place(a) - place(b));

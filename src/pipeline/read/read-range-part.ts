@@ -40,7 +40,7 @@ export interface RangePartProgress {
 }
 
 /** The next window and what remains; together they are the range. Lengths in microseconds. */
-export const cutNext = (range: Range, length: number, direction: Direction): readonly [window: Range, rest: Range] =>
+const cutNext = (range: Range, length: number, direction: Direction): readonly [window: Range, rest: Range] =>
   direction === 'oldest_first'
     ? [
         { from: range.from, to: Math.min(range.from + length, range.to) },

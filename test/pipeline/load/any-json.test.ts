@@ -136,14 +136,14 @@ const document: fc.Arbitrary<CallDocument> = fc
   )
   .map(([known, more]) => Object.fromEntries([...more, ...Object.entries(known)]));
 
-test('flatten never throws', () => {
+test('any record becomes rows, whatever it holds', () => {
   fc.assert(
     fc.property(fc.oneof(document, fc.dictionary(text, anything)), (fields) => {
       const unseen = { firstSeenAt: null, changedAt: null, sourceDeletedAt: null };
       const flat = flattenCall({ callId: 'c', document: fields, ...unseen }, { documents: true });
       expect(flat.rows.calls).toHaveLength(1);
     }),
-    { numRuns: 1_000 },
+    { numRuns: 400 },
   );
 });
 
@@ -173,6 +173,6 @@ test('every batch is folded and loaded whole, and reads back as flatten made it'
         expect(await digestRows(columns, pipeline.warehouse.rowsOf(name))).toBe(await digestRows(columns, made));
       }
     }),
-    { numRuns: 20, endOnFailure: true },
+    { numRuns: 10, endOnFailure: true },
   );
 });

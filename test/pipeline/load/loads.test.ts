@@ -285,35 +285,7 @@ describe('a crash', () => {
   });
 });
 
-describe('what reaches every row', () => {
-  test('a new epoch, issued when an older ledger was restored', async () => {
-    await ingestAndLoad([observation('a', 1), observation('b', 1), observation('c', 1)]);
-    await ingestAndLoad([observation('a', 2), observation('a', 3)]);
-    await erase(['c']);
-    await pipeline.drain();
-    // The backup: a at its first revision, b gone, c not erased yet.
-    await pipeline.store.pool.query(
-      `UPDATE ledger SET revision = 1, tombstone = false, fields = '{}' WHERE call_id IN ('a', 'c')`,
-    );
-    await pipeline.store.pool.query(`DELETE FROM ledger WHERE call_id = 'b'`);
-    await pipeline.store.pool.query(`DELETE FROM ledger_documents WHERE call_id = 'b'`);
-    await pipeline.store.pool.query(`DELETE FROM warehouse_calls WHERE call_id = 'b'`);
-    await pipeline.store.pool.query(`DELETE FROM ledger WHERE call_id = 'c'`);
-    const old = await pipeline.store.epoch();
-    expect((await ingestAndLoad([observation('a', 4)])).written).toEqual({ main: 0 });
-    expect(await statuses()).toEqual({ a: 'v3', b: 'v1' });
-    const epoch = await issueEpoch(pipeline.store, 'restored', old);
-    expect(epoch).toBe(old + 1);
-    await pipeline.drain();
-    expect(await statuses()).toEqual({ a: 'v4', b: 'v1' });
-    // b and c come again from the service: b as of the restored ledger, c stays erased.
-    await ingestAndLoad([observation('b', 5), observation('c', 5)]);
-    expect(await statuses()).toEqual({ a: 'v4', b: 'v5' });
-    const { rows } = await pipeline.store.pool.query('SELECT DISTINCT ledger_epoch FROM wh_main.calls');
-    expect(rows).toEqual([{ ledger_epoch: epoch }]);
-    expect(await pending()).toBe(0);
-  });
-
+describe('what loads leave to others', () => {
   test('a load of the old epoch that is completed after the new one was issued does not settle its calls', async () => {
     const folded = await foldOnly([observation('a', 1)]);
     await issueEpoch(pipeline.store, 'restored', 0);

@@ -234,7 +234,7 @@ describe('order', () => {
           expect(await outcomes()).toEqual(['accepted', 'accepted', 'accepted', 'accepted']);
         },
       ),
-      { numRuns: 15 },
+      { numRuns: 6 },
     );
   });
 });

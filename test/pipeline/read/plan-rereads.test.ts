@@ -4,7 +4,6 @@ import { planningInterval } from '../../../schemas/orchestration.ts';
 import { intersect, lengthOf, subtract } from '../../../src/lib/intervals.ts';
 import { learnHorizon, planParts } from '../../../src/pipeline/read/reread-windows.ts';
 import {
-  bucketEdges,
   bucketOf,
   type CoveredBand,
   type readLateChanges,
@@ -78,17 +77,6 @@ const seen = (
   ...ages: readonly (readonly [age: number, changes: number, weight?: number])[]
 ): Awaited<ReturnType<typeof readLateChanges>>[number][] =>
   ages.map(([age, changes, weight = 1]) => ({ bucket: bucketOf(age), changes, weight: changes * weight }));
-
-describe('age buckets', () => {
-  test('follow one another without gap, and hold their own edges', () => {
-    for (let bucket = 0; bucket < 150; bucket += 1) {
-      const { from, to } = bucketEdges(bucket);
-      expect(bucketEdges(bucket + 1).from).toBe(to);
-      expect(bucketOf(from)).toBe(bucket);
-      expect(bucketOf(to - 1)).toBe(bucket);
-    }
-  });
-});
 
 describe('the learned horizon', () => {
   test('is a month before anything was seen', () => {

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { compareListing } from '../../../src/pipeline/read/compare-listing.ts';
 import { readChanged } from '../../../src/pipeline/read/read-changed.ts';
-import { planFetches } from '../../../src/source/list/fetch-plan.ts';
 import { type Installation, openInstallation } from './installation.ts';
 
 const options = { signal: new AbortController().signal, alive: () => undefined };
@@ -100,37 +99,5 @@ describe('light reading', () => {
     await here.simulator.edit({ random: 3, seed: 9, kinds: ['metadata'], requalify: false });
     expect(await read('ids')).toMatchObject({ fetched: 0 });
     expect(await read()).toMatchObject({ fetched: 3 });
-  });
-});
-
-describe('a plan of fetches', () => {
-  const listed = Array.from({ length: 1_000 }, (_, index) => ({ callId: `c${index}`, time: index * 1_000_000 }));
-  const rules = { pageSize: 200, recordBytes: 4_000, single: true, step: 1_000 };
-  const wanted = (...indices: number[]) => new Set(indices.map((index) => `c${index}`));
-
-  test('takes single calls far apart one by one', () => {
-    expect(planFetches(listed, wanted(3, 400, 900), rules)).toEqual({ ids: ['c3', 'c400', 'c900'], windows: [] });
-  });
-
-  test('takes neighbours in one window, unless the records between are too many bytes', () => {
-    const { ids, windows } = planFetches(listed, wanted(3, 5, 40), rules);
-    expect(ids).toEqual([]);
-    expect(windows).toEqual([{ from: 3_000_000, to: 40_001_000, ids: ['c3', 'c5', 'c40'] }]);
-    expect(planFetches(listed, wanted(3, 40), { ...rules, recordBytes: 40_000 }).windows).toEqual([]);
-  });
-
-  test('reads the window through when everything is wanted, and always so without an endpoint for one call', () => {
-    const all = new Set(listed.map(({ callId }) => callId));
-    expect(planFetches(listed, all, rules).windows).toMatchObject([{ from: 0, to: 999_001_000 }]);
-    const apart = planFetches(listed, wanted(1, 500), { ...rules, single: false });
-    expect(apart).toMatchObject({ ids: [], windows: [{ ids: ['c1'] }, { ids: ['c500'] }] });
-  });
-
-  test('leaves no wanted call out', () => {
-    for (let seed = 1; seed < 30; seed += 1) {
-      const some = wanted(...[...listed.keys()].filter((index) => (index * 7_919 + seed * 104_729) % 97 < seed));
-      const { ids, windows } = planFetches(listed, some, { ...rules, recordBytes: seed * 3_000 });
-      expect([...ids, ...windows.flatMap((window) => window.ids)].sort()).toEqual([...some].sort());
-    }
   });
 });

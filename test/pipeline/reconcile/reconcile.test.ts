@@ -15,7 +15,7 @@ import { type StartedReceiver, startReceiver, testSecret } from '../../webhook/s
 import { until } from '../../webhook/support/until.ts';
 import { day, type Installation, openInstallation } from './installation.ts';
 
-const calls = 500;
+const calls = 250;
 let here: Installation;
 let receiver: StartedReceiver;
 

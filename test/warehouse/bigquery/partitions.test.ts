@@ -1,12 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  coverDates,
-  datesOf,
-  inPartitions,
-  partitionOf,
-  splitByPartitions,
-} from '../../../src/warehouse/bigquery/partitions.ts';
+import { coverDates, datesOf, partitionOf, splitByPartitions } from '../../../src/warehouse/bigquery/partitions.ts';
 import { makeBatch, makeCall, makeLogRow, makeTombstone } from '../batches.ts';
 
 const dayMs = 86_400_000;
@@ -21,13 +15,6 @@ test.each([
   [null, null],
 ])('the partition of %s is %s', (micros, date) => {
   expect(partitionOf(micros)).toBe(date);
-});
-
-test('the predicate names instants as literals, and rows without a timestamp', () => {
-  expect(inPartitions('t.at', [{ from: '2026-01-01', to: '2026-01-02' }])).toBe(
-    "((t.at >= TIMESTAMP '2026-01-01 00:00:00+00' AND t.at < TIMESTAMP '2026-01-02 00:00:00+00') OR t.at IS NULL)",
-  );
-  expect(inPartitions('t.at', [])).toBe('(t.at IS NULL)');
 });
 
 test('ranges cover every date, are sorted and disjoint, and never more than the limit', () => {
