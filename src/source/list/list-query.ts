@@ -159,7 +159,7 @@ interface BoundRules {
  * Bounds that make the API return at least the window: rounded outwards to its step, and one step further if the
  * lower bound is exclusive. The record's own time drops the excess.
  */
-export const wideBounds = (window: Window, rules: BoundRules): { readonly from: Micros; readonly to: Micros } => {
+const wideBounds = (window: Window, rules: BoundRules): { readonly from: Micros; readonly to: Micros } => {
   const from = Math.floor(window.from / rules.step) * rules.step;
   const to = Math.ceil(window.to / rules.step) * rules.step;
   return { from: rules.fromInclusive ? from : from - rules.step, to };
@@ -169,7 +169,7 @@ export const wideBounds = (window: Window, rules: BoundRules): { readonly from: 
  * Bounds of a window for an API whose times are multiples of its step. An inclusive upper bound stops one step
  * earlier, so that a single step can be requested.
  */
-export const tightBounds = (window: Window, rules: BoundRules): { readonly from: Micros; readonly to: Micros } => {
+const tightBounds = (window: Window, rules: BoundRules): { readonly from: Micros; readonly to: Micros } => {
   const wide = wideBounds(window, rules);
   return { from: wide.from, to: rules.toInclusive ? Math.max(wide.to - rules.step, wide.from) : wide.to };
 };

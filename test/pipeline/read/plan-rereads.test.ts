@@ -3,11 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { planningInterval } from '../../../schemas/orchestration.ts';
 import { intersect, lengthOf, subtract } from '../../../src/lib/intervals.ts';
 import { learnHorizon, planParts } from '../../../src/pipeline/read/reread-windows.ts';
-import {
-  bucketOf,
-  type CoveredBand,
-  type readLateChanges,
-} from '../../../src/store/ledger/late-changes.ts';
+import { bucketOf, type CoveredBand, type readLateChanges } from '../../../src/store/ledger/late-changes.ts';
 
 type RereadPlan = ReturnType<typeof planParts>;
 

@@ -1,11 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Direction, Range } from '../../../schemas/orchestration.ts';
 import type { ReadDeps } from '../../../src/pipeline/deps.ts';
-import {
-  nextLength,
-  type RangePartProgress,
-  readRangePart,
-} from '../../../src/pipeline/read/read-range-part.ts';
+import { nextLength, type RangePartProgress, readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
 import { rereadCalls } from '../../../src/pipeline/read/reread-calls.ts';
 import { startSimulator } from '../../../src/simulator/start-simulator.ts';
 import type { Source } from '../../../src/source/source.ts';
