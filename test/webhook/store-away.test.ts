@@ -73,7 +73,10 @@ describe('a store that is slow', () => {
     const body = Buffer.from('{}');
     const delivery = { deliveryId: 'x', hookId: null, agent: null, receivedAt: new Date(), signingKey: null };
     for (let n = 0; n < 3; n += 1) {
-      await started.inbox.insert([{ arrivalId, ...delivery, body, bodyHash: body }], { deadlineMs: 5_000 });
+      await started.inbox.insert([{ arrivalId, ...delivery, body, bodyHash: body }], {
+        deadlineMs: 5_000,
+        spooled: n > 0,
+      });
     }
     expect(await database.rows()).toHaveLength(1);
   });

@@ -4,12 +4,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { transient } from '../../lib/errors.ts';
 import { scramVerifier } from '../../lib/keyed-hash.ts';
+import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import type { Database } from '../../postgres/database.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
 
 /** A verified delivery, on its way to the inbox. */
 export interface Delivery {
-  /** UUID given on arrival; writing the same one again changes nothing. */
+  /** UUID given on arrival; writing the same one again changes nothing where it waited in the spool. */
   readonly arrivalId: string;
   readonly deliveryId: string | null;
   readonly hookId: string | null;
@@ -60,8 +61,7 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }): InboxWr
 
   const run = async <Row extends pg.QueryResultRow>(
     deadlineMs: number,
-    text: string,
-    values: unknown[],
+    ask: (client: pg.PoolClient) => Promise<readonly Row[]>,
   ): Promise<readonly Row[]> => {
     const until = performance.now() + deadlineMs;
     const client = await borrow(pool, deadlineMs);
@@ -70,28 +70,38 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }): InboxWr
         await client.query('SET synchronous_commit = on');
         durable.add(client);
       }
-      return client.query<Row>(text, values);
+      return await ask(client);
     };
     try {
-      const result = await within(query(), until - performance.now());
+      const rows = await within(query(), until - performance.now());
       client.release();
-      return result.rows;
+      return rows;
     } catch (error) {
       client.release(true);
       throw transient('INBOX_UNREACHABLE', 'The inbox could not be reached in time.', { cause: error });
     }
   };
 
+  const ask = <Row extends pg.QueryResultRow>(deadlineMs: number, text: string, values: unknown[]) =>
+    run(deadlineMs, async (client) => (await client.query<Row>(text, values)).rows);
+
   return {
     async insert(deliveries, { deadlineMs, spooled = false }) {
+      if (!spooled) {
+        await run(deadlineMs, async (client) => {
+          await copyOf(deliveries).send(client, `inbox (${insertColumns})`);
+          return [];
+        });
+        return;
+      }
       const values: unknown[] = [];
       for (const one of deliveries) {
         values.push(one.arrivalId, one.deliveryId, one.hookId, one.agent, one.receivedAt.toISOString());
-        values.push(one.signingKey, one.body, one.bodyHash, one.privacyVersion ?? null, spooled);
+        values.push(one.signingKey, one.body, one.bodyHash, one.privacyVersion ?? null, true);
       }
       const text = `INSERT INTO inbox (${insertColumns}) VALUES ${placeholders(deliveries.length)}
                     ON CONFLICT (arrival_id) DO NOTHING`;
-      await run(deadlineMs, text, values);
+      await ask(deadlineMs, text, values);
     },
 
     async recordRejected(rejected, { deadlineMs }) {
@@ -103,7 +113,7 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }): InboxWr
         received_at: one.receivedAt,
         reason: one.reason,
       }));
-      await run(
+      await ask(
         deadlineMs,
         `WITH stored AS (
            INSERT INTO inbox (arrival_id, delivery_id, hook_id, agent, received_at, reason, outcome)
@@ -118,16 +128,16 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }): InboxWr
     },
 
     async wake() {
-      await run(wakeDeadlineMs, `NOTIFY ${inboxChannel}`, []);
+      await ask(wakeDeadlineMs, `NOTIFY ${inboxChannel}`, []);
     },
 
     async ping({ deadlineMs }) {
       // Takes the same lock and needs the same rights as a delivery, but writes nothing.
-      await run(deadlineMs, `INSERT INTO inbox (received_at) SELECT now() WHERE false`, []);
+      await ask(deadlineMs, `INSERT INTO inbox (received_at) SELECT now() WHERE false`, []);
     },
 
     async depth({ deadlineMs }) {
-      const rows = await run<{ pending: number; oldest: Date | null }>(
+      const rows = await ask<{ pending: number; oldest: Date | null }>(
         deadlineMs,
         `SELECT (SELECT coalesce(sum(value), 0)::int FROM counters WHERE name = 'deliveries:pending') AS pending,
                 (SELECT received_at FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 1) AS oldest`,
@@ -136,6 +146,29 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }): InboxWr
       return { pending: rows[0]?.pending ?? 0, oldestReceivedAt: rows[0]?.oldest ?? null };
     },
   };
+};
+
+/**
+ * Deliveries that just came have new arrival ids, so that none conflicts. As parameters their bodies would be copied
+ * several times, and the garbage took a third of the receiver's time.
+ */
+const copyOf = (deliveries: readonly Delivery[]): BinaryCopyWriter => {
+  const writer = new BinaryCopyWriter();
+  const text = (value: string | null | undefined): void => (value == null ? writer.null() : writer.text(value));
+  for (const one of deliveries) {
+    writer.row(columnCount);
+    writer.bytes(Buffer.from(one.arrivalId.replaceAll('-', ''), 'hex'));
+    text(one.deliveryId);
+    text(one.hookId);
+    text(one.agent);
+    writer.timestamptz(one.receivedAt.getTime() * 1000);
+    text(one.signingKey);
+    writer.bytes(one.body);
+    writer.bytes(one.bodyHash);
+    text(one.privacyVersion);
+    writer.bool(false);
+  }
+  return writer;
 };
 
 const placeholders = (rows: number): string => {

@@ -1,5 +1,5 @@
 /** The receiver's HTTP surface: one path that takes deliveries, nothing else. */
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
@@ -113,7 +113,7 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
   });
 };
 
-const admitAsSent = (body: Buffer) => ({ body, bodyHash: createHash('sha256').update(body).digest() });
+const admitAsSent = (body: Buffer) => ({ body, bodyHash: hash('sha256', body, 'buffer') });
 
 const refuse = (reply: FastifyReply, status: number, error: string): FastifyReply =>
   reply.code(status).header('connection', 'close').header('content-type', json).send(JSON.stringify({ error }));
