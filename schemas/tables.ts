@@ -324,7 +324,8 @@ field | text | open! | - | Name of the top-level field; * for all fields of the 
 revision | int | open! | - | The call's revision in the ledger with which the field changed; 1 where field is *.
 source | text | open! | - | What brought the observation: webhook, poll or import.
 observed_at | timestamp | open! | - | Service time of the observation; where field is *, of the earliest one that was known when the row was added.
-loaded_at | timestamp | open | - | When a load added the row here; null in rows that are older than this column.`),
+loaded_at | timestamp | open | - | When a load added the row here; null in rows that are older than this column.
+kind | text | open | - | added, changed or removed; a field that is null counts as absent. Null in rows that are older than this column.`),
   },
   {
     name: 'deliveries',

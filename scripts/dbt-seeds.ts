@@ -61,13 +61,24 @@ export const expectedColumns: Readonly<Record<string, readonly string[]>> = {
   calls_wide: ['call_id', 'business_day', 'agent_side', 'duration_seconds', 'deal_value'],
   call_talk: [
     ...['call_id', 'turns', 'words', 'talk_in_seconds', 'talk_out_seconds', 'agent_talk_share', 'speech_seconds'],
-    ...['overlap_seconds', 'silence_seconds', 'longest_silence_seconds', 'longest_monologue_seconds'],
+    ...[
+      'interruptions',
+      'interruptions_by_agent',
+      'overlap_seconds',
+      'silence_seconds',
+      'longest_silence_seconds',
+      'longest_monologue_seconds',
+    ],
     'words_per_minute',
   ],
   agent_daily: [
     ...['business_day', 'agent', 'calls', 'qualified_calls', 'void_calls', 'duration_seconds', 'proven_share'],
   ],
-  tag_daily: ['business_day', 'tag_name', 'calls', 'calls_true', 'mean_confidence'],
+  tag_daily: ['business_day', 'campaign', 'tag_name', 'calls', 'calls_true', 'mean_confidence'],
+  repeat_calls: ['call_id', 'previous_call_id', 'hours_since_previous', 'is_repeat'],
+  tag_pairs: ['tag_name', 'other_tag_name', 'calls', 'calls_with_tag', 'calls_with_other', 'lift'],
+  talk_weekly: ['week', 'campaign', 'calls', 'silence_share', 'overlap_share', 'interruptions_per_call'],
+  new_words: ['week', 'word', 'calls', 'uses', 'weeks_before'],
   completeness_daily: ['business_day', 'calls', 'proven_share', 'rows_proven_share', 'completeness'],
   delivery_daily: ['business_day', 'hook_id', 'deliveries', 'accepted', 'duplicates'],
 };

@@ -24,6 +24,14 @@
 {% macro default__callsync_next_day(x1) %}({{ x1 }} + 1){% endmacro %}
 {% macro bigquery__callsync_next_day(x1) %}DATE_ADD({{ x1 }}, INTERVAL 1 DAY){% endmacro %}
 
+{% macro callsync_week(x1) %}{{ return(adapter.dispatch('callsync_week', 'callsync')(x1)) }}{% endmacro %}
+{% macro default__callsync_week(x1) %}CAST(DATE_TRUNC('week', {{ x1 }}) AS date){% endmacro %}
+{% macro bigquery__callsync_week(x1) %}DATE_SUB({{ x1 }}, INTERVAL MOD(DATE_DIFF({{ x1 }}, DATE '0001-01-01', DAY), 7) DAY){% endmacro %}
+
+{% macro callsync_days_between(x1, x2) %}{{ return(adapter.dispatch('callsync_days_between', 'callsync')(x1, x2)) }}{% endmacro %}
+{% macro default__callsync_days_between(x1, x2) %}({{ x2 }} - {{ x1 }}){% endmacro %}
+{% macro bigquery__callsync_days_between(x1, x2) %}DATE_DIFF({{ x2 }}, {{ x1 }}, DAY){% endmacro %}
+
 {% macro callsync_just_before(x1) %}{{ return(adapter.dispatch('callsync_just_before', 'callsync')(x1)) }}{% endmacro %}
 {% macro default__callsync_just_before(x1) %}({{ x1 }} - INTERVAL '1 microsecond'){% endmacro %}
 {% macro bigquery__callsync_just_before(x1) %}TIMESTAMP_SUB({{ x1 }}, INTERVAL 1 MICROSECOND){% endmacro %}

@@ -6,6 +6,7 @@ SELECT
   h.field,
   {{ callsync.callsync_int("h.revision") }} AS revision,
   h.source,
-  h.observed_at
+  h.observed_at,
+  h.kind
 FROM {{ ref('stg_callsync__changes') }} AS h
 JOIN {{ ref('callsync__calls') }} AS c ON c.call_id = h.call_id

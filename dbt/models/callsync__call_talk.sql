@@ -8,6 +8,22 @@ WITH intervals AS (
     ROUND((start_seconds - LAG(end_seconds) OVER (PARTITION BY call_id, speaker ORDER BY start_seconds)) * 1000000) / 1000000 + 0 AS gap
   FROM {{ ref('int_callsync__speech_intervals') }}
 ),
+interrupting AS (
+  SELECT DISTINCT a.call_id, a.speaker, a.start_seconds
+  FROM intervals AS a
+  JOIN intervals AS b ON b.call_id = a.call_id
+  WHERE a.speaker <> '*' AND b.speaker <> '*' AND b.speaker <> a.speaker
+    AND ROUND((a.start_seconds - b.start_seconds) * 1000000) / 1000000 + 0 > 0 AND ROUND((b.end_seconds - a.start_seconds) * 1000000) / 1000000 + 0 > 0
+),
+interruptions AS (
+  SELECT
+    call_id,
+    COUNT(*) AS interruptions,
+    SUM(CASE WHEN speaker = 'in' THEN 1 ELSE 0 END) AS interruptions_in,
+    SUM(CASE WHEN speaker = 'out' THEN 1 ELSE 0 END) AS interruptions_out
+  FROM interrupting
+  GROUP BY call_id
+),
 talk AS (
   SELECT
     call_id,
@@ -94,6 +110,12 @@ SELECT
   ROUND((s.talk_customer) * 1000000) / 1000000 + 0 AS talk_customer_seconds,
   s.talk_agent / NULLIF(s.talk_agent + s.talk_customer, 0) AS agent_talk_share,
   ROUND((s.speech) * 1000000) / 1000000 + 0 AS speech_seconds,
+  CASE WHEN s.speech IS NOT NULL THEN COALESCE(i.interruptions, 0) END AS interruptions,
+  CASE
+    WHEN s.speech IS NULL THEN NULL
+    WHEN s.agent_side = 'in' THEN COALESCE(i.interruptions_in, 0)
+    WHEN s.agent_side = 'out' THEN COALESCE(i.interruptions_out, 0)
+  END AS interruptions_by_agent,
   ROUND((s.talk_all - s.speech) * 1000000) / 1000000 + 0 AS overlap_seconds,
   ROUND((s.silence) * 1000000) / 1000000 + 0 AS silence_seconds,
   s.silence / NULLIF(s.span, 0) AS silence_share,
@@ -103,3 +125,4 @@ SELECT
   n.words / NULLIF(s.talk_all, 0) * 60 AS words_per_minute
 FROM sides AS s
 LEFT JOIN turns AS n ON n.call_id = s.call_id
+LEFT JOIN interruptions AS i ON i.call_id = s.call_id

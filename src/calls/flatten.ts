@@ -313,12 +313,13 @@ export const flattenChanges = (row: LedgerRow, callTimestamp: number | null): re
   const rows = new Map<string, Row>();
   if (firstSeenAt !== null) {
     const source = sources.findLast((one) => seenBy[one] === firstSeenAt) ?? 'import';
-    rows.set(allFields, { ...keys, field: allFields, revision: 1, source, observed_at: firstSeenAt });
+    rows.set(allFields, { ...keys, field: allFields, revision: 1, source, observed_at: firstSeenAt, kind: 'added' });
   }
-  for (const [name, [revision, observedAt, rank]] of Object.entries(row.fieldChanges)) {
+  for (const [name, [revision, observedAt, rank, kind = null]] of Object.entries(row.fieldChanges)) {
     const field = plainName.test(name) ? name : 'extra';
     const key = `${field} ${observedAt} ${rank}`;
-    if (!rows.has(key)) rows.set(key, { ...keys, field, revision, source: sourceOf(rank), observed_at: observedAt });
+    if (!rows.has(key))
+      rows.set(key, { ...keys, field, revision, source: sourceOf(rank), observed_at: observedAt, kind });
   }
   return [...rows.values()];
 };

@@ -18,8 +18,9 @@ type JsonText = string | Buffer;
  */
 type FieldVersion = readonly [observedAt: number, rank: number, hash: string];
 
-/** When a field's value was last changed, which an equal observation does not move; the rank is that of the source. */
-type FieldChange = readonly [revision: number, observedAt: number, rank: number];
+/** When a field's value was last changed, which an equal observation does not move; the rank is that of the source. An earlier version wrote no kind. */
+type FieldChange = readonly [revision: number, observedAt: number, rank: number, kind?: ChangeKind];
+type ChangeKind = 'added' | 'changed' | 'removed';
 
 export interface LedgerRow {
   readonly callId: string;
@@ -207,6 +208,12 @@ export const holdsValues = (row: LedgerRow, observation: PreparedObservation): b
 const lower = (a: number | null, b: number): number => (a === null ? b : Math.min(a, b));
 const higher = (a: number | null, b: number): number => (a === null ? b : Math.max(a, b));
 
+/** Null is as good as absent. */
+const kindOf = ({ versions, document }: LedgerRow, name: string, json: JsonText | undefined): ChangeKind => {
+  if (own(versions, name) === undefined || document?.[name] === null) return 'added';
+  return json === 'null' ? 'removed' : 'changed';
+};
+
 /**
  * (ledger row, observation) → ledger row. A field that the observation lacks stays. An equal value with a higher
  * order raises only the field's version, unless it is the earliest observation. A tombstone stays a tombstone.
@@ -249,7 +256,11 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
   const revision = row.revision + 1;
   const fieldChanges: Record<string, FieldChange> = bare(row.fieldChanges);
   for (const name of changes) {
-    if (row.revision > 0) fieldChanges[name] = [revision, observation.observedAt, sourceRank[observation.source]];
+    if (row.revision > 0)
+      fieldChanges[name] = [
+        ...([revision, observation.observedAt, sourceRank[observation.source]] as const),
+        kindOf(row, name, observation.json[name]),
+      ];
     const bytes = observation.encoded?.get(name);
     if (bytes === undefined) document[name] = observation.fields[name];
     else defineEncoded(document, name, bytes);

@@ -10,6 +10,9 @@ export interface Fragments {
   /** The instant at which a calendar day begins in a time zone. */
   readonly day_start: (day: string, zone: string) => string;
   readonly next_day: (day: string) => string;
+  /** The Monday of a day's week. */
+  readonly week: (day: string) => string;
+  readonly days_between: (from: string, to: string) => string;
   /** The last instant before this one. */
   readonly just_before: (instant: string) => string;
   readonly seconds_between: (from: string, to: string) => string;

@@ -14,12 +14,37 @@ const changesOf = (row: LedgerRow) => flattenChanges(row, 7);
 
 test('the first revision is one row, a later one a row for each field that changed', () => {
   const polled = foldAll(observationOf('c', 10, { status: 'a', tags: [] }));
-  const first = { call_id: 'c', call_timestamp: 7, field: '*', revision: 1, source: 'poll', observed_at: 10 };
+  const first = {
+    call_id: 'c',
+    call_timestamp: 7,
+    field: '*',
+    revision: 1,
+    source: 'poll',
+    observed_at: 10,
+    kind: 'added',
+  };
   expect(changesOf(polled)).toEqual([first]);
   const hooked = prepareObservation(observationOf('c', 20, { status: 'b', extra_1: 1 }, 'webhook'));
   const changed = fold(polled, hooked);
   const change = { ...first, revision: 2, source: 'webhook', observed_at: 20 };
-  expect(changesOf(changed)).toEqual([first, { ...change, field: 'status' }, { ...change, field: 'extra_1' }]);
+  expect(changesOf(changed)).toEqual([
+    first,
+    { ...change, field: 'status', kind: 'changed' },
+    { ...change, field: 'extra_1' },
+  ]);
+});
+
+test('a change says whether the field was added, changed or removed; null is as good as absent', () => {
+  const row = foldAll(
+    observationOf('c', 10, { status: 'a', lang: 'fr', agent: null }),
+    observationOf('c', 20, { status: 'b', lang: null, agent: 'x', tags: [] }),
+  );
+  expect(Object.fromEntries(changesOf(row).map(({ field, kind }) => [field, kind]))).toEqual({
+    ...{ '*': 'added', status: 'changed', lang: 'removed', agent: 'added', tags: 'added' },
+  });
+  // Folded by an earlier version.
+  const older = { ...row, fieldChanges: { status: [2, 20, 1] as const } };
+  expect(changesOf(older).at(-1)).toMatchObject({ field: 'status', kind: null });
 });
 
 test('an equal value of a later observation moves neither time nor source of the change', () => {

@@ -62,11 +62,11 @@ export const deliveryRows = (firstDay: number) =>
   );
 
 const changeShapes = [
-  { field: '*', revision: 1, source: 'poll', after: 30_000_001 },
-  { field: 'status', revision: 2, source: 'webhook', after: 90_000_002 },
-  { field: 'tags', revision: 2, source: 'webhook', after: 90_000_002 },
-  { field: 'metadata', revision: 3, source: 'poll', after: 150_000_003 },
-  { field: 'tags', revision: 3, source: 'poll', after: 150_000_003 },
+  { field: '*', revision: 1, source: 'poll', kind: 'added', after: 30_000_001 },
+  { field: 'status', revision: 2, source: 'webhook', kind: 'changed', after: 90_000_002 },
+  { field: 'tags', revision: 2, source: 'webhook', kind: 'added', after: 90_000_002 },
+  { field: 'metadata', revision: 3, source: 'poll', kind: 'removed', after: 150_000_003 },
+  { field: 'tags', revision: 3, source: 'poll', kind: null, after: 150_000_003 },
 ] as const;
 
 /** What was logged of the call with this number: of some nothing after the first load. `after` in microseconds. */

@@ -56,6 +56,16 @@ export const talkOf = (utterances: readonly Utterance[], agentSide: string, unit
       gap = 0;
     }
   }
+  /** Utterances of a side that overlap or touch, as one. */
+  const intervals: { side: string; start: number; end: number }[] = [];
+  for (const span of [...spans].sort((a, b) => a.start - b.start || a.end - b.end)) {
+    const latest = intervals.findLast(({ side }) => side === span.side);
+    if (latest !== undefined && span.start <= latest.end) latest.end = Math.max(latest.end, span.end);
+    else intervals.push({ ...span });
+  }
+  const interrupting = intervals.filter(({ side, start }) =>
+    intervals.some((other) => other.side !== side && other.start < start && start < other.end),
+  );
   const turns: { side: string; from: number; to: number }[] = [];
   for (const { side, start, end } of spans.sort((a, b) => a.start - b.start)) {
     const turn = turns.at(-1);
@@ -74,6 +84,8 @@ export const talkOf = (utterances: readonly Utterance[], agentSide: string, unit
     talk_out_seconds: talk.out / 100,
     agent_talk_share: (agentSide === 'in' ? talk.in : talk.out) / all,
     speech_seconds: (all - talk.both) / 100,
+    interruptions: interrupting.length,
+    interruptions_by_agent: interrupting.filter(({ side }) => side === agentSide).length,
     overlap_seconds: talk.both / 100,
     silence_seconds: silence / 100,
     silence_share: silence / (last - first),

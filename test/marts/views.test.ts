@@ -110,6 +110,15 @@ test('calls, tags, deliveries, dialogues and chunks are those of the documents',
   expect(await sums('agent_daily', 'agent', 'calls')).toEqual(counted.agent);
   expect(await sums('campaign_daily', 'campaign', 'calls', 'qualified_calls', 'void_calls')).toEqual(counted.campaign);
   expect(await sums('tag_daily', 'tag_name', 'calls', 'calls_true')).toEqual(counted.tag);
+  const isBoolean = (name: unknown) =>
+    here.documents.some(({ tags }) =>
+      (tags as { display_name: string; value: unknown }[] | null)?.some(
+        (tag) => tag.display_name === name && typeof tag.value === 'boolean',
+      ),
+    );
+  const daily = await read('tag_daily');
+  expect(daily.some(({ calls_true }) => calls_true === null)).toBe(true);
+  for (const { tag_name, calls_true } of daily) if (!isBoolean(tag_name)) expect(calls_true, `${tag_name}`).toBeNull();
   const outcomes = ['accepted', 'duplicates', 'repeats', 'quarantined', 'rejected'];
   const all = Object.values(await sums('delivery_daily', 'hook_id', 'deliveries', ...outcomes));
   const total = all.reduce((sum, one) => sum.map((value, at) => value + (one[at] as number)));
@@ -119,9 +128,9 @@ test('calls, tags, deliveries, dialogues and chunks are those of the documents',
 test('call_changes has what was logged of each call, and nothing that a field holds', async () => {
   const rows = await here.postgres.readMart('call_changes');
   const expected = here.documents.flatMap(({ unique_id }, index) =>
-    changesOf(index).map(({ field, revision, source, after }) => {
+    changesOf(index).map(({ field, revision, source, kind, after }) => {
       const observed_at = new Date(Math.floor((here.firstDay + after) / 1000)).toISOString();
-      return { call_id: unique_id, field, revision, source, observed_at };
+      return { call_id: unique_id, field, revision, source, observed_at, kind };
     }),
   );
   const read = rows.map(({ call_timestamp: _at, business_day: _day, ...rest }) => rest);

@@ -59,8 +59,14 @@ const facts = calls.map((document) => {
   return {
     call_id: document.unique_id as string,
     business_day: dayOf(Date.parse(document.timestamp as string)),
+    at: Date.parse(document.timestamp as string),
+    caller: (document.in as { readonly data: string } | null)?.data,
+    campaign: document.campaign as string,
     agent,
     agent_side: agentSideOf(document),
+    words: utterances
+      .flatMap(({ words }) => words as { readonly value: string }[])
+      .map(({ value }) => value.toLowerCase()),
     status: document.status as string,
     duration_seconds: Number(document.duration),
     deal_value: /^\d+\.?\d*$/.test(deal) ? Number(deal) : null,
@@ -89,13 +95,18 @@ const completenessOf = (share: number): string => {
   return share > 0 ? 'partly proven' : 'not proven';
 };
 
-const group = <T extends { readonly business_day: string }>(
-  items: readonly T[],
-  keyOf: (item: T) => string,
-): readonly (readonly [T, ...T[]])[] => {
+const mondayOf = (day: string): string => {
+  const ms = Date.parse(day);
+  return new Date(ms - ((new Date(ms).getUTCDay() + 6) % 7) * 86_400_000).toISOString().slice(0, 10);
+};
+
+const group = <T extends { readonly business_day: string }>(items: readonly T[], keyOf: (item: T) => string) =>
+  groupBy(items, (item) => JSON.stringify([item.business_day, keyOf(item)]));
+
+const groupBy = <T>(items: readonly T[], keyOf: (item: T) => string): readonly (readonly [T, ...T[]])[] => {
   const groups = new Map<string, [T, ...T[]]>();
   for (const item of items) {
-    const key = JSON.stringify([item.business_day, keyOf(item)]);
+    const key = keyOf(item);
     groups.set(key, [...(groups.get(key) ?? []), item] as [T, ...T[]]);
   }
   return [...groups.values()];
@@ -120,15 +131,73 @@ const counted: Readonly<Record<string, () => readonly Row[]>> = {
     })),
   tag_daily: () =>
     group(
-      facts.flatMap(({ business_day, tags }) => tags.map((tag) => ({ business_day, ...tag }))),
-      ({ display_name }) => display_name,
+      facts.flatMap(({ business_day, campaign, tags }) => tags.map((tag) => ({ business_day, campaign, ...tag }))),
+      ({ campaign, display_name }) => JSON.stringify([campaign, display_name]),
     ).map((some) => ({
       business_day: some[0].business_day,
+      campaign: some[0].campaign,
       tag_name: some[0].display_name,
       calls: some.length,
-      calls_true: count(some, ({ value }) => value === true),
+      calls_true: some.some(({ value }) => typeof value === 'boolean')
+        ? count(some, ({ value }) => value === true)
+        : null,
       mean_confidence: sum(some.map(({ confidence }) => confidence)) / some.length,
     })),
+  repeat_calls: () =>
+    facts.flatMap(({ call_id, caller, at }) => {
+      if (caller === undefined) return [];
+      const [previous] = facts.filter((one) => one.caller === caller && one.at < at).sort((a, b) => b.at - a.at);
+      const hours = previous && (at - previous.at) / 3_600_000;
+      return {
+        call_id,
+        previous_call_id: previous?.call_id ?? null,
+        hours_since_previous: hours ?? null,
+        is_repeat: hours !== undefined && hours <= 168,
+      };
+    }),
+  tag_pairs: () => {
+    const had = facts.map(({ tags }) => new Set(tags.flatMap((one) => (one.value === false ? [] : one.display_name))));
+    const names = [...new Set(had.flatMap((some) => [...some]))].sort();
+    const having = (...wanted: string[]) => count(had, (some) => wanted.every((name) => some.has(name)));
+    return names.flatMap((tag_name, place) =>
+      names.slice(place + 1).flatMap((other_tag_name) => {
+        const [calls, tag, other] = [having(tag_name, other_tag_name), having(tag_name), having(other_tag_name)];
+        const lift = (calls * count(had, (some) => some.size > 0)) / (tag * other);
+        return calls === 0
+          ? []
+          : [{ tag_name, other_tag_name, calls, calls_with_tag: tag, calls_with_other: other, lift }];
+      }),
+    );
+  },
+  talk_weekly: () =>
+    groupBy(
+      facts.filter(({ talk }) => talk.talk_status === 'ok'),
+      ({ business_day, campaign }) => JSON.stringify([mondayOf(business_day), campaign]),
+    ).map((some) => {
+      const mean = (figures: (number | null | undefined)[]) => sum(figures.map((one) => one ?? 0)) / figures.length;
+      return {
+        week: mondayOf(some[0].business_day),
+        campaign: some[0].campaign,
+        calls: some.length,
+        silence_share: mean(some.map(({ talk }) => talk.silence_share)),
+        overlap_share: mean(some.map(({ talk }) => (talk.overlap_seconds ?? 0) / (talk.speech_seconds ?? 1))),
+        interruptions_per_call: mean(some.map(({ talk }) => talk.interruptions)),
+      };
+    }),
+  new_words: () => {
+    const uses = facts.flatMap(({ business_day, call_id, words }) =>
+      words.map((word) => ({ week: mondayOf(business_day), word, call_id })),
+    );
+    const weeks = [...new Set(uses.map(({ week }) => week))].sort();
+    const isBefore = (one: string, week: string): boolean =>
+      one < week && Date.parse(week) - Date.parse(one) <= 28 * 86_400_000;
+    return groupBy(uses, ({ week, word }) => `${week} ${word}`).flatMap((some) => {
+      const [{ week, word }] = some;
+      if (uses.some((one) => one.word === word && isBefore(one.week, week))) return [];
+      const calls = new Set(some.map(({ call_id }) => call_id)).size;
+      return [{ week, word, calls, uses: some.length, weeks_before: count(weeks, (one) => isBefore(one, week)) }];
+    });
+  },
   completeness_daily: () =>
     group(facts, () => '').map((some) => ({
       business_day: some[0].business_day,

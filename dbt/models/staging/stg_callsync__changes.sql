@@ -6,5 +6,6 @@ SELECT
   revision,
   source,
   observed_at,
-  loaded_at
+  loaded_at,
+  kind
 FROM {{ source('callsync', 'changes') }}

@@ -181,7 +181,8 @@ const callChanges: Mart = {
 changes.field
 changes.revision
 changes.source
-changes.observed_at`),
+changes.observed_at
+changes.kind`),
   query: (d) => `SELECT
   c.call_id,
   c.call_timestamp,
@@ -189,7 +190,8 @@ changes.observed_at`),
   h.field,
   ${d.int('h.revision')} AS revision,
   h.source,
-  h.observed_at
+  h.observed_at,
+  h.kind
 FROM ${d.table('changes')} AS h
 JOIN ${d.mart('calls_wide')} AS c ON c.call_id = h.call_id`,
 };
@@ -259,4 +261,89 @@ FROM joined AS j
 JOIN ${d.mart('calls_wide')} AS c ON c.call_id = j.call_id`,
 };
 
-export const callMarts: readonly Mart[] = [fieldTexts, callsWide, transcripts, callTags, callChanges, documentChunks];
+const repeatCalls: Mart = {
+  name: 'repeat_calls',
+  grain: 'call with a time and the number of its caller',
+  description:
+    'Whether the caller called before. The caller is in_data, as sent or as a token. A call is a repeat if the call before it of the same caller began at most 7 days (168 hours) earlier.',
+  key: ['call_id'],
+  columns: columnsOf(`${openIdentity}
+calls.campaign
+calls.agent
+calls.direction
++previous_call_id text The call of the same caller before this one; null if there is none.
++hours_since_previous float Hours from the start of that call to the start of this one.
++is_repeat bool Whether that is at most 168 hours; false if there is none.`),
+  query: (d) => `WITH placed AS (
+  SELECT
+    call_id,
+    call_timestamp,
+    business_day,
+    campaign,
+    agent,
+    direction,
+    LAG(call_id) OVER (PARTITION BY in_data ORDER BY call_timestamp, call_id) AS previous_call_id,
+    LAG(call_timestamp) OVER (PARTITION BY in_data ORDER BY call_timestamp, call_id) AS previous_timestamp
+  FROM ${d.mart('calls_wide')}
+  WHERE in_data IS NOT NULL AND in_data <> '' AND call_timestamp IS NOT NULL
+)
+SELECT
+  call_id,
+  call_timestamp,
+  business_day,
+  campaign,
+  agent,
+  direction,
+  previous_call_id,
+  ${d.seconds_between('previous_timestamp', 'call_timestamp')} / 3600 AS hours_since_previous,
+  COALESCE(${d.seconds_between('previous_timestamp', 'call_timestamp')} <= 604800, FALSE) AS is_repeat
+FROM placed`,
+};
+
+const tagPairs: Mart = {
+  name: 'tag_pairs',
+  grain: 'pair of tags that a call has',
+  description:
+    'Tags that occur together. A call has a tag if the tag is in its list and is not false. Each pair shows once, in the order of the names.',
+  key: ['tag_name', 'other_tag_name'],
+  columns: columnsOf(
+    openAll(`
+tag_name text Name of the tag.
+other_tag_name text Name of the other tag.
+calls int Calls that have both.
+calls_with_tag int Calls that have the tag.
+calls_with_other int Calls that have the other tag.
+lift float How much more often both are in a call than by chance: calls × all calls with a tag / (calls_with_tag × calls_with_other).`),
+  ),
+  query: (d) => `WITH had AS (
+  SELECT DISTINCT call_id, tag_name FROM ${d.mart('call_tags')} WHERE tag_name IS NOT NULL AND COALESCE(is_true, TRUE)
+),
+each AS (
+  SELECT tag_name, COUNT(*) AS calls FROM had GROUP BY tag_name
+),
+pairs AS (
+  SELECT a.tag_name, b.tag_name AS other_tag_name, COUNT(*) AS calls
+  FROM had AS a
+  JOIN had AS b ON b.call_id = a.call_id AND b.tag_name > a.tag_name
+  GROUP BY a.tag_name, b.tag_name
+),
+every_call AS (
+  SELECT COUNT(DISTINCT call_id) AS calls FROM had
+)
+SELECT
+  p.tag_name,
+  p.other_tag_name,
+  p.calls,
+  a.calls AS calls_with_tag,
+  b.calls AS calls_with_other,
+  ${d.float('p.calls')} * e.calls / (a.calls * b.calls) AS lift
+FROM pairs AS p
+JOIN each AS a ON a.tag_name = p.tag_name
+JOIN each AS b ON b.tag_name = p.other_tag_name
+CROSS JOIN every_call AS e`,
+};
+
+export const callMarts: readonly Mart[] = [
+  ...[fieldTexts, callsWide, transcripts, callTags, callChanges, documentChunks],
+  ...[repeatCalls, tagPairs],
+];

@@ -1,4 +1,4 @@
-/** Marts of one row a day and something, each with what part of the day is proven. */
+/** Marts of one row a day or week and something, each with what part of the day is proven. */
 import type { Dialect } from '../dialect.ts';
 import { columnsOf, type Mart, openAll } from '../mart.ts';
 
@@ -164,29 +164,31 @@ const campaignDaily = byDayAnd('campaign', 'Campaign identifier; null where it w
 
 const tagDaily: Mart = {
   name: 'tag_daily',
-  grain: 'business day × tag',
-  description: 'How often each tag was found, by business day.',
-  key: ['business_day', 'tag_id', 'tag_name'],
+  grain: 'business day × campaign × tag',
+  description: 'How often each tag was found, by business day and campaign.',
+  key: ['business_day', 'campaign', 'tag_id', 'tag_name'],
   keyMayBeNull: true,
   columns: columnsOf(`
 +business_day date Day in the business time zone; null for calls without a time.
+calls.campaign
 +tag_id text Identifier of the tag.
 +tag_name text Name of the tag.
 +calls int Calls that have the tag.
-+calls_true int Of those, calls in which its value is true.
++calls_true int Of those, calls in which its value is true; null where it never is a boolean.
 +mean_confidence float Mean confidence.
 +${provenShare}`),
   query: (d) => `SELECT
   t.business_day,
+  t.campaign,
   t.tag_id,
   t.tag_name,
   COUNT(DISTINCT t.call_id) AS calls,
-  COUNT(DISTINCT CASE WHEN t.is_true THEN t.call_id END) AS calls_true,
+  CASE WHEN COUNT(t.is_true) > 0 THEN COUNT(DISTINCT CASE WHEN t.is_true THEN t.call_id END) END AS calls_true,
   AVG(t.confidence) AS mean_confidence,
   COALESCE(MAX(p.proven_share), 0) AS proven_share
 FROM ${d.mart('call_tags')} AS t
 LEFT JOIN ${d.mart('proven_days')} AS p ON p.business_day = t.business_day
-GROUP BY t.business_day, t.tag_id, t.tag_name`,
+GROUP BY t.business_day, t.campaign, t.tag_id, t.tag_name`,
 };
 
 const completenessDaily: Mart = {
@@ -264,6 +266,89 @@ FROM ${d.table('deliveries')} AS v
 GROUP BY 1, v.hook_id`,
 };
 
+const talkWeekly: Mart = {
+  name: 'talk_weekly',
+  grain: 'week × campaign',
+  description:
+    'Trends of silence and talk-over: means over the calls of a week whose talk_status is ok, beside those of the week before in which the campaign had such calls.',
+  key: ['week', 'campaign'],
+  keyMayBeNull: true,
+  columns: columnsOf(
+    openAll(`
+week date Monday of the week in the business time zone.
+campaign text Campaign identifier; null where it was not sent.
+calls int Calls with figures of talk.
+silence_share float Mean part of silence, 0 to 1.
+silence_change float silence_share less that of the week before; null in the first week.
+overlap_share float Mean part of the speech in which both sides talk, 0 to 1.
+overlap_change float overlap_share less that of the week before; null in the first week.
+interruptions_per_call float Mean number of interruptions.`),
+  ),
+  query: (d) => `WITH weekly AS (
+  SELECT
+    ${d.week('business_day')} AS week,
+    campaign,
+    COUNT(*) AS calls,
+    AVG(silence_share) AS silence_share,
+    AVG(overlap_seconds / NULLIF(speech_seconds, 0)) AS overlap_share,
+    AVG(${d.float('interruptions')}) AS interruptions_per_call
+  FROM ${d.mart('call_talk')}
+  WHERE talk_status = 'ok' AND business_day IS NOT NULL
+  GROUP BY 1, campaign
+)
+SELECT
+  week,
+  campaign,
+  calls,
+  silence_share,
+  silence_share - LAG(silence_share) OVER (PARTITION BY campaign ORDER BY week) AS silence_change,
+  overlap_share,
+  overlap_share - LAG(overlap_share) OVER (PARTITION BY campaign ORDER BY week) AS overlap_change,
+  interruptions_per_call
+FROM weekly`,
+};
+
+const newWords: Mart = {
+  name: 'new_words',
+  grain: 'week × word',
+  description:
+    'Words of a week that no call of the four weeks before has. In lower case, as transcribed. Until there are calls in weeks_before weeks, many words are new.',
+  key: ['week', 'word'],
+  columns: columnsOf(`
+week date Monday of the week in the business time zone.
+word text The word in lower case.
+calls int Calls of the week that have it.
+uses int How often it is said.
+weeks_before int How many of the four weeks before have transcripts, 0 to 4.`),
+  query: (d) => `WITH weekly AS (
+  SELECT
+    ${d.week('c.business_day')} AS week,
+    LOWER(w.value) AS word,
+    COUNT(DISTINCT w.call_id) AS calls,
+    COUNT(*) AS uses
+  FROM ${d.table('words')} AS w
+  JOIN ${d.mart('calls_wide')} AS c ON c.call_id = w.call_id
+  WHERE w.value IS NOT NULL AND w.value <> '' AND c.business_day IS NOT NULL
+  GROUP BY 1, 2
+),
+placed AS (
+  SELECT week, word, calls, uses, LAG(week) OVER (PARTITION BY word ORDER BY week) AS last_week FROM weekly
+),
+weeks AS (
+  SELECT DISTINCT week FROM weekly
+),
+earlier AS (
+  SELECT a.week, COUNT(b.week) AS weeks_before
+  FROM weeks AS a
+  LEFT JOIN weeks AS b ON b.week < a.week AND ${d.days_between('b.week', 'a.week')} <= 28
+  GROUP BY a.week
+)
+SELECT p.week, p.word, p.calls, p.uses, e.weeks_before
+FROM placed AS p
+JOIN earlier AS e ON e.week = p.week
+WHERE p.last_week IS NULL OR ${d.days_between('p.last_week', 'p.week')} > 28`,
+};
+
 const deliveryLatency: Mart = {
   name: 'delivery_latency',
   grain: 'webhook delivery that changed its call',
@@ -312,4 +397,6 @@ export const dailyMarts: readonly Mart[] = [
   completenessDaily,
   deliveryDaily,
   deliveryLatency,
+  talkWeekly,
+  newWords,
 ];

@@ -138,7 +138,7 @@ const callTalk: Mart = {
   name: 'call_talk',
   grain: 'call',
   description:
-    'Who talks how much: talk per side, overlap, silence and the longest of it, longest monologue, turns, words per minute.',
+    'Who talks how much: talk per side, interruptions, overlap, silence and the longest of it, longest monologue, turns, words per minute.',
   key: ['call_id'],
   columns: columnsOf(`
 +call_id text Identifier of the call.
@@ -157,6 +157,8 @@ calls.agent
 +talk_customer_seconds float Time in which the customer talks.
 +agent_talk_share float Part of the agent in the time that both talk in all, 0 to 1.
 +speech_seconds float Time in which anybody talks.
++interruptions int How often a side begins to talk while the other one is talking. Sides that begin at the same time do not interrupt.
++interruptions_by_agent int Of these, those by the agent.
 +overlap_seconds float Time in which both sides talk: the talk of the sides less speech_seconds.
 +silence_seconds float Gaps between the first and the last utterance in which nobody talks, each longer than analytics.silence_gap_s.
 +silence_share float Part of silence in the time from the first utterance to the end of the last one, 0 to 1.
@@ -173,6 +175,22 @@ calls.agent
     end_seconds,
     ${toMicroseconds('start_seconds - LAG(end_seconds) OVER (PARTITION BY call_id, speaker ORDER BY start_seconds)')} AS gap
   FROM ${d.mart('speech_intervals')}
+),
+interrupting AS (
+  SELECT DISTINCT a.call_id, a.speaker, a.start_seconds
+  FROM intervals AS a
+  JOIN intervals AS b ON b.call_id = a.call_id
+  WHERE a.speaker <> '*' AND b.speaker <> '*' AND b.speaker <> a.speaker
+    AND ${toMicroseconds('a.start_seconds - b.start_seconds')} > 0 AND ${toMicroseconds('b.end_seconds - a.start_seconds')} > 0
+),
+interruptions AS (
+  SELECT
+    call_id,
+    COUNT(*) AS interruptions,
+    SUM(CASE WHEN speaker = 'in' THEN 1 ELSE 0 END) AS interruptions_in,
+    SUM(CASE WHEN speaker = 'out' THEN 1 ELSE 0 END) AS interruptions_out
+  FROM interrupting
+  GROUP BY call_id
 ),
 talk AS (
   SELECT
@@ -252,6 +270,12 @@ SELECT
   ${toMicroseconds('s.talk_customer')} AS talk_customer_seconds,
   s.talk_agent / NULLIF(s.talk_agent + s.talk_customer, 0) AS agent_talk_share,
   ${toMicroseconds('s.speech')} AS speech_seconds,
+  CASE WHEN s.speech IS NOT NULL THEN COALESCE(i.interruptions, 0) END AS interruptions,
+  CASE
+    WHEN s.speech IS NULL THEN NULL
+    WHEN s.agent_side = 'in' THEN COALESCE(i.interruptions_in, 0)
+    WHEN s.agent_side = 'out' THEN COALESCE(i.interruptions_out, 0)
+  END AS interruptions_by_agent,
   ${toMicroseconds('s.talk_all - s.speech')} AS overlap_seconds,
   ${toMicroseconds('s.silence')} AS silence_seconds,
   s.silence / NULLIF(s.span, 0) AS silence_share,
@@ -260,7 +284,8 @@ SELECT
   n.longest_side AS longest_monologue_side,
   n.words / NULLIF(s.talk_all, 0) * 60 AS words_per_minute
 FROM sides AS s
-LEFT JOIN turns AS n ON n.call_id = s.call_id`,
+LEFT JOIN turns AS n ON n.call_id = s.call_id
+LEFT JOIN interruptions AS i ON i.call_id = s.call_id`,
 };
 
 export const talkMarts: readonly Mart[] = [speechIntervals, speechTurns, callTalk];

@@ -54,6 +54,9 @@ export const bigqueryFragments: Fragments = {
   day: (instant, zone) => `DATE(${instant}, '${zone}')`,
   day_start: (day, zone) => `TIMESTAMP(${day}, '${zone}')`,
   next_day: (day) => `DATE_ADD(${day}, INTERVAL 1 DAY)`,
+  // The first day of year 1 is a Monday. The local BigQuery does not know ISOWEEK.
+  week: (day) => `DATE_SUB(${day}, INTERVAL MOD(DATE_DIFF(${day}, DATE '0001-01-01', DAY), 7) DAY)`,
+  days_between: (from, to) => `DATE_DIFF(${to}, ${from}, DAY)`,
   just_before: (instant) => `TIMESTAMP_SUB(${instant}, INTERVAL 1 MICROSECOND)`,
   seconds_between: (from, to) => `(TIMESTAMP_DIFF(${to}, ${from}, MICROSECOND) / 1000000)`,
   lines: (text, order) => `STRING_AGG(${text}, '\\n' ORDER BY ${order})`,

@@ -45,11 +45,11 @@ ON CONFLICT (call_id) DO UPDATE SET load_id = c.load_id`,
 SELECT`,
     deleteCalls: `DELETE FROM ${calls} WHERE call_id = ANY($1)`,
     // Adds rows that are not there yet; of a call's row for its first revision the one that came first stays.
-    addChanges: `INSERT INTO ${changes} (call_id, call_timestamp, field, revision, source, observed_at, loaded_at)
+    addChanges: `INSERT INTO ${changes} (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT u.call_id, ${toTimestamp('u.call_timestamp')}, u.field, u.revision, u.source, ${toTimestamp('u.observed_at')},
-       coalesce(${toTimestamp('u.loaded_at')}, clock_timestamp())
-  FROM unnest($1::text[], $2::float8[], $3::text[], $4::int[], $5::text[], $6::float8[], $7::float8[])
-       AS u(call_id, call_timestamp, field, revision, source, observed_at, loaded_at)
+       coalesce(${toTimestamp('u.loaded_at')}, clock_timestamp()), u.kind
+  FROM unnest($1::text[], $2::float8[], $3::text[], $4::int[], $5::text[], $6::float8[], $7::float8[], $8::text[])
+       AS u(call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
  WHERE u.field <> '${allFields}'
     OR NOT EXISTS (SELECT FROM ${changes} c WHERE c.call_id = u.call_id AND c.field = '${allFields}')
 ON CONFLICT DO NOTHING`,
