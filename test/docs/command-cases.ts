@@ -15,11 +15,15 @@ import { type DocumentedCommand, isRunnable, readAllCommands, root } from './sup
 const deadlineMs = 120_000;
 /** What they may end with: done, or finished and told to be incomplete. */
 const allowed = [0, 5];
+/** The installation of the quickstart has neither privacy rules nor limits of age. */
+const notConfigured = /: (PRIVACY|RETENTION)_OFF: /;
 
 let folder: string;
 let ports: Readonly<Record<string, number>>;
 let env: NodeJS.ProcessEnv;
 const running: ChildProcess[] = [];
+/** Words of the processes that go on. */
+let told = '';
 
 const daysAgo = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
 
@@ -67,20 +71,24 @@ const [first, rest] = [true, false].map((isFirst) =>
 /** @returns the output of the last command. */
 const runAll = async (some: readonly DocumentedCommand[]): Promise<string> => {
   let last = '';
+  const refused: string[] = [];
   for (const command of some) {
     const where = `${command.page}:${command.line} ${adapt(command.text)}`;
     if (command.background) {
       const child = start(command);
       running.push(child);
+      for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (told += chunk));
       const ended = once(child, 'exit').then(([code]) => `ended with ${code}`);
       const said = once(child.stdout as NodeJS.ReadableStream, 'data').then(() => 'runs');
       expect(await Promise.race([ended, said]), where).toBe('runs');
     } else {
       const { code, said } = await run(command);
       last = said;
-      expect(allowed, `${where} ended with ${code}\n${said}`).toContain(code);
+      const isDone = code !== null && allowed.includes(code);
+      if (!isDone && !notConfigured.test(said)) refused.push(`${where} ended with ${code}\n${said}`);
     }
   }
+  expect(refused, told.slice(-4_000)).toEqual([]);
   return last;
 };
 
