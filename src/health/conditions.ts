@@ -10,6 +10,8 @@ export interface Readings extends Health {
   readonly usages?: readonly Pick<WarehouseUsage, 'warehouse' | 'jobs'>[] | undefined;
   /** Seconds after which continuous sync asks for new calls. */
   readonly syncEvery?: number | undefined;
+  /** New calls in the ledger; null until two readings are some seconds apart. */
+  readonly callsPerMinute?: number | null;
 }
 
 /** Name of a warehouse, empty where it is about none, and the value that is too high. */
@@ -72,12 +74,14 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     severity: 'critical',
     above: 900,
     shown: ({ sync, syncEvery = 0 }) =>
-      sync?.lastError == null ? Math.max(failureShownAfter, 3 * syncEvery) : failureShownAfter,
+      sync?.lastError == null ? Math.max(failureShownAfter, 1.5 * syncEvery + 30) : failureShownAfter,
     read: ({ sync }) => {
       const lag = sync?.lag ?? (sync?.lastError == null ? null : sync.watermarkAge);
       return lag === null ? [] : [['', lag]];
     },
-    say: ({ sync }, [, value]) => `New calls have not been read for ${formatSpan(value)}${because(sync?.lastError)}.`,
+    age: ({ sync }) => sync?.lag ?? null,
+    say: ({ sync }, [, value]) =>
+      `${sync?.lag === null ? 'No new call has been read yet' : `New calls have not been read for ${formatSpan(value)}`}${because(sync?.lastError)}.`,
     command: 'callsync doctor',
     alert: {
       alert: 'CallsyncStale',

@@ -27,6 +27,8 @@ export interface WarehouseHealth {
   readonly lastError: string | null;
   /** Milliseconds since the epoch of the newest call in the warehouse; null if it has none of the newest. */
   readonly newestVisible: number | null;
+  /** Calls of the loads that were committed in the last minute. */
+  readonly loaded: number;
 }
 
 /** Ages in seconds. */
@@ -55,6 +57,20 @@ export interface Health {
   readonly refused: { readonly count: number; readonly oldestAge: number | null; readonly newestAge: number | null };
   /** Since a worker last gave a sign of life; null before the first. */
   readonly workerAge: number | null;
+  readonly flow: Flow;
+}
+
+/** Counted up to 10,000. */
+interface Flow {
+  /** Deliveries of the last minute that were let in, and those of them that are merged. */
+  readonly arrived: number;
+  readonly merged: number;
+  /** Deliveries of the last hour that were not let in. */
+  readonly refused: number;
+  /** Since the last delivery; null before the first. */
+  readonly deliveryAge: number | null;
+  /** Age of the newest call in the ledger; null while there is none. */
+  readonly callAge: number | null;
 }
 
 interface SyncHealth {
@@ -82,7 +98,7 @@ const warehousesSql = `
   SELECT name, pending, last_error AS "lastError", (extract(epoch FROM last_load) * 1000)::float8 AS "lastLoadAt",
          extract(epoch FROM now())::float8 - live AS "liveOldestAge",
          extract(epoch FROM now())::float8 - erasure AS "erasureOldestAge",
-         (extract(epoch FROM newest) * 1000)::float8 AS "newestVisible"
+         (extract(epoch FROM newest) * 1000)::float8 AS "newestVisible", loaded
     FROM (SELECT w.name,
                  greatest((SELECT coalesce(sum(value) FILTER (WHERE c.name = 'pending:' || w.name), 0) FROM counters c),
                           CASE WHEN walk_after IS NULL THEN 0
@@ -90,6 +106,8 @@ const warehousesSql = `
                  ${oldestOf(1)} AS live, ${oldestOf(0)} AS erasure,
                  (SELECT committed_at FROM loads l WHERE l.warehouse = w.name AND state = 'committed'
                    ORDER BY committed_at DESC LIMIT 1) AS last_load,
+                 (SELECT coalesce(sum(calls), 0) FROM loads l WHERE l.warehouse = w.name AND state = 'committed'
+                     AND committed_at > now() - interval '1 minute')::int AS loaded,
                  (SELECT error FROM loads l WHERE l.warehouse = w.name ORDER BY created_at DESC LIMIT 1) AS last_error,
                  (SELECT n.call_timestamp
                     FROM (SELECT call_id, call_timestamp FROM ledger WHERE call_timestamp <= now() AND NOT tombstone
@@ -117,9 +135,14 @@ const figuresSql = `
                            (SELECT max(last_at) FROM delivery_senders),
                            (SELECT received_at FROM inbox WHERE outcome = 'pending' ORDER BY seq DESC LIMIT 1))
                    ORDER BY received_at LIMIT 1000) AS refused) AS refused,
-         (SELECT ${age('updated_at')} FROM meta WHERE key = 'worker') AS "workerAge"`;
+         (SELECT ${age('updated_at')} FROM meta WHERE key = 'worker') AS "workerAge",
+         (SELECT json_build_object('arrived', count(*), 'merged', count(*) FILTER (WHERE outcome <> 'pending'),
+              'refused', (SELECT count(*) FROM (SELECT FROM inbox WHERE outcome = 'rejected' AND received_at > now() - interval '1 hour' LIMIT ${countedAtMost}) AS r),
+              'deliveryAge', (SELECT ${age('received_at')} FROM inbox ORDER BY seq DESC LIMIT 1),
+              'callAge', (SELECT ${age('call_timestamp')} FROM ledger WHERE call_timestamp <= now() AND NOT tombstone ORDER BY call_timestamp DESC LIMIT 1))
+            FROM (SELECT outcome FROM inbox WHERE outcome <> 'rejected' AND received_at > now() - interval '1 minute' LIMIT ${countedAtMost}) AS d) AS flow`;
 
-interface Figures extends Pick<Health, 'at' | 'epoch' | 'holds' | 'refused' | 'workerAge'> {
+interface Figures extends Pick<Health, 'at' | 'epoch' | 'holds' | 'refused' | 'workerAge' | 'flow'> {
   readonly inbox: number | null;
   readonly quarantine: number | null;
   readonly rereads: Waiting;
@@ -162,6 +185,7 @@ export const readHealth = async (
     grantedRequests: row.granted,
     refused: row.refused,
     workerAge: row.workerAge,
+    flow: row.flow,
   };
 };
 

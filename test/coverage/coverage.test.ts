@@ -48,11 +48,11 @@ describe('coverage', () => {
       'healed',
       'unproven',
       'suspicious_empty',
-      'unproven',
+      'read',
       'unread',
     ]);
     expect(coverage.days[1]?.byWarehouse).toEqual({ main: 'healed', second: 'proven' });
-    expect(coverage.days[4]?.shares).toMatchObject({ unproven: 0.5, unread: 0.5 });
+    expect(coverage.days[4]?.shares).toMatchObject({ unproven: 0, read: 0.5, unread: 0.5 });
     for (const one of coverage.days) {
       expect(Object.values(one.shares).reduce((sum, share) => sum + share, 0)).toBeCloseTo(1);
     }
@@ -75,12 +75,12 @@ describe('coverage', () => {
 
       2025-03-01  ████████████████████     1,000  proven
       2025-03-02  █████▓▓▓▓▓                 500  healed (12 calls)
-      2025-03-03  ▒▒                         100  unproven
+      2025-03-03  ▒?                         100  unproven
       2025-03-04  !                            0  suspiciously empty
-      2025-03-05  ░                           10  unproven, 50.00 % unread
+      2025-03-05  ░                           10  read, not compared yet, 50.00 % unread
       2025-03-06  ░                            0  unread
 
-      █ proven   ▓ healed   ▒ unproven   ░ unread   ! suspiciously empty
+      █ proven   ▓ healed   ▒ read, not compared yet   ? unproven   ░ unread   ! suspiciously empty
 
       Calls: 1,610
         webhook and poll      1,560  96.89 %

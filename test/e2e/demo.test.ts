@@ -9,10 +9,12 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { testInBrowser } from '../operations/browser-cases.ts';
+import { pictures, testInBrowser } from '../operations/browser-cases.ts';
 import { until } from '../support/installation.ts';
 import { program, type Running, startProgram } from '../support/program.ts';
 
+/** Pictures show more than a test needs. */
+const calls = pictures === undefined ? '150' : '1000';
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'callsync-demo-'));
@@ -37,7 +39,7 @@ test('--break without an earlier demo is refused, and names the command that mak
 });
 
 test('ends with the truth intact and every settled day proven', async () => {
-  const first = startProgram(['demo', '--exit', '--json', '--calls', '150', '--data-dir', folder]);
+  const first = startProgram(['demo', '--exit', '--json', '--calls', calls, '--data-dir', folder]);
   expect(await first.ended, first.stderr()).toBe(0);
   const result = JSON.parse(first.stdout().trim().split('\n').at(-1) ?? '');
   expect(result.truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
@@ -64,7 +66,7 @@ describe('a second start finds its data again, heals the rows that --break alter
   let taken: Server[] = [];
   beforeAll(async () => {
     taken = takeWishedPorts();
-    second = startProgram(['demo', '--json', '--break', '--calls', '150', '--data-dir', folder]);
+    second = startProgram(['demo', '--json', '--break', '--calls', calls, '--data-dir', folder]);
     const failed = second.ended.then((code) => {
       throw new Error(`the demo ended with ${code}: ${second.stderr()}`);
     });
@@ -143,6 +145,11 @@ describe('a second start finds its data again, heals the rows that --break alter
   testInBrowser(() => ({
     operations,
     actor: { username: 'demo', password },
+    stopService: async () => {
+      const line = `ps --ppid ${second.child.pid} -o pid=,args= | grep simulator | awk '{print $1}' | xargs kill`;
+      return await promisify(execFile)('bash', ['-c', line]);
+    },
+    said: () => second.stderr().split('\r').join('\n').split('\n').slice(-21).join('\n'),
     query: async (sql, values = []) => (await store.query(sql, [...values])).rows,
   }));
 });

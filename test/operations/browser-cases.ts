@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openBrowser, overhang, seriousFindings } from './support/browser.ts';
+import { openBrowser, overhang, violations } from './support/browser.ts';
 
 /** A running installation with a status page. */
 export interface LookedAt {
@@ -13,12 +13,17 @@ export interface LookedAt {
   readonly operations: string;
   /** Of somebody who may act on the page. */
   readonly actor: { readonly username: string; readonly password: string };
+  /** Ends the simulated service. */
+  stopService(): Promise<unknown>;
+  /** The last lines of the demo before it stays up. */
+  said(): string;
   /** Asks its operational store. */
   query(sql: string, values?: readonly unknown[]): Promise<readonly Record<string, unknown>[]>;
 }
 
 const patience = { timeout: 30_000, interval: 200 };
-const pictures = process.env.CALLSYNC_SCREENSHOTS;
+/** Folder for the pictures of the docs; without it none are taken. */
+export const pictures = process.env.CALLSYNC_SCREENSHOTS;
 /** As the page names a backfill of these days. */
 const backfill = '1975-01-01_2024-12-31';
 
@@ -55,12 +60,14 @@ export const testInBrowser = (site: () => LookedAt): void => {
     await page.goto(site().operations);
     await page.evaluate('window.kept = true');
     await expect.poll(() => text('#live'), patience).toMatch(/^Live/);
-    const before = await text('#warehouses');
-    await expect.poll(() => text('#warehouses'), patience).not.toBe(before);
+    const before = await text('#path');
+    await expect.poll(() => text('#path'), patience).not.toBe(before);
+    // No queue is shown that is empty.
+    await expect.poll(() => text('#waiting'), patience).not.toMatch(/Quarantine|Spool/);
     // A broken delivery, as the receiver keeps it: the merge of the inbox puts it into quarantine.
     await site().query(`INSERT INTO inbox (received_at, body, body_hash) VALUES (now(), 'x', sha256('x'))`);
     await expect.poll(() => text('#waiting'), patience).toMatch(/Quarantine1[\d.]+ /);
-    expect(await text('#waiting')).toMatch(/Spool0/);
+    expect(await text('#headline')).toMatch(/Attention.*quarantine/);
     expect(await page.evaluate('window.kept')).toBe(true);
     expect(errors).toEqual([]);
   });
@@ -69,6 +76,8 @@ export const testInBrowser = (site: () => LookedAt): void => {
     const body = JSON.stringify({ unique_id: 'replayed-1', timestamp: new Date().toISOString() });
     await site().query(`UPDATE quarantine SET body = $1 WHERE origin LIKE 'inbox:%'`, [body]);
     await page.goto(site().operations);
+    await reach('#actions summary');
+    await page.keyboard.press('Enter');
     // Fifty years of nothing: at the pace that the service allows, their reading takes minutes.
     for (const [name, typed] of [
       ['from', '01011975'],
@@ -83,6 +92,8 @@ export const testInBrowser = (site: () => LookedAt): void => {
     await expect.poll(() => page.$(`button[aria-label="Resume ${backfill}"]`), patience).not.toBeNull();
     await press(`button[aria-label="Resume ${backfill}"]`);
     await expect.poll(() => page.$(`button[aria-label="Pause ${backfill}"]`), patience).not.toBeNull();
+    await reach('#actions summary');
+    await page.keyboard.press('Enter');
     await press('form[action="/actions/replay"] button');
     const { username } = site().actor;
     await expect
@@ -94,23 +105,34 @@ export const testInBrowser = (site: () => LookedAt): void => {
     expect(await site().query(`SELECT call_id FROM ledger WHERE call_id = 'replayed-1'`)).toHaveLength(1);
   });
 
-  test('fits 320 pixels and a desktop, in light and in dark, without a serious finding', async () => {
-    if (pictures !== undefined) mkdirSync(pictures, { recursive: true });
-    for (const [name, width, height] of [
-      ['narrow', 320, 800],
-      ['desktop', 1_280, 900],
-    ] as const) {
-      for (const scheme of ['light', 'dark'] as const) {
-        await page.setViewport({ width, height });
-        await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
-        await page.goto(site().operations);
-        expect(await overhang(page), `${name} ${scheme}`).toBeLessThanOrEqual(0);
-        expect(await seriousFindings(page), `${name} ${scheme}`).toEqual([]);
-        if (pictures !== undefined) await page.screenshot({ path: join(pictures, `status-${name}-${scheme}.png`) });
-      }
+  const forms = [
+    ['narrow', 320, 800, 'light'],
+    ['narrow-dark', 320, 800, 'dark'],
+    ['light', 1_280, 1_150, 'light'],
+    ['dark', 1_280, 1_150, 'dark'],
+  ] as const;
+  const look = async (width: number, height: number, value: string): Promise<void> => {
+    await page.setViewport({ width, height });
+    await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value }]);
+    await page.goto(site().operations);
+  };
+  const takePictures = async (state: string): Promise<void> => {
+    mkdirSync(pictures ?? '', { recursive: true });
+    for (const [name, width, height, scheme] of forms) {
+      if (name === 'narrow-dark') continue;
+      await look(width, height, scheme);
+      await page.screenshot({ path: join(pictures ?? '', `status-${state}-${name}.png`) });
+    }
+  };
+
+  test('fits 320 pixels and a desktop, in light and in dark, and axe finds nothing', async () => {
+    for (const [name, width, height, scheme] of forms) {
+      await look(width, height, scheme);
+      expect(await overhang(page), name).toBeLessThanOrEqual(0);
+      expect(await violations(page), name).toEqual([]);
     }
     await page.goto(`${site().operations}/verdicts?warehouse=postgres&day=${new Date().toISOString().slice(0, 10)}`);
-    expect(await seriousFindings(page)).toEqual([]);
+    expect(await violations(page)).toEqual([]);
   });
 
   test('lets a page of another origin do nothing', async () => {
@@ -142,5 +164,33 @@ export const testInBrowser = (site: () => LookedAt): void => {
       await other.close();
       stranger.close();
     }
+  });
+
+  test.runIf(pictures !== undefined)('takes pictures of the page on time, behind and broken', async () => {
+    await page.goto(site().operations);
+    await expect.poll(() => text('#headline'), patience).toMatch(/^On time/);
+    await takePictures('on-time');
+    await site().stopService();
+    const failed = async () => await site().query('SELECT FROM watermarks WHERE last_error IS NOT NULL');
+    await expect.poll(failed, patience).not.toEqual([]);
+    for (const [state, word, age] of [
+      ['behind', /^Attention/, '2 minutes'],
+      ['broken', /^Action required/, '20 minutes'],
+    ] as const) {
+      await site().query(`UPDATE watermarks SET seen_to = now() - $1::interval`, [age]);
+      await page.goto(site().operations);
+      await expect.poll(() => text('#headline'), patience).toMatch(word);
+      await takePictures(state);
+    }
+    await page.setViewport({ width: 760, height: 200 });
+    await page.setContent(`<pre style="font: 14px/1.4 monospace; padding: 8px"></pre>`);
+    await page.$eval(
+      'pre',
+      (element, said) => {
+        element.textContent = said;
+      },
+      site().said(),
+    );
+    await (await page.$('pre'))?.screenshot({ path: join(pictures ?? '', 'demo.png') as `${string}.png` });
   });
 };

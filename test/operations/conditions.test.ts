@@ -14,8 +14,13 @@ test('finds nothing in an installation with a backlog alone', () => {
 const sync = { lag: 5, watermarkAge: 9, lastError: null, failedAt: null };
 test.each<[string, Partial<Readings>, boolean, string]>([
   ['stale', { sync: { ...sync, lag: 61, lastError: 'SERVICE_UNREACHABLE' } }, false, '61 s (SERVICE_UNREACHABLE)'],
-  ['stale', { sync: { ...sync, lag: null, watermarkAge: 600, lastError: 'SERVICE_REFUSED' } }, false, '10 min'],
-  ['stale', { sync: { ...sync, lag: 181 } }, false, '3 min.'],
+  [
+    'stale',
+    { sync: { ...sync, lag: null, watermarkAge: 600, lastError: 'SERVICE_REFUSED' } },
+    false,
+    'been read yet (SERVICE_REFUSED).',
+  ],
+  ['stale', { sync: { ...sync, lag: 121 } }, false, '2 min.'],
   ['stale', { sync: { ...sync, lag: 1_200 } }, true, 'New calls have not been read for 20 min.'],
   ['inbox_stalled', { inbox: { count: 7, oldestAge: 61, outcomes: {} } }, false, '7 deliveries;'],
   ['inbox_stalled', { inbox: { count: 1, oldestAge: 600, outcomes: {} } }, true, '1 delivery;'],

@@ -1,5 +1,6 @@
 /** What operators see of one running installation. */
 import { afterAll, beforeAll } from 'vitest';
+import { testFaults } from './faults-cases.ts';
 import { testMonitoring } from './monitoring-cases.ts';
 import { openSite, type Site } from './support/site.ts';
 
@@ -10,3 +11,4 @@ beforeAll(async () => {
 afterAll(() => site?.dispose());
 
 testMonitoring(() => site);
+testFaults(() => site);

@@ -94,7 +94,7 @@ const explain = (what: string, error: unknown): unknown => {
 };
 
 /** Our activities' failure messages carry no personal data; the innermost says what happened. */
-const rootMessage = (error: unknown): string => {
+export const rootMessage = (error: unknown): string => {
   let current = error;
   while (current instanceof Error && current.cause instanceof Error) current = current.cause;
   return current instanceof Error ? current.message : String(current);

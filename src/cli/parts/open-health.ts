@@ -48,6 +48,7 @@ export const openHealth = (config: Config, { store, warehouses, readUsages }: He
   const proofs = shareReading(() => readProofs(store, { warehouses, days: verdictDays }), { cacheMs: 30_000 });
   const latency = shareReading(() => measureLatency(store, warehouses), { cacheMs: 10_000 });
   const usages = shareReading(readUsages ?? (async () => []));
+  const rateOf = createRate();
   return {
     health,
     proofs,
@@ -55,8 +56,22 @@ export const openHealth = (config: Config, { store, warehouses, readUsages }: He
     usages,
     read: async () => {
       const [seen, proven, used] = await Promise.all([health.read(), proofs.read(), usages.read()]);
-      return seen && { ...seen, proofs: proven, usages: used, syncEvery: config.sync.interval / 1000 };
+      const more = { proofs: proven, usages: used, syncEvery: config.sync.interval / 1000 };
+      return seen && { ...seen, ...more, callsPerMinute: rateOf(seen.at, seen.calls + seen.tombstones) };
     },
+  };
+};
+
+/** Growth a minute over the last minutes. The watch reads often enough; readings in quick succession count once. */
+const createRate = () => {
+  const seen: { readonly at: number; readonly value: number }[] = [];
+  return (at: number, value: number): number | null => {
+    if (at - (seen.at(-1)?.at ?? 0) >= 5_000) seen.push({ at, value });
+    while (at - (seen[0]?.at ?? at) > 300_000) seen.shift();
+    const [first] = seen;
+    return first === undefined || at === first.at
+      ? null
+      : (60_000 * Math.max(0, value - first.value)) / (at - first.at);
   };
 };
 

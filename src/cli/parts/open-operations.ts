@@ -1,6 +1,6 @@
 /** Serves health, readiness and metrics of a process, and the status page of a process that works. */
 
-import type { Client } from '@temporalio/client';
+import { type Client, WorkflowFailedError } from '@temporalio/client';
 import type { Registry } from 'prom-client';
 import type { Config } from '../../../schemas/config.ts';
 import { type BackfillProgress, pauseUpdate, progressQuery, resumeUpdate } from '../../../workflows/messages.ts';
@@ -20,7 +20,7 @@ import { backfillHandle, startReconcile } from '../../temporal/workflow-client.t
 import type { Receiver } from '../../webhook/server/receiver.ts';
 import { readVersion } from '../shell/output.ts';
 import { ingestDeps } from './activity-deps.ts';
-import { shareOf } from './follow.ts';
+import { rootMessage, shareOf } from './follow.ts';
 import type { Parts } from './open-parts.ts';
 import { untilNow } from './range.ts';
 import type { Services } from './services.ts';
@@ -111,29 +111,29 @@ const readBackfills = async (services: Services, { client, uiUrl }: Parts['tempo
   const { task_queue: prefix, namespace } = services.config.temporal;
   const listed = (await listBackfills(client, prefix)).slice(0, shownBackfills);
   return await Promise.all(
-    listed.map(async ({ name, status, startedAt }) => {
-      const { workflowId } = backfillHandle(client, prefix, name);
+    listed.map(async (one) => {
+      const { workflowId } = backfillHandle(client, prefix, one.name);
       const link =
         uiUrl === undefined
           ? null
           : `${trimSlashes(uiUrl)}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(workflowId)}`;
-      return {
-        name,
-        status,
-        startedAt,
-        link,
-        progress: status === 'RUNNING' ? await askProgress(client, workflowId) : null,
-      };
+      return { ...one, link, ...(await askProgress(client, workflowId, one.status === 'RUNNING')) };
     }),
   );
 };
 
-/** Null where no worker answers in time. */
-const askProgress = async (client: Client, workflowId: string): Promise<PageBackfill['progress']> => {
-  const asked = client.withDeadline(Date.now() + 1_500, () =>
-    client.workflow.getHandle(workflowId).query(progressQuery),
+/** No progress where no worker answers in time. Temporal itself has the result of a run that ended. */
+const askProgress = async (
+  client: Client,
+  workflowId: string,
+  isRunning: boolean,
+): Promise<Pick<PageBackfill, 'progress' | 'error'>> => {
+  const handle = client.workflow.getHandle(workflowId);
+  const ask = (): Promise<BackfillProgress> => (isRunning ? handle.query(progressQuery) : handle.result());
+  return await client.withDeadline(Date.now() + 1_500, ask).then(
+    (progress) => ({ progress: describeProgress(progress), error: null }),
+    (error: unknown) => ({ progress: null, error: error instanceof WorkflowFailedError ? rootMessage(error) : null }),
   );
-  return await asked.then(describeProgress).catch(() => null);
 };
 
 const describeProgress = (progress: BackfillProgress): NonNullable<PageBackfill['progress']> => {
@@ -146,7 +146,6 @@ const describeProgress = (progress: BackfillProgress): NonNullable<PageBackfill[
     share,
     windows: totals.windows,
     calls: totals.calls,
-    callsPerSecond: totals.calls / seconds,
     secondsLeft,
   };
 };

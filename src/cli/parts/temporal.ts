@@ -112,18 +112,23 @@ interface ListedBackfill {
   /** As Temporal calls it: RUNNING, COMPLETED, FAILED, CANCELLED, … */
   readonly status: string;
   readonly startedAt: string;
+  readonly closedAt: string | null;
 }
 
 /** The backfills of one installation that Temporal still remembers, newest first, each with its last run. */
 export const listBackfills = async (client: Client, prefix: string): Promise<ListedBackfill[]> => {
   const own = backfillId(prefix, '');
   const newest = new Map<string, ListedBackfill>();
-  for await (const { workflowId, status, startTime } of client.workflow.list({ query: "WorkflowType = 'backfill'" })) {
+  for await (const { workflowId, status, startTime, closeTime } of client.workflow.list({
+    query: "WorkflowType = 'backfill'",
+  })) {
     if (!workflowId.startsWith(own)) continue;
     const name = workflowId.slice(own.length);
     const startedAt = startTime.toISOString();
     const known = newest.get(name);
-    if (known === undefined || known.startedAt < startedAt) newest.set(name, { name, status: status.name, startedAt });
+    const closedAt = closeTime?.toISOString() ?? null;
+    if (known === undefined || known.startedAt < startedAt)
+      newest.set(name, { name, status: status.name, startedAt, closedAt });
   }
   return [...newest.values()].sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1));
 };

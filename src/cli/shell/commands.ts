@@ -12,7 +12,7 @@ export const commandsDo = {
   'go-live': 'switch over without a gap: verify the receiver, read the past, compare, start schedules',
   import: 'import call records from files: NDJSON or JSON arrays, plain or gzip',
   status: 'show the ledger, queues, pending calls of each warehouse, and problems',
-  coverage: 'show proven, healed, unproven and unread days',
+  coverage: 'show the state of each day: proven, healed, read, unproven or unread',
   reconcile: 'compare the service with every warehouse, heal differences, record verdicts; needs a worker',
   await: 'wait until a range is proven, to start downstream jobs only on verified data; needs a worker',
   verdicts: 'list and verify the results of comparisons',

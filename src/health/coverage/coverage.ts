@@ -12,8 +12,8 @@ import {
 } from '../../store/delivery/delivery-statistics.ts';
 import { latestVerdicts, type StoredVerdict, type VerdictOutcome } from '../../store/windows/verdicts.ts';
 
-/** `unproven`: read, but without a good verdict. */
-export type CoverageState = VerdictOutcome | 'unread';
+/** `read`: not compared yet. `unproven`: compared, without a good verdict. */
+export type CoverageState = VerdictOutcome | 'read' | 'unread';
 
 export interface CoverageDay extends Interval {
   /** The worst of all warehouses. */
@@ -46,10 +46,18 @@ interface CoverageInput extends Interval {
 }
 
 /** From worst to best. */
-export const coverageStates: readonly CoverageState[] = ['suspicious_empty', 'unread', 'unproven', 'healed', 'proven'];
+export const coverageStates: readonly CoverageState[] = [
+  'suspicious_empty',
+  'unread',
+  'unproven',
+  'read',
+  'healed',
+  'proven',
+];
 export const stateNames: Readonly<Record<CoverageState, string>> = {
   proven: 'proven',
   healed: 'healed',
+  read: 'read, not compared yet',
   unproven: 'unproven',
   unread: 'unread',
   suspicious_empty: 'suspiciously empty',
@@ -60,23 +68,23 @@ type Painted = Record<CoverageState, readonly Interval[]>;
 
 /** Lays the verdicts of one warehouse over each other. */
 const paint = (input: CoverageInput, warehouse: string): Painted => {
-  const painted: Painted = { suspicious_empty: [], unread: [], unproven: [], healed: [], proven: [] };
+  const painted: Painted = { suspicious_empty: [], unread: [], unproven: [], read: [], healed: [], proven: [] };
   for (const verdict of input.verdicts.filter((one) => one.warehouse === warehouse)) {
     const range = { from: verdict.window_from, to: verdict.window_to };
     for (const state of coverageStates) painted[state] = subtract(painted[state], [range]);
     painted[verdict.outcome] = [...painted[verdict.outcome], range];
   }
   const judged = coverageStates.flatMap((state) => painted[state]);
-  const readOnly = subtract(input.read, judged);
-  painted.unproven = [...painted.unproven, ...readOnly];
-  painted.unread = subtract([input], [...judged, ...readOnly]);
+  painted.read = subtract(input.read, judged);
+  painted.unread = subtract([input], [...judged, ...painted.read]);
   return painted;
 };
 
 const stateOf = (shares: Readonly<Record<CoverageState, number>>): CoverageState => {
   if (shares.suspicious_empty > 0) return 'suspicious_empty';
   if (shares.unread >= 1) return 'unread';
-  if (shares.unread > 0 || shares.unproven > 0) return 'unproven';
+  if (shares.unproven > 0) return 'unproven';
+  if (shares.unread > 0 || shares.read > 0) return 'read';
   return shares.healed > 0 ? 'healed' : 'proven';
 };
 

@@ -6,7 +6,8 @@ import { type Coverage, type CoverageDay, type CoverageState, coverageStates, st
 const blocks: Readonly<Record<CoverageState, string>> = {
   proven: '█',
   healed: '▓',
-  unproven: '▒',
+  unproven: '?',
+  read: '▒',
   unread: '░',
   suspicious_empty: '!',
 };
@@ -37,8 +38,8 @@ const formatCalls = (count: number): string => `${formatCount(count)} ${nounOf(c
 
 const describeState = (one: CoverageDay): string => {
   if (one.state === 'healed') return `healed (${formatCalls(one.healedCalls)})`;
-  if (one.state !== 'unproven' || one.shares.unread === 0) return stateNames[one.state];
-  return `unproven, ${formatShare(one.shares.unread, 1)} unread`;
+  const isPartly = one.shares.unread > 0 && one.shares.unread < 1;
+  return `${stateNames[one.state]}${isPartly ? `, ${formatShare(one.shares.unread, 1)} unread` : ''}`;
 };
 
 /** @param width characters of a line. */

@@ -8,7 +8,18 @@ import { type Alarm, judge, type Readings } from '../conditions.ts';
 import { beat } from '../read-health.ts';
 import type { Channel, Message } from './channels.ts';
 
-type NoticedCondition = Pick<Alarm, 'condition' | 'subject' | 'summary' | 'isUrgent'>;
+type NoticedCondition = Pick<Alarm, 'subject' | 'summary' | 'isUrgent'> & { readonly condition: string };
+
+/** Failures of the last attempt: the timeline has them as errors, before they last long enough to be conditions. */
+const failuresOf = ({ sync, warehouses }: Readings): NoticedCondition[] =>
+  [
+    { condition: 'sync_failed', subject: '', code: sync?.lastError, what: 'Reading new calls' },
+    ...warehouses.map(({ name, lastError }) => ({
+      ...{ condition: 'load_failed', subject: name, code: lastError, what: `A load into warehouse ${name}` },
+    })),
+  ].flatMap(({ condition, subject, code, what }) =>
+    code == null ? [] : [{ condition, subject, summary: `${what} failed (${code}).`, isUrgent: false }],
+  );
 
 interface TellingRule {
   readonly condition: string;
@@ -48,8 +59,10 @@ export const notice = (
        ON CONFLICT DO NOTHING RETURNING condition, subject`,
       named,
     );
-    for (const one of begun)
-      await recordEvent(tx, { kind: 'outage', what: find(wrong, one)?.summary ?? '', actor: null });
+    for (const one of begun) {
+      const kind = one.condition.endsWith('_failed') ? 'error' : 'outage';
+      await recordEvent(tx, { kind, what: find(wrong, one)?.summary ?? '', actor: null });
+    }
     for (const one of over) await recordEvent(tx, { kind: 'recovery', what: describeEnd(one), actor: null });
     for (const rule of rules) {
       const urgent = wrong.filter(({ condition, isUrgent }) => isUrgent && condition === rule.condition);
@@ -146,7 +159,7 @@ export const watchHealth = (input: {
       silentSince ??= Date.now();
       return;
     }
-    await notice(store, judge(readings), input.rules);
+    await notice(store, [...judge(readings), ...failuresOf(readings)], input.rules);
     await beat(store);
     const isBack = silentSince !== undefined && Date.now() - silentSince > longSilenceMs;
     if (silentSince !== undefined && isBack) {

@@ -2,10 +2,12 @@
  * The page as HTML and SVG: sections, each under an id by which the script replaces it, and whole documents. They load a
  * stylesheet and a script of this server, nothing else.
  */
+import { nounOf } from '../../lib/count-of.ts';
 import type { StoredVerdict } from '../../store/windows/verdicts.ts';
+import { judge } from '../conditions.ts';
 import { type CoverageState, coverageStates, stateNames } from '../coverage/coverage.ts';
 import { formatCount, formatInstant, formatShare, formatSpan } from '../format.ts';
-import type { StepLatency, Waiting, WarehouseHealth } from '../read-health.ts';
+import type { Waiting } from '../read-health.ts';
 import type { ActionName } from './access.ts';
 import { type Html, html, type Part } from './html.ts';
 import { type PageBackfill, type PageDay, type PageState, sumUp, type UsedLimit } from './state.ts';
@@ -20,17 +22,23 @@ const section = (id: string, title: string, content: Part): Section => ({
   content: html`<section id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>${content}</section>`,
 });
 
-/** Cells by their heads; the first is the head of its row. It scrolls by itself where it does not fit, so it can be focused. */
+/** Cells by their heads; the first is the head of its row. Narrow screens show each row as a card. */
 type Columns<Row> = Readonly<Record<string, (row: Row) => Part>>;
-const table = <Row>(title: string, columns: Columns<Row>, rows: readonly Row[], none: string): Html => {
-  if (rows.length === 0) return html`<p>${none}</p>`;
-  const [first, ...others] = Object.values(columns);
+const table = <Row>(title: string, columns: Columns<Row>, rows: readonly Row[]): Html => {
+  const [[, first] = ['', (): Part => ''], ...others] = Object.entries(columns);
   const heads = Object.keys(columns).map((head) => html`<th scope="col">${head}</th>`);
   const body = rows.map(
-    (row) => html`<tr><th scope="row">${first?.(row)}</th>${others.map((cell) => html`<td>${cell(row)}</td>`)}</tr>`,
+    (row) =>
+      html`<tr><th scope="row">${first(row)}</th>${others.map(([head, cell]) => html`<td data-head="${head}">${cell(row)}</td>`)}</tr>`,
   );
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${title} as a table"><table><thead><tr>${heads}</tr></thead><tbody>${body}</tbody></table></div>`;
 };
+/** A section with nothing to show keeps its place for later updates. */
+const nothing = (id: string): Section => ({ id, content: html`<section id="${id}" hidden></section>` });
+const folded = (id: string, title: string, content: Html): Section => ({
+  id,
+  content: html`<section id="${id}"><details><summary><h2>${title}</h2></summary>${content}</details></section>`,
+});
 
 const command = (text: string): Html =>
   html`<span class="command"><code>${text}</code> <button type="button" class="copy" data-copy="${text}" aria-label="Copy ${text}">Copy</button></span>`;
@@ -47,39 +55,95 @@ const headline = (state: PageState): Section => {
   };
 };
 
+/** Parts of the path that a condition stops; one with a warehouse stops that warehouse. */
+const stopped: Readonly<Record<string, readonly string[]>> = {
+  worker_gone: ['Poll', 'Inbox', 'Ledger'],
+  stale: ['Service', 'Poll'],
+  inbox_stalled: ['Inbox'],
+  webhook_refused: ['Webhook'],
+  quarantine_open: ['Ledger'],
+  reread_unanswered: ['Ledger'],
+};
+
+/** Its light, its rate and its age. */
+type PathPart = readonly [name: string, rate: string | false, age: string | false];
+
+const path = ({ health, requestsAMinute, at }: PageState): Section => {
+  if (health === null) return nothing('path');
+  const { sync, inbox, flow, warehouses, callsPerMinute = null, syncEvery = 0 } = health;
+  const alarms = judge(health);
+  const light = (name: string): 'good' | 'delayed' | 'action' => {
+    const own = alarms.filter(({ condition, subject }) => subject === name || stopped[condition]?.includes(name));
+    if (own.length === 0) return 'good';
+    return own.some(({ isUrgent, severity }) => isUrgent && severity === 'critical') ? 'action' : 'delayed';
+  };
+  const draw = ([name, rate, age]: PathPart): Html =>
+    html`<div class="part ${light(name)}"><h3>${name}</h3><p><span class="light" aria-hidden="true"></span>${lightNames[light(name)]}</p>${rate && html`<p>${rate}</p>`}${age && html`<p>${age}</p>`}</div>`;
+  const aMinute = (count: number | null | undefined, noun: string): string | false =>
+    count != null && count > 0 && `${formatCount(count)} ${noun} a minute`;
+  const ago = (age: number | null | undefined, before: string, after = ' ago'): string | false =>
+    age != null && `${before} ${formatSpan(age)}${after}`;
+  const steps: readonly (readonly PathPart[])[] = [
+    [['Service', aMinute(requestsAMinute, 'requests'), ago(sync?.lag, 'listed')]],
+    [
+      ['Webhook', aMinute(flow.arrived, 'deliveries'), ago(flow.deliveryAge, 'last one')],
+      [
+        'Poll',
+        sync !== null && `every ${formatSpan(syncEvery)}`,
+        sync === null ? 'not begun' : ago(sync.watermarkAge, 'no gap up to'),
+      ],
+    ],
+    [['Inbox', aMinute(flow.merged, 'merged'), ago(inbox.oldestAge, 'oldest waits', '') || 'empty']],
+    [['Ledger', aMinute(callsPerMinute, 'new calls'), ago(flow.callAge, 'newest call', ' old')]],
+    warehouses.map(({ name, loaded, newestVisible, pending }) => [
+      name,
+      aMinute(loaded, 'calls loaded'),
+      [
+        ago(newestVisible === null ? null : Math.max(0, at - newestVisible) / 1000, 'newest call', ' old'),
+        pending > 0 && `${formatCount(pending)} pending`,
+      ]
+        .filter(Boolean)
+        .join(', '),
+    ]),
+  ];
+  return section(
+    'path',
+    'Path of the data',
+    html`<ol class="path">${steps.map((parts) => html`<li>${parts.map(draw)}</li>`)}</ol>`,
+  );
+};
+const lightNames = { good: 'works', delayed: 'attention', action: 'action required' } as const;
+
+const figures = ({ health, provenThrough, funnel }: PageState): Section => {
+  if (health === null) return nothing('figures');
+  const { flow, callsPerMinute = null } = health;
+  // Loads are left out until the first visible time of each delivery is kept.
+  const [toLedger] = funnel;
+  const all: readonly (readonly [title: string, figure: string, note: string])[] = [
+    ['Calls a minute', callsPerMinute === null ? '–' : formatCount(callsPerMinute), 'new in the ledger'],
+    [
+      'Arrival to visible',
+      toLedger === undefined ? '–' : `${formatSpan(toLedger.p50)} / ${formatSpan(toLedger.p95)}`,
+      'p50 / p95 up to the ledger; loading comes on top',
+    ],
+    ['Refused deliveries', flow.refused === 0 ? 'none' : formatCount(flow.refused), 'in the last hour'],
+    ['Proven through', provenThrough ?? 'not yet', 'in every warehouse'],
+  ];
+  const drawn = all.map(
+    ([title, figure, note]) => html`<div><dt>${title}</dt><dd><strong>${figure}</strong> ${note}</dd></div>`,
+  );
+  return {
+    id: 'figures',
+    content: html`<section id="figures" aria-label="Figures"><dl class="figures">${drawn}</dl></section>`,
+  };
+};
+
 const coverage = ({ days }: PageState): Section =>
   section(
     'coverage',
-    'Coverage by day (UTC)',
-    html`<ul class="legend">${[...coverageStates].reverse().map((state) => html`<li><span class="chip ${state}" aria-hidden="true">${stateMarks[state]}</span>${stateNames[state]}</li>`)}</ul><div class="calendars">${Object.entries(days).map(([name, all]) => html`<div><h3>${name}</h3>${drawCalendar(name, all)}</div>`)}</div>`,
+    'Calls by day (UTC)',
+    html`<ul class="legend">${[...coverageStates].reverse().map((state) => html`<li><span class="chip ${state}" aria-hidden="true">${stateMarks[state]}</span>${stateNames[state]}</li>`)}</ul>${Object.entries(days).map(([name, all]) => html`<h3>${name}</h3>${drawCalendar(name, all)}`)}`,
   );
-
-const warehouses = ({ health, at }: PageState): Section => {
-  const columns: Columns<WarehouseHealth> = {
-    Warehouse: ({ name }) => name,
-    'Newest call': ({ newestVisible }) => formatAge(at, newestVisible, 'old', '–'),
-    Pending: ({ pending }) => formatCount(pending),
-    'Oldest change': ({ liveOldestAge }) => formatSpan(liveOldestAge),
-    'Last load': ({ lastLoadAt }) => formatAge(at, lastLoadAt, 'ago', 'never'),
-    'Last failure': ({ lastError }) => lastError ?? '–',
-  };
-  const none = 'No warehouse is configured.';
-  return section('warehouses', 'Warehouses', table('Warehouses', columns, health?.warehouses ?? [], none));
-};
-
-const formatAge = (at: number, then: number | null, word: string, none: string): string =>
-  then === null ? none : `${formatSpan(Math.max(0, (at - then) / 1000))} ${word}`;
-
-const latencyColumns: Columns<StepLatency> = {
-  Step: ({ step }) => step,
-  Deliveries: ({ calls }) => formatCount(calls),
-  'Half within': ({ p50 }) => formatSpan(p50),
-  '95 % within': ({ p95 }) => formatSpan(p95),
-};
-const latency = ({ funnel }: PageState): Section => {
-  const drawn = table('Latency of the last deliveries', latencyColumns, funnel, 'No delivery has arrived yet.');
-  return section('latency', 'From arrival to visible', drawn);
-};
 
 type Queue = readonly [name: string, queue: Waiting | null | undefined, then: string];
 const waitingColumns: Columns<Queue> = {
@@ -96,14 +160,16 @@ const waiting = ({ health, spool }: PageState): Section => {
     ['Rereads', health?.rereads, 'callsync status'],
     ['Windows with a problem', health && { count: health.openProblems, oldestAge: null }, 'callsync status'],
   ];
-  const known = queues.filter(([, queue]) => queue != null);
-  return section('waiting', 'What waits', table('What waits', waitingColumns, known, 'Nothing.'));
+  const filled = queues.filter(([, queue]) => queue != null && queue.count > 0);
+  return filled.length === 0
+    ? nothing('waiting')
+    : section('waiting', 'Waiting', table('Waiting', waitingColumns, filled));
 };
 
 const drawProgress = ({ name, progress }: PageBackfill): Part =>
-  progress === null
-    ? '–'
-    : html`<progress max="1" value="${progress.share.toFixed(4)}" aria-label="Progress of ${name}"></progress> ${formatShare(progress.share)}, ${formatCount(progress.windows)} windows, ${formatCount(progress.calls)} calls`;
+  progress?.state !== 'done' &&
+  progress !== null &&
+  html`<progress max="1" value="${progress.share.toFixed(4)}" aria-label="Progress of ${name}"></progress> ${formatShare(progress.share)}, ${formatCount(progress.windows)} windows${progress.secondsLeft !== null && `, ${formatSpan(progress.secondsLeft)} left`}`;
 
 /** Its state, and what can be done about it. */
 const drawState = ({ name, status, progress }: PageBackfill, formToken: string | null): Part =>
@@ -111,17 +177,18 @@ const drawState = ({ name, status, progress }: PageBackfill, formToken: string |
     ? (progress?.state ?? status.toLowerCase())
     : [progress.state, ' ', formToken !== null && drawToggle(formToken, name, progress.state)];
 
-const backfills = ({ backfills: all }: PageState, formToken: string | null): Section => {
+const runs = ({ backfills: all, at }: PageState, formToken: string | null): Section => {
   const columns: Columns<PageBackfill> = {
     Name: ({ name, link }) => (link === null ? name : html`<a href="${link}">${name}</a>`),
     State: (one) => drawState(one, formToken),
     Progress: drawProgress,
-    Rate: ({ progress }) => (progress === null ? '–' : `${formatCount(progress.callsPerSecond)} calls/s`),
-    Left: ({ progress }) => formatSpan(progress?.secondsLeft ?? null),
+    Rows: ({ progress }) => progress && formatCount(progress.calls),
+    Duration: ({ startedAt, closedAt }) =>
+      formatSpan((Date.parse(closedAt ?? new Date(at).toISOString()) - Date.parse(startedAt)) / 1000),
     'Started (UTC)': ({ startedAt }) => formatInstant(Date.parse(startedAt)),
+    Error: ({ error }) => error,
   };
-  const away = html`<p>Temporal does not answer: ${command('callsync doctor')}</p>`;
-  return section('backfills', 'Backfills', all === null ? away : table('Backfills', columns, all, 'None yet.'));
+  return all === null || all.length === 0 ? nothing('runs') : section('runs', 'Runs', table('Runs', columns, all));
 };
 
 const limitColumns: Columns<UsedLimit> = {
@@ -133,15 +200,14 @@ const limitColumns: Columns<UsedLimit> = {
       : html`<meter min="0" max="1" high="0.8" value="${Math.min(1, used / limit).toFixed(4)}" aria-label="${what}">${formatShare(used / limit)}</meter>`,
   Note: ({ note }) => note,
 };
-const limits = ({ limits: all }: PageState): Section =>
-  section('limits', 'Limits', table('Limits', limitColumns, all, 'None.'));
+const limits = ({ limits: all }: PageState): Section => folded('limits', 'Limits', table('Limits', limitColumns, all));
 
 const ways = ({ ways: { both, pollOnly, webhookOnly, importOnly } }: PageState): Section => {
   const sum = both + pollOnly + webhookOnly + importOnly;
   const columns: Columns<readonly [string, number]> = {
     Way: ([way]) => way,
     Calls: ([, count]) => formatCount(count),
-    Share: ([, count]) => (sum === 0 ? '–' : formatShare(count / sum)),
+    Share: ([, count]) => formatShare(count / sum),
   };
   const counts = {
     'Webhook and poll': both,
@@ -149,7 +215,8 @@ const ways = ({ ways: { both, pollOnly, webhookOnly, importOnly } }: PageState):
     'Webhook only': webhookOnly,
     'Import only': importOnly,
   };
-  return section('ways', 'How calls came', table('How calls came', columns, Object.entries(counts), ''));
+  const used = Object.entries(counts).filter(([, count]) => count > 0);
+  return sum === 0 ? nothing('ways') : folded('ways', 'How calls came', table('How calls came', columns, used));
 };
 
 const events = ({ events: all }: PageState): Section =>
@@ -158,53 +225,46 @@ const events = ({ events: all }: PageState): Section =>
     'Timeline',
     all.length === 0
       ? html`<p>Nothing has happened yet.</p>`
-      : html`<ol class="timeline">${all.map((one) => html`<li><time datetime="${new Date(one.at).toISOString()}">${formatInstant(one.at)}</time> <span class="kind">${one.kind}</span> ${one.what}${one.actor !== null && html` <span class="actor">by ${one.actor}</span>`}</li>`)}</ol>`,
+      : html`<ol class="timeline">${all.map((one) => html`<li><time datetime="${new Date(one.at).toISOString()}">${formatInstant(one.at)}</time> <span class="kind ${one.kind}">${one.kind}</span> ${one.what}${one.actor !== null && html` <span class="actor">by ${one.actor}</span>`}</li>`)}</ol>`,
   );
 
 /** @param formToken for the forms of actions; null = nobody may act. */
 export const drawSections = (state: PageState, formToken: string | null): readonly Section[] => [
-  ...[headline, coverage, warehouses, waiting].map((draw) => draw(state)),
-  backfills(state, formToken),
-  ...(formToken === null ? [] : [section('actions', 'Actions', drawForms(formToken))]),
-  ...[latency, limits, ways, events].map((draw) => draw(state)),
+  ...[headline, path, figures, coverage, waiting].map((draw) => draw(state)),
+  runs(state, formToken),
+  ...[events, ways, limits].map((draw) => draw(state)),
+  ...(formToken === null ? [] : [folded('actions', 'Actions', drawForms(formToken))]),
 ];
 
 /** Told apart without colours too. */
 const stateMarks: Readonly<Record<CoverageState, string>> = {
   proven: '✓',
   healed: '+',
+  read: '○',
   unproven: '?',
   unread: '·',
   suspicious_empty: '!',
 };
 
-const size = 36;
-const gap = 4;
-const head = 18;
 const weekdays = ['Mo', 'Tu', 'We', 'Th', 'Fr', 'Sa', 'Su'];
-const step = size + gap;
-
 /** 0 = Monday. */
 const weekdayOf = (date: string): number => (new Date(`${date}T00:00:00Z`).getUTCDay() + 6) % 7;
+const month = new Intl.DateTimeFormat('en', { month: 'short', timeZone: 'UTC' });
+const compact = new Intl.NumberFormat('en', { notation: 'compact' });
 
-const drawDay = (warehouse: string, day: PageDay, cell: number): Html => {
-  const x = (cell % 7) * step;
-  const y = head + Math.floor(cell / 7) * step;
-  const label = `${day.date}: ${stateNames[day.state]}, ${formatCount(day.calls)} calls`;
-  // Date and mark are drawn outside the link, whose label says the same in words.
-  return html`<a href="/verdicts?warehouse=${encodeURIComponent(warehouse)}&amp;day=${day.date}" aria-label="${label}"><rect class="day ${day.state}" x="${x}" y="${y}" width="${size}" height="${size}" rx="4"/><title>${label}</title></a><g aria-hidden="true"><text class="on" x="${x + 4}" y="${y + 13}">${Number(day.date.slice(8))}</text><text class="on mark" x="${x + size - 5}" y="${y + size - 7}">${stateMarks[day.state]}</text></g>`;
+/** The month stands at its first day and at the first cell. */
+const drawDay = (warehouse: string, { date, state, calls }: PageDay, index: number): Html => {
+  const label = `${date}: ${stateNames[state]}, ${formatCount(calls)} ${nounOf(calls, 'call')}`;
+  const name = index === 0 || date.endsWith('-01') ? `${month.format(Date.parse(date))} ` : '';
+  return html`<li><a class="day ${state}" href="/verdicts?warehouse=${encodeURIComponent(warehouse)}&amp;day=${date}" aria-label="${label}" title="${label}"><span aria-hidden="true"><span>${name}${Number(date.slice(8))}</span><span>${stateMarks[state]}</span><b>${calls > 0 && compact.format(calls)}</b></span></a></li>`;
 };
 
 const drawCalendar = (name: string, days: readonly PageDay[]): Html => {
   const [first] = days;
   if (first === undefined) return html`<p>Nothing is read yet.</p>`;
-  const offset = weekdayOf(first.date);
-  const height = head + Math.ceil((offset + days.length) / 7) * step;
-  const heads = weekdays.map(
-    (weekday, index) => html`<text class="head" x="${index * step + 4}" y="11">${weekday}</text>`,
-  );
-  const cells = days.map((day, index) => drawDay(name, day, offset + index));
-  return html`<svg class="calendar" viewBox="0 0 ${7 * step} ${height}" width="${7 * step}" height="${height}" role="group" aria-label="Days of ${name}"><g aria-hidden="true">${heads}</g>${cells}</svg>`;
+  const before = Array.from({ length: weekdayOf(first.date) }, () => html`<li aria-hidden="true"></li>`);
+  const heads = weekdays.map((weekday) => html`<span>${weekday}</span>`);
+  return html`<div class="week" aria-hidden="true">${heads}</div><ol class="week" aria-label="Days of ${name}">${before}${days.map((day, index) => drawDay(name, day, index))}</ol>`;
 };
 
 const form = (token: string, action: ActionName, content: Part): Html =>
@@ -243,7 +303,7 @@ const frame = (title: string, body: Html, live: boolean): string =>
 export const drawPage = (state: PageState, sections: readonly Section[]): string =>
   frame(
     'callsync',
-    html`<a class="skip" href="#waiting">Skip the calendar</a><header><h1>callsync</h1><p id="live">Drawn ${formatInstant(state.at)} UTC</p></header><main>${sections.map(({ content }) => content)}</main><footer><p>callsync ${state.version}; ${formatCount(state.health?.calls ?? 0)} calls in the ledger</p></footer>`,
+    html`<a class="skip" href="#events">Skip to the timeline</a><header><h1>callsync</h1><p id="live">Drawn ${formatInstant(state.at)} UTC</p></header><main>${sections.map(({ content }) => content)}</main><footer><p>callsync ${state.version}; ${formatCount(state.health?.calls ?? 0)} calls in the ledger</p></footer>`,
     true,
   );
 
@@ -268,7 +328,7 @@ export const drawVerdicts = (
   const none = html`<p>No verdict was given for this day yet. <code>callsync reconcile --from ${input.day}</code> gives one.</p>`;
   return frame(
     `Verdicts of ${input.day}`,
-    html`<header><h1>Verdicts of ${input.day}, ${input.warehouse}</h1><p><a href="/">Back to the status</a></p></header><main>${verdicts.length === 0 ? none : table('Verdicts', columns, verdicts, '')}</main>`,
+    html`<header><h1>Verdicts of ${input.day}, ${input.warehouse}</h1><p><a href="/">Back to the status</a></p></header><main>${verdicts.length === 0 ? none : table('Verdicts', columns, verdicts)}</main>`,
     false,
   );
 };

@@ -16,6 +16,8 @@ export interface PageState {
   readonly version: string;
   /** Null while the operational store does not answer. */
   readonly health: Readings | null;
+  /** Since when store and Temporal do not answer; null while they do. */
+  readonly away: { readonly store: number | null; readonly temporal: number | null };
   /** By warehouse, oldest first. */
   readonly days: Readonly<Record<string, readonly PageDay[]>>;
   /** Last day (`YYYY-MM-DD`) of the gapless proof in every warehouse; null before the first. */
@@ -32,6 +34,8 @@ export interface PageState {
   /** Null while Temporal does not answer. */
   readonly backfills: readonly PageBackfill[] | null;
   readonly limits: readonly UsedLimit[];
+  /** To the service, by all workers. */
+  readonly requestsAMinute: number;
   readonly events: readonly TimelineEvent[];
 }
 
@@ -47,14 +51,16 @@ export interface PageBackfill {
   /** Of the workflow: `RUNNING`, `COMPLETED`, … */
   readonly status: string;
   readonly startedAt: string;
+  readonly closedAt: string | null;
+  /** Of a run that failed. */
+  readonly error: string | null;
   readonly link: string | null;
-  /** Null where no worker answers, or the backfill has ended. */
+  /** Null where no worker answers, or the backfill failed. */
   readonly progress: {
     readonly state: 'running' | 'paused' | 'done';
     readonly share: number;
     readonly windows: number;
     readonly calls: number;
-    readonly callsPerSecond: number;
     readonly secondsLeft: number | null;
   } | null;
 }
@@ -79,15 +85,18 @@ interface Summary {
 
 /** The worst thing that is wrong decides, in whatever part it is. */
 export const sumUp = (state: PageState): Summary => {
-  const { health } = state;
+  const { health, away } = state;
   if (health === null) {
-    const away = { summary: 'The operational store does not answer.', since: null, command: 'callsync doctor' };
-    return { mood: 'action', word: 'Action required', sentence: null, wrong: [away] };
+    const wrong = [
+      { summary: 'The operational store does not answer.', since: away.store, command: 'callsync doctor' },
+    ];
+    return { mood: 'action', word: 'Action required', sentence: null, wrong };
   }
-  const wrong = judge(health);
-  const [worst] = wrong;
-  if (worst !== undefined) {
-    const isAction = worst.isUrgent && worst.severity === 'critical';
+  const alarms = judge(health);
+  const noTemporal = { summary: 'Temporal does not answer.', since: away.temporal, command: 'callsync doctor' };
+  const wrong = away.temporal !== null && state.at - away.temporal > patienceMs ? [noTemporal, ...alarms] : alarms;
+  if (wrong.length > 0) {
+    const isAction = alarms.some((one) => one.isUrgent && one.severity === 'critical');
     const [mood, word] = isAction ? (['action', 'Action required'] as const) : (['delayed', 'Attention'] as const);
     return { mood, word, sentence: null, wrong };
   }
@@ -98,6 +107,9 @@ export const sumUp = (state: PageState): Summary => {
   }
   return { mood: 'good', word: 'On time', sentence: progress, wrong };
 };
+
+/** Temporal that is away for a shorter time is a slow answer. */
+const patienceMs = 15_000;
 
 const describeProgress = ({ at, provenThrough }: PageState, { warehouses }: Readings): string => {
   const newest = warehouses.map(({ newestVisible }) => newestVisible).filter((one) => one !== null);
@@ -145,6 +157,7 @@ export const createPageReader = (input: {
     { cacheMs: 20_000, deadlineMs: 30_000 },
   );
 
+  const since = { store: lasting(), temporal: lasting() };
   const readState = async (): Promise<PageState> => {
     const [health, covered, through, measured, used, running, happened] = await Promise.all([
       input.readHealth(),
@@ -161,10 +174,12 @@ export const createPageReader = (input: {
         state: cell.byWarehouse[warehouse] ?? 'unread',
         calls: cell.deliveries.calls,
       }));
+    const at = Date.now();
     return {
-      at: Date.now(),
+      at,
       version: input.version,
       health: health ?? null,
+      away: { store: since.store(health === undefined, at), temporal: since.temporal(running === undefined, at) },
       days: Object.fromEntries(warehouses.map((name) => [name, daysOf(name)])),
       provenThrough: through ?? null,
       // The spool fills when the store is away: it is told also then.
@@ -181,6 +196,7 @@ export const createPageReader = (input: {
         },
         ...(used ?? []).map(describeUsage),
       ],
+      requestsAMinute: ((health?.grantedRequests ?? 0) * 60_000) / rules.perMs,
       events: happened ?? [],
     };
   };
@@ -192,6 +208,15 @@ export const createPageReader = (input: {
       const verdicts = await latestVerdicts(store, { from, to: from + day });
       return verdicts.filter((one) => one.warehouse === warehouse);
     },
+  };
+};
+
+/** Remembers when something began to hold. */
+const lasting = () => {
+  let since: number | null = null;
+  return (holds: boolean, at: number): number | null => {
+    since = holds ? (since ?? at) : null;
+    return since;
   };
 };
 

@@ -20,11 +20,10 @@ export const openBrowser = async (): Promise<Browser> =>
     headless: 'shell',
   });
 
-/** Findings that keep somebody out, as `rule: targets`. */
-export const seriousFindings = async (page: Page): Promise<string[]> => {
+/** Findings of axe, as `rule: targets`. */
+export const violations = async (page: Page): Promise<string[]> => {
   await page.evaluate(axe);
   return (await page.evaluate(`axe.run().then(({ violations }) => violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, nodes }) => id + ': ' + nodes.map(({ target, failureSummary }) => target + ' ' + failureSummary).join(', ')))`)) as string[];
 };
 

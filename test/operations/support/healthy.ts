@@ -9,6 +9,7 @@ export const warehouse: Readings['warehouses'][number] = {
   lastLoadAt: 1_002_000,
   lastError: null,
   newestVisible: 1_000_000,
+  loaded: 61,
 };
 
 export const healthy: Readings = {
@@ -27,7 +28,9 @@ export const healthy: Readings = {
   grantedRequests: 0,
   refused: { count: 0, oldestAge: null, newestAge: null },
   workerAge: 14,
+  flow: { arrived: 60, merged: 59, refused: 0, deliveryAge: 1, callAge: 4 },
   proofs: [{ warehouse: 'main', unproven: 0, suspiciousEmpty: 0, oldestAge: null }],
   usages: [{ warehouse: 'main', jobs: { used: 5, limit: Number.POSITIVE_INFINITY } }],
   syncEvery: 60,
+  callsPerMinute: 62.4,
 };

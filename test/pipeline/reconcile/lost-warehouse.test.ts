@@ -67,10 +67,10 @@ test.each(Object.entries(triggers))('a day of which a call %s is not proven from
   };
   expect(await stateOf()).toEqual([true, expect.stringMatching(/proven|healed/)]);
   await cause(id, (Number(at) + 1) / 1000);
-  expect(await stateOf()).toEqual([false, 'unproven']);
+  expect(await stateOf()).toEqual([false, 'read']);
   await here.drain();
   await forgetHeartbeat(here.store, 'main');
   await keepSyncState(here.deps, here.target);
-  expect(await stateOf()).toEqual([false, 'unproven']);
+  expect(await stateOf()).toEqual([false, 'read']);
   expect((await tools.sample()).provenDays).toBeLessThan(provenDays);
 });

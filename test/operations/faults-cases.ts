@@ -1,0 +1,149 @@
+/**
+ * Faults of a running installation: page, `doctor` and `status` name each within a minute, and no longer within a minute
+ * after its end. The test moves times of the store back instead of waiting; with CALLSYNC_REAL_TIME=1 it waits.
+ */
+import type { Browser, Page } from 'puppeteer-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
+import { endProcess } from '../support/installation.ts';
+import { startProgram } from '../support/program.ts';
+import { openBrowser } from './support/browser.ts';
+import { type Site, signingSecret } from './support/site.ts';
+
+interface Fault {
+  readonly name: string;
+  readonly words: RegExp;
+  readonly command: string;
+  /** In the timeline, at the first failure. */
+  readonly error?: RegExp;
+  /** Causes it, and returns its end. */
+  cause(site: Site): Promise<() => Promise<unknown>>;
+  /** Moves back the time from which the fault is counted. */
+  readonly later?: string;
+}
+
+const limitMs = 60_000;
+const isRealTime = process.env.CALLSYNC_REAL_TIME === '1';
+
+const run = async ({ configPath }: Site, args: readonly string[]): Promise<unknown> =>
+  await startProgram([...args, '--json', '--config', configPath]).first();
+
+const dropAll = async (site: Site): Promise<void> => {
+  const open = (await run(site, ['quarantine', 'list'])) as { id: number }[];
+  if (open.length > 0) await run(site, ['quarantine', 'drop', ...open.map(({ id }) => String(id))]);
+};
+
+const faults: readonly Fault[] = [
+  {
+    name: 'the list is dead',
+    words: /New calls have not been read for/,
+    command: 'callsync doctor',
+    error: /error Reading new calls failed \(SERVICE_UNAVAILABLE\)/,
+    cause: async ({ control }) => {
+      await control.configure({ faults: { rates: { unavailable_503: 1 } } });
+      return () => control.configure({ faults: { rates: {} } });
+    },
+    later: `UPDATE watermarks SET seen_to = seen_to - interval '1 minute'`,
+  },
+  {
+    name: 'every delivery is refused, because the service signs with another secret',
+    words: /Every delivery is refused for its signature: \d+ deliveries/,
+    command: 'callsync doctor',
+    cause: async ({ control }) => {
+      await control.startWebhooks({ secret: 'another secret' });
+      return () => control.startWebhooks({ secret: signingSecret });
+    },
+  },
+  {
+    name: 'records are in quarantine',
+    words: /In quarantine, to be decided on: \d records/,
+    command: 'callsync quarantine list',
+    cause: async (site) => {
+      for (const id of [1, 2, 3])
+        await sendWebhook({ url: site.webhook, body: `{"unique_id": ${id}}`, secret: signingSecret });
+      return () => dropAll(site);
+    },
+  },
+];
+
+export const testFaults = (site: () => Site): void => {
+  let browser: Browser;
+  let page: Page;
+  beforeAll(async () => {
+    await dropAll(site());
+    browser = await openBrowser();
+    page = await browser.newPage();
+  });
+  afterAll(() => browser?.close());
+
+  const text = async (selector: string): Promise<string> =>
+    (await page.$eval(selector, (element) => element.textContent)) ?? '';
+  const poll = { timeout: limitMs, interval: 500 };
+  /** Seconds until it passes. */
+  const timed = async (look: () => Promise<void>): Promise<string> => {
+    const startedAt = performance.now();
+    await look();
+    return `${Math.round((performance.now() - startedAt) / 1000)} s`;
+  };
+  const askCommands = async (): Promise<{ readonly status: string; readonly doctor: string }> => {
+    const { wrong } = (await run(site(), ['status'])) as { wrong: { summary: string; command: string }[] };
+    const { findings } = (await run(site(), ['doctor'])) as {
+      findings: { check: string; message: string; hint?: string }[];
+    };
+    return {
+      status: wrong.map(({ summary, command }) => `${summary} ${command}`).join('\n'),
+      doctor: findings
+        .filter(({ check }) => check === 'health')
+        .map(({ message, hint }) => `${message} ${hint}`)
+        .join('\n'),
+    };
+  };
+
+  test.each(faults)(
+    '$name',
+    async ({ name, words, command, error, cause, later }) => {
+      await page.goto(site().operations());
+      await expect.poll(() => text('#headline'), poll).not.toMatch(words);
+      const end = await cause(site());
+      if (later !== undefined && !isRealTime) await site().store.pool.query(later);
+      const named = await timed(() => expect.poll(() => text('#headline'), poll).toMatch(words));
+      expect(await text('#headline')).toContain(command);
+      expect(await text('#headline')).toMatch(/Since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/);
+      const told = await askCommands();
+      for (const said of [told.status, told.doctor]) {
+        expect(said).toMatch(words);
+        expect(said).toContain(command);
+      }
+      const timeline = () => text('#events');
+      await expect.poll(timeline, poll).toMatch(words);
+      if (error !== undefined) await expect.poll(timeline, poll).toMatch(error);
+      await end();
+      const cleared = await timed(() => expect.poll(() => text('#headline'), poll).not.toMatch(words));
+      const after = await askCommands();
+      for (const said of [after.status, after.doctor]) expect(said).not.toMatch(words);
+      await expect.poll(timeline, poll).toMatch(/recovery/);
+      if (isRealTime) console.log(`${name}: named after ${named}, gone ${cleared} after its end`);
+    },
+    240_000,
+  );
+
+  test('the worker is killed, and nothing runs at all', async () => {
+    await page.goto(site().operations());
+    await endProcess(site().process(), 'SIGKILL');
+    const named = await timed(() => expect.poll(() => text('#headline'), poll).toMatch(/Attention.*does not answer/));
+    if (isRealTime)
+      await expect.poll(async () => (await askCommands()).status, { ...poll, interval: 5_000 }).toMatch(/No worker/);
+    else await site().store.pool.query(`UPDATE meta SET updated_at = now() - interval '1 minute' WHERE key = 'worker'`);
+    const told = await askCommands();
+    for (const said of [told.status, told.doctor]) {
+      expect(said).toMatch(/No worker has run for/);
+      expect(said).toContain('callsync worker');
+    }
+    await site().start();
+    await page.goto(site().operations());
+    const cleared = await timed(() => expect.poll(() => text('#headline'), poll).toMatch(/^On time/));
+    await expect.poll(() => text('#events'), poll).toMatch(/recovery.*worker gone[\s\S]*outage.*No worker has run/);
+    expect((await askCommands()).status).not.toMatch(/No worker/);
+    if (isRealTime) console.log(`killed: the open page says so after ${named}; gone ${cleared} after its start`);
+  }, 240_000);
+};
