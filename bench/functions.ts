@@ -1,8 +1,9 @@
 /**
- * How many functions of ours, in how many files, one more polled call and one more webhook delivery enter: of a call that
- * nobody has seen, and of one that a poll has brought. That is how much code a reader has to pass. Options: --list, --json FILE. Real PostgreSQL, the simulated service in
- * a process of its own, the receiver on a real socket; the use cases are called as the activities call them. From both
- * is taken away what an empty page, and an inbox in which nothing waits, enter too. About 15 s.
+ * Counts the functions and files of ours that one more polled call and one more webhook delivery enter. The call is
+ * either new, or known from a poll. That is how much code a reader has to pass. Options: --list, --json FILE. It uses
+ * real PostgreSQL, the simulated service in a process of its own, and the receiver on a real socket. The use cases are
+ * called as the activities call them. From both is taken away what an empty page, and an inbox in which nothing waits,
+ * enter too. About 15 s.
  */
 import { createHmac } from 'node:crypto';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';

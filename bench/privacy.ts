@@ -1,9 +1,10 @@
 /**
- * Recall and precision of the detectors, per kind: over phrasings, and over generated conversations with interruptions, corrections and
- * repetitions, of which one half is withheld from whoever tunes the detectors. Then the time of detection. About 20 seconds.
- * `--misses` prints what was missed or wrongly found, of the withheld half only the words; the values are invented.
+ * Recall and precision of the detectors, per kind, over phrasings and generated conversations. The conversations have
+ * interruptions, corrections and repetitions; half of them is withheld from the tuning of the detectors. Then the time
+ * of detection. About 20 seconds. `--misses` prints what was missed or wrongly found, of the withheld half only the
+ * words; the values are invented.
  *
- * A value is found when every letter and digit of it is covered by findings of its kind; a finding is right when it overlaps a
+ * A value is found when findings of its kind cover its every letter and digit. A finding is right when it overlaps a
  * value of its kind. Every phrasing is said with many values, and there is as much talk without values.
  */
 import { performance } from 'node:perf_hooks';
@@ -229,7 +230,7 @@ const dearest = [
   .sort((a, b) => b[1] - a[1])[0];
 console.log(`10 kB of transcript take ${usual.join(', ')}, ${dearest?.[1].toFixed(1)} ms of "${dearest?.[0]} …" only`);
 /**
- * Inputs of hostile words, each of which takes so many milliseconds of processor time a kilobyte at most; what seems to take longer is
+ * Inputs of hostile words, each with a limit in milliseconds of processor time a kilobyte. Inputs above the limit are
  * measured again.
  */
 const inputs = Number(process.argv.find((arg) => /^fuzz=\d+$/.test(arg))?.slice(5) ?? 100_000);

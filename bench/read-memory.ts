@@ -1,6 +1,6 @@
 /**
- * Peak memory of a reader without Temporal, store and warehouse: a window of pages of 50 MB from a simulator in a
- * process of its own, beside the memory of the process before it began. About half a minute.
+ * Peak memory of a reader without Temporal, store and warehouse. It reads a window of pages of 50 MB from a simulator
+ * in a process of its own. The memory of the process before the start is shown beside. About half a minute.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,9 +1,9 @@
 /**
- * Deliveries a second that the receiver acknowledges without privacy rules, with rules of single fields, and with the profile
- * `pseudonymous`, in turns, its processor time for each, and the time from an answer to the call's row in the warehouse, in turns
- * too. About 5 minutes. In one call of four a telephone number is spoken. The first round is not counted, nor are the first three
- * seconds after a start: code is compiled in them. `visible_from_start_ratio` counts them.
- * Options: --rounds N, --seconds N, --connections N, --json FILE, --no-visible (the rates alone).
+ * Deliveries a second that the receiver acknowledges without privacy rules, with rules of single fields, and with the
+ * profile `pseudonymous`, in turns. Also its processor time for each, and the time from an answer to the call's row in
+ * the warehouse. About 5 minutes. In one call of four a telephone number is spoken. The first round is not counted, nor
+ * are the first three seconds after a start: code is compiled in them. `visible_from_start_ratio` counts them. Options:
+ * --rounds N, --seconds N, --connections N, --json FILE, --no-visible (the rates alone).
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

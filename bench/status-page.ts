@@ -1,10 +1,10 @@
 /**
- * What hostile clients of the status page cost the receiver that shares its process. Options: --json FILE, --rounds N,
- * --seconds N, --connections N. Each round takes three short turns, every second round in reverse: `calm`, nobody looks;
- * `elsewhere`, the clients attack the same page in a process of its own, which shows what they take of this machine anyway;
- * `hostile`, they attack the page of the receiver's process. A turn sends deliveries as fast as they are acknowledged, then
- * 100 a second. Ratios are taken within a round, so that what else the machine does hits both sides; their median is
- * printed with the least and the greatest. About 3 minutes.
+ * Measures the cost of hostile clients of the status page for the receiver in the same process. Options: --json FILE,
+ * --rounds N, --seconds N, --connections N. Each round takes three short turns, every second round in reverse. In
+ * `calm`, nobody looks. In `elsewhere`, the clients attack the same page in a process of its own, which shows their
+ * cost for this machine anyway. In `hostile`, they attack the page of the receiver's process. A turn sends deliveries
+ * as fast as they are acknowledged, then 100 a second. Ratios are taken within a round, so that other load of the
+ * machine hits both sides. The bench prints their median with the least and the greatest. About 3 minutes.
  */
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
@@ -46,7 +46,7 @@ interface Turn {
 type Round = Readonly<Record<Mode, Turn>>;
 
 interface Attack {
-  /** What became of its connections, in words. */
+  /** How its connections ended, in words. */
   end(): Promise<string>;
 }
 

@@ -1,8 +1,8 @@
 /**
  * Deliveries a second that the receiver acknowledges once they are committed. Options: --json FILE, --rounds N,
- * --seconds N, --connections N. It takes turns with two fastify routes on the same bytes that verify and store
- * nothing: `bare` is fastify as it comes, `raw` has the raw-bytes parser that the receiver has. Then, with the whole of
- * `callsync up`, the time from an answer to the call's row in the warehouse. About 3 minutes.
+ * --seconds N, --connections N. It takes turns with two fastify routes on the same bytes that verify and store nothing.
+ * `bare` is plain fastify, and `raw` has the raw-bytes parser of the receiver. Then, with the whole of `callsync up`,
+ * the time from an answer to the call's row in the warehouse. About 3 minutes.
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -96,7 +96,7 @@ const readComments = (text) => {
       .replace(/^\/\*\*?|^\/\/|^\*(?!\/)/, '')
       .replace(/\*\/$/, '')
       .trim();
-    if (/^(biome-ignore|@ts-|oxlint)/.test(words)) return;
+    if (/^(biome-ignore|@ts-|oxlint|const |await )|\/\/ in /.test(words)) return;
     if (words === '') open = undefined;
     else if (open === undefined || /^(@|- |\d+\. )/.test(words)) {
       open = { line: index + 1, text: words.replace(/^(@(param|returns|throws)( [\w.]+)?( -)?|-|\d+\.) */, '') };
@@ -109,6 +109,13 @@ const readComments = (text) => {
   });
   return blocks;
 };
+
+/** Texts of options and arguments of commands. */
+const readOptions = (text) =>
+  [...text.matchAll(/\b(?:option(?:<[^(]*>)?|flag|argument)\(\s*'[^']*',\s*(['`])((?:(?!\1).)+)\1/gs)].map((found) => ({
+    line: text.slice(0, found.index).split('\n').length,
+    text: found[2][0].toUpperCase() + found[2].slice(1).replaceAll(/"[^"]*"/g, 'code'),
+  }));
 
 const plain = (text) =>
   text
@@ -142,7 +149,9 @@ const check = (path, { line, text }) => {
 };
 
 const pages = ['README.md', 'CONTRIBUTING.md', 'dbt/README.md', ...filesOf('docs', '.md')].filter(written);
-const sources = ['src', 'schemas', 'workflows', 'activities', 'scripts'].flatMap((room) => filesOf(room, '.ts'));
+const sources = ['src', 'schemas', 'workflows', 'activities', 'scripts', 'test', 'bench'].flatMap((room) =>
+  filesOf(room, '.ts'),
+);
 
 let total = 0;
 const findings = [];
@@ -161,8 +170,10 @@ for (const path of pages.sort()) {
 }
 if (total > maxDocs) findings.push(`the docs have ${total} hand-written words, more than ${maxDocs}`);
 const inDocs = findings.length;
-for (const path of sources.sort())
-  for (const block of readComments(readFileSync(path, 'utf8'))) findings.push(...check(path, block));
+for (const path of sources.sort()) {
+  const text = readFileSync(path, 'utf8');
+  for (const block of [...readComments(text), ...readOptions(text)]) findings.push(...check(path, block));
+}
 
 for (const finding of findings) console.log(finding);
 console.log(

@@ -1,4 +1,4 @@
-/** Which functions of ours a piece of work enters, by V8's precise coverage of the built files. */
+/** Lists the functions of ours that a piece of work enters, by V8's precise coverage of the built files. */
 import { existsSync, readFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { SourceMap } from 'node:module';
@@ -104,7 +104,7 @@ const openScript = (url: string): Script | undefined => {
   return script;
 };
 
-/** What one more item enters: functions entered with it and not without it, and those entered more often with it. */
+/** Functions that one more item enters: entered with it and not without it, or entered more often with it. */
 export interface Difference {
   readonly only: readonly EnteredFunction[];
   readonly more: readonly EnteredFunction[];

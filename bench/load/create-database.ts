@@ -11,7 +11,7 @@ export const createDatabase = async (
     await client.query(sql).finally(() => client.end());
   };
   await run(`CREATE DATABASE ${name}`);
-  // What one contender left dirty must not be written in the other's time.
+  // Dirty pages of one contender must not be written in the time of the other.
   await run('CHECKPOINT');
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;

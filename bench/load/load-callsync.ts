@@ -1,4 +1,4 @@
-/** The whole path: a worker process of its own reads, folds and loads; the same range is then read again. */
+/** The whole path. A worker process reads, folds and loads a range, and then reads the same range again. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** What a measurement of the whole path runs on: the simulated service, PostgreSQL and Temporal, each a process of its own. */
+/**
+ * Servers for a measurement of the whole path: the simulated service, PostgreSQL and Temporal, each a process of its
+ * own.
+ */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -47,7 +47,7 @@ export const readProcessorTime = ({ worker, postgres, temporal }: MeasuredProces
   };
 };
 
-/** What was used between two readings. */
+/** Use between two readings. */
 export const usedBetween = (before: ProcessorTime, after: ProcessorTime): ProcessorTime => ({
   worker_main: after.worker_main - before.worker_main,
   worker_threads: after.worker_threads - before.worker_threads,

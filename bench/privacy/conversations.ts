@@ -1,9 +1,10 @@
 /**
- * Conversations with personal values in them, as people have them on the telephone: two speakers, interruptions, corrections,
- * repetitions, letters one by one, and numbers that are nobody's.
+ * Telephone conversations with personal values: two speakers, interruptions, corrections, repetitions, letters one by
+ * one, and numbers that are nobody's.
  *
- * A template has a line for each utterance; one that begins with `>` is the other speaker's. `{kind style 1-2}` are groups 1 to 2 of a
- * value, `{wrong style}` is a group that was said by mistake, and `{ack}`, `{interruption}`, `{hesitation}` are phrases.
+ * A template has a line for each utterance; one that begins with `>` is the other speaker's. `{kind style 1-2}` are
+ * groups 1 to 2 of a value, `{wrong style}` is a group that was said by mistake, and `{ack}`, `{interruption}`,
+ * `{hesitation}` are phrases.
  */
 import { frNumber, numberStyles } from './speak.ts';
 import { makeValue, type Random, type Say } from './values.ts';

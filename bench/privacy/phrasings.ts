@@ -1,11 +1,11 @@
 /**
- * What people say around personal values. `{kind style}` is the place of the value and how it is written or spoken;
- * `{kind style 1-2}` are only its groups 1 to 2. A line that begins with `>` is the other speaker's.
+ * Phrases around personal values. `{kind style}` is the place of the value and how it is written or spoken; `{kind
+ * style 1-2}` are only its groups 1 to 2. A line that begins with `>` is the other speaker's.
  *
- * `tuning` and `second` were written before the first detector, which was tuned on the first. Measured once, the second showed
- * telephone numbers 0.86 and NIR 0.97 (recall); `third`, written after that was repaired, telephone numbers 0.90 (recall) and
- * card verification values 0.86 (precision). Repaired too, so all three count as seen. `heldOut` was written last, and no
- * detector was changed after it was measured. One author wrote all sets and the detectors.
+ * `tuning` and `second` were written before the first detector, which was tuned on the first. Measured once, the second
+ * showed telephone numbers 0.86 and NIR 0.97 (recall). `third`, written after that repair, showed telephone numbers
+ * 0.90 (recall) and card verification values 0.86 (precision). Repaired too, so all three count as seen. `heldOut` was
+ * written last, and no detector was changed after it was measured. One author wrote all sets and the detectors.
  */
 
 export interface Phrasings {

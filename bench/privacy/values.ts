@@ -121,7 +121,7 @@ const makeEmail = (random: Random): Say => {
     'en-spelled': spoken('at', 'dot', 'dash', letters),
   };
   forms.encoded = `${local}${pick(random, ['%40', '[at]', ' (at) '])}${host}`;
-  /** What is said before the sign, the sign, and what is said behind it. */
+  /** The words before the sign, the sign, and the words after it. */
   const splits: Record<string, RegExp> = { 'fr-spoken': /^(.*) (arobase?) (.*)$/, 'en-spoken': /^(.*) (at) (.*)$/ };
   return (style, groups) => {
     const form = forms[style] as string;

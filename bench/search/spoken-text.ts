@@ -1,6 +1,7 @@
 /**
- * What calls say in the bench of searching, and what is searched for: words of the bench's own, frequent as in speech (each
- * half as frequent as one of half its rank), and real stop words between them, which the search reads apart.
+ * Words of the calls in the bench of searching, and the searches. The words are the bench's own, frequent as in speech:
+ * each is half as frequent as a word of half its rank. Between them stand real stop words, which the search reads
+ * apart.
  */
 
 export type Language = 'fr' | 'en';
@@ -52,7 +53,7 @@ const frequent = (): string => wordOf(below(20));
 const rare = (): string => wordOf(10_000 + below(10_000));
 const ofThe = (language: Language = 'fr'): string => stopWord(language, 8);
 
-/** What is asked; each kind as often as the others. */
+/** The searches; each kind as often as the others. */
 export const kinds: Readonly<Record<string, () => string>> = {
   'a word of the 20 most frequent': frequent,
   'a word': () => wordOf(randomRank()),

@@ -1,7 +1,7 @@
 /**
- * Clients that mean a status page no good, in a process of their own: streams of events that nobody takes, heads that never
- * end, heads that are too large, and requests for the page without end. Attacks `host:port` of its first argument until
- * its input ends, then prints one JSON line with what became of its connections.
+ * Hostile clients of a status page, in a process of their own. They open streams of events that nobody takes, send
+ * heads that never end or are too large, and ask for the page without end. Attacks `host:port` of its first argument
+ * until its input ends, then prints one JSON line with what became of its connections.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';

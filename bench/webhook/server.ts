@@ -1,7 +1,7 @@
 /**
- * What is measured, in a process of its own: the receiver, or a bare fastify route that takes the same bytes,
- * verifies nothing and stores nothing. Prints its address as a line of JSON, its processor time for each line that it is
- * sent, and ends when its input does.
+ * The measured server, in a process of its own. It is the receiver, or a bare fastify route that takes the same bytes,
+ * verifies nothing and stores nothing. Prints its address as a line of JSON, its processor time for each line that it
+ * is sent, and ends when its input does.
  */
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';

@@ -35,7 +35,7 @@ interface Violation {
   readonly says: string;
 }
 
-/** What breaks a room's rule: the first room it may not import, the first it may import as types only, a package. */
+/** Imports that break a room's rule: the first forbidden room, the first room allowed as types only, a package. */
 const violationsOf = ({ room, imports = [], types = [], packages = [] }: Room): readonly Violation[] => {
   // A room that is a file can hold one violation only: it is put where the folder's would be.
   const path = fileIn(room, 'zz-broken.ts');
@@ -121,7 +121,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(broken, { recursive: true, force: true }));
 
-/** What the linter said about the line of a file. */
+/** The linter's finding about the line of a file. */
 const said = (path: string, line: number): string[] =>
   output.split('\n').filter((text) => text.startsWith(`${path}:${line}:`));
 

@@ -42,7 +42,7 @@ const mentions = (file: string, name: string): boolean => {
   return withoutImports.split(new RegExp(`\\b${name}\\b`)).length - 1 > (defines(file, name) ? 1 : 0);
 };
 
-/** What is wrong with a way, a sentence each. */
+/** Faults of a way, a sentence each. */
 const problemsOf = (steps: readonly Step[]): readonly string[] =>
   steps.flatMap((step, index) => {
     const { file, name, handedIn } = step;

@@ -1,4 +1,4 @@
-/** Which field of a call changed with which revision: told from what fold keeps, in any number of observations. */
+/** Changes of a call's fields by revision, from the marks of fold, in any number of observations. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Observation } from '../../schemas/observation.ts';

@@ -29,7 +29,7 @@ const stored = (row: LedgerRow): LedgerRow => ({
   json: {},
 });
 
-/** What warehouses show of a call, without what says how it came (seen times). */
+/** The columns of a call in warehouses, without the seen times. */
 const flatRows = (row: LedgerRow): Record<string, string[]> => {
   const { callId, document } = row;
   const unseen = { firstSeenAt: null, changedAt: null, sourceDeletedAt: null };

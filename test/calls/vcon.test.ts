@@ -1,6 +1,6 @@
 /**
- * Calls as vCons, checked by their schema; with CALLSYNC_VCON_SCHEMA also by the JSON Schema of the IETF's working group, a file
- * that is not in this repository (vcon_json_schema.json of draft-ietf-vcon-vcon-core).
+ * Calls as vCons, checked by their schema. With CALLSYNC_VCON_SCHEMA the test also uses the JSON Schema of the IETF's
+ * working group (vcon_json_schema.json of draft-ietf-vcon-vcon-core). That file is not in this repository.
  */
 import { readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';

@@ -1,7 +1,8 @@
 /**
- * A real Prometheus plays the rules, and a real Alertmanager tells them to a webhook, while list, store, warehouse and
- * worker are away, one at a time, while the inbox cannot be merged, and while no webhook comes. Durations and thresholds of the
- * rules are divided by 60. About 8 minutes. In the suite, test/operations looks for every metric of rules and panels in a scrape.
+ * A real Prometheus plays the rules, and a real Alertmanager tells a webhook. Meanwhile list, store, warehouse and
+ * worker are away, one at a time. The inbox cannot be merged, and then no webhook comes. Durations and thresholds of
+ * the rules are divided by 60. About 8 minutes. In the suite, test/operations looks for every metric of rules and
+ * panels in a scrape.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

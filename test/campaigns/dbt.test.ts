@@ -105,7 +105,7 @@ describe('bigquery', () => {
 });
 
 /**
- * The dbt package as another project uses it: dbt/integration_tests on PostgreSQL and on the local BigQuery, whose
+ * The dbt package as another project uses it: dbt/integration_tests on PostgreSQL and on the local BigQuery. Its
  * figures were counted from the calls of the seeds. About 3 minutes, and one for each adapter to install dbt first.
  */
 describe('seeds', () => {
@@ -145,7 +145,7 @@ describe('seeds', () => {
     expect(said).toMatch(/Done\. PASS=\d+ WARN=0 ERROR=0 SKIP=0/);
     for (const mart of Object.keys(expectedColumns)) expect(said).toMatch(new RegExp(`PASS ${mart}_as_counted `));
 
-    // What was counted is compared: a seed without rows is noticed.
+    // The test compares counts, so it notices a seed without rows.
     await writeFile(join(project, 'seeds/expected_agent_daily.csv'), renderCsv(expectedColumns.agent_daily ?? [], []));
     await dbt.run(['seed', '--select', 'expected_agent_daily'], vars);
     const compared = dbt.run(['test', '--select', 'agent_daily_as_counted'], vars);

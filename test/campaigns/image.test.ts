@@ -1,7 +1,8 @@
 /**
- * Builds the image, looks into it, and runs every service of callsync in docker-compose.yml and deploy/kubernetes from it,
- * read-only and as its user: webhooks, a backfill, workers that end and are killed, everything down and up again. About
- * 8 minutes in all, each case as it says. Needs root. In the suite, test/deploy starts the same services from the build.
+ * Builds the image, looks into it, and runs every service of docker-compose.yml and deploy/kubernetes from it,
+ * read-only and as its user. The cases are webhooks, a backfill, workers that end and are killed, everything down and
+ * up again. About 8 minutes in all, each case as it says. Needs root. In the suite, test/deploy starts the same
+ * services from the build.
  */
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';

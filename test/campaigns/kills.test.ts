@@ -15,8 +15,8 @@ import {
 import { describeKills } from '../webhook/kill-cases.ts';
 
 /**
- * Workers, receiver and PostgreSQL killed (SIGKILL) at random moments under live webhooks, and the server away for a
- * minute: nothing that was answered is lost, without a reconcile. About 6 minutes; CALLSYNC_SEED for other moments.
+ * Workers, receiver and PostgreSQL are killed (SIGKILL) at random moments under live webhooks. The server is away for a
+ * minute. No answered delivery is lost, without a reconcile. About 6 minutes; CALLSYNC_SEED for other moments.
  */
 describe('processes', () => {
   const programs = findInstalledPostgres();
@@ -37,7 +37,7 @@ describe('processes', () => {
     const figures = await restoreUnderLoad({ incidents: kills, seed, ...(programs && { programs }) });
     process.stdout.write(`${JSON.stringify(figures)}\n`);
     expect(figures).toMatchObject({ answeredLost: 0, erasedBack: 0, auditOverwritten: 0, epochs: 1, wrong: [] });
-    // What came while no receiver was there is stale until it is read again.
+    // A call that came without a receiver is stale until it is read again.
     for (const report of Object.values(figures.beforeReconcile)) {
       expect(report).toMatchObject({ lost: 0, mismatched: 0, duplicated: 0 });
     }

@@ -28,7 +28,7 @@ import { createDatabase } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';
 
 /**
- * A thousand persons are erased while ten thousand late, repeated and replayed events arrive; then ledger and both
+ * A thousand persons are erased while ten thousand late, repeated and replayed events arrive. Then ledger and both
  * warehouses are restored to before, and the ledger is lost. About 20 minutes; CALLSYNC_PEOPLE=100 for less.
  */
 describe('erasure', () => {
@@ -115,7 +115,7 @@ const findIn = (squeezed: string, sought: Sought): string[] => {
 
 /**
  * 5,000 personal values come in under the profile `pseudonymous`: by webhook, whole, repeated and broken, while the
- * store is away, and by import; then everything that any process wrote is searched for them. About 5 minutes;
+ * store is away, and by import. Then the test searches the output of every process for them. About 5 minutes;
  * CALLSYNC_PEOPLE=50 for less.
  */
 describe('planted', () => {
@@ -229,8 +229,8 @@ describe('planted', () => {
 });
 
 /**
- * A second host with another key is refused at its start. With the same keys, an erasure by telephone number that it is asked for finds
- * what both hosts took, and nothing is left of the person. About 3 minutes.
+ * A second host with another key is refused at its start. With the same keys, an erasure by telephone number finds the
+ * calls of both hosts. Nothing is left of the person. About 3 minutes.
  */
 describe('hosts', () => {
   test('of one installation have one key each, and erase what the other took', async () => {

@@ -16,8 +16,8 @@ describe('fuzz', () => {
 });
 
 /**
- * Slow sockets and oversized bodies for 30 seconds beside valid deliveries; then 2,000 idle connections and hostile
- * bodies of 16 MiB from one address, while another sends 200 deliveries of 8 MiB. About 4 minutes.
+ * Slow sockets and oversized bodies come for 30 seconds beside valid deliveries. Then one address holds 2,000 idle
+ * connections and sends hostile bodies of 16 MiB. Another sends 200 deliveries of 8 MiB. About 4 minutes.
  */
 describe('hostile', () => {
   describeHostile({ slow: 500, oversized: 200, seconds: 30, p99Ms: 500, mostMb: 100 });
@@ -29,7 +29,7 @@ describe('store-stopped', () => {
   describeStoreStopped({ awayMs: 60_000 });
 });
 
-/** Two spools on one folder: frozen, in another PID namespace, started at once; 100 times each. About 15 minutes. */
+/** Two spools on one folder, 100 times each: frozen, in another PID namespace, started at once. About 15 minutes. */
 describe('spool-lock', () => {
   describeSpoolLock({ runs: 100, atOnce: 4 });
 });

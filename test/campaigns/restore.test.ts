@@ -15,8 +15,8 @@ import { executeIn } from '../warehouse/conformance-targets.ts';
 
 /**
  * Restores and losses of ledger and warehouses, of PostgreSQL and BigQuery, at 20 random moments under two workers and
- * live webhooks; then three by PostgreSQL's own programs. About 10 minutes; CALLSYNC_POINTS=3 for less, CALLSYNC_SEED
- * for other moments.
+ * live webhooks. Three more restores use PostgreSQL's own programs. About 10 minutes; CALLSYNC_POINTS=3 for less,
+ * CALLSYNC_SEED for other moments.
  */
 describe('points', () => {
   const kinds: readonly Incident[] = [
@@ -54,8 +54,8 @@ describe('points', () => {
 });
 
 /**
- * A BigQuery warehouse that is dropped, emptied or set back, and a ledger that is set back while calls moved to another
- * day: `await` and marts, sampled every 100 ms, never say proven while rows are missing or wrong. About 8 minutes.
+ * A BigQuery warehouse is dropped, emptied or set back, or a ledger is set back while calls moved to another day.
+ * `await` and marts, sampled every 100 ms, never say proven while rows are missing or wrong. About 8 minutes.
  */
 describe('proof', () => {
   describeLosses(async () => {

@@ -9,8 +9,8 @@ import { endProcess, type Installation, install, until } from '../support/instal
 import { startTemporal } from '../support/temporal.ts';
 
 /**
- * Scheduled backfills every 2 seconds while workers and the Temporal server are killed, and while the list is away:
- * every run that was due happened once, was skipped by its policy, or is counted as missed. About 2 minutes.
+ * Scheduled backfills run every 2 seconds while workers and the Temporal server are killed, and while the list is away.
+ * Every due run happened once, was skipped by its policy, or is counted as missed. About 2 minutes.
  */
 describe('backfills', () => {
   const everyMs = 2_000;

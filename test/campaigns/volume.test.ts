@@ -12,7 +12,7 @@ import { endProcess, install, until } from '../support/installation.ts';
 import { measureHistories } from '../support/measure-history.ts';
 
 /**
- * Time and pages of every statement of the steady state, in a store of 3 million calls filled by SQL; then the memory
+ * Time and pages of every statement of the steady state, in a store of 3 million calls filled by SQL. Then the memory
  * of a worker. About 12 minutes.
  */
 describe('scale', () => {

@@ -1,4 +1,4 @@
-/** What a user reads when something is wrong: one sentence, what to do, no stack trace, an exit code. */
+/** Messages of failing commands: one sentence, the next step, no stack trace, an exit code. */
 import { createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';

@@ -64,7 +64,7 @@ test('goes on step by step, through every obstacle, until schedules are on', asy
   const running = startProgram(['up', '--no-schedules', '--config', site.configPath, '--json']);
   up = running.child;
   await running.first();
-  // What waits is merged and loaded all the same; nothing is read.
+  // Waiting deliveries are merged and loaded all the same; nothing is read.
   const existing = await Promise.allSettled(
     schedulesOf(site.prefix).map(async (id) => (await site.client.schedule.getHandle(id).describe()).scheduleId),
   );

@@ -52,7 +52,7 @@ describe('help', () => {
   });
 });
 
-/** What they print is a file: of YAML, Markdown, JSON Schema, a shell. */
+/** These commands print a file: YAML, Markdown, JSON Schema, a shell script. */
 const printFiles = ['completion', 'config example', 'config reference', 'config schema', 'help'];
 
 test('every command reports as JSON, but those that print a file', () => {

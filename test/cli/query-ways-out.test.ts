@@ -1,4 +1,4 @@
-/** What a query of a person may not do, on every server that is here: the embedded one, and Debian's PostgreSQL 15. */
+/** Forbidden queries of a person, on every server of this machine: the embedded one, and Debian's PostgreSQL 15. */
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chown, mkdir, rm, writeFile } from 'node:fs/promises';

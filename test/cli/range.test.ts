@@ -1,4 +1,4 @@
-/** What commands make of ranges and times, and what they say of them. */
+/** Parsing of ranges and times in commands, and their messages. */
 import { expect, test, vi } from 'vitest';
 import { emptyTotals } from '../../schemas/orchestration.ts';
 import { awaitedRange } from '../../src/cli/commands/await.ts';

@@ -36,7 +36,7 @@ test('a reader that goes away is no fault', async () => {
   expect(await pipeTo('true')).toBe('ended with 0\n');
 });
 
-/** What bash offers after these words; the last one is being typed. */
+/** The offers of bash after these words; the last one is being typed. */
 const complete = async (...words: readonly string[]): Promise<string[]> => {
   const script = `source ${join(folder, 'bash')}
 COMP_WORDS=(callsync ${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}; _callsync

@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const child of children.splice(0)) await endProcess(child, 'SIGTERM');
-  // What a failed test left.
+  // Leftovers of a failed test.
   for (const [pid, signal] of [
     [(await postmaster()).pid, 'SIGINT'] as const,
     [await temporalPid(), 'SIGTERM'] as const,
@@ -56,7 +56,7 @@ const temporalPid = async (): Promise<number> => {
   return (JSON.parse(text) as { pid: number }).pid;
 };
 
-// What Ctrl-C ends with: query.test.ts.
+// The exit code of Ctrl-C is in query.test.ts.
 test.each(['SIGTERM', 'SIGHUP'] as const)(
   '%s in the middle of a start leaves no server',
   async (signal) => {

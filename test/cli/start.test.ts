@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 
 const imports = /^(?:import|export)\s(?!type\b)(?:[^;']*?from )?'([^']+)'/gm;
 
-/** What a file imports when it is loaded, directly or by others; not what it imports when it is called. */
+/** Imports of a file at its loading, directly or by others; imports at calls do not count. */
 const packagesOf = (path: string, seen = new Set<string>()): Set<string> => {
   const found = new Set<string>();
   if (seen.has(path)) return found;

@@ -144,7 +144,7 @@ test('asks a warehouse that was away at the start for its last load before the f
     gate.shut();
     await open(async (store, warehouse) => {
       expect(said.join('\n')).toContain('Warehouse far does not answer');
-      // What a backup restored from before that load looks like.
+      // The warehouse looks like this after a restore from before that load.
       await store.pool.query('DELETE FROM loads');
       gate.open();
       await expect(load(store, warehouse)).rejects.toMatchObject({ code: 'LEDGER_RESTORED', kind: 'transient' });

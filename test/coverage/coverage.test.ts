@@ -59,6 +59,17 @@ describe('coverage', () => {
     expect(coverage.deliveries).toMatchObject({ calls: 1_610, both: 1_560, pollOnly: 50 });
   });
 
+  test('a day whose proof was withdrawn waits for a comparison; a failed comparison leaves it unproven', () => {
+    const counts = { calls_listed: 9, calls_found: 0, missing: 0, different: 0, excluded: 0 };
+    const stateAfter = (more: Partial<StoredVerdict>) =>
+      buildCoverage({
+        ...{ ...input, to: start + day, warehouses: ['main'] },
+        verdicts: [verdict('main', 0, 'proven'), { ...verdict('main', 0, 'unproven'), ...counts, ...more }],
+      }).days[0]?.state;
+    expect(stateAfter({})).toBe('read');
+    expect(stateAfter({ missing: 9 })).toBe('unproven');
+  });
+
   test('judges a day that has not ended by its part that has', () => {
     const half = buildCoverage({
       ...input,

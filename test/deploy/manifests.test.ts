@@ -1,4 +1,4 @@
-/** Containers cannot run here. What can be checked without an engine is: schemas, references, and our own settings. */
+/** Containers cannot run here. Checks that need no engine: schemas, references, and our own settings. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -43,7 +43,7 @@ const manifests = files.flatMap((name) =>
 type Validator = ((data: unknown) => boolean) & { errors?: { instancePath: string; keyword: string }[] | null };
 
 /**
- * What the schema of the Kubernetes API says against a manifest. That schema lets unknown keys pass; but its validator
+ * Findings of the Kubernetes API's schema against a manifest. That schema lets unknown keys pass; but its validator
  * looks at every key that it knows, so one that it never looked at is unknown.
  */
 const findProblems = (manifest: Manifest): string[] => {
@@ -162,7 +162,7 @@ describe('Kubernetes manifests', () => {
     expect(receiver.webhook.port).toBe(8780);
     expect(receiver.operations).toMatchObject({ listen: '0.0.0.0', port: 9464 });
     expect(receiver.temporal.address).toBeUndefined();
-    // What the internet reaches gets nothing of the service, and not the owner's URL.
+    // A component that the internet reaches gets no secret of the service, and not the owner's URL.
     expect(receiver.source).toBeUndefined();
     const { volumes } = find('StatefulSet', 'receiver').spec.template.spec as { volumes: Volume[] };
     expect(volumes.flatMap(({ secret }) => secret?.secretName ?? [])).toEqual(['callsync-receiver']);

@@ -26,7 +26,7 @@ interface Shipped {
   readonly folders: Readonly<Record<string, string>>;
 }
 
-/** What stands for the world around a deployment. */
+/** Stand-ins for the world around a deployment. */
 export interface Surroundings {
   readonly simulator: SimulatorAddresses;
   readonly databaseUrl: string;
@@ -57,7 +57,9 @@ const read = (name: string): string => readFileSync(join(root, name), 'utf8');
 // biome-ignore lint/suspicious/noExplicitAny: whatever the files hold
 type Any = any;
 
-/** What the user fills in: the service, and secrets of the account manager; the rest is random, as make-secrets.sh makes it. */
+/**
+ * The user fills in the service, and secrets of the account manager. The rest is random, as make-secrets.sh makes it.
+ */
 const makeSecrets = (names: readonly string[], { simulator, databaseUrl }: Surroundings): Record<string, string> => {
   const made = Object.fromEntries(names.map((name) => [name, randomBytes(24).toString('hex')]));
   const receiver = new URL(databaseUrl);

@@ -1,6 +1,7 @@
 /**
- * Runs the commands of the documentation: those of the quickstart one after the other, then those of all other pages in the
- * installation that it made. Ports are replaced by free ones, days by recent ones, and the service has fewer calls and no limit.
+ * Runs the commands of the documentation. Those of the quickstart run one after the other, then those of all other
+ * pages in its installation. Ports are replaced by free ones, days by recent ones, and the service has fewer calls and
+ * no limit.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +14,7 @@ import { endProcess } from '../support/installation.ts';
 import { type DocumentedCommand, isRunnable, readAllCommands, root } from './support/read-commands.ts';
 
 const deadlineMs = 120_000;
-/** What they may end with: done, or finished and told to be incomplete. */
+/** Accepted exit codes: done, or finished and reported as incomplete. */
 const allowed = [0, 5];
 /** The installation of the quickstart has neither privacy rules nor limits of age. */
 const notConfigured = /: (PRIVACY|RETENTION)_OFF: /;

@@ -1,6 +1,6 @@
 /**
- * A backfill by preset `activate` at its documented limits, through Temporal and three worker processes, while calls
- * join ranges that are read already, change, and were processed days after their time.
+ * A backfill by preset `activate` at its documented limits, through Temporal and three worker processes. Meanwhile
+ * calls join ranges that are read already, change, or were processed days after their time.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -127,8 +127,8 @@ export const describeActivateBackfill = (label: string, options: ActivateCase): 
         `activate, ${label}: ${totals.calls} calls in ${totals.windows} windows and ${seconds.toFixed(0)} s, ${changes} changes meanwhile; ` +
           `${rate.granted} requests, ${(100 * share).toFixed(1)}% of those allowed, ${rate.refused} answered 429`,
       );
-      // What joined or changed since it began lies behind its end, as continuous sync would read it.
-      // A backfill ends before the service's present by the settling time, and Date headers name whole seconds.
+      // Calls that joined or changed since it began lie behind its end, as continuous sync would read them. A backfill
+      // ends before the service's present by the settling time, and Date headers name whole seconds.
       await delay(4_000);
       await readRange(site, 'since', 'qualified', { from: begunAt - 60_000, to: Date.now() });
       const truth = await site.checkTruth();

@@ -25,7 +25,8 @@ describe('a backfill', () => {
     const { result, workflowId } = await site.backfill('killed');
     site.gate.grant(10);
     await until('some calls are read', async () => {
-      // Whoever plans the windows asks the service too; how often before some are read depends on who comes first.
+      // The planner of the windows asks the service too. The number of its requests before the first reading depends on
+      // timing.
       site.gate.grant(1);
       return (await countCalls(site)) > 30;
     });

@@ -46,7 +46,7 @@ const watchAddresses = async (pid: number, onAddress: (address: string) => void,
 
 /** Takes the port, unless somebody else has it, which serves as well. */
 const take = async (port: number): Promise<() => Promise<void>> => {
-  // Whoever looks at the port is sent away at once: the server closes only when nobody is connected.
+  // A client that looks at the port is sent away at once: the server closes only when nobody is connected.
   const server = createServer((socket) => socket.destroy());
   const listens = await new Promise<boolean>((resolve) => {
     server.once('error', () => resolve(false));

@@ -13,7 +13,7 @@ export interface KilledServer {
   readonly shareLeft: number;
   /** From the last restart to the end of the backfill. */
   readonly secondsAfterLastRestart: number;
-  /** What the same backfill takes undisturbed; the work left cannot be more. */
+  /** Requests of the same backfill without a fault; the work left cannot be more. */
   readonly secondsUndisturbed: number;
 }
 
@@ -45,7 +45,7 @@ export const killTemporalDuringBackfill = async (kills: number, calls: number): 
     gate.shut();
     const { workflowId } = await site.backfill('killed', { force: true });
     for (let kill = 0; kill < kills; kill += 1) {
-      // What is left of the share is read while the server is away.
+      // The rest of the share is read while the server is away.
       const at = gate.passed() + 1 + Math.floor(Math.random() * (share - 1));
       gate.grant(share);
       await until(`work goes on before kill ${kill + 1}`, async () => gate.passed() >= at, 120_000);
@@ -69,7 +69,7 @@ export const killTemporalDuringBackfill = async (kills: number, calls: number): 
     }
     const secondsAfterLastRestart = (performance.now() - restarted) / 1000;
     expect((await handle.query(progressQuery)).state).toBe('done');
-    // What the SDK's core warns of while the server is away is no result.
+    // Warnings of the SDK's core while the server is away are no result.
     expect(printed).toBe('');
     expect(await site.checkTruth()).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
     return { kills, runningAtLastRestart, shareLeft, secondsAfterLastRestart, secondsUndisturbed };

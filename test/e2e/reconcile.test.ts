@@ -80,7 +80,8 @@ describe('reconcile', () => {
     expect(rest).toMatchObject({ proven: false, from: since, to: until });
     expect(Object.values(warehouses).flat()).toContainEqual({ from: expect.stringMatching(/^\d{4}-.*Z$/), to: until });
     expect(await wait('--timeout', '100s')).toBe(0);
-    // What reads the warehouse starts on it: nothing sweeps here, and yet the verdicts are there, and how far they prove.
+    // Readers of the warehouse start on it: nothing sweeps here, and yet the verdicts and the extent of the proof are
+    // there.
     const { rows } = await site.store.pool.query(
       `SELECT (SELECT count(*)::int FROM callsync.verdicts) - (SELECT count(*)::int FROM calls.verdicts) AS missing,
               proven_axis, proven_through IS NOT NULL AS through FROM calls.sync_state`,

@@ -28,7 +28,7 @@ export type Incident =
   | 'server from its files'
   | Kill;
 
-/** What takes nothing away: everything is right again by itself. */
+/** Cases that take nothing away: everything is right again by itself. */
 export type Kill = 'worker killed' | 'receiver killed' | 'server killed' | 'server away';
 
 export interface RestoreFigures {

@@ -65,7 +65,7 @@ export const openSite = async ({ programs, isSmall = false, databaseUrl }: SiteO
         to: minutesAgo(40),
       },
       live: { callsPerSecond: 2, processingSeconds: 1, editShare: 0.05 },
-      // What only webhooks carry cannot be read again: the list carries everything.
+      // Fields that only webhooks carry cannot be read again, so the list carries everything.
       listOmits: [],
       edits: { requalifyShare: 0.5, webhookShare: 1 },
       rateLimit: { requests: 0 },

@@ -31,7 +31,7 @@ export const analytics = {
 export const dues = ['2024-02-29', '2023-02-29', '2024-13-01', '0000-01-01', '2024-12-31', 'soon', '9999-12-31'];
 const flags = ['TRUE', ' no', '1', 'maybe', ''];
 
-/** Durations in milliseconds; sides that talk over each other and one after the other; keys of every type. */
+/** Durations in milliseconds, keys of every type, and sides that talk over each other and one after the other. */
 export const changeCall: ChangeCall = (document, index) => {
   const utterances = (document.transcript_json as { callData: Utterance[] } | null)?.callData ?? [];
   for (const [at, utterance] of utterances.entries()) {

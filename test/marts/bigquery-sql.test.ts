@@ -1,4 +1,7 @@
-/** What callsync sends to BigQuery for analysts, by Google's analyzer; and what the restricted could write there, which it refuses. */
+/**
+ * Google's analyzer reads the statements that callsync sends to BigQuery for analysts. It refuses the writes of a
+ * restricted reader.
+ */
 import { expect, test } from 'vitest';
 import { analyticsConfigSchema } from '../../schemas/config/analytics.ts';
 import { openColumns, tables, wordsView } from '../../schemas/tables.ts';

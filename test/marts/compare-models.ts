@@ -23,8 +23,8 @@ export const readManifest = async (folder: string): Promise<Readonly<Record<stri
 };
 
 /**
- * Every model has the rows of the view, or of the table, of the same meaning, and every view and table has a model: none is left out
- * because no list names it.
+ * Every model has the rows of the view or table of the same meaning. Every view and table has a model, also without an
+ * entry in a list.
  * @param views names of all marts that the warehouse has
  */
 export const compareModels = async (

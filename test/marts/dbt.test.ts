@@ -1,4 +1,7 @@
-/** The dbt package with the real dbt on PostgreSQL: it builds on proof, and each of its models has the rows of the view of the same meaning. */
+/**
+ * The dbt package with the real dbt on PostgreSQL. It builds on proof, and each of its models has the rows of the view
+ * of the same meaning.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -69,7 +69,7 @@ const changeShapes = [
   { field: 'tags', revision: 3, source: 'poll', kind: null, after: 150_000_003 },
 ] as const;
 
-/** What was logged of the call with this number: of some nothing after the first load. `after` in microseconds. */
+/** The log rows of the call with this number; some calls have none after the first load. `after` in microseconds. */
 export const changesOf = (index: number) => changeShapes.slice(0, [5, 1, 3][index % 3]);
 
 /** A row of sync_state; the newest call and the last load are as old as the watermark. */

@@ -36,7 +36,7 @@ export const talkOf = (utterances: readonly Utterance[], agentSide: string, unit
   });
   const first = Math.min(...spans.map(({ start }) => start));
   const last = Math.max(...spans.map(({ end }) => end));
-  /** Who talks in each hundredth. */
+  /** The speaker of each hundredth. */
   const ticks = new Uint8Array(last - first);
   for (const { side, start, end } of spans) {
     for (let tick = start - first; tick < end - first; tick += 1) ticks[tick] = (ticks[tick] ?? 0) | (bits[side] ?? 0);

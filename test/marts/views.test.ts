@@ -157,7 +157,7 @@ test('on BigQuery, the views of the restricted hold no transcript, number or fre
     const said = utterancesOf(document).map(({ content }) => content);
     return [...said, ...contacts.map((contact) => contact?.data ?? ''), ...Object.values(free)];
   });
-  // What is shorter is found by chance.
+  // Shorter texts are found by chance.
   const long = secrets.filter((secret) => secret.length >= 8);
   expect(long.length).toBeGreaterThan(500);
   expect(long.filter((secret) => text.includes(JSON.stringify(secret).slice(1, -1)))).toEqual([]);

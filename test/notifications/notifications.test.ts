@@ -120,7 +120,7 @@ test('tells each change once, however many processes look, and again when a chan
   expect(await look([stale, unproven])).toEqual(['chat unproven firing', 'pager unproven firing']);
   expect(await look([unproven])).toEqual(['chat stale resolved', 'pager stale resolved']);
   expect(await look([])).toEqual(['chat unproven resolved', 'pager unproven resolved']);
-  // What ended before anybody was told is told to nobody.
+  // An outage that ended before its message is not told.
   expect(await look([unproven])).toEqual([]);
   expect(await look([])).toEqual([]);
   expect(await store.query('SELECT 1 FROM notification_messages')).toEqual([]);

@@ -1,4 +1,4 @@
-/** What counts as wrong, from when on, and whether the commands that are named exist. */
+/** The conditions, their limits, and whether the named commands exist. */
 import { expect, test } from 'vitest';
 import { conditions } from '../../schemas/config/notifications.ts';
 import { judge, type Readings } from '../../src/health/conditions.ts';

@@ -50,7 +50,7 @@ const swallowRow = async ({ store }: Site, callId: string): Promise<() => Promis
   return () => store.pool.query('DROP FUNCTION calls.swallow() CASCADE');
 };
 
-/** What a command of this configuration prints as JSON, whatever it ends with. */
+/** The JSON output of a command with this configuration, whatever its exit code. */
 const runOn = ({ configPath }: Site, args: readonly string[]): Promise<unknown> =>
   startProgram([...args, '--json', '--config', configPath]).first();
 
@@ -103,7 +103,7 @@ export const testMonitoring = (site: () => Site): void => {
   test('the status page shows the installation, and follows it', async () => {
     const read = async (path = '/') => await (await fetch(`${site().operations()}${path}`)).text();
     await expect.poll(read, poll).toMatch(/<strong>On time\.<\/strong> The newest visible call is \d/);
-    await expect.poll(read, poll).toMatch(/aria-label="\d{4}-\d\d-\d\d: [a-z, ]+, [1-9]\d* calls?"/);
+    await expect.poll(read, poll).toMatch(/>\d{4}-\d\d-\d\d: [a-z, ]+, [1-9]\d* calls?</);
     const page = await read();
     for (const title of ['Path of the data', 'Calls by day (UTC)', 'Timeline', 'Limits']) expect(page).toContain(title);
     await expect.poll(read, poll).toMatch(/Arrival to visible<\/dt><dd><strong>\d[\d.]* m?s \/ /);

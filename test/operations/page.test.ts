@@ -175,7 +175,7 @@ const ask = (port: number, head: string): Promise<string> =>
 test('shows hostile names as text, under a policy that runs nothing but its own script', async () => {
   const hostile: PageState = {
     ...calm,
-    // What is wrong names it too.
+    // The headline names it too.
     health: { ...healthy, warehouses: [{ ...warehouse, name: evil, lastError: evil, liveOldestAge: 901 }] },
     days: { [evil]: calm.days.main ?? [] },
     backfills: [
@@ -259,7 +259,7 @@ test('reads its state once for many clients, and not at all for nobody', async (
   const startedAt = performance.now();
   await Promise.all(Array.from({ length: 60 }, async () => await (await fetch(address)).text()));
   expect(reads()).toBeLessThanOrEqual(1 + (performance.now() - startedAt) / everyMs);
-  // What is under way ends, and then nobody reads for several intervals.
+  // Readings under way end, and then nobody reads for several intervals.
   const isQuiet = async (): Promise<boolean> => {
     const before = reads();
     await delay(6 * everyMs);

@@ -1,5 +1,5 @@
-/** What operators see of one running installation. */
-import { afterAll, beforeAll } from 'vitest';
+/** The view of operators on one running installation. */
+import { afterAll, beforeAll, describe } from 'vitest';
 import { testFaults } from './faults-cases.ts';
 import { testMonitoring } from './monitoring-cases.ts';
 import { openSite, type Site } from './support/site.ts';
@@ -11,4 +11,4 @@ beforeAll(async () => {
 afterAll(() => site?.dispose());
 
 testMonitoring(() => site);
-testFaults(() => site);
+describe('named within a minute, and cleared within one:', () => testFaults(() => site));

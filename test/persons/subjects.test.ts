@@ -1,4 +1,4 @@
-/** What is stored beside a call or a text is enough to find it: whatever a reading would find, the index finds. */
+/** The keys beside a call or a text suffice to find it: the index finds everything that a reading would find. */
 import { generateKeyPairSync } from 'node:crypto';
 import fc from 'fast-check';
 import type { CountryCode } from 'libphonenumber-js/max';
@@ -351,7 +351,7 @@ const stringsOf = (value: unknown): string[] => {
 
 const text = fc.string({ unit: fc.constantFrom('a', ',', ':', '"', '\\', '\n', 'é', '{', '}'), maxLength: 12 });
 const json = fc.jsonValue({ stringUnit: text, maxDepth: 3 });
-/** What nobody can take for the JSON between two strings. */
+/** Text that cannot be taken for the JSON between two strings. */
 const isName = (value: string): boolean => value.length >= 6 && /[^\n:,{}]/.test(value);
 
 test('every string of JSON is a subject', () => {

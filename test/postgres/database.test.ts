@@ -139,7 +139,10 @@ test('a statement that takes too long is ended by the server', async () => {
   await quick.close();
 });
 
-/** By column of `all_types`: how a value is written, and values that come back as they were; each column takes null too. */
+/**
+ * By column of `all_types`: the written form of a value, and values that come back unchanged. Each column takes null
+ * too.
+ */
 const digits = '12345678901234567890123456789012345678';
 const times = ['1684-01-01T00:00:00.000000', '1969-12-31T23:59:59.999999', '1999-12-31T23:59:59.999999'];
 const numerics = '0 1 -1 10000 100000000 0.0001 0.00001 -0.1 12.5 10000.0001 100000000.00000001 9999.9999'.split(' ');

@@ -1,4 +1,4 @@
-/** Behind a real PgBouncer: sessions work as without it; where it shares them, the store refuses to open. */
+/** Behind a real PgBouncer. Sessions work as without it; if it shares them, the store refuses to open. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLease } from '../../src/store/loads/compared.ts';

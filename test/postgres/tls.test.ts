@@ -1,4 +1,7 @@
-/** PostgreSQL and Temporal behind TLS: a valid certificate is accepted; an expired or wrong one is refused with a clear error. */
+/**
+ * PostgreSQL and Temporal behind TLS. A valid certificate is accepted; an expired or wrong one is refused with a clear
+ * error.
+ */
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';

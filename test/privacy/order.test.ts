@@ -1,4 +1,6 @@
-/** Which of two observations of one instant and source wins does not depend on the rules that have changed them since. */
+/**
+ * The winner of two observations of one instant and source does not depend on the rules that have changed them since.
+ */
 import { expect, test } from 'vitest';
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import type { Observation } from '../../schemas/observation.ts';

@@ -1,6 +1,7 @@
 /**
- * Records a history of every workflow from the built code into test/replay/histories, and a store and a spool into
- * test/store/releasedd: `npm run replay:record`, from a released checkout, never from the branch under test. About a minute.
+ * Records a history of every workflow from the built code into test/replay/histories. It also records a store and a
+ * spool into test/store/released: `npm run replay:record`, from a released checkout, never from the branch under test.
+ * About a minute.
  */
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -7,7 +7,7 @@ import { clientOf } from './api.ts';
 let simulator: Awaited<ReturnType<typeof startSimulator>>;
 afterEach(() => simulator.stop());
 
-/** What a plain client sees: the status and whether the body was whole and readable, or how it failed. */
+/** The view of a plain client: the status and whether the body was whole and readable, or the failure. */
 const look = (token: string, path = '/calls?limit=20'): Promise<string> =>
   new Promise((resolve) => {
     const asked = request(

@@ -1,4 +1,4 @@
-/** What a list may do beyond its interface; each quirk is one case against a small simulator. */
+/** Quirks of a list beyond its interface; each quirk is one case against a small simulator. */
 import { afterEach, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';

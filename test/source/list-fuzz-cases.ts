@@ -86,7 +86,7 @@ const makeResponse = (random: Random): Buffer => {
   return random.next() < 0.5 ? bytes : mutateBytes(random, bytes);
 };
 
-/** What plain JSON.parse makes of it: the records that must come through, or undefined when it is not JSON. */
+/** The result of plain JSON.parse: the records that must come through, or undefined for a text that is not JSON. */
 const expectedOf = (bytes: Buffer): unknown[] | undefined => {
   let parsed: unknown;
   try {

@@ -67,7 +67,7 @@ export const configFor = (url: string, more: Partial<SourceConfigInput> = {}): S
     limits: { requests: 1_000_000, per_s: 1, retry_base_ms: 5, retry_max_ms: 20, ...more.limits },
   });
 
-/** What is to be closed after each test of a file, the last first. */
+/** Closers that run after each test of a file, the last first. */
 export const useClosers = (): (() => unknown)[] => {
   const closers: (() => unknown)[] = [];
   afterEach(async () => {

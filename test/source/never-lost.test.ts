@@ -1,4 +1,4 @@
-/** What a list may do behind callsync's back: either every call is read, or the window is reported. */
+/** A list may do anything behind callsync's back: either every call is read, or the window is reported. */
 import { describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';

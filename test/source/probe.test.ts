@@ -32,7 +32,7 @@ const versions: Record<string, object> = {
   version_query: { version: { by: 'query', name: 'version', value: '3' } },
 };
 
-/** What each dialect must be recognised as. */
+/** The expected recognition of each dialect. */
 const expected: Record<string, Partial<Record<keyof Awaited<ReturnType<typeof probeSource>>['list'], unknown>>> = {
   activate: {
     records: 'data',

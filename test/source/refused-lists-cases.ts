@@ -16,7 +16,7 @@ import { configFor } from './local-server.ts';
 const start = Date.UTC(2024, 6, 1);
 const refusals = [404, 400, 416, 422, 429, 500, 503] as const;
 
-/** What one list does; all of it follows from the seed. */
+/** The behaviour of one list; all of it follows from the seed. */
 const makeRefusedList = (seed: number) => {
   const random = randomStream(seed * 7_919 + 3);
   const below = (n: number): number => Math.floor(random() * n);
@@ -123,7 +123,7 @@ const readRefused = async (list: RefusedList) => {
   }
 };
 
-/** What breaks the promise; undefined where it holds. */
+/** The fault that breaks the promise; undefined if the promise holds. */
 const violationOf = (list: RefusedList, read: Awaited<ReturnType<typeof readRefused>>): string | undefined => {
   const isComplete = read.problems.length === 0 && read.failed === undefined;
   if (read.lost > 0 && isComplete) return `complete (${read.shown}), and ${read.lost} of ${list.count} lost`;

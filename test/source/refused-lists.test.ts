@@ -1,4 +1,4 @@
-/** Some lists that refuse pages; 500 others: `npm run campaign -- lists refusals`. */
+/** Some lists that refuse pages. For 500 others: `npm run campaign -- lists refusals`. */
 import { testRefusedLists } from './refused-lists-cases.ts';
 
 // The last one was once lost.

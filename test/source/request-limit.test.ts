@@ -67,7 +67,7 @@ test('a process that starts while the service refuses knows from the store that 
   expect(await askAs(403)).toEqual('terminal');
   expect(await askAs(200)).toMatchObject({ value: 'answered' });
   for (const answer of [403, 404, 401]) expect(await askAs(answer)).toBe('transient');
-  // What is asked otherwise has not been answered yet.
+  // Other requests have not been answered yet.
   expect(await askAs(404, '/other')).toBe('terminal');
 });
 

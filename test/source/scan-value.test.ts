@@ -24,7 +24,7 @@ const parse = (text: string): unknown => {
   }
 };
 
-/** Bytes taken away, doubled or replaced by what JSON is made of. */
+/** Bytes removed, repeated or replaced by bytes of JSON. */
 const mutate = (text: string, cuts: readonly { at: number; what: string; remove: number }[]): string =>
   cuts.reduce((current, { at, what, remove }) => {
     const place = at % (current.length + 1);

@@ -1,4 +1,7 @@
-/** What every statement of a pool costs, told by the server itself (`auto_explain`): the statements are those that are sent. */
+/**
+ * The cost of every statement of a pool, told by the server itself (`auto_explain`): the statements are those that are
+ * sent.
+ */
 import pg from 'pg';
 import { asAdmin } from '../support/postgres.ts';
 

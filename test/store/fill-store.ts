@@ -1,6 +1,7 @@
 /**
- * Fills a store by SQL as after years of work: calls over two years, all of them in one warehouse, a sixth still pending in
- * the other; deliveries of 400 days, loads of 30. Synthetic, but every table has the size that its retention allows.
+ * Fills a store by SQL as after years of work. The calls span two years; one warehouse has all of them, and a sixth is
+ * still pending in the other. Deliveries span 400 days, loads 30. Synthetic, but every table has the size that its
+ * retention allows.
  */
 import { deflateRawSync } from 'node:zlib';
 import pg from 'pg';
@@ -109,8 +110,8 @@ export const fillStore = async (
 };
 
 /**
- * The rows of a warehouse that the ledger of `fillStore` belongs to, with a tombstone for every tenth call more, and with a load that
- * the ledger does not know: it was set back.
+ * The rows of a warehouse that belongs to the ledger of `fillStore`. It has one more tombstone for every tenth call,
+ * and a load that the ledger does not know, because the ledger was set back.
  */
 export const fillWarehouse = async (url: string, schema: string, calls: number): Promise<void> => {
   const client = new pg.Client({ connectionString: url, options: `-c search_path=${schema}` });

@@ -1,4 +1,4 @@
-/** What metrics and the status page show of the store: ages and counts that fit what was written. */
+/** Figures of the store in metrics and on the status page: ages and counts that fit the written rows. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { measureLatency, readHealth, readProofs } from '../../src/health/read-health.ts';
 import { completeLoad, listInvisible, markPending, planLoad } from '../../src/store/loads/loads.ts';
@@ -56,7 +56,7 @@ test('tells the age of live changes apart from a backlog of old calls', async ()
   const [backlog] = (await read()).warehouses;
   expect([backlog?.pending, backlog?.liveOldestAge]).toEqual([1, null]);
   await mark('new', 'change');
-  // What a backfill sees again of a change that waits does not make it wait longer.
+  // If a backfill sees a waiting change again, the change does not wait longer.
   await mark('new', 'backlog');
   await store.query(`UPDATE warehouse_calls SET queue_position = queue_position + 1200 WHERE call_id = 'new'`);
   const [live] = (await read()).warehouses;

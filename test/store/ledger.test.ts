@@ -40,7 +40,7 @@ const sentDigests = async (): Promise<Record<string, string[]>> => {
     for await (const row of pipeline.warehouse.rowsOf(name)) rows[name].push(JSON.stringify(row));
     rows[name].sort();
   }
-  // Which observation changed the call last depends on the order of arrival, and the content hash covers its time.
+  // The last observation that changed the call depends on the order of arrival, and the content hash covers its time.
   const calls = await pipeline.warehouse.query(
     `SELECT to_jsonb(c) - '{revision,load_id,last_seen_at,content_hash}'::text[] AS row FROM wh_main.calls c ORDER BY call_id`,
   );

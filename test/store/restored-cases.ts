@@ -1,6 +1,7 @@
 /**
- * A ledger of many calls that was set back, as a worker finds it at its start: a delivery that comes then is soon visible in the
- * warehouse, whatever else is to be done, and the worker stays small. Rows are made by SQL, without documents, and the age too.
+ * A ledger of many calls that was set back, as a worker finds it at its start. A delivery that comes then is soon
+ * visible in the warehouse, whatever else waits, and the worker stays small. Rows are made by SQL, without documents,
+ * and the age too.
  */
 import { readFile } from 'node:fs/promises';
 import pg from 'pg';

@@ -1,6 +1,6 @@
 /**
- * The statements of the steady state on a store as large as years of work make it: none may cost more than what its batch
- * costs. The product runs as it is, and the server tells the plan of each statement.
+ * The statements of the steady state on a store as large as after years of work. None may cost more than its batch. The
+ * product runs as it is, and the server tells the plan of each statement.
  */
 
 import { execFile } from 'node:child_process';
@@ -64,7 +64,7 @@ export const describeScale = ({ calls, maxBuffers, maxMs, memoryAsAt }: ScaleOpt
     expect(
       measured.filter(({ buffers }) => buffers > maxBuffers).map(({ sql, buffers }) => `${buffers}: ${sql}`),
     ).toEqual([]);
-    // What a page shows of the ledger's first days must not grow with the ledger.
+    // The cost of showing the ledger's first days must not grow with the ledger.
     expect(measured.filter(({ sql, buffers }) => / AS first FROM /.test(sql) && buffers > 50)).toEqual([]);
     if (maxMs !== undefined) {
       expect(measured.filter(({ ms }) => ms > maxMs).map(({ sql, ms }) => `${ms} ms: ${sql}`)).toEqual([]);
@@ -87,7 +87,7 @@ export const describeScale = ({ calls, maxBuffers, maxMs, memoryAsAt }: ScaleOpt
           many: await peakOf({ url: pipeline.url, calls }),
         };
         console.log({ calls, memoryAsAt, rounds, peakMb: peaks });
-        // What the collector leaves lying differs from run to run.
+        // Memory that the collector leaves differs from run to run.
         expect(peaks.many).toBeLessThan(peaks.few * 1.15);
       } finally {
         await program.remove();

@@ -1,6 +1,6 @@
 /**
- * The steady state as a process of its own, so that its memory can be told: `{url, calls, rounds}` as JSON in its first
- * argument; prints `{"peakMb": …}`.
+ * The steady state as a process of its own, so that its memory can be told. Its first argument is `{url, calls,
+ * rounds}` as JSON; it prints `{"peakMb": …}`.
  */
 import { openStore } from '../../src/store/store.ts';
 import { createErasures } from '../support/erasures.ts';

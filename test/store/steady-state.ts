@@ -1,4 +1,4 @@
-/** What workers do all day, once over: folding, loading, walking, looking, maintenance; warehouses only count. */
+/** A day's work of workers, once over: folding, loading, walking, checking and maintenance. Warehouses only count. */
 
 import { createHash, randomUUID } from 'node:crypto';
 import type { Observation } from '../../schemas/observation.ts';
@@ -132,7 +132,7 @@ const receive = async (inbox: InboxWriter, callIds: readonly string[]): Promise<
   await inbox.depth({ deadlineMs });
 };
 
-/** What one run of continuous sync asks of the store. */
+/** The statements of one run of continuous sync. */
 const readSync = async (store: Store, now: number): Promise<void> => {
   const axis = 'timestamp';
   const minute = 60_000_000;

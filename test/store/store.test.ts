@@ -168,7 +168,7 @@ describe('deliveries and texts are locked in one order', () => {
     );
     return [seqs, ids.reverse()];
   };
-  /** What `work` says while the middle one is held by somebody else; goes on when so many wait. */
+  /** The answer of `work` while somebody else holds the middle one; it goes on when so many wait. */
   const besideHolder = async <T>(held: string, waiting: number, work: () => Promise<T>): Promise<T> => {
     const holder = await store().pool.connect();
     try {
@@ -585,7 +585,7 @@ describe('counters', () => {
     await run(`INSERT INTO counters SELECT * FROM counters WHERE name <> '${isSettled}'`);
     await run(`INSERT INTO counters VALUES ('pending:gone', 3), ('${isSettled}', 7)`);
     await run(`DELETE FROM counters WHERE name = 'tombstones'`);
-    // What others do meanwhile stays counted.
+    // Concurrent changes stay counted.
     await Promise.all([
       repairCounters(store()),
       run(`UPDATE ledger SET revision = revision + 1 WHERE call_id LIKE '%8'`),

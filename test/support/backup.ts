@@ -7,8 +7,9 @@ interface Copied {
 }
 
 /**
- * Remembers every table of a schema. What it returns sets them back while others use them: row by row, or, with what makes
- * the empty schema anew, as `pg_restore --clean` does: everything is dropped and made again, with its sequences.
+ * Remembers every table of a schema. The returned function sets them back while others use them, row by row. With the
+ * statements of the empty schema, it drops everything and makes it anew with its sequences, as `pg_restore --clean`
+ * does.
  */
 export const backUp = async (
   pool: pg.Pool,

@@ -122,7 +122,7 @@ const runAlone = (
     child.stdin.end(input);
   });
 
-/** What the host sends: pieces of what was written, in base64, and the exit code at last. */
+/** The host's answer: pieces of the written text, in base64, and the exit code at last. */
 interface Said {
   readonly stdout?: string;
   readonly stderr?: string;

@@ -1,6 +1,6 @@
 /**
- * A gate before the simulated service: a test says how many requests may pass, so that work stops at a place and not
- * at a time, however fast the machine is.
+ * A gate before the simulated service. A test sets the number of requests that pass, so that work stops at a place and
+ * not at a time.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';

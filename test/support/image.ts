@@ -1,6 +1,6 @@
 /**
- * Builds deploy/Dockerfile where no container engine runs: with buildah, on a stand-in for the image that it begins with,
- * made of Debian's debootstrap and Node from its npm package. Needs root.
+ * Builds deploy/Dockerfile with buildah where no container engine runs. The stand-in for its first image is made of
+ * Debian's debootstrap and Node from its npm package. Needs root.
  */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

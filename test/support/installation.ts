@@ -1,6 +1,6 @@
 /**
- * A whole installation for one test: simulator, store and warehouse in a database of its own, the shared Temporal
- * server, and workers as processes of the built command, so that they can be killed.
+ * A whole installation for one test: simulator, store and warehouse in a database of its own, and the shared Temporal
+ * server. Workers are processes of the built command, so that they can be killed.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

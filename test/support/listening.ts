@@ -1,4 +1,4 @@
-/** Which addresses a process and its descendants listen on, as Linux tells; elsewhere nothing is known. */
+/** The addresses on which a process and its descendants listen, as Linux tells; elsewhere nothing is known. */
 import { readdir, readFile, readlink } from 'node:fs/promises';
 
 /** `address:port` in the kernel's hexadecimal, of IPv4 and IPv6 sockets; empty where /proc does not tell. */

@@ -28,7 +28,7 @@ export interface Pipeline {
   readonly warehouse: Warehouse;
   readonly target: WarehouseTarget;
   readonly deps: IngestDeps;
-  /** What was logged, newest last. */
+  /** The log, newest last. */
   readonly logged: { readonly event: string; readonly fields: Record<string, unknown> }[];
   /** Another warehouse of the same database, migrated but not registered. */
   addWarehouse(name: string, config?: Partial<PostgresWarehouseOptions['config']>): Promise<WarehouseTarget>;

@@ -1,6 +1,6 @@
 /**
- * Call times of which every call is processed before a test begins, those processed late (5 days, by default) too. Up to
- * now, as the simulated service has them by default, calls join its list while a test reads it, most of all in office hours.
+ * Call times of which every call is processed before a test begins, those processed late (5 days, by default) too. With
+ * the simulator's default range up to now, calls join its list while a test reads it, most of all in office hours.
  */
 const day = 86_400_000;
 

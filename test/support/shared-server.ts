@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface SharedServer<Facts> {
-  /** What every knock is answered with. */
+  /** The answer to every knock. */
   readonly facts: Facts;
   dispose(): Promise<void>;
 }

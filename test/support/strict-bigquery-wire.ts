@@ -1,4 +1,4 @@
-/** What a request to BigQuery is about: the job, table and statement in it. */
+/** The subject of a request to BigQuery: the job, table and statement in it. */
 import type { IncomingMessage } from 'node:http';
 
 export interface WireError {
@@ -16,7 +16,7 @@ export interface Arrival {
   readonly dryRun: boolean;
   readonly job?: {
     readonly id: string;
-    /** `script`: changes something; `query`: only reads. */
+    /** `script` changes something, `query` only reads. */
     readonly kind: 'load' | 'script' | 'query';
     readonly sql: string;
     readonly destination: string | undefined;

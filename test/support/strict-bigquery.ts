@@ -1,7 +1,7 @@
 /**
- * A proxy before the emulator that enforces what the emulator does not: job ids are used once, jobs take time, changing
- * statements conflict and queue, streamed rows cannot be changed, quotas run out, responses get lost. Job errors are
- * worded as BigQuery words them.
+ * A proxy before the emulator that enforces the missing rules of BigQuery. Job ids are used once, jobs take time,
+ * changing statements conflict and queue. Streamed rows cannot be changed, quotas run out, responses get lost. Job
+ * errors are worded as BigQuery words them.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -38,7 +38,7 @@ export type Trouble =
 
 export interface StrictBigquery {
   readonly url: string;
-  /** What befalls the next submissions of load or script jobs, first in first out. */
+  /** Faults of the next submissions of load or script jobs, first in first out. */
   readonly troubles: { readonly load: Trouble[]; readonly script: Trouble[]; readonly other: Trouble[] };
   /** Jobs accepted, by kind. */
   readonly accepted: { load: number; script: number; query: number };

@@ -29,7 +29,7 @@ type PlannedSync = Awaited<ReturnType<typeof planSync>>;
 
 const hour = 3_600_000_000;
 
-/** What the made-up service does now, and what was asked of it. */
+/** The present behaviour of the made-up service, and the requests to it. */
 const state = {
   merges: 0,
   repeats: 0,

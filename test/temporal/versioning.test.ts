@@ -33,7 +33,7 @@ const startBuild = async (buildId: string): Promise<ChildProcess> => {
   return await site.startWorker(['--config', path]);
 };
 
-/** What `temporal worker deployment set-current-version` does, once the server knows the build. */
+/** The effect of `temporal worker deployment set-current-version`, once the server knows the build. */
 const makeCurrent = (buildId: string): Promise<void> =>
   until(`build ${buildId} is current`, async () => {
     try {

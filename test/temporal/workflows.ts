@@ -30,7 +30,7 @@ export const startFakeWorkers = async (
         taskQueue: queues[role],
         activities: { unused: () => Promise.resolve(), ...activities[role] },
         maxConcurrentActivityTaskExecutions: slots[role] ?? 10,
-        // What hangs hears of its end by a heartbeat, and holds its slot until then.
+        // A hanging activity hears of its end by a heartbeat, and holds its slot until then.
         maxHeartbeatThrottleInterval: '500ms',
       }),
     ),

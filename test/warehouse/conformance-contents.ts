@@ -1,4 +1,4 @@
-/** What every warehouse must keep and tell: values of every kind, counts, guards, queries, its own schema. */
+/** Duties of every warehouse: values of every kind, counts, guards, queries, its own schema. */
 
 import { describe, expect, test } from 'vitest';
 import { countRows } from '../../src/warehouse/digest.ts';

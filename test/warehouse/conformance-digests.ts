@@ -1,4 +1,4 @@
-/** What reconcile asks of a warehouse: hashes beside guards, digests computed where the rows are, ids, orphans. */
+/** Questions of reconcile to a warehouse: hashes beside guards, digests computed where the rows are, ids, orphans. */
 import { expect, test } from 'vitest';
 import { contentHash, digestCall } from '../../src/warehouse/digest.ts';
 import type { CallDigest, CallLoad, IdRange, Warehouse } from '../../src/warehouse/warehouse.ts';

@@ -1,4 +1,4 @@
-/** What every warehouse must do with loads: effectively once, by guard, never past a tombstone. */
+/** Duties of every warehouse for loads: effectively once, by guard, never past a tombstone. */
 
 import { describe, expect, test } from 'vitest';
 import { flattenChanges } from '../../src/calls/flatten.ts';

@@ -16,7 +16,7 @@ export interface HostileOptions {
   /** Highest 99th percentile of a valid delivery's answer, in milliseconds. */
   /** Greatest p99 of valid deliveries; undefined where the machine's speed must not decide. */
   readonly p99Ms?: number;
-  /** What the receiver's memory may grow by. */
+  /** Allowed growth of the receiver's memory. */
   readonly mostMb: number;
 }
 
@@ -65,7 +65,7 @@ export const describeHostile = ({
           }),
         );
 
-      // What usual work takes until its first collections is not growth under attack.
+      // Memory that usual work takes until its first collections is not growth under attack.
       await sendValid(AbortSignal.timeout(3_000), 0);
       const before = (await child.status()).rss;
 

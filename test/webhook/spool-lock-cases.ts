@@ -70,7 +70,7 @@ export const describeSpoolLock = ({ runs, atOnce }: { runs: number; atOnce: numb
     for (const id of ids) if ((await holder.ask(`append ${id}`)) === id) answered.push(id);
     return answered;
   };
-  /** What nobody drained of a folder that nobody uses any more. */
+  /** Undrained deliveries of an abandoned folder. */
   const readRest = async (dir: string): Promise<string[]> => {
     const reader = await start(dir);
     expect(reader.state).toBe('ready');
@@ -121,7 +121,7 @@ export const describeSpoolLock = ({ runs, atOnce }: { runs: number; atOnce: numb
     async () => {
       for (let run = 0; run < runs; run += 1) {
         const dir = newSpool();
-        // What one that was killed leaves behind.
+        // Leftovers of a killed process.
         const before = await start(dir);
         const answered = await append(before, ['before']);
         await before.kill();

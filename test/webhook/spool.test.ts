@@ -178,7 +178,7 @@ describe('refuses', () => {
 
   test('a folder that another receiver uses, also one that is far away or frozen', async () => {
     const spool = await open();
-    // What a lock file says, and how old it is, counts for nothing: only the kernel knows who holds it.
+    // The text and the age of a lock file count for nothing: only the kernel knows the holder.
     await writeFile(join(dir, 'lock'), JSON.stringify({ pid: 2 ** 30, host: 'elsewhere' }));
     const past = new Date(Date.now() - 60_000);
     await utimes(join(dir, 'lock'), past, past);

@@ -129,15 +129,15 @@ export const schedule = group({
       does: 'create a schedule',
       args: [name],
       options: {
-        cron: option('--cron <expression>', 'when, such as "0 3 * * *"'),
-        every: option('--every <duration>', 'when, as an interval such as 6h'),
+        cron: option('--cron <expression>', 'times of the runs, such as "0 3 * * *"'),
+        every: option('--every <duration>', 'interval between runs, such as 6h'),
         timeZone: option('--time-zone <name>', 'time zone of --cron', { standard: 'UTC' }),
         last: option('--last <duration>', 'range of each run before its scheduled time', { standard: '30d' }),
         ...windowOptions,
-        force: flag('--no-force', 'leave out what is read already'),
+        force: flag('--no-force', 'leave out windows that are read already'),
         jitter: option('--jitter <duration>', 'begin up to this much later, at random', { standard: '0s' }),
         catchupWindow: option('--catchup-window <duration>', 'longest delay of a missed run', { standard: '7d' }),
-        overlapPolicy: option('--overlap-policy <policy>', 'a run that is due while one goes on', {
+        overlapPolicy: option('--overlap-policy <policy>', 'treatment of a run that is due while one goes on', {
           choices: overlapPolicies,
           standard: 'buffer_one',
         }),

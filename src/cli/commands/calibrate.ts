@@ -34,7 +34,7 @@ export default leaf({
       parse: wholeNumber(1, 100_000),
       standard: 500,
     }),
-    write: flag('--write', 'write what was found into the configuration file; comments stay'),
+    write: flag('--write', 'write the findings into the configuration file; comments stay'),
   },
   examples: ['callsync calibrate', 'callsync calibrate --write'],
   remarks: 'Reads the newest calls from the operational store. Exit code 5: the unit of some field cannot be told.',

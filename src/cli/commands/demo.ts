@@ -72,11 +72,11 @@ export default leaf({
     exit: flag('--exit', 'end after the summary instead of staying up'),
     break: flag('--break', 'alter 20 rows and delete 5 of an earlier demo, and let callsync find and heal them'),
     calls: option('--calls <n>', 'calls to backfill', { parse: wholeNumber(1, 1_000_000), standard: 1_000 }),
-    warehouse: option('--warehouse <kind>', 'where to load', {
+    warehouse: option('--warehouse <kind>', 'warehouse to load', {
       choices: ['postgres', 'bigquery', 'both'],
       standard: 'postgres',
     }),
-    dataDir: option('--data-dir <folder>', 'where data is kept between runs'),
+    dataDir: option('--data-dir <folder>', 'folder that keeps the data between runs'),
     logLevel: logLevel('error'),
   },
   examples: [

@@ -9,7 +9,7 @@ import { print, readVersion } from '../shell/output.ts';
 import { untilStopped } from '../shell/signals.ts';
 
 export default leaf({
-  args: [argument('<folder>', 'where the files go; must not exist, and appears when they are complete')],
+  args: [argument('<folder>', 'folder of the files; it must not exist, and appears when they are complete')],
   options: {
     format: option('--format <format>', 'documents, a file for each table, or vCons', {
       choices: exportFormats,

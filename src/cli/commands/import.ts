@@ -41,7 +41,7 @@ export default leaf({
     acceptSource,
     observedAt: option(
       '--observed-at <instant>',
-      'when the records were as they are in the files (default: the end of processing of each, else its own time)',
+      'time of the records in the files (default: the end of processing of each, else its own time)',
       { parse: instant },
     ),
     restart: flag('--restart', 'read files again from the beginning, also those that are done'),

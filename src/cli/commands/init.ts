@@ -111,14 +111,14 @@ const run = async (options: InitOptions): Promise<void> => {
 
 export default leaf({
   options: {
-    yes: flag('--yes', 'ask nothing: what no option says is left out'),
+    yes: flag('--yes', 'ask nothing; settings without an option stay out'),
     baseUrl: option('--base-url <address>', 'address of the call API'),
     authUrl: option('--auth-url <address>', 'address of the identity provider'),
     realm: option('--realm <name>', 'realm of the token endpoint'),
     clientId: option('--client-id <id>', 'client id'),
     clientSecretFile: option('--client-secret-file <file>', 'file that holds the client secret'),
     preset: option('--preset <name>', 'preset of the call list (callsync presets); without it, init probes the list'),
-    warehouse: option('--warehouse <type>', 'where the calls go', {
+    warehouse: option('--warehouse <type>', 'kind of the warehouse', {
       choices: kinds.map(({ type }) => type),
       standard: 'postgres',
     }),
@@ -133,7 +133,7 @@ export default leaf({
     ),
     publicUrl: option('--public-url <address>', 'public address of the receiver'),
     probe: flag('--no-probe', 'do not ask the service how its list works'),
-    doctor: flag('--no-doctor', 'do not check what was written'),
+    doctor: flag('--no-doctor', 'do not check the written configuration'),
   },
   examples: [
     'callsync init',

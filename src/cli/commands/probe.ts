@@ -40,7 +40,7 @@ export const runProbe = async (options: ProbeCommandOptions): Promise<void> => {
 };
 
 const options = {
-  write: flag('--write', 'write what was found into the configuration file, after showing it; comments stay'),
+  write: flag('--write', 'show the findings, then write them into the configuration file; comments stay'),
   maxRequests: option('--max-requests <n>', 'never make more requests to the call list', {
     parse: wholeNumber(1),
     standard: defaultProbeRequests,

@@ -55,8 +55,11 @@ const tellAbsent = (absent: number): void => {
 };
 
 const listOptions = {
-  state: option('--state <state>', 'only those', { choices: ['open', 'replayed', 'dropped', 'all'], standard: 'open' }),
-  limit: option('--limit <n>', 'at most so many', { parse: number, standard: 50 }),
+  state: option('--state <state>', 'state of the listed records', {
+    choices: ['open', 'replayed', 'dropped', 'all'],
+    standard: 'open',
+  }),
+  limit: option('--limit <n>', 'most records to list', { parse: number, standard: 50 }),
 };
 
 const showOptions = { raw: flag('--raw', 'write its bytes to standard output instead') };
@@ -87,8 +90,8 @@ export default group({
       does: 'read records again after a fix; exit code 5: some still fail',
       args: [argument('[ids...]', 'numbers of the records', { parse: numbers, standard: [] })],
       options: {
-        all: flag('--all', 'all that are open'),
-        observedAt: option('--observed-at <instant>', 'when imported records were as they are, where they do not say', {
+        all: flag('--all', 'replay all open records'),
+        observedAt: option('--observed-at <instant>', 'time of imported records that do not say their own', {
           parse: instant,
         }),
         keyFile: option(

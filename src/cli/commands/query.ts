@@ -90,7 +90,7 @@ const place = (sql: string, position: string | undefined): string => {
 export default leaf({
   args: [argument('<sql>', "one query, in the warehouse's own SQL; - reads it from standard input")],
   options: {
-    warehouse: option('--warehouse <name>', 'where to ask (default: the first Postgres warehouse, else the first)'),
+    warehouse: option('--warehouse <name>', 'warehouse to ask (default: the first Postgres warehouse, else the first)'),
   },
   examples: [
     "callsync query 'SELECT status, count(*) AS calls FROM calls GROUP BY status'",

@@ -31,7 +31,7 @@ const warehouseLevels: readonly WarehouseLevel[] = ['guards', 'rows'];
 export const levelOptions = {
   sourceLevel: option(
     '--source-level <level>',
-    'what to compare with the service; fields are those of a summary listing',
+    'data to compare with the service; fields are those of a summary listing',
     {
       choices: sourceLevels,
     },
@@ -49,12 +49,12 @@ const emptyTotals = { unproven: 0, suspicious: 0, failed: 0, unreachable: 0 };
 
 export default leaf({
   options: {
-    from: option('--from <instant>', 'start of the range (UTC); default: windows without a verdict', {
+    from: option('--from <instant>', 'start of the range (UTC); windows without a verdict by default', {
       parse: instant,
     }),
     to: toOption,
     ...levelOptions,
-    force: flag('--force', 'also windows that have a good verdict'),
+    force: flag('--force', 'compare windows with a good verdict too'),
     acceptEmpty: flag('--accept-empty', 'accept empty windows that used to contain calls'),
   },
   examples: [

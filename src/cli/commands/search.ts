@@ -57,7 +57,7 @@ export default leaf({
   args: [
     argument(
       '<text...>',
-      'words and "phrases in quotes"; or between alternatives, a minus sign before what is excluded',
+      'words and "phrases in quotes"; or between alternatives, a minus sign before an excluded word',
     ),
   ],
   options: {
@@ -68,7 +68,7 @@ export default leaf({
       parse: wholeNumber(1, 1_000),
       standard: 20,
     }),
-    warehouse: option('--warehouse <name>', 'where to search (default: the first Postgres warehouse)'),
+    warehouse: option('--warehouse <name>', 'warehouse to search (default: the first Postgres warehouse)'),
   },
   examples: [
     'callsync warehouse search-index create',

@@ -5,7 +5,7 @@ import { print } from '../shell/output.ts';
 export default leaf({
   shared: 'json',
   options: {
-    dialect: option('--dialect <dialect>', 'whose SQL', {
+    dialect: option('--dialect <dialect>', 'dialect of the SQL', {
       choices: kinds.map(({ type }) => type),
       standard: 'postgres',
     }),

@@ -15,7 +15,7 @@ import { untilStopped } from '../shell/signals.ts';
 export default leaf({
   options: {
     acceptSource,
-    schedules: flag('--no-schedules', 'do not start continuous sync; what waits is still merged and loaded'),
+    schedules: flag('--no-schedules', 'do not start continuous sync; waiting calls are still merged and loaded'),
   },
   examples: ['callsync up --config callsync.yaml'],
   within: withServices,

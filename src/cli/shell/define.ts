@@ -146,7 +146,7 @@ export const argument = <N extends string, T = Typed<N>>(
 ): ArgumentOf<NoInfer<T>> => ruled(new Argument(name, text), rules);
 
 export const logLevel = (standard: string): OptionOf<string> =>
-  option<string>('--log-level <level>', 'what the process log tells on standard error', {
+  option<string>('--log-level <level>', 'least severity in the process log, on standard error', {
     choices: ['silent', 'error', 'warn', 'info', 'debug'],
     standard,
   });

@@ -82,7 +82,7 @@ const find = (program: Command, words: readonly string[]): Command => {
 
 const completion = leaf({
   does: 'print a script that completes commands and options in a shell',
-  args: [argument('<shell>', 'which shell', { choices: shells })],
+  args: [argument('<shell>', 'name of the shell', { choices: shells })],
   shared: 'none',
   examples: [
     'source <(callsync completion bash)',

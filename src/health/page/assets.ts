@@ -102,8 +102,9 @@ form label { display: grid; font-size: .875rem; color: var(--soft); }
 .legend { display: flex; flex-wrap: wrap; gap: .25rem 1rem; }
 .chip { display: inline-block; width: 1.4em; text-align: center; border-radius: 3px; margin-right: .4em; }
 .week { display: grid; grid-template-columns: repeat(7, 1fr); gap: 4px; margin-bottom: 4px; color: var(--soft); font-size: .875rem; }
-.day { display: block; border-radius: 4px; text-decoration: none; color: inherit; font-variant-numeric: tabular-nums; }
-.day > span { display: grid; grid-template-columns: 1fr auto; padding: .2rem .4rem; min-height: 3.2rem; }
+.day { display: block; position: relative; border-radius: 4px; text-decoration: none; color: inherit; font-variant-numeric: tabular-nums; }
+.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+.day > [aria-hidden] { display: grid; grid-template-columns: 1fr auto; padding: .2rem .4rem; min-height: 3.2rem; }
 .day b { grid-column: 1 / 3; align-self: end; text-align: right; font-size: 1.05rem; }
 .proven, .healed, .unproven, .suspicious_empty { color: #fff; }
 .proven { background: var(--proven); } .healed { background: var(--healed); } .unproven { background: var(--unproven); } .suspicious_empty { background: var(--bad); }
@@ -120,6 +121,6 @@ progress, meter { width: 8rem; max-width: 40vw; vertical-align: middle; }
   tr { background: var(--panel); padding: .5rem .75rem; margin-bottom: .5rem; }
   th, td { border: 0; padding: .1rem 0; overflow-wrap: anywhere; } td:empty { display: none; }
   td::before { content: attr(data-head) ': '; color: var(--soft); }
-  .week { gap: 2px; } .day > span { padding: .1rem .2rem; font-size: .75rem; } .day b { font-size: .75rem; }
+  .week { gap: 2px; } .day > [aria-hidden] { padding: .1rem .2rem; font-size: .75rem; } .day b { font-size: .75rem; }
 }
 `;

@@ -256,7 +256,7 @@ const compact = new Intl.NumberFormat('en', { notation: 'compact' });
 const drawDay = (warehouse: string, { date, state, calls }: PageDay, index: number): Html => {
   const label = `${date}: ${stateNames[state]}, ${formatCount(calls)} ${nounOf(calls, 'call')}`;
   const name = index === 0 || date.endsWith('-01') ? `${month.format(Date.parse(date))} ` : '';
-  return html`<li><a class="day ${state}" href="/verdicts?warehouse=${encodeURIComponent(warehouse)}&amp;day=${date}" aria-label="${label}" title="${label}"><span aria-hidden="true"><span>${name}${Number(date.slice(8))}</span><span>${stateMarks[state]}</span><b>${calls > 0 && compact.format(calls)}</b></span></a></li>`;
+  return html`<li><a class="day ${state}" href="/verdicts?warehouse=${encodeURIComponent(warehouse)}&amp;day=${date}" title="${label}"><span class="unseen">${label}</span><span aria-hidden="true"><span>${name}${Number(date.slice(8))}</span><span>${stateMarks[state]}</span><b>${calls > 0 && compact.format(calls)}</b></span></a></li>`;
 };
 
 const drawCalendar = (name: string, days: readonly PageDay[]): Html => {

@@ -1,4 +1,4 @@
-/** What an installation may lose: connections to its database, and a table that others write to. */
+/** Losses of an installation: connections to its database, and a table that others write to. */
 import pg from 'pg';
 import type { Site } from './site.ts';
 

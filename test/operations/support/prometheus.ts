@@ -1,4 +1,4 @@
-/** What tests need of Prometheus: parsed scrapes, parsed queries, and promtool where it is installed. */
+/** Tools of tests for Prometheus: parsed scrapes, parsed queries, and promtool where it is installed. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { parser } from '@prometheus-io/lezer-promql';

@@ -39,7 +39,7 @@ export interface YearFigures {
   readonly warehouses: Readonly<Record<string, Held>>;
   /** Bodies of deliveries of calls that are older than the least limit. */
   readonly oldBodies: number;
-  /** What a dry run still finds to look at beyond what was looked at. */
+  /** Rows that a dry run still has to check beyond those already checked. */
   readonly left: number;
 }
 

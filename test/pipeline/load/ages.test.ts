@@ -34,7 +34,7 @@ test('a call that is too old and was never seen is not kept, whichever way it co
     const now = Date.UTC(2025, 0, 1);
     const ages = createAges({ calls: 30 * 86_400_000 }, () => now);
     const deps: IngestDeps = { ...pipeline.deps, ages, sanitize: ages.age };
-    // What was old enough by then has been looked for: nothing later looks for it again.
+    // Calls that were old enough by then have been checked: nothing later checks them again.
     await applyAges(deps, ages, { dryRun: false });
     const old = { timestamp: new Date(now - 31 * 86_400_000).toISOString(), status: 'qualified' };
     const young = { timestamp: new Date(now - 29 * 86_400_000).toISOString(), status: 'qualified' };

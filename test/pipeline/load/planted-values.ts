@@ -62,6 +62,6 @@ export const recordOf = (callId: string, index: number) => {
 /** Separators of any kind aside. */
 export const squeeze = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9\n]/g, '');
 
-/** What a search looks for: a number is the same with and without its trunk prefix. */
+/** The pattern of a search: a number is the same with and without its trunk prefix. */
 export const valuesOf = (index: number): readonly string[] =>
   Object.values(personOf(index)).map((value) => squeeze(value).replace(/^06/, '6'));

@@ -1,6 +1,6 @@
 /**
- * Personal values of every kind come in by every way (deliveries, list, import, broken bytes, a replay with the private key)
- * under the profile `pseudonymous`; then everything that store and warehouse hold is searched for them.
+ * Personal values of every kind come in by every way (deliveries, list, import, broken bytes, a replay with the private
+ * key) under the profile `pseudonymous`. Then the test searches store and warehouse for them.
  */
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,7 @@
 /**
- * Persons are erased while late, repeated and replayed events of theirs arrive by every way; then ledger and warehouses are set
- * back to before, one by one and together, and at last the ledger is lost. After each, everything is searched for their values.
+ * Persons are erased while late, repeated and replayed events of theirs arrive by every way. Then ledger and warehouses
+ * are set back to before, one by one and together. At last the ledger is lost. After each, everything is searched for
+ * their values.
  */
 
 import { rmSync } from 'node:fs';

@@ -28,7 +28,7 @@ export interface DialectCase {
   readonly changes: { readonly insert: number; readonly remove: number; readonly edit: number };
 }
 
-/** What one trait sets; sections of different traits are merged. */
+/** The sections that one trait sets; sections of different traits are merged. */
 interface Draft {
   calls: Calls;
   quirks: Quirks;

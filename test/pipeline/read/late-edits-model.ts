@@ -1,7 +1,6 @@
 /**
- * A range part of re-reading on a virtual clock: calls and silent edits are made up, everything that decides
- * (histogram, horizon, plan) is the code that runs in production. Nobody sends webhooks, so each edit is found by
- * re-reading or not at all.
+ * A range part of re-reading on a virtual clock. Calls and silent edits are made up; histogram, horizon and plan are
+ * the code of production. Nobody sends webhooks, so each edit is found by re-reading or not at all.
  */
 
 import { planningInterval } from '../../../schemas/orchestration.ts';

@@ -1,6 +1,6 @@
 /**
- * Whatever the list does: a call that it showed all the time is in the ledger, or the reading says that it is not
- * complete and names a window that holds the call. Never "complete" and lost.
+ * Whatever the list does, a call that it showed all the time is in the ledger. Otherwise the reading is incomplete and
+ * names a window with the call. Never "complete" and lost.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Range } from '../../../schemas/orchestration.ts';
@@ -149,7 +149,7 @@ const runDialectCase = async (pipeline: Pipeline, one: DialectCase): Promise<Cas
   }
 };
 
-/** What breaks the promise; undefined where it holds. */
+/** The fault that breaks the promise; undefined if the promise holds. */
 const violationOf = (outcome: CaseOutcome): string | undefined => {
   const { lost, unnamed, complete, stopped, expected } = outcome;
   if (stopped?.startsWith('transient')) return `stopped for good by ${stopped}`;

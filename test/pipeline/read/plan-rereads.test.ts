@@ -1,4 +1,4 @@
-/** Which ages are read again, learned from how late calls changed, and the windows that this comes to. */
+/** The ages that are read again, learned from late changes of calls, and the resulting windows. */
 import { describe, expect, test } from 'vitest';
 import { planningInterval } from '../../../schemas/orchestration.ts';
 import { intersect, lengthOf, subtract } from '../../../src/lib/intervals.ts';

@@ -52,7 +52,7 @@ const open = async (ahead = 0, sync: Partial<SyncDeps['sync']> = {}) => {
 const store = () => pipeline.store;
 const recordRead = (from: number, to: number, shown: 'total' | 'none' = 'total') =>
   recordWindow(store(), { axis, from, to, calls: 0, shown, origin: 'sync' });
-/** What an earlier run left behind. */
+/** Leftovers of an earlier run. */
 const leaveWatermark = (at: number, startedFrom = at) =>
   store().pool.query(
     'INSERT INTO watermarks (name, axis, watermark, started_from) VALUES ($1, $2, to_timestamp($3), to_timestamp($4))',

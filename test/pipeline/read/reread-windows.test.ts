@@ -124,7 +124,7 @@ describe('re-reading on stored times', () => {
     await here.store.pool.query('DELETE FROM late_changes');
     const deps = { ...here.deps, reread: { ...here.deps.reread, horizon: day, sample: 0.25, maxHorizon: 32 * day } };
     await rereadWindows(deps, await planRereads(deps), options);
-    // Which hours are in the sample depends on the day: so many edits that some are in it on any.
+    // The hours of the sample depend on the day: with so many edits, some are in it on any day.
     await here.simulator.edit({ random: 80, seed: 30, kinds: ['metadata'], requalify: false });
     await advance(dayMs);
     const plan = await planRereads(deps);

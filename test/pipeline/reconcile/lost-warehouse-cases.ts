@@ -1,6 +1,6 @@
 /**
- * A warehouse that was lost, restored or emptied is proven again only once it has been compared again: sampled every 100
- * ms, neither `await` nor its marts say otherwise.
+ * A warehouse that was lost, restored or emptied is proven again only after a new comparison. Sampled every 100 ms,
+ * neither `await` nor its marts say otherwise.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -28,7 +28,7 @@ export interface LossSite {
 }
 
 interface Sample {
-  /** What `await` says. */
+  /** The answer of `await`. */
   readonly proven: boolean;
   /** In the mart, and in table `calls`: of one moment. */
   readonly provenDays: number;

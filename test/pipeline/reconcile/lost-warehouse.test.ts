@@ -25,7 +25,10 @@ const tools = describeLosses(async () => {
   return { here, place, execute, drop };
 });
 
-/** What a verdict covers is sent again, restored, erased or taken from: each on one call, whose day is then no longer proven. */
+/**
+ * A call under a verdict is sent again, restored, erased or taken away. Each case has a call whose day is then no
+ * longer proven.
+ */
 const triggers: Readonly<Record<string, (id: string, cut: number) => Promise<unknown>>> = {
   'is sent again': (id) => sendRowsAgain(tools.site.here.deps, 'main', [id]),
   'is erased': (id) => eraseCalls(tools.site.here.store, [id]),

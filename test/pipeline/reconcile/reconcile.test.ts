@@ -49,7 +49,7 @@ beforeAll(async () => {
   });
   await here.simulator.sendWebhooks({});
   await here.simulator.drainWebhooks();
-  // What a slow store did not take in time comes to the inbox by the spool.
+  // Deliveries that a slow store did not take in time come to the inbox by the spool.
   await until('every delivery is in the inbox', () => receiver.spool.status().records === 0, 60_000);
   await here.merge();
   await here.backfill();

@@ -28,7 +28,7 @@ export interface TamperFigures {
   /** Calls of which something was altered, deleted or added, and calls that were added whole. */
   readonly touched: number;
   readonly forged: number;
-  /** What the verdicts say of the warehouse. */
+  /** The verdicts on the warehouse. */
   readonly missing: number;
   readonly different: number;
 }

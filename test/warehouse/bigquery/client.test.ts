@@ -1,4 +1,4 @@
-/** Credentials in each of their forms, against a token service of our own; deadlines; what leaves on the wire. */
+/** Credentials in each of their forms against a token service of our own, deadlines, and the requests on the wire. */
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server } from 'node:http';

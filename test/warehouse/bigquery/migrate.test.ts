@@ -1,4 +1,4 @@
-/** What is asked of BigQuery for datasets, tables and views, and what is refused. */
+/** Requests to BigQuery for datasets, tables and views, and the refused ones. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';

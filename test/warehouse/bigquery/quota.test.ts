@@ -19,7 +19,7 @@ const checkDocumentedLimits = (commits: readonly number[]): void => {
     while ((commits[firstOf10s] as number) <= at - 10_000) firstOf10s += 1;
     // Load jobs of a table a day: 1,500, even if every commit loaded the same table.
     expect(index - firstOfDay + 1).toBeLessThanOrEqual(1_500);
-    // Metadata updates of a table without partitions in 10 s: 5; of one with partitions: 50.
+    // Metadata updates of a table in 10 s: 5 without partitions, 50 with partitions.
     expect(index - firstOf10s + 1).toBeLessThanOrEqual(5);
   }
 };

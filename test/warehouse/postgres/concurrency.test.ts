@@ -1,4 +1,4 @@
-/** What two transactions do to each other: interleavings that a test through the public interface meets only by luck. */
+/** Two transactions at once: interleavings that a test through the public interface meets only by luck. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';

@@ -1,4 +1,4 @@
-/** What the two roles of readers see: every relation and function that there is, tried as the restricted role. */
+/** The rights of the two roles of readers: every present relation and function, tried as the restricted role. */
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { analyticsConfigSchema } from '../../../schemas/config/analytics.ts';
@@ -64,7 +64,7 @@ beforeAll(async () => {
   await warehouse.load(makeBatch({ calls: [makeCall({ callId: 'a', text: 'transcriptcanary', extra })] }));
   await warehouse.search.create();
   await makeMarts({ metadata: 'UDF_text_01' });
-  // What others keep in the same database, such as the operational store.
+  // Tables of others in the same database, such as the operational store.
   await admin.query(`CREATE VIEW marts.theirs AS SELECT * FROM calls.utterances;
     CREATE SCHEMA callsync; CREATE TABLE callsync.ledger AS SELECT 'freecanary' AS document`);
 });
@@ -115,7 +115,7 @@ const readAs = async (role: string): Promise<Map<string, string>> => {
 };
 
 test('the restricted role reads its views, and finds no transcript, number or free field anywhere', async () => {
-  // What the role was given by mistake goes.
+  // Rights given to the role by mistake are removed.
   await admin.query(`CREATE ROLE ${quote(readers.restricted)}; GRANT USAGE ON SCHEMA calls TO PUBLIC;
     GRANT SELECT ON calls.utterances TO ${quote(readers.restricted)}; GRANT SELECT ON calls.metadata TO PUBLIC`);
   await warehouse.grants.apply(readers);

@@ -1,4 +1,4 @@
-/** What a search must find in random calls: each utterance is read word by word, without any index. */
+/** The expected findings of a search in random calls: each utterance is read word by word, without any index. */
 import type pg from 'pg';
 
 export type Language = 'fr' | 'en';

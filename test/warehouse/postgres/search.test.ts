@@ -41,7 +41,7 @@ const find = async (text: string, over: Partial<SearchRequest> = {}): Promise<st
   return calls.map(({ callId }) => callId);
 };
 
-/** What each search finds, newest first. */
+/** The findings of each search, newest first. */
 const expectFound = async (
   expected: Readonly<Record<string, readonly string[]>>,
   over: Partial<SearchRequest> = {},
@@ -65,7 +65,7 @@ const sayings = (...said: readonly string[]): Spoken[] =>
     says: [['out', text.slice(3)]],
   }));
 
-/** What the index holds must be what an index made anew holds. */
+/** The index must be equal to an index made anew. */
 const expectFresh = async (): Promise<void> => {
   const read = async () =>
     (await admin.query('SELECT call_id, side, language, document FROM calls.transcript_search ORDER BY call_id, side'))
@@ -295,8 +295,8 @@ test('random words, phrases, excluded phrases and alternatives find what a reade
 });
 
 test('beyond the newest rows: by the index, by a walk, in another language, and as many as were asked for', async () => {
-  // Newest last. One side says "mot" in 40 of 100 newer calls, both sides in every tenth of the older ones: a walk that counts
-  // on what the newest tell finds too few calls at first.
+  // Newest last. One side says "mot" in 40 of 100 newer calls, both sides in every tenth of the older ones. A walk that
+  // trusts the newest calls finds too few at first.
   await admin.query(`INSERT INTO calls.calls (call_id, call_timestamp, lang, utterance_count, word_count, tag_count, ledger_epoch, revision, flatten_version, load_id)
     SELECT 'c' || lpad(n::text, 4, '0'), timestamptz '2026-01-01' + n * interval '1 minute', CASE WHEN n % 50 = 49 THEN 'en' ELSE 'fr' END, 2, 0, 0, 1, 1, 1, 'x'
       FROM generate_series(1, 1530) n`);

@@ -1,7 +1,7 @@
 /**
- * An attacker as a process of its own, from 127.0.0.2: idle connections, and bodies of 16 MiB without or with a wrong
- * signature, as fast as they go. Options as JSON in its first argument; prints `ready` once, and what it did when its input
- * ends.
+ * An attacker as a process of its own, from 127.0.0.2. It holds idle connections and sends bodies of 16 MiB without or
+ * with a wrong signature, as fast as it can. Options as JSON in its first argument; prints `ready` once, and what it
+ * did when its input ends.
  */
 import { once, setMaxListeners } from 'node:events';
 import { connect, type Socket } from 'node:net';

@@ -12,7 +12,7 @@ export interface Attack {
 
 const wellFormed = { 'X-Service-Signature': `sha256=${'0'.repeat(64)}`, 'Content-Type': 'application/json' };
 
-/** What a slow socket sends: at once, and then again and again. */
+/** The bytes of a slow socket: at once, and then again and again. */
 const slowKinds: readonly { first: string | Buffer; drip: string | Buffer }[] = [
   { first: '', drip: '' },
   { first: 'POST /webhook HTTP/1.1\r\nHost: x\r\n', drip: 'X-Drip: 1\r\n' },

@@ -1,7 +1,7 @@
 /**
  * A spool as a process of its own, to be frozen and killed. `<dir>` in its first argument, milliseconds to wait for the
- * lock in its second. Prints `ready` or the code of its failure, then answers each line: `append ID` once it is durable with
- * `ID` or `-`, `drain` with the ids of what waits.
+ * lock in its second. Prints `ready` or the code of its failure, then answers each line. It answers `append ID` once it
+ * is durable with `ID` or `-`, and `drain` with the ids of waiting deliveries.
  */
 import { createInterface } from 'node:readline';
 import { CallsyncError } from '../../../src/lib/errors.ts';
