@@ -1,4 +1,4 @@
-/** What callsync says of the time from arrival to visible, against rows that are watched every 20 ms. */
+/** Compares callsync's time from arrival to visible with rows that are watched every 20 ms. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { analyticsConfigSchema } from '../../schemas/config/analytics.ts';
@@ -20,8 +20,8 @@ const allowedMs = 50;
 let site: Installation;
 let worker: Awaited<ReturnType<Installation['startWorker']>>;
 /**
- * Campaign, which names a delivery → when a row with it, or with a later one of the call, was first seen, and when the look
- * before it began: it became visible between the two, however busy the machine is.
+ * By campaign (one a delivery): the first look that saw a row with it, or with a later one of the call, and the
+ * look before. The delivery became visible between the two, however busy the machine is.
  */
 const seen = new Map<string, { readonly from: number; readonly to: number }>();
 /** The deliveries of a call, in their order. */

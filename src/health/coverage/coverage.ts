@@ -80,7 +80,7 @@ const paint = (input: CoverageInput, warehouse: string): Painted => {
     painted[state] = [...painted[state], range];
   }
   const judged = coverageStates.flatMap((state) => painted[state]);
-  painted.read = subtract(input.read, judged);
+  painted.read = [...painted.read, ...subtract(input.read, judged)];
   painted.unread = subtract([input], [...judged, ...painted.read]);
   return painted;
 };

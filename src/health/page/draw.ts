@@ -117,14 +117,13 @@ const lightNames = { good: 'works', delayed: 'attention', action: 'action requir
 const figures = ({ health, provenThrough, funnel }: PageState): Section => {
   if (health === null) return nothing('figures');
   const { flow, callsPerMinute = null } = health;
-  // Loads are left out until the first visible time of each delivery is kept.
-  const [toLedger] = funnel;
+  const slowest = [...funnel].sort((left, right) => (right.p95 ?? 0) - (left.p95 ?? 0))[0];
   const all: readonly (readonly [title: string, figure: string, note: string])[] = [
     ['Calls a minute', callsPerMinute === null ? '–' : formatCount(callsPerMinute), 'new in the ledger'],
     [
       'Arrival to visible',
-      toLedger === undefined ? '–' : `${formatSpan(toLedger.p50)} / ${formatSpan(toLedger.p95)}`,
-      'p50 / p95 up to the ledger; loading comes on top',
+      slowest === undefined ? '–' : `${formatSpan(slowest.p50)} / ${formatSpan(slowest.p95)}`,
+      slowest === undefined ? 'no delivery yet' : `p50 / p95 in ${slowest.warehouse ?? 'the ledger'}`,
     ],
     ['Refused deliveries', flow.refused === 0 ? 'none' : formatCount(flow.refused), 'in the last hour'],
     ['Proven through', provenThrough ?? 'not yet', 'in every warehouse'],
