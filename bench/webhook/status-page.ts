@@ -56,7 +56,7 @@ const readState = async (pool: pg.Pool): Promise<PageState> => {
     requestsAMinute: 120,
     days: Object.fromEntries(names.map((name) => [name, days])),
     spool: nothing,
-    funnel: [{ warehouse: null, step: 'Arrival to ledger', calls: 1_000, p50: 0.2, p95: 1.5 }],
+    funnel: [{ warehouse: null, calls: 1_000, p50: 0.2, p95: 1.5 }],
     ways: { both: 900_000, pollOnly: 90_000, webhookOnly: 9_000, importOnly: 1_000 },
     backfills: [],
     limits: [{ what: 'Requests to the service', used: 20, limit: 40, note: 'in any 10 s, by all workers' }],

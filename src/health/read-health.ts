@@ -239,8 +239,7 @@ export interface WarehouseUsage {
 }
 
 export interface StepLatency {
-  readonly step: string;
-  /** Where deliveries became visible; null where the step ends in the ledger. */
+  /** Where deliveries became visible; null where the time ends at the ledger. */
   readonly warehouse: string | null;
   /** Deliveries that were measured. */
   readonly calls: number;
@@ -266,7 +265,7 @@ export const measureLatency = async (db: Queryable, warehouses: readonly string[
        UNION ALL
        SELECT warehouse, greatest(0, extract(epoch FROM visible_at - received_at))::float8
          FROM visible_deliveries JOIN newest USING (seq) WHERE warehouse = ANY($1))
-     SELECT coalesce('Arrival to visible in ' || warehouse, 'Arrival to ledger') AS step, warehouse, ${percentiles('s')}
+     SELECT warehouse, ${percentiles('s')}
        FROM latency GROUP BY warehouse ORDER BY warehouse NULLS FIRST`,
     [warehouses],
   );

@@ -20,7 +20,7 @@ const allowedMs = 50;
 let site: Installation;
 let worker: Awaited<ReturnType<Installation['startWorker']>>;
 /**
- * By campaign (one a delivery): the first look that saw a row with it, or with a later one of the call, and the
+ * By campaign: the first look that saw a row with it, or with a later one of the call, and the
  * look before. The delivery became visible between the two, however busy the machine is.
  */
 const seen = new Map<string, { readonly from: number; readonly to: number }>();

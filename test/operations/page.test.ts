@@ -31,7 +31,7 @@ const calm: PageState = {
   },
   provenThrough: '2026-01-03',
   spool: null,
-  funnel: [{ warehouse: null, step: 'Arrival to ledger', calls: 9, p50: 0.2, p95: 1.5 }],
+  funnel: [{ warehouse: null, calls: 9, p50: 0.2, p95: 1.5 }],
   ways: { both: 8, pollOnly: 1, webhookOnly: 1, importOnly: 0 },
   backfills: [],
   limits: [{ what: 'Requests', used: 20, limit: 40, note: '' }],
@@ -191,7 +191,7 @@ test('shows hostile names as text, under a policy that runs nothing but its own 
     ],
     events: [{ at: 0, kind: evil, what: evil, actor: evil }],
     limits: [{ what: evil, used: 1, limit: 2, note: evil }],
-    funnel: [{ warehouse: null, step: evil, calls: 1, p50: 1, p95: 1 }],
+    funnel: [{ warehouse: null, calls: 1, p50: 1, p95: 1 }],
   };
   const { address } = await serve({}, hostile);
   const answer = await fetch(address);

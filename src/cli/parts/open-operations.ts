@@ -89,6 +89,7 @@ export const openPage = (services: Services, parts: Parts, receiver?: Pick<Recei
     rules: requestLimitRules(services.config.source),
     readHealth: parts.readings.read,
     usages: parts.readings.usages,
+    latency: parts.readings.latency,
     readBackfills: () => readBackfills(services, parts.temporal),
     readSpool: receiver && (() => describeSpool(receiver.status().spool)),
   });

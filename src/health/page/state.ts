@@ -9,7 +9,7 @@ import { type Alarm, judge, type Readings } from '../conditions.ts';
 import { type CoverageState, readCoverage } from '../coverage/coverage.ts';
 import { formatSpan } from '../format.ts';
 import { type SharedReading, shareReading } from '../metrics/registry.ts';
-import { measureLatency, type StepLatency, type Waiting, type WarehouseUsage } from '../read-health.ts';
+import type { StepLatency, Waiting, WarehouseUsage } from '../read-health.ts';
 
 export interface PageState {
   readonly at: number;
@@ -138,6 +138,7 @@ export const createPageReader = (input: {
   readonly rules: { readonly requests: number; readonly perMs: number };
   readonly readHealth: () => Promise<Readings | undefined>;
   readonly usages: SharedReading<readonly WarehouseUsage[]>;
+  readonly latency: SharedReading<readonly StepLatency[]>;
   readonly readBackfills: () => Promise<readonly PageBackfill[]>;
   /** Of the receiver in this process. */
   readonly readSpool: (() => Waiting) | undefined;
@@ -145,7 +146,6 @@ export const createPageReader = (input: {
   const { store, warehouses, rules, usages } = input;
   const proven = shareReading(() => readProven(store, warehouses), { cacheMs: 10_000 });
   const events = shareReading(() => listEvents(store, shownEvents), { cacheMs: 1_000 });
-  const latency = shareReading(() => measureLatency(store, warehouses), { cacheMs: 10_000 });
   const backfills = shareReading(input.readBackfills, { cacheMs: 1_000, deadlineMs: 5_000 });
   // It counts the calls of the shown days, which takes a while where there are millions.
   const coverage = shareReading(
@@ -163,7 +163,7 @@ export const createPageReader = (input: {
       input.readHealth(),
       readUnlessSlow(coverage),
       proven.read(),
-      latency.read(),
+      input.latency.read(),
       usages.read(),
       backfills.read(),
       events.read(),
