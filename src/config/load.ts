@@ -42,7 +42,7 @@ const load = async <C>(options: LoadConfigOptions, schema: z.ZodType<C>): Promis
   const raw = await applyPreset(written, dirname(path));
   if (text === undefined && Object.keys(raw).length === 0) {
     throw terminal('CONFIG_MISSING', `There is no configuration: ${path} does not exist.`, {
-      hint: 'Copy callsync.example.yaml to callsync.yaml, or name a file with --config or CALLSYNC_CONFIG.',
+      hint: 'Run callsync init to write one, or name a file with --config or CALLSYNC_CONFIG.',
     });
   }
   return {
@@ -59,7 +59,7 @@ const check = <C>(raw: unknown, origin: string, schema: z.ZodType<C>): C => {
   if (result.success) return result.data;
   const problems = describeIssues(result.error.issues);
   throw terminal('CONFIG_INVALID', `The configuration (${origin}) is not valid: ${problems.join('; ')}.`, {
-    hint: 'Every key and its meaning is in callsync.example.yaml.',
+    hint: 'callsync config example shows every key and its meaning.',
   });
 };
 

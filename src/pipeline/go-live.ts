@@ -94,7 +94,7 @@ const compareOverlap = async (deps: GoLiveDeps, input: GoLiveInput, from: number
   if (Date.now() < ready) {
     deps.say(`  waiting until ${new Date(ready).toISOString()}, so that webhooks and list can be compared …`);
     await delay(ready - Date.now(), undefined, { signal: input.signal }).catch(() => {
-      throw transient('GO_LIVE_STOPPED', 'Stopped while waiting.', { hint: 'The same command goes on.' });
+      throw transient('GO_LIVE_STOPPED', 'Stopped while waiting.', { hint: 'callsync go-live goes on from there.' });
     });
   }
   const to = nowMicros() - settle * 1000;
@@ -104,7 +104,7 @@ const compareOverlap = async (deps: GoLiveDeps, input: GoLiveInput, from: number
   for (const until = Date.now() + 60_000; (await countPending()) > 0; await delay(200)) {
     if (Date.now() < until) continue;
     throw transient('GO_LIVE_INBOX', 'Deliveries wait in the inbox and are not merged.', {
-      hint: 'Check that a worker runs (callsync doctor), then run the same command again.',
+      hint: 'Check that a worker runs (callsync doctor), then run callsync go-live again.',
     });
   }
   return measureOverlap(store, { from, to });
@@ -122,23 +122,23 @@ const describeOverlap = ({ from, to, both, webhookOnly, pollOnly }: Overlap): st
 const refuseBadOverlap = (overlap: Overlap, { acceptEmpty }: GoLiveInput, rejections: readonly string[]): void => {
   if (overlap.webhookOnly > 0) {
     throw transient('GO_LIVE_OVERLAP', `The list lacks calls that came by webhook: ${overlap.webhookOnly}.`, {
-      hint: 'Check source.list.params and what the credentials may see (callsync probe), then run the same command again.',
+      hint: 'Check source.list.params and what the credentials may see (callsync probe), then run callsync go-live again.',
     });
   }
   if (overlap.both + overlap.pollOnly === 0 && acceptEmpty !== true) {
     throw transient('GO_LIVE_EMPTY', 'No call ended while webhooks and list ran side by side, so nothing is shown.', {
-      hint: 'Run the same command again once calls have come, or give --accept-empty.',
+      hint: 'Run callsync go-live again once calls have come, or callsync go-live --accept-empty.',
     });
   }
   if (overlap.both === 0 && overlap.pollOnly > 0) {
     const message = `None of ${countOf(overlap.pollOnly, 'call')} came by webhook`;
     if (rejections.length > 0) {
       throw transient('GO_LIVE_REJECTED', `${message}: deliveries were rejected (${rejections.join(', ')}).`, {
-        hint: 'Check webhook.secrets and webhook.header_prefix against what the service sends, then run the same command again.',
+        hint: 'Compare webhook.secrets and webhook.header_prefix with the settings of the service, then run callsync go-live again.',
       });
     }
     throw transient('GO_LIVE_SILENT', `${message}.`, {
-      hint: 'Ask the account manager whether the webhook is active for this address and these campaigns, then run the same command again.',
+      hint: 'Ask the account manager whether the webhook is active for this address and these campaigns, then run callsync go-live again.',
     });
   }
 };

@@ -26,7 +26,7 @@ export const postgresError = (purpose: string, cause: unknown): CallsyncError =>
   const { code = '', message = '' } = cause as { code?: string; message?: string };
   if (connectionCodes.has(code) || lostConnection.test(message)) {
     return transient('DATABASE_UNREACHABLE', `The ${purpose} does not answer (${code || 'connection lost'}).`, {
-      hint: 'Check that PostgreSQL runs and that its address in the configuration is right.',
+      hint: 'Start PostgreSQL or correct its address, then run callsync doctor.',
       cause,
     });
   }
@@ -38,13 +38,13 @@ export const postgresError = (purpose: string, cause: unknown): CallsyncError =>
   }
   if (code === '28P01' || code === '28000') {
     return terminal('DATABASE_CREDENTIALS', `The ${purpose} refuses the user or password.`, {
-      hint: 'Check the user and password in its connection URL.',
+      hint: 'Correct the user and password in its connection URL, then run callsync doctor.',
       cause,
     });
   }
   if (code === '3D000') {
     return terminal('DATABASE_MISSING', `The database of the ${purpose} does not exist.`, {
-      hint: 'Create it, or correct its name in the connection URL.',
+      hint: 'Create it (createdb NAME), or correct its name in the connection URL.',
       cause,
     });
   }

@@ -90,7 +90,7 @@ const tokensFor = (config: SourceConfig, http: Http): TokenSource => {
   });
   if (config.client_id === undefined || secret === undefined) {
     throw terminal('CONFIG_INVALID', 'source.client_id and source.client_secret (or client_secret_file) are needed.', {
-      hint: 'Your account manager issues them; keep the secret in a file.',
+      hint: 'Your account manager issues them; callsync init asks for them.',
     });
   }
   const endpoint = tokenEndpoint(config);

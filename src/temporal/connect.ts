@@ -66,7 +66,7 @@ export const connectClient = async (
 /** gRPC does not say that a certificate is not trusted, only that time has passed: a connection without it does. */
 export const explainUnreachable = async (config: TemporalConfig, address: string, cause: unknown) => {
   const unreachable = transient('TEMPORAL_UNREACHABLE', `The Temporal server at ${address} does not answer.`, {
-    hint: 'Check that it runs and that temporal.address (and its TLS settings) are right.',
+    hint: 'Start it or correct temporal.address and its TLS settings, then run callsync doctor.',
     cause,
   });
   if (connectionOptions(config, address).tls === false) return unreachable;

@@ -132,7 +132,7 @@ const awaitProof = async (store: Store, services: Services, request: AwaitReques
       const unanswered = failure ?? (await askInVain(services));
       if (unanswered === undefined) return found;
       throw transient('PROOF_UNANSWERED', `The range could not be proven in time: ${unanswered}`, {
-        hint: 'Run the same command again once it answers; what was proven meanwhile is kept.',
+        hint: 'Run callsync await again once it answers; proofs in between are kept.',
       });
     }
     services.say(
@@ -228,7 +228,7 @@ export default leaf({
     const axis = chooseAxis(config.source.list, processedFieldOf(config))?.axis;
     if (axis === undefined)
       throw terminal('RECONCILE_AXIS', 'The list has no axis of the call’s own time or of the end of processing.', {
-        hint: 'Check the record_field of source.list.cursor_fields.',
+        hint: 'Correct the record_field of source.list.cursor_fields; callsync probe finds it.',
       });
     const { sourceLevel: source, warehouseLevel: warehouse } = options;
     const timeoutMs = options.start ? options.timeout : 0;

@@ -72,7 +72,7 @@ is not live yet; 4: something does not answer. In both cases, run it again.`,
           const { state: reached, totals } = await watchBackfill(handle, name, signal);
           if (reached === 'done') return totals;
           throw transient('GO_LIVE_STOPPED', 'The reading goes on without being watched.', {
-            hint: 'The same command joins it again.',
+            hint: 'callsync go-live joins it again.',
           });
         },
         wakeInbox: () => wakeMergeInbox(temporal.client, prefix),

@@ -19,7 +19,9 @@ export default group({
       run: async (options, services) => {
         const channels = openChannels(services.config.notifications);
         if (channels.size === 0)
-          throw terminal('CONFIG_INVALID', 'No channel is configured.', { hint: 'Add one to notifications.channels.' });
+          throw terminal('CONFIG_INVALID', 'No channel is configured.', {
+            hint: 'Add one to notifications.channels, then run callsync config check.',
+          });
         for (const { send } of channels.values())
           await send({ id: randomUUID(), condition: 'test', subject: '', state: 'firing', summary, at: Date.now() });
         const names = [...channels.keys()];

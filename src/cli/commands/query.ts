@@ -10,7 +10,7 @@ const readSql = async (argument: string): Promise<string> => {
   const sql = argument === '-' ? await text(process.stdin) : argument;
   if (sql.trim() !== '') return sql;
   throw terminal('USAGE_QUERY', 'There is no query.', {
-    hint: 'Give one as the argument, or - and one on standard input.',
+    hint: "Give one: callsync query 'SELECT count(*) FROM calls'. With - it comes on standard input.",
   });
 };
 

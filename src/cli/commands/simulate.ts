@@ -116,7 +116,10 @@ const run = async (options: SimulateOptions): Promise<void> => {
     const { code } = cause as { code?: string };
     if (code !== 'EADDRINUSE' && code !== 'EACCES' && code !== 'EADDRNOTAVAIL') throw cause;
     const why = code === 'EADDRINUSE' ? 'is taken' : 'may not be used';
-    throw terminal('USAGE_PORT', `Port ${settings.port} ${why}.`, { hint: 'Choose another, or 0 for any.', cause });
+    throw terminal('USAGE_PORT', `Port ${settings.port} ${why}.`, {
+      hint: 'callsync simulate --port 0 takes any free one.',
+      cause,
+    });
   }
 };
 

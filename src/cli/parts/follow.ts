@@ -76,7 +76,7 @@ const keepLooking = async <Progress>({ look, what }: FollowOptions<Progress>, ov
 const explain = (what: string, error: unknown): unknown => {
   if (isGrpcServiceError(error)) {
     return transient('TEMPORAL_UNREACHABLE', `The Temporal server stopped answering; the ${what} goes on without us.`, {
-      hint: 'Check that the server runs, then run the command again.',
+      hint: 'Run callsync doctor, then the same command again.',
       cause: error,
     });
   }

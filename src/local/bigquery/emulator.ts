@@ -66,7 +66,7 @@ export const startBigQueryEmulator = async (options: BigQueryEmulatorOptions): P
     await once(queue, 'listening');
   } catch (cause) {
     throw terminal('BIGQUERY_EMULATOR', `The local BigQuery cannot listen on port ${options.restPort}.`, {
-      hint: 'Choose another port, or 0 for any free one.',
+      hint: 'callsync bigquery-emulator --port 0 takes any free one.',
       cause,
     });
   }

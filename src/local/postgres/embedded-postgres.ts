@@ -129,7 +129,7 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
     launch: () => launch(cluster, options.port, settings),
     blocked: () =>
       terminal('STORE_START', `Another process holds the embedded PostgreSQL data in ${home}.`, {
-        hint: 'End the postgres process that its postmaster.pid names.',
+        hint: `End that process: kill $(head -n 1 '${join(data, 'postmaster.pid')}')`,
       }),
   });
   try {

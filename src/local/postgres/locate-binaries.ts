@@ -44,7 +44,7 @@ const findInstalled = (): string => {
     return join(dirname(createRequire(outer).resolve(name)), '..', 'native');
   } catch (cause) {
     throw terminal('STORE_NO_BINARIES', `There are no PostgreSQL programs for this platform (${name}).`, {
-      hint: 'Install with optional dependencies, or set store.url to a PostgreSQL server of your own.',
+      hint: 'Run npm install --include=optional, or set store.url to a PostgreSQL server of your own.',
       cause,
     });
   }

@@ -75,7 +75,7 @@ export const importFile = async (
   const now = Date.now() * 1000;
   if (input.observedAt !== undefined && input.observedAt > now + deps.clockSkew) {
     throw terminal('IMPORT_TIME_AHEAD', 'The time given for the imported records is in the future.', {
-      hint: 'Give the time at which the file was written.',
+      hint: 'Give the time at which the file was written: callsync import FILE --observed-at TIME.',
     });
   }
   const file = await openInput(input.from);
@@ -162,7 +162,9 @@ const beginning = async (
   const { head, rest } = await peek(packed, 4);
   const begins = head.toString('hex');
   if (/^(fffe|feff)/.test(begins))
-    throw terminal('IMPORT_ENCODING', `The file ${name} is in UTF-16.`, { hint: 'Convert it to UTF-8 first.' });
+    throw terminal('IMPORT_ENCODING', `The file ${name} is in UTF-16.`, {
+      hint: 'Convert it on the way: iconv -f UTF-16 -t UTF-8 FILE | callsync import -',
+    });
   if (begins === '28b52ffd')
     throw terminal('IMPORT_ENCODING', `The file ${name} is packed by zstd.`, {
       hint: 'Unpack it on the way: zstd -dc FILE | callsync import -',
@@ -220,14 +222,14 @@ const brokenFile = (cause: unknown, name: string): Error | undefined => {
   const came = 'what came before is imported';
   if (cause instanceof BrokenArray) {
     return terminal('IMPORT_FILE_BROKEN', `The JSON array in ${name} breaks at line ${cause.line}; ${came}.`, {
-      hint: 'Repair or complete the file and import it again.',
+      hint: 'Repair or complete the file, then run callsync import FILE.',
       cause,
     });
   }
   const { code } = cause as { code?: unknown };
   if (typeof code !== 'string' || !code.startsWith('Z_')) return undefined;
   return terminal('IMPORT_FILE_BROKEN', `The compressed file ${name} is damaged or cut off; ${came}.`, {
-    hint: 'Fetch it again and import it again.',
+    hint: 'Fetch it again, then run callsync import FILE.',
     cause,
   });
 };

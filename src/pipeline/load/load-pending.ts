@@ -60,7 +60,7 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput) => 
   if (target === undefined) {
     if (!(await isConfiguredSomewhere(store, input.warehouse))) return { sent: 0, changed: 0, more: false, held: 0 };
     throw transient('WAREHOUSE_NOT_CONFIGURED', `This worker does not know the warehouse ${input.warehouse}.`, {
-      hint: 'Restart it with the present configuration; until then another worker takes the load.',
+      hint: 'End this worker and run callsync worker with the present configuration; until then another worker takes the load.',
     });
   }
   await keepRegistered(store, input.warehouse, flattenVersion);

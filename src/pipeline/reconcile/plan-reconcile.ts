@@ -51,7 +51,7 @@ export const planReconcile = async (
   const chosen = chooseAxis(deps.source.list.list, deps.processedField);
   if (chosen === undefined) {
     throw terminal('RECONCILE_AXIS', 'The list has no axis of the call’s own time or of the end of processing.', {
-      hint: 'Check the record_field of source.list.cursor_fields.',
+      hint: 'Correct the record_field of source.list.cursor_fields; callsync probe finds it.',
     });
   }
   const { axis, column, cuttable } = chosen;

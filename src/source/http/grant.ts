@@ -104,7 +104,7 @@ const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: 
   const said = reason === undefined ? `status ${answer.status}` : `status ${answer.status}, ${reason}`;
   if (answer.status >= 200 && answer.status <= 299) {
     return transient('TOKEN_MALFORMED', `The token endpoint ${endpoint.host} answered without an access_token.`, {
-      hint: 'Check source.auth_url and source.realm; a login page or a proxy may be answering.',
+      hint: 'Correct source.auth_url and source.realm (a login page or a proxy may answer), then run callsync doctor.',
     });
   }
   if (answer.status === 429 || answer.status === 408 || answer.status >= 500) {
@@ -118,7 +118,7 @@ const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: 
       'TOKEN_ENDPOINT_MISSING',
       `There is no token endpoint at ${endpoint.host} for that realm (${said}).`,
       {
-        hint: 'Check source.auth_url and source.realm.',
+        hint: 'Correct source.auth_url and source.realm, then run callsync doctor.',
       },
     );
   }
@@ -129,7 +129,7 @@ const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: 
     });
   }
   return terminal('TOKEN_REFUSED', `The identity provider ${endpoint.host} refused the credentials (${said}).`, {
-    hint: 'Check source.client_id and source.client_secret with your account manager.',
+    hint: 'Compare source.client_id and source.client_secret with your account manager, then run callsync doctor.',
   });
 };
 

@@ -29,7 +29,7 @@ export const failureOf = (response: HttpResponse): CallsyncError => {
   }
   if (status === 404) {
     return terminal('LIST_MISSING', `${where} answers 404: there is nothing at that address.`, {
-      hint: 'Check source.base_url, source.version and source.list.path.',
+      hint: 'Correct source.base_url, source.version and source.list.path, then run callsync probe.',
     });
   }
   if (status === 400 || status === 414 || status === 422) {

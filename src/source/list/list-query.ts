@@ -47,7 +47,7 @@ export const axisOf = (list: ListConfig, name: string): AxisConfig => {
       .map((candidate) => candidate.name)
       .join(', ');
     throw terminal('AXIS_UNKNOWN', `The list has no axis “${name}” (it has ${known}).`, {
-      hint: 'Check source.list.cursor_fields.',
+      hint: 'Correct source.list.cursor_fields; callsync probe finds them.',
     });
   }
   return axis;

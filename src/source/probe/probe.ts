@@ -167,14 +167,14 @@ const refusedList = (look: Look): CallsyncError =>
     'LIST_REFUSED',
     `The list at ${look.url.host}${look.url.pathname} answers ${look.status} when it is asked without parameters.`,
     {
-      hint: 'Check source.base_url, source.version and source.list.path; parameters that it insists on go into source.list.params.',
+      hint: 'Correct source.base_url, source.version and source.list.path (required parameters go into source.list.params), then run callsync probe.',
     },
   );
 
 const nothingToSee = (look: Look): CallsyncError =>
   look.body === undefined
     ? terminal('LIST_MALFORMED', `${look.url.host}${look.url.pathname} does not answer with JSON.`, {
-        hint: 'Check source.base_url and source.list.path.',
+        hint: 'Correct source.base_url and source.list.path, then run callsync probe.',
       })
     : terminal('LIST_EMPTY', 'The list shows no records, so there is nothing to learn from.', {
         hint: 'Ask the account manager whether these credentials may see calls, or give a part with calls in source.list.params.',

@@ -98,14 +98,19 @@ const rules: readonly Rule[] = [
     reasons: 'notFound',
     hint: '`callsync warehouse fill` with its name makes tables that are missing; in a query of your own, check the names.',
   },
-  { meaning: 'missing', code: 'BIGQUERY_NOT_FOUND', statuses: [404], hint: 'Check project, dataset and location.' },
+  {
+    meaning: 'missing',
+    code: 'BIGQUERY_NOT_FOUND',
+    statuses: [404],
+    hint: 'Correct project, dataset and location, then run callsync doctor.',
+  },
   { meaning: 'lost', code: 'BIGQUERY_UNAVAILABLE', statuses: [408, 500, 502, 503, 504] },
   { meaning: 'again', code: 'BIGQUERY_BUSY', statuses: [429] },
   {
     meaning: 'stop',
     code: 'BIGQUERY_ACCESS_DENIED',
     statuses: [401, 403],
-    hint: 'Check the credentials and the roles of the account.',
+    hint: 'Correct the credentials or the roles of the account, then run callsync doctor.',
   },
   {
     meaning: 'stop',

@@ -352,7 +352,7 @@ const ensureUnaccent = async ({ db, layout }: Schema): Promise<string> => {
       'SEARCH_UNACCENT',
       `The extension unaccent cannot be created in the database of the ${db.purpose}.`,
       {
-        hint: 'Install the contrib modules of PostgreSQL, and let an administrator run CREATE EXTENSION unaccent there.',
+        hint: "Install the contrib modules of PostgreSQL, and let an administrator run psql -c 'CREATE EXTENSION unaccent' there.",
         cause,
       },
     );

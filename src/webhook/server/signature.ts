@@ -97,7 +97,7 @@ export const openSigningKeys = (options: {
   const { secrets, allowUnsigned, log, intervalMs = 1_000 } = options;
   if (secrets.length === 0 && !allowUnsigned) {
     throw terminal('WEBHOOK_SECRET_MISSING', 'No signing secret is configured for the webhook receiver.', {
-      hint: 'Set webhook.secrets, or webhook.allow_unsigned: true to take deliveries from anyone.',
+      hint: 'Set webhook.secrets (or webhook.allow_unsigned: true to take deliveries from anyone), then run callsync config check.',
     });
   }
   if (allowUnsigned)
@@ -129,7 +129,7 @@ export const readSigningKey = (secrets: readonly SigningSecretConfig[], name?: s
   const entry = name === undefined ? secrets[0] : secrets.find((candidate) => candidate.name === name);
   if (entry === undefined) {
     const missing = name === undefined ? 'No signing secret is configured.' : `There is no signing secret "${name}".`;
-    throw terminal('WEBHOOK_SECRET_MISSING', missing, { hint: 'Set webhook.secrets.' });
+    throw terminal('WEBHOOK_SECRET_MISSING', missing, { hint: 'Set webhook.secrets, then run callsync config check.' });
   }
   const key = keyOf(entry, readFiles(secrets.flatMap((one) => one.secret_file ?? [])));
   return key ?? refuseEmpty(entry);
@@ -137,7 +137,7 @@ export const readSigningKey = (secrets: readonly SigningSecretConfig[], name?: s
 
 const refuseEmpty = (entry: SigningSecretConfig): never => {
   throw terminal('WEBHOOK_SECRET_EMPTY', `The signing secret "${entry.name}" is empty or its file cannot be read.`, {
-    hint: `Check webhook.secrets (${entry.secret_file ?? 'secret'}).`,
+    hint: `Write the secret into ${entry.secret_file ?? 'webhook.secrets'}, then run callsync config check.`,
   });
 };
 

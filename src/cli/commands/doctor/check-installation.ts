@@ -66,7 +66,10 @@ const healthCheck = ({ config }: Pick<Services, 'config'>, opening: Promise<Stor
   run: async () => {
     const readings = await readNow(config, await needStore(opening));
     const wrong = judge(readings);
-    if (wrong.length > 0) return wrong.map(({ summary, command }) => warning(summary, `First: ${command}.`));
+    if (wrong.length > 0)
+      return wrong.map(({ summary, command }) =>
+        warning(summary, command === 'callsync doctor' ? 'See the other findings.' : `First: ${command}.`),
+      );
     return ok(readings.sync === null ? 'Continuous sync has not begun.' : 'Nothing is wrong.');
   },
 });
