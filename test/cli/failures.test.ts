@@ -142,7 +142,7 @@ describe('a failure is a code with one clear sentence, and the next step', { tim
   test('a database that refuses connections, the user, or does not exist', async () => {
     await folder.configure(configOf({ store: { url: `postgres://me:secret-word@127.0.0.1:${closedPort}/x` } }));
     const away = await folder.run(['status']);
-    expectFailure(away, 4, /operational store does not answer .*Check that PostgreSQL runs/);
+    expectFailure(away, 4, /operational store does not answer .*Start PostgreSQL or correct its address/);
     expect(away.stderr).not.toContain('secret-word');
 
     const missing = new URL(database.url);
@@ -230,7 +230,7 @@ describe('where nobody answers, a failure is one clear sentence', { concurrent: 
       expect(named.code).toBeGreaterThan(2);
     }));
 
-  const temporalAway = /The Temporal server at 127\.0\.0\.1:\d+ does not answer\. Check that it runs/;
+  const temporalAway = /The Temporal server at 127\.0\.0\.1:\d+ does not answer\. Start it or correct temporal.address/;
 
   test('a Temporal server that refuses connections', () =>
     inFolder(async (folder) => {
