@@ -1,7 +1,8 @@
 /**
- * An hour and a half of continuous sync by its schedules, with a worker process, after it stood still for two days, under the
- * conditions of a bad day: tokens of five minutes, every fiftieth request failing in one of seven ways, 429s; calls appear and change all the time.
- * Compressed by the lifetime of the tokens: what ends after 0.83 s stands for what ends after five minutes.
+ * An hour and a half of continuous sync by its schedules, with a worker process, after a pause of two days. The
+ * conditions are those of a bad day: tokens of five minutes, every fiftieth request failing in one of seven ways, 429s.
+ * Calls appear and change all the time. Compressed by the lifetime of the tokens: what ends after 0.83 s stands for
+ * what ends after five minutes.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * What a user does with an undocumented list: `callsync probe --write`, then a worker and a backfill with the
- * configuration that it wrote. Nothing but the credentials and the version is told beforehand.
+ * The steps of a user with an undocumented list: `callsync probe --write`, then a worker and a backfill with the
+ * written configuration. Nothing but the credentials and the version is told beforehand.
  */
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
@@ -66,7 +66,7 @@ const probe = async (site: Installation): Promise<string> => {
   }
 };
 
-/** What was not shown to be complete ends the command with 5, and it says where to look. */
+/** If a window was not shown to be complete, the command ends with 5 and names the window. */
 const expectIncomplete = async (site: Installation, backfill: string): Promise<void> => {
   const folder = await openCliFolder();
   try {

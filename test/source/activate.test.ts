@@ -126,7 +126,7 @@ describe('preset activate against the simulator', () => {
     }
   });
 
-  // A lifetime below a second is said to be 0, so that each end is met as a 401; those of a second are renewed before.
+  // A lifetime below a second reads as 0, so each end is met as a 401. Tokens of a second are renewed before.
   test.each([
     ['tokens that end without notice', 0, 8_000, 0.4, 6],
     ['tokens of one second', 1, 8_000, 1, 3],

@@ -1,6 +1,6 @@
 /**
- * What each test file needs, by what it and what it imports under test/ reaches: nothing (`fast`), databases and services within
- * its own process (`stores`), or processes of callsync and servers of its own (`servers`).
+ * The needs of each test file, by its imports under test/. They are nothing (`fast`), databases and services within its
+ * own process (`stores`), or processes of callsync and servers of its own (`servers`).
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
