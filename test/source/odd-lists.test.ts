@@ -38,7 +38,7 @@ const read = async (count: number, list: SourceConfigInput['list'], answer: Answ
   const cursor_fields = [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }];
   const source = createSource(
     configFor(server.url, {
-      limits: { retries: 2 },
+      limits: { retries: 2, retry_base_ms: 1, retry_max_ms: 2 },
       list: { records: 'data', pagination: { style: 'page' }, cursor_fields, ...list },
     }),
   );
