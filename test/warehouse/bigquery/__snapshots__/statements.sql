@@ -142,7 +142,8 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.changes` (
   field STRING NOT NULL OPTIONS (description='Name of the top-level field; * for all fields of the first revision; extra for names longer than 64 characters or with other characters than letters, digits, _, - and the dot.'),
   revision INT64 NOT NULL OPTIONS (description='The call\'s revision in the ledger with which the field changed; 1 where field is *.'),
   source STRING NOT NULL OPTIONS (description='What brought the observation: webhook, poll or import.'),
-  observed_at TIMESTAMP NOT NULL OPTIONS (description='Service time of the observation; where field is *, of the earliest one that was known when the row was added.')
+  observed_at TIMESTAMP NOT NULL OPTIONS (description='Service time of the observation; where field is *, of the earliest one that was known when the row was added.'),
+  loaded_at TIMESTAMP OPTIONS (description='When a load added the row here; null in rows that are older than this column.')
 )
 PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
 CLUSTER BY call_id
@@ -159,7 +160,9 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.deliveries` (
   signing_key STRING OPTIONS (description='Name of the secret that verified the signature; null if none did.'),
   call_id STRING OPTIONS (description='The call it brought, once read.'),
   outcome STRING NOT NULL OPTIONS (description='accepted, duplicate, repeat, quarantined or rejected.'),
-  reason STRING OPTIONS (description='Why, for outcomes other than accepted.')
+  reason STRING OPTIONS (description='Why, for outcomes other than accepted.'),
+  revision INT64 OPTIONS (description='The call\'s revision in the ledger with what the delivery brought; null if it changed nothing.'),
+  visible_at TIMESTAMP OPTIONS (description='When this warehouse first had that revision, as far as callsync knew when it wrote the row; the mart delivery_latency knows it of every delivery.')
 )
 PARTITION BY TIMESTAMP_TRUNC(received_at, DAY)
 CLUSTER BY seq
@@ -285,8 +288,8 @@ CREATE TABLE `acme-prod.calls_staging.callsync_staging_example_1` (
   udfs ARRAY<STRUCT<kind STRING, udf_index INT64, value_number STRING, value_text STRING, unparsable BOOL>>,
   contacts ARRAY<STRUCT<side STRING, label STRING, data STRING, type STRING, phone STRING>>,
   redactions ARRAY<STRUCT<redaction_index INT64, utterance_index INT64, first_word INT64, last_word INT64, detector STRING, detector_version INT64>>,
-  changes ARRAY<STRUCT<field STRING, revision INT64, source STRING, observed_at INT64>>,
-  deliveries ARRAY<STRUCT<seq INT64, arrival_id STRING, delivery_id STRING, hook_id STRING, agent STRING, received_at INT64, signing_key STRING, call_id STRING, outcome STRING, reason STRING>>,
+  changes ARRAY<STRUCT<field STRING, revision INT64, source STRING, observed_at INT64, loaded_at INT64>>,
+  deliveries ARRAY<STRUCT<seq INT64, arrival_id STRING, delivery_id STRING, hook_id STRING, agent STRING, received_at INT64, signing_key STRING, call_id STRING, outcome STRING, reason STRING, revision INT64, visible_at INT64>>,
   verdicts ARRAY<STRUCT<verdict_id INT64, axis STRING, window_from INT64, window_to INT64, level STRING, warehouse_level STRING, calls_listed INT64, calls_found INT64, missing INT64, different INT64, healed INT64, deleted INT64, unexpected INT64, excluded INT64, confirmed STRING, outcome STRING, compared_at INT64, ledger_epoch INT64, flatten_version INT64, revisions_digest STRING, compared_by STRING, digest STRING, key_id STRING, previous_digest STRING>>
 );
 
@@ -493,15 +496,15 @@ WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 END IF;
 
 IF ARRAY_LENGTH(claimed) > 0 AND ARRAY_LENGTH(removed) = 0 THEN
-INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at)
-SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at)
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP())
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 END IF;
 
 IF ARRAY_LENGTH(removed) > 0 THEN
-INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at)
-SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at)
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP())
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
 LEFT JOIN (
   SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
@@ -521,7 +524,7 @@ WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
 COMMIT TRANSACTION;
 
-SELECT ARRAY_LENGTH(claimed) AS changed;
+SELECT ARRAY_LENGTH(claimed) AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;
 END;
 
 -- load/moved calls and log rows
@@ -739,15 +742,15 @@ WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
 END IF;
 
 IF ARRAY_LENGTH(claimed) > 0 AND ARRAY_LENGTH(removed) = 0 THEN
-INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at)
-SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at)
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP())
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 END IF;
 
 IF ARRAY_LENGTH(removed) > 0 THEN
-INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at)
-SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at)
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP())
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
 LEFT JOIN (
   SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
@@ -770,16 +773,18 @@ USING (
     r.signing_key AS signing_key,
     r.call_id AS call_id,
     r.outcome AS outcome,
-    r.reason AS reason
+    r.reason AS reason,
+    r.revision AS revision,
+    TIMESTAMP_MICROS(r.visible_at) AS visible_at
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.deliveries) AS r
   WHERE s.kind = 'log'
   QUALIFY ROW_NUMBER() OVER (PARTITION BY r.arrival_id ORDER BY s.n DESC) = 1
 ) AS x
 ON t.arrival_id = x.arrival_id AND ((t.received_at >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.received_at < TIMESTAMP '2026-03-06 00:00:00+00') OR t.received_at IS NULL)
 WHEN MATCHED THEN UPDATE SET
-  seq = x.seq, delivery_id = x.delivery_id, hook_id = x.hook_id, agent = x.agent, received_at = x.received_at, signing_key = x.signing_key, call_id = x.call_id, outcome = x.outcome, reason = x.reason
-WHEN NOT MATCHED THEN INSERT (seq, arrival_id, delivery_id, hook_id, agent, received_at, signing_key, call_id, outcome, reason)
-  VALUES (x.seq, x.arrival_id, x.delivery_id, x.hook_id, x.agent, x.received_at, x.signing_key, x.call_id, x.outcome, x.reason);
+  seq = x.seq, delivery_id = x.delivery_id, hook_id = x.hook_id, agent = x.agent, received_at = x.received_at, signing_key = x.signing_key, call_id = x.call_id, outcome = x.outcome, reason = x.reason, revision = x.revision, visible_at = x.visible_at
+WHEN NOT MATCHED THEN INSERT (seq, arrival_id, delivery_id, hook_id, agent, received_at, signing_key, call_id, outcome, reason, revision, visible_at)
+  VALUES (x.seq, x.arrival_id, x.delivery_id, x.hook_id, x.agent, x.received_at, x.signing_key, x.call_id, x.outcome, x.reason, x.revision, x.visible_at);
 
 MERGE `acme-prod.calls.verdicts` AS t
 USING (
@@ -827,7 +832,7 @@ WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
 COMMIT TRANSACTION;
 
-SELECT ARRAY_LENGTH(claimed) AS changed;
+SELECT ARRAY_LENGTH(claimed) AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;
 END;
 
 -- load/after a restored ledger
@@ -1052,15 +1057,15 @@ WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
 END IF;
 
 IF ARRAY_LENGTH(claimed) > 0 AND ARRAY_LENGTH(removed) = 0 THEN
-INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at)
-SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at)
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP())
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 END IF;
 
 IF ARRAY_LENGTH(removed) > 0 THEN
-INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at)
-SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at)
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP())
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
 LEFT JOIN (
   SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
@@ -1080,7 +1085,7 @@ WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
 COMMIT TRANSACTION;
 
-SELECT ARRAY_LENGTH(claimed) AS changed;
+SELECT ARRAY_LENGTH(claimed) AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;
 END;
 
 -- load/again, equal guards too
@@ -1286,15 +1291,15 @@ WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 END IF;
 
 IF ARRAY_LENGTH(claimed) > 0 AND ARRAY_LENGTH(removed) = 0 THEN
-INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at)
-SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at)
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP())
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 END IF;
 
 IF ARRAY_LENGTH(removed) > 0 THEN
-INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at)
-SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at)
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP())
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
 LEFT JOIN (
   SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
@@ -1314,7 +1319,7 @@ WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
 COMMIT TRANSACTION;
 
-SELECT ARRAY_LENGTH(claimed) AS changed;
+SELECT ARRAY_LENGTH(claimed) AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;
 END;
 
 -- load/log rows only
@@ -1358,16 +1363,18 @@ USING (
     r.signing_key AS signing_key,
     r.call_id AS call_id,
     r.outcome AS outcome,
-    r.reason AS reason
+    r.reason AS reason,
+    r.revision AS revision,
+    TIMESTAMP_MICROS(r.visible_at) AS visible_at
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.deliveries) AS r
   WHERE s.kind = 'log'
   QUALIFY ROW_NUMBER() OVER (PARTITION BY r.arrival_id ORDER BY s.n DESC) = 1
 ) AS x
 ON t.arrival_id = x.arrival_id AND ((t.received_at >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.received_at < TIMESTAMP '2026-03-06 00:00:00+00') OR t.received_at IS NULL)
 WHEN MATCHED THEN UPDATE SET
-  seq = x.seq, delivery_id = x.delivery_id, hook_id = x.hook_id, agent = x.agent, received_at = x.received_at, signing_key = x.signing_key, call_id = x.call_id, outcome = x.outcome, reason = x.reason
-WHEN NOT MATCHED THEN INSERT (seq, arrival_id, delivery_id, hook_id, agent, received_at, signing_key, call_id, outcome, reason)
-  VALUES (x.seq, x.arrival_id, x.delivery_id, x.hook_id, x.agent, x.received_at, x.signing_key, x.call_id, x.outcome, x.reason);
+  seq = x.seq, delivery_id = x.delivery_id, hook_id = x.hook_id, agent = x.agent, received_at = x.received_at, signing_key = x.signing_key, call_id = x.call_id, outcome = x.outcome, reason = x.reason, revision = x.revision, visible_at = x.visible_at
+WHEN NOT MATCHED THEN INSERT (seq, arrival_id, delivery_id, hook_id, agent, received_at, signing_key, call_id, outcome, reason, revision, visible_at)
+  VALUES (x.seq, x.arrival_id, x.delivery_id, x.hook_id, x.agent, x.received_at, x.signing_key, x.call_id, x.outcome, x.reason, x.revision, x.visible_at);
 
 MERGE `acme-prod.calls.verdicts` AS t
 USING (
@@ -1415,7 +1422,7 @@ WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
 COMMIT TRANSACTION;
 
-SELECT ARRAY_LENGTH(claimed) AS changed;
+SELECT ARRAY_LENGTH(claimed) AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;
 END;
 
 -- erase
@@ -1532,7 +1539,7 @@ WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
 COMMIT TRANSACTION;
 
-SELECT ARRAY_LENGTH(claimed) AS changed;
+SELECT ARRAY_LENGTH(claimed) AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;
 END;
 
 -- load/clear the fence
@@ -1636,6 +1643,16 @@ ORDER BY c.call_id;
 
 -- reconcile/ids of a range
 SELECT c.call_id AS call_id FROM `acme-prod.calls.calls` AS c WHERE c.call_timestamp >= TIMESTAMP '1970-01-01 00:00:00.000000+00' AND c.call_timestamp < TIMESTAMP '1970-01-02 00:00:00.000000+00' GROUP BY c.call_id ORDER BY c.call_id;
+
+-- load/change times
+-- @param ids ARRAY<STRING>
+SELECT
+  t.call_id AS call_id,
+  t.revision AS revision,
+  UNIX_MICROS(MIN(t.loaded_at)) AS loaded_at
+FROM `acme-prod.calls.changes` AS t
+WHERE t.call_id IN UNNEST(@ids) AND t.loaded_at IS NOT NULL
+GROUP BY t.call_id, t.revision;
 
 -- reconcile/orphans
 SELECT o.call_id AS call_id FROM (
@@ -1866,10 +1883,10 @@ CREATE OR REPLACE VIEW `acme-prod.calls_restricted.contacts` AS SELECT call_id, 
 CREATE OR REPLACE VIEW `acme-prod.calls_restricted.redactions` AS SELECT call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version FROM `acme-prod.calls.redactions`;
 
 -- grants
-CREATE OR REPLACE VIEW `acme-prod.calls_restricted.changes` AS SELECT call_id, call_timestamp, field, revision, source, observed_at FROM `acme-prod.calls.changes`;
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.changes` AS SELECT call_id, call_timestamp, field, revision, source, observed_at, loaded_at FROM `acme-prod.calls.changes`;
 
 -- grants
-CREATE OR REPLACE VIEW `acme-prod.calls_restricted.deliveries` AS SELECT seq, arrival_id, hook_id, agent, received_at, signing_key, call_id, outcome FROM `acme-prod.calls.deliveries`;
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.deliveries` AS SELECT seq, arrival_id, hook_id, agent, received_at, signing_key, call_id, outcome, revision, visible_at FROM `acme-prod.calls.deliveries`;
 
 -- grants
 CREATE OR REPLACE VIEW `acme-prod.calls_restricted.loads` AS SELECT load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at FROM `acme-prod.calls.loads`;
