@@ -122,7 +122,11 @@ describe('reading a window with preset activate', () => {
       ...servedCall(i, t0 + 1_000_000 + i * 777),
       timestamp: new Date(t0).toISOString(),
     }));
-    const { source } = await start(calls, { maxOffset: 130, maxLimit: 60 }, { max_results: 130, time_resolution_ms: step });
+    const { source } = await start(
+      calls,
+      { maxOffset: 130, maxLimit: 60 },
+      { max_results: 130, time_resolution_ms: step },
+    );
     const { result, ids } = await collect(source, range('timestamp', t0 - 60_000, t0 + 60_000));
     expect(ids.length).toBe(300);
     expect(result).toMatchObject({ calls: 300, problems: [] });
