@@ -48,11 +48,12 @@ export const reconcileDays = async ({ services, range, level }: Work): Promise<R
     { from: middle, to: range.to },
   ].filter(({ from, to }) => from < to);
   const seen = new Map<number, ReconcileProgress>();
+  let totals = emptyReconcileTotals;
   let shown = '';
   const show = (half: number, progress: ReconcileProgress): void => {
     seen.set(half, progress);
     const all = [...seen.values()];
-    const totals = all.map((one) => one.totals).reduce(addReconcileTotals, emptyReconcileTotals);
+    totals = all.map((one) => one.totals).reduce(addReconcileTotals, emptyReconcileTotals);
     const done = all.reduce((sum, one) => sum + one.done, 0);
     const line = `${done} of ${(range.to - range.from) / dayMicros} days compared: ${totals.different} calls different, ${totals.missing} missing, ${totals.healedCalls} healed`;
     if (line !== shown) say(line);
@@ -74,7 +75,7 @@ export const reconcileDays = async ({ services, range, level }: Work): Promise<R
     if (followed.ended) show(at, followed.result);
   };
   await Promise.all(halves.map(compare));
-  return [...seen.values()].map((one) => one.totals).reduce(addReconcileTotals, emptyReconcileTotals);
+  return totals;
 };
 
 /** Reads the proof from the verdicts, so that the line never claims more than callsync recorded. */
