@@ -93,11 +93,7 @@ export class BinaryCopyWriter {
   }
 
   jsonb(value: string): void {
-    this.reserve(5 + value.length * 3);
-    const written = this.buffer.write(value, this.at + 5, 'utf8');
-    this.int32(written + 1);
-    this.buffer[this.at] = 1;
-    this.at += 1 + written;
+    this.text(`\u0001${value}`);
   }
 
   int4(value: number): void {

@@ -17,29 +17,23 @@ import type { CallLoad, FlatRows, LoadBatch, LoadResult } from '../warehouse.ts'
 import { childTables, columnsOf, type Layout, qualified, quote } from './layout.ts';
 import { type LoadSql, loadSql } from './load-sql.ts';
 
-/** The rows of one table on their way into a COPY. */
-interface EncodedTable {
-  readonly add: (row: Row) => void;
-  /** Sends the added rows, if any, in one COPY. */
-  readonly send: (client: pg.PoolClient) => Promise<void>;
-}
-
 /**
  * Computes the common parts of all loads of a table once; each call of the result begins an empty one. `target` is
  * the relation of COPY. The first row allocates memory.
  */
-const prepareTable = (target: string, table: Table): (() => EncodedTable) => {
+const prepareTable = (target: string, table: Table) => {
   const write = rowWriter(table.columns);
   const names = columnsOf(table).map((column) => quote(column.name));
   const copyTarget = `${target} (${names.join(', ')})`;
   return () => {
     let writer: BinaryCopyWriter | undefined;
     return {
-      add: (row) => {
+      add: (row: Row) => {
         writer ??= new BinaryCopyWriter();
         write(writer, row);
       },
-      send: async (client) => await writer?.send(client, copyTarget),
+      /** Sends the added rows, if any, in one COPY. */
+      send: async (client: pg.PoolClient) => await writer?.send(client, copyTarget),
     };
   };
 };
@@ -79,13 +73,7 @@ const rowWriter = (columns: readonly Column[]) => {
 };
 
 /** Common parts of every load of a layout. */
-interface Prepared {
-  readonly sql: LoadSql;
-  readonly stage: () => EncodedTable;
-  readonly children: readonly { readonly name: keyof FlatRows; readonly begin: () => EncodedTable }[];
-}
-
-const prepare = (layout: Layout): Prepared => {
+const prepare = (layout: Layout) => {
   const calls = tableOf('calls');
   const withGuard: Table = { ...calls, kind: 'child', columns: [...calls.columns, ...guardColumns] };
   return {
@@ -97,6 +85,8 @@ const prepare = (layout: Layout): Prepared => {
     })),
   };
 };
+
+type Prepared = ReturnType<typeof prepare>;
 
 /** Every row of every call, in one pass over the calls: nothing holds more than the rows of one. */
 const encodeCalls = (prepared: Prepared, batch: LoadBatch, calls: readonly CallLoad[]) => {
@@ -122,7 +112,7 @@ const claimCalls = async (
   client: pg.PoolClient,
   sql: LoadSql,
   batch: LoadBatch,
-  stage: EncodedTable,
+  stage: ReturnType<Prepared['stage']>,
 ): Promise<readonly CallLoad[]> => {
   await client.query(sql.stage);
   await stage.send(client);
@@ -196,13 +186,10 @@ const insertRows = async (
   );
 };
 
-/** The work of one load inside the caller's transaction. */
-type ApplyLoad = (client: pg.PoolClient, batch: LoadBatch) => Promise<LoadResult>;
-
-/** The loads of one layout; statements and columns are worked out once. */
-export const createLoader = (layout: Layout): ApplyLoad => {
+/** Makes loads of one layout, each inside the caller's transaction; statements and columns are worked out once. */
+export const createLoader = (layout: Layout) => {
   const prepared = prepare(layout);
-  return (client, batch) => applyLoad(client, prepared, batch);
+  return (client: pg.PoolClient, batch: LoadBatch) => applyLoad(client, prepared, batch);
 };
 
 const applyLoad = async (client: pg.PoolClient, prepared: Prepared, batch: LoadBatch): Promise<LoadResult> => {

@@ -53,6 +53,24 @@ test('a migration that finds everything in place changes nothing, not even the c
   expect((await admin.query(snapshot)).rows).toEqual(before);
 });
 
+test('loads into young tables keep to their indexes, and nobody keeps statistics of the arrays of words', async () => {
+  const warehouse = open();
+  await warehouse.migrate();
+  for (const first of [0, 200]) {
+    const calls = Array.from({ length: 200 }, (_, n) => makeCall({ callId: `c-${first + n}` }));
+    await warehouse.load(makeBatch({ calls }));
+  }
+  // The server counts what a session did at its end. The one scan made the primary key.
+  await warehouse.close();
+  opened.pop();
+  const counted = `SELECT seq_scan::int AS all, n_tup_ins::int > 0 AS filled FROM pg_stat_user_tables WHERE relname = 'utterances'`;
+  await expect.poll(async () => (await admin.query(counted)).rows).toEqual([{ all: 1, filled: true }]);
+  const { rows } = await admin.query(
+    `SELECT attname FROM pg_attribute WHERE attrelid = 'calls.utterances'::regclass AND attstattarget = 0 ORDER BY attnum`,
+  );
+  expect(rows.map(({ attname }) => attname)).toEqual(['word_values', 'word_starts', 'word_lengths', 'word_scores']);
+});
+
 test('a schema made beforehand is used by a user that may create in it, and in nothing else', async () => {
   const role = `loader_${database.url.slice(-12)}`;
   await admin.query(
