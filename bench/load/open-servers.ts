@@ -48,7 +48,9 @@ export const openServers = async (): Promise<BenchServers> => {
     const admin = new pg.Client({ connectionString: postgres.adminUrl });
     await admin.connect();
     // Contenders take turns in databases of their own, and each begins at a checkpoint. Autovacuum may be at work in one that ends.
-    await admin.query('ALTER ROLE callsync CREATEDB; GRANT pg_checkpoint, pg_signal_backend TO callsync').finally(() => admin.end());
+    await admin
+      .query('ALTER ROLE callsync CREATEDB; GRANT pg_checkpoint, pg_signal_backend TO callsync')
+      .finally(() => admin.end());
     return {
       folder,
       postgresUrl: postgres.url,
