@@ -122,13 +122,13 @@ const figuresSql = `
   SELECT (extract(epoch FROM now()) * 1000)::float8 AS at,
          (SELECT coalesce(max(epoch), 0) FROM epochs)::int AS epoch,
          (SELECT count(*) FROM holds)::int AS holds,
-         (SELECT ${age('received_at')} FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 1) AS inbox,
-         (SELECT ${age('received_at')} FROM quarantine WHERE state = 'open' ORDER BY id LIMIT 1) AS quarantine,
-         (SELECT json_build_object('count', count(*), 'oldestAge', ${age('min(requested_at)')}) FROM ${waitingRereads}) AS rereads,
-         (SELECT count(*) FROM (SELECT FROM rereads WHERE ${givenUpRereads} LIMIT ${countedAtMost}) AS r)::int AS unanswered,
-         (SELECT count(*) FROM (SELECT FROM window_problems WHERE resolved_at IS NULL LIMIT ${countedAtMost}) AS p)::int AS problems,
+         (SELECT ${age('received_at')} FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 1) AS "inboxAge",
+         (SELECT ${age('received_at')} FROM quarantine WHERE state = 'open' ORDER BY id LIMIT 1) AS "quarantineAge",
+         (SELECT json_build_object('count', count(*), 'oldestAge', ${age('min(requested_at)')}, 'unanswered',
+              (SELECT count(*) FROM (SELECT FROM rereads WHERE ${givenUpRereads} LIMIT ${countedAtMost}) AS g)) FROM ${waitingRereads}) AS rereads,
+         (SELECT count(*) FROM (SELECT FROM window_problems WHERE resolved_at IS NULL LIMIT ${countedAtMost}) AS p)::int AS "openProblems",
          (SELECT count(*) FROM request_limits, unnest(slots || live_slots) AS slot
-           WHERE slot > extract(epoch FROM clock_timestamp()) * 1000000 - $1::float8 * 1000)::int AS granted,
+           WHERE slot > extract(epoch FROM clock_timestamp()) * 1000000 - $1::float8 * 1000)::int AS "grantedRequests",
          (SELECT json_build_object('count', count(*), 'oldestAge', ${age('min(received_at)')}, 'newestAge', ${age('max(received_at)')})
             FROM (SELECT received_at FROM inbox WHERE outcome = 'rejected' AND starts_with(reason, 'signature_')
                      AND received_at > greatest(now() - interval '1 hour',
@@ -142,13 +142,10 @@ const figuresSql = `
               'callAge', (SELECT ${age('call_timestamp')} FROM ledger WHERE call_timestamp <= now() AND NOT tombstone ORDER BY call_timestamp DESC LIMIT 1))
             FROM (SELECT outcome FROM inbox WHERE outcome <> 'rejected' AND received_at > now() - interval '1 minute' LIMIT ${countedAtMost}) AS d) AS flow`;
 
-interface Figures extends Pick<Health, 'at' | 'epoch' | 'holds' | 'refused' | 'workerAge' | 'flow'> {
-  readonly inbox: number | null;
-  readonly quarantine: number | null;
-  readonly rereads: Waiting;
-  readonly unanswered: number;
-  readonly problems: number;
-  readonly granted: number;
+interface Figures
+  extends Omit<Health, 'calls' | 'tombstones' | 'inbox' | 'quarantine' | 'warehouses' | 'sync' | 'watermarks'> {
+  readonly inboxAge: number | null;
+  readonly quarantineAge: number | null;
 }
 
 /**
@@ -169,23 +166,16 @@ export const readHealth = async (
   const [row] = (await db.query<Figures>(figuresSql, [input.limitSpanMs ?? 0])) as [Figures];
   const warehouses = await db.query<WarehouseHealth>(warehousesSql, [input.warehouses ?? null]);
   const sync = watermarks.find(({ name }) => name === 'sync');
+  const { inboxAge, quarantineAge, ...figures } = row;
   return {
-    at: row.at,
-    epoch: row.epoch,
+    ...figures,
     calls: counted('calls'),
     tombstones: counted('tombstones'),
-    holds: row.holds,
-    inbox: { count: counted('deliveries:pending'), oldestAge: row.inbox, outcomes: outcomesOf(counters) },
-    quarantine: { count: counted('quarantine:open'), oldestAge: row.quarantine },
-    rereads: { ...row.rereads, unanswered: row.unanswered },
+    inbox: { count: counted('deliveries:pending'), oldestAge: inboxAge, outcomes: outcomesOf(counters) },
+    quarantine: { count: counted('quarantine:open'), oldestAge: quarantineAge },
     warehouses,
     sync: sync ?? null,
     watermarks: Object.fromEntries(watermarks.map(({ name, watermark }) => [name, watermark.toISOString()])),
-    openProblems: row.problems,
-    grantedRequests: row.granted,
-    refused: row.refused,
-    workerAge: row.workerAge,
-    flow: row.flow,
   };
 };
 

@@ -34,7 +34,7 @@ const expectFailure = (result: CliResult, code: number, sentence: RegExp): void 
 describe('a failure is a code with one clear sentence, and the next step', { timeout: 180_000 }, () => {
   test('no configuration', async () => {
     const empty = await openCliFolder();
-    expectFailure(await empty.run(['status']), 2, /There is no configuration: .* does not exist\. Copy callsync/);
+    expectFailure(await empty.run(['status']), 2, /There is no configuration: .* does not exist\. Run callsync init/);
     expectFailure(await empty.run(['status', '--config', 'else.yaml']), 2, /else\.yaml does not exist/);
     await empty.remove();
   });

@@ -3,19 +3,11 @@ import type { Registry } from 'prom-client';
 import type { Config } from '../../../schemas/config.ts';
 import type { Readings } from '../../health/conditions.ts';
 import { type SharedReading, shareReading } from '../../health/metrics/registry.ts';
-import { watchStore, watchUsage } from '../../health/metrics/store-metrics.ts';
+import { type StoreReadings, watchStore, watchUsage } from '../../health/metrics/store-metrics.ts';
 import { createWorkMetrics, watchSource } from '../../health/metrics/work-metrics.ts';
 import { openChannels } from '../../health/notifications/channels.ts';
 import { watchHealth } from '../../health/notifications/watch.ts';
-import {
-  type Health,
-  measureLatency,
-  type ProofHealth,
-  readHealth,
-  readProofs,
-  type StepLatency,
-  type WarehouseUsage,
-} from '../../health/read-health.ts';
+import { measureLatency, readHealth, readProofs, type WarehouseUsage } from '../../health/read-health.ts';
 import type { WarehouseTarget, WorkObserver } from '../../pipeline/deps.ts';
 import { requestLimitRules, type Source } from '../../source/source.ts';
 import type { Store } from '../../store/store.ts';
@@ -25,10 +17,7 @@ import type { Services } from './services.ts';
 /** Windows older than this count in no gauge; `callsync coverage` and `callsync verdicts` show them. */
 const verdictDays = 92;
 
-interface HealthReadings {
-  readonly health: SharedReading<Health>;
-  readonly proofs: SharedReading<readonly ProofHealth[]>;
-  readonly latency: SharedReading<readonly StepLatency[]>;
+interface HealthReadings extends StoreReadings {
   readonly usages: SharedReading<readonly WarehouseUsage[]>;
   /** All of them together; undefined while the store does not answer. */
   read(): Promise<Readings | undefined>;

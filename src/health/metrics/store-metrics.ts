@@ -124,21 +124,19 @@ const watch = <T, P>(
     });
 };
 
+export interface StoreReadings {
+  readonly health: SharedReading<Health>;
+  readonly proofs: SharedReading<readonly ProofHealth[]>;
+  readonly latency: SharedReading<readonly StepLatency[]>;
+}
+
 /**
  * Registers the gauges over the store: queues, watermarks, verdicts.
  * @param rules.requestsAllowed requests of `source.limits` in its time.
  */
 export const watchStore = (
   registry: Registry,
-  {
-    health,
-    proofs,
-    latency,
-  }: {
-    readonly health: SharedReading<Health>;
-    readonly proofs: SharedReading<readonly ProofHealth[]>;
-    readonly latency: SharedReading<readonly StepLatency[]>;
-  },
+  { health, proofs, latency }: StoreReadings,
   rules: { readonly requestsAllowed: number },
 ): void => {
   const limit: Gauge<Health> = [
