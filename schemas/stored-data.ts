@@ -8,8 +8,10 @@ interface StoredData {
   readonly kept: string;
 }
 
+type Places = Readonly<Record<string, StoredData>>;
+
 /** Tables of the operational store (schema `callsync`). */
-export const storeTables: Readonly<Record<string, StoredData>> = {
+const store: Places = {
   inbox: {
     holds: 'deliveries: body, sender, outcome, call id; of erased calls a keyed hash instead',
     personal: 'yes',
@@ -93,7 +95,7 @@ const personalOf = (columns: readonly Column[]): StoredData['personal'] => {
 };
 
 /** Tables of every warehouse; staging tables of BigQuery hold the same rows for at most a day. */
-export const warehouseTables: Readonly<Record<string, StoredData>> = Object.fromEntries(
+const warehouseTables: Places = Object.fromEntries(
   tables.map((table) => {
     const [holds = ''] = table.description.split(/[.:;] /);
     return [table.name, { holds, personal: personalOf(columnsOf(table)), kept: table.kept ?? withTheCall }];
@@ -101,7 +103,7 @@ export const warehouseTables: Readonly<Record<string, StoredData>> = Object.from
 );
 
 /** Tables of a Postgres warehouse while it has a search index. */
-export const searchTables: Readonly<Record<string, StoredData>> = {
+const searchTables: Places = {
   transcript_search: {
     holds: 'words of transcripts with their positions, where there is a search index in Postgres',
     personal: 'yes',
@@ -110,7 +112,7 @@ export const searchTables: Readonly<Record<string, StoredData>> = {
 };
 
 /** Files beside the store. */
-export const storedFiles: Readonly<Record<string, StoredData>> = {
+const files: Places = {
   'spool (`webhook.spool.dir`)': {
     holds: 'deliveries while the store is away, as the privacy rules leave them; damaged files',
     personal: 'yes',
@@ -127,3 +129,6 @@ export const storedFiles: Readonly<Record<string, StoredData>> = {
     kept: 'as they are set up',
   },
 };
+
+/** Places by where they are; tables by their names. */
+export const storedData = { store, warehouses: { ...warehouseTables, ...searchTables }, files };

@@ -1,7 +1,8 @@
 /** Every error code of the source with its messages and their hints, as docs/reference/errors.md. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { exitCodesOf, nextStep } from '../src/cli/shell/exit.ts';
+import { exitOf, exits, nextStep } from '../src/cli/shell/exit.ts';
+import { CallsyncError } from '../src/lib/errors.ts';
 import { errorNotes } from './error-notes.ts';
 
 export interface ErrorCode {
@@ -116,6 +117,9 @@ const areas: readonly (readonly [title: string, codes: RegExp])[] = [
 ];
 
 const row = (message: string, next: string): string => `| ${plain(message)} | ${plain(next)} |`;
+
+const exitCodesOf = ({ code, kinds }: Pick<ErrorCode, 'code' | 'kinds'>): string =>
+  [...new Set(Array.from(kinds, (kind) => exits[exitOf(new CallsyncError(kind, code, ''))][0]))].sort().join(' or ');
 
 /** Each message with its hint; the note of the code stands in for a hint that no literal has. */
 const renderSays = ({ code, says }: ErrorCode): readonly string[] => {

@@ -1,7 +1,7 @@
 /** docs/reference/data-inventory.md: every place that holds data, from schemas/stored-data.ts. */
-import { searchTables, storedFiles, storeTables, warehouseTables } from '../schemas/stored-data.ts';
+import { storedData } from '../schemas/stored-data.ts';
 
-const table = (title: string, rows: Readonly<Record<string, (typeof storeTables)[string]>>): string =>
+const table = (title: string, rows: (typeof storedData)['store']): string =>
   [
     `## ${title}`,
     '',
@@ -22,7 +22,7 @@ export const renderInventoryPage = (): string =>
     'Readers of the store are all holders of its URL: workers and receivers. The role of receivers reads no call. Readers of a',
     'warehouse are all users with rights on its schema or dataset. Only the user that runs callsync reads the files.',
     '',
-    table('Operational store (schema `callsync`)', storeTables),
-    table('Warehouses', { ...warehouseTables, ...searchTables }),
-    table('Files and servers', storedFiles),
+    table('Operational store (schema `callsync`)', storedData.store),
+    table('Warehouses', storedData.warehouses),
+    table('Files and servers', storedData.files),
   ].join('\n');

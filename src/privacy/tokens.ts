@@ -25,7 +25,7 @@ const base32 = (hex: string): string =>
 const keyedHashes = new WeakMap<TokenKey, (text: string) => string>();
 
 /** `ph_<key id>_<base32 of HMAC-SHA-256(key, kind ‖ 0 ‖ value)>`. @param value normalised by its kind. */
-export const makeToken = (key: TokenKey, kind: TokenKind, value: string): string => {
+const makeToken = (key: TokenKey, kind: TokenKind, value: string): string => {
   const keyedHash = keyedHashes.get(key) ?? createKeyedHash(key.bytes);
   keyedHashes.set(key, keyedHash);
   return `ph_${key.id}_${base32(keyedHash(`${kind}\0${value}`))}`;

@@ -2,8 +2,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { exitCodesOf, exits, renderExits } from '../../src/cli/shell/exit.ts';
+import { exitOf, exits, renderExits } from '../../src/cli/shell/exit.ts';
 import { createProgram } from '../../src/cli/shell/program.ts';
+import { CallsyncError } from '../../src/lib/errors.ts';
 
 const program = await createProgram(() => true);
 
@@ -94,5 +95,5 @@ test.each([
   ['ERASURE_HELD', 'terminal', 6],
   ['STORE_SCHEMA', 'terminal', 6],
 ] as const)('%s ends with its exit code', (code, kind, expected) => {
-  expect(exitCodesOf({ code, kinds: [kind] })).toBe(String(expected));
+  expect(exits[exitOf(new CallsyncError(kind, code, ''))][0]).toBe(expected);
 });

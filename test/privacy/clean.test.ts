@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { clean, openRules } from '../../src/privacy/clean.ts';
 import { compileRules, profileRules } from '../../src/privacy/rules.ts';
-import { makeToken } from '../../src/privacy/tokens.ts';
+import { makeTokens } from '../../src/privacy/tokens.ts';
 import { inheritedNames } from '../support/inherited-names.ts';
 
 type CleanOptions = Parameters<typeof openRules>[0];
@@ -16,7 +16,7 @@ const options: CleanOptions = {
   rules: compileRules(profileRules.pseudonymous),
   keys: [key],
 };
-const token = makeToken(key, 'phone', '+33639981234');
+const [token] = makeTokens([key], 'phone', '+33639981234');
 
 const utterance = (content: string, from = 'out') => ({
   from,

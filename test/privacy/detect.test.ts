@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { detect } from '../../src/privacy/detect.ts';
 import { Budget } from '../../src/privacy/read-pieces.ts';
-import { makeToken } from '../../src/privacy/tokens.ts';
+import { makeTokens } from '../../src/privacy/tokens.ts';
 
 const options = { isOn: () => true, countries: ['FR' as const, 'GB' as const], patterns: [] };
 /** `in|text` is the other speaker's. */
@@ -141,7 +141,7 @@ test('configured patterns have their own names', () => {
 
 test('nothing is found in tokens and in what replaces values', () => {
   const key = { id: 'k1', bytes: Buffer.alloc(32, 7) };
-  const texts = Array.from({ length: 200 }, (_, index) => makeToken(key, 'phone', String(index)));
+  const texts = Array.from({ length: 200 }, (_, index) => makeTokens([key], 'phone', String(index))[0]);
   expect(texts.flatMap((text) => find(`le ${text} [cvv] … merci`))).toEqual([]);
 });
 

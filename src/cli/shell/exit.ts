@@ -33,10 +33,6 @@ const table: readonly (readonly [codes: RegExp, exit: Exit])[] = [
 const exitFor = (code: string, kind: ErrorKind): Exit =>
   table.find(([codes]) => codes.test(code))?.[1] ?? (kind === 'transient' ? 'unanswered' : 'blocked');
 
-/** The exit codes of an error code, for the documentation. */
-export const exitCodesOf = ({ code, kinds }: { readonly code: string; readonly kinds: Iterable<ErrorKind> }): string =>
-  [...new Set(Array.from(kinds, (kind) => exits[exitFor(code, kind)][0]))].sort().join(' or ');
-
 /** The next step where an error names none. */
 export const nextStep = (code: string): string =>
   code.startsWith('CONFIG')

@@ -37,7 +37,7 @@ interface ImportResult extends ImportProgress {
   readonly alreadyDone: boolean;
 }
 
-export interface ImportOptions {
+interface ImportOptions {
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: ImportProgress) => void;
   /** Bytes of records that one transaction takes. */

@@ -37,7 +37,7 @@ const requestTimeoutMs = 30_000;
  * One sentence. Creates, writes and reads a scratch table in each dataset of the warehouse; where a dataset does not exist, in a
  * scratch dataset. @throws CallsyncError BIGQUERY_…
  */
-export const checkBigqueryAccess = async (options: {
+const checkBigqueryAccess = async (options: {
   readonly name: string;
   readonly config: BigqueryWarehouseConfig;
 }): Promise<string> => {

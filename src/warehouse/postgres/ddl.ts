@@ -44,7 +44,7 @@ export type FoundRelations = ReadonlyMap<
   { readonly comment: string | null; readonly columns: Readonly<Record<string, string | null>> }
 >;
 
-export interface Change {
+interface Change {
   readonly name: string;
   readonly sql: string;
   /** Loads and queries need it; other changes may wait until nobody holds the table. */

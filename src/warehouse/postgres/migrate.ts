@@ -8,8 +8,10 @@ import { CallsyncError, transient } from '../../lib/errors.ts';
 import type { Database, Transaction } from '../../postgres/database.ts';
 import { isLocked } from '../../postgres/errors.ts';
 import { lockName } from '../../postgres/session-lock.ts';
-import { type Change, type FoundRelations, listChanges } from './ddl.ts';
+import { type FoundRelations, listChanges } from './ddl.ts';
 import type { Layout } from './layout.ts';
+
+type Change = ReturnType<typeof listChanges>[number];
 
 const lockTimeout = '500ms';
 const pauseMs = 200;

@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { type ImportOptions, importFile } from '../../../src/pipeline/import/import-file.ts';
+import { importFile } from '../../../src/pipeline/import/import-file.ts';
 import { listQuarantine, readQuarantine } from '../../../src/store/delivery/quarantine.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
@@ -32,7 +32,7 @@ const save = async (content: string | Buffer): Promise<string> => {
 };
 const run = async (
   content: string | Buffer,
-  options: ImportOptions = {},
+  options: Parameters<typeof importFile>[2] = {},
 ): Promise<Awaited<ReturnType<typeof importFile>>> => importFile(pipeline.deps, { from: await save(content) }, options);
 const heldIds = async (): Promise<string[]> =>
   (await pipeline.store.pool.query('SELECT call_id FROM ledger ORDER BY call_id')).rows.map((row) => row.call_id);

@@ -10,7 +10,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { privacyConfigSchema } from '../../../schemas/config/privacy.ts';
 import type { Config } from '../../../schemas/config.ts';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
-import { storeTables } from '../../../schemas/stored-data.ts';
+import { storedData } from '../../../schemas/stored-data.ts';
 import { privacyChecks } from '../../../src/cli/commands/doctor/check-installation.ts';
 import { createOpener } from '../../../src/lib/sealed.ts';
 import type { PersonRequest } from '../../../src/persons/request.ts';
@@ -347,7 +347,7 @@ test('the page on personal data names every table of the store', async () => {
     `SELECT table_name AS name FROM information_schema.tables
       WHERE table_schema = 'callsync' AND table_type = 'BASE TABLE' ORDER BY 1`,
   );
-  expect(Object.keys(storeTables).sort()).toEqual(rows.map(({ name }) => name));
+  expect(Object.keys(storedData.store).sort()).toEqual(rows.map(({ name }) => name));
 });
 
 describe('an erasure, where rules keep everything as it came', () => {

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
-import { checkBigqueryAccess } from '../../../src/warehouse/bigquery/index.ts';
+import { bigquery } from '../../../src/warehouse/bigquery/index.ts';
 import { useBigQuery } from '../../support/bigquery.ts';
 import { closedPort } from '../../support/closed-port.ts';
 import { bePatient } from '../patience.ts';
 
 bePatient();
+const storeUrl = () => Promise.reject(new Error('no store is asked'));
 
 test('creates, writes and reads, and leaves nothing behind; an address without an answer is said', async () => {
   const { restUrl, project } = await useBigQuery();
@@ -15,7 +16,7 @@ test('creates, writes and reads, and leaves nothing behind; an address without a
     dataset: 'not_there_yet',
     api_endpoint: restUrl,
   });
-  const message = await checkBigqueryAccess({ name: 'bq', config });
+  const message = await bigquery.checkAccess({ name: 'bq', config, storeUrl });
   expect(message).toContain('may create, write and read in not_there_yet');
   const datasets = (await (await fetch(`${restUrl}/bigquery/v2/projects/${project}/datasets`)).json()) as {
     datasets?: { datasetReference: { datasetId: string } }[];
@@ -24,7 +25,7 @@ test('creates, writes and reads, and leaves nothing behind; an address without a
   expect(names.filter((name) => /doctor|not_there_yet/.test(name))).toEqual([]);
 
   const dead = { ...config, api_endpoint: `http://127.0.0.1:${closedPort}` };
-  await expect(checkBigqueryAccess({ name: 'bq', config: dead })).rejects.toMatchObject({
+  await expect(bigquery.checkAccess({ name: 'bq', config: dead, storeUrl })).rejects.toMatchObject({
     code: 'BIGQUERY_UNREACHABLE',
   });
 });
