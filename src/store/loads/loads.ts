@@ -321,18 +321,20 @@ interface InvisibleDelivery {
   readonly isDoubtful: boolean;
 }
 
-/** Deliveries of a load's calls whose revision the warehouse is not known to have; asked before the load is complete. */
-export const listInvisible = async (db: Queryable, load: PlannedLoad): Promise<InvisibleDelivery[]> =>
-  await db.query<InvisibleDelivery>(
-    `SELECT i.seq, i.call_id AS "callId", i.revision, ${toMicros('i.received_at')} AS "receivedAt",
+const invisibleSql = `SELECT i.seq, i.call_id AS "callId", i.revision, ${toMicros('i.received_at')} AS "receivedAt",
             i.received_at < (SELECT max(issued_at) FROM epochs)
               OR EXISTS (SELECT FROM loads p JOIN load_calls o ON o.load_id = p.load_id AND o.call_id = s.call_id
                           WHERE p.warehouse = $2 AND p.state = 'planned' AND p.load_id <> $1) AS "isDoubtful"
        FROM load_calls s JOIN warehouse_calls w ON w.warehouse = $2 AND w.call_id = s.call_id
        JOIN inbox i ON i.call_id = s.call_id AND i.revision > w.applied_revision AND i.revision <= s.revision
-      WHERE s.load_id = $1`,
-    [load.loadId, load.warehouse],
-  );
+      WHERE s.load_id = $1`;
+
+/** Deliveries of a load's calls whose revision the warehouse is not known to have; asked before the load is complete. */
+export const listInvisible = async (db: Queryable, load: PlannedLoad): Promise<InvisibleDelivery[]> =>
+  await db.query<InvisibleDelivery>(invisibleSql, [load.loadId, load.warehouse]);
+
+const visibleSql = `INSERT INTO visible_deliveries (warehouse, seq, visible_at)
+     SELECT $1, seq, ${toTimestamp('at')} FROM unnest($2::bigint[], $3::float8[]) AS v(seq, at) ORDER BY seq ON CONFLICT DO NOTHING`;
 
 export interface VisibleDelivery {
   readonly seq: number;
@@ -375,12 +377,7 @@ export const completeLoad = async (
       [load.loadId],
     );
     await tx.query('DELETE FROM load_calls WHERE load_id = $1', [load.loadId]);
-    if (visible.length > 0)
-      await tx.query(
-        `INSERT INTO visible_deliveries (warehouse, seq, visible_at)
-         SELECT $1, seq, ${toTimestamp('at')} FROM unnest($2::bigint[], $3::float8[]) AS v(seq, at) ORDER BY seq ON CONFLICT DO NOTHING`,
-        [load.warehouse, ...columnsOf(visible, 'seq', 'at')],
-      );
+    if (visible.length > 0) await tx.query(visibleSql, [load.warehouse, ...columnsOf(visible, 'seq', 'at')]);
     return known.length > 0;
   });
 

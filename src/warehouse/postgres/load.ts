@@ -9,6 +9,7 @@ import {
   type Table,
   type TableName,
   tableOf,
+  tables,
   type WordArrays,
 } from '../../../schemas/tables.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
@@ -172,6 +173,9 @@ const writeCalls = async (client: pg.PoolClient, prepared: Prepared, batch: Load
   return mine.length;
 };
 
+/** Names of the columns of tables that get rows by a statement. */
+const columnNames = new Map(tables.map(({ name, columns }) => [name, columns.map((column) => column.name)]));
+
 /** A statement and no COPY: rows that are there already stay or change, and in most loads they are few. */
 const insertRows = async (
   client: pg.PoolClient,
@@ -182,7 +186,7 @@ const insertRows = async (
   if (rows.length === 0) return;
   await client.query(
     sql,
-    tableOf(table).columns.map(({ name }) => rows.map((row) => row[name])),
+    (columnNames.get(table) ?? []).map((name) => rows.map((row) => row[name])),
   );
 };
 
