@@ -1,9 +1,9 @@
 /** Every room of architecture/rooms.json has its rule broken in a tree of its own, and one run of the linter sees all. */
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { useFolder } from '../support/folder.ts';
 
 interface Room {
   readonly room: string;
@@ -101,11 +101,10 @@ const write = (folder: string, files: Readonly<Record<string, string>>): void =>
   }
 };
 
-let broken: string;
+const broken = useFolder('architecture');
 let output: string;
 
 beforeAll(() => {
-  broken = mkdtempSync(join(tmpdir(), 'callsync-architecture-'));
   for (const entry of ['architecture', 'architecture.oxlintrc.json']) {
     cpSync(join(root, entry), join(broken, entry), { recursive: true });
   }
@@ -119,7 +118,6 @@ beforeAll(() => {
   });
   ({ output } = lint(broken));
 });
-afterAll(() => rmSync(broken, { recursive: true, force: true }));
 
 /** The linter's finding about the line of a file. */
 const said = (path: string, line: number): string[] =>

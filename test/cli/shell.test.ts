@@ -1,22 +1,18 @@
 /** Completion scripts in a real shell, for every command, and output through pipes. */
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeCommands, listCommands, renderCompletion } from '../../src/cli/shell/completions.ts';
 import { createProgram } from '../../src/cli/shell/program.ts';
+import { useFolder } from '../support/folder.ts';
 
 const run = promisify(execFile);
 const root = describeCommands(await createProgram(() => true));
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'callsync-shell-'));
-  await writeFile(join(folder, 'bash'), renderCompletion('bash', root));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = useFolder('shell');
+await writeFile(join(folder, 'bash'), renderCompletion('bash', root));
 
 const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 

@@ -1,18 +1,14 @@
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { makeDataDir } from '../../src/config/data-dir.ts';
 import { openOwnSecret } from '../../src/lib/secret.ts';
 import { recordChainHead } from '../../src/store/windows/chain.ts';
 import { openSpool } from '../../src/webhook/spool/spool.ts';
+import { useFolder } from '../support/folder.ts';
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'callsync-data-dir-'));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = useFolder('data-dir');
 
 test('makes what is missing, also when several ask at once, and takes what is there', async () => {
   const dir = join(folder, 'some', 'where', 'below');

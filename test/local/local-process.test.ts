@@ -1,15 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { isAlive, keepServer, startServer, stopLocalProcess } from '../../src/local/local-process.ts';
+import { useFolder } from '../support/folder.ts';
 import { endProcess, until } from '../support/installation.ts';
 
+const folder = useFolder('process');
+
 test.skipIf(!existsSync('/proc/self/environ'))('a server does not get the secrets of our environment', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'callsync-process-'));
   process.env.CALLSYNC_TEST_SECRET = 'hunter2';
   const stopRules = { signal: 'SIGTERM', lastSignal: 'SIGKILL', stopDeadlineMs: 5_000 } as const;
   try {
@@ -33,7 +34,6 @@ test.skipIf(!existsSync('/proc/self/environ'))('a server does not get the secret
     expect(isAlive(outcome.pid)).toBe(false);
   } finally {
     delete process.env.CALLSYNC_TEST_SECRET;
-    await rm(folder, { recursive: true, force: true });
   }
 });
 

@@ -1,14 +1,14 @@
 /** The official release of the Temporal CLI, played by a local server with a real archive. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import { locateTemporalCli } from '../../src/local/temporal/locate-cli.ts';
+import { useFolder } from '../support/folder.ts';
 
 const run = promisify(execFile);
 const version = '1.5.1';
@@ -16,13 +16,12 @@ const program = '#!/bin/sh\necho temporal version 1.5.1\n';
 const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
 const archive = `temporal_cli_${version}_${process.platform}_${architecture}.tar.gz`;
 
-let folder: string;
+const folder = useFolder('download');
 let bytes: Buffer;
 let checksum: string;
 const servers: Server[] = [];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'callsync-download-'));
   await writeFile(join(folder, 'temporal'), program);
   await chmod(join(folder, 'temporal'), 0o755);
   await writeFile(join(folder, 'LICENSE'), 'MIT');
@@ -36,7 +35,6 @@ afterEach(() => {
     server.close();
   }
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const listen = async (answer: RequestListener): Promise<Server & { readonly url: string }> => {
   const server = createServer(answer);

@@ -1,8 +1,7 @@
 /** Notifications: told once, told when over, signed as receivers' libraries verify it, to channels that may be away. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -10,12 +9,13 @@ import { notificationsConfigSchema } from '../../schemas/config/notifications.ts
 import { openChannels } from '../../src/health/notifications/channels.ts';
 import { notice, sendMessages } from '../../src/health/notifications/watch.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import { useFolder } from '../support/folder.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
 const secret = `whsec_${Buffer.from('a secret of thirty-two bytes ...').toString('base64')}`;
 let database: TestDatabase;
 let store: Store;
-let folder: string;
+const folder = useFolder('notify');
 let server: Server;
 let url: string;
 let status = 200;
@@ -23,7 +23,6 @@ const received: { headers: Record<string, string>; body: string }[] = [];
 beforeAll(async () => {
   database = await createDatabase();
   store = await openStore({ url: database.url });
-  folder = await mkdtemp(join(tmpdir(), 'callsync-notify-'));
   server = createServer(async (request, response) => {
     let body = '';
     for await (const chunk of request) body += chunk;
@@ -39,7 +38,6 @@ afterAll(async () => {
   server?.close();
   await store?.close();
   await database?.drop();
-  await rm(folder, { recursive: true, force: true });
 });
 beforeEach(() => {
   received.length = 0;

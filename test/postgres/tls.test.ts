@@ -3,9 +3,8 @@
  * error.
  */
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -13,15 +12,16 @@ import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
 import { openDatabase } from '../../src/postgres/database.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
 import { makeCertificate, type TestCertificate } from '../support/certificate.ts';
+import { useFolder } from '../support/folder.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { useTemporal } from '../support/temporal.ts';
 
-let folder: string;
+const folder = useFolder('tls');
 let database: TestDatabase;
 beforeAll(async () => {
-  [folder, database] = await Promise.all([mkdtemp(join(tmpdir(), 'callsync-tls-')), createDatabase()]);
+  database = await createDatabase();
 });
-afterAll(() => Promise.all([rm(folder, { recursive: true }), database.drop()]));
+afterAll(() => database.drop());
 
 let server: Server | undefined;
 const sockets = new Set<Socket>();

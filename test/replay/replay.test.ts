@@ -1,10 +1,10 @@
 /** Histories recorded from released code replay on the present code; broken workflows do not. */
-import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import proto from '@temporalio/proto';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { useFolder } from '../support/folder.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 const recorded = new URL('histories/', import.meta.url);
@@ -70,11 +70,7 @@ const broken = [
 ] as const;
 
 describe('recorded histories', () => {
-  let folder: string;
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'callsync-replay-'));
-  });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
+  const folder = useFolder('replay');
 
   test('cover every workflow and replay on the present code', async () => {
     const names = (await readHistories()).map((one) => one.workflowId);

@@ -1,12 +1,14 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
 import { webhookConfigSchema } from '../../schemas/config/webhook.ts';
 import { applyPreset, listPresets, readPreset } from '../../src/source/presets/presets.ts';
+import { useFolder } from '../support/folder.ts';
 
 const base = { base_url: 'https://api.example.org', auth_url: 'https://id.example.org', realm: 'r', client_id: 'c' };
+
+const folder = useFolder('preset');
 
 describe('presets', () => {
   test('are listed, described, and valid configuration', async () => {
@@ -46,7 +48,6 @@ describe('presets', () => {
   });
 
   test('can be a copy of the user’s own', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'callsync-preset-'));
     const { file } = await readPreset('activate');
     await writeFile(
       join(folder, 'mine.yaml'),
@@ -54,7 +55,6 @@ describe('presets', () => {
     );
     const merged = await applyPreset({ source: { ...base, list: { preset: './mine.yaml' } } }, folder);
     expect(sourceConfigSchema.parse(merged.source).list.max_results).toBe(5_000);
-    await rm(folder, { recursive: true });
   });
 
   test('that do not exist are named', async () => {

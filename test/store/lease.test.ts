@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -7,6 +5,7 @@ import { openErasureLog } from '../../src/store/erasure-log.ts';
 import { createLease } from '../../src/store/loads/compared.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { readChainHeads, recordChainHead } from '../../src/store/windows/chain.ts';
+import { useFolder } from '../support/folder.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
 let database: TestDatabase;
@@ -69,8 +68,9 @@ test('a holder whose connection breaks is told, and another may start', async ()
   expect(await lease.run('broken', () => Promise.resolve(2))).toBe(2);
 });
 
+const folder = useFolder('hosts');
+
 test('files beside the store are added to by one host at a time, also inside the transaction of an erasure', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'callsync-hosts-'));
   const other = await openStore({ url: database.url, max: 3 });
   try {
     const heads = join(folder, 'heads.json');
@@ -100,6 +100,5 @@ test('files beside the store are added to by one host at a time, also inside the
     });
   } finally {
     await other.close();
-    await rm(folder, { recursive: true });
   }
 });

@@ -1,7 +1,5 @@
 /** A version takes over the store, the inbox and the spool of the release before it, while that release's workers run. */
-import { cp, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { cp } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ingest, loadFolded } from '../../src/pipeline/load/ingest.ts';
 import { mergeBatch } from '../../src/pipeline/load/merge-inbox.ts';
@@ -10,6 +8,7 @@ import type { Migration } from '../../src/store/migrations.ts';
 import { migrateStore, openStore } from '../../src/store/store.ts';
 import { uncoveredRanges } from '../../src/store/windows/windows.ts';
 import { openSpool } from '../../src/webhook/spool/spool.ts';
+import { useFolder } from '../support/folder.ts';
 import { observationOf, openPipeline, type Pipeline, register } from '../support/pipeline.ts';
 import { releaseFolder, restoreReleased } from './released.ts';
 
@@ -34,14 +33,14 @@ test('the calls of a released store load, its windows count as read, and its inb
   ]);
 });
 
+const dir = useFolder('released');
+
 test('a released spool is drained', async () => {
-  const dir = await mkdtemp(join(tmpdir(), 'callsync-released-'));
   await cp(new URL('spool', releaseFolder), dir, { recursive: true });
   const config = { max_bytes: 1_000_000, min_free_bytes: 0, segment_bytes: 100_000, damaged_retention: 86_400_000 };
   const spool = await openSpool({ dir, config, lockWaitMs: 0, log: { info() {}, warn() {}, error() {} } });
   expect((await spool.read(10)).map(({ deliveryId }) => deliveryId)).toEqual(['e', 'f']);
   await spool.close();
-  await rm(dir, { recursive: true });
 });
 
 test('the next version starts while this one works and starts again, until something that it uses is removed', async () => {

@@ -1,18 +1,17 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type Http2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
 import { connectWorker } from '../../src/temporal/worker.ts';
+import { useFolder } from '../support/folder.ts';
 
-let folder: string;
+const folder = useFolder('api-key');
 let server: Http2Server;
 const seen: (string | undefined)[] = [];
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'callsync-api-key-'));
   // As much of a gRPC server as a connection needs: every call is answered with an empty message.
   server = createServer().on('stream', (stream, headers) => {
     seen.push(headers.authorization);
@@ -23,10 +22,7 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 });
-afterAll(async () => {
-  server.close();
-  await rm(folder, { recursive: true });
-});
+afterAll(() => void server.close());
 
 test('an API key that is changed in its file takes effect in clients and workers that are connected', async () => {
   const file = join(folder, 'key');

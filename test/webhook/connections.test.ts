@@ -1,13 +1,13 @@
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { expect, test } from 'vitest';
 import { createAddressList, senderOf } from '../../src/webhook/server/senders.ts';
 import { makeCertificate } from '../support/certificate.ts';
+import { useFolder } from '../support/folder.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
 import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
 import { type StartedReceiver, startReceiver } from './support/receiver.ts';
@@ -80,8 +80,9 @@ test('a trusted proxy opens as many as it likes', async () => {
   await started.stop();
 });
 
+const folder = useFolder('connections');
+
 test('connections under TLS are shared in the same way', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'callsync-connections-'));
   const tls = { cert_file: join(folder, 'cert.pem'), key_file: join(folder, 'key.pem') };
   const { cert, key } = makeCertificate();
   await Promise.all([writeFile(tls.cert_file, cert), writeFile(tls.key_file, key)]);
@@ -100,7 +101,6 @@ test('connections under TLS are shared in the same way', async () => {
   expect(sockets.slice(0, 2).every((socket) => socket.destroyed)).toBe(true);
   closeAll(sockets);
   await started.stop();
-  await rm(folder, { recursive: true });
 });
 
 test('unsigned and malformed deliveries are answered before their body is read', async () => {

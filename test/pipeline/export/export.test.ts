@@ -1,9 +1,8 @@
 /** Exports read back: NDJSON by the import, Parquet by a library, against what the ledger and the warehouse hold. */
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { callTables, type Row, wordsView } from '../../../schemas/tables.ts';
 import { type Vcon, vconSchema } from '../../../schemas/vcon.ts';
 import { exportCalls, type exportFormats } from '../../../src/pipeline/export/export-calls.ts';
@@ -11,10 +10,11 @@ import { importFile } from '../../../src/pipeline/import/import-file.ts';
 import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { digestedColumns } from '../../../src/warehouse/digest.ts';
 import type { DigestedName } from '../../../src/warehouse/warehouse.ts';
+import { useFolder } from '../../support/folder.ts';
 import { usePipeline } from '../../support/pipeline.ts';
 
 const pipeline = usePipeline({}, { keep: true });
-let folder: string;
+const folder = useFolder('export');
 const calls = 230;
 const start = Date.parse('2024-01-01T00:00:00Z');
 const micros = (index: number): number => (start + index * 60_000) * 1000;
@@ -47,14 +47,10 @@ const record = (index: number): Record<string, unknown> => ({
 });
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'callsync-export-'));
   const path = join(folder, 'all.ndjson');
   await writeFile(path, Array.from({ length: calls }, (_, index) => JSON.stringify(record(index))).join('\n'));
   await importFile(pipeline.deps, { from: path }, {});
   await pipeline.drain();
-});
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
 });
 
 const never = new AbortController().signal;

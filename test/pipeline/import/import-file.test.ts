@@ -1,22 +1,21 @@
 import { once } from 'node:events';
-import { createWriteStream, mkdtempSync, rmSync } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { importFile } from '../../../src/pipeline/import/import-file.ts';
 import { listQuarantine, readQuarantine } from '../../../src/store/delivery/quarantine.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
+import { useFolder } from '../../support/folder.ts';
 import { usePipeline } from '../../support/pipeline.ts';
 
 const pipeline = usePipeline();
-const folder = mkdtempSync(join(tmpdir(), 'callsync-import-'));
+const folder = useFolder('import');
 afterEach(() => pipeline.store.pool.query(`DELETE FROM meta WHERE key LIKE 'import:%'`));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const timestamp = '2023-12-04T15:18:29Z';
 const at = Date.parse(timestamp) * 1000;
