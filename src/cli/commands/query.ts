@@ -72,7 +72,7 @@ export const explainAt =
       hint:
         hint ??
         advice[code] ??
-        'docs/reference/tables.md has the tables, docs/reference/marts.md the marts, each with every column.',
+        "callsync query 'SELECT * FROM calls LIMIT 1' shows the columns; docs/reference/tables.md and docs/reference/marts.md explain them.",
       cause: error,
     });
   };

@@ -1,5 +1,6 @@
 import type { SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { type ReconcileProgress, reconcileProgressQuery } from '../../../workflows/messages.ts';
+import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { startReconcile } from '../../temporal/workflow-client.ts';
 import { followWorkflow } from '../parts/follow.ts';
@@ -16,11 +17,11 @@ const everyMs = 1_000;
 
 const describe = ({ done, windows, totals }: ReconcileProgress): string =>
   [
-    `${done} of ${windows} windows compared: ${totals.proven} proven, ${totals.healed} healed, ${totals.unproven} unproven, ${totals.suspicious} suddenly empty`,
+    `${done} of ${countOf(windows, 'window')} compared: ${totals.proven} proven, ${totals.healed} healed, ${totals.unproven} unproven, ${totals.suspicious} suddenly empty`,
     `  calls: ${totals.missing} missing, ${totals.different} different, ${totals.healedCalls} healed, ${totals.markedMissing} no longer listed; ${totals.requests} requests`,
     ...(totals.removed > 0 ? [`  ${totals.removed} unexpected calls removed from warehouses`] : []),
     ...(totals.failed > 0
-      ? [`  ${totals.failed} windows failed; the log of the worker says why, the next run takes them again`]
+      ? [`  ${countOf(totals.failed, 'window')} failed; the log of the worker says why, the next run takes them again`]
       : []),
     ...(totals.unreachable > 0 ? [`  ${totals.unreachable} warehouses did not answer`] : []),
   ].join('\n');

@@ -1,7 +1,7 @@
 /** Progress on standard error: a bar on a terminal where the size is known, else a line every few seconds. */
 import { SingleBar } from 'cli-progress';
 import type { BackfillProgress } from '../../../workflows/messages.ts';
-import { countOf } from '../../lib/count-of.ts';
+import { countOf, nounOf } from '../../lib/count-of.ts';
 import type { ImportProgress } from '../../pipeline/import/import-file.ts';
 
 const lineEveryMs = 5_000;
@@ -52,13 +52,11 @@ export const createBackfillView = (title: string) =>
   createView<BackfillProgress>(title, (progress) => {
     const { state, share, totals, startedAt } = progress;
     const seconds = Math.max(0.001, (Date.now() - startedAt) / 1000);
-    const [calls, windows, rate] = [totals.calls, totals.windows, Math.round(totals.calls / seconds)].map((n) =>
-      number.format(n),
-    );
+    const rate = number.format(Math.round(totals.calls / seconds));
     return {
       // Rounded down: 100 % is said of what is done, and of nothing else.
       percentage: state === 'done' ? 100 : Math.min(99, Math.floor(share * 100)),
-      text: `${calls} calls in ${windows} windows, ${rate} calls/s, ${leftOf(progress, seconds)}`,
+      text: `${number.format(totals.calls)} ${nounOf(totals.calls, 'call')} in ${number.format(totals.windows)} ${nounOf(totals.windows, 'window')}, ${rate} calls/s, ${leftOf(progress, seconds)}`,
       isLast: state === 'done',
     };
   });
