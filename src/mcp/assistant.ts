@@ -64,7 +64,8 @@ export const createAssistant = (options: AssistantOptions, user: string): McpSer
     reader.answer(sql, { ...limits, rows }, signal).catch(options.explain(sql));
   const freshness = async (): Promise<string> => {
     const sql = `SELECT MAX(proven_through) AS proven_through, MAX(heartbeat_at) AS fresh_at FROM ${table('sync_state')}`;
-    return (await ask(sql)).rows[0]?.slice(1, -1) ?? '"proven_through":null,"fresh_at":null';
+    const [row = { proven_through: null, fresh_at: null }] = await reader.ask(sql);
+    return JSON.stringify(row).slice(1, -1);
   };
 
   const addTool = <S extends z.ZodObject>(

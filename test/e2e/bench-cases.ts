@@ -11,6 +11,7 @@ export const forms: Readonly<Record<string, readonly string[] | 'takes minutes'>
   'cli-start': ['--runs', '1'],
   functions: [],
   load: ['--runs', '1', '--calls', '30'],
+  mcp: ['--calls', '50', '--runs', '3'],
   memory: 'takes minutes',
   privacy: ['3', 'fuzz=500'],
   'read-memory': 'takes minutes',

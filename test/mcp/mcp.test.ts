@@ -256,7 +256,13 @@ describe('over HTTP', () => {
       'get_call',
     ]);
     expect((await call(one, 'query', { sql: 'SELECT count(*) AS n FROM calls' })).rows).toEqual([{ n: 120 }]);
-    expect((await call(one, 'search_transcripts', { text: 'zanzibar' })).calls).toHaveLength(1);
+    const { calls } = await call(one, 'search_transcripts', { text: 'zanzibar' });
+    expect(calls).toHaveLength(1);
+    expect((await call(one, 'get_call', { call_id: calls[0].call_id })).turns[0].content).toMatch(/zanzibar/);
+    expect((await call(one, 'describe_tables', { name: 'calls' })).relations).toHaveLength(1);
+    expect((await call(one, 'completeness')).days.length).toBeGreaterThan(20);
+    for (const { uri } of (await one.listResources()).resources)
+      expect((await one.readResource({ uri })).contents).toHaveLength(1);
     const { host } = new URL(url);
     expect(await send(url, { host: 'evil.example' })).toBe(421);
     expect(await send(url, { host, origin: 'https://evil.example' })).toBe(403);

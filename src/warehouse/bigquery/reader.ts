@@ -11,6 +11,15 @@ import type { Queries } from './queries.ts';
 export const notSelect = (): CallsyncError =>
   terminal('QUERY_REFUSED', 'Only a single SELECT can be run here.', { hint: 'Send one query.' });
 
+/** Texts, names and comments, in which a semicolon ends no statement. */
+const quoted =
+  /'''[\s\S]*?'''|"""[\s\S]*?"""|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`[^`]*`|--[^\n]*|#[^\n]*|\/\*[\s\S]*?\*\//g;
+
+/** A dry run reads a script and runs none of it; the local BigQuery runs it. @throws CallsyncError QUERY_REFUSED */
+export const refuseScript = (sql: string): void => {
+  if (/;\s*\S/.test(sql.replace(quoted, ' '))) throw notSelect();
+};
+
 interface ReaderDeps {
   readonly queries: Queries;
   readonly config: BigqueryWarehouseConfig;
@@ -40,6 +49,7 @@ export const openReader = ({ queries, config, rights, query }: ReaderDeps): Read
         checked ??= refuseTranscripts();
         await checked;
       }
+      refuseScript(sql);
       const { type, bytes, tables } = await queries.plan(sql);
       if (type !== 'SELECT') throw notSelect();
       if (bytes > limits.billedBytes) {

@@ -17,7 +17,7 @@ import { ensureViews, migrate } from './migrate.ts';
 import { partitionOf } from './partitions.ts';
 import { createQueries, type Queries } from './queries.ts';
 import { createQuota, limitsOf, type Quota } from './quota.ts';
-import { notSelect, openReader } from './reader.ts';
+import { notSelect, openReader, refuseScript } from './reader.ts';
 import { removeOrphansScript, removeScript } from './remove.ts';
 import { type Pause, pause as realPause } from './retry.ts';
 import { createTranscriptSearch } from './search.ts';
@@ -86,6 +86,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     });
 
   const query: Warehouse['query'] = async (sql, signal) => {
+    refuseScript(sql);
     if ((await queries.plan(sql)).type !== 'SELECT') throw notSelect();
     return await queries.run({ sql, signal }, 'plain');
   };

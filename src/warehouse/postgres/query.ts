@@ -7,26 +7,35 @@ const pageRows = 2_000;
 
 /**
  * Rows of one statement in a transaction that only reads. When `signal` comes, the server ends the statement.
+ * @param options.check a text that must be one statement by itself, in the same transaction.
  * @param options.keep false takes back what a server lets happen in such a transaction, such as large objects before PostgreSQL 16.
  * @throws CallsyncError DATABASE_…
  */
 export const queryRows = (
   db: Database,
   sql: string,
-  { signal, keep = true }: { readonly signal?: AbortSignal | undefined; readonly keep?: boolean } = {},
+  {
+    signal,
+    check,
+    keep = true,
+  }: { readonly signal?: AbortSignal | undefined; readonly check?: string; readonly keep?: boolean } = {},
 ): Promise<Record<string, unknown>[]> =>
   db.transaction(async ({ client }) => {
     await client.query('SET TRANSACTION READ ONLY');
     const release = signal === undefined ? undefined : await cancelAt(signal, db.pool, client);
+    // The extended protocol takes one statement: a second one could end the transaction that only reads. As an object, a row
+    // would keep one of two columns of the same name.
+    const run = (text: string) => {
+      const query: pg.QueryArrayConfig & { queryMode: 'extended' } = { text, queryMode: 'extended', rowMode: 'array' };
+      return client.query<unknown[]>(query);
+    };
     try {
-      // The extended protocol takes one statement: a second one could end the transaction that only reads.
-      const query: pg.QueryArrayConfig & { readonly queryMode: 'extended' } = {
-        text: sql,
-        queryMode: 'extended',
-        // As an object, a row would keep one of two columns of the same name.
-        rowMode: 'array',
-      };
-      const { fields, rows } = await client.query<unknown[]>(query);
+      if (check !== undefined) {
+        // It is read and not planned.
+        await run(`PREPARE callsync_check AS ${check}`);
+        await run('DEALLOCATE callsync_check');
+      }
+      const { fields, rows } = await run(sql);
       if (!keep) await client.query('ROLLBACK; BEGIN');
       const names = distinctNames(fields.map(({ name }) => name));
       return rows.map((row) => Object.fromEntries(names.map((name, index) => [name, row[index]])));

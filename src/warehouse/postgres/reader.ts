@@ -56,20 +56,19 @@ export const openReader = (options: ReaderOptions): Reader => {
       throw error;
     }
   };
-  const run = (sql: string, signal?: AbortSignal) => queryRows(db, sql, { signal, keep: false });
   return {
     async ask(sql, signal) {
       if (!reads.test(sql))
         throw refused('Begin it with SELECT, WITH, VALUES, TABLE, EXPLAIN or SHOW, and send one at a time.');
-      return await attempt(() => run(sql, signal));
+      return await attempt(() => queryRows(db, sql, { signal, keep: false }));
     },
     async answer(sql, limits, signal) {
       const text = sql.replace(/[;\s]+$/, '');
       if (!givesRows.test(text)) throw refused('Begin it with SELECT, WITH, VALUES or TABLE, and send one at a time.');
       return await attempt(async () => {
         // A text that is no statement by itself could end the brackets around it, and with them the limits.
-        await run(`EXPLAIN ${text}`, signal);
-        const rows = (await run(limitedSql(text, limits), signal)).map(({ row }) => row as string | null);
+        const answered = await queryRows(db, limitedSql(text, limits), { signal, check: text, keep: false });
+        const rows = answered.map(({ row }) => row as string | null);
         const kept = rows.slice(0, limits.rows).filter((row) => row !== null);
         return { rows: kept, complete: kept.length === rows.length };
       });

@@ -1,0 +1,52 @@
+/** Assistants: the protocol's own conformance suite, where it covers what `callsync mcp` offers. About 1 minute. */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openStore } from '../../src/store/store.ts';
+import { analytics, changeCall } from '../marts/analytics.ts';
+import { type FilledPostgres, fillPostgres, readChangedCalls } from '../marts/two-warehouses.ts';
+import { type CliFolder, openCliFolder } from '../support/cli.ts';
+
+const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+/** The last version that runs with Node.js 20. Not a dependency: npx brings it. */
+const suite = '@modelcontextprotocol/conformance@0.1.13';
+/** The others ask for tools, prompts and resources that only the suite's own server has. */
+const scenarios = ['server-initialize', 'ping', 'tools-list', 'resources-list', 'dns-rebinding-protection'];
+
+describe('conformance', () => {
+  let here: FilledPostgres;
+  let folder: CliFolder;
+  let url = '';
+  let server: ReturnType<typeof spawn>;
+  beforeAll(async () => {
+    [here, folder] = await Promise.all([readChangedCalls(changeCall).then(fillPostgres), openCliFolder()]);
+    await here.postgres.applyMarts(analytics);
+    await (await openStore({ url: here.postgresUrl })).close();
+    await folder.configure({
+      source: { base_url: 'http://127.0.0.1:1', client_id: 'a', client_secret: 'b' },
+      store: { url: here.postgresUrl },
+      webhook: { enabled: false },
+      analytics,
+    });
+    const args = [program, 'mcp', '--config', `${folder.path}/callsync.yaml`, '--http', '0'];
+    server = spawn(process.execPath, args, { cwd: folder.path, stdio: ['ignore', 'ignore', 'pipe'] });
+    while (url === '') {
+      const [chunk] = await once(server.stderr as NodeJS.ReadableStream, 'data');
+      url = /http:\S+\/mcp/.exec(String(chunk))?.[0] ?? '';
+    }
+  });
+  afterAll(async () => {
+    server?.kill('SIGKILL');
+    await folder?.remove();
+    await here?.close();
+  });
+
+  test.each(scenarios)('%s', async (scenario) => {
+    const args = ['--yes', suite, 'server', '--url', url, '--scenario', scenario];
+    const { stdout } = await promisify(execFile)('npx', args, { cwd: folder.path, timeout: 120_000 });
+    console.log(stdout.trim().split('\n').slice(-4).join('\n'));
+    expect(stdout).toMatch(/Passed: ([1-9]\d*)\/\1, 0 failed/);
+  });
+});

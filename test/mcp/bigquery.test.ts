@@ -1,0 +1,152 @@
+/** Assistants over a BigQuery warehouse: what is refused before it runs, and what the local one answers. */
+
+import { fileURLToPath } from 'node:url';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openStore } from '../../src/store/store.ts';
+import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
+import { openReader } from '../../src/warehouse/bigquery/reader.ts';
+import { analytics, changeCall } from '../marts/analytics.ts';
+import { type FilledWarehouses, fillWarehouses, readChangedCalls } from '../marts/two-warehouses.ts';
+import { type CliFolder, openCliFolder } from '../support/cli.ts';
+
+const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+const limits = { rows: 3, bytes: 100, billedBytes: 1_000 };
+
+describe('before a query runs', () => {
+  const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'p', dataset: 'calls' });
+  const ran: string[] = [];
+  /** A BigQuery whose dry runs say this; `readable` are the tables that the account may read. */
+  const readerOf = (plan: object, { readable = true, restricted = false, rows = 1, row = '{}' } = {}) =>
+    openReader({
+      config,
+      rights: {
+        marts: 'calls_marts',
+        ...(restricted && { restricted: { restricted: 'r', analyst: 'a', marts: 'calls_marts', openMarts: {} } }),
+      },
+      query: async () => [],
+      queries: {
+        plan: async (sql: string) => {
+          if (sql.includes('utterances') && !readable) throw new Error('Access Denied');
+          return { type: 'SELECT', bytes: 10, tables: ['calls.calls'], ...plan };
+        },
+        async *stream({ sql }: { readonly sql: string }) {
+          ran.push(sql);
+          for (let n = 0; n < rows; n += 1) yield { row };
+        },
+      } as never,
+    });
+  const refused = (plan: object, how = {}, sql = 'SELECT 1') =>
+    readerOf(plan, how)
+      .answer(sql, limits)
+      .then(
+        () => 'answered',
+        (error: { readonly code: string }) => error.code,
+      );
+
+  test('what changes something, reads too much, or reads beyond tables and marts is refused', async () => {
+    for (const type of ['INSERT', 'DELETE', 'MERGE', 'SCRIPT', 'EXPORT_DATA', 'CREATE_TABLE_AS_SELECT', 'CALL'])
+      expect(await refused({ type }), type).toBe('QUERY_REFUSED');
+    expect(await refused({ bytes: 1_001 })).toBe('QUERY_REFUSED');
+    for (const table of ['other.calls', 'calls_elsewhere.x', 'calls.INFORMATION_SCHEMA.TABLES', 'callsync.events'])
+      expect(await refused({ tables: ['calls.calls', table] }), table).toBe('QUERY_REFUSED');
+    expect(await refused({}, { restricted: true })).toBe('QUERY_READER');
+    for (const sql of [
+      'SELECT 1; SELECT 2',
+      "SELECT ';'; DROP TABLE calls",
+      'SELECT 1 /* ; */ ; # ;\nDROP TABLE calls',
+    ])
+      expect(await refused({}, {}, sql), sql).toBe('QUERY_REFUSED');
+    expect(ran).toEqual([]);
+    for (const sql of [
+      'SELECT \';\' AS a, "x;y" AS b, `c;d` FROM t -- ; e\n;',
+      "SELECT '''it's; so''' # ;",
+      'SELECT 1;\n',
+    ])
+      expect(await refused({}, {}, sql), sql).toBe('answered');
+    for (const table of ['calls.calls', 'calls_marts.agent_daily', 'calls_restricted.calls'])
+      expect(await refused({ tables: [table] }), table).toBe('answered');
+    expect(await refused({}, { restricted: true, readable: false })).toBe('answered');
+  });
+
+  test('rows and bytes end an answer, and it says so', async () => {
+    expect(await readerOf({}, { rows: 3 }).answer('SELECT 1;', limits)).toMatchObject({ complete: true });
+    const many = await readerOf({}, { rows: 4 }).answer('SELECT 1', limits);
+    expect([many.complete, many.rows.length]).toEqual([false, 3]);
+    const large = await readerOf({}, { rows: 2, row: `{"x":"${'x'.repeat(60)}"}` }).answer('SELECT 1', limits);
+    expect([large.complete, large.rows.length]).toEqual([false, 1]);
+  });
+});
+
+describe('the local BigQuery', () => {
+  let here: FilledWarehouses;
+  let folder: CliFolder;
+  let assistant: Client;
+  beforeAll(async () => {
+    [here, folder] = await Promise.all([
+      readChangedCalls(changeCall).then(async (calls) =>
+        fillWarehouses({ ...calls, documents: calls.documents.slice(0, 40) }),
+      ),
+      openCliFolder(),
+    ]);
+    await here.bigquery.applyMarts(analytics);
+    await (await openStore({ url: here.postgresUrl })).close();
+    const { project, dataset, restUrl: api_endpoint } = here.bigqueryPlace;
+    await folder.configure({
+      source: { base_url: 'http://127.0.0.1:1', client_id: 'a', client_secret: 'b' },
+      store: { url: here.postgresUrl },
+      webhook: { enabled: false },
+      warehouses: { big: { type: 'bigquery', project, dataset, api_endpoint, marts_schema: `${dataset}_copies` } },
+      analytics,
+    });
+    assistant = new Client({ name: 'test', version: '1' });
+    const args = [program, 'mcp', '--config', `${folder.path}/callsync.yaml`, '--warehouse', 'big', '--transcripts'];
+    await assistant.connect(
+      new StdioClientTransport({ command: process.execPath, args, cwd: folder.path, stderr: 'inherit' }),
+    );
+  }, 240_000);
+  afterAll(async () => {
+    await assistant?.close();
+    await folder?.remove();
+    await here?.close();
+  });
+
+  const call = async (name: string, args: Record<string, unknown> = {}) => {
+    const { content, isError } = await assistant.callTool({ name, arguments: args });
+    const [{ text } = { text: '' }] = content as { readonly text: string }[];
+    return isError === true ? { refused: text } : JSON.parse(text);
+  };
+
+  test('answers with the numbers of the warehouse, and refuses what does not read it alone', async () => {
+    const { project, dataset } = here.bigqueryPlace;
+    expect(await call('describe_tables')).toMatchObject({ dialect: 'bigquery' });
+    const { rows, proven_through } = await call('query', {
+      sql: `SELECT agent, SUM(calls) AS calls FROM \`${project}\`.${dataset}_copies.agent_daily GROUP BY agent ORDER BY agent`,
+    });
+    expect(proven_through).toMatch(/^2026-/);
+    const expected = 'SELECT agent, SUM(calls) AS calls FROM {marts}.agent_daily GROUP BY agent ORDER BY agent';
+    expect(rows.map(({ calls }: { calls: unknown }) => Number(calls))).toEqual(
+      (await here.bigquery.ask(expected)).map(({ calls }) => calls),
+    );
+    const { days } = await call('completeness');
+    expect(days.length).toBe((await here.bigquery.readMart('completeness_daily')).length);
+    const id = here.documents[0]?.unique_id as string;
+    const { call: one, turns } = await call('get_call', { call_id: id });
+    expect(one.call_id).toBe(id);
+    expect(turns.length).toBeGreaterThan(0);
+    expect((await call('get_call', { call_id: "\\' OR TRUE --" })).turns).toEqual([]);
+    expect((await call('search_transcripts', { text: 'bonjour' })).refused).toMatch(/SEARCH_UNSUPPORTED/);
+    for (const sql of [
+      'DELETE FROM calls WHERE TRUE',
+      'DROP TABLE calls',
+      'CREATE TABLE t AS SELECT 1 AS n',
+      'INSERT INTO calls (call_id) VALUES ("x")',
+      'SELECT 1; DROP TABLE calls',
+      'SELECT 1) AS q); DROP TABLE calls; SELECT * FROM (SELECT 1',
+      `SELECT * FROM \`${project}\`.another.calls`,
+    ])
+      expect((await call('query', { sql })).refused, sql).toMatch(/^(QUERY_REFUSED|BIGQUERY_)/);
+    expect(await here.bigquery.ask('SELECT COUNT(*) AS n FROM {tables}.calls')).toEqual([{ n: 40 }]);
+  }, 120_000);
+});
