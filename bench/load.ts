@@ -82,6 +82,8 @@ try {
     same_again_s: median(again),
     ratio_first_to_limit_a: Number((median(first) / median(limit)).toFixed(3)),
     ratio_again_to_first: Number((median(again) / median(first)).toFixed(3)),
+    ratio_again_to_limit_a: Number((median(again) / median(limit)).toFixed(3)),
+    ratio_database_to_limit_a: Number((median(sizes) / median(limitSizes)).toFixed(3)),
     calls_per_s: Math.round(calls / median(first)),
     processor_s_per_1000_calls: {
       limit_a: perThousand(processor.limit_a),
@@ -103,6 +105,7 @@ try {
         `callsync, the same again          ${spread(again)} s`,
         `first load / limit A              ${result.ratio_first_to_limit_a}`,
         `the same again / first load       ${result.ratio_again_to_first}`,
+        `the same again / limit A          ${result.ratio_again_to_limit_a}`,
         `memory of the worker              idle ${result.idle_memory_mb} MB, peak ${spread(memory)} MB`,
         ...Object.entries(result.processor_s_per_1000_calls).map(
           ([name, times]) => `processor s / 1,000 calls, ${name.padEnd(7)} ${JSON.stringify(times)}`,
