@@ -1,7 +1,7 @@
 /**
  * Runs the benches that have a limit beside them, three rounds each, and writes the ratios to one file. With
- * `--baseline FILE`, compares them with an earlier file, lists those that got worse by more than the noise of the
- * rounds, and ends with exit code 1 if there are any. About 15 minutes.
+ * `--baseline FILE`, it lists the ratios that are worse than in that file by more than the noise of the rounds. It then
+ * ends with exit code 1. About 15 minutes.
  * Options: --baseline FILE, --json FILE, --rounds N, --only NAME (may be repeated).
  */
 import { spawn } from 'node:child_process';
