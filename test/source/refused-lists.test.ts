@@ -1,5 +1,5 @@
 /** Some lists that refuse pages. For 500 others: `npm run campaign -- lists refusals`. */
 import { testRefusedLists } from './refused-lists-cases.ts';
 
-// The last one was once lost.
-testRefusedLists([...Array.from({ length: 40 }, (_, index) => index), 20_577]);
+// The last ones were once lost.
+testRefusedLists([...Array.from({ length: 40 }, (_, index) => index), 20_577, 71_352]);

@@ -362,12 +362,13 @@ const compareWithHalves = async (context: ReadContext, query: WindowQuery, pass:
   return 'found';
 };
 
-/** Whether two days around calls of one step hold more of them. */
+/** Whether two days around calls of one step hold more of them. Where only refusals end the list, nothing says how many the step has. */
 const compareWithDays = async (context: ReadContext, query: WindowQuery, pass: Pass): Promise<CapFinding> => {
+  if (endsInDoubt(context, pass)) return 'unclear';
   if (pass.rows < smallestCap(context.client.list)) return 'none';
   const wider = { ...query.window, from: query.window.from - day, to: query.window.to + day };
   const around = await passOver(context, summaryOf(query, wider), { quiet: true, stopBeyond: pass.rows });
-  return around.rows > pass.rows && !endsInDoubt(context, pass) ? 'none' : 'unclear';
+  return around.rows > pass.rows ? 'none' : 'unclear';
 };
 
 /** The window before and after calls of one step; nothing where their times do not say where they are. */
