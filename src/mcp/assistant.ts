@@ -151,7 +151,7 @@ ${within.length === 0 ? '' : `WHERE ${within.join(' AND ')}\n`}ORDER BY business
 
   addTool(
     'search_transcripts',
-    'Finds calls by words or "phrases in quotes" in their transcripts, newest first. Use or between alternatives, and a minus sign before excluded words.',
+    'Finds calls by words or "phrases in quotes" in their transcripts, newest first. Use or between alternatives, a minus sign before excluded words, and * after a beginning.',
     z.object({
       text: z.string().min(1).max(1_000),
       from: day.optional().describe('calls from this day (UTC)'),

@@ -2,7 +2,7 @@
 import { terminal } from '../lib/errors.ts';
 
 export interface SearchRequest {
-  /** As typed: words, "a phrase", or, -without. */
+  /** As typed: words, "a phrase", or, -without, begin*. */
   readonly text: string;
   /** The call's own time, `[from, to)` in microseconds since the epoch. */
   readonly from?: number | undefined;
@@ -69,6 +69,8 @@ export interface TranscriptSearch {
 export interface SearchTerm {
   readonly text: string;
   readonly isPhrase: boolean;
+  /** Also words that begin with its stem. */
+  readonly isPrefix: boolean;
   readonly isExcluded: boolean;
 }
 
@@ -94,6 +96,7 @@ export const readSearchText = (text: string): readonly (readonly SearchTerm[])[]
 const toTerm = (term: string): SearchTerm => ({
   text: term.replace(/^-/u, '').replaceAll('"', ''),
   isPhrase: /^-?"/u.test(term),
+  isPrefix: /^[^"]*\*$/u.test(term),
   isExcluded: term.startsWith('-'),
 });
 

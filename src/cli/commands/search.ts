@@ -57,7 +57,7 @@ export default leaf({
   args: [
     argument(
       '<text...>',
-      'words and "phrases in quotes"; or between alternatives, a minus sign before an excluded word',
+      'words and "phrases in quotes"; or between alternatives, a minus sign before an excluded word, * after a beginning',
     ),
   ],
   options: {
@@ -76,7 +76,7 @@ export default leaf({
     `callsync search '"votre facture" -rappeler' --from 2025-01-01 --json`,
   ],
   remarks: `Words are found in all their inflections, by the language of each call, and without regard to accents and case; all words
-must be said by one side of a call, a phrase within one utterance, word for word. Very frequent words (stop words, such as votre or the) count in phrases only.
+must be said by one side of a call, a phrase within one utterance, word for word. rembours* finds words that begin with its stem. Very frequent words (stop words, such as votre or the) count in phrases only.
 BigQuery compares whole words as they are written; the local one cannot search. With --json, highlights are [start, end) offsets into text.`,
   within: withStore,
   run: async (words, options, store, services) => {

@@ -68,9 +68,9 @@ const searchTerms = (terms: readonly SearchTerm[]): string =>
 
 const find = async (queries: Queries, dataset: string, request: SearchRequest): Promise<SearchResult> => {
   const [terms = [], ...others] = readSearchText(request.text);
-  if (others.length > 0 || terms.some(({ isExcluded }) => isExcluded)) {
+  if (others.length > 0 || terms.some(({ isExcluded, isPrefix }) => isExcluded || isPrefix)) {
     throw terminal('USAGE_SEARCH', 'BigQuery searches for words and phrases that are all there, nothing else.', {
-      hint: 'Leave out “or” and excluded words, or search a Postgres warehouse.',
+      hint: 'Leave out “or”, excluded words and prefixes, or search a Postgres warehouse.',
     });
   }
   const { from, to, side } = request;

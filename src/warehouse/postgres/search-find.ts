@@ -56,6 +56,7 @@ interface WordRow {
   readonly lexemes: readonly string[];
   /** A stop word: it counts in phrases only. */
   readonly is_stop: boolean;
+  readonly isPrefix?: boolean;
 }
 
 /** The languages of the index, and how each reads the terms. Parameter: their texts. */
@@ -91,6 +92,7 @@ interface LanguageQuery {
   /** Lexemes of wanted words. */
   readonly counted: readonly string[];
   readonly stopWords: readonly string[];
+  readonly prefixes: readonly string[];
 }
 
 const quoteLexeme = (lexeme: string): string => `'${lexeme.replaceAll(/[\\']/gu, '$&$&')}'`;
@@ -100,8 +102,8 @@ const join = (queries: readonly string[], operator: '&' | '|'): string =>
 /** Lexemes of one word at its place, or words that follow one another at the distances at which they stand in the search. */
 const sequenceOf = (words: readonly WordRow[]): string =>
   words
-    .map(({ lexemes, is_stop, place }, at) => {
-      const weight = is_stop ? 'D' : 'A';
+    .map(({ lexemes, is_stop, place, isPrefix }, at) => {
+      const weight = `${isPrefix === true ? '*' : ''}${is_stop ? 'D' : 'A'}`;
       const word = join(
         lexemes.map((lexeme) => `${quoteLexeme(lexeme)}:${weight}`),
         '|',
@@ -111,7 +113,12 @@ const sequenceOf = (words: readonly WordRow[]): string =>
     .join(' ');
 const wordsOf = (words: readonly WordRow[]): string =>
   join(
-    words.map(({ lexemes }) => join(lexemes.map(quoteLexeme), '|')),
+    words.map(({ lexemes, isPrefix }) =>
+      join(
+        lexemes.map((lexeme) => `${quoteLexeme(lexeme)}${isPrefix === true ? ':*' : ''}`),
+        '|',
+      ),
+    ),
     '&',
   );
 
@@ -123,9 +130,13 @@ const readIn = (
   let number = 0;
   const wanted: WordRow[][] = [];
   const asked = alternatives.flatMap((terms) => {
-    const read = terms.map(({ isPhrase, isExcluded }) => {
+    const read = terms.map(({ isPhrase, isPrefix, isExcluded }) => {
       number += 1;
-      const words = rows.filter(({ term, is_stop }) => term === number && (isPhrase || !is_stop));
+      const own = rows.filter(({ term, is_stop }) => term === number && (isPhrase || isPrefix || !is_stop));
+      // The letters of a stop word begin words that count.
+      const words = own.map((row, at) =>
+        isPrefix && at === own.length - 1 ? { ...row, isPrefix, is_stop: false } : row,
+      );
       return { words, isExcluded };
     });
     const spoken = read.filter(({ words }) => words.length > 0);
@@ -150,6 +161,7 @@ const readIn = (
     ),
     counted: lexemesOf(false),
     stopWords: lexemesOf(true),
+    prefixes: wanted.flat().flatMap(({ isPrefix, lexemes }) => (isPrefix === true ? lexemes : [])),
   };
 };
 
@@ -241,12 +253,12 @@ const findCalls = async (
 /**
  * The utterances to show of found calls, with marks: those that have a word or phrase. Positions of words and boundaries in
  * the document tell; behind the 255th utterance, each is read. Stop words are marked only where nothing else is.
- * Parameters: ids, sides, language, `any`, counted lexemes, stop words.
+ * Parameters: ids, sides, language, `any`, counted lexemes, stop words, prefixes.
  */
 const hitsSql = (layout: Layout): string => {
   const document = qualified(layout, 'transcript_document');
   const wanted = (weight: string) =>
-    `(${weight} = 'A' AND w.lexeme = ANY($5::text[]) OR ${weight} = 'D' AND w.lexeme = ANY($6::text[]))`;
+    `(${weight} = 'A' AND (w.lexeme = ANY($5::text[]) OR w.lexeme ^@ ANY($7::text[])) OR ${weight} = 'D' AND w.lexeme = ANY($6::text[]))`;
   return `SELECT h.call_id, h.utterance_index, h.side, h.content, marked.text AS marked
   FROM (SELECT s.call_id, u.*, row_number() OVER (PARTITION BY s.call_id ORDER BY u.utterance_index) AS rank
           FROM unnest($1::text[], $2::text[]) AS s(call_id, side)
@@ -299,7 +311,7 @@ const readHits = async (
     .flatMap((row) => row.sides.map((side) => ({ id: row.call_id, side })));
   const said = await tx.query<SaidRow>(hitsSql(layout), [
     ...columnsOf(sides, 'id', 'side'),
-    ...[query.language, query.any, query.counted, query.stopWords],
+    ...[query.language, query.any, query.counted, query.stopWords, query.prefixes],
   ]);
   const hits = new Map<string, SearchHit[]>();
   for (const { call_id, utterance_index, side, content, marked } of said) {

@@ -97,7 +97,18 @@ test('accents, inflections in French and English, phrases, exclusions, sides and
     'annulé or cancelled': ['en-1', 'fr-2'],
     'subscription cancel': ['en-1'],
     'naive uberschall': ['xx-1'],
+    // A beginning finds words that begin with its stem; that of a stop word too.
+    'factur*': ['fr-2'],
+    'RESIL* contr*': ['fr-2', 'fr-1'],
+    'subscri*': ['en-1'],
+    'übers*': ['xx-1'],
+    'résilier -vie*': ['fr-1'],
+    'in*': ['fr-1'],
+    'zzz*': [],
   });
+  const begun = await warehouse.search.find({ text: 'factur*', limit: 5 });
+  const [hit] = begun.calls[0]?.hits ?? [];
+  expect(hit?.highlights.map(([from, to]) => hit.text.slice(from, to))).toEqual(['factures']);
   for (const dash of ['-', '--', '-(', '-""'])
     expect(await find(`résilier ${dash} "mon contrat" voudrais`), dash).toEqual(['fr-1']);
   const to = Date.parse('2026-01-05T10:02:00Z') * 1000;
