@@ -12,7 +12,7 @@ const postgresEpoch = 946_684_800_000_000;
 const usualBytes = 128 * 1024;
 /** Chunks of ended copies: new ones would cost their first touch, and tear holes into memory. */
 const spare: Buffer[] = [];
-const mostSpare = 64;
+const mostSpare = 12;
 /** Up to this length a text is copied by a loop: a call of native code takes longer. */
 const shortText = 32;
 
