@@ -197,6 +197,8 @@ export const beat = async (db: Queryable): Promise<void> => {
 export interface ProofHealth {
   readonly warehouse: string;
   readonly unproven: number;
+  /** Of these, the ones that are good no longer because calls were sent again, cut or erased: nothing was compared since. */
+  readonly withdrawn: number;
   readonly suspiciousEmpty: number;
   /** Seconds since the first of these verdicts; null when there is none. */
   readonly oldestAge: number | null;
@@ -209,10 +211,12 @@ export const readProofs = async (
 ): Promise<ProofHealth[]> =>
   await db.query<ProofHealth>(
     `SELECT name AS warehouse, count(*) FILTER (WHERE outcome = 'unproven')::int AS unproven,
+            count(*) FILTER (WHERE outcome = 'unproven' AND calls_found + missing + different = 0 AND calls_listed > excluded)::int AS withdrawn,
             count(*) FILTER (WHERE outcome = 'suspicious_empty')::int AS "suspiciousEmpty",
             ${age("min(compared_at) FILTER (WHERE outcome IN ('unproven', 'suspicious_empty'))")} AS "oldestAge"
        FROM unnest($1::text[]) AS name LEFT JOIN (
-            SELECT DISTINCT ON (warehouse, axis, window_from, window_to) warehouse, outcome, compared_at FROM verdicts
+            SELECT DISTINCT ON (warehouse, axis, window_from, window_to) warehouse, outcome, compared_at, calls_listed, calls_found,
+                   missing, different, excluded FROM verdicts
              WHERE warehouse = ANY($1) AND window_from > now() - make_interval(days => $2)
              ORDER BY warehouse, axis, window_from, window_to, verdict_id DESC) AS latest ON latest.warehouse = name
       GROUP BY name ORDER BY name`,

@@ -43,7 +43,7 @@ test('has no age while nothing waits', async () => {
     workerAge: null,
   });
   expect(await readProofs(store, { warehouses: ['main'], days: 9 })).toEqual([
-    { warehouse: 'main', unproven: 0, suspiciousEmpty: 0, oldestAge: null },
+    { warehouse: 'main', unproven: 0, withdrawn: 0, suspiciousEmpty: 0, oldestAge: null },
   ]);
 });
 

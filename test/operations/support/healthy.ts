@@ -29,7 +29,7 @@ export const healthy: Readings = {
   refused: { count: 0, oldestAge: null, newestAge: null },
   workerAge: 14,
   flow: { arrived: 60, merged: 59, refused: 0, deliveryAge: 1, callAge: 4 },
-  proofs: [{ warehouse: 'main', unproven: 0, suspiciousEmpty: 0, oldestAge: null }],
+  proofs: [{ warehouse: 'main', unproven: 0, withdrawn: 0, suspiciousEmpty: 0, oldestAge: null }],
   usages: [{ warehouse: 'main', jobs: { used: 5, limit: Number.POSITIVE_INFINITY } }],
   syncEvery: 60,
   callsPerMinute: 62.4,

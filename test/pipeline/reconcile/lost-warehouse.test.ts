@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import { createAges } from '../../../src/calls/age.ts';
 import { readCoverage } from '../../../src/health/coverage/coverage.ts';
+import { readProofs } from '../../../src/health/read-health.ts';
 import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
 import { applyRules } from '../../../src/pipeline/load/apply-rules.ts';
 import { keepSyncState } from '../../../src/pipeline/load/load-pending.ts';
@@ -71,6 +72,8 @@ test.each(Object.entries(triggers))('a day of which a call %s is not proven from
   expect(await stateOf()).toEqual([true, expect.stringMatching(/proven|healed/)]);
   await cause(id, (Number(at) + 1) / 1000);
   expect(await stateOf()).toEqual([false, 'read']);
+  const [proofs] = await readProofs(here.store, { warehouses: ['main'], days: 100_000 });
+  expect(proofs).toMatchObject({ withdrawn: proofs?.unproven });
   await here.drain();
   await forgetHeartbeat(here.store, 'main');
   await keepSyncState(here.deps, here.target);
