@@ -7,6 +7,7 @@ export const root = resolve(import.meta.dirname, '../..');
 
 /** Arguments of the short form; what takes minutes whatever it is asked, says so. */
 export const forms: Readonly<Record<string, readonly string[] | 'takes minutes'>> = {
+  all: 'takes minutes',
   bigquery: ['--runs', '1', '--calls', '20'],
   'cli-start': ['--runs', '1'],
   functions: [],

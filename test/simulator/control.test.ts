@@ -45,3 +45,22 @@ test('the control serves its methods and nothing else', async () => {
   expect(other.controlToken).not.toBe(simulator.controlToken);
   await other.stop();
 });
+
+test.each([
+  { count: 300, utterances: 40, words: 12 },
+  { count: 300, utterances: 2, words: 3, overlapShare: 0.5 },
+])('calls are as long as their speech: %j', async (calls) => {
+  const spoken = await startSimulator({ calls });
+  const shares: number[] = [];
+  for await (const { document } of spoken.truth()) {
+    const utterances = (document?.transcript_json as { callData: { datetime: number; duration: number }[] } | null)
+      ?.callData;
+    const last = utterances?.at(-1);
+    if (last !== undefined) shares.push((last.datetime + last.duration) / Number(document?.duration));
+  }
+  await spoken.stop();
+  shares.sort((left, right) => left - right);
+  expect(shares.at(-1)).toBeLessThanOrEqual(1);
+  expect(shares[Math.floor(shares.length / 10)]).toBeGreaterThan(calls.utterances > 10 ? 0.5 : 0);
+  expect(shares.length).toBeGreaterThan(270);
+});

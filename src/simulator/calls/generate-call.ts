@@ -1,7 +1,7 @@
 /** The content of a call, computed from seed and index: the record of interface §2.1 with its objects. */
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
-import { durationSecondsOf } from './population.ts';
+import { around, durationSecondsOf, transcriptShares } from './population.ts';
 import { fraction, hash32, pick, randomStream } from './random.ts';
 import { agents, campaigns, depts, phoneNumber, tagKinds, words } from './vocabulary.ts';
 
@@ -11,7 +11,6 @@ const round = (value: number, digits: 2 | 3): number => {
   const unit = digits === 2 ? 100 : 1_000;
   return Math.round(value * unit) / unit;
 };
-const around = (mean: number, random: number): number => Math.max(0, Math.round(mean * (0.75 + random * 0.5)));
 
 const generateUtterance = (from: string, start: number, mean: number, random: Random, scored: boolean) => {
   const spoken = [];
@@ -56,16 +55,18 @@ const interrupts = (settings: SimulatorSettings, index: number, utterance: numbe
 
 /** Transcript of one call; after an edit (`salt` > 0) some utterances are another text. */
 export const generateTranscript = (settings: SimulatorSettings, index: number, ivrEnd: number, salt: number) => {
-  const random = randomStream(hash32(settings.seed, index, 200));
+  const { random, ...shares } = transcriptShares(settings.seed, index);
   const { utterances, words: mean, padding } = settings.calls;
-  const scored = random() < 0.12;
+  const scored = shares.scored < 0.12;
   const callData: unknown[] = [];
-  const n = around(utterances, random());
+  const n = around(utterances, shares.count);
+  const hangUp = durationSecondsOf(settings, index);
   const changed = salt === 0 ? -1 : hash32(settings.seed, index, salt) % Math.max(1, n);
   let start = ivrEnd;
   for (let i = 0; i < n; i++) {
     const stream = i === changed ? randomStream(hash32(settings.seed, index, 300 + salt)) : random;
     const made = generateUtterance(i % 2 === 0 ? 'out' : 'in', start, mean, stream, scored);
+    if (made.utterance.datetime + made.utterance.duration > hangUp) break;
     callData.push(made.utterance);
     start = interrupts(settings, index, i + 1) ? Math.max(start + 0.2, made.end - 2) : made.end;
   }
@@ -132,7 +133,7 @@ export const generateCall = (settings: SimulatorSettings, seed: CallSeed, light:
     unique_id: callId,
     timestamp,
     transcript_json: random() < 0.01 || light ? null : generateTranscript(settings, index, ivrEnd, 0),
-    duration: String(durationSecondsOf(settings.seed, index)),
+    duration: String(durationSecondsOf(settings, index)),
     ivr_end: ivrEnd,
     status,
     campaign: pick(campaigns, random()),

@@ -87,7 +87,7 @@ export class LiveCalls {
   private appear(processingSeconds: number): void {
     const { world, settings } = this;
     const ended = world.now();
-    const timestamp = ended - durationSecondsOf(settings.seed, world.count) * 1_000;
+    const timestamp = ended - durationSecondsOf(settings, world.count) * 1_000;
     world.insert({
       timestamp: new Date(timestamp).toISOString(),
       qualified: new Date(ended + processingSeconds * 1_000).toISOString(),

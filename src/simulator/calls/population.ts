@@ -4,7 +4,7 @@
  */
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import { dayMs } from '../../lib/day.ts';
-import { fraction, pick } from './random.ts';
+import { fraction, hash32, pick, randomStream } from './random.ts';
 import { otherStatuses } from './vocabulary.ts';
 
 const hourMs = 3_600_000;
@@ -25,9 +25,27 @@ const saltLateBy = 4;
 const saltStatus = 5;
 const saltDuration = 7;
 
-/** Length of a call in seconds, known before its content: processing cannot end before the call does. */
-export const durationSecondsOf = (seed: number, index: number): number =>
-  30 + Math.floor(fraction(seed, index, saltDuration) ** 2 * 1_200);
+export const around = (mean: number, random: number): number => Math.max(0, Math.round(mean * (0.75 + random * 0.5)));
+
+/** Seconds of a word with the pause behind it, and between two utterances, on average. */
+const [wordSeconds, pauseSeconds] = [0.42, 0.5];
+
+/**
+ * Length of a call in seconds, known before its content: processing cannot end before the call does. Its speech takes most of it;
+ * without speech it is up to 20 minutes.
+ */
+export const durationSecondsOf = ({ seed, calls }: SimulatorSettings, index: number): number => {
+  const share = fraction(seed, index, saltDuration);
+  const utterances = around(calls.utterances, transcriptShares(seed, index).count);
+  const speech = utterances * (calls.words * wordSeconds + pauseSeconds);
+  return utterances === 0 ? 30 + Math.floor(share ** 2 * 1_200) : 31 + Math.floor(speech * (1.2 + 0.4 * share));
+};
+
+/** The stream of random numbers of a transcript, and its first two. */
+export const transcriptShares = (seed: number, index: number) => {
+  const random = randomStream(hash32(seed, index, 200));
+  return { scored: random(), count: random(), random };
+};
 
 export const statusOf = (settings: SimulatorSettings, index: number): string => {
   const { voidShare, otherShare } = settings.calls;
@@ -83,7 +101,7 @@ export const planPopulation = (settings: SimulatorSettings, nowMs: number): Popu
     timestamps[i] = Math.max(at, from);
     const typical = -Math.log2(1 - fraction(seed, i, saltDelay)) * processingSeconds * 1_000;
     const late = fraction(seed, i, saltLate) < lateShare ? fraction(seed, i, saltLateBy) * lateMaxDays * dayMs : 0;
-    const end = at + durationSecondsOf(seed, i) * 1_000 + typical + late;
+    const end = at + durationSecondsOf(settings, i) * 1_000 + typical + late;
     qualified[i] = Math.floor(end / unit) * unit;
   }
   const byQualified = Uint32Array.from({ length: count }, (_, i) => i);

@@ -143,7 +143,8 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.changes` (
   revision INT64 NOT NULL OPTIONS (description='The call\'s revision in the ledger with which the field changed; 1 where field is *.'),
   source STRING NOT NULL OPTIONS (description='What brought the observation: webhook, poll or import.'),
   observed_at TIMESTAMP NOT NULL OPTIONS (description='Service time of the observation; where field is *, of the earliest one that was known when the row was added.'),
-  loaded_at TIMESTAMP OPTIONS (description='When a load added the row here; null in rows that are older than this column.')
+  loaded_at TIMESTAMP OPTIONS (description='When a load added the row here; null in rows that are older than this column.'),
+  kind STRING OPTIONS (description='added, changed or removed; a field that is null counts as absent. Null in rows that are older than this column.')
 )
 PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
 CLUSTER BY call_id
@@ -288,7 +289,7 @@ CREATE TABLE `acme-prod.calls_staging.callsync_staging_example_1` (
   udfs ARRAY<STRUCT<kind STRING, udf_index INT64, value_number STRING, value_text STRING, unparsable BOOL>>,
   contacts ARRAY<STRUCT<side STRING, label STRING, data STRING, type STRING, phone STRING>>,
   redactions ARRAY<STRUCT<redaction_index INT64, utterance_index INT64, first_word INT64, last_word INT64, detector STRING, detector_version INT64>>,
-  changes ARRAY<STRUCT<field STRING, revision INT64, source STRING, observed_at INT64, loaded_at INT64>>,
+  changes ARRAY<STRUCT<field STRING, revision INT64, source STRING, observed_at INT64, loaded_at INT64, kind STRING>>,
   deliveries ARRAY<STRUCT<seq INT64, arrival_id STRING, delivery_id STRING, hook_id STRING, agent STRING, received_at INT64, signing_key STRING, call_id STRING, outcome STRING, reason STRING, revision INT64, visible_at INT64>>,
   verdicts ARRAY<STRUCT<verdict_id INT64, axis STRING, window_from INT64, window_to INT64, level STRING, warehouse_level STRING, calls_listed INT64, calls_found INT64, missing INT64, different INT64, healed INT64, deleted INT64, unexpected INT64, excluded INT64, confirmed STRING, outcome STRING, compared_at INT64, ledger_epoch INT64, flatten_version INT64, revisions_digest STRING, compared_by STRING, digest STRING, key_id STRING, previous_digest STRING>>
 );
@@ -496,15 +497,15 @@ WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 END IF;
 
 IF ARRAY_LENGTH(claimed) > 0 AND ARRAY_LENGTH(removed) = 0 THEN
-INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at)
-SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP())
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 END IF;
 
 IF ARRAY_LENGTH(removed) > 0 THEN
-INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at)
-SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP())
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
 LEFT JOIN (
   SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
@@ -742,15 +743,15 @@ WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
 END IF;
 
 IF ARRAY_LENGTH(claimed) > 0 AND ARRAY_LENGTH(removed) = 0 THEN
-INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at)
-SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP())
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 END IF;
 
 IF ARRAY_LENGTH(removed) > 0 THEN
-INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at)
-SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP())
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
 LEFT JOIN (
   SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
@@ -1057,15 +1058,15 @@ WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
 END IF;
 
 IF ARRAY_LENGTH(claimed) > 0 AND ARRAY_LENGTH(removed) = 0 THEN
-INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at)
-SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP())
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 END IF;
 
 IF ARRAY_LENGTH(removed) > 0 THEN
-INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at)
-SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP())
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
 LEFT JOIN (
   SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
@@ -1291,15 +1292,15 @@ WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 END IF;
 
 IF ARRAY_LENGTH(claimed) > 0 AND ARRAY_LENGTH(removed) = 0 THEN
-INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at)
-SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP())
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 END IF;
 
 IF ARRAY_LENGTH(removed) > 0 THEN
-INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at)
-SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP())
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
 LEFT JOIN (
   SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
@@ -1883,7 +1884,7 @@ CREATE OR REPLACE VIEW `acme-prod.calls_restricted.contacts` AS SELECT call_id, 
 CREATE OR REPLACE VIEW `acme-prod.calls_restricted.redactions` AS SELECT call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version FROM `acme-prod.calls.redactions`;
 
 -- grants
-CREATE OR REPLACE VIEW `acme-prod.calls_restricted.changes` AS SELECT call_id, call_timestamp, field, revision, source, observed_at, loaded_at FROM `acme-prod.calls.changes`;
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.changes` AS SELECT call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind FROM `acme-prod.calls.changes`;
 
 -- grants
 CREATE OR REPLACE VIEW `acme-prod.calls_restricted.deliveries` AS SELECT seq, arrival_id, hook_id, agent, received_at, signing_key, call_id, outcome, revision, visible_at FROM `acme-prod.calls.deliveries`;
