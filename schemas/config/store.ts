@@ -14,7 +14,9 @@ export const storeConfigSchema = z
     url_file: z.string().min(1).optional().describe('File that holds the URL; read again when it changes.'),
     schema: z
       .string()
-      .regex(/^[a-z_][a-z0-9_]{0,62}$/)
+      .regex(/^(?!pg_)[a-z][a-z0-9]*_[a-z0-9_]{0,50}$|^callsync$/, {
+        error: 'takes small letters, digits and at least one underscore, such as north_store',
+      })
       .default('callsync')
       .describe('Schema of the store’s tables. Two installations in one database need different ones.'),
     data_dir: z

@@ -1,7 +1,6 @@
 /** The conditions under which something is wrong: the one table behind page, `callsync status`, doctor, messages and alerts. */
 import type { Condition } from '../../schemas/config/notifications.ts';
 import { countOf } from '../lib/count-of.ts';
-import { dayMs } from '../lib/day.ts';
 import { formatSpan } from './format.ts';
 import type { Health, ProofHealth, WarehouseUsage } from './read-health.ts';
 
@@ -186,11 +185,7 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     severity: 'warning',
     above: 0,
     // Days whose proof was withdrawn today wait for their comparison.
-    read: ({ proofs = [] }) =>
-      proofs.map(({ warehouse, unproven, withdrawn, oldestAge }) => [
-        warehouse,
-        unproven - ((oldestAge ?? 0) < dayMs / 1000 ? withdrawn : 0),
-      ]),
+    read: ({ proofs = [] }) => proofs.map(({ warehouse, unproven, withdrawn }) => [warehouse, unproven - withdrawn]),
     age: ({ proofs }, name) => proofs?.find(({ warehouse }) => warehouse === name)?.oldestAge ?? null,
     say: (_, [name, value]) => `Not proven in warehouse ${name}: ${countOf(value, 'window')}.`,
     command: 'callsync coverage',

@@ -197,7 +197,7 @@ export const beat = async (db: Queryable): Promise<void> => {
 export interface ProofHealth {
   readonly warehouse: string;
   readonly unproven: number;
-  /** Of these, the ones that are good no longer because calls were sent again, cut or erased: nothing was compared since. */
+  /** Of these, the ones of the last day that are good no longer because calls were sent again, cut or erased: nothing was compared since. */
   readonly withdrawn: number;
   readonly suspiciousEmpty: number;
   /** Seconds since the first of these verdicts; null when there is none. */
@@ -211,7 +211,8 @@ export const readProofs = async (
 ): Promise<ProofHealth[]> =>
   await db.query<ProofHealth>(
     `SELECT name AS warehouse, count(*) FILTER (WHERE outcome = 'unproven')::int AS unproven,
-            count(*) FILTER (WHERE outcome = 'unproven' AND calls_found + missing + different = 0 AND calls_listed > excluded)::int AS withdrawn,
+            count(*) FILTER (WHERE outcome = 'unproven' AND calls_found + missing + different = 0 AND calls_listed > excluded
+                                AND compared_at > now() - interval '1 day')::int AS withdrawn,
             count(*) FILTER (WHERE outcome = 'suspicious_empty')::int AS "suspiciousEmpty",
             ${age("min(compared_at) FILTER (WHERE outcome IN ('unproven', 'suspicious_empty'))")} AS "oldestAge"
        FROM unnest($1::text[]) AS name LEFT JOIN (

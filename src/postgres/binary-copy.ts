@@ -192,7 +192,11 @@ export class BinaryCopyWriter {
           if (buffer.byteLength === usualBytes && spare.length < mostSpare) spare.push(Buffer.from(buffer));
         resolve();
       });
-      stream.on('error', reject);
+      stream.on('error', (error) => {
+        // Otherwise it writes the rest when the socket drains, to a connection that it has let go of.
+        stream.destroy();
+        reject(error);
+      });
       for (const chunk of chunks) stream.write(chunk);
       stream.end();
     });

@@ -22,4 +22,12 @@ CREATE TABLE visible_deliveries (
   PRIMARY KEY (warehouse, seq)
 );`,
   },
+  {
+    name: '2-expand-definer-path',
+    sql: `-- Without pg_temp at its end, a temporary table of the caller hides the store's own from a function of its owner.
+DO $$ BEGIN
+  EXECUTE format('ALTER FUNCTION count_rows() SET search_path = %I, pg_temp', current_schema());
+  EXECUTE format('ALTER FUNCTION forget_counters() SET search_path = %I, pg_temp', current_schema());
+END $$;`,
+  },
 ];

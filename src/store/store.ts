@@ -181,10 +181,11 @@ export const readLedgerMark = async (store: Store, loadIds: readonly string[]): 
  */
 export const recreateStore = async (store: Store): Promise<boolean> => {
   const [found] = await store.query<{ dropped: boolean; busy: boolean }>(
-    `SELECT to_regclass('migrations') IS NULL AS dropped,
+    `SELECT to_regclass($1) IS NULL AS dropped,
             EXISTS (SELECT FROM pg_stat_activity
                      WHERE datname = current_database() AND coalesce(backend_type, 'client backend') = 'client backend'
                        AND application_name NOT LIKE 'callsync%' AND state IS DISTINCT FROM 'idle' AND pid <> pg_backend_pid()) AS busy`,
+    [`${store.schema}.migrations`],
   );
   if (found?.dropped !== true || found.busy) return false;
   return await migrateStore(store);

@@ -32,7 +32,6 @@ test.each<[string, Partial<Readings>, boolean, string]>([
   ['load_stalled', { warehouses: [{ ...warehouse, erasureOldestAge: 1_800 }] }, true, '30 min behind.'],
   ['quota_low', { usages: [{ warehouse: 'main', jobs: { used: 1_300, limit: 1_400 } }] }, true, '93 %'],
   ['unproven', { proofs: [{ ...proof, unproven: 3, withdrawn: 2, oldestAge: 9 }] }, true, '1 window.'],
-  ['unproven', { proofs: [{ ...proof, unproven: 3, withdrawn: 3, oldestAge: 90_000 }] }, true, '3 windows.'],
   ['suspicious_empty', { proofs: [{ ...proof, suspiciousEmpty: 1, oldestAge: 9 }] }, true, '1 win'],
   ['webhook_refused', { refused: { count: 188, oldestAge: 40, newestAge: 1 } }, false, '188 deliveries'],
   ['webhook_refused', { refused: { count: 188, oldestAge: 400, newestAge: 1 } }, true, '188 deliveries'],

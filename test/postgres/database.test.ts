@@ -62,6 +62,32 @@ test('a connection that is cut during a copy is a transient error', async () => 
   await expect(work).rejects.toMatchObject({ kind: 'transient' });
 });
 
+test('a copy that the server refuses in the middle of large rows rejects, and ends no process', async () => {
+  await pool.query('CREATE TABLE refused (n integer NOT NULL, t text)');
+  const faults: unknown[] = [];
+  const note = (error: unknown): void => void faults.push(error);
+  process.on('uncaughtException', note);
+  try {
+    for (let round = 0; round < 5; round += 1) {
+      const work = db.transaction(({ client }) => {
+        const writer = new BinaryCopyWriter();
+        for (let row = 0; row < 200; row += 1) {
+          writer.row(2);
+          writer.null();
+          writer.text('x'.repeat(100_000));
+        }
+        return writer.send(client, 'refused (n, t)');
+      });
+      await expect(work).rejects.toMatchObject({ kind: 'terminal' });
+      expect(await db.query('SELECT * FROM refused')).toEqual([]);
+    }
+    await delay(100);
+  } finally {
+    process.removeListener('uncaughtException', note);
+  }
+  expect(faults).toEqual([]);
+});
+
 test('an error of ours leaves a transaction as it is; one of the database is told apart and names no value', async () => {
   await expect(db.transaction(() => Promise.reject(new TypeError('a fault')))).rejects.toBeInstanceOf(TypeError);
   const ours = terminal('CONFIG_INVALID', 'No.');

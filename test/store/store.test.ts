@@ -16,6 +16,7 @@ import { eraseCalls, eraseKnown, expireCalls } from '../../src/store/persons/cal
 import { listTextSubjects, purgeBodiesBefore, purgeNamedTexts } from '../../src/store/persons/texts.ts';
 import { expireRows } from '../../src/store/retention.ts';
 import { joinCounters, readCounters, repairCounters } from '../../src/store/status/counters.ts';
+import { recordEvent } from '../../src/store/status/events.ts';
 import { migrateStore, openStore, recreateStore, type Store, type StoreKey } from '../../src/store/store.ts';
 import { countWaiting, deliver, usePipeline } from '../support/pipeline.ts';
 import { createDatabase } from '../support/postgres.ts';
@@ -43,6 +44,26 @@ describe('opening', () => {
     expect(names).toContainEqual({ name: '0001_init.sql' });
     expect(await made.query('SELECT name FROM migrations')).toEqual(names);
     await made.close();
+    await database.drop();
+  });
+
+  test('events and counters of a store in another schema stay there', async () => {
+    const database = await createDatabase();
+    const [first, second] = [
+      await openStore({ url: database.url, max: 2 }),
+      await openStore({ url: database.url, max: 2, schema: 'other_store' }),
+    ];
+    await recordEvent(second, { kind: 'hold', what: 'a hold', actor: null });
+    await deliver(second, [{ body: '{}' }]);
+    for (const [store, counted] of [
+      [first, 0],
+      [second, 1],
+    ] as const) {
+      expect(await store.query("SELECT kind FROM events WHERE kind = 'hold'")).toHaveLength(counted);
+      expect(await store.query('SELECT seq FROM inbox')).toHaveLength(counted);
+      expect((await readCounters(store)).get('deliveries:pending') ?? 0).toBe(counted);
+      await store.close();
+    }
     await database.drop();
   });
 

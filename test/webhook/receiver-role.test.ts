@@ -42,6 +42,19 @@ test('a receiver with a role that only adds deliveries does all of its work', as
   await started.stop();
 });
 
+test('its temporary tables hide none of the store from the store’s own functions', async () => {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query('CREATE TEMPORARY TABLE counters (LIKE callsync.counters INCLUDING ALL)');
+  await client.query('GRANT ALL ON counters TO PUBLIC');
+  await client.query(
+    `INSERT INTO callsync.inbox (arrival_id, received_at, body, body_hash) VALUES (gen_random_uuid(), now(), '{}', '\\x01')`,
+  );
+  const { rows } = await client.query('SELECT * FROM counters');
+  expect(rows).toEqual([]);
+  await client.end();
+});
+
 test('its role reads no call and changes nothing', async () => {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

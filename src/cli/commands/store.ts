@@ -1,8 +1,16 @@
+import { CallsyncError } from '../../lib/errors.ts';
 import { openSecret } from '../../lib/secret.ts';
 import { receiverGrants, setUpReceiverRole } from '../../store/delivery/inbox-writer.ts';
-import { withStore } from '../parts/with-services.ts';
-import { flag, group, leaf, option } from '../shell/define.ts';
+import { withReceiverServices, withStore } from '../parts/with-services.ts';
+import { type CommonOptions, flag, group, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
+
+/** Of the configuration; without one, the default. */
+const findSchema = (options: CommonOptions): Promise<string> =>
+  withReceiverServices(options, async ({ config }) => config.store.schema).catch((error: unknown) => {
+    if (error instanceof CallsyncError && error.code === 'CONFIG_MISSING') return 'callsync';
+    throw error;
+  });
 
 export default group({
   examples: ['callsync store grants'],
@@ -11,7 +19,6 @@ export default group({
       does: 'print the rights of a receiver as SQL; it adds deliveries and reads no call',
       options: {
         role: option('--role <name>', 'the role that receivers connect as', { standard: 'callsync_receiver' }),
-        schema: option('--schema <name>', 'without --apply: store.schema', { standard: 'callsync' }),
         apply: flag('--apply', 'migrate the store and give the rights, instead of printing them'),
         passwordFile: option('--password-file <file>', 'with --apply: make the role, or change its password'),
       },
@@ -23,8 +30,10 @@ export default group({
         'Run it with the URL of the owner; a receiver then has a store.url with this role, and needs no client secret.',
       run: async (options) => {
         const { role, passwordFile } = options;
-        const statements = receiverGrants(options.schema, role);
-        if (options.apply !== true) return print(options, { role, statements }, `${statements.join(';\n')};`);
+        if (options.apply !== true) {
+          const statements = receiverGrants(await findSchema(options), role);
+          return print(options, { role, statements }, `${statements.join(';\n')};`);
+        }
         const password = openSecret({ key: 'password', file: passwordFile })?.read();
         await withStore(options, async (store) => {
           await setUpReceiverRole(store, role, password);

@@ -214,12 +214,12 @@ const findVisible = async (
   const found = await listInvisible(store, plan);
   const isLate = (receivedAt: number) => warehouse.immediate && committedAt - receivedAt > promptMicros;
   const doubtful = found.filter((one) => unchanged > 0 || one.isDoubtful || isLate(one.receivedAt));
-  const known: ChangeTime[] = [];
-  const ids = [...new Set(doubtful.map(({ callId }) => callId))];
-  if (ids.length > 0) for await (const one of warehouse.listChangeTimes(ids)) known.push(one);
+  const known = new Map<string, ChangeTime[]>(doubtful.map(({ callId }) => [callId, []]));
+  if (known.size > 0)
+    for await (const one of warehouse.listChangeTimes([...known.keys()])) known.get(one.callId)?.push(one);
   return found.map(({ seq, callId, revision, receivedAt }) => {
-    const times = known
-      .filter((one) => one.callId === callId && one.revision >= revision && one.loadedAt >= receivedAt)
+    const times = (known.get(callId) ?? [])
+      .filter((one) => one.revision >= revision && one.loadedAt >= receivedAt)
       .map(({ loadedAt }) => loadedAt);
     return { seq, at: Math.min(committedAt, ...times) };
   });

@@ -385,7 +385,8 @@ const cutAroundCalls = (window: Window, { span, outOfBounds }: Pass, step: Micro
 const cutAmidCalls = (window: Window, { span, outOfBounds }: Pass, step: Micros): readonly Window[] | undefined => {
   // Times in records may be outside the window, such as those of another zone: then they do not say where the calls are.
   if (span.first > span.last || outOfBounds.count > 0) return halveWindow(window, step);
-  const middle = Math.ceil((span.first + span.last) / 2 / step) * step;
+  const mean = (span.first + span.last) / 2 / step;
+  const middle = (Math.ceil(mean) * step > span.last ? Math.floor(mean) : Math.ceil(mean)) * step;
   if (middle <= span.first || middle > span.last) return undefined;
   return [
     { ...window, to: middle },

@@ -13,13 +13,12 @@ export interface TimelineEvent {
 }
 
 /** @param event.what without personal data. */
-export const recordEvent = async (db: Queryable, event: Omit<TimelineEvent, 'at'>): Promise<void> => {
-  // With its schema: for a role without rights on that, an unqualified table is missing instead of forbidden.
-  await db.query('INSERT INTO callsync.events (kind, what, actor) VALUES ($1, $2, $3)', [
-    event.kind,
-    event.what,
-    event.actor,
-  ]);
+export const recordEvent = async (
+  db: Queryable,
+  { kind, what, actor }: Omit<TimelineEvent, 'at'>,
+  table = 'events',
+): Promise<void> => {
+  await db.query(`INSERT INTO ${table} (kind, what, actor) VALUES ($1, $2, $3)`, [kind, what, actor]);
 };
 
 /** Tells once that another version runs. */
@@ -81,6 +80,8 @@ export const openRecorder = (options: {
 }): Recorder => {
   const { schema } = options;
   const common = { schema, purpose: 'operational store', application: 'callsync recorder' };
+  // With its schema: for a role without rights on that, an unqualified table is missing instead of forbidden.
+  const table = `${schema}.events`;
   const ownUrl = options.url === undefined ? ownRoleUrl(options.owner(), 'recorder') : undefined;
   const database = openDatabase({ ...common, url: ownUrl ?? (options.url as ConnectionUrl), max: 2 });
   const makeRole = async (roleUrl: string): Promise<void> => {
@@ -95,10 +96,10 @@ export const openRecorder = (options: {
   };
   return {
     record: (event) =>
-      recordEvent(database, event).catch(async (error: unknown) => {
+      recordEvent(database, event, table).catch(async (error: unknown) => {
         if (ownUrl === undefined || !isRoleMissing(error)) throw error;
         await makeRole(ownUrl);
-        await recordEvent(database, event);
+        await recordEvent(database, event, table);
       }),
     close: () => database.close(),
   };

@@ -13,7 +13,7 @@ export const notSelect = (): CallsyncError =>
 
 /** Texts, names and comments, in which a semicolon ends no statement. */
 const quoted =
-  /'''[\s\S]*?'''|"""[\s\S]*?"""|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`[^`]*`|--[^\n]*|#[^\n]*|\/\*[\s\S]*?\*\//g;
+  /'''(?:\\[\s\S]|[^\\])*?'''|"""(?:\\[\s\S]|[^\\])*?"""|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|--[^\n]*|#[^\n]*|\/\*[\s\S]*?\*\//g;
 
 /** A dry run reads a script and runs none of it; the local BigQuery runs it. @throws CallsyncError QUERY_REFUSED */
 export const refuseScript = (sql: string): void => {
