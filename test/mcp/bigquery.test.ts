@@ -55,6 +55,7 @@ describe('before a query runs', () => {
     for (const sql of [
       'SELECT 1; SELECT 2',
       "SELECT ';'; DROP TABLE calls",
+      "SELECT '''a\\''' ''' ; DROP TABLE calls; --'''",
       'SELECT 1 /* ; */ ; # ;\nDROP TABLE calls',
     ])
       expect(await refused({}, {}, sql), sql).toBe('QUERY_REFUSED');
