@@ -294,7 +294,7 @@ const udfOf = (row: { readonly key: string; readonly value: string | null }): Ro
   return [{ ...keys, ...udf, unparsable: number === undefined }];
 };
 
-/** Ledger row → rows of table `changes`: which field changed when, and by what. Never a value. Pure. */
+// Ledger row → rows of table `changes`: which field changed when, and by what. Never a value. Pure.
 
 const sources = Object.keys(sourceRank) as ObservationSource[];
 const sourceOf = (rank: number): ObservationSource => sources.find((source) => sourceRank[source] === rank) ?? 'import';

@@ -97,7 +97,7 @@ const parseConfigText = (text: string, path: string): Raw => {
   return raw;
 };
 
-/** Turns zod issues into sentences that name the key and what is allowed, without repeating a value. */
+// Turns zod issues into sentences that name the key and what is allowed, without repeating a value.
 
 const describeIssues = (issues: readonly z.core.$ZodIssue[]): string[] => {
   return [...new Set(issues.flatMap((issue) => describeIssue(issue, [])))];
@@ -183,11 +183,9 @@ const article = (name: string) =>
 const oneOf = (values: readonly unknown[]) => `${values.length > 1 ? 'one of ' : ''}${values.map(String).join(', ')}`;
 const unit = (origin: string) => ({ string: ' characters', array: ' entries' })[origin] ?? '';
 
-/**
- * Every key can be set by environment: CALLSYNC_ and its path in upper case, joined by two underscores, such as
- * CALLSYNC_SOURCE__LIST__PRESET or CALLSYNC_WEBHOOK__SECRETS__0__SECRET_FILE. Text is taken as it is, everything
- * else (numbers, lists, whole sections) as YAML, of which JSON is a part.
- */
+// Every key can be set by environment: CALLSYNC_ and its path in upper case, joined by two underscores, such as
+// CALLSYNC_SOURCE__LIST__PRESET or CALLSYNC_WEBHOOK__SECRETS__0__SECRET_FILE. Text is taken as it is, everything
+// else (numbers, lists, whole sections) as YAML, of which JSON is a part.
 
 const prefix = 'CALLSYNC_';
 

@@ -186,7 +186,7 @@ const readBareId = (text: string): string | undefined => {
   }
 };
 
-/** Texts in quotes: of JSON, and of what is cut off or broken. Time grows with the length of a text only, whatever is in it. Pure. */
+// Texts in quotes: of JSON, and of what is cut off or broken. Time grows with the length of a text only, whatever is in it. Pure.
 
 const backslash = 0x5c;
 const blank = 0x20;

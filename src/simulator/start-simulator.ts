@@ -203,7 +203,7 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
   });
 };
 
-/** Listening and closing of HTTP servers as promises. */
+// Listening and closing of HTTP servers as promises.
 
 /** The other host that redirects point to; it counts who follows and who brings a token, and listens only once a redirect points to it. */
 class RedirectTarget {
@@ -244,7 +244,7 @@ const closeServer = (server: Server): Promise<void> =>
     server.closeAllConnections();
   });
 
-/** The control over HTTP, for a simulator in another process. It changes the simulator, so it asks for a token. */
+// The control over HTTP, for a simulator in another process. It changes the simulator, so it asks for a token.
 
 const prefix = '/__sim/';
 
@@ -300,7 +300,7 @@ async function* asLines(items: AsyncIterable<unknown>): AsyncIterable<string> {
   for await (const item of items) yield `${JSON.stringify(item)}\n`;
 }
 
-/** Calls that the simulator was given beside its plan, and the answers to its webhooks, in a file that outlives the process. */
+// Calls that the simulator was given beside its plan, and the answers to its webhooks, in a file that outlives the process.
 
 interface KeptCalls {
   readonly changes: WorldChanges;

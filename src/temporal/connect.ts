@@ -93,10 +93,8 @@ export const explainUnreachable = async (config: TemporalConfig, address: string
   return unreachable;
 };
 
-/**
- * Ends the SDK's retries with the connection. A retry on a closed connection would throw where no code can catch it,
- * and end the process.
- */
+// Ends the SDK's retries with the connection. A retry on a closed connection would throw where no code can catch it,
+// and end the process.
 
 type Interceptor = NonNullable<ConnectionOptions['interceptors']>[number];
 type Call = ReturnType<Parameters<Interceptor>[1]>;

@@ -124,7 +124,7 @@ export const startWorkers = async (input: {
   };
 };
 
-/** The connection of a worker to a Temporal cluster. */
+// The connection of a worker to a Temporal cluster.
 
 const keyRefreshMs = 10_000;
 

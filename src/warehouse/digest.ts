@@ -175,13 +175,11 @@ const addWords = (content: Content, { value, start, length, score }: WordArrays)
   content.count = at;
 };
 
-/**
- * Digests of the rows of a call, one a table, computed by SQL in the warehouse. Reconcile compares them with the
- * ledger without reading transcripts. Guards are compared separately.
- * The text of a row is its columns in order: `-` for null, else `BYTES:TEXT`. Its hash is the SHA-256 of that text in
- * hex. JSON has no common text in SQL, so JSON columns are read: the hash then covers the first hash and their
- * canonical JSON. The digest of a table is the SHA-256 of the sorted hashes.
- */
+// Digests of the rows of a call, one a table, computed by SQL in the warehouse. Reconcile compares them with the
+// ledger without reading transcripts. Guards are compared separately.
+// The text of a row is its columns in order: `-` for null, else `BYTES:TEXT`. Its hash is the SHA-256 of that text in
+// hex. JSON has no common text in SQL, so JSON columns are read: the hash then covers the first hash and their
+// canonical JSON. The digest of a table is the SHA-256 of the sorted hashes.
 
 type CallTable = (typeof callTables)[number];
 

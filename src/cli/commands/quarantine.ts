@@ -141,7 +141,7 @@ export default group({
   },
 });
 
-/** Shape of the bytes without content: names of known fields, and types. */
+// Shape of the bytes without content: names of known fields, and types.
 
 const known = new Set(knownCallFields);
 

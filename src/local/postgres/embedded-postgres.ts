@@ -156,7 +156,7 @@ const openTo = async (account: Account, home: string): Promise<void> => {
   });
 };
 
-/** The parts of starting PostgreSQL: create its database folder, find it running, launch it. */
+// The parts of starting PostgreSQL: create its database folder, find it running, launch it.
 
 interface Cluster {
   /** Holds the log, and the data folder while it is made. */

@@ -73,7 +73,7 @@ const openWriter = (folder: string, { format, processedField, units }: ExportInp
 
 const toIso = (micros: number): string => new Date(micros / 1000).toISOString();
 
-/** Exports of one record a line: documents as `callsync import` reads them, and vCons. */
+// Exports of one record a line: documents as `callsync import` reads them, and vCons.
 
 /** Takes calls one by one; memory holds what waits for the disk, and no more. */
 interface ExportWriter {
@@ -117,7 +117,7 @@ const createVconWriter = (folder: string, units: VconUnits): ExportWriter =>
     return vcon && JSON.stringify(vcon, infinityAsText);
   });
 
-/** A Parquet file for each table, with the rows that warehouses get; words as rows of their own. */
+// A Parquet file for each table, with the rows that warehouses get; words as rows of their own.
 
 type Cell = string | number | bigint | boolean | null;
 

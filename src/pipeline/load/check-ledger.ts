@@ -273,7 +273,7 @@ const healLedger = async (
   );
 };
 
-/** Compares the loads of the ledger with those of a warehouse: what only one of them knows, the other has lost. */
+// Compares the loads of the ledger with those of a warehouse: what only one of them knows, the other has lost.
 
 interface UnknownLoad {
   readonly loadId: string;

@@ -162,7 +162,7 @@ export const readLateEditStatus = async (deps: RereadDeps): Promise<LateEditStat
   };
 };
 
-/** Chooses the windows to re-read now: pure, from the bands and the earlier coverage. All times in microseconds. */
+// Chooses the windows to re-read now: pure, from the bands and the earlier coverage. All times in microseconds.
 
 /** Times in microseconds. */
 interface RereadRules {

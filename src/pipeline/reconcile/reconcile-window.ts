@@ -194,7 +194,7 @@ const reconcileWarehouse = async (
   return { verdict, removed: removed.size };
 };
 
-/** The verdict on one window of one warehouse, from everything that reconciling found: pure. */
+// The verdict on one window of one warehouse, from everything that reconciling found: pure.
 
 interface WindowFindings {
   /** Ids that the service listed in the window. */
@@ -284,7 +284,7 @@ const isSuspiciouslyEmpty = ({ listed, known, gone, history }: Emptiness): boole
   return listed === 0 && known === 0 && history.length >= 2 && median(history) >= manyUsual;
 };
 
-/** Calls that a listing no longer names: asked for one by one, and marked missing when the service has none. */
+// Calls that a listing no longer names: asked for one by one, and marked missing when the service has none.
 
 interface GoneCalls {
   /** Newly marked missing. */

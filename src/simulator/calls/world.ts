@@ -332,10 +332,8 @@ export class World {
   }
 }
 
-/**
- * Planned edits with their times, seeded, so that a late edit is known in advance, and the effect of an edit. Pure,
- * so that every earlier version can be rebuilt.
- */
+// Planned edits with their times, seeded, so that a late edit is known in advance, and the effect of an edit. Pure,
+// so that every earlier version can be rebuilt.
 
 interface PlannedEdit {
   /** Simulated milliseconds. */

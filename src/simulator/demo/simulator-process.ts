@@ -50,7 +50,7 @@ const stopChild = async (child: ChildProcess): Promise<void> => {
   await ended;
 };
 
-/** The calls of the demo, and what its marts know of them; the results of docs/reference/cookbook.md are of the same calls. */
+// The calls of the demo, and what its marts know of them; the results of docs/reference/cookbook.md are of the same calls.
 
 /** The request limit of the demo's service. */
 export const demoLimits = { requests: 400, per_s: 10 } as const;

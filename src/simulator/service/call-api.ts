@@ -194,7 +194,7 @@ export const answerCallApi = async (exchange: Exchange, parts: CallApiParts, num
   }
 };
 
-/** Finds the calls of one page. */
+// Finds the calls of one page.
 
 interface Page {
   readonly indices: readonly number[];

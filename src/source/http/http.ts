@@ -184,7 +184,7 @@ export const refusePlainHttp = (url: URL, key: string, { allow_http }: Pick<Sour
   });
 };
 
-/** Response bodies: decoded, bounded, and collected outside the JavaScript heap. */
+// Response bodies: decoded, bounded, and collected outside the JavaScript heap.
 
 /** Encodings that request headers offer. */
 const acceptEncoding = 'gzip, br';

@@ -91,7 +91,7 @@ export const readRetryAfter = (header: string | undefined, nowMs: number): numbe
   return Math.min(Math.max(0, at - nowMs), longestMs);
 };
 
-/** Tells a refusal that may pass from one that stays. */
+// Tells a refusal that may pass from one that stays.
 
 /** So long a service that answered before may refuse, such as during a deployment, before that counts as its answer. */
 const defaultGraceMs = 5 * 60_000;

@@ -88,7 +88,7 @@ const forwardOnly = (
 const sizeParam = (name: string | undefined, size: number): Record<string, string> =>
   name === undefined ? {} : { [name]: String(size) };
 
-/** The styles of paging, one function each. */
+// The styles of paging, one function each.
 
 /** Where nobody said how the list is paged, one response is read. */
 export const createPagination = (config: PaginationConfig = { style: 'none', size: 100 }): Pagination => {

@@ -264,7 +264,7 @@ const weakest = (parts: readonly WindowPart[]): Shown =>
     'total',
   );
 
-/** Finds out whether a service gives fewer records than a query holds without saying so. */
+// Finds out whether a service gives fewer records than a query holds without saying so.
 
 /** Fewer records are compared with nothing. */
 const fewest = 3;

@@ -49,10 +49,8 @@ export const clearDrift = async (db: Queryable): Promise<number> =>
 /** Of fields that records of the source were seen to carry nearly always. */
 const settledKey = (source: string): string => `fields:${source}`;
 
-/**
- * Compares what records carry with what is known, as they arrive: new, vanished and oddly typed fields, per source. They are
- * folded all the same.
- */
+// Compares what records carry with what is known, as they arrive: new, vanished and oddly typed fields, per source. They are
+// folded all the same.
 
 export interface DriftWatch {
   /** Counts the fields of what was folded. Never rejects: drift must not hold up a call. */

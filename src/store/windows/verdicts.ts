@@ -274,7 +274,7 @@ export const verifyVerdictChain = async (db: Store): Promise<ChainCheck[]> => {
   );
 };
 
-/** The ranges that verdicts prove: folded, oldest first, by one rule for every reader. */
+// The ranges that verdicts prove: folded, oldest first, by one rule for every reader.
 
 export type VerdictOutcome = 'proven' | 'healed' | 'unproven' | 'suspicious_empty';
 

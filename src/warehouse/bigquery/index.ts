@@ -29,7 +29,7 @@ export const bigquery: WarehouseKind<BigqueryWarehouseConfig> = {
   statements: () => listStatements(bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'project' })),
 };
 
-/** Whether the credentials may do in the warehouse what loading needs; removes what it made. */
+// Whether the credentials may do in the warehouse what loading needs; removes what it made.
 
 const requestTimeoutMs = 30_000;
 

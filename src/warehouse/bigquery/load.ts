@@ -205,7 +205,7 @@ const logDates = (part: LoadBatch): Map<string, (string | null)[]> => {
   return logs;
 };
 
-/** A batch as newline-delimited JSON for the staging table: one line per call, tombstone and log row. */
+// A batch as newline-delimited JSON for the staging table: one line per call, tombstone and log row.
 
 interface EncodedBatch {
   readonly media: readonly Buffer[];

@@ -117,7 +117,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
   };
 };
 
-/** Removing calls that the ledger does not know. */
+// Removing calls that the ledger does not know.
 
 /** A child row `t` and the row `c` of its call. */
 const isSameCall = 'c.call_id = t.call_id AND c.call_timestamp IS NOT DISTINCT FROM t.call_timestamp';

@@ -65,7 +65,7 @@ const checkAddress = async (url: string | undefined): Promise<readonly Finding[]
   ];
 };
 
-/** A signed sample to the webhook's address, found again in the inbox and removed: it never becomes a call. */
+// A signed sample to the webhook's address, found again in the inbox and removed: it never becomes a call.
 
 interface RoundTripOptions {
   readonly url: string;
