@@ -19,7 +19,7 @@ export interface ReadTotals {
 }
 
 export const emptyTotals: ReadTotals = { windows: 0, calls: 0, changed: 0, requests: 0, problems: 0 };
-/** Sums field by field; what one of them lacks is 0. */
+/** Sums field by field. A missing field counts as 0. */
 const sum = <T extends object>(a: T, b: T): T => {
   const of = (totals: T): Readonly<Record<string, number>> => totals as Readonly<Record<string, number>>;
   const names = Object.keys({ ...a, ...b });

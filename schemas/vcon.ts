@@ -1,6 +1,6 @@
 /**
- * A call as a vCon, the IETF's container for conversations, as draft-ietf-vcon-vcon-core-04 has it: the parts of it that
- * `callsync export` writes, and no other. Readers of the draft take all of them; what callsync would leave out is refused.
+ * A call as a vCon, the IETF's container for conversations (draft-ietf-vcon-vcon-core-04). The schema has only the
+ * parts that `callsync export` writes. Readers of the draft accept all of them.
  */
 import { z } from 'zod';
 
@@ -28,7 +28,7 @@ const dialogSchema = z.strictObject({
 
 const analysisSchema = z.strictObject({
   type: z.enum(['transcript', 'tags', 'call_record']),
-  /** Absent where it was not made from what was said. */
+  /** Absent unless the analysis was made from the transcript. */
   dialog: z.array(index).optional(),
   vendor: z.string(),
   product: z.string().optional(),

@@ -16,7 +16,7 @@ const looks = 3;
 /** Together a little longer than the time after which the load of a killed process is taken over. */
 const lookEvery = '8s';
 
-/** Loads everything that is pending in one warehouse, also what a process held that was killed just before. */
+/** Loads all pending calls of one warehouse, also those of a process that was just killed. */
 export const loadWarehouse = async (input: LoadWarehouseInput): Promise<{ readonly changed: number }> => {
   const { loadPending } = loadActivities(input.queues);
   const { warehouse, origin } = input;
@@ -34,9 +34,9 @@ export const loadWarehouse = async (input: LoadWarehouseInput): Promise<{ readon
 };
 
 /**
- * Loads what a reader that died had folded but not loaded, and what waits in warehouses that commit at their own pace.
- * A warehouse that is away keeps its calls pending for the sweep, and does not hold back the caller. False when history
- * has grown enough to continue as new before all is loaded.
+ * Loads calls that a killed reader had folded, and calls that wait for warehouses with their own pace. A warehouse that
+ * is away keeps its calls pending and does not delay the caller. False if history has grown enough to continue as new
+ * before all is loaded.
  */
 export const loadWhatIsLeft = async (queues: TaskQueues, origin: string): Promise<boolean> => {
   const load = briefLoadActivities(queues);

@@ -11,7 +11,7 @@ import type {
 
 export interface TaskQueues {
   readonly workflows: string;
-  /** Sync, inbox merge and re-reads of single calls: what must not wait for a slot behind a backfill. */
+  /** Sync, inbox merge and rereads of single calls, which must not wait behind a backfill. */
   readonly live: string;
   readonly read: string;
   readonly load: string;
@@ -36,7 +36,7 @@ export interface BackfillInput {
   readonly last?: number;
   readonly direction: Direction;
   readonly concurrency: number;
-  /** Also read what is read already. */
+  /** Read known windows again. */
   readonly force: boolean;
   /** Filled in by continue-as-new. */
   readonly resumed?: {
@@ -104,7 +104,7 @@ export interface ErasureProgress {
 export const mergeInboxId = (prefix: string): string => `${prefix}/merge-inbox`;
 /** The one re-reading of single calls. */
 export const rereadCallsId = (prefix: string): string => `${prefix}/reread-calls`;
-/** The one load of what is pending in a warehouse. */
+/** The id of the one load of a warehouse's pending calls. */
 export const loadWarehouseId = (prefix: string, warehouse: string): string => `${prefix}/load/${warehouse}`;
 /** A backfill, by the name that its user gave it. */
 export const backfillId = (prefix: string, name: string): string => `${prefix}/backfill/${name}`;
@@ -120,7 +120,7 @@ export const reconcileScheduleId = (prefix: string): string => `${prefix}/reconc
 export const reconcileId = (prefix: string, name: string): string => `${prefix}/reconcile/${name}`;
 /** An erasure, by the name that the store gave it. */
 export const eraseId = (prefix: string, requestId: string): string => `${prefix}/erase/${requestId}`;
-/** The schedule of the sweep: merges, loads and re-reads what no signal asked for. */
+/** The schedule of the sweep, which merges, loads and rereads without a signal. */
 export const sweepScheduleId = (prefix: string): string => `${prefix}/sweep`;
 
 /** A delivery arrived in the inbox. No payload: the merge reads the inbox. */

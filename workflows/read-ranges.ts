@@ -1,4 +1,4 @@
-/** Reads a list of ranges with bounded concurrency, part by part; idle readers split what is left. */
+/** Reads a list of ranges with bounded concurrency, part by part. Idle readers split the remaining ranges. */
 import { condition, workflowInfo } from '@temporalio/workflow';
 import { addTotals, type Direction, type Range, type ReadTotals } from '../schemas/orchestration.ts';
 import { liveActivities, readActivities } from './activity-proxies.ts';
@@ -27,7 +27,7 @@ export interface RangeReadingInput {
   readonly force: boolean;
   /** Continuous sync: on the queue of live work. */
   readonly live?: boolean;
-  /** Microseconds: what ends later is read, and does not count as read. */
+  /** Microseconds; windows that end later are read, but do not count as read. */
   readonly settledTo?: number;
   /** Milliseconds since the epoch: no part is begun after it. */
   readonly until?: number;

@@ -3,7 +3,7 @@ import { addReconcileTotals, emptyReconcileTotals } from '../schemas/orchestrati
 import { readActivities } from './activity-proxies.ts';
 import { type ReconcileInput, type ReconcileProgress, reconcileProgressQuery } from './messages.ts';
 
-/** Compares windows in the API, the ledger and every warehouse, heals what differs, and leaves a verdict of each. */
+/** Compares windows in the API, the ledger and every warehouse, heals differences, and records a verdict of each. */
 export const reconcile = async (input: ReconcileInput): Promise<ReconcileProgress> => {
   const { planReconcile, reconcileWindows } = readActivities(input.queues);
   let { done, totals } = input.resumed ?? { done: 0, totals: emptyReconcileTotals };

@@ -7,7 +7,7 @@ import { rereadCallsId, type SyncInput, type TaskQueues } from './messages.ts';
 export const rereadCalls = (input: SyncInput): Promise<{ readonly reread: number; readonly failed: number }> =>
   liveActivities(input.queues).rereadCalls();
 
-/** Starts the re-reads unless they run already: those that run list what waits until nothing does. */
+/** Starts the rereads unless they run already. Running ones continue until no call waits. */
 export const startRereads = async (queues: TaskQueues): Promise<void> => {
   try {
     await startChild(rereadCalls, {

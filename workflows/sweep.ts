@@ -5,7 +5,9 @@ import { loadWarehouse } from './load-warehouse.ts';
 import type { SyncInput } from './messages.ts';
 import { startRereads } from './reread-calls.ts';
 
-/** Does what no wake-up started: merges waiting deliveries, has calls read again, loads pending calls, runs maintenance. */
+/**
+ * Does work that no signal started: merges waiting deliveries, rereads calls, loads pending calls, runs maintenance.
+ */
 export const sweep = async (input: SyncInput & { readonly prefix: string }): Promise<void> => {
   const load = loadActivities(input.queues);
   await liveActivities(input.queues).mergeInbox();
@@ -22,6 +24,6 @@ export const sweep = async (input: SyncInput & { readonly prefix: string }): Pro
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     }
   }
-  // Also under a long backlog: nothing else keeps the store small, and compares what was restored.
+  // Runs even during a long backlog, because only it limits the store and detects restores.
   await load.runMaintenance();
 };

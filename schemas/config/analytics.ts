@@ -1,4 +1,4 @@
-/** Config section `analytics:`: what marts need to know and the service does not say. */
+/** Config section `analytics:`: settings of the marts that the service does not report. */
 import { z } from 'zod';
 import { a, isTimeZone } from './values.ts';
 

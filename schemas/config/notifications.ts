@@ -1,4 +1,4 @@
-/** Config section `notifications:`: who is told when something stays wrong, and when it is right again. */
+/** Config section `notifications:`: channels, and the conditions that they report. */
 import { z } from 'zod';
 import { a, durationSchema } from './values.ts';
 

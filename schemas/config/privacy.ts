@@ -1,4 +1,4 @@
-/** Config section `privacy:`: what happens to personal data before anything is stored. */
+/** Config section `privacy:`: rules for personal data, applied before storage. */
 import { z } from 'zod';
 import { durationSchema } from './values.ts';
 

@@ -13,7 +13,7 @@ interface AgeLimits {
 }
 
 export interface Ages {
-  /** The observation without what is too old in it; the same one where nothing is. Doing it twice changes nothing more. */
+  /** The observation without expired parts; the same object if none has expired. Idempotent. */
   readonly age: (observation: Observation) => Observation;
   /** Whether the call itself is too old to be kept. A call without a time never is. */
   readonly isExpired: (fields: CallDocument) => boolean;

@@ -164,7 +164,7 @@ export const flattenCall = (
   });
   const contacts = sides.map((side) => contactRow(side, call));
   const words = spoken.reduce((sum, one) => sum + one.words.value.length, 0);
-  // Parts that have rows of their own were read: what the call's row takes of them is taken as it is there.
+  // Parts with their own rows were checked already, so the call's row takes them unchecked.
   const value = {
     ...document,
     transcript_json: { ...transcript, meta },
@@ -294,12 +294,12 @@ const udfOf = (row: { readonly key: string; readonly value: string | null }): Ro
   return [{ ...keys, ...udf, unparsable: number === undefined }];
 };
 
-// Ledger row → rows of table `changes`: which field changed when, and by what. Never a value. Pure.
+// Ledger row → rows of table `changes`: field, time and source of each change, never a value. Pure.
 
 const sources = Object.keys(sourceRank) as ObservationSource[];
 const sourceOf = (rank: number): ObservationSource => sources.find((source) => sourceRank[source] === rank) ?? 'import';
 
-/** Keys of tables fit an index entry, and what a sender writes in a name is not shown to everybody. */
+/** Table keys must fit an index entry. Names that a sender chose are not shown to everybody. */
 const plainName = /^[\w.-]{1,64}$/;
 
 /**
@@ -333,7 +333,7 @@ const maxIssues = 50;
 
 const typeName = (value: unknown): string => (Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value);
 
-/** JSON.parse has rounded such numbers already, so their digits are gone. */
+/** JSON.parse has already rounded such numbers, so their exact digits are lost. */
 const holdsRounded = (value: unknown, depth: number): boolean => {
   if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value);
   if (typeof value !== 'object' || value === null || depth > maxJsonDepth) return false;

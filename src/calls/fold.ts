@@ -283,8 +283,8 @@ export const foldErasure = (row: LedgerRow): LedgerRow =>
   row.tombstone ? row : { ...emptyRow(row.callId), revision: row.revision + 1, tombstone: true };
 
 /**
- * The row with its document as other rules leave it, in the same revision when they change nothing. Fields keep their time and
- * rank, so that what was newer stays newer.
+ * The row after other rules were applied to its document; the revision rises only if they changed it. Fields keep their
+ * time and rank, so newer values still win.
  * @param version of these rules; without one the row says that it is under the same as before.
  */
 export const foldRules = (

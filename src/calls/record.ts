@@ -47,8 +47,8 @@ export const webhookObservedAt = (deliveryId: string | null, arrivedAt: number, 
 };
 
 /**
- * observed_at of an imported record: the given time, else the end of its processing, else its own timestamp. Never now:
- * an old file must not win over what was seen since. Undefined when there is none, or only future ones.
+ * observed_at of an imported record: the given time, else the end of its processing, else its own timestamp. Never the
+ * present, because an old file must not replace newer values. Undefined if there is no time, or only future ones.
  */
 export const importObservedAt = (
   record: Readonly<Record<string, unknown>>,

@@ -5,7 +5,7 @@ import type { Row } from '../../schemas/tables.ts';
 import type { Vcon } from '../../schemas/vcon.ts';
 import { flattenCall } from './flatten.ts';
 
-/** Units of the fields that a vCon has in seconds; what is unknown is left out. */
+/** Units of the fields that a vCon has in seconds. Fields of unknown unit are omitted. */
 interface VconUnits {
   readonly utterance_start: Unit;
   readonly utterance_duration: Unit;

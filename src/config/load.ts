@@ -16,7 +16,7 @@ interface LoadConfigOptions {
   readonly path?: string | undefined;
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
-  /** Override everything else: what a command sets by itself, such as the demo. */
+  /** Override every other source. Commands such as the demo set them. */
   readonly overrides?: Raw;
 }
 
@@ -97,7 +97,7 @@ const parseConfigText = (text: string, path: string): Raw => {
   return raw;
 };
 
-// Turns zod issues into sentences that name the key and what is allowed, without repeating a value.
+// Turns zod issues into sentences with the key and the allowed values, without the given value.
 
 const describeIssues = (issues: readonly z.core.$ZodIssue[]): string[] => {
   return [...new Set(issues.flatMap((issue) => describeIssue(issue, [])))];

@@ -163,7 +163,7 @@ const renderTable = (rows: readonly Row[]): string => {
   return ['| Key | Allowed | Default | Meaning |', '|---|---|---|---|', ...lines].join('\n');
 };
 
-/** Of text in a table; what looks like HTML is none. */
+/** Escapes text for a table cell, so that it is not read as HTML. */
 const escapeCell = (text: string) => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
 
 /** The property that tells the variants of a union apart (`style`, `type`), with the variants by its value. */

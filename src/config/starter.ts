@@ -1,4 +1,4 @@
-/** A first configuration file: only what differs from the defaults, each key under its meaning. */
+/** A first configuration file: keys that differ from the defaults, each under its description. */
 import { stringify } from 'yaml';
 import { childrenAt, configJsonSchema, type SchemaNode } from './schema-node.ts';
 

@@ -131,7 +131,7 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     severity: 'warning',
     above: 300,
     shown: () => 0,
-    // A scanner of the network sends one or two; and what has stopped coming is no fault that lasts.
+    // A network scanner sends one or two requests. Refusals that have stopped are no lasting fault.
     read: ({ refused: { count, oldestAge, newestAge } }) =>
       count < 3 || newestAge === null || newestAge > 900 ? [] : [['', oldestAge ?? 0]],
     say: ({ refused }) =>

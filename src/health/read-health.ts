@@ -248,8 +248,8 @@ const percentiles = (value: string): string =>
    percentile_cont(0.95) WITHIN GROUP (ORDER BY ${value}) AS p95`;
 
 /**
- * Time of the newest deliveries from arrival to the ledger, and to the first moment in which each warehouse had what they
- * brought. Deliveries that changed nothing do not count, nor do later loads, such as after a restore.
+ * Seconds from the arrival of the newest deliveries to the ledger, and to the first load of their changes in each
+ * warehouse. Deliveries without changes do not count, nor do later loads, such as after a restore.
  */
 export const measureLatency = async (db: Queryable, warehouses: readonly string[]): Promise<StepLatency[]> =>
   await db.query<StepLatency>(

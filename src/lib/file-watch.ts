@@ -15,7 +15,7 @@ export const readFiles = (paths: readonly string[]): FileContents => {
 
 /**
  * `onChange` is called once a new content was seen twice in a row, so that a file caught half-written is not taken.
- * @param initial what the caller has already acted upon.
+ * @param initial content that the caller knows already
  */
 export const watchFiles = (options: {
   initial: FileContents;

@@ -38,6 +38,6 @@ export const intersect = (a: readonly Interval[], b: readonly Interval[]): Inter
   return subtract(a, outside);
 };
 
-/** Length of the set; what several ranges cover counts once. */
+/** Length of the union of the ranges. */
 export const lengthOf = (intervals: readonly Interval[]): number =>
   unite(intervals).reduce((sum, { from, to }) => sum + to - from, 0);

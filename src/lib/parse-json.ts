@@ -30,7 +30,7 @@ export const valueAt = (value: unknown, path: string): unknown => {
 /** Bytes that JSON.stringify would write for the field's value, by field. */
 export type EncodedFields = ReadonlyMap<string, Buffer>;
 
-/** Makes a field of `target` that parses the bytes at every access, so that nothing holds on to what they say. */
+/** Defines a field of `target` that parses the bytes at every access, so that no parsed copy stays in memory. */
 export const defineEncoded = (target: object, name: string, bytes: Buffer): void => {
   Object.defineProperty(target, name, {
     enumerable: true,

@@ -7,7 +7,7 @@
 import type { CallDocument } from '../../schemas/call.ts';
 import type { UnitField } from '../../schemas/config/analytics.ts';
 
-/** Times as sent; what was not sent as a number is left out. */
+/** Times as sent, without values that are not numbers. */
 interface SampledCall {
   readonly duration?: number | undefined;
   readonly ivrEnd?: number | undefined;
@@ -131,8 +131,8 @@ const sum = <T>(items: readonly T[], measure: (item: T) => number): number =>
   items.reduce((total, item) => total + measure(item), 0);
 
 /**
- * Takes what tells of units from a call document (interface §2.1 and §2.3). Numbers stay in the unit that the service sent;
- * what is no number reads as undefined.
+ * Reads the fields that show units from a call document (interface §2.1, §2.3). Numbers keep the service's unit; other
+ * values read as undefined.
  */
 export const sampleCall = (document: CallDocument): SampledCall => {
   const transcript = objectOf(document.transcript_json);

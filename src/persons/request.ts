@@ -17,7 +17,7 @@ export type PersonRequest =
   | { readonly kind: 'call' | JoinedDetector; readonly values: readonly string[] }
   | { readonly kind: 'metadata'; readonly key: string; readonly values: readonly string[] };
 
-/** A request with what it looks for: whatever is meant has at least one of the subjects. */
+/** A request with its subjects: a call or text matches if it has at least one of them. */
 export interface PurgeScope {
   readonly request: PersonRequest;
   readonly subjects: readonly string[];
@@ -62,7 +62,7 @@ export const requestKinds: Readonly<Record<PersonRequest['kind'], Kind>> = {
   },
 };
 
-/** @param comparison how values are compared: the same as for what is stored, and with every token of a value. */
+/** @param comparison rules of comparison: those of stored values, with every token of a value */
 export const meantBy = (request: PersonRequest, comparison: Comparison): PurgeScope => {
   const { kind, values } = request;
   const { countries, tokensOf } = comparison;

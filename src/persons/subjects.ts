@@ -19,7 +19,7 @@ type Fields = Readonly<Record<string, unknown>>;
 export const foundSubject = (kind: JoinedDetector, value: string): string => `${kind}\0${value}`;
 /** @param number E.164 where it is one, else its digits. */
 export const phoneSubject = (number: string): string => foundSubject('phone', number);
-/** A whole value, or a token anywhere, of a text or of what names the parties. */
+/** A whole value, or a token anywhere, in a text or in contacts and metadata. */
 export const textSubject = (value: string): string => `text\0${value}`;
 /** A token anywhere in a call. */
 export const tokenSubject = (token: string): string => `token\0${token}`;
@@ -34,7 +34,7 @@ export const leastDigits = 7;
 const leastWhole = 1e5;
 /** Lines recur in nearly every call, and numbers of some countries take long to read. */
 const mostNumbers = 1_000;
-/** Changes with what the functions below give for the same call. */
+/** Raise it if a function below returns other subjects for the same call. */
 const subjectsVersion = 3;
 /** The library decides about numbers, and its versions differ. */
 const { version: numbersVersion } = createRequire(import.meta.url)('libphonenumber-js/package.json') as {
@@ -101,9 +101,9 @@ export const openSubjects = (options: {
     return [...findIn(said, (name) => name === 'phone'), ...findIn(said, isOther)];
   };
   return {
-    /** Changes with what the other functions give for the same call. */
+    /** Raise it if another function returns other subjects for the same call. */
     version: `${subjectsVersion}\0${joinedDetectors.map(versionOf).join()}\0${numbersVersion}\0${countries.join()}`,
-    /** Of a whole call; `party` names who took part in it, by contacts and metadata. */
+    /** Subjects of a whole call; `party` has those of contacts and metadata. */
     subjectsOf: (fields: Fields) => ({
       party: new Set([
         ...subjectsInText(JSON.stringify([fields.in, fields.out, fields.metadata])),
@@ -118,8 +118,9 @@ export const openSubjects = (options: {
       return isSaid && options.leavesSpeech(rules) ? undefined : listWritten(fields);
     },
     /**
-     * Everything that a text, such as JSON that is cut off, may name. Of a text that is no JSON these are more than its strings: what
-     * is between any two neighbouring quotes. An id of fewer than 6 characters counts as the whole text or the value of `unique_id`.
+     * All subjects that a text may contain, such as truncated JSON. If the text is not valid JSON, every part between
+     * two neighbouring quotes counts as a string. Ids of fewer than 6 characters count only as the whole text or as the
+     * value of `unique_id`.
      */
     subjectsInText,
   };
@@ -151,7 +152,7 @@ const plain =
   /^(?:[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?)$/i;
 /** The digits of the shortest value with a check digit, or the sign of an address. */
 const otherText = /@|\d(?:\D*\d){12}/;
-/** By itself: what one of them takes, a telephone number could not be found in. */
+/** Each detector reads all the text, because a match of one would hide telephone numbers from the next. */
 const isOther = (name: string): boolean => name !== 'phone' && joinedDetectors.some((one) => one === name);
 const mayNameOthers = (text: string): boolean => otherText.test(text) && !plain.test(text);
 
@@ -186,7 +187,7 @@ const readBareId = (text: string): string | undefined => {
   }
 };
 
-// Texts in quotes: of JSON, and of what is cut off or broken. Time grows with the length of a text only, whatever is in it. Pure.
+// Quoted strings of JSON, also of truncated or broken JSON. Time is linear in the length of the text. Pure.
 
 const backslash = 0x5c;
 const blank = 0x20;
@@ -226,7 +227,7 @@ const visitQuoted = (text: string, visit: (value: string, start: number) => void
   }
 };
 
-/** @returns what is between two quotes, without its escapes; as it is where they are none of JSON. */
+/** @returns the text between two quotes, unescaped; unchanged if its escapes are not those of JSON */
 const readBetween = (text: string, start: number, end: number): string => {
   const written = text.slice(start, end);
   if (!written.includes('\\')) return written;

@@ -19,8 +19,8 @@ export interface IngestDeps {
   readonly store: Store;
   readonly targets: readonly WarehouseTarget[];
   /**
-   * The one step between what was verified or listed and what is stored: privacy rules act here, so that no path around them
-   * can exist. Undefined only where none are configured.
+   * Privacy rules, in the only step from received to stored records, so that no path bypasses them. Undefined if none
+   * are configured.
    */
   readonly sanitize: ((observation: Observation) => Observation) | undefined;
   /** Version of the privacy rules in `sanitize`; absent where there are none. */

@@ -41,7 +41,7 @@ interface GoLiveDeps {
     range: Range,
     options: { readonly force: boolean },
   ): Promise<{ readonly calls: number; readonly problems: number }>;
-  /** Has what waits in the inbox merged. */
+  /** Merges the waiting deliveries of the inbox. */
   wakeInbox(): Promise<void>;
   ensureSchedules(): Promise<unknown>;
 }

@@ -1,6 +1,6 @@
 /**
- * One PostgreSQL database: a pool, statements and transactions, with errors that say which database they concern and what
- * to do. `openDatabase` binds the purpose; a transaction hands out the same `query` on one connection.
+ * One PostgreSQL database: pool, statements and transactions. Errors name the database and the next step. A transaction
+ * hands out the same `query` on one connection.
  */
 import pg from 'pg';
 import { terminal } from '../lib/errors.ts';
@@ -39,7 +39,7 @@ export interface Transaction extends Queryable {
 export interface Database extends Queryable {
   /** Schema that unqualified names resolve to. */
   readonly schema: string;
-  /** For what needs connections of its own: session locks, the receiver's writes. */
+  /** For work with its own connections: session locks, the receiver's writes. */
   readonly pool: pg.Pool;
   /** Commits when `work` resolves, rolls back when it throws. */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
@@ -78,7 +78,7 @@ const queryableOn = (db: pg.Pool | pg.PoolClient, purpose: string): Queryable =>
 /** The URL as it is at this moment. */
 export const readUrl = (url: ConnectionUrl): URL => new URL(typeof url === 'string' ? url : url());
 
-/** All of ours are safe; what a person asks for need not be, and must not come back rounded. */
+/** All numbers of callsync's tables are safe integers. Query results of users may not be, and must not be rounded. */
 const readBigint = (text: string): number | string => {
   const value = Number(text);
   return Number.isSafeInteger(value) ? value : text;

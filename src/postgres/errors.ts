@@ -1,4 +1,4 @@
-/** Errors of the PostgreSQL driver as errors that say what to do. */
+/** Turns errors of the PostgreSQL driver into errors with a next step. */
 import { CallsyncError, isUntrusted, terminal, transient } from '../lib/errors.ts';
 
 const connectionCodes = new Set([
@@ -15,7 +15,7 @@ const connectionCodes = new Set([
 /** Classes of SQLSTATE after which the same statement may succeed: connection, serialization, shutdown, resources. */
 const transientStates = /^(08|40|53|55P03|57P0[1-5]|25006|58)/;
 
-/** Tables, schema, functions or unique indexes that are missing: what a restore has dropped, or not yet brought back. */
+/** Missing tables, schema, functions or unique indexes, as after an incomplete restore. */
 const incompleteStates: ReadonlySet<string> = new Set(['42P01', '3F000', '42883', '42P10']);
 
 const lostConnection = /timeout|connection terminated|connection ended|not queryable/i;
@@ -64,7 +64,7 @@ export const postgresError = (purpose: string, cause: unknown): CallsyncError =>
   return kind('DATABASE_ERROR', `The ${purpose} reports an error (SQLSTATE ${code || 'none'}).`, { cause });
 };
 
-/** False for what did not come from the driver: a fault of ours must not read as one of the database. */
+/** False for errors from outside the driver: a fault of callsync must not look like one of the database. */
 export const isDriverError = (cause: unknown): boolean => {
   const { code, message } = cause as { code?: unknown; message?: unknown };
   if (typeof code === 'string') return /^[0-9A-Z]{5}$/.test(code) || connectionCodes.has(code) || isUntrusted(code);
@@ -77,7 +77,7 @@ const stateOf = (error: unknown): unknown =>
 /** SQLSTATE serialization_failure and deadlock_detected: the transaction was ended so that another one could go on. */
 export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(String(stateOf(error)));
 
-/** SQLSTATE lock_not_available: somebody held what was wanted for longer than `lock_timeout`. */
+/** SQLSTATE lock_not_available: another session held the lock for longer than `lock_timeout`. */
 export const isLocked = (error: unknown): boolean => stateOf(error) === '55P03';
 
 /** The statement may still be on its way: nothing else can be sent behind it. */

@@ -6,7 +6,7 @@ const mostAttempts = 5;
 
 /**
  * As `db.transaction`; a deadlock, or a conflict with another transaction, makes it begin again, a few times.
- * @param work may run several times: what it does outside the transaction must bear that.
+ * @param work may run several times, so its effects outside the transaction must be repeatable
  */
 export const repeatTransaction = async <T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> => {
   for (let attempt = 1; ; attempt += 1) {

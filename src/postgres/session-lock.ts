@@ -11,7 +11,7 @@ type Pooled = Pick<Database, 'pool' | 'purpose'>;
 
 const retryMs = 200;
 
-/** A connection that holds the lock, or undefined while another does: those who wait keep no connection. */
+/** A connection that holds the lock, or undefined while another holds it. Waiting processes keep no connection. */
 const tryHold = async (database: Pooled, name: string): Promise<pg.PoolClient | undefined> => {
   const client = await connectTo(database);
   try {

@@ -21,7 +21,7 @@ interface CleanOptions extends DetectOptions {
   readonly keys: TokenKeys;
 }
 
-/** Options with what they said of values that come again and again. */
+/** Options, and their decisions on repeated values. */
 interface Rules extends CleanOptions {
   /** The tokens of a whole value: of its number or address where it is one. */
   readonly tokensOf: (text: string) => Tokens;

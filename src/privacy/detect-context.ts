@@ -1,4 +1,4 @@
-/** Values that only what is said around them gives away: card verification values, dates of birth. */
+/** Finds values that only their context shows: card verification values, dates of birth. */
 import { type Claims, spansOf } from './detect-numbers.ts';
 import type { Span } from './finding.ts';
 import { findRuns, textOf } from './number-runs.ts';
@@ -12,7 +12,7 @@ const contexts = {
     /\bnee?s?\b|naissance|\bborn\b|date of birth|birth ?(?:day|date)|\bd\W?o\W?b\b|\bddn\b|anniversaire|\bje suis (?:du|de)\b/g,
 };
 
-/** Wider than both, over text as it is: what it passes over announces nothing. */
+/** A quick filter on raw text, wider than both. Text that it skips has no announcement. */
 const announcement =
   /rypto|pictogr|cv[cv]|curit|chiffres|digits|rification|\bdos d|derri|back of|\bn[e\u00e9\u00c9][e\u00e9\u00c9]?s?(?![a-z\d_])|naissance|born|birth|d\W?o\W?b|\bddn|anniversaire|\bje suis d/i;
 
@@ -25,7 +25,7 @@ export const announces = (text: string): boolean => {
 
 /** Utterances behind the question in which its answer is looked for. */
 const answersWithin = 2;
-/** Characters between what announces a value and the value, in one utterance. */
+/** Most characters between the announcement and the value, in one utterance. */
 const reach = 60;
 
 /** Lower case without accents, of the same length. */

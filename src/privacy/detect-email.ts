@@ -86,7 +86,7 @@ const isAddress = (said: readonly Said[], at: number, local: readonly Said[], ho
   return said.slice(Math.max(0, at - announcedWithin), at).some((piece) => announcement.test(keyOf(piece)));
 };
 
-/** Where what stands before the sign ends: behind an interruption not with a word that only holds the floor. */
+/** End of the part before the sign. After an interruption, a filler word does not count. */
 const skipHesitation = (said: readonly Said[], at: number): number => {
   let last = at - 1;
   for (let piece = said[last]; piece?.kind === 'word' && piece.isFiller; piece = said[last]) {
@@ -119,7 +119,7 @@ const readDomain = (said: readonly Said[], from: number, needsEnding: boolean): 
   return end === 0 ? undefined : parts.slice(0, end);
 };
 
-/** Backwards: a word, and what connectors or spelling join to it. */
+/** Backwards: a word, and the parts that connectors or spelling join to it. */
 const readLocal = (said: readonly Said[], from: number): Said[] => {
   const parts: Said[] = [];
   for (let at = from; at >= 0 && parts.length < 40; at -= 1) {

@@ -120,7 +120,7 @@ export const detectNumbers = (pieces: readonly Piece[], options: NumberOptions, 
   claimEach(loose, cards, { isAmbiguous: true });
 };
 
-/** Whether a run may hold a value and is new: what it held at the same places, in as many readings, is claimed. */
+/** Whether a run may hold a value and is new. Repeated readings of the same places are claimed already. */
 const noteRun = (read: Set<string>, kind: string, run: readonly Atom[]): boolean => {
   if (mostCharacters(run) < leastDigits) return false;
   let [plain, whole] = [kind, kind];
@@ -206,7 +206,7 @@ const claimPhones = (
   };
   const read: Read = (text, atoms) => {
     const [first] = atoms;
-    // Over several utterances only what is dialled within a country or behind a plus.
+    // Across utterances, only national numbers and numbers with a plus.
     const isSure =
       text.startsWith('0') || first?.isInternational === true || first?.utterance === atoms.at(-1)?.utterance;
     if (first === undefined || !isSure || !mayRead(atoms) || !budget.spend(first.utterance, stepsOfParsing))
@@ -250,7 +250,7 @@ const claimFirst = (claims: Claims, candidates: Iterable<Candidate>, detector: D
   }
 };
 
-/** One span an utterance, with what stands between its parts. */
+/** One span per utterance, including the text between its parts. */
 export const spansOf = (atoms: readonly Span[]): Span[] => {
   const spans: Span[] = [];
   for (const { utterance, start, end } of atoms) {
@@ -341,7 +341,7 @@ const ibanLengths = new Map(
 
 const nirPattern = /^([1-478])(\d\d)(\d\d)(\d\d|2[AB])(\d{3})(\d{3})(\d\d)?$/;
 
-/** With its key; without one only where the context says what it is. */
+/** With its check digits; without them only if the context names the value. */
 const isNir = (text: string, isNamed: boolean): boolean => {
   const match = nirPattern.exec(text);
   if (match === null) return false;

@@ -1,6 +1,6 @@
 /** Findings of detectors, and names and versions of detectors. */
 
-/** Raised when a detector finds what it did not find before, or no longer finds something. */
+/** Raise it if a detector finds more or fewer values than before. */
 export const detectorVersions = {
   iban: 1,
   card: 1,

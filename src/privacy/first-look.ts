@@ -21,7 +21,7 @@ const reach = 2;
 
 /** By character code; a table, for every letter of every call is looked up. */
 const letters = new Uint8Array(0x250).map((_, code) => Number(/[a-z\u00c0-\u024f]/i.test(String.fromCharCode(code))));
-/** Beyond Latin letters and common punctuation nothing is known of words here. */
+/** Only Latin letters and common punctuation are handled. */
 const isForeign = (code: number): boolean => code > 0x24f && !(code >= 0x2000 && code <= 0x20cf);
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 /** Of our tokens, in which nothing is found. */

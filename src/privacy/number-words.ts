@@ -156,7 +156,7 @@ const readBelowHundred = (tokens: readonly Token[], at: number, reading: Reading
   return { value: unit, next: at + 1 };
 };
 
-/** "quarante quatre-vingts" is 40 80, "soixante dix-sept" is 60 17: a word stays with what a hyphen or "vingt" joins it to. */
+/** "quarante quatre-vingts" is 40 80, "soixante dix-sept" is 60 17: a hyphen or "vingt" binds words. */
 const belongsToNext = (tokens: readonly Token[], at: number, reading: Reading): boolean => {
   if (tokens[at - 1]?.text === '-' && !tokens[at]?.isSpaced) return false;
   if (reading !== 'eager' && tokens[at]?.key === 'quatre' && tokens[at + 1]?.key.startsWith('vingt')) return true;

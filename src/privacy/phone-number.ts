@@ -1,4 +1,4 @@
-/** Telephone numbers as E.164, whatever their way of writing. */
+/** Telephone numbers in any notation, as E.164. */
 import parsePhoneNumber, { type CountryCode, getCountryCallingCode } from 'libphonenumber-js/max';
 import { rememberRecent } from './recent.ts';
 
@@ -128,7 +128,7 @@ const mostDigits = 19;
 /** Digits with little between them. */
 const chain = /\d(?:[\s.()/-]{0,3}\d){5,}/g;
 
-/** Digits of whatever in a text may be a number, in groups or not: each sequence of whole groups. */
+/** Digits of all possible numbers in a text: each sequence of whole groups. */
 export function* listDialled(text: string): Generator<string> {
   for (const [found] of text.matchAll(chain)) {
     const groups = found.split(/\D+/);

@@ -16,16 +16,19 @@ import { aliasField, makeTokens, markOf, type TokenKeys, type Tokens, takeAliase
 type Fields = Parameters<typeof clean>[0];
 
 export interface Privacy {
-  /** Changes with every setting that changes what is stored, and with the detectors; ends with the key's id and fingerprint. */
+  /**
+   * Changes with every setting that affects stored data, and with the detectors. Ends with id and fingerprint of the
+   * key.
+   */
   readonly version: string;
   /** Pure; doing it twice changes nothing more. Aliases of tokens come with the observation. @throws RangeError when a record is nested too deeply. */
   readonly sanitize: (observation: Observation) => Observation;
-  /** The fields of a record with the rules applied, and what was found. @throws RangeError as `sanitize`. */
+  /** The fields of a record after the rules, and the findings. @throws RangeError as `sanitize` */
   readonly preview: (fields: Fields) => ReturnType<typeof clean>;
   readonly admit: (body: Buffer) => Admitted;
   /** As `admit`, of a body that takes too long to read. */
   readonly admitUnread: (body: Buffer) => Admitted;
-  /** Whether detectors read what was said, which takes several times as long as all other rules. */
+  /** Whether detectors read transcripts, which costs several times all other rules. */
   readonly readsSpeech: boolean;
   /**
    * Tokens of a whole value, or of a value of a kind as its detector reads it. The current key comes first, then the
@@ -50,7 +53,7 @@ export interface PrivacyKeys {
   readonly token: Buffer;
   /** Those of `PrivacyConfig.former_keys`, in their order. */
   readonly former?: readonly Buffer[];
-  /** The public one that seals; undefined = what cannot be read is dropped. */
+  /** Public key for sealing; undefined = unreadable records are dropped. */
   readonly seal: Buffer | undefined;
 }
 
@@ -118,7 +121,10 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
     return { ...rest, order, ...sanitizeAll(fields) };
   };
 
-  /** Parsed, cleaned and written anew: bytes may hold what their value does not. Undefined where no rule can read them. */
+  /**
+   * Parsed, cleaned and written again, because bytes can hold data that the parsed value lost. Undefined if no rule can
+   * read them.
+   */
   const cleanBody = (body: Buffer): Buffer | undefined => {
     const identified = identifyRecord(parseQuietly(body));
     if ('reason' in identified) return undefined;

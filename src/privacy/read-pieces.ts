@@ -28,7 +28,7 @@ export class Budget {
     this.#left = conversation.map(({ text }) => leastSteps + stepsOfCharacter * text.length);
   }
 
-  /** False where the utterance has no step left: what is said in it is not read further. */
+  /** False if the utterance has no steps left; the rest of it stays unread. */
   spend(utterance: number, steps = 1): boolean {
     if (this.over.has(utterance)) return false;
     this.spent += steps;
@@ -74,7 +74,7 @@ export const fillers = new Set(
     .split(/\s+/)
     .filter((word) => word !== ''),
 );
-/** Signs of an address that are said, and what is said for the dot in it. */
+/** Spoken signs of an address, and the spoken words for the dot. */
 export const addressSigns = new Set(['arobase', 'arrobase', 'arobas', 'arobaz', 'at']);
 export const addressDots = new Set(['point', 'dot']);
 const innerMarks = new Set([...`.,-/();'’"·+:_|*`]);

@@ -12,7 +12,7 @@ interface PlainText {
 
 const same = (span: Span): Span => span;
 
-/** Beyond Latin-1, or another way of writing a sign of an address. */
+/** Characters beyond Latin-1, and other spellings of the signs of an address. */
 const disguised = /[^\0-\u00ff]|\u00ad|%40|&#64;|[[({] ?(?:at|arobase|dot|point) ?[\])}]/giu;
 const dash = /^[\u2010-\u2015\u2212]$/;
 const roomless = /^[\u00ad\u200b-\u200f\u2060\ufeff]$/;

@@ -32,10 +32,10 @@ export interface RuleNode {
   child(name: string): RuleNode;
 }
 
-/** Whether detectors read what was said. @param transcripts rules on `transcript_json`. */
+/** Whether detectors read transcripts. @param transcripts rules on `transcript_json` */
 export const readsSpeech = (transcripts: RuleNode): boolean => transcripts.child('callData').action === 'redact';
 
-/** Whether whatever a person may be asked for by is replaced where it is said, wherever a transcript has it. */
+/** Whether rules replace every kind of value that a request can name, anywhere in a transcript. */
 export const redactsSpeech = (config: Pick<PrivacyConfig, 'disabled_detectors' | 'profile' | 'rules'>): boolean =>
   !joinedDetectors.some((name) => config.disabled_detectors.includes(name)) &&
   readsSpeech(compileRules([...config.rules, ...profileRules[config.profile]]).child('transcript_json'));
@@ -58,8 +58,8 @@ const compileName = (name: string): RegExp =>
 const mostKnown = 5_000;
 
 /**
- * The rules at the record itself. The first rule that fits a field or what it is in decides: rules of one's own stand before
- * those of the profile.
+ * The rules of the record. The first rule that matches a field or its parent decides; your own rules come before those
+ * of the profile.
  */
 export const compileRules = (rules: readonly PrivacyRule[]): RuleNode => {
   let known = 0;
@@ -92,12 +92,12 @@ export const compileRules = (rules: readonly PrivacyRule[]): RuleNode => {
   );
 };
 
-/** Raised with every change of what the rules leave that neither they nor a detector's version show. */
+/** Raise it if the result of the rules changes for a reason that neither settings nor detector versions show. */
 const doorVersion = 4;
 
 /**
- * Changes with every setting that changes what is stored, and with the detectors; undefined where there are no rules. Calls of the
- * ledger that are under another one are looked at again.
+ * Changes with every setting that affects stored data, and with the detectors; undefined without rules. Calls under
+ * another version are processed again.
  */
 export const versionOfRules = ({
   profile,

@@ -57,7 +57,7 @@ export const makeTokens = ([present, ...former]: TokenKeys, kind: TokenKind, val
   ...former.map((key) => makeToken(key, kind, value)),
 ];
 
-/** Notes what a body carried: pairs of tokens of our keys, and nothing else of whatever a sender put there. */
+/** Collects pairs of tokens of our keys from a body, and ignores the sender's other values. */
 export const takeAliases = (carried: unknown, keys: TokenKeys, aliases: Aliases): void => {
   const keyOf = (token: unknown): TokenKey | undefined =>
     typeof token === 'string' && isToken(token) ? keys.find(({ id }) => token.startsWith(`ph_${id}_`)) : undefined;

@@ -10,7 +10,7 @@ import type { Spoken } from './read-pieces.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Stands for the further words of a value, whose first word holds what replaces it. */
+/** Replaces the further words of a value; the first word has the replacement. */
 const further = '…';
 
 /** Words and digits may not stand between words and be lost: such text does not align. */
@@ -60,8 +60,8 @@ export const readUtterances = (callData: unknown): readonly Utterance[] =>
   Array.isArray(callData) ? callData.map(readUtterance) : [];
 
 /**
- * Replaces what was found in the utterances that it was found in; the others stay the same objects.
- * @param label what stands for a finding.
+ * Replaces the findings in their utterances. Other utterances stay the same objects.
+ * @param label replacement of a finding
  * @returns also one redaction of each span that was replaced.
  */
 export const replaceFindings = (

@@ -205,7 +205,7 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
 
 // Listening and closing of HTTP servers as promises.
 
-/** The other host that redirects point to; it counts who follows and who brings a token, and listens only once a redirect points to it. */
+/** The host that redirects point to. It counts requests and tokens, and listens only once a redirect points to it. */
 class RedirectTarget {
   private readonly server: Server;
   private readonly host: string;

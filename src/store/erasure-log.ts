@@ -34,13 +34,13 @@ export interface LoggedHold {
   readonly id: string;
   readonly kind: string;
   readonly reason: string;
-  /** Operating system user who put it on. */
+  /** Operating system user who added the hold. */
   readonly actor: string;
   /** ISO 8601. */
   readonly at: string;
   /** Of call ids. */
   readonly calls: readonly string[];
-  /** Of what names later calls: a number, a value of a metadata key. */
+  /** Keys that match later calls: a number, or a value of a metadata key. */
   readonly subjects: readonly string[];
 }
 

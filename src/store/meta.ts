@@ -6,7 +6,7 @@ export const readMeta = async <T>(db: Queryable, key: string): Promise<T | undef
   return await readValue<T>(db, 'SELECT value FROM meta WHERE key = $1', [key]);
 };
 
-/** Replaces the value of a key. @param value what JSON can hold. */
+/** Replaces the value of a key. @param value any JSON value */
 export const writeMeta = async (db: Queryable, key: string, value: unknown): Promise<void> => {
   await db.query(
     `INSERT INTO meta (key, value) VALUES ($1, $2)

@@ -28,7 +28,7 @@ const clock = toMicros('clock_timestamp()');
 const statementClock = toMicros('statement_timestamp()');
 const granted = `CASE WHEN last_is_live THEN live_slots[cardinality(live_slots)] ELSE slots[cardinality(slots)] END`;
 
-/** When a window has its next slot, whatever the time is. */
+/** Time of the next slot of a window, even if it is past. */
 const freeAt = (slots: string, size: string): string =>
   `greatest(blocked_until, coalesce(${slots}[cardinality(${slots}) - ${size}::int + 1], 0) + $3::bigint, coalesce(${slots}[cardinality(${slots})], 0))`;
 

@@ -18,7 +18,7 @@ interface RetentionRules {
 /** Rows of one statement, and statements of one run for each table: the next run goes on. */
 const batchRows = 500;
 const batchesPerRun = 20;
-/** As many loads of each warehouse stay whatever their age: they tell a restored ledger from a whole one. */
+/** So many loads of each warehouse stay at any age: they distinguish a restored ledger from a current one. */
 const keptLoads = 2_000;
 const importDays = 90;
 const settledDays = 30;
@@ -53,10 +53,10 @@ const expireKind = async (db: Queryable, sql: string, keepMs: number): Promise<n
 
 const age = 'now() - make_interval(secs => $1)';
 
-/** By age and not in the order in which others wait for deliveries and texts: what they hold is left to the next run. */
+/** By age, not in lock order, so rows that others have locked are left to the next run. */
 const unlessLocked = 'FOR UPDATE SKIP LOCKED';
 
-/** Of quarantine and frames: while there are holds, what names something held stays, and that of which it is not known what it names. */
+/** Expires quarantine and frames. While there are holds, texts with held or unknown subjects stay. */
 const heldByNone = `(NOT EXISTS (SELECT FROM held_keys) OR (subjects IS NOT NULL AND NOT ${isHeldSql('subjects')}))`;
 
 /** Quarantine: a newer call arrived, or the call is erased. Any other record may be the only copy. */
@@ -126,8 +126,8 @@ const expiries = (rules: RetentionRules): Record<string, { keepMs: number | unde
                                       ORDER BY committed_at DESC OFFSET ${keptLoads - 1} LIMIT 1)
                ORDER BY created_at LIMIT $2) l LIMIT $2) RETURNING 1`,
   },
-  // Not sooner: while they are here, a warehouse that comes back is only sent what it lacks. Afterwards it comes back as one
-  // that was never compared. Its row is locked meanwhile: one that is configured again is walked afterwards.
+  // Not sooner: with these rows, a returning warehouse gets only its missing calls. Without them, callsync treats it as
+  // never compared. The lock on its row makes a walk wait if it is configured again meanwhile.
   removed: {
     keepMs: rules.deliveries,
     sql: `WITH removed AS MATERIALIZED (

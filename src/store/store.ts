@@ -1,4 +1,4 @@
-/** The operational store: a database on a schema of its own, the ledger's epoch, and what it must not hold itself. */
+/** The store: a database schema, the ledger's epoch, and the files that must not be in it. */
 
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -22,7 +22,7 @@ export interface Store extends Database {
   readonly index: SubjectIndex;
 }
 
-/** Kept outside the store: with the store, a backup of it would bring back what was erased. */
+/** A file outside the store, because a restore would otherwise bring erased calls back. */
 export interface Erasures {
   readonly key: Buffer;
   readonly log: ErasureLog;
@@ -52,18 +52,18 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** Subjects of calls and persons, normalised to one spelling: see `src/persons/subjects.ts`. */
 interface Subjects {
-  /** Changes with what the functions give. */
+  /** Changes with the results of the functions. */
   readonly version: string;
-  /** Of a call: what names who took part in it, and everything that it names. */
+  /** Subjects of a call: those of its parties, and all. */
   readonly subjectsOf: (fields: Fields) => { readonly party: ReadonlySet<string>; readonly all: ReadonlySet<string> };
   /** `all` of a call that is under a version of privacy rules; undefined where that takes longer than a fold may. */
   readonly subjectsWhileFolded: (fields: Fields, rules: string | null) => ReadonlySet<string> | undefined;
   readonly subjectsInText: (text: string) => ReadonlySet<string>;
 }
 
-/** Subjects as they are stored, beside what names them: the first 8 bytes, in hex, of the keyed hash of each. */
+/** Stored form of subjects: for each, the first 8 bytes of its keyed hash, in hex. */
 export interface SubjectIndex {
-  /** Changes with whatever changes the hashes of a call, the key too. 32 bits. */
+  /** Version of the hashes of a call; changes with the key too. 32 bits. */
   readonly version: number;
   readonly hashesOf: (subjects: Iterable<string>) => readonly string[];
   /** Undefined where they are listed later. @param rules version of the privacy rules that the document is under. */
@@ -85,7 +85,7 @@ const createIndex = ({ subjects }: Erasures, keyOf: (subject: string) => string)
   };
 };
 
-/** Of a document or text, by the first 8 bytes of what it names. */
+/** Index of a document or text: the first 8 bytes of its subjects' hashes. */
 export const isHeldSql = (subjects: string, ofWhat = ''): string =>
   `EXISTS (SELECT FROM unnest(${subjects}) AS s JOIN held_keys k ON left(k.held_key, 16) = encode(s, 'hex') ${ofWhat})`;
 
@@ -191,7 +191,7 @@ export const recreateStore = async (store: Store): Promise<boolean> => {
   return await migrateStore(store);
 };
 
-/** Tables, or what belongs to them, are missing. */
+/** Tables or their parts are missing. */
 export const isIncomplete = (error: unknown): boolean =>
   error instanceof CallsyncError && error.code === 'DATABASE_INCOMPLETE';
 

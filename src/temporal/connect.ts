@@ -99,7 +99,7 @@ export const explainUnreachable = async (config: TemporalConfig, address: string
 type Interceptor = NonNullable<ConnectionOptions['interceptors']>[number];
 type Call = ReturnType<Parameters<Interceptor>[1]>;
 
-/** The status of gRPC for what its caller gave up; it is not repeated. */
+/** gRPC's status for a request that its caller cancelled; it is not repeated. */
 const cancelled = 1;
 
 /** Ends as soon as it starts. */

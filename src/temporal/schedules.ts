@@ -71,9 +71,9 @@ const reconcilePlan = (prefix: string, sync: SyncConfig): Planned => ({
 });
 
 /**
- * Creates the schedules, or brings them up to date; a pause set by an operator stays. A sweep runs at once: it finds what
- * a process left that was killed.
- * @param only `sweep`: what waits is merged and loaded, and nothing new is read.
+ * Creates or updates the schedules; a pause of an operator stays. A sweep runs at once, to finish the work of a killed
+ * process.
+ * @param only `sweep`: merge and load waiting data, and read nothing new
  */
 export const ensureSchedules = async (
   client: Client,

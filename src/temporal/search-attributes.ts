@@ -1,4 +1,4 @@
-/** Typed search attributes: what kind of work a workflow does, on which axis, for which warehouse. No call data. */
+/** Typed search attributes: kind of work, axis and warehouse of a workflow. No call data. */
 import type { Client } from '@temporalio/client';
 import { defineSearchAttributeKey, type SearchAttributePair, TypedSearchAttributes } from '@temporalio/common';
 import proto from '@temporalio/proto';

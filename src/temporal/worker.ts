@@ -16,7 +16,7 @@ export const workerRoles = ['workflows', 'live', 'read', 'load'] as const;
 export type WorkerRole = (typeof workerRoles)[number];
 
 interface WorkerGroup {
-  /** Resolves when all have stopped; rejects with what ended one of them. */
+  /** Resolves when all have stopped; rejects with the error that ended one. */
   readonly finished: Promise<void>;
   /** Lets activities finish for the grace time, then cancels them. */
   stop(): Promise<void>;

@@ -19,7 +19,7 @@ const describe = (micros: number): string => new Date(micros / 1000).toISOString
 /** How long the merge stays awake for the next delivery. */
 const maxDelayMs = 20_000;
 
-/** Wakes the inbox merge, starting it where it does not run. Carries nothing: the inbox says what landed. */
+/** Wakes the inbox merge, or starts it. The signal has no payload, because the inbox has the deliveries. */
 export const wakeMergeInbox = async (client: Client, prefix: string): Promise<void> => {
   const queues = taskQueuesOf(prefix);
   await client.workflow.signalWithStart('mergeInbox', {
@@ -84,7 +84,7 @@ export const startBackfill = (
 export const backfillHandle = (client: Client, prefix: string, name: string): WorkflowHandle =>
   client.workflow.getHandle(backfillId(prefix, name));
 
-/** Loads what is pending in a warehouse, or joins the load that runs; the store knows what is to be written again. */
+/** Loads the pending calls of a warehouse, or joins the running load. The store has the requests for rewriting. */
 export const startLoadWarehouse = (
   client: Client,
   prefix: string,

@@ -1,6 +1,6 @@
 /**
- * One canonical text per row, the same for the same values in every warehouse, and one hash over the rows of a call. Load ids are
- * left out: they say how a row came, not what it is.
+ * One canonical text per row, equal for equal values in every warehouse, and one hash over the rows of a call. Load ids
+ * are left out, because they are not data of the call.
  */
 import { hash } from 'node:crypto';
 import {
@@ -61,7 +61,7 @@ const canonicalValue = (column: Column, value: unknown): unknown => {
   }
 };
 
-/** One text for equal JSON values, whatever the order of keys and the form of numbers. */
+/** One text for equal JSON values, independent of key order and number format. */
 const canonicalJson = (text: string): string => JSON.stringify(sortKeys(JSON.parse(text)));
 
 const canonicalWords = (words: WordArrays | null | undefined): unknown[] => {

@@ -4,7 +4,7 @@ import { type LogTableName, tables } from '../../schemas/tables.ts';
 import { dayMs } from '../lib/day.ts';
 import type { LogRetention } from './warehouse.ts';
 
-/** As many loads stay whatever their age: more than the store knows of a warehouse, or they would count as lost. */
+/** So many loads stay at any age, more than the store keeps; otherwise they would count as lost. */
 const keptLoads = 4_000;
 
 /**

@@ -15,7 +15,7 @@ export interface Readers {
 export interface Grants {
   /** The work of `apply`, as SQL for review; steps that are not SQL are comments. Idempotent. */
   statements(readers: Readers): readonly string[];
-  /** Makes roles and views as needed, gives the rights, and takes back whatever else the restricted were given here. */
+  /** Creates missing roles and views, grants the rights, and revokes all other rights of the restricted role here. */
   apply(readers: Readers): Promise<void>;
 }
 

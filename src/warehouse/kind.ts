@@ -9,7 +9,7 @@ export interface WarehouseKind<C> {
   readonly config: ZodType<C>;
   /** Nothing connects, and no library of a vendor is loaded, before the first call of a method. */
   create(given: GivenWarehouse<C>): Warehouse;
-  /** One sentence on what the credentials may do; leaves nothing behind. @throws CallsyncError */
+  /** One sentence on the rights of the credentials; leaves nothing behind. @throws CallsyncError */
   checkAccess(given: CheckedWarehouse<C>): Promise<string>;
   place(config: C): Place;
   /** Questions of `callsync init`. */
@@ -27,7 +27,7 @@ interface GivenWarehouse<C> {
   readonly lease: Lease;
   /** A list of small records that only the holder of the lease writes. */
   readonly memory: <T>() => { read(): Promise<readonly T[]>; write(records: readonly T[]): Promise<void> };
-  /** Told of what fails in the background. */
+  /** Gets failures of background work. */
   readonly warn?: ((error: unknown) => void) | undefined;
 }
 

@@ -31,7 +31,7 @@ export interface Dialect extends DigestExpressions {
 
 type Dates = Iterable<string | null> | undefined;
 
-/** Runs a query; `ids` are what `isAsked` compares with. Rows come in the order of ids where the query sorts by them. */
+/** Runs a query; `isAsked` compares with `ids`. Rows come in the order of ids if the query sorts by them. */
 export type Ask = (sql: string, ids?: readonly string[], how?: 'unlogged') => AsyncIterable<Record<string, unknown>>;
 
 interface ReadingOptions {
@@ -49,7 +49,7 @@ type Reading = Pick<
 
 const whole: TablePart = { part: 0, of: 1 };
 
-/** These methods of a warehouse. Each rejects with what `ask` rejects with. */
+/** These methods of a warehouse. Each rejects with the errors of `ask`. */
 export const createReading = ({ dialect, ask, documents, moreTables }: ReadingOptions): Reading => ({
   async *listGuards(range) {
     const rows = ask(guardsSql(dialect, documents, range), 'callIds' in range ? range.callIds : undefined);
@@ -93,7 +93,7 @@ export const createReading = ({ dialect, ask, documents, moreTables }: ReadingOp
   rowsOf: (name) => ask(rowsSql(dialect, name)) as AsyncIterable<Row>,
 });
 
-/** Those of them that are the same whatever is asked, or an example. */
+/** Queries that do not depend on the request, or an example. */
 export const readingStatements = (dialect: Dialect, documents: boolean): readonly Statement[] => {
   const day = { from: 0, to: dayMicros };
   const dates = ['2026-03-01'];

@@ -1,4 +1,4 @@
-/** Full-text search over transcripts: what a warehouse offers, and how a search text is read. */
+/** Full-text search over transcripts: a warehouse's part of it, and the parser of search texts. */
 import { terminal } from '../lib/errors.ts';
 
 export interface SearchRequest {
@@ -34,7 +34,7 @@ export interface SearchResult {
   readonly calls: readonly FoundCall[];
   /** More calls match than were asked for. */
   readonly more: boolean;
-  /** Calls that are in the warehouse and could not be indexed in time: they are not found. */
+  /** Calls of the warehouse that were not indexed in time; the search does not find them. */
   readonly pending: number;
 }
 
@@ -59,13 +59,13 @@ export interface TranscriptSearch {
   drop(): Promise<void>;
   status(): Promise<SearchIndexStatus>;
   /**
-   * Finds what is committed when it begins, but for `pending` calls.
+   * Finds all calls committed before it begins, except `pending` ones.
    * @throws CallsyncError SEARCH_INDEX_MISSING; USAGE_SEARCH where nothing but stop words, or no word, is to be found
    */
   find(request: SearchRequest): Promise<SearchResult>;
 }
 
-/** A word as typed, or what stands between quotes. */
+/** A word as typed, or the text between quotes. */
 export interface SearchTerm {
   readonly text: string;
   readonly isPhrase: boolean;
@@ -138,7 +138,7 @@ const readTerms = (text: string): readonly string[] => {
 
 const hasWord = (text: string): boolean => /[\p{L}\p{N}]/u.test(text);
 
-/** Around what was found, on its way out of the database: private-use characters, which transcripts do not hold. */
+/** Marks around matches in the database's answer: private-use characters, which transcripts do not have. */
 export const marks = { start: '\uE000', end: '\uE001' } as const;
 
 /**

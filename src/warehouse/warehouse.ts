@@ -141,7 +141,7 @@ export interface Warehouse {
    * @param part by default the whole
    */
   listOrphans(part?: TablePart): AsyncIterable<string>;
-  /** Rights of those who read. */
+  /** Rights of readers. */
   readonly grants: Grants;
   /** Full-text search; its index is made on demand. */
   readonly search: TranscriptSearch;
@@ -158,7 +158,7 @@ export interface Warehouse {
 export interface ReaderRights {
   /** Schema or dataset of the marts. */
   readonly marts: string;
-  /** Reads what the restricted of these readers may read; without it, tables and marts. */
+  /** Group whose rights the reader has; by default, tables and marts. */
   readonly restricted?: Readers | undefined;
   /** Longest time of a query, in milliseconds. */
   readonly queryMs?: number | undefined;

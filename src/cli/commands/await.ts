@@ -103,7 +103,10 @@ const awaitProof = async (store: Store, services: Services, request: AwaitReques
   }
   const { client } = await openTemporal(services);
   const prefix = services.config.temporal.task_queue;
-  /** Follows a workflow to its end or the deadline. @returns what it, or its result, says did not answer; undefined when everything did. */
+  /**
+   * Follows a workflow to its end or the deadline. @returns the dependency that did not answer; undefined if all
+   * answered
+   */
   const follow = async <Result>(
     handle: WorkflowHandle,
     what: string,

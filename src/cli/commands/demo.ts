@@ -87,7 +87,7 @@ export default leaf({
     'callsync demo --warehouse both --exit --json',
   ],
   run: async (options) => {
-    // Until the summary, Ctrl-C ends everything at once; what was loaded is kept.
+    // Until the summary, Ctrl-C ends everything at once. Loaded data stays.
     const sayKept = (): void => say('Stopped. What was loaded is kept; the next start goes on from there.');
     process.once('exit', sayKept);
     const demo = await runDemo(options).finally(() => process.off('exit', sayKept));

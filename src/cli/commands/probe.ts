@@ -27,7 +27,7 @@ const collectPairs = (text: string, before: readonly Pair[] = []): readonly Pair
   return [...before, [from, to]];
 };
 
-/** Asks the service and shows, or writes, what was found. */
+/** Probes the service, and shows or writes the findings. */
 export const runProbe = async (options: ProbeCommandOptions): Promise<void> => {
   const { config, path } = await loadConfig({ path: options.config });
   const write = options.write === true ? openConfigFile(path) : undefined;

@@ -17,14 +17,14 @@ const readSql = async (argument: string): Promise<string> => {
 /** SQLSTATE of syntax, names and rights: the server's words repeat the query, and no value of a row. */
 const refusals = /^(42...|0A...|25...|22000)$/;
 
-/** SQLSTATE of what is refused for what it does, not for its words. */
+/** SQLSTATE of statements that are refused for their effect, not their wording. */
 const advice: Readonly<Record<string, string>> = {
   '25006': 'Queries only read. Other commands of callsync change what it keeps.',
   '42501': 'Queries may read the tables and marts of this warehouse, and nothing else.',
   '42601': 'Send one query; correct it where the place is given.',
 };
 
-/** SQLSTATE of what happens to values: the server's words may repeat one, so these are ours. */
+/** SQLSTATE of faults in values. The server's message may repeat a value, so callsync writes its own. */
 const conditions: Readonly<Record<string, string>> = {
   '21000': 'a subquery that stands for one value gave several rows',
   '22001': 'a text is too long for its type',

@@ -38,7 +38,7 @@ const load = (origin: 'fill' | 'rebuild', does: string) =>
       const { signal } = untilStopped();
       let changed = 0;
       let left = Number.POSITIVE_INFINITY;
-      // A load that was already under way may end without what was asked for just now; then the next one brings it.
+      // A load that was already running may miss calls that were requested just now; the next load brings them.
       for (let before = left; left > 0; before = left) {
         const handle = await startLoadWarehouse(client, services.config.temporal.task_queue, {
           warehouse: name,

@@ -1,4 +1,4 @@
-/** The configuration file of commands that write what they found into it. */
+/** The configuration file, for commands that write their findings into it. */
 import { readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { terminal } from '../../lib/errors.ts';
 import { say } from '../shell/output.ts';

@@ -11,7 +11,7 @@ import { type QueueRole, unpolledQueues } from './temporal.ts';
 interface FollowOptions<Progress> {
   /** In sentences, such as “backfill”. */
   readonly what: string;
-  /** Asked for progress now and then, and shown what comes. Its failures are not the workflow's. */
+  /** Asks for progress at intervals and shows it. A failed question does not fail the workflow. */
   readonly look?: {
     readonly everyMs: number;
     ask(): Promise<Progress>;
@@ -93,7 +93,7 @@ const explain = (what: string, error: unknown): unknown => {
   });
 };
 
-/** Our activities' failure messages carry no personal data; the innermost says what happened. */
+/** Failure messages of our activities have no personal data. The innermost has the cause. */
 export const rootMessage = (error: unknown): string => {
   let current = error;
   while (current instanceof Error && current.cause instanceof Error) current = current.cause;
@@ -151,7 +151,7 @@ export const needWorkers = async <T>(handle: WorkflowHandle, work: Promise<T>): 
 const everyMs = 500;
 
 /**
- * Shows a backfill until it ends, or until `signal`: then what was seen last of it. Leaving the view does not stop it.
+ * Shows a backfill until it ends or until `signal`, and returns the last state that was read. The backfill continues.
  * @throws CallsyncError NO_WORKER, WORKFLOW_FAILED, WORKFLOW_CANCELLED, TEMPORAL_UNREACHABLE; transient
  * BACKFILL_UNANSWERED when `signal` came before any worker told its progress.
  */
@@ -182,5 +182,5 @@ export const watchBackfill = async (
   });
 };
 
-/** Calls may leave a range after they were counted: what is done is done in full. */
+/** Calls may leave a range after they were counted, so a finished range counts as 100 %. */
 export const shareOf = ({ state, share }: BackfillProgress): number => (state === 'done' ? 1 : share);

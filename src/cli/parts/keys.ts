@@ -1,4 +1,4 @@
-/** Every key that a process uses, and what it opens: privacy rules, tombstones, proofs. */
+/** All keys of a process, and the parts that need them: privacy rules, tombstones, proofs. */
 import { join } from 'node:path';
 import { isSupportedCountry } from 'libphonenumber-js/max';
 import type { Config } from '../../../schemas/config.ts';

@@ -57,7 +57,7 @@ export const openOperations = async (
   }
 };
 
-/** Whether only this machine reaches what listens there. */
+/** Whether only this machine can reach the address. */
 export const isLoopback = (listen: string): boolean => /^(localhost|127(\.\d{1,3}){3}|::1)$/.test(listen);
 
 /** Users that may act, each with the reader of their token. @throws CallsyncError CONFIG_SECRET */

@@ -42,7 +42,7 @@ const slotsOf = (store: Store, rules: ReturnType<typeof requestLimitRules>) =>
     spanMs: limitSpanMs(rules),
   });
 
-/** By what a service is known: another one has other calls, perhaps under the same ids. */
+/** Identifies a service. Another service has other calls, perhaps under the same ids. */
 const identityOf = ({ source }: Config): Readonly<Record<string, string>> => ({
   base_url: trimSlashes(new URL(source.base_url).href),
   realm: source.realm ?? '',

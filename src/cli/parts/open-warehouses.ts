@@ -14,10 +14,7 @@ import { kindOf, kinds } from '../../warehouse/kinds.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import type { Services } from './services.ts';
 
-/**
- * The adapter of one configured warehouse.
- * @param warn told of what fails in the background
- */
+/** The adapter of one configured warehouse. @param warn gets failures of background work */
 export const createWarehouse = (
   name: string,
   config: WarehouseConfig,
@@ -82,8 +79,8 @@ export const openMarts = async (
 };
 
 /**
- * All configured warehouses, migrated, known to the ledger and compared with it, now and for as long as the services are
- * open. A warehouse that is away is reported and stays configured: what it misses stays pending.
+ * All configured warehouses: migrated, registered in the ledger and compared with it, now and while the services are
+ * open. A warehouse that does not answer stays configured, and its calls stay pending.
  */
 export const openWarehouses = async (services: Services, store: Store): Promise<readonly WarehouseTarget[]> => {
   const targets: WarehouseTarget[] = [];

@@ -72,7 +72,7 @@ const wakeMerges = (services: Services, { store, temporal }: Parts): void => {
   });
 };
 
-/** Rules that were changed act on what comes in; what is stored they reach by a command, and looser ones not at all. */
+/** Changed rules act on incoming data. `privacy apply` brings them to stored data; relaxed rules never restore it. */
 const tellRules = async (services: Services, store: Store, rules: string | undefined): Promise<void> => {
   if (rules === undefined) return;
   await recordRules(store, rules);

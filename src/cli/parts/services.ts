@@ -6,17 +6,14 @@ import type { Log } from '../shell/log.ts';
 export interface Services<C = Config> {
   readonly config: C;
   readonly log: Log;
-  /** Tells a person what is happening, on standard error. */
+  /** Prints progress for a person on standard error. */
   readonly say: (message: string) => void;
-  /** Closes what was opened, last first; errors of one do not keep the others open. */
+  /** Closes all opened parts, the last first. An error of one does not keep the others open. */
   defer(close: () => Promise<unknown>): void;
   close(): Promise<void>;
 }
 
-/**
- * Holds the configuration of a command and closes what was opened, the last first. A close that fails is logged and holds no
- * other one up.
- */
+/** Holds the configuration of a command, and closes its parts, the last first. A failed close is logged. */
 export const createServices = <C>(config: C, log: Log, say: (message: string) => void): Services<C> => {
   const closers: (() => Promise<unknown>)[] = [];
   return {

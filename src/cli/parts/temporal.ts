@@ -1,4 +1,4 @@
-/** Opens Temporal, keeps its schedules, and looks for the workers that do what is asked for. */
+/** Opens Temporal, maintains its schedules, and checks that workers for a task queue exist. */
 import { join } from 'node:path';
 import type { Client, WorkflowClient } from '@temporalio/client';
 import type { Config } from '../../../schemas/config.ts';
@@ -67,7 +67,7 @@ export const findTemporal = async (
   }
 };
 
-/** Starts a backfill, or joins the one of its name; what is not asked for is as configured. */
+/** Starts a backfill, or joins the running one of that name. Unset options come from the configuration. */
 export const beginBackfill = (
   services: Services,
   { client }: TemporalService,

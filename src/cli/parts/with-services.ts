@@ -1,4 +1,4 @@
-/** Runs the work of a command with its configuration and what it opens, and closes everything. */
+/** Runs a command with its configuration and parts, and closes them afterwards. */
 import type { ReceiverConfig } from '../../../schemas/config.ts';
 import { loadConfig, loadReceiverConfig } from '../../config/load.ts';
 import type { Store } from '../../store/store.ts';

@@ -40,6 +40,8 @@ export const commandsDo = {
   simulate: 'run the simulated call-data service alone, on loopback',
 } as const;
 
-/** Its file in `commands/` has its name: each loads what it needs, and Temporal's SDK alone takes a second. */
+/**
+ * The file in `commands/` has the command's name. Files load on demand, because Temporal's SDK alone takes a second.
+ */
 export const loadCommand = async (name: keyof typeof commandsDo): Promise<AddCommand> =>
   ((await import(`../commands/${name}.ts`)) as { readonly default: AddCommand }).default;

@@ -24,7 +24,7 @@ type Values<A extends Arguments> = { [K in keyof A]: A[K] extends ArgumentOf<inf
 /** Those that always have a value. */
 type Certain<O> = { [K in keyof O]: undefined extends Value<O[K]> ? never : K }[keyof O];
 
-/** Gives a command of commander what it has. */
+/** Adds options, arguments and action to a command of commander. */
 export type AddCommand = (command: Command) => void;
 
 interface Described {
@@ -35,15 +35,15 @@ interface Described {
   readonly remarks?: string | (() => string);
 }
 
-/** @typeParam W what `within` opens. */
+/** @typeParam W parts that `within` opens */
 interface Leaf<A extends Arguments, O extends Options, W extends readonly unknown[]> extends Described {
   readonly args?: A;
   readonly options?: O;
   /** Shared options of the command; by default file, JSON and log. */
   readonly shared?: 'all' | 'json' | 'none';
-  /** Opens what `run` needs, and closes it afterwards. */
+  /** Opens the parts that `run` needs, and closes them afterwards. */
   readonly within?: (options: CommonOptions, work: (...opened: W) => Promise<unknown>) => Promise<unknown>;
-  /** Gets the arguments, the options, and what was opened. */
+  /** Gets the arguments, the options and the opened parts. */
   readonly run: (...given: [...Values<A>, Given<O>, ...W]) => unknown;
 }
 
@@ -95,7 +95,7 @@ export const group =
   };
 
 interface Rules<T> {
-  /** @param before what an option that is given several times held so far. */
+  /** @param before values so far, if the option is repeated */
   readonly parse?: (text: string, before: never) => T;
   readonly choices?: readonly T[];
   readonly standard?: T;

@@ -1,7 +1,7 @@
 /** Exit codes of commands: one table of the codes, and one of the error codes that lead to each. */
 import { CallsyncError, type ErrorKind } from '../../lib/errors.ts';
 
-/** The exit codes and what each says; `callsync --help` and docs/reference/exit-codes.md print them. */
+/** The exit codes with their meaning; `callsync --help` and docs/reference/exit-codes.md print them. */
 export const exits = {
   done: [0, 'Done.'],
   unexpected: [1, 'Unexpected fault: report it.'],
@@ -49,7 +49,7 @@ export const endWith = (exit: Exit): void => {
   process.exitCode = exits[exit][0];
 };
 
-/** Of several exit codes: what somebody must change comes before what may pass by itself. */
+/** Order of exit codes: a fault that needs a change comes before one that may pass by itself. */
 export const worstOf = (codes: readonly number[]): number =>
   (['usage', 'denied', 'blocked', 'unexpected', 'unanswered'] as const)
     .map((exit) => exits[exit][0])

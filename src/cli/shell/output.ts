@@ -1,7 +1,7 @@
 /** Results go to standard output and remarks to standard error; this file also tells times, tables and the version. */
 import { existsSync, readFileSync } from 'node:fs';
 
-/** A reader that goes away (`| head`) wants no more; what the command does beside writing goes on. */
+/** If the reader closes the pipe (`| head`), output stops but the command's work continues. */
 const readerGone = new Set(['EPIPE', 'ECONNRESET', 'EIO']);
 let isRead = true;
 
@@ -38,7 +38,7 @@ export const print = (options: { readonly json?: boolean }, result: unknown, tex
   process.stdout.write(options.json === true ? `${JSON.stringify(result)}\n` : `${text}\n`);
 };
 
-/** Rows as an aligned text table; instants in ISO 8601, what has parts as JSON. */
+/** Rows as an aligned text table; instants in ISO 8601, objects as JSON. */
 export const renderTable = (rows: readonly Record<string, unknown>[]): string => {
   if (rows.length === 0) return '  (no rows)';
   const names = Object.keys(rows[0] as object);

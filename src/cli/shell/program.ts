@@ -6,8 +6,8 @@ import { endWith, renderExits, reportFailure } from './exit.ts';
 import { readVersion, say } from './output.ts';
 
 /**
- * The program with all commands by name and description, and with the options of those that are asked for: each loads
- * what it needs.
+ * The program with all commands by name and description. Only requested commands load their options, because loading
+ * takes time.
  */
 export const createProgram = async (isAsked: (name: string) => boolean): Promise<Command> => {
   const program = new Command('callsync')
@@ -40,7 +40,7 @@ const findAskedCommand = (words: readonly string[]): string | undefined => {
   return first === 'help' ? second : first;
 };
 
-/** Runs what a command line asks for, without the names of program and script; leaves the exit code in the process. */
+/** Runs a command line (without program and script name) and sets the exit code of the process. */
 export const runProgram = async (words: readonly string[]): Promise<void> => {
   const asked = findAskedCommand(words);
   let program: Command | undefined;

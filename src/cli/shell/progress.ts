@@ -13,7 +13,7 @@ interface Shown {
   readonly isLast?: boolean;
 }
 
-/** @param last when a line was written last, in milliseconds: what ends before the next is due tells only its result. */
+/** @param last time of the last line, in milliseconds; work that ends before the next one prints only its result */
 const createView = <P>(title: string, describe: (progress: P) => Shown, last = 0) => {
   let bar: SingleBar | undefined;
   return {
@@ -54,7 +54,7 @@ export const createBackfillView = (title: string) =>
     const seconds = Math.max(0.001, (Date.now() - startedAt) / 1000);
     const rate = number.format(Math.round(totals.calls / seconds));
     return {
-      // Rounded down: 100 % is said of what is done, and of nothing else.
+      // Rounded down, so that only finished work shows 100 %.
       percentage: state === 'done' ? 100 : Math.min(99, Math.floor(share * 100)),
       text: `${number.format(totals.calls)} ${nounOf(totals.calls, 'call')} in ${number.format(totals.windows)} ${nounOf(totals.windows, 'window')}, ${rate} calls/s, ${leftOf(progress, seconds)}`,
       isLast: state === 'done',

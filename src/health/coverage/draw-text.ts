@@ -63,7 +63,7 @@ export const drawCoverage = (coverage: Coverage, width = 100): string => {
   ].join('\n');
 };
 
-/** How calls arrived, and what of the webhooks was lost. */
+/** How calls arrived, and how many webhooks were lost. */
 const describeDeliveries = ({ deliveries, webhooks }: Coverage): string[] => {
   const { calls } = deliveries;
   const ways = [

@@ -1,7 +1,7 @@
 /** The metrics of Temporal's SDK, which counts in native code: its updates are applied to metrics of this process. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
-/** As the SDK's buffer hands them out: a counter's value is what was added, the others' the value itself. */
+/** As the SDK's buffer returns them: counters as increments, all others as values. */
 interface SdkUpdate {
   readonly metric: {
     readonly name: string;
@@ -32,7 +32,7 @@ type Apply = (labels: Record<string, string>, value: number) => void;
 
 /**
  * Applies updates once a second; a buffer that nobody empties drops them.
- * @param retrieve hands out, and forgets, what has come since it was last asked.
+ * @param retrieve returns the values since its last call, and forgets them
  */
 export const mergeTemporalMetrics = (registry: Registry, retrieve: () => Iterable<SdkUpdate>): { stop(): void } => {
   const known = new Map<string, Apply>();

@@ -63,9 +63,7 @@ export const createWorkMetrics = (registry: Registry): WorkObserver => {
   };
 };
 
-/**
- * Registers the counters of requests, answers and tokens. They show what the parts counted since the process started.
- */
+/** Registers the counters of requests, answers and tokens since the start of the process. */
 export const watchSource = (registry: Registry, { api, tokens }: CountedSource): void => {
   const counter = (name: string, help: string, value: () => number): void =>
     counterOver(registry, { name: `callsync_${name}`, help, samples: () => [[value()]] });

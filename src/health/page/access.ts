@@ -94,7 +94,7 @@ const credentialsOf = (authorization = ''): { readonly name?: string; readonly s
   return colon < 0 ? undefined : { name: text.slice(0, colon), secret: text.slice(colon + 1) };
 };
 
-/** Does it and returns in words what was done. @throws CallsyncError that the page shows to the operator who asked. */
+/** Runs the action and describes the result. @throws CallsyncError that the page shows to the operator */
 export type Action = (fields: URLSearchParams, actor: string) => Promise<string>;
 
 export type ActionName = 'pause' | 'resume' | 'backfill' | 'reconcile' | 'replay';

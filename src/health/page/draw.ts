@@ -170,7 +170,7 @@ const drawProgress = ({ name, progress }: PageBackfill): Part =>
   progress !== null &&
   html`<progress max="1" value="${progress.share.toFixed(4)}" aria-label="Progress of ${name}"></progress> ${formatShare(progress.share)}, ${formatCount(progress.windows)} windows${progress.secondsLeft !== null && `, ${formatSpan(progress.secondsLeft)} left`}`;
 
-/** Its state, and what can be done about it. */
+/** State of the backfills, and their actions. */
 const drawState = ({ name, status, progress }: PageBackfill, formToken: string | null): Part =>
   progress === null || progress.state === 'done'
     ? (progress?.state ?? status.toLowerCase())

@@ -1,4 +1,4 @@
-/** HTML as a value: whatever is put into a template is escaped, unless it is HTML itself. */
+/** HTML as a value. Every inserted value is escaped unless it is HTML itself. */
 export class Html {
   readonly text: string;
   constructor(text: string) {

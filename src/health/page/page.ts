@@ -1,4 +1,4 @@
-/** The status page over HTTP. Every limit is its own: what a slow or hostile client costs does not grow with its requests. */
+/** The status page over HTTP. Its own limits keep the cost of slow or hostile clients constant. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { formatInstant } from '../format.ts';
 import { type SharedReading, shareReading } from '../metrics/registry.ts';
@@ -9,7 +9,7 @@ import type { PageReader } from './state.ts';
 
 interface PageOptions extends PageReader {
   readonly access: Access;
-  /** Milliseconds for which what was read is shown to everybody. */
+  /** Milliseconds for which all clients share one reading. */
   readonly everyMs?: number;
   /** Possible actions; absent if no user may act. */
   readonly actions?: Actions | undefined;

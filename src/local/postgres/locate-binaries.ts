@@ -12,7 +12,10 @@ interface PostgresBinaries {
   readonly postgres: string;
 }
 
-/** Root's place for what the account of PostgreSQL must read; one copy serves every database of this machine. */
+/**
+ * Folder for files that PostgreSQL's account must read, if callsync runs as root. All databases of the machine share
+ * it.
+ */
 const sharedFolder = '/var/lib/callsync';
 
 export const locatePostgresBinaries = async (
@@ -63,7 +66,7 @@ const programs = async (native: string): Promise<PostgresBinaries> => {
   return found;
 };
 
-/** Does what the package's install script does (library names such as libicuuc.so.60), as npm may not have run it. */
+/** Replaces the package's install script (links such as libicuuc.so.60), because npm may not have run it. */
 const linkLibraries = async (native: string): Promise<void> => {
   const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   for (const link of JSON.parse(list) as { source: string; target: string }[]) {
@@ -94,7 +97,7 @@ export const resolvePostgresAccount = async (): Promise<Account | undefined> => 
   try {
     await run('useradd', ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', 'postgres']);
   } catch (cause) {
-    // Two processes may have tried at once: what counts is whether the account is there now.
+    // Two processes may have tried at once, so only the existence of the account counts.
     const made = await findAccount();
     if (made !== undefined) return made;
     throw terminal('STORE_NO_ACCOUNT', 'PostgreSQL does not run as root and no account "postgres" could be made.', {

@@ -1,4 +1,4 @@
-/** Marts of one row a day or week and something, each with what part of the day is proven. */
+/** Marts with rows per day or week. Each has the proven share of the day. */
 import type { Dialect } from '../dialect.ts';
 import { columnsOf, type Mart, openAll } from '../mart.ts';
 

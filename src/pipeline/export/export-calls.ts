@@ -35,7 +35,7 @@ interface ExportInput {
   readonly from: number;
   readonly to: number;
   readonly processedField: string;
-  /** Of what vCons have in seconds. */
+  /** Units of the values that vCons have in seconds. */
   readonly units: VconUnits;
   /** Written to the manifest. */
   readonly version: string;
@@ -75,7 +75,7 @@ const toIso = (micros: number): string => new Date(micros / 1000).toISOString();
 
 // Exports of one record a line: documents as `callsync import` reads them, and vCons.
 
-/** Takes calls one by one; memory holds what waits for the disk, and no more. */
+/** Takes calls one by one. Memory holds only calls that are not on disk yet. */
 interface ExportWriter {
   write(row: LedgerRow): Promise<void>;
   /** Ends every file; returns rows by file name. */
@@ -121,7 +121,7 @@ const createVconWriter = (folder: string, units: VconUnits): ExportWriter =>
 
 type Cell = string | number | bigint | boolean | null;
 
-/** Rows of a file that wait for their row group; a row group is what a reader holds at once, too. */
+/** Rows that wait for their row group. A reader must hold a whole row group in memory. */
 const rowsPerGroup = 20_000;
 
 /** Types of Parquet. JSON and exact decimals stay text: readers differ in how they read the others. */

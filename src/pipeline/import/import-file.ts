@@ -217,7 +217,7 @@ const openInput = async (from: ImportInput['from']): Promise<Opened> => {
   }
 };
 
-/** Undefined for what is not the file's fault. */
+/** Undefined if the file did not cause the error. */
 const brokenFile = (cause: unknown, name: string): Error | undefined => {
   const came = 'what came before is imported';
   if (cause instanceof BrokenArray) {
@@ -236,7 +236,7 @@ const brokenFile = (cause: unknown, name: string): Error | undefined => {
 
 /** Source of the time of imported records. */
 interface ReadRules {
-  /** Name of the file, for the origin of what is refused. */
+  /** File name, as the origin of refused records. */
   readonly name: string;
   /** Microseconds since the epoch. */
   readonly now: number;

@@ -20,7 +20,7 @@ interface ReplayInput {
   readonly carries: ReadonlySet<string>;
   /** observed_at of imported records, in microseconds; else each record's own time is taken. */
   readonly observedAt?: number;
-  /** Opens what was sealed on arrival; undefined = sealed for another key. */
+  /** Opens bytes that were sealed on arrival; undefined = sealed for another key. */
   readonly open?: ((sealed: Buffer) => Buffer | undefined) | undefined;
   readonly signal?: AbortSignal;
   readonly onProgress?: (result: ReplayResult) => void;
@@ -37,8 +37,8 @@ interface ReplayResult {
 const batchRecords = 200;
 
 /**
- * Folds quarantined records as what they were: with their source, and the time at which they were received. Bytes that
- * are still refused stay open with their new reason. May be interrupted and run again.
+ * Folds quarantined records with their original source and time of receipt. Records that are refused again stay open
+ * with the new reason. Can be interrupted and run again.
  */
 export const replayQuarantine = async (deps: IngestDeps, input: ReplayInput): Promise<ReplayResult> => {
   let result: ReplayResult = { replayed: 0, refused: 0, changed: 0 };
@@ -101,11 +101,11 @@ const replayBatch = async (
 };
 
 /**
- * Those of some entries that are still there, locked as by what erases them: calls before texts. Calls of the others get no row: they
- * may have been erased under a value, by which no ledger knows them.
+ * Locks the entries that still exist in the order of erasures: calls before texts. Other entries get no row, because
+ * they may have been erased under a value that no ledger knows.
  */
 const lockEntries = async (tx: Transaction, read: readonly ReadEntry[]): Promise<readonly ReadEntry[]> => {
-  // Before rows are locked that others have who share it.
+  // Taken before any row that holders of the shared lock have locked.
   await readNoted(tx, { joins: true });
   for (let left = read; ; ) {
     await tx.query('SAVEPOINT entries');

@@ -1,4 +1,4 @@
-/** Takes from the ledger, deliveries and warehouses what has become too old to be kept. */
+/** Removes expired data from the ledger, deliveries and warehouses. */
 import type { Ages } from '../../calls/age.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
 import { expireCalls, listCallsBetween, listHeldSubjects } from '../../store/persons/calls.ts';
@@ -26,7 +26,7 @@ const expiredAtOnce = 2_000;
 
 /**
  * Up to which time of calls a class has been looked at, in microseconds. It goes back with a ledger that is restored.
- * @param dropped changes when a hold is taken off: what it kept is looked at again, also by a run that is under way.
+ * @param dropped changes when a hold ends, so that its calls are checked again, even by a running pass
  */
 const agedTo = (name: string, dropped: string | undefined): string =>
   `aged_to:${name}${dropped === undefined ? '' : `:${dropped}`}`;

@@ -1,4 +1,4 @@
-/** Applies privacy rules to what was stored before them, or under looser ones. */
+/** Applies privacy rules to data that was stored before them, or under looser rules. */
 import type { Observation } from '../../../schemas/observation.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import { resanitizeInbox, sealQuarantine } from '../../store/delivery/quarantine.ts';
@@ -11,7 +11,7 @@ import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { IngestDeps } from '../deps.ts';
 
 interface AppliedRules {
-  /** Calls that were under other rules, or none, and those whose document changed: they are pending in every warehouse. */
+  /** Calls that had other rules, or none, and the changed ones among them, which are pending in every warehouse. */
   readonly calls: number;
   readonly changed: number;
   /** Bodies of deliveries, and quarantined records, that changed. */
@@ -42,9 +42,8 @@ export const rewriteCalls = (
 const callsAtOnce = 100;
 
 /**
- * Rules only ever take away: looser ones change nothing here, and act on what comes in from now on. Calls that are under these rules
- * are passed over, so that a run which was interrupted goes on where it ended. Workers that run under the same rules may run
- * beside it.
+ * Rules only remove data, so relaxed rules change nothing here. Calls under the current rules are skipped, so an
+ * interrupted run continues where it ended. Workers under the same rules may run in parallel.
  */
 export const applyRules = async (
   deps: IngestDeps,

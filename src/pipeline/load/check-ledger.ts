@@ -222,7 +222,7 @@ const compareAll = async (deps: LedgerCheckDeps): Promise<Checked> => {
   return { away, restored };
 };
 
-/** Sends again what warehouses have lost. */
+/** Sends lost loads to the warehouses again. */
 const fillWarehouses = async (
   { store, say }: LedgerCheckDeps,
   compared: ReadonlyMap<Warehouse, Comparison>,
@@ -238,7 +238,7 @@ const fillWarehouses = async (
   }
 };
 
-/** Calls that are asked for one by one; reconcile finds what is beyond. */
+/** Most calls to request one by one; reconcile finds the rest. */
 const mostRereads = 5_000;
 
 /** Raises the ledger above everything that the warehouses hold. */
@@ -273,7 +273,7 @@ const healLedger = async (
   );
 };
 
-// Compares the loads of the ledger with those of a warehouse: what only one of them knows, the other has lost.
+// Compares the loads of ledger and warehouse. A load that only one side has was lost by the other.
 
 interface UnknownLoad {
   readonly loadId: string;
@@ -290,7 +290,7 @@ interface Comparison {
   readonly lost: LostLoads | undefined;
 }
 
-/** Loads of a warehouse that are compared at least, whatever their age. */
+/** Least number of loads to compare, of any age. */
 const comparedLoads = 1_000;
 /** As many ids in one query of a warehouse. */
 const idsPerQuery = 500;
@@ -352,7 +352,7 @@ const listForgotten = async (
 
 const compare = async (store: Store, warehouse: Warehouse, epoch: number): Promise<Comparison> => {
   const last = await lastComparison(store, warehouse.name);
-  // Asked before the warehouse is: what commits meanwhile is not missed there.
+  // Read before the warehouse, so that loads that commit in between do not look lost.
   const since = last === undefined ? 0 : await countCommittedSince(store, warehouse.name, last - clockMargin);
   const committed = await listCommitted(store, warehouse.name, { skip: 0, limit: since + comparedLoads });
   const newest = `SELECT load_id FROM loads ORDER BY loaded_at DESC LIMIT ${comparedLoads}`;
@@ -425,7 +425,7 @@ const findLost = async (
     skip += page.length;
     page = await listCommitted(store, warehouse.name, { skip, limit: comparedLoads });
   }
-  // It has none of them: whatever it was sent before the oldest that is still known is gone, too.
+  // The warehouse has none of them, so all loads before the oldest known one are lost, too.
   return loadIds.length === 0 ? undefined : { since: 0, loadIds };
 };
 

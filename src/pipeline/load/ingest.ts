@@ -1,6 +1,6 @@
 /**
- * Observations → ledger → planned loads, in one transaction: the one way in for polls, webhooks, imports and replays.
- * A pipeline of batches also loads what was folded, while the next batch is folded.
+ * Observations → ledger → planned loads, in one transaction, for polls, webhooks, imports and replays. A pipeline folds
+ * a batch while the batch before it loads.
  */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { callTimestampOf, flattenCall, flattenChanges, flattenVersion } from '../../calls/flatten.ts';
@@ -43,7 +43,7 @@ interface IncomingBatch {
   readonly refuse?: (observation: Observation, reason: string) => RejectedRecord;
   /** Facts of a re-reading about the time of the changes that it finds. */
   readonly late?: LateContext | undefined;
-  /** Writes at the end of the transaction: what became of the records at their source. Told which calls changed. */
+  /** Writes the outcome of the records at the end of the transaction. Gets the ids of the changed calls. */
   readonly settle?: (tx: Transaction, changed: readonly string[]) => Promise<void>;
 }
 
@@ -168,10 +168,7 @@ interface RowsToLoad {
 /** A fraction of the time after which a load counts as abandoned. */
 const beatMs = 5_000;
 
-/**
- * Commits a planned load and records what became of it.
- * @throws the warehouse's error; the calls stay pending.
- */
+/** Commits a planned load and records the outcome. @throws the warehouse's error; the calls stay pending. */
 export const commitLoad = async (deps: IngestDeps, target: WarehouseTarget, load: RowsToLoad): Promise<LoadResult> => {
   const { store } = deps;
   const startedAt = performance.now();
@@ -198,7 +195,7 @@ export const commitLoad = async (deps: IngestDeps, target: WarehouseTarget, load
   }
 };
 
-/** Where a question costs next to nothing, deliveries that took longer are asked for, too: what was committed may have been taken for failed. */
+/** If a question is cheap, deliveries that took longer are checked too, because a committed one may count as failed. */
 const promptMicros = 2_000_000;
 
 /**

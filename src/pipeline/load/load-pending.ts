@@ -25,7 +25,7 @@ type WalkedBatch = NonNullable<Awaited<ReturnType<typeof walkBatch>>>;
 
 interface LoadPendingInput {
   readonly warehouse: string;
-  /** `pending` is the sweep, which comes again; everything else wants what waits loaded now. */
+  /** `pending` is the sweep, which repeats. Every other caller wants all waiting calls loaded now. */
   readonly origin: string;
   /** Seconds for which the calls of a planned load are left to the process that was last seen at it; 20 by default. */
   readonly graceSeconds?: number;
@@ -87,9 +87,9 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput) => 
 const longestPauseMs = 15_000;
 
 /**
- * How much one run may load, where commits have a price: quotas, money, or both. Only the sweep holds back, which comes again. Its run is
- * bounded by what waits at its beginning: what arrives meanwhile would keep small commits going without end. Where commits of changed
- * calls cost whole days of data, the sweep gathers those for a while; new calls and erasures never wait for that.
+ * Limits of one run if commits cost quota or money. Only the sweep waits, because it repeats. It loads only calls that
+ * waited at its start; otherwise small commits would never end. It batches changed calls if their commits read whole
+ * days; new calls and erasures do not wait.
  */
 export const paceRun = async (
   { warehouse }: { readonly warehouse: Pick<Warehouse, 'maxCallsPerLoad' | 'nextCommitInMs'> },
@@ -113,8 +113,8 @@ export const paceRun = async (
 };
 
 /**
- * One commit of what is pending, or undefined when nothing is. Where a rewrite was asked for, equal guards are written too.
- * Partitions are recorded with the plan, before anything is submitted.
+ * One commit of pending calls, or undefined if there are none. A requested rewrite also writes equal guards. The plan
+ * records the partitions before anything is submitted.
  * @throws CallsyncError of the warehouse; the calls stay pending.
  */
 export const loadPendingBatch = async (
@@ -197,7 +197,7 @@ const planPending = async (
     return { plan, pending, deliveries, verdicts };
   });
 
-/** Lets a walk that looks for what the warehouse lacks keep ahead of the loads; undefined when none is under way. */
+/** Keeps a walk for missing calls ahead of the loads; undefined if none is running. */
 const walkAhead = async (store: Store, { warehouse }: WarehouseTarget): Promise<WalkedBatch | undefined> => {
   let batch: WalkedBatch | undefined;
   for (let looked = 0; looked < walkedBatches; looked += 1) {

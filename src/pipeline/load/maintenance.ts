@@ -1,4 +1,4 @@
-/** Regular work that keeps the store small and notices what was restored from a backup. */
+/** Regular work that keeps the store small and detects restores from backups. */
 
 import { flattenVersion } from '../../calls/flatten.ts';
 import { isComparisonDue } from '../../store/loads/compared.ts';
@@ -20,7 +20,7 @@ interface MaintenanceDeps
 }
 
 interface MaintenanceResult {
-  /** Rows that were deleted or emptied, by kind. */
+  /** Deleted or emptied rows, by kind. */
   readonly expired: Readonly<Record<string, number>>;
   /** Calls from which something was taken for its age, by class. */
   readonly aged: Awaited<ReturnType<typeof applyAges>> | undefined;
@@ -29,8 +29,8 @@ interface MaintenanceResult {
 }
 
 /**
- * Notices restored stores, deletes what has expired, joins counters and old windows, gives up loads that no process finished. A step that
- * fails is logged, and the others are done.
+ * Detects restored stores, deletes expired data, joins counters and old windows, and abandons unfinished loads. A
+ * failed step is logged; the others still run.
  * @throws the error of the first step that failed
  */
 export const runMaintenance = async (deps: MaintenanceDeps): Promise<MaintenanceResult> => {

@@ -127,7 +127,7 @@ interface SortedDeliveries {
   readonly rejected: readonly RejectedRecord[];
   /** Calls whose tokens another key of the same name made. */
   readonly foreign: readonly string[];
-  /** Outcomes that need no fold: retries and what cannot be read. */
+  /** Outcomes without a fold: retries and unreadable deliveries. */
   readonly settled: readonly SettledDelivery[];
 }
 

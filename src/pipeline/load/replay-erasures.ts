@@ -1,4 +1,4 @@
-/** Carries out again what was erased, and puts holds on again, after ledger or warehouses were set back to a time before. */
+/** Repeats erasures and holds after a restore of ledger or warehouses. */
 import { gatherParts, readPages } from '../../lib/pages.ts';
 import { findTombstones } from '../../store/ledger/read-ledger.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
@@ -64,7 +64,7 @@ export const listUnreplayed = async (store: Store): Promise<ReadonlySet<string>>
   return new Set(selectors.flatMap(({ kind, key }) => (kind === 'call' ? [key] : [])));
 };
 
-/** Of the log, in bytes. It goes back with a ledger that is restored, so that what was erased since is read again. */
+/** Position in the log, in bytes. A restored ledger has an older position, so later erasures are read again. */
 const replayedTo = 'erasures_replayed_to';
 
 /** Keys of one statement: a warehouse may have one for every call that grew too old. */

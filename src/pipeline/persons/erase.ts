@@ -1,4 +1,4 @@
-/** Carries out a request to erase: finds the calls, erases them everywhere, looks whether anything is left, and signs what was done. */
+/** Runs an erasure: finds the calls, erases them everywhere, searches again, and signs the receipt. */
 import { dayMs } from '../../lib/day.ts';
 import { terminal } from '../../lib/errors.ts';
 import { partsOf } from '../../lib/pages.ts';
@@ -115,7 +115,7 @@ export const beginErasure = async (
   return requestId;
 };
 
-/** Those of some calls that no hold keeps and that are not erased yet; the request has what was done, however far it came. */
+/** Calls to erase: not held and not erased yet. The request stores the progress. */
 const eraseMeant = async (
   { store }: Pick<IngestDeps, 'store'>,
   requestId: string,
@@ -172,7 +172,8 @@ export const resumeErasure = async (
 };
 
 /**
- * Takes what came or was kept meanwhile, looks everywhere, and signs the receipt once nothing is left. It is signed once, however many ask.
+ * Erases calls that arrived meanwhile, searches everywhere, and signs the receipt if nothing is left. It is signed only
+ * once.
  * @param options.load also sends the tombstones to the warehouses.
  * @throws CallsyncError ERASURE_UNKNOWN, PROOF_HEADS, ERASURE_LOG, DATABASE_…
  */
@@ -210,7 +211,9 @@ export const finishOldErasures = async (deps: IngestDeps): Promise<void> => {
   for (const requestId of await listOldErasures(deps.store)) await finishErasure(deps, requestId, { load: false });
 };
 
-/** Sends what is pending to every warehouse that takes it now. One that is away or has no quota left gets it later. */
+/**
+ * Loads pending calls into every available warehouse. A warehouse that is away or has no quota left gets them later.
+ */
 const loadTombstones = async (deps: IngestDeps): Promise<void> => {
   for (const { warehouse } of deps.targets)
     await unlessAway(deps, warehouse, 'tombstones could not be loaded yet', async () => {
@@ -227,8 +230,8 @@ const readOpen = async (store: Store, requestId: string) => {
 };
 
 /**
- * Folds that did not know the keys have ended: what they kept is there to be found, and none comes after. Calls that a replay made of a
- * text meanwhile go too, and texts.
+ * All folds that did not know the keys have ended, so a search finds their calls. Calls from a replay meanwhile are
+ * erased too, and texts.
  */
 const takeMore = async (deps: IngestDeps, requestId: string): Promise<void> => {
   const { store } = deps;
@@ -250,7 +253,7 @@ const takeMore = async (deps: IngestDeps, requestId: string): Promise<void> => {
   await purgeNamingBodies(store, subjects, openedAt, note);
 };
 
-/** Of what no hold keeps: ledger, deliveries, rereads and texts by id and by what they name, warehouses by id. */
+/** Erases unheld data: ledger, deliveries, rereads and texts by id and subject, warehouses by id. */
 const search = async (
   deps: Pick<IngestDeps, 'log' | 'store' | 'targets'>,
   { callIds, subjects, openedAt }: Omit<OpenErasure<unknown>, 'draft'>,
@@ -316,7 +319,7 @@ export interface ErasureReceipt {
   readonly proof?: ReceiptProof;
 }
 
-/** Counts found after the erasure, of what no hold keeps: a receipt is signed when all are 0. */
+/** Counts of unheld data after the erasure. The receipt is signed if all are 0. */
 interface ErasureCheck extends Purged {
   readonly calls: number;
   readonly documents: number;

@@ -30,7 +30,7 @@ interface HoldReceipt {
   };
   /** Calls that it names now, or named. */
   readonly calls: number;
-  /** Calls that are meant and had been erased before: nothing can be kept of them. */
+  /** Requested calls that were erased before, so nothing of them can be kept. */
   readonly gone: number;
   /** Values of which an erasure was asked for before: nothing tells how many calls it took. */
   readonly persons: number;
@@ -95,7 +95,7 @@ export const addHold = async (store: Store, meant: PurgeScope, options: HoldOpti
 };
 
 /**
- * Erasures and ages act again, on what the hold kept too; texts that name something that was erased go at once.
+ * Erasure and retention apply again, also to calls that the hold kept. Texts that name an erased subject go at once.
  * @throws CallsyncError USAGE_HOLD, ERASURE_LOG, DATABASE_…
  */
 export const removeHold = async (store: Store, id: string, { reason, actor }: HoldOptions): Promise<HoldReceipt> => {

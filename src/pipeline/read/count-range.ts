@@ -23,7 +23,7 @@ interface RelativeRange {
   readonly axis: string;
   /** Microseconds before `scheduledAt`. */
   readonly last: number;
-  /** When the run was due, in microseconds: one that begins late still covers what it was to cover. */
+  /** Due time of the run in microseconds. A late run still covers its whole range. */
   readonly scheduledAt: number;
 }
 

@@ -22,7 +22,7 @@ interface SyncDeps extends ReadDeps {
     /** Microseconds. */
     readonly settle: number;
     readonly lookback: number;
-    /** Where the first start begins; what was stored at the first start wins. */
+    /** Start of the first run; a stored start wins. */
     readonly start: number;
     readonly interval: number;
     readonly direction: Direction;
@@ -34,7 +34,7 @@ interface PlannedSync {
   readonly axis: string;
   /** Read first, whether it was read before or not: the lookback, up to the service's now. Newest first. */
   readonly top: readonly Range[];
-  /** Microseconds: what ends later is read, and does not count as read. */
+  /** Microseconds; windows that end later are read, but do not count as read. */
   readonly settledTo: number;
   /** Unread ranges, ranges that were read too soon, and failed ones; in the order of `direction`. */
   readonly rest: readonly Range[];
@@ -50,7 +50,9 @@ interface PlannedSync {
 /** Runs that a time limit ended leave windows behind the watermark that were read too soon: they are looked for so far back. */
 const lookBack = 3_600_000_000;
 const triesPerRun = 10;
-/** In seconds: a run lasts about two intervals within these, so that the rest is planned anew with what became due. */
+/**
+ * Seconds. A run lasts about two intervals within these limits; then the rest is planned again with newly due ranges.
+ */
 const [shortestRun, longestRun] = [5, 120];
 
 /** The watermark decides where to begin: it does not move while the sync is down, unlike a start relative to now. */

@@ -34,7 +34,7 @@ interface ChangedReading {
 
 /**
  * Where the list cannot leave fields out, the listing carries whole records and those are folded as they come.
- * @throws CallsyncError of the source or the store; what was folded before stays.
+ * @throws CallsyncError of the source or the store; earlier folds stay
  */
 export const readChanged = async (
   deps: ReadDeps,

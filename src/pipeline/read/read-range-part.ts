@@ -1,4 +1,4 @@
-/** Reads a part of an axis, window by window, each sized by what the ones before held. */
+/** Reads a part of an axis window by window. The number of calls in earlier windows sets the size of the next. */
 import { addTotals, type Direction, emptyTotals, type Range, type ReadTotals } from '../../../schemas/orchestration.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { axisOf, isCuttable } from '../../source/list/list-query.ts';
@@ -13,7 +13,7 @@ interface ReadRangePartInput {
   readonly range: Range;
   readonly direction: Direction;
   readonly origin: string;
-  /** False: what is read already is passed over. */
+  /** False: skip windows that were read. */
   readonly force: boolean;
   /** The part ends after the window with which it has this many calls, or has lasted this long. */
   readonly maxCalls: number;
@@ -39,7 +39,7 @@ export interface RangePartProgress {
   readonly windowLength: number;
 }
 
-/** The next window and what remains; together they are the range. Lengths in microseconds. */
+/** The next window and the rest of the range. Lengths in microseconds. */
 const cutNext = (range: Range, length: number, direction: Direction): readonly [window: Range, rest: Range] =>
   direction === 'oldest_first'
     ? [
@@ -139,8 +139,8 @@ const fitLength = async (
 };
 
 /**
- * Reads one window completely into the ledger: a page is folded while the page before it is loaded and the next one is
- * fetched. Records what was read and what could not be shown complete; nothing of what is not settled yet.
+ * Reads one window into the ledger: folds a page while the previous page loads and the next one arrives. Records read
+ * parts and parts that were not shown complete, but nothing that is not settled yet.
  */
 const ingestWindow = async (
   deps: ReadDeps,
@@ -241,7 +241,7 @@ const passOverFailing = async (
   }
 };
 
-/** In microseconds: longer windows are read again in halves, so that what fails is narrowed from one reading to the next. */
+/** Microseconds. Longer windows are read again in halves, to narrow down a failure. */
 const shortestHalf = 30_000_000;
 
 const halve = ({ from, to }: Range): readonly Range[] => {

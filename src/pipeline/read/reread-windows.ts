@@ -36,7 +36,7 @@ interface PlannedRereads extends RereadPlan {
 
 const emptyRereadTotals: RereadTotals = { listed: 0, changed: 0, fetched: 0, requests: 0 };
 
-/** The axis to re-read on, and what the age of a change is counted from. */
+/** The axis to reread, and the start of the age of a change. */
 const rereadAxis = ({ source, processedField }: ReadDeps): { readonly axis: string; readonly basis: LateBasis } => {
   const chosen = chooseAxis(source.list.list, processedField);
   return {
@@ -56,7 +56,7 @@ export const planRereads = async (deps: RereadDeps): Promise<PlannedRereads> => 
     now: at,
     trackedSince: await trackRereads(store, axis, at),
   });
-  // A backfill reads what was never read.
+  // A backfill reads the unread ranges.
   const begun = (await firstReadInstant(store)) ?? at;
   const parts = plan.parts
     .map((part) => ({ ...part, from: Math.max(part.from, begun) }))
@@ -146,7 +146,7 @@ interface LateEditStatus {
   readonly history: Awaited<ReturnType<typeof readRereadHistory>>;
 }
 
-/** For `callsync status`: what is known of late edits and what re-reading does about it. */
+/** Late edits and the resulting rereads, for `callsync status`. */
 export const readLateEditStatus = async (deps: RereadDeps): Promise<LateEditStatus> => {
   const { axis, basis } = rereadAxis(deps);
   const horizon = learnHorizon(await readLateChanges(deps.store, basis), deps.reread);
@@ -171,7 +171,7 @@ interface RereadRules {
   /** Share of changes to be caught, 0 to 1. */
   readonly share: number;
   readonly maxHorizon: number;
-  /** Within what time after the change. */
+  /** Longest time after the change. */
   readonly delay: number;
   /** Share of the windows beyond the horizon that is re-read all the same, 0 to 1. */
   readonly sample: number;

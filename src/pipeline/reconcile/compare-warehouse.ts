@@ -48,7 +48,7 @@ export const compareWarehouse = async (
   }
 
   const first = await compareIds(deps, target, { callIds: [...wanted], guards, level, alive });
-  // A load may have committed between the reading of the warehouse and that of the ledger: what differs is read again.
+  // A load may commit between the readings of warehouse and ledger, so differing calls are read again.
   const doubtful = [...first.missing, ...first.different];
   const second =
     doubtful.length === 0

@@ -1,4 +1,4 @@
-/** Makes the rows of one warehouse what the ledger says, after a comparison. */
+/** Repairs the rows of one warehouse from the ledger, after a comparison. */
 import type { WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { callTimestampOf } from '../../calls/flatten.ts';
 import { readExpected } from '../../store/ledger/read-ledger.ts';
@@ -9,11 +9,11 @@ import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 import { loadPendingBatch } from '../load/load-pending.ts';
 import { compareWarehouse } from './compare-warehouse.ts';
 
-/** Loads that one window may take; the sweep takes what is still pending then, and the verdict says unproven. */
+/** Most loads for one window. If calls are still pending then, the verdict is unproven and the sweep loads them. */
 const maxLoads = 100;
 
 /**
- * Loads again what is missing or different, and what was folded just now; returns the ids that still differ.
+ * Loads missing, different and newly folded calls; returns the ids that still differ.
  * @throws CallsyncError of the store or the warehouse.
  */
 export const healWarehouse = async (
@@ -37,7 +37,8 @@ export const healWarehouse = async (
     alive();
     if ((await loadPendingBatch(deps, target, { origin: 'reconcile', graceSeconds: 0 })) === undefined) break;
   }
-  // A load replaces rows where the ledger sent them; what somebody moved elsewhere would stay beside the new ones.
+  // A load replaces rows only in the partition that the ledger recorded. Rows that somebody moved would stay as
+  // duplicates.
   if (isPartitioned && wrong.length > 0) await target.warehouse.removeOrphans(wrong);
   const after = await compareWarehouse(deps, target, { callIds: check, level, alive });
   return new Set([...after.missing, ...after.different]);

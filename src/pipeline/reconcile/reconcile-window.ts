@@ -229,8 +229,8 @@ type Judgement = Pick<
 };
 
 /**
- * `proven`: no difference. `healed`: all differences are repaired. `unproven`: a part is incomplete or still
- * different. `suspicious_empty`: the service listed too few calls, whatever else was found.
+ * `proven`: no difference. `healed`: all differences were repaired. `unproven`: a part is incomplete or still
+ * different. `suspicious_empty` comes first: the service listed too few calls.
  */
 export const judgeWindow = (found: WindowFindings): Judgement => {
   const missing = new Set([...found.missing, ...[...found.fresh].filter((id) => !found.excluded.has(id))]);

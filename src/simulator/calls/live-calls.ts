@@ -1,4 +1,4 @@
-/** Lets time pass while the simulator runs: new calls appear, and what is due is announced. */
+/** Advances the simulated time: adds new calls and announces due ones. */
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import type { Counters } from '../control/stats.ts';
 import type { PageEvent } from '../service/call-api.ts';

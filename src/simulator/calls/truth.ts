@@ -12,7 +12,7 @@ interface TruthVersion {
   readonly at: string;
   /** Hash of the document that a client would hold if this were the present version. */
   readonly hash: string;
-  /** Sent by webhook at least once, whatever the answer. */
+  /** Sent by webhook at least once; the answer does not matter. */
   readonly sent: boolean;
 }
 

@@ -32,7 +32,7 @@ interface TagKind {
   readonly type: 'bool' | 'number' | 'text';
 }
 
-/** Mostly bool, as the interface shows; the others are what a tolerant reader must survive. */
+/** Mostly bool, as in the interface; a tolerant reader must survive the others. */
 export const tagKinds: readonly TagKind[] = tagNames.map((display_name, i) => ({
   unique_id: `7a6f0000-0000-4000-8000-${String(i + 1).padStart(12, '0')}`,
   display_name,

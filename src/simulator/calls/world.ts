@@ -1,4 +1,4 @@
-/** The service's state: which calls exist, in which version, where on both axes, and what happens as time passes. */
+/** The service's state: its calls, their versions and positions on both axes, and their changes as time passes. */
 
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { EditKind, SimulatorSettings } from '../../../schemas/simulator.ts';

@@ -23,7 +23,7 @@ export interface ChangedCall {
   readonly version: number;
 }
 
-/** Sections that can be changed while it runs; what is not named stays. */
+/** Sections to change while the service runs. Absent sections stay. */
 export type RuntimeOptions = Omit<
   SimulatorOptions,
   'seed' | 'host' | 'port' | 'calls' | 'edits' | 'clock' | 'staticPages' | 'keep'
@@ -46,9 +46,9 @@ export interface SimulatorControl {
   edit(request: CallChoice & EditRequest): Promise<readonly ChangedCall[]>;
   insert(request: InsertRequest & { readonly count?: number }): Promise<readonly ChangedCall[]>;
   delete(choice: CallChoice): Promise<readonly ChangedCall[]>;
-  /** Sends what is processed from now on; merges into the `webhooks` section first. */
+  /** Sends calls that are processed from now on. Merges into the `webhooks` section first. */
   startWebhooks(settings?: RuntimeOptions['webhooks']): Promise<void>;
-  /** Queues nothing new; `discard` also forgets what waits. */
+  /** Queues no new delivery; `discard` also drops the waiting ones. */
   stopWebhooks(discard?: boolean): Promise<void>;
   /** Queues the present version of calls at once, sender started or not; returns how many. */
   sendWebhooks(choice: CallChoice & { readonly count?: number }): Promise<number>;

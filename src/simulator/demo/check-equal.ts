@@ -6,7 +6,7 @@ import { say } from '../../cli/shell/output.ts';
 import { canonicalRow, digestedColumns } from '../../warehouse/digest.ts';
 import type { DigestedName, Warehouse } from '../../warehouse/warehouse.ts';
 
-/** A row that is not the same in both; never what its values are. */
+/** A row that differs between both, without its values. */
 export interface Difference {
   readonly table: DigestedName;
   /** Name and value of each key column, such as `call_id=c-1 tag_index=0`. */

@@ -1,4 +1,4 @@
-/** Compares a warehouse with what the simulator knows to be true, call by call and row by row. */
+/** Compares a warehouse with the simulator's calls, row by row. */
 import { createHash } from 'node:crypto';
 import { type CallDocument, knownCallFields } from '../../../schemas/call.ts';
 import { type CallTableName, type Row, tableOf } from '../../../schemas/tables.ts';
@@ -19,7 +19,7 @@ export interface TruthReport {
 }
 
 const compared: readonly CallTableName[] = ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts'];
-/** Columns that say when callsync saw a call, not what the call is. */
+/** Columns about the time of observation, not about the call. */
 const ours = new Set(['first_seen_at', 'last_seen_at', 'source_deleted_at']);
 
 /** Fault of a call in a warehouse. */

@@ -153,10 +153,10 @@ const warehousesFor = async (options: DemoOptions, dir: string, closers: (() => 
   };
 };
 
-/** Wished for: whatever else runs on this machine, another demo too, may have them. */
+/** Preferred ports; another program, even another demo, may use them. */
 const wishedPorts = { webhook: 8780, operations: 9464 } as const;
 
-/** For a demo that stays up: a user who can read the password's file may act on its status page. */
+/** For a demo that keeps running: anyone who can read the password's file may act on its status page. */
 const operationsFor = async (options: DemoOptions, passwordFile: string): Promise<Raw> => {
   if (options.exit === true) return { enabled: false };
   const password = `${randomBytes(12).toString('base64url')}\n`;

@@ -50,7 +50,7 @@ const stopChild = async (child: ChildProcess): Promise<void> => {
   await ended;
 };
 
-// The calls of the demo, and what its marts know of them; the results of docs/reference/cookbook.md are of the same calls.
+// The calls of the demo, and the settings of its marts. docs/reference/cookbook.md shows results for the same calls.
 
 /** The request limit of the demo's service. */
 export const demoLimits = { requests: 400, per_s: 10 } as const;
@@ -67,8 +67,8 @@ export const demoCalls = (range: { readonly count: number; readonly to: string }
     // A real service allows 40 requests in 10 s: comparing 30 days would wait for it.
     rateLimit: { requests: demoLimits.requests, seconds: demoLimits.per_s },
     calls: { ...range, lateMaxDays, overlapShare: 0.05 },
-    // The service starts anew with every run, without the edits of the one before. A transcript that came by an edit where
-    // the list had none would rightly survive that, so edits change what the list always carries.
+    // Each run starts a new service, without earlier edits. A transcript that came only from an edit would rightly
+    // survive, so edits change only fields that the list always has.
     edits: { kinds: ['tags', 'metadata'] },
   }) satisfies SimulatorOptions;
 

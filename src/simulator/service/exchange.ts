@@ -64,7 +64,7 @@ const compress = async (
 
 export const waitFor = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
-/** Sends a body that is not what its headers say, then cuts the connection where that is part of it. */
+/** Sends a body that contradicts its headers, then cuts the connection if that is part of the fault. */
 const sendDamaged = async (
   exchange: Exchange,
   status: number,

@@ -128,7 +128,7 @@ const parseCursor = (name: string, text: string): Cursor => {
     const cursor = JSON.parse(Buffer.from(text, 'base64url').toString()) as Cursor;
     if (Array.isArray(cursor.after) && typeof cursor.query === 'string') return cursor;
   } catch {
-    // Falls through to the refusal: what is not ours is not a cursor.
+    // Falls through to the refusal: another service's text is no cursor.
   }
   throw new BadQuery(`${name}: not a cursor`);
 };

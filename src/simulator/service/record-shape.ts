@@ -6,7 +6,7 @@ import type { World } from '../calls/world.ts';
 
 const none: ReadonlySet<string> = new Set();
 
-/** The list record of one version: without what the list omits, with the fields of the public reference. */
+/** The list record of one version: without the fields that the list omits, with those of the public reference. */
 export const listDocument = (
   world: World,
   settings: SimulatorSettings,

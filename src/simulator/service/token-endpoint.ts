@@ -128,7 +128,7 @@ export class TokenStore {
     return performance.now() < known.expiresAt ? 'valid' : 'expired';
   }
 
-  /** State for opening a WebSocket (§5.2): a limit on the token's age, whatever its lifetime. */
+  /** State for opening a WebSocket (§5.2): a limit on the token's age, independent of its lifetime. */
   checkAge(token: string, maxAgeSeconds: number): TokenState {
     const known = this.issued.get(token);
     if (known === undefined) return 'unknown';

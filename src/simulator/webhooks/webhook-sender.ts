@@ -14,7 +14,7 @@ export interface DeliveryRecord {
   readonly deliveryId: string;
   readonly callId: string;
   readonly version: number;
-  /** SHA-256 of the body, hex; empty for what was dropped before it was made. */
+  /** SHA-256 of the body, hex; empty if the delivery was dropped before it had a body. */
   readonly bodyHash: string;
   readonly outcome: 'delivered' | 'failed' | 'dropped';
   readonly answers: readonly AttemptResult[];
@@ -34,7 +34,7 @@ export class WebhookSender {
   readonly deliveries: DeliveryRecord[] = [];
   /** Highest version of each call (by index) that was answered 2XX. */
   readonly delivered = new Map<number, number>();
-  /** Versions of each call that were sent at all, whatever the answer. */
+  /** Versions of each call that were sent; the answer does not matter. */
   readonly attempted = new Map<number, Set<number>>();
   private readonly world: World;
   private readonly settings: SimulatorSettings;
@@ -58,7 +58,7 @@ export class WebhookSender {
     });
   }
 
-  /** From now on, what is processed or edited is sent; `webhooks.from` also brings what was processed since then. */
+  /** Sends calls that are processed or edited from now on; `webhooks.from` adds those processed since then. */
   start(): void {
     this.active = true;
     const { from } = this.settings.webhooks;
@@ -67,7 +67,7 @@ export class WebhookSender {
     this.pump();
   }
 
-  /** Nothing new is queued; what is queued is still sent unless `discard`. */
+  /** Queues no new delivery. Queued ones are still sent unless `discard`. */
   stop(discard: boolean): void {
     this.active = false;
     if (!discard) return;

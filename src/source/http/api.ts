@@ -44,7 +44,7 @@ export interface GetOptions {
 export interface Api {
   /** Address under base_url, with version and parameters. */
   address(path: string, params: Iterable<readonly [string, string]>): URL;
-  /** One answer, read by `parse`; what `parse` throws as transient is tried again like any failed exchange. */
+  /** One answer, read by `parse`. If `parse` throws a transient error, the request is repeated. */
   get<T>(url: URL, parse: (response: HttpResponse) => T, options?: GetOptions): Promise<ApiAnswer<T>>;
   readonly counts: Readonly<ApiCounts>;
 }
@@ -70,7 +70,7 @@ interface ApiDeps {
 const retriesOfTimeouts = 1;
 
 /**
- * Sends requests with a token, within the request limit, and repeats what failed (interface §4).
+ * Sends requests with a token, within the request limit, and repeats failed ones (interface §4).
  * @throws CallsyncError of the last attempt, from `get`.
  */
 export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiDeps): Api => {

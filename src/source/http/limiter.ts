@@ -45,7 +45,7 @@ interface SlotSource {
   block(ms: number): Promise<void>;
   /** Whether a block that came after the grant covers the slot at `at`, in whichever process it was announced. */
   isBlocked(at: number): Promise<boolean>;
-  /** The slot at `at` was used `ms` later: what follows it moves with it. */
+  /** The slot at `at` was used `ms` later, so later slots move with it. */
   defer(at: number, ms: number): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** Access tokens: one request for all who wait, renewed before they end, dropped when the service rejects them. */
+/** Access tokens: one request for all waiting callers, renewed before expiry, dropped when the service rejects them. */
 
 import { type BackoffRules, backoffMs, wait } from '../../lib/backoff.ts';
 import { CallsyncError } from '../../lib/errors.ts';

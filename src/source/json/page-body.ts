@@ -78,7 +78,7 @@ const wholePage = (body: Buffer, path: string, envelope: unknown, records: reado
   };
 };
 
-/** A part of a large page: what it becomes on its way (values, text, rows) is several times its size. */
+/** Size of the parts of a large page. Values, text and rows of a part take several times its size in memory. */
 const scannedPartBytes = 2 * 1024 * 1024;
 
 const scannedPage = (body: Buffer, envelope: unknown, spans: readonly RecordSpan[]): PageBody => {

@@ -46,7 +46,7 @@ export const scanRecords = (bytes: Buffer, path: string): ScannedList | undefine
 /** Stands for the records in the document around them. */
 const placeholder = '\u0000records';
 
-/** Undefined when the array at this offset is not what the path leads to, because a key is repeated after it. */
+/** Undefined if a later repetition of a key replaces the array at this offset. */
 const scanArray = (bytes: Buffer, start: number, array: number, path: string): ScannedList | undefined => {
   const spans: RecordSpan[] = [];
   const scanner = new ValueScanner(bytes);

@@ -9,8 +9,8 @@ export interface FieldSpan {
   readonly from: number;
   readonly to: number;
   /**
-   * The bytes are what JSON.stringify would write: no blanks, no escapes, numbers as JavaScript prints them, no keys
-   * that would change places. A name repeated inside the value is not noticed: its hash then differs from its value's.
+   * True if JSON.stringify would write the same bytes: no blanks or escapes, numbers as in JavaScript, keys in stable
+   * order. A name repeated inside the value goes unnoticed: its hash then differs from its value's.
    */
   readonly plain: boolean;
 }
@@ -221,7 +221,7 @@ export class ValueScanner {
       return String(Number(text)) === text;
     }
     if (fraction === 0) return !startsWithZero || bytes[start] !== minus;
-    // JavaScript prints no zero at the end, and what is below a millionth with an exponent.
+    // JavaScript prints no trailing zero, and numbers below a millionth with an exponent.
     return (
       bytes[end - 1] !== zero &&
       !(startsWithZero && bytes[end - fraction] === zero && bytes[end - fraction + 1] === zero)

@@ -195,7 +195,7 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
         learned.total = Math.max(learned.total, page.total ?? 0);
         return page.total;
       } catch (error) {
-        // The one record of the answer may be what makes it fail; reading the window finds out.
+        // The answer's only record may cause its failure; reading the window finds out.
         if (isPoison(error)) return undefined;
         throw error;
       }
@@ -309,7 +309,7 @@ const readAnswer = (response: HttpResponse, list: ListConfig, shapeProven: boole
   throw shapeProven ? transient('LIST_SHAPE', message, { hint }) : terminal('LIST_SHAPE', message, { hint });
 };
 
-/** Whether a document without records holds an error: some services answer 200 whatever happens. */
+/** Whether a document without records holds an error. Some services answer errors with 200. */
 const saysFailed = (envelope: unknown): boolean =>
   ['success', 'ok'].some((name) => valueAt(envelope, name) === false) ||
   ['error', 'errors'].some((name) => {

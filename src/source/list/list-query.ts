@@ -68,7 +68,7 @@ export const isCuttable = (axis: AxisConfig): boolean => axis.from_param !== und
 export const otherAxis = (list: ListConfig, name: string): AxisConfig | undefined =>
   list.cursor_fields.find((axis) => axis.name !== name && isCuttable(axis));
 
-/** Step of the bounds, in microseconds: the coarser of what the format can write and what the API tells apart. */
+/** Step of the bounds in microseconds: the coarser of the format's and the API's resolution. */
 export const boundStep = (list: ListConfig): Micros =>
   Math.max(formatStep(list.time_format), list.time_resolution_ms * 1000);
 

@@ -108,7 +108,7 @@ export const createPagination = (config: PaginationConfig = { style: 'none', siz
 
 type Of<Style> = Extract<PaginationConfig, { style: Style }>;
 
-/** One response holds whatever the service gives. */
+/** One response has all records. */
 const createNonePagination = (config: Of<'none'>): Pagination => ({ ...forwardOnly(config), next: () => undefined });
 
 /** Numbered pages; the last is followed by empty ones, unless the total says so earlier. */
@@ -141,7 +141,7 @@ const createPagePagination = (config: Of<'page'>): Pagination => ({
   },
 });
 
-/** The next offset counts what came, not what was asked for: a service that gives less a page than asked skips nothing. */
+/** The next offset counts received records, so a service with smaller pages than requested skips none. */
 const createOffsetPagination = (config: Of<'offset'>): Pagination => ({
   size: config.size,
   seekable: true,

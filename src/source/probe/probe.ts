@@ -38,9 +38,9 @@ interface ProbeReport {
 export const defaultProbeRequests = 100;
 
 /**
- * Asks the list with the configured credentials, address and version; whatever the configuration says of the list
- * beyond its path is not used. Presets come first: one whose parameters work is taken whole.
- * @throws CallsyncError for what stops any reading: refused credentials, a wrong address, no records to see.
+ * Probes the list with the configured credentials, address, version and path; it ignores all other settings of the
+ * list. Presets come first: a preset with working parameters is used whole.
+ * @throws CallsyncError if nothing can be read: refused credentials, a wrong address, no visible records
  */
 export const probeSource = async (options: ProbeOptions): Promise<ProbeReport> => {
   const { config, maxRequests = defaultProbeRequests } = options;
@@ -87,7 +87,7 @@ const fitPreset = async (inquiry: ask.Inquiry, authScheme: string): Promise<Prob
   const { base, list, recordsPath, say } = inquiry;
   for (const { name, description, config } of await listPresets()) {
     const source = config.source as { readonly list?: object; readonly auth_scheme?: string } | undefined;
-    // Without its filter of statuses: what the probe sees without one is what the list has.
+    // Without the preset's status filter, so that the probe sees the whole list.
     const settings = { ...source?.list, path: list.path, params: list.params, status: undefined };
     const { pagination, total_path, cursor_fields, time_format, records } = listConfigSchema.parse(settings);
     const isUnlike =
@@ -194,7 +194,7 @@ export const renderProbe = (report: ProbeReport): string => {
   ].join('\n');
 };
 
-/** Only what differs from the defaults, so that the section stays readable. */
+/** Only settings that differ from the defaults, so that the section stays readable. */
 const sectionOf = ({ authScheme, tokenFormat, list }: ProbeReport): Record<string, unknown> => {
   const defaults: Record<string, unknown> = listConfigSchema.parse({});
   const differs = ([key, value]: readonly [string, unknown]): boolean =>
@@ -207,8 +207,7 @@ const sectionOf = ({ authScheme, tokenFormat, list }: ProbeReport): Record<strin
 };
 
 /**
- * The text of a configuration file with its `source.list` replaced by what was found; everything else, comments
- * included, stays as it is.
+ * The text of a configuration file with the findings as its `source.list`. Everything else stays, comments included.
  */
 export const writeListSection = (text: string, report: ProbeReport): string => {
   const document = text.trim() === '' ? new Document({}) : parseDocument(text);

@@ -117,7 +117,7 @@ export const openTrial = async ({ session, base }: Inquiry, sizeParam: string | 
   };
 };
 
-/** Settings of a style, in words, and what shows it. */
+/** Settings of a style in words, with the evidence. */
 type Style = readonly [pagination: Readonly<Record<string, unknown>>, words: string, evidence: string];
 const follows = 'gave the next records';
 

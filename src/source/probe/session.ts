@@ -14,7 +14,7 @@ export interface Look {
   /** A refusal that is about the question, rather than about us. */
   readonly isRefusal: boolean;
   readonly records: readonly Record<string, unknown>[];
-  /** Ids of the records, or of what identifies them, in order. */
+  /** Ids of the records, or the values that identify them, in order. */
   readonly ids: readonly string[];
   readonly body: unknown;
   readonly headers: Readonly<Record<string, string>>;
@@ -32,7 +32,7 @@ export interface ProbeSession {
   front(again?: boolean): Promise<Look>;
   /** Calls come to the beginning of the list while it is asked. */
   isLive: boolean;
-  /** Where the records are, once known; decides what `records` of a look holds. */
+  /** Path of the records, once known; `records` of a look come from it. */
   recordsPath: string | undefined;
   readonly used: number;
   readonly limit: number;

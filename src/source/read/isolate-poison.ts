@@ -1,4 +1,4 @@
-/** Reads what can be read around records with which no answer succeeds: row by row, then call by call. */
+/** Reads the records around those that make every answer fail: row by row, then call by call. */
 import { CallsyncError } from '../../lib/errors.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 import { isPoison, type ListClient } from '../list/list-client.ts';
@@ -115,7 +115,7 @@ interface Reading {
   isListed: boolean;
   /** Offsets of rows that fail alone. */
   readonly failed: number[];
-  /** Calls that are listed and cannot be had. */
+  /** Listed calls that the service does not return. */
   unread: number;
 }
 

@@ -47,7 +47,7 @@ export const readPart = async (context: ReadContext, query: ListQuery): Promise<
     if (pass.tooLarge) return cutPart('too_large', pass);
     if (isRoundAnswer(client, query, pass)) return cutPart('looks_truncated', pass);
     const isDoubled = latest.repeatedLater.size === 0 ? alike > 0 : alike > 1 && !hasGaps(client.learned);
-    // Pages that repeat rows break the overlap each time: what shows that all came is another listing.
+    // Pages with repeated rows break the overlap each time, so another listing must show completeness.
     const proof = way === 'page_overlap' && pass.overlapBroken && namesSame(before, latest) ? 'second_listing' : way;
     const read = isDoubled ? readAs(pass, 'second_listing') : await proveComplete(context, query, proof, pass, tries);
     if (read !== undefined && (pass === latest || (await bringsNothingElse(context, query, pass)))) {
@@ -83,7 +83,7 @@ const cutPart = (why: CutPart['why'], pass: Pass): CutPart => ({ kind: 'cut', wh
 /** Possible proofs of completeness: see proveComplete. */
 type Proof = 'unknown_paging' | 'total' | 'left_to_reconcile' | 'page_overlap' | 'second_listing';
 
-/** By what a query can be shown complete. */
+/** Means to show that a query's answer is complete. */
 export const chooseProof = ({ client, confirm }: ReadContext, { window }: ListQuery): Proof => {
   const { list } = client;
   if (list.pagination === undefined) return 'unknown_paging';

@@ -1,4 +1,4 @@
-/** One pass over all pages of one query: hands the records on and remembers what proves or disproves completeness. */
+/** One pass over all pages of a query. It passes the records on and collects evidence of completeness. */
 import { createHash } from 'node:crypto';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { CallsyncError } from '../../lib/errors.ts';
@@ -48,7 +48,7 @@ interface OutOfBounds {
 }
 
 interface PassOptions {
-  /** Reads what one query can give although it holds more. */
+  /** Reads the reachable part of a query that holds more. */
   readonly upToCap?: boolean;
   /** Stops after the page that raises the number of distinct records above this. */
   readonly stopBeyond?: number;
@@ -114,7 +114,7 @@ export const passOver = async (context: ReadContext, query: ListQuery, options: 
       barrenPages = page.count > overlap && state.ids.size === known ? barrenPages + 1 : 0;
       // Where pages have gaps, those of an offset overlap.
       if (barrenPages >= Math.max(3, learned.emptyAtEnd)) throw loops();
-      // Whatever the total says: it may be late.
+      // Ignores the total, because it may be late.
       tooLarge = state.rows >= cap;
       if (tooLarge || state.ids.size > stopBeyond) break;
     }

@@ -35,9 +35,9 @@ interface FramesOptions {
 const highWater = 256;
 
 /**
- * Opens the WebSocket with a fresh token, and again whenever it closes, until the signal is aborted. A connection is
- * kept beyond its token's end (§5.2). Throws only what trying again cannot hint: no address, refused credentials, a
- * wrong path, an address that is not on the whitelist.
+ * Opens the WebSocket with a fresh token, and again when it closes, until the signal is aborted. A connection stays
+ * beyond its token's end (§5.2). Throws only permanent errors: no address, refused credentials, a wrong path, an IP
+ * address that is not allowed.
  */
 export const openFrames = async (options: FramesOptions) => {
   const { config, signal, onEvent, backoff = { baseMs: 500, maxMs: 30_000 } } = options;

@@ -1,4 +1,4 @@
-/** How calls arrived, and what of the webhooks was lost. Times in microseconds. */
+/** How calls arrived, and how many webhooks were lost. Times in microseconds. */
 import { hashJson } from '../../calls/fold.ts';
 import { type Queryable, readValue } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
@@ -84,7 +84,7 @@ const firstWebhook = async (db: Queryable): Promise<number | null> => {
   );
 };
 
-/** Ranges that were read, on whatever axis, overlapping the given one. */
+/** Ranges that were read on any axis and overlap the given one. */
 export const readRanges = async (
   db: Queryable,
   range: { readonly from: number; readonly to: number },
@@ -142,7 +142,7 @@ export const createSampleStore = (db: Queryable) => ({
     const rows = await db.query('SELECT 1 FROM inbox WHERE body_hash = $1 LIMIT 1', [bodyHash]);
     return rows.length > 0;
   },
-  /** From the inbox first: a merge that holds the row ends before it is deleted, and what it quarantined follows. */
+  /** Deletes from the inbox first: a running merge ends before, and its quarantined records follow. */
   removeDelivery: async (bodyHash: Buffer): Promise<void> => {
     await db.query('DELETE FROM inbox WHERE body_hash = $1', [bodyHash]);
     await db.query('DELETE FROM quarantine WHERE body_hash = $1', [bodyHash]);

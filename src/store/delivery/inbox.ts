@@ -53,8 +53,8 @@ const lockPendingSql = `SELECT seq, delivery_id AS "deliveryId", hook_id AS "hoo
  ORDER BY seq FOR UPDATE SKIP LOCKED`;
 
 /**
- * The oldest waiting deliveries, locked, with what is known of their bodies; those that another transaction holds are left
- * to it. They are chosen once, into an array, and not again for each row.
+ * The oldest waiting deliveries, locked, with known outcomes of their bodies. Deliveries that another transaction holds
+ * stay with it. The array selects them once, not again for each row.
  */
 export const lockPendingDeliveries = async (
   tx: Transaction,
@@ -64,8 +64,9 @@ export const lockPendingDeliveries = async (
   return { deliveries, earlier: await findEarlierBodies(tx, deliveries) };
 };
 
-/** Holds their hashes until the transaction ends, so that of two merges with
- * the same body the second sees what the first made of it.
+/**
+ * Locks their hashes until the transaction ends. Of two merges with the same body, the second then sees the outcome of
+ * the first.
  */
 const findEarlierBodies = async (tx: Transaction, deliveries: readonly PendingDelivery[]): Promise<EarlierBodies> => {
   if (deliveries.length === 0) return { hashes: new Set(), retries: new Set() };

@@ -58,7 +58,7 @@ export const quarantineRecords = async (db: Queryable, records: readonly StoredT
   );
 };
 
-/** The call that a record seems to be of, however broken it is: what came of it later tells whether the record is still needed. */
+/** The call to which a broken record seems to belong. Its later outcome shows whether the record is still needed. */
 const callIdIn = (body: Buffer): string | null => {
   const [, id] = /"unique_id"\s*:\s*"([^"\\]+)"/.exec(body.toString('utf8', 0, 65_536)) ?? [];
   return id === undefined || id.includes('\0') ? null : id;
@@ -151,7 +151,8 @@ export const settleQuarantine = (
 
 /**
  * Of rows, those up to a sum of bytes of their bodies, in the order of a key; the first comes however long it is.
- * @param rows SELECT of `body`, the key and whatever else is wanted; bounded in number, for all of its bodies are measured.
+ * @param rows SELECT of `body`, the key and other columns; its number of rows is bounded, because all bodies are
+ * measured
  * @param bytes the sum, as SQL.
  */
 export const firstBodiesSql = (rows: string, key: 'id' | 'seq', bytes: string): string =>
@@ -243,8 +244,9 @@ const rewriteBytes = async (
 };
 
 /**
- * @param admit what is stored of a raw body. A body that rules have changed before keeps the hash of its raw bytes.
- * @param version of the rules: bodies that are under them are passed over, others are under them then. Without one all are looked at.
+ * @param admit makes the stored form of a raw body; a body that rules changed before keeps the hash of its raw bytes
+ * @param version of the rules: bodies that are under them are passed over, others are under them then. Without one all
+ * are looked at.
  */
 export const resanitizeInbox = (db: Database, admit: (body: Buffer) => Admitted, version?: string): Promise<number> =>
   rewriteBytes(db, heldBytes.inbox, version ?? null, ({ body, bodyHash }) => {
@@ -254,6 +256,6 @@ export const resanitizeInbox = (db: Database, admit: (body: Buffer) => Admitted,
     return isRaw ? admitted : { body: admitted.body, bodyHash };
   });
 
-/** @param seal what is kept of bytes that could not be read. Their hash stays, by which they are known again. */
+/** @param seal makes the stored form of unreadable bytes; their hash stays, to recognise them again */
 export const sealQuarantine = (db: Database, seal: (body: Buffer) => Buffer): Promise<number> =>
   rewriteBytes(db, heldBytes.quarantine, null, ({ body, bodyHash }) => ({ body: seal(body), bodyHash }));

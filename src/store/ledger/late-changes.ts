@@ -1,4 +1,4 @@
-/** How late calls change: what folds saw, and how far re-reading has looked. Times in microseconds. */
+/** How late calls change: observed delays, and the progress of rereads. Times in microseconds. */
 
 import { isDeepStrictEqual } from 'node:util';
 import type { LedgerRow } from '../../calls/fold.ts';

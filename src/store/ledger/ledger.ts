@@ -221,7 +221,10 @@ export const readRows = async (db: Queryable, callIds: readonly string[]): Promi
   return await byCallId(rows);
 };
 
-/** Documents alone, in the order of the statement, without what the ledger knows of their fields. @param where of `ledger_documents`. */
+/**
+ * Documents only, in the order of the statement, without the registers of their fields. @param where condition on
+ * `ledger_documents`
+ */
 export const readDocuments = async (db: Queryable, where: string, values: readonly unknown[]) => {
   const rows = await db.query<{ callId: string; revision: number; body: Buffer }>(
     `SELECT call_id AS "callId", revision, body FROM ledger_documents WHERE ${where}`,

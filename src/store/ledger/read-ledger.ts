@@ -126,7 +126,7 @@ export interface ExpectedCall {
 const batchBytes = 4 * 1024 * 1024;
 const batchCalls = 500;
 
-/** The given calls with their documents and what a warehouse has of them, batch by batch. */
+/** The given calls with their documents and their revision in a warehouse, batch by batch. */
 export async function* readExpected(
   db: Queryable,
   warehouse: string,

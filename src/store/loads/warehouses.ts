@@ -13,9 +13,8 @@ const present = `configured_at > now() - interval '7 days'`;
 export const concernedWarehouses = `SELECT name AS warehouse FROM warehouses WHERE ${present}`;
 
 /**
- * Registers a warehouse for workers of a flatten version. One that is new, that comes back after a while, or whose rows
- * an older version flattened is walked: what it lacks becomes pending. A new one also gets every delivery. May be repeated, to say that it
- * is still configured.
+ * Registers a warehouse for workers of a flatten version. If it is new, comes back, or has rows of an older version, a
+ * walk marks its missing calls as pending. A new one also gets every delivery. Idempotent.
  */
 export const registerWarehouse = async (store: Database, name: string, flattenVersion: number): Promise<void> =>
   await store.transaction(async (tx) => {
@@ -75,7 +74,7 @@ const batchCalls = 400;
 export const waitingMs = 50;
 const underWay = 'walk_after IS NOT NULL';
 
-/** Asks for a walk; one that is under way begins again, and keeps what it was asked for. */
+/** Requests a walk. A running walk starts again and keeps its earlier requests. */
 export const requestWalk = async (db: Queryable, request: WalkRequest): Promise<void> => {
   await db.query(
     `UPDATE warehouses SET walk_after = '', walk_requested_at = now(), walk_xid = pg_current_xact_id(),
@@ -87,8 +86,8 @@ export const requestWalk = async (db: Queryable, request: WalkRequest): Promise<
 };
 
 /**
- * The next batch of the walk of a warehouse; undefined when there is none. Transactions that were folding when it was
- * requested end first: what they add must not be missed.
+ * The next batch of a warehouse's walk; undefined if there is none. Folds that ran when the walk was requested end
+ * first, so that the walk sees their calls.
  */
 export const walkBatch = async (store: Database, warehouse: string): Promise<WalkedBatch | undefined> => {
   const [requested] = await store.query(`SELECT 1 FROM warehouses WHERE name = $1 AND ${underWay}`, [warehouse]);

@@ -1,4 +1,4 @@
-/** Calls by what they name, and their end: found by the index of subjects, and buried in every part of the store at once. */
+/** Finds calls by subjects, and turns them into tombstones in every part of the store. */
 import { partsOf, readPages } from '../../lib/pages.ts';
 import { type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
@@ -77,8 +77,7 @@ const noteSubjects = async (store: Store, read: readonly ListedCall[]): Promise<
 };
 
 /**
- * Ids of the calls that name one of some subjects, by the first 8 bytes of their hashes. Calls of which it is not known what they name
- * are read.
+ * Ids of the calls with one of some subjects, by the first 8 bytes of their hashes. Calls without an index are read.
  * @param seenBefore only calls that were first seen before.
  * @param onProgress told of calls that were read so far.
  */
@@ -119,7 +118,7 @@ export const findNamingCalls = async (
 };
 
 interface Buried extends Purged {
-  /** Calls that were no tombstones before. */
+  /** Calls that became tombstones just now. */
   readonly calls: number;
 }
 
@@ -152,7 +151,7 @@ export const eraseCalls = async (
   }
 };
 
-/** The same for calls whose keys are in the log already: no hold brings back what was erased. */
+/** The same for calls whose keys are in the log already; no hold restores erased calls. */
 export const eraseKnown = async (store: Store, callIds: readonly string[]): Promise<void> => {
   await withdrawProof(store, async (tx, withdraw) => {
     await noteErased(tx, callIds.map(store.keyOf));
@@ -179,7 +178,7 @@ export const expireCalls = async (store: Store, callIds: readonly string[]): Pro
   return expired;
 };
 
-/** Before something is taken of calls: where a hold may keep some by what they name, of none it is unknown. */
+/** Before a deletion: if a hold may keep calls by subject, every call must have its index. */
 export const listHeldSubjects = async (store: Store, ids: readonly string[]): Promise<void> => {
   if ((await readNoted(store)).holdsLater) await listSubjects(store, { ids });
 };

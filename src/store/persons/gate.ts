@@ -1,6 +1,6 @@
 /**
- * The gate: every record passes it before it is stored, and every deletion asks it which calls a legal hold keeps. Its lock orders those who
- * add keys with folds.
+ * The gate. Every record passes it before it is stored, and every deletion asks it for calls under a legal hold. Its
+ * lock orders writers of keys and folds.
  */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import type { Ages } from '../../calls/age.ts';
@@ -23,9 +23,9 @@ const foldLock = 7_202_611_211;
 interface NotedKeys {
   /** Of calls and persons that were erased. */
   readonly erased: boolean;
-  /** Of persons who object to later calls. */
+  /** Keys of persons who object to later calls. */
   readonly objects: boolean;
-  /** Of what a legal hold names, a call or what names later calls too. */
+  /** Keys of legal holds: calls, and subjects of later calls. */
   readonly held: boolean;
   readonly holdsLater: boolean;
 }
@@ -35,7 +35,7 @@ const notedSql = `SELECT EXISTS (SELECT FROM erased_keys) AS erased, EXISTS (SEL
 
 /** @param joins takes part in the fold lock: keys that are being added are known then, others come after the transaction. */
 export const readNoted = async (db: Queryable, { joins = false } = {}): Promise<NotedKeys> => {
-  // A statement sees what was committed before it began: one that waits for the lock would miss what it waited for.
+  // A statement sees only commits before its start, so one that waits for the lock would miss the holder's.
   if (joins) await db.query('SELECT pg_advisory_xact_lock_shared($1)', [foldLock]);
   const [noted] = await db.query<NotedKeys>(notedSql);
   return noted ?? { erased: true, objects: true, held: true, holdsLater: true };
@@ -61,7 +61,7 @@ interface GateRules {
 
 type Keys = Pick<Store, 'erasures' | 'index' | 'keyOf'>;
 
-/** An observation with what rules make of it. */
+/** An observation, and its form after the rules. */
 interface Cleaned {
   readonly observation: Observation;
   /** Undefined where it is nested too deeply. */
@@ -76,15 +76,15 @@ interface Arriving {
 }
 
 interface Admitted {
-  /** Cleaned, and without what is too old. */
+  /** After the rules, without expired parts. */
   readonly kept: readonly PreparedObservation[];
-  /** Calls that become tombstones where the ledger does not know them: erased ones, those of who objects, those that are too old. */
+  /** Calls that become tombstones if the ledger does not know them: erased, objected to, or expired. */
   readonly tombstoned: ReadonlySet<string>;
   /** Calls that a legal hold keeps. */
   readonly held: ReadonlySet<string>;
   /** How many records go to quarantine, or would. */
   readonly refused: number;
-  /** Those of them that name nobody who was erased, sealed where there are rules, with their subjects. */
+  /** Texts without erased subjects, sealed if there are rules, with their subjects. */
   readonly texts: readonly StoredText[];
 }
 
@@ -278,7 +278,7 @@ const keepTexts = async (
   });
 };
 
-/** Those of some calls that are held by id at this moment; `lockFreeCalls` is for what takes something of the others. */
+/** Calls that are held by id now. Deletions use `lockFreeCalls` instead. */
 export const findHeldCalls = async (
   db: Queryable,
   callIds: readonly string[],

@@ -1,4 +1,4 @@
-/** Keyed hashes of what was erased and of what legal holds name. */
+/** Keyed hashes of erased calls and persons, and of legal holds. */
 import { randomUUID } from 'node:crypto';
 import { partsOf } from '../../lib/pages.ts';
 import type { Database, Queryable } from '../../postgres/database.ts';
@@ -26,7 +26,7 @@ export const noteErased = async (tx: Queryable, keys: readonly string[], objects
   return isNew;
 };
 
-/** The same for keys of persons, which stand for themselves: every later fold compares what it brings with them. */
+/** The same for keys of persons. Every later fold compares its subjects with them. */
 export const addErased = async (db: Database, keys: readonly string[], objects: boolean): Promise<void> => {
   if (keys.length > 0) await awaitFolds(db, (tx) => noteErased(tx, keys, objects));
 };

@@ -29,7 +29,7 @@ const signedText = ({ receipt_id, key_id, previous_digest }: Linked, receipt: st
 const sign = (keys: ProofKeys, linked: Linked, receipt: string): string | undefined =>
   keys.signOpenly(linked.key_id, signedText(linked, receipt));
 
-/** Whether a receipt, as a command printed it, was signed by the holder of a public key. Needs no secret. @throws Error for what is no key. */
+/** Whether the holder of a public key signed a printed receipt. Needs no secret. @throws Error for an invalid key */
 export const isSigned = ({ proof, ...receipt }: { readonly proof: ReceiptProof }, publicKey: string): boolean =>
   verify(
     null,
@@ -114,7 +114,7 @@ export const verifyReceipts = async (store: Store): Promise<ChainCheck> => {
 export interface OpenErasure<Draft> {
   /** The receipt so far; nothing in it names the person. */
   readonly draft: Draft;
-  /** Calls that are meant; those that no hold keeps become tombstones. */
+  /** Requested calls; those without a hold become tombstones. */
   readonly callIds: readonly string[];
   /** As `SubjectIndex` has them. */
   readonly subjects: readonly string[];
@@ -155,7 +155,10 @@ export const listOldErasures = (db: Queryable): Promise<string[]> =>
     "SELECT request_id AS id FROM erasure_requests WHERE opened_at < now() - interval '1 hour' ORDER BY opened_at",
   );
 
-/** Notes what is done, in the transaction that does it: a process may be killed at any time. @param change of the request as it is now */
+/**
+ * Records progress in the transaction that makes it, because the process may be killed. @param change of the request as
+ * it is now
+ */
 export const changeErasure = async <Draft>(
   tx: Transaction,
   requestId: string,
@@ -172,7 +175,7 @@ export const changeErasure = async <Draft>(
   ]);
 };
 
-/** Adds to the counts of the receipt, in the transaction that takes what is counted. */
+/** Adds to the counts of the receipt, in the transaction that erases. */
 export const notePurged =
   (requestId: string) =>
   (tx: Transaction, purged: Partial<Purged>, erased = 0): Promise<void> =>

@@ -1,4 +1,4 @@
-/** Quarantined records and frames, which may belong to no call, by what they name; and what deliveries and rereads hold of calls. */
+/** Erases quarantined records and frames by subject, and the deliveries and rereads of calls. */
 import { erasedPrefix } from '../../../schemas/tables.ts';
 import { type Database, type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
@@ -17,7 +17,7 @@ export interface Purged {
   readonly frames: number;
 }
 
-/** Of several steps; what one does not say is 0. */
+/** Sums of several steps; an absent count is 0. */
 export const sumPurged = (...parts: readonly Partial<Purged>[]): Purged => {
   const sum = (name: keyof Purged): number => parts.reduce((total, part) => total + (part[name] ?? 0), 0);
   return { inbox: sum('inbox'), quarantine: sum('quarantine'), rereads: sum('rereads'), frames: sum('frames') };
@@ -29,7 +29,7 @@ const noteNothing: NotePurged = () => Promise.resolve();
 
 const tables = ['quarantine', 'websocket_frames'] as const;
 type TextTable = (typeof tables)[number];
-/** How what a table holds of a text goes. */
+/** How a table loses its part of a text. */
 const purges = {
   quarantine: `UPDATE quarantine SET body = '', call_id = NULL, subjects = NULL, state = 'dropped', settled_at = now(), reason = 'erased'`,
   websocket_frames: 'DELETE FROM websocket_frames',
@@ -112,7 +112,7 @@ interface TextCounts {
   readonly frames: number;
   /** Those that a hold keeps. */
   readonly heldTexts: number;
-  /** Records of which only the holder of the private key can say what they name. */
+  /** Sealed records, whose subjects only the holder of the private key can read. */
   readonly sealed: number;
 }
 
@@ -162,7 +162,10 @@ export const purgeDeliveries = async (
   return settled.length;
 };
 
-/** Behind texts, as by a merge, which keeps what it refuses before it asks for rereads, in the same order. Returns how many went. */
+/**
+ * After texts, in the order of a merge, which quarantines before it requests rereads. Returns the number of deleted
+ * rows.
+ */
 export const purgeRereads = async (tx: Transaction, callIds: readonly string[]): Promise<number> =>
   (
     await tx.query(

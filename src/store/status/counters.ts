@@ -31,9 +31,9 @@ const sumPages = async (tx: Queryable, sql: string, warehouse = ''): Promise<Rea
 };
 
 /**
- * Sets right what differs from the rows that are counted: a restore of the data alone fires the triggers, and restores the
- * counters beside. One transaction sees rows and counters of one moment, so what others change meanwhile stays counted.
- * Settled deliveries are left as they are, since they stay counted when they expire. Reads all of two tables, page by page.
+ * Corrects counters that differ from the counted rows, as after a restore of data alone. One transaction sees rows and
+ * counters at one moment, so parallel changes stay counted. Settled deliveries stay, because they count even after they
+ * expire. Reads two whole tables, page by page.
  * @returns the names of the counters that were wrong
  */
 export const repairCounters = (store: Database): Promise<readonly string[]> =>
@@ -61,7 +61,7 @@ export const repairCounters = (store: Database): Promise<readonly string[]> =>
     return rows.map(({ name }) => name);
   });
 
-/** Joins the rows of each counter and of each sender into one; what is added meanwhile stays beside it. */
+/** Joins the rows of each counter and each sender into one. Rows that are added meanwhile stay. */
 export const joinCounters = async (store: Database): Promise<void> => {
   await store.query(
     `WITH old AS (DELETE FROM counters RETURNING name, value)

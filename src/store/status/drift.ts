@@ -1,4 +1,4 @@
-/** Where records differ from what is known of their source, and since when. */
+/** Differences between records and the known fields of their source, with their first time. */
 
 import { type CallDocument, knownCallFields } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
@@ -42,18 +42,18 @@ export const listDrift = async (db: Queryable): Promise<RecordedDrift[]> =>
        FROM drift ORDER BY source, first_seen, field, kind`,
   );
 
-/** Forgets what was recorded, such as after the configuration was brought up to date. Returns how many entries. */
+/** Deletes recorded drift, such as after a change of the configuration. Returns the number of entries. */
 export const clearDrift = async (db: Queryable): Promise<number> =>
   (await db.query('DELETE FROM drift RETURNING 1')).length;
 
 /** Of fields that records of the source were seen to carry nearly always. */
 const settledKey = (source: string): string => `fields:${source}`;
 
-// Compares what records carry with what is known, as they arrive: new, vanished and oddly typed fields, per source. They are
-// folded all the same.
+// Compares the fields of arriving records with the known fields: new, vanished and mistyped ones, per source. Drift
+// does not stop the fold.
 
 export interface DriftWatch {
-  /** Counts the fields of what was folded. Never rejects: drift must not hold up a call. */
+  /** Counts the fields of folded records. Never rejects, because drift must not delay a call. */
   see(observations: readonly Observation[]): Promise<void>;
   /**
    * Notes fields that a window sent empty although nothing says that the list carries them, and calls that it listed

@@ -1,4 +1,4 @@
-/** The timeline: what operators did, and what the parts of the store noticed by themselves. */
+/** The timeline: actions of operators, and events that the store noticed. */
 import { type ConnectionUrl, openDatabase, type Queryable } from '../../postgres/database.ts';
 import { isRoleMissing, makeOwnRole, ownRoleUrl } from '../../postgres/own-role.ts';
 
@@ -12,7 +12,7 @@ export interface TimelineEvent {
   readonly actor: string | null;
 }
 
-/** @param event.what without personal data. */
+/** @param event.what text without personal data */
 export const recordEvent = async (
   db: Queryable,
   { kind, what, actor }: Omit<TimelineEvent, 'at'>,

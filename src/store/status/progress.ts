@@ -91,6 +91,6 @@ export const importKey = (file: { readonly path: string; readonly size: number; 
 /** How far a file was imported; undefined when it was never begun. @param key of `importKey`. */
 export const readImportState = (db: Queryable, key: string): Promise<ImportState | undefined> => readMeta(db, key);
 
-/** Replaces the state, after what it tells of is in the ledger. @param key of `importKey`. */
+/** Replaces the state after its records are in the ledger. @param key from `importKey` */
 export const saveImportState = (db: Queryable, key: string, state: ImportState): Promise<void> =>
   writeMeta(db, key, state);

@@ -1,4 +1,4 @@
-/** The row of a warehouse's table `sync_state`, from what the store knows. */
+/** The row of a warehouse's table `sync_state`, read from the store. */
 import type { Row } from '../../../schemas/tables.ts';
 import { toMicros } from '../../postgres/sql-time.ts';
 import { countPending } from '../loads/loads.ts';

@@ -133,7 +133,7 @@ export interface ChainEntry {
   readonly expected: string | undefined;
 }
 
-/** Compares the digests of a chain with what they should be, oldest first. */
+/** Checks the digests of a chain, oldest first. */
 export const checkChain = async (
   heads: readonly ChainHead[],
   name: string,

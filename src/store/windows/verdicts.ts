@@ -85,7 +85,7 @@ export const addVerdict = async (store: Store, verdict: Verdict, comparedSince?:
   return stored;
 };
 
-/** Some calls, or all that a warehouse was sent at or after a time in microseconds; 0 = whatever it was sent. */
+/** Some calls, or all that were sent to a warehouse since a time in microseconds; 0 = all ever. */
 type SentCalls = readonly string[] | { readonly since: number };
 
 /**
@@ -124,7 +124,7 @@ export const withdrawProof = async <T>(
 
 const always: Range = { from: Number.MIN_SAFE_INTEGER, to: Number.MAX_SAFE_INTEGER };
 
-/** The times of some calls: each sort by the index that it has, whatever the number of calls. */
+/** The times of some calls; each kind of time uses its index. */
 const timesOf = {
   some: 'SELECT call_timestamp, processed_at FROM ledger WHERE call_id = ANY($1) AND $2::text IS NOT DISTINCT FROM $2',
   sent: `SELECT call_timestamp, processed_at FROM ledger l LEFT JOIN warehouse_calls w ON w.call_id = l.call_id AND w.warehouse = $2
@@ -142,7 +142,7 @@ const listDays = async (tx: Transaction, calls: SentCalls, warehouse?: string): 
   );
 };
 
-/** Returns what follows the good verdicts of the present ledger that touch the days. */
+/** Returns withdrawals for the good verdicts of the present ledger on these days. */
 const voidDays = async (
   tx: Transaction,
   store: Store,
@@ -196,7 +196,7 @@ const insertVerdict = async (tx: Transaction, keys: ProofKeys, verdict: Verdict)
 const readVerdicts = async (db: Queryable, rest: string, values: unknown[]): Promise<StoredVerdict[]> =>
   await db.query<StoredVerdict>(`SELECT ${selectList} FROM verdicts ${rest}`, values);
 
-/** Verdicts that a warehouse's own table does not have yet, the newest first: they take back what older ones proved. */
+/** Verdicts that the warehouse's own table does not have yet, newest first, because they can withdraw older ones. */
 export const unloadedVerdicts = (db: Queryable, warehouse: string, limit: number): Promise<StoredVerdict[]> =>
   readVerdicts(db, 'WHERE warehouse = $1 AND NOT loaded ORDER BY verdict_id DESC LIMIT $2', [warehouse, limit]);
 
@@ -278,7 +278,7 @@ export const verifyVerdictChain = async (db: Store): Promise<ChainCheck[]> => {
 
 export type VerdictOutcome = 'proven' | 'healed' | 'unproven' | 'suspicious_empty';
 
-/** Of a verdict, what says which range it proves or takes back. Times in microseconds since the epoch. */
+/** Fields of a verdict about its range. Times in microseconds since the epoch. */
 interface Outcome {
   readonly warehouse: string;
   readonly axis: string;
@@ -381,8 +381,8 @@ interface ProvenFold {
 const foldKey = (warehouse: string): string => `proven:${warehouse}`;
 
 /**
- * How far one warehouse is proven, by verdicts of the present ledger: it reads those that came since it was last asked. Under the lock of
- * the chain: what takes verdicts back changes the fold too.
+ * How far one warehouse is proven, by verdicts of the present ledger. Reads only verdicts since the last call. Under
+ * the lock of the chain, because withdrawals change the fold too.
  */
 export const readProvenThrough = (store: Store, warehouse: string): Promise<ProvenThrough> =>
   store.transaction(async (tx) => {
@@ -419,7 +419,7 @@ const readOutcomes = async (store: Store, range: Range): Promise<Outcome[]> =>
     [range.from, range.to],
   );
 
-/** Takes days out of what is proven of a warehouse, by verdicts that have expired too: nothing else takes those back. */
+/** Removes days from the proven ranges of a warehouse, also for expired verdicts, which nothing else withdraws. */
 const withdrawProven = async (tx: Transaction, warehouse: string, days: readonly Range[]): Promise<void> => {
   const fold = await readMeta<ProvenFold>(tx, foldKey(warehouse));
   if (fold === undefined) return;

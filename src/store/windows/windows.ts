@@ -42,9 +42,9 @@ export const countWindows = async (db: Queryable): Promise<number> =>
   (await readValue<number>(db, 'SELECT count(*) FROM windows')) ?? 0;
 
 /**
- * Parts of [from, to) on the axis that no window covers which was read and shown complete, in order. With `settled`, only
- * readings count that came at least `overlap` after what they read: calls may have appeared there since. `now` is the
- * service's present: times of readings are the store's, and are moved to the service's clock.
+ * Parts of [from, to) on the axis without a window that was read and shown complete, in order. With `settled`, a
+ * reading counts only if it came at least `overlap` after its range, because calls may appear late. `now` is the
+ * service's clock; times of readings are moved to it.
  */
 export const uncoveredRanges = async (
   db: Queryable,

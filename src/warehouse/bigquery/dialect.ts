@@ -1,4 +1,4 @@
-/** GoogleSQL: for what every warehouse is asked, and for marts. */
+/** GoogleSQL for the shared queries of warehouses, and for marts. */
 import type { Column } from '../../../schemas/tables.ts';
 import { asBoolean, type Fragments } from '../fragments.ts';
 import type { Dialect } from '../reading.ts';

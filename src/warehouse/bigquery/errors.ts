@@ -1,5 +1,5 @@
 /**
- * Every fault of BigQuery and what it means for us, decided here and nowhere else.
+ * Classifies every fault of BigQuery, in this file only.
  *
  * Run against the emulator or the strict stand-in: duplicate, notFound, invalidQuery, serialization conflicts, rate
  * limits and quotas as the stand-in words them, 5xx, lost responses. From Google's documentation and clients alone,
@@ -152,7 +152,7 @@ const quotaRetryMs = 10 * 60_000;
 /** Messages of BigQuery can quote values of the data that it refused; where no data was read, quotes are names and may be shown. */
 type Quotes = 'masked' | 'shown';
 
-/** `what` says what was tried: `load into warehouse "x"`. */
+/** `what` names the attempt: `load into warehouse "x"`. */
 export const errorOf = (fault: Fault, what: string, quotes: Quotes = 'masked'): CallsyncError => {
   const { meaning, code, hint } = judge(fault);
   return new CallsyncError(kindOf[meaning], code, `BigQuery could not ${what}: ${shorten(fault, quotes)}.`, {

@@ -62,7 +62,7 @@ interface Access {
   readonly dataset?: { readonly dataset?: { readonly datasetId?: string; readonly projectId?: string } };
 }
 
-/** The views of a dataset may read the tables of another one, for every user who asks them. */
+/** Lets the views of a dataset read the tables of another one, for every user. */
 interface Authorisation {
   readonly dataset: string;
   readonly entry: {

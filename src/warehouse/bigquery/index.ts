@@ -29,7 +29,7 @@ export const bigquery: WarehouseKind<BigqueryWarehouseConfig> = {
   statements: () => listStatements(bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'project' })),
 };
 
-// Whether the credentials may do in the warehouse what loading needs; removes what it made.
+// Whether the credentials have the rights for loading; removes its test objects.
 
 const requestTimeoutMs = 30_000;
 
@@ -56,7 +56,7 @@ const checkBigqueryAccess = async (options: {
   return `BigQuery (${where}): may create, write and read in ${datasets.join(' and ')}.`;
 };
 
-/** Makes something, and removes it whatever becomes of the work with it. */
+/** Makes an object, and removes it after the work, even after a failure. */
 const during = async (
   rest: Rest,
   { path, name, json }: { readonly path: string; readonly name: string; readonly json: unknown },

@@ -44,7 +44,7 @@ export const createJobs = (deps: {
   let submitted = 0;
   let billedBytes = 0;
 
-  /** The job of that id, whatever its state; undefined if there is none. */
+  /** The job of that id in any state; undefined if there is none. */
   const find = async (jobId: string): Promise<JobResource | undefined> => {
     try {
       const request = { path: `/jobs/${jobId}`, query: { location } };

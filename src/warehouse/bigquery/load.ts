@@ -36,7 +36,7 @@ interface LoadDeps {
 const maxQuotaWaitMs = 15_000;
 const maxRestages = 5;
 
-/** See `Warehouse.load`. Rejects with CallsyncError BIGQUERY_…; what was committed until then stays. */
+/** See `Warehouse.load`. Rejects with CallsyncError BIGQUERY_…; earlier commits stay. */
 export const loadBatch = async (deps: LoadDeps, batch: LoadBatch, signal?: AbortSignal): Promise<LoadResult> => {
   const ids = [...batch.calls, ...batch.tombstones].map(({ callId }) => callId);
   if (new Set(ids).size < ids.length) throw new Error(`load ${batch.loadId} names a call twice`);
@@ -214,7 +214,7 @@ interface EncodedBatch {
   readonly bytes: number;
 }
 
-/** With `compress`, gzip at its fastest: upload time is what it saves. */
+/** With `compress`, gzip at its fastest level, to save upload time. */
 export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: boolean): Promise<EncodedBatch> => {
   const chunks: Buffer[] = [];
   let pending = '';

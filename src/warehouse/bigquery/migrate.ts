@@ -1,4 +1,4 @@
-/** Creates what is missing of datasets, tables and views, and extends what lags behind. Never drops anything. */
+/** Creates missing datasets, tables and views, and adds missing columns. Never drops anything. */
 
 import { wordsView } from '../../../schemas/tables.ts';
 import { dayMs } from '../../lib/day.ts';
@@ -183,7 +183,7 @@ const tryGet = <T>({ rest, pause }: MigrateDeps, path: string): Promise<T | unde
     judge(fault).meaning === 'missing' ? undefined : failTo('read the dataset')(fault),
   );
 
-/** A repeated creation finds what the first one created. */
+/** A repeated creation finds the result of the first. */
 const change = ({ rest, pause }: MigrateDeps, request: RestRequest): Promise<unknown> =>
   retry(pause, () => rest(request)).catch((fault: Fault) =>
     judge(fault).meaning === 'duplicate' ? undefined : failTo('change the dataset')(fault),
@@ -213,7 +213,7 @@ export const ensureViews = async (
   return changed;
 };
 
-/** One statement that creates or replaces a view, with what its columns mean. */
+/** One statement that creates or replaces a view, with descriptions of its columns. */
 export const viewQuery = (dataset: string, view: View): string => {
   const columns = view.columns.map(({ name, description }) => `  ${name} OPTIONS (description=${quote(description)})`);
   return `CREATE OR REPLACE VIEW \`${dataset}.${view.name}\` (\n${columns.join(',\n')}\n)\nOPTIONS (description=${quote(versionedDescription(view))}) AS\n${view.sql}`;

@@ -52,7 +52,7 @@ export const limitsOf = (config: BigqueryWarehouseConfig): QuotaLimits => {
   };
 };
 
-/** When the next commit is due by an interval that can be kept up for ever, whatever extra commits there were. */
+/** Due time of the next commit by the sustainable interval, regardless of extra commits. */
 const dueAt = (spent: readonly SpentCommits[], { commitIntervalMs, jobsPerDay }: QuotaLimits): number => {
   const steady = steadyShare * jobsPerDay - spent.reduce((sum, { extra = 0 }) => sum + extra, 0);
   return (spent.at(-1)?.at ?? Number.NEGATIVE_INFINITY) + Math.max(commitIntervalMs, dayMs / Math.max(1, steady));

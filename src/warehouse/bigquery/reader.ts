@@ -1,7 +1,4 @@
-/**
- * The queries of persons and assistants. A job may do what its service account may: rights are given to accounts, and cannot be taken
- * within a session.
- */
+/** Queries of persons and assistants. A job has the rights of its service account; a session cannot reduce them. */
 import { type CallsyncError, terminal } from '../../lib/errors.ts';
 import { restrictedName } from '../grants.ts';
 import type { Reader, ReaderRights, Warehouse } from '../warehouse.ts';

@@ -1,4 +1,4 @@
-/** The one retry loop of this warehouse: what may succeed later is repeated, with growing pauses. */
+/** The only retry loop of this warehouse: repeats transient faults with growing pauses. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type BackoffRules, backoffMs } from '../../lib/backoff.ts';
 import { errorOf, type Fault, faultOf, judge, type Meaning } from './errors.ts';

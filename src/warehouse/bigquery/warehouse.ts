@@ -1,4 +1,4 @@
-/** The BigQuery warehouse: two jobs a commit, whatever the number of tables, and none when idle. */
+/** The BigQuery warehouse: two jobs a commit for any number of tables, and none when idle. */
 
 import { hash, randomUUID } from 'node:crypto';
 import type { WordArrays } from '../../../schemas/tables.ts';

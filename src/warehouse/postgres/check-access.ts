@@ -1,4 +1,4 @@
-/** Whether the configured user may do in the warehouse what loading needs; leaves nothing behind. */
+/** Whether the configured user has the rights for loading; leaves nothing behind. */
 
 import { terminal } from '../../lib/errors.ts';
 import { type ConnectionUrl, openDatabase, type Queryable, readColumn } from '../../postgres/database.ts';

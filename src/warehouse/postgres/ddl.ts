@@ -10,7 +10,7 @@ const createTable = (layout: Layout, table: Table): string => {
   const target = qualified(layout, table.name);
   const columns = columnsOf(table);
   const key = table.key.map(quote).join(', ');
-  // Nobody filters by the arrays of words, and statistics of them are most of what an ANALYZE costs.
+  // No query filters by the arrays of words, and their statistics cost most of an ANALYZE.
   const unanalyzed = columns.flatMap(({ name, type }) =>
     type.endsWith('[]') ? [`;\nALTER TABLE ${target} ALTER COLUMN ${quote(name)} SET STATISTICS 0`] : [],
   );

@@ -1,4 +1,4 @@
-/** SQL of PostgreSQL: for what every warehouse is asked, and for marts. */
+/** PostgreSQL's SQL for the shared queries of warehouses, and for marts. */
 import type { Column } from '../../../schemas/tables.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { asBoolean, type Fragments } from '../fragments.ts';

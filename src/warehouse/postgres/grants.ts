@@ -65,7 +65,7 @@ const grantsSql = (layout: Layout, readers: Readers): readonly string[] => {
     createRole(readers.restricted),
     ...revokeAll(schema, `PUBLIC, ${restricted}`),
     ...revokeAll(marts, `PUBLIC, ${restricted}`),
-    // The analysts' own; what everybody may do here would be open to the restricted, too.
+    // The analysts' own rights. Rights for PUBLIC would reach the restricted role, too.
     `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${schema} TO ${analyst}`,
     `ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} REVOKE ALL ON TABLES FROM ${restricted}`,
     `CREATE SCHEMA IF NOT EXISTS ${viewSchema}`,

@@ -16,7 +16,7 @@ type Change = ReturnType<typeof listChanges>[number];
 const lockTimeout = '500ms';
 const pauseMs = 200;
 
-/** Where an index or a table is made, and what of it is shared. */
+/** Target of a new index or table, and its shared part. */
 export interface Schema {
   readonly db: Database;
   readonly layout: Layout;
@@ -61,7 +61,10 @@ export const migrate = async (schema: Schema): Promise<void> => {
     const found = await readRelations(schema);
     return listChanges(schema.layout).filter((change) => !change.isDone(found));
   };
-  /** One change, or all of a new schema, which nobody can hold yet. Several that start at once find what one of them creates. */
+  /**
+   * One change, or a whole new schema, on which no lock can exist yet. If several processes start at once, one creates
+   * it and the others find it.
+   */
   const apply = (changes: readonly Change[], what: string, mustBe: { readonly forMs: number } | undefined) =>
     changeSchema(
       schema,

@@ -8,7 +8,8 @@ const pageRows = 2_000;
 /**
  * Rows of one statement in a transaction that only reads. When `signal` comes, the server ends the statement.
  * @param options.check a text that must be one statement by itself, in the same transaction.
- * @param options.keep false takes back what a server lets happen in such a transaction, such as large objects before PostgreSQL 16.
+ * @param options.keep false rolls back side effects that a server allows in such a transaction, such as large objects
+ * before PostgreSQL 16
  * @throws CallsyncError DATABASE_…
  */
 export const queryRows = (

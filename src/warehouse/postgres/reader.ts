@@ -10,14 +10,14 @@ import { quote } from './layout.ts';
 import { queryRows } from './query.ts';
 
 interface ReaderOptions {
-  /** Of the owner of the tables, who makes the role and gives it its rights. */
+  /** Connection of the tables' owner, who creates the role and grants its rights. */
   readonly url: ConnectionUrl;
   /** Of a role that somebody else made; then the owner does nothing. */
   readonly readerUrl?: ConnectionUrl | undefined;
   readonly purpose: string;
   /** The tables', then the marts'. */
   readonly schemas: readonly string[];
-  /** The role reads what this group may read, instead of all of `schemas`; `grant` gives the group its rights. */
+  /** The role reads as this group, instead of all of `schemas`; `grant` gives the group its rights. */
   readonly group?: { readonly name: string; grant(): Promise<void>; readonly closed: string } | undefined;
   /** Longest time of a query, in milliseconds. */
   readonly queryMs?: number | undefined;

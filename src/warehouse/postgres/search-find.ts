@@ -84,7 +84,7 @@ SELECT l.language, ${boundary('l.language')} AS boundary, w.term, w.place,
 /** A search as one language reads it. */
 interface LanguageQuery {
   readonly language: string;
-  /** The whole condition, and what holds wherever it does: its words, wherever they stand. As tsquery. */
+  /** The whole condition, and a necessary one: its words, anywhere. As tsquery. */
   readonly full: string;
   readonly words: string;
   /** One wanted word or phrase of it, for the utterances to show. */
@@ -197,7 +197,7 @@ const walkSql = (layout: Layout): string =>
   `SELECT ${found}, ${toMicros('call_timestamp')} AS micros FROM ${qualified(layout, 'transcript_search')}
  WHERE ${inRange} AND document @@ $1::tsquery ${byCall}`;
 
-/** The same by the index of words. OFFSET keeps other conditions away from the planner, who would prefer any other index. */
+/** The same by the index of words. OFFSET hides other conditions from the planner, which would prefer another index. */
 const namedSql = (layout: Layout): string =>
   `SELECT ${found}, ${toMicros('call_timestamp')} AS micros
   FROM (SELECT * FROM ${qualified(layout, 'transcript_search')} WHERE document @@ $1::tsquery OFFSET 0) s WHERE ${inRange} ${byCall}`;

@@ -14,7 +14,7 @@ import type { Statement } from '../warehouse.ts';
 import { type Layout, qualified, quote } from './layout.ts';
 import { changeSchema, type Schema } from './migrate.ts';
 
-/** Raised when what is stored changes its meaning; an index of another number is made again. */
+/** Raise it if stored data changes its meaning; an index of another version is built again. */
 const definition = 'Search index of callsync, definition 9.';
 
 /** Text search configurations that PostgreSQL ships, by language code; any other language is not stemmed. */
@@ -224,7 +224,10 @@ const dropSearchSql = (layout: Layout): readonly string[] => {
   ];
 };
 
-/** One step of what is there already: rows of calls that have none. Parameters: the last id of the step before, and how many calls. */
+/**
+ * One step over existing calls that have no rows. Parameters: the last id of the previous step, and the number of
+ * calls.
+ */
 const writeMissingSql = (layout: Layout): string => {
   const { calls, table, write } = names(layout);
   return `SELECT max(call_id) AS last, count(*) AS calls, ${write}(array_agg(call_id))
@@ -235,7 +238,7 @@ const writeMissingSql = (layout: Layout): string => {
 /** Parameters: the last id of the step before, and at most how many rows. */
 const fillSql = (layout: Layout): string => `SELECT ${names(layout).fill}($1, $2) AS last`;
 
-/** Built beside running loads. Every search reads what was not sorted in yet: that is kept small. */
+/** Built while loads run. Every search reads the unsorted entries, so their number is kept small. */
 const createGinSql = (layout: Layout): string =>
   `CREATE INDEX CONCURRENTLY transcript_search_document ON ${names(layout).table} USING gin (document) WITH (gin_pending_list_limit = 512)`;
 
@@ -300,7 +303,7 @@ const callsPerPage = 500;
 /** A load that comes for one of them waits for all: about 0.2 s. */
 const rowsPerStep = 100;
 
-/** Tried again while others hold what it needs: loads must not queue behind. */
+/** Repeated while others hold its locks, so that loads do not queue behind it. */
 const whenUnlocked = { what: 'the search index', forMs: 60_000, hint: ' and run the command again.' };
 
 const runWhenUnlocked = (schema: Schema, statements: readonly string[]): Promise<void> =>
@@ -359,7 +362,7 @@ const ensureUnaccent = async ({ db, layout }: Schema): Promise<string> => {
   }
 };
 
-/** Makes the documents of rows that wait, from an id on, one step after the other, but for what somebody has. */
+/** Makes the documents of waiting rows from an id on, step by step, except rows that another session has locked. */
 const fillRows = async ({ db, layout }: Schema, after = '', stop?: AbortSignal): Promise<void> => {
   for (let last: string | null | undefined = after; last != null && stop?.aborted !== true; )
     last = await readValue<string | null>(db, fillSql(layout), [last, rowsPerStep]);
@@ -390,8 +393,9 @@ const isFillableSql = (layout: Layout): string =>
   `SELECT to_regprocedure('${names(layout).fill}(text, int)') IS NOT NULL AS there`;
 
 /**
- * Makes documents in the background, after loads: they do not wait for it, and do not fail with it. `wake` fills what waits, if there is
- * an index; a failure is told once, and the next load or search tries again. `stop` waits for the step that is under way.
+ * Makes documents in the background after loads, without delaying or failing them. `wake` indexes waiting rows, if
+ * there is an index. It reports a failure once, and the next load or search tries again. `stop` waits for the running
+ * step.
  */
 export const createSearchFiller = (schema: Schema, warn?: (error: unknown) => void) => {
   const stopping = new AbortController();

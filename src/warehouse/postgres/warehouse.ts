@@ -24,7 +24,7 @@ interface PostgresWarehouseOptions {
   /** Of a role that only reads, for the queries of persons; without it the owner makes one. */
   readonly readerUrl?: ConnectionUrl | undefined;
   readonly maxConnections?: number;
-  /** Told of what fails in the background. */
+  /** Gets failures of background work. */
   readonly warn?: ((error: unknown) => void) | undefined;
 }
 
@@ -47,7 +47,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
       ...limits,
     });
   const db = open();
-  // For what may take long on a large warehouse: a load notices a dead connection sooner.
+  // For queries that may take long on a large warehouse; a load notices a dead connection sooner.
   const slow = open({ statementMs: slowMs });
   const filling = open({ statementMs: fillMs, max: 2 });
   const schema = { db: slow, layout };

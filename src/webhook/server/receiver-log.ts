@@ -7,7 +7,7 @@ export interface ReceiverLog {
   readonly error: Write;
 }
 
-/** The code of an error of ours or of the system, for a log line: messages may carry what must not be logged. */
+/** The code of a callsync or system error, for a log line; messages could have data that must not be logged. */
 export const errorCode = (error: unknown): string => {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     const deepest = at.cause === undefined;

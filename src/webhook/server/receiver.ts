@@ -62,7 +62,7 @@ export interface Receiver {
   /** False when deliveries cannot be made durable, when those in the spool get no further, or when it closes. */
   ready(): boolean;
   status(): ReceiverStatus;
-  /** Takes nothing new, finishes and answers what was accepted, then closes secrets and spool. */
+  /** Accepts nothing new, finishes and answers accepted requests, then closes secrets and spool. */
   close(): Promise<void>;
 }
 
@@ -214,7 +214,7 @@ const createApp = (config: WebhookConfig, certificate: Certificate | undefined):
   }) as unknown as FastifyInstance;
 };
 
-/** Whole requests are answered; what is not whole after a while, and who does not read its answer, is cut off. */
+/** Answers whole requests. Cuts connections with incomplete requests or unread answers after a while. */
 const closeServer = async (app: FastifyInstance, bodies: BodyReader, answerWithinMs: number): Promise<void> => {
   const closed = app.close();
   const grace = new AbortController();

@@ -80,7 +80,7 @@ export const createDrain = (options: {
     const bytes = batch.reduce((sum, { body }) => sum + body.length, 0);
     // Nobody waits for it: a large batch may take as long as a slow link needs.
     await inbox.insert(batch, { deadlineMs: deadlineMs + (bytes / bytesPerSecond) * 1_000, spooled: true });
-    // Before they leave the spool: who sees it empty sees them counted.
+    // Counted before they leave the spool, so that an empty spool means counted deliveries.
     onDrained(batch.length);
     await spool.advance();
     limit = Math.min(limit * 2, batchRecords);

@@ -58,7 +58,7 @@ export const takeOverSegments = async (dir: string): Promise<{ paths: string[]; 
   return { paths, nextNumber };
 };
 
-/** Checks every record; what a crash left half-written at the end was never answered and is cut off. */
+/** Checks every record. A half-written record at the end was never answered and is cut off. */
 export const recoverSegment = async (path: string): Promise<SealedSegment & { readonly cutBytes: number }> => {
   const file = await open(path, 'r+');
   try {
@@ -112,7 +112,7 @@ export class SegmentWriter {
 
   /**
    * Durable when it resolves. After a failure nothing of it counts, and the segment must be sealed.
-   * @throws when the disk fails, or when the file is no longer in the folder: who reads the folder would miss it.
+   * @throws if the disk fails, or if the file is no longer in the folder, because a reader of the folder would miss it
    */
   async append(bytes: Buffer, records: number, oldest: Date): Promise<void> {
     try {
@@ -122,7 +122,7 @@ export class SegmentWriter {
         done += bytesWritten;
       }
       await this.#file.datasync();
-      // Looked at after the write: what was written before a takeover is in what the taker reads.
+      // Checked after the write: the new owner reads all writes before its takeover.
       if (!(await isFileAt(this.#file, this.path))) throw new SegmentGone();
     } catch (error) {
       await this.#file.truncate(this.bytes).catch(() => {});

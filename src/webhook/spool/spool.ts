@@ -73,7 +73,7 @@ const freeSpaceMs = 1_000;
 const expiryIntervalMs = 24 * 3_600_000;
 
 /**
- * Opens the folder (made if absent, readable by the owner only), and recovers what a crash left.
+ * Opens the folder (created if absent, readable only by the owner), and recovers records after a crash.
  * @throws CallsyncError SPOOL_UNUSABLE, SPOOL_IN_USE, SPOOL_LOCK_UNSUPPORTED
  */
 export const openSpool = async (options: SpoolOptions): Promise<Spool> => {
@@ -129,7 +129,7 @@ class DiskSpool implements Spool {
   #writer: SegmentWriter | undefined;
   #waiting: Waiting[] = [];
   #writing: Promise<void> = Promise.resolve();
-  /** Of the oldest segment: what the store has of it. */
+  /** Part of the oldest segment that the store has. */
   #drained = { bytes: 0, records: 0 };
   #reading: Reading | undefined;
   #full = false;

@@ -1,4 +1,4 @@
-/** Checks of what is here: operational store, health as read from it, privacy rules, warehouses, port, disk, settings of marts. */
+/** Checks of the installation: store and its health, privacy rules, warehouses, port, disk, settings of marts. */
 import { constants, existsSync } from 'node:fs';
 import { access, statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';

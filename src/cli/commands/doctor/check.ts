@@ -13,7 +13,7 @@ export interface Finding {
 
 export interface Check {
   readonly name: string;
-  /** Rejects with what stops it: that is a finding too. */
+  /** A rejection is a finding too. */
   run(signal: AbortSignal): Promise<Finding | readonly Finding[]>;
 }
 
@@ -27,7 +27,7 @@ export const silent = (message: string, hint: string): Finding => ({
 });
 export const skipped = (message: string): Finding => ({ outcome: 'skipped', message });
 
-/** A check that needs what another one found to be missing. */
+/** A check whose dependency another check found missing. */
 export class NotChecked extends Error {}
 
 export const findingOf = (error: unknown): Finding => {

@@ -1,4 +1,4 @@
-/** The questions, each with what a flag said as its default. */
+/** The questions of `init`. A flag's value is the default answer. */
 import { writeFile } from 'node:fs/promises';
 import { confirm, input, password, select } from '@inquirer/prompts';
 import { kinds } from '../../../warehouse/kinds.ts';
