@@ -453,7 +453,7 @@ interface TableView extends Pick<Table, 'grain' | 'description' | 'key' | 'colum
   readonly kind: 'view';
 }
 
-/** The view over the word arrays; the same columns whatever the layout. */
+/** The view over the word arrays; its columns are the same in every layout. */
 export const wordsView: TableView = {
   name: 'words',
   grain: 'call × utterance × word',

@@ -110,11 +110,18 @@ const readComments = (text) => {
   return blocks;
 };
 
-/** Texts of options and arguments of commands. */
-const readOptions = (text) =>
-  [...text.matchAll(/\b(?:option(?:<[^(]*>)?|flag|argument)\(\s*'[^']*',\s*(['`])((?:(?!\1).)+)\1/gs)].map((found) => ({
+/** Texts of options and arguments, remarks on commands, and next steps of errors. */
+const printed =
+  /\b(?:(?:option(?:<[^(]*>)?|required(?:<[^(]*>)?|several(?:<[^(]*>)?|flag|argument)\(\s*'[^']*',|remarks:|todo:|hint:)\s*(['`])((?:(?!\1)(?:\\.|[^\\]))+)\1/gs;
+const readPrinted = (text) =>
+  [...text.matchAll(printed)].map((found) => ({
     line: text.slice(0, found.index).split('\n').length,
-    text: found[2][0].toUpperCase() + found[2].slice(1).replaceAll(/"[^"]*"/g, 'code'),
+    text:
+      found[2][0].toUpperCase() +
+      found[2]
+        .slice(1)
+        .replaceAll(/\$\{[^}]*\}|"[^"]*"/g, 'code')
+        .replaceAll(/\s+/g, ' '),
   }));
 
 const plain = (text) =>
@@ -126,8 +133,14 @@ const plain = (text) =>
 const sentencesOf = (text) => plain(text).split(/(?<=[.!?][)”"’»]?) +(?=[^a-z]|callsync\b|code\b)/);
 const wordsIn = (text) => text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
 
-const problemsOf = (sentence) => {
+/** Clauses that stand in place of a noun: "what was read", "of whatever a sender put there". A question ends with its mark. */
+const nounClause =
+  /\b(?:(?:[Ww]hat(?:ever)?) (?:is|was|are|were|has|have|had|it|they|the|a|an|this|we|you|callsync|some|no|can|cannot|may|must|could|does|did|comes?|came)\b|[Ww]hoever\b|those who\b|(?:by|of|with|for|from|to|in) what\b)/;
+
+const problemsOf = (sentence, isProduct) => {
   const found = [];
+  const clause = nounClause.exec(sentence);
+  if (isProduct && clause !== null && !sentence.endsWith('?')) found.push(`“${clause[0]}”: name the thing`);
   const count = wordsIn(sentence);
   if (count > maxWords) found.push(`${count} words`);
   if (/^(What|Who|Which|Whom|Whose|Whoever)\b/.test(sentence) && !sentence.endsWith('?'))
@@ -143,7 +156,7 @@ const check = (path, { line, text }) => {
   return [
     ...(old === null ? [] : [`${path}:${line} old name: ${old[0]}`]),
     ...sentencesOf(text).flatMap((sentence) =>
-      problemsOf(sentence).map((problem) => `${path}:${line} ${problem}: ${sentence}`),
+      problemsOf(sentence, !/^(test|bench)\//.test(path)).map((problem) => `${path}:${line} ${problem}: ${sentence}`),
     ),
   ];
 };
@@ -172,7 +185,7 @@ if (total > maxDocs) findings.push(`the docs have ${total} hand-written words, m
 const inDocs = findings.length;
 for (const path of sources.sort()) {
   const text = readFileSync(path, 'utf8');
-  for (const block of [...readComments(text), ...readOptions(text)]) findings.push(...check(path, block));
+  for (const block of [...readComments(text), ...readPrinted(text)]) findings.push(...check(path, block));
 }
 
 for (const finding of findings) console.log(finding);

@@ -27,7 +27,7 @@ const property = (column: Column, key: readonly string[]) => {
     description: column.description,
     required: column.required === true,
     ...(position < 0 ? {} : { primaryKey: true, primaryKeyPosition: position + 1 }),
-    // Transcripts, telephone numbers and free fields are what the restricted role does not read.
+    // The restricted role does not read transcripts, telephone numbers and free fields.
     classification: column.open === true ? 'internal' : 'restricted',
     ...(column.type === 'words' ? { items: { logicalType: 'object' } } : {}),
   };

@@ -1,4 +1,7 @@
-/** docs/reference/cookbook.md: the questions of src/marts/cookbook.ts with what the test of them last found in both warehouses. */
+/**
+ * docs/reference/cookbook.md: the queries of src/marts/cookbook.ts, with the results of their last test in both
+ * warehouses.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cookbook } from '../src/marts/cookbook.ts';

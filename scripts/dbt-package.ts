@@ -136,7 +136,7 @@ const stagingProperties = (source: Source) => ({
 /** `this` is the source that is asked for: sync_state is beside it, in another database than the models' too. */
 const heartbeat = `SELECT MAX(heartbeat_at) FROM {{ this.incorporate(path={'identifier': var('callsync_sync_state_identifier', 'sync_state')}) }}`;
 
-/** Fresh is what the heartbeat of sync_state says: a quiet night loads nothing and is fresh all the same. */
+/** Freshness comes from the heartbeat of sync_state, because a quiet night without loads is fresh too. */
 const sourceProperties = () => ({
   version: 2,
   sources: [

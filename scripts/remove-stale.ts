@@ -1,4 +1,4 @@
-/** Removes from dist/ what has no source any more: a migration that was renamed would run under both of its names. */
+/** Removes files without a source from dist/: a renamed migration would otherwise run under both names. */
 import { existsSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';

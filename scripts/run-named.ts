@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- NAME [options]` and `npm run campaign -- NAME [CASE …]`: each file of bench/ and each test file of
- * test/campaigns is one name. Its first comment says what it does and, after "About", how long that takes. The cases
+ * test/campaigns is one name. The first comment of its file describes it and, after "About", gives its duration. The cases
  * of a campaign are its outermost `describe` blocks; without a case, all of them run.
  */
 import { spawn } from 'node:child_process';

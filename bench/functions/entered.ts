@@ -12,7 +12,7 @@ export interface EnteredFunction {
   readonly line: number;
   /** Empty for a callback without a name. */
   readonly name: string;
-  /** Whether other files can call it by its name; methods of what a function returns count as its own parts. */
+  /** Whether other files can call it by its name. Methods of returned objects count as parts of their function. */
   readonly exported: boolean;
   /** How often it was entered. */
   readonly count: number;
@@ -79,7 +79,7 @@ interface Script {
 
 const scripts = new Map<string, Script>();
 
-/** Undefined for what is not ours, and for what only serves the measurement. */
+/** Undefined for functions of packages and of the measurement itself. */
 const openScript = (url: string): Script | undefined => {
   if (!url.startsWith('file:')) return undefined;
   const path = fileURLToPath(url);

@@ -21,7 +21,7 @@ export interface BenchServers {
     calls: SimulatorOptions['calls'] & { readonly count: number },
   ): Promise<Awaited<ReturnType<typeof startSimulatorProcess>>>;
   startTemporal(): Promise<{ readonly address: string; readonly pid: number }>;
-  /** Stops what was started, the last first, and deletes the folder. */
+  /** Stops all servers, the last first, and deletes the folder. */
   close(): Promise<void>;
 }
 

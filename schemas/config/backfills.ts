@@ -45,7 +45,7 @@ export const scheduledBackfillSchema = z
       .max(256)
       .optional()
       .describe('Windows read at once; `sync.concurrency` by default.'),
-    force: a.on.describe('Also read what is read already.'),
+    force: a.on.describe('Read known windows again.'),
     jitter: durationSchema.prefault('0s').describe('Each run begins up to this much later, at random.'),
     catchup_window: durationSchema
       .prefault('7d')

@@ -12,7 +12,7 @@ const ruleSchema = z.strictObject({
   action: z
     .enum(['keep', 'drop', 'token', 'last4', 'redact'])
     .describe(
-      '`drop` leaves the field out, `token` replaces the whole value by one that still joins, `last4` keeps four characters, `redact` replaces what the detectors find in it, `keep` changes nothing.',
+      '`drop` leaves the field out, `token` replaces the whole value by one that still joins, `last4` keeps four characters, `redact` replaces values that the detectors find, `keep` changes nothing.',
     ),
 });
 
@@ -91,7 +91,7 @@ export const privacyConfigSchema = z
       .array(formerKeySchema)
       .default([])
       .describe(
-        'Keys that tokens were made with before, the oldest first. While a key is here, erasures, objections, holds and exports find what is stored under its tokens, and repeated deliveries are still known.',
+        'Keys that tokens were made with before, the oldest first. While a key is here, erasures, objections, holds and exports find calls under its tokens, and callsync recognises repeated deliveries.',
       ),
     unreadable: z
       .enum(['seal', 'drop'])

@@ -37,7 +37,7 @@ export const storeConfigSchema = z
     former_proof_key_files: z
       .array(z.string().min(1))
       .default([])
-      .describe('Files with former keys of the proof chain, which still verify what they signed.'),
+      .describe('Files with former keys of the proof chain, which still verify their old verdicts.'),
     proof_heads_file: z
       .string()
       .min(1)

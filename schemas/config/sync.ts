@@ -29,7 +29,7 @@ const rereadSchema = z.strictObject({
     .max(0.999999)
     .default(0.999)
     .describe('Share of late changes that the learned horizon must catch.'),
-  delay: durationSchema.prefault('1d').describe('Within what time after the change it must catch them.'),
+  delay: durationSchema.prefault('1d').describe('Longest time after the change until callsync reads it.'),
   max_horizon: durationSchema.prefault('90d').describe('Longest horizon that learning may choose.'),
   sample: a.notNegative
     .max(1)

@@ -38,7 +38,7 @@ export interface LedgerRow {
   readonly firstSeenAt: number | null;
   readonly lastSeenAt: number | null;
   readonly changedAt: number | null;
-  /** Since when the service no longer lists the call; part of what warehouses show, so a change raises the revision. */
+  /** Time since which the service no longer lists the call. Warehouses show it, so a change raises the revision. */
   readonly sourceDeletedAt: number | null;
   /**
    * Version of the privacy rules of the document. `noRules` if a part came in without rules after rules had been

@@ -122,7 +122,7 @@ const describeOverlap = ({ from, to, both, webhookOnly, pollOnly }: Overlap): st
 const refuseBadOverlap = (overlap: Overlap, { acceptEmpty }: GoLiveInput, rejections: readonly string[]): void => {
   if (overlap.webhookOnly > 0) {
     throw transient('GO_LIVE_OVERLAP', `The list lacks calls that came by webhook: ${overlap.webhookOnly}.`, {
-      hint: 'Check source.list.params and what the credentials may see (callsync probe), then run callsync go-live again.',
+      hint: 'Run callsync probe to see the calls that the credentials reach, correct source.list.params, then run callsync go-live again.',
     });
   }
   if (overlap.both + overlap.pollOnly === 0 && acceptEmpty !== true) {

@@ -56,7 +56,7 @@ export const postgresError = (purpose: string, cause: unknown): CallsyncError =>
   }
   if (incompleteStates.has(code)) {
     return transient('DATABASE_INCOMPLETE', `Tables of the ${purpose} are missing (SQLSTATE ${code}).`, {
-      hint: 'They were dropped, or are being restored from a backup: docs/guides/backup-restore.md says what to do.',
+      hint: 'They were dropped, or are being restored from a backup: see docs/guides/backup-restore.md.',
       cause,
     });
   }

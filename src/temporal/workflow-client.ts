@@ -95,7 +95,7 @@ export const startLoadWarehouse = (
     id: loadWarehouseId(prefix, input.warehouse),
     input,
     facts: { kind: 'load', warehouse: input.warehouse },
-    staticSummary: `Load what is pending in ${input.warehouse} (${input.origin})`,
+    staticSummary: `Load pending calls into ${input.warehouse} (${input.origin})`,
   });
 
 /** Carries an erasure of the store to its end, or joins the workflow that does. Its payload is the name that the store gave it. */

@@ -120,10 +120,10 @@ export interface Warehouse {
   /** Removes child rows of these ids whose call has no row of the same time in `calls`. Idempotent. */
   removeOrphans(callIds: readonly string[]): Promise<void>;
   /**
-   * Digests of the rows of calls, computed by SQL where the rows are stored and equal to `digestCall` of what flatten
-   * made. A call without any row is left out. In the order of ids.
-   * @param dates UTC dates (null = no timestamp) under which rows may be: BigQuery reads, and bills, only these. Without
-   * them it reads all.
+   * Digests of the rows of calls, computed by SQL in the warehouse and equal to `digestCall` of the rows from flatten.
+   * Calls without rows are left out. In the order of ids.
+   * @param dates UTC dates (null = no timestamp) under which rows may be: BigQuery reads, and bills, only these.
+   * Without them it reads all.
    */
   digestCalls(callIds: readonly string[], dates?: Iterable<string | null>): AsyncIterable<CallDigest>;
   /**

@@ -105,7 +105,7 @@ describe('import and quarantine', { timeout: 180_000 }, () => {
 
     const why = ['--reason', 'case 18'];
     const refused = await ask(['privacy', 'hold', 'add', '--by', 'call', ...why], named[0]);
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('nothing is left of them to be kept') });
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('so there is nothing to hold') });
     const held = await json(['privacy', 'hold', 'add', '--by', 'call', ...why], 'call-known');
     const mixed = await ask(['erase', '--by', 'call'], ...named);
     expect(mixed.stdout).toContain('1 of them is under a legal hold, so --yes refuses all');

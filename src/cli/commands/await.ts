@@ -21,7 +21,7 @@ import { configuredWarehouse, openWarehouse, openWarehouses } from '../parts/ope
 import type { Services } from '../parts/services.ts';
 import { openTemporal } from '../parts/temporal.ts';
 import { withStore } from '../parts/with-services.ts';
-import { flag, type Given, leaf, option, required, several } from '../shell/define.ts';
+import { flag, type Given, leaf, option, several } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { iso, print, tellTimes } from '../shell/output.ts';
 import { duration, instant } from '../shell/parsers.ts';
@@ -68,7 +68,7 @@ export const awaitedRange = (
   const range = { from: instantOf(from), to: instantOf(to) };
   if (range.from < range.to && range.to <= now * 1000) return range;
   throw terminal('USAGE_RANGE', 'The range must not be empty, and must end before now.', {
-    hint: 'Nothing can be proven of the time to come: end the range at the start of today or earlier.',
+    hint: 'End the range at the start of today or earlier.',
   });
 };
 
@@ -97,7 +97,7 @@ const awaitProof = async (store: Store, services: Services, request: AwaitReques
   let found = await look();
   if (isShown(found) || request.timeoutMs === 0) return found;
   if (found.lost.length > 0) {
-    services.say(`${found.lost.join(', ')} has lost loads: what it lacks is sent again.`);
+    services.say(`${found.lost.join(', ')} has lost loads; callsync sends them again.`);
     await openWarehouses(services, store);
     found = await look();
   }
@@ -140,8 +140,8 @@ const awaitProof = async (store: Store, services: Services, request: AwaitReques
     }
     services.say(
       found.proven
-        ? `It is proven, but cannot be read in ${found.behind.join(', ')} yet; it is tried again after a pause.`
-        : 'Not all of it could be proven; it is compared again after a pause.',
+        ? `The range is proven, but ${found.behind.join(', ')} does not have the verdicts yet. callsync tries again after a pause.`
+        : 'Parts of the range are not proven. callsync compares them again after a pause.',
     );
     await delay(pauseMs);
   }
@@ -191,11 +191,11 @@ const describe = ({ proven, from, to, warehouses, lost, behind }: ProofFound, le
     .filter(([, ranges]) => ranges.length > 0)
     .map(([name, ranges]) => `${name}: ${ranges.map((one) => `${iso(one.from)} to ${iso(one.to)}`).join(', ')}`);
   if (lost.length > 0) missing.unshift(`${lost.join(', ')} lacks tables, loads or all calls.`);
-  return `Not proven.\n  ${missing.join('\n  ')}\ncallsync coverage shows these days: what is suspiciously empty or cannot be read stays unproven until its cause is gone (docs/explanation/completeness.md).`;
+  return `Not proven.\n  ${missing.join('\n  ')}\ncallsync coverage shows these days. Days that are suspiciously empty or unreadable stay unproven until the cause is gone (docs/explanation/completeness.md).`;
 };
 
 const options = {
-  proven: required('--proven', 'wait until the range has good verdicts, also in the warehouses'),
+  proven: flag('--proven', 'wait for proof, which is the default; for readable scripts'),
   from: option('--from <instant>', 'start of the range; a date is a day of analytics.time_zone, as in the marts', {
     parse: parseMoment,
   }),
@@ -203,9 +203,9 @@ const options = {
     parse: parseMoment,
   }),
   lastWeek: flag('--last-week', 'the last whole week, Monday to Sunday, in analytics.time_zone'),
-  warehouse: several('--warehouse <name...>', 'only these; all that are configured by default'),
+  warehouse: several('--warehouse <name...>', 'warehouses to wait for; all by default'),
   ...levelOptions,
-  timeout: option('--timeout <duration>', 'longest wait; 0 looks once and starts nothing', {
+  timeout: option('--timeout <duration>', 'longest wait; with 0, look once and start nothing', {
     parse: duration,
     standard: 3_600_000,
     shown: '1h',
@@ -221,7 +221,7 @@ export default leaf({
     'callsync await --proven --from 2025-01-01 --to 2025-02-01 --warehouse bigquery --warehouse-level rows --timeout 2h',
   ],
   remarks:
-    'Exit code 0: proven, and every warehouse has the verdicts; 5: not in time; 4: something did not answer (service, warehouse, worker, Temporal or store).',
+    'Exit code 0: proven, and every warehouse has the verdicts. Exit code 5: not proven in time. Exit code 4: service, warehouse, worker, Temporal or store did not answer.',
   within: withStore,
   run: async (options, store, services) => {
     const { config } = services;

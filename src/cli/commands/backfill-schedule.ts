@@ -123,7 +123,7 @@ export const schedule = group({
     'callsync backfill schedule show nightly',
   ],
   remarks:
-    'Those of sync.backfills in the configuration follow it at each start of callsync up or callsync worker --schedules.',
+    'callsync up and callsync worker --schedules bring the schedules of sync.backfills up to date when they start.',
   commands: {
     create: leaf({
       does: 'create a schedule',
@@ -197,19 +197,19 @@ export const schedule = group({
     show: about('show', 'one schedule with its last results', show),
     pause: about(
       'pause',
-      'begin no further runs',
+      'stop starting runs',
       change((handle) => handle.pause('Paused by an operator.')),
     ),
     resume: about(
       'resume',
-      'begin runs again',
+      'start runs again',
       change((handle) => handle.unpause('Resumed by an operator.')),
     ),
     run: about(
       'run',
-      'begin a run now, beside its times',
+      'start a run now, in addition to its schedule',
       change((handle) => handle.trigger()),
     ),
-    delete: about('delete', 'remove the schedule; what it read is kept', remove),
+    delete: about('delete', 'remove the schedule; calls that it read stay', remove),
   },
 });

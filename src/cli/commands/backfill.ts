@@ -80,7 +80,7 @@ const control =
 
 const cancel = async ({ options, name, handle, status = '' }: Found): Promise<void> => {
   if (status === 'RUNNING') await handle.cancel();
-  const text = status === 'RUNNING' ? 'will stop; what was read is kept' : `has ended already (${wordOf(status)})`;
+  const text = status === 'RUNNING' ? 'will stop; calls that it read stay' : `has ended already (${wordOf(status)})`;
   print(options, { backfill: name, requested: 'cancel', status: wordOf(status) }, `backfill ${name}: ${text}`);
 };
 
@@ -108,7 +108,7 @@ export default group({
     'callsync backfill --from 2020-01-01 --concurrency 8 --no-wait',
     'callsync backfill watch 2025-01-01_2025-07-01',
   ],
-  remarks: 'All options: callsync backfill start --help ("start" may be left out).',
+  remarks: 'All options: callsync backfill start --help. You can omit "start".',
   standard: 'start',
   commands: {
     // A command of its own: its options would otherwise be demanded of, and taken from, the other commands.
@@ -127,8 +127,8 @@ export default group({
         'callsync backfill --from 2025-01-01 --to 2025-07-01 --force',
         'callsync backfill --from 2020-01-01 --name everything --no-wait',
       ],
-      remarks: `Ctrl-C stops the display; the backfill continues. Run the command again to watch it. Exit code 5: it goes on
-without being watched, or windows could not be shown to be complete; 4: no worker answers.`,
+      remarks: `Ctrl-C stops the display; the backfill continues. Run the command again to watch it. Exit code 5: you
+stopped watching, or windows were not shown complete. Exit code 4: no worker answers.`,
       within: withServices,
       run: async (options, services) => {
         const range = untilNow(options);
@@ -158,15 +158,15 @@ without being watched, or windows could not be shown to be complete; 4: no worke
     watch: about('watch', 'show a backfill until it ends; Ctrl-C leaves it running', watch),
     pause: about(
       'pause',
-      'let running windows finish and start no more',
+      'finish running windows and start no others',
       control('pause', (handle) => handle.executeUpdate(pauseUpdate)),
     ),
     resume: about(
       'resume',
-      'go on after a pause',
+      'continue after a pause',
       control('resume', (handle) => handle.executeUpdate(resumeUpdate)),
     ),
-    cancel: about('cancel', 'stop; what was read is kept', cancel),
+    cancel: about('cancel', 'stop the backfill; calls that it read stay', cancel),
     concurrency: leaf({
       does: 'change the number of windows that are read at once',
       args: [named, argument('<n>', 'windows at once, 1 to 256', { parse: concurrencyOf })],

@@ -10,12 +10,12 @@ export default leaf({
   shared: 'json',
   options: {
     project: option('--project <id>', 'project of requests that name none', { standard: 'demo' }),
-    port: option('--port <port>', 'REST port; 0 = any free one', { parse: port, standard: 9050 }),
-    grpcPort: option('--grpc-port <port>', 'port of the Storage APIs; 0 = any free one', {
+    port: option('--port <port>', 'REST port; 0 = any free port', { parse: port, standard: 9050 }),
+    grpcPort: option('--grpc-port <port>', 'port of the Storage APIs; 0 = any free port', {
       parse: port,
       standard: 9060,
     }),
-    dataDir: option('--data-dir <folder>', 'where it keeps its data and log'),
+    dataDir: option('--data-dir <folder>', 'folder for data and log'),
     ephemeral: flag('--ephemeral', 'keep everything in memory'),
   },
   examples: ['callsync bigquery-emulator --ephemeral'],

@@ -69,12 +69,9 @@ export default group({
       () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
     ),
     check: leaf({
-      does: 'check the configuration file and the environment: keys, credentials, and that the files they name can be read',
+      does: 'check the configuration file and the environment: keys, credentials, readable files',
       options: {
-        receiver: flag(
-          '--receiver',
-          'check it as the file of a receiver alone (callsync serve), which needs no section source',
-        ),
+        receiver: flag('--receiver', 'check the file of a receiver (callsync serve), which needs no section source'),
       },
       examples: ['callsync config check', 'CALLSYNC_CONFIG=/etc/callsync.yaml callsync config check --json'],
       run: async (options) => {

@@ -1,3 +1,4 @@
+import { countOf } from '../../lib/count-of.ts';
 import type { RequestLimiter } from '../../source/http/limiter.ts';
 import { openStoreService } from '../parts/open-store.ts';
 import { withServices } from '../parts/with-services.ts';
@@ -42,13 +43,13 @@ export const runDoctor = (
     const [bad, odd] = (['failed', 'warning'] as const).map((outcome) =>
       findings.reduce((count, finding) => count + (finding.outcome === outcome ? 1 : 0), 0),
     ) as [number, number];
-    const verdict = bad + odd === 0 ? 'All is well' : `${bad} failed, ${odd} to look at`;
+    const verdict = bad + odd === 0 ? 'All is well' : `${bad} failed, ${countOf(odd, 'warning')}`;
     print(options, { healthy: bad === 0, findings }, `${render(findings)}\n\n${verdict}.`);
     process.exitCode = exitCodeOfFindings(findings);
   });
 
 const options = {
-  fix: flag('--fix', 'repair what can be repaired: fetch the Temporal server, create missing schedules'),
+  fix: flag('--fix', 'make safe repairs: fetch the Temporal server, create missing schedules'),
 };
 
 export default leaf({
@@ -58,8 +59,8 @@ export default leaf({
     'callsync doctor --fix',
     `callsync doctor --json | jq '.findings[] | select(.outcome != "ok")'`,
   ],
-  remarks: `It starts embedded servers that do not run, sends one sample delivery to webhook.public_url (which it removes again), and
-changes nothing else; with --fix it also repairs what needs no decision of yours. Exit code 0: nothing failed (warnings
-are allowed); 4: all that failed did not answer; 2, 3 and 6: something must be corrected, allowed or changed first.`,
+  remarks: `doctor starts embedded servers, sends one sample delivery to webhook.public_url and deletes it. Without --fix, it changes
+nothing else. Exit code 0: nothing failed (warnings are allowed). Exit code 4: every failed check got no answer. Exit codes
+2, 3 and 6: correct, allow or change something first.`,
   run: runDoctor,
 });

@@ -73,13 +73,10 @@ const run = (options: EraseOptions): Promise<void> =>
 
 const options = {
   ...personOptions,
-  suppress: flag(
-    '--suppress',
-    'the person objects: later calls that name a value in contacts or metadata are not kept either',
-  ),
-  exceptHeld: flag('--except-held', 'where a legal hold keeps some of the calls, erase the others'),
-  yes: flag('--yes', 'erase; without it the calls are only counted'),
-  wait: flag('--no-wait', 'leave the loads and the receipt to the workers: callsync privacy receipt has it later'),
+  suppress: flag('--suppress', 'also refuse later calls with a value in contacts or metadata'),
+  exceptHeld: flag('--except-held', 'erase the other calls if some are under legal hold'),
+  yes: flag('--yes', 'erase the calls; without --yes, only count them'),
+  wait: flag('--no-wait', 'do not wait for warehouses; callsync privacy receipt prints the receipt later'),
 };
 
 export default leaf({
@@ -90,8 +87,8 @@ export default leaf({
     'callsync erase --by phone --file objections.txt --suppress --yes',
     'callsync erase --by metadata --key ClientID --file clients.txt --yes',
   ],
-  remarks: `Values never go into the arguments. Erased calls cannot be brought back, by no later delivery, list, import or restore. The store is
-rid of them first; then a workflow waits until every warehouse is, looks for what is left, and signs the receipt. Ctrl-C leaves it
-running. Without a Temporal server this process tries once; if something is left, it ends with exit code 5.`,
+  remarks: `Never pass values as arguments. No later delivery, list, import or restore brings erased calls back. erase removes them from the
+store. A workflow then waits for every warehouse, searches again, and signs the receipt. Ctrl-C stops the display; the workflow
+continues. Without a Temporal server, the command tries once. If data is left, it ends with exit code 5.`,
   run,
 });

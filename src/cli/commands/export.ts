@@ -9,7 +9,7 @@ import { print, readVersion } from '../shell/output.ts';
 import { untilStopped } from '../shell/signals.ts';
 
 export default leaf({
-  args: [argument('<folder>', 'folder of the files; it must not exist, and appears when they are complete')],
+  args: [argument('<folder>', 'folder for the files; must not exist, and appears when all files are complete')],
   options: {
     format: option('--format <format>', 'documents, a file for each table, or vCons', {
       choices: exportFormats,
@@ -22,10 +22,10 @@ export default leaf({
     'callsync export january --from 2025-01-01 --to 2025-02-01',
     'callsync export january --format parquet --from 2025-01-01 --to 2025-02-01 --json',
   ],
-  remarks: `It reads the ledger, each call as it is when its turn comes; erased calls are left out. ndjson has the whole documents, as
-callsync import reads them; parquet has the rows of the warehouse tables (times in microseconds UTC, JSON and exact decimals as
-text) and one file of words; vcon has a vCon a line (draft-ietf-vcon-vcon-core-04, which may still change): who called, every
-utterance, and the record as it was sent, with times of utterances where analytics.units says their unit. manifest.json counts the rows. An export that is stopped leaves nothing.`,
+  remarks: `The export reads the ledger, without erased calls. NDJSON has whole documents, for callsync import. Parquet has the rows of the
+warehouse tables (times in microseconds UTC, JSON and exact decimals as text) and one file of words. A vCon file has one vCon a line
+(draft-ietf-vcon-vcon-core-04, which may still change): parties, utterances and the original record. Utterances have times if
+analytics.units is set. manifest.json counts the rows. If you stop an export, no files stay.`,
   within: withStore,
   run: async (given, options, store, { config, say }) => {
     const { signal } = untilStopped();

@@ -23,7 +23,7 @@ export default leaf({
   options: { for: option('--for <duration>', 'end after this long, such as 30s', { parse: duration }) },
   examples: ['callsync frames --for 5m'],
   remarks:
-    'Needs source.websocket.url. Frames are stored in the table callsync.websocket_frames; the interface does not show what they mean.',
+    'Needs source.websocket.url. Frames are stored in the table callsync.websocket_frames; the interface does not explain them.',
   within: withStore,
   run: async (options, store, services) => {
     await claimSource(store, services.config);

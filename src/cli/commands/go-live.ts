@@ -44,13 +44,13 @@ export default leaf({
       standard: 600_000,
       shown: '10m',
     }),
-    acceptEmpty: flag('--accept-empty', 'go on although no call ended in that time'),
-    restart: flag('--restart', 'begin again, whatever an earlier run has done'),
+    acceptEmpty: flag('--accept-empty', 'continue even if no call ended in that time'),
+    restart: flag('--restart', 'start from the first step, even if earlier steps are done'),
   },
   examples: ['callsync up --no-schedules &', 'callsync go-live --from 2024-01-01'],
-  remarks: `Each step is kept: after Ctrl-C or a failure, the same command goes on with the first step that is not done. The sample
-delivery that verifies the receiver is removed again and never becomes a call. Exit code 5: everything answered, but it
-is not live yet; 4: something does not answer. In both cases, run it again.`,
+  remarks: `After Ctrl-C or a failure, run the same command again: it continues with the first unfinished step. The sample
+delivery that verifies the receiver is deleted and never becomes a call. Exit code 5:
+not live yet. Exit code 4: a server or the service does not answer. In both cases, run it again.`,
   within: withStore,
   run: async (options, store, services) => {
     const { signal } = untilStopped();
@@ -71,7 +71,7 @@ is not live yet; 4: something does not answer. In both cases, run it again.`,
           const handle = await beginBackfill(services, temporal, { name, range, force });
           const { state: reached, totals } = await watchBackfill(handle, name, signal);
           if (reached === 'done') return totals;
-          throw transient('GO_LIVE_STOPPED', 'The reading goes on without being watched.', {
+          throw transient('GO_LIVE_STOPPED', 'You stopped watching; the reading continues.', {
             hint: 'callsync go-live joins it again.',
           });
         },

@@ -7,23 +7,22 @@ import { print } from '../shell/output.ts';
 export default leaf({
   args: [argument('[warehouse]', 'name of the warehouse (default: the first Postgres one)')],
   options: {
-    analyst: option('--analyst <role>', 'reads everything of the warehouse; on BigQuery a principal', {
+    analyst: option('--analyst <role>', 'role that reads the whole warehouse; on BigQuery a principal', {
       standard: 'callsync_analyst',
     }),
-    restricted: option('--restricted <role>', 'reads no transcript, telephone number or free field', {
+    restricted: option('--restricted <role>', 'cannot read transcripts, telephone numbers or free fields', {
       standard: 'callsync_restricted',
     }),
-    apply: flag('--apply', 'do it, instead of printing the SQL'),
+    apply: flag('--apply', 'run the SQL instead of printing it'),
   },
   examples: [
     'callsync grants',
     'callsync grants --apply',
     'callsync grants bigquery --analyst group:analysts@example.com --restricted group:partners@example.com',
   ],
-  remarks: `The restricted role reads views in a schema of their own (calls_restricted) and, of the marts that show no transcript, number
-or free field, the same kind of columns (on Postgres in calls_marts, on BigQuery in calls_restricted): columns are listed one
-by one, so that a new one stays hidden. On Postgres both are group roles, made where they are missing: GRANT callsync_analyst TO
-somebody. Run it again after an upgrade.`,
+  remarks: `The restricted role reads views in the schema calls_restricted, and marts without transcripts, numbers and free fields (on
+BigQuery as views in calls_restricted). The command lists allowed columns one by one, so new columns stay hidden. Run it again
+after an upgrade. On Postgres, it creates both as group roles: GRANT callsync_analyst TO a user.`,
   within: withStore,
   run: async (name, options, store, services) => {
     const { analyst, restricted } = options;

@@ -51,8 +51,8 @@ export default leaf({
     'callsync import export/*.json --observed-at 2024-12-31T23:00:00Z',
     'zcat old.gz | callsync import -',
   ],
-  remarks: `An interrupted import of a file goes on where it was. Imported values never replace newer ones. Records that are no calls
-go to quarantine with file and line. Exit code 5: some did.`,
+  remarks: `If an import is interrupted, run it again: it continues where it stopped. Imported values never replace newer ones. Unreadable
+records go to quarantine with file and line. Exit code 5: some records went there.`,
   run: async (files, options) => {
     await checkReadable(files);
     await withStore(options, async (store, services) => {

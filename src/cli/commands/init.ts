@@ -106,7 +106,7 @@ const run = async (options: InitOptions): Promise<void> => {
   if (answers.preset === undefined && options.probe)
     await runProbe({ ...common, json: false, write: true, quiet: true });
   if (options.doctor) await runDoctor(common);
-  say('Next: callsync go-live, which verifies the receiver, reads the past and turns the schedules on.');
+  say('Next: start callsync up --no-schedules, then run callsync go-live in a second terminal.');
 };
 
 export default leaf({
@@ -140,7 +140,7 @@ export default leaf({
     `callsync init --yes --base-url https://api.example.com --auth-url https://login.example.com --realm main \\
     --client-id me --client-secret-file /run/secrets/client_secret --preset activate`,
   ],
-  remarks: `It writes callsync.yaml (or --config) with a comment above each key, finds out how the call list works where no preset is
-given, and ends with callsync doctor, whose exit code it has. It replaces no file. Secrets stand in files of their own.`,
+  remarks: `init writes callsync.yaml (or --config) with a comment above each key, and secrets into files of their own. It replaces no
+file. Without a preset, it probes the call list. At the end it runs callsync doctor and ends with its exit code.`,
   run,
 });

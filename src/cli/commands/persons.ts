@@ -98,12 +98,12 @@ const hold = group({
   commands: {
     add: leaf({
       does: 'hold the calls with these values, and later ones',
-      options: { ...personOptions, reason: required('--reason <text>', 'why, such as the number of a case') },
+      options: { ...personOptions, reason: required('--reason <text>', 'reason, such as the number of a case') },
       examples: [
         'callsync privacy hold add --by phone --reason "case 2026-17"',
         'callsync privacy hold add --by call --file calls.txt --reason "case 2026-17" --json',
       ],
-      remarks: 'Values never go into the arguments, and the reason names nobody: it is stored and shown.',
+      remarks: 'Never pass values as arguments. The reason is stored and shown, so it must not name a person.',
       run: add,
     }),
     list: leaf({
@@ -141,8 +141,8 @@ export const personCommands = {
     run: exportPerson,
   }),
   receipt: leaf({
-    does: 'print the signed receipt of an erasure that you left with --no-wait or Ctrl-C',
-    args: [argument('<erasure>', 'its name, as callsync erase told it')],
+    does: 'print the signed receipt of an earlier erasure',
+    args: [argument('<erasure>', 'name of the erasure, as callsync erase printed it')],
     examples: ['callsync privacy receipt 0123456789abcdef --json'],
     /** Of an erasure that was left to the workers; where they are away, it is finished here if nothing waits. */
     within: withStore,
@@ -171,10 +171,7 @@ export const personCommands = {
     does: 'check the signature of a receipt; needs no configuration and no secret',
     args: [argument('<file>', 'the receipt, as --json printed it')],
     options: {
-      publicKey: required(
-        '--public-key <file>',
-        'the public key of the installation, as callsync privacy public-key prints it',
-      ),
+      publicKey: required('--public-key <file>', 'file with the output of callsync privacy public-key'),
     },
     examples: ['callsync privacy check-receipt receipt.json --public-key callsync.pem'],
     remarks: 'Exit code 5: the signature is wrong.',

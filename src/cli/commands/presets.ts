@@ -7,7 +7,7 @@ const copying = 'callsync presets show activate > activate-changed.yaml';
 
 export default group({
   examples: ['callsync presets', copying],
-  remarks: 'Use one by its name (source.list.preset: activate), or a changed copy by its path.',
+  remarks: 'Set source.list.preset to the name of a preset (activate), or to the path of a changed copy.',
   standard: 'list',
   commands: {
     list: leaf({

@@ -62,7 +62,7 @@ const listOptions = {
   limit: option('--limit <n>', 'most records to list', { parse: number, standard: 50 }),
 };
 
-const showOptions = { raw: flag('--raw', 'write its bytes to standard output instead') };
+const showOptions = { raw: flag('--raw', 'write the bytes of the record to standard output') };
 
 export default group({
   examples: [
@@ -91,7 +91,7 @@ export default group({
       args: [argument('[ids...]', 'numbers of the records', { parse: numbers, standard: [] })],
       options: {
         all: flag('--all', 'replay all open records'),
-        observedAt: option('--observed-at <instant>', 'time of imported records that do not say their own', {
+        observedAt: option('--observed-at <instant>', 'time of imported records without a time of their own', {
           parse: instant,
         }),
         keyFile: option(

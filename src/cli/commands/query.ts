@@ -19,7 +19,7 @@ const refusals = /^(42...|0A...|25...|22000)$/;
 
 /** SQLSTATE of statements that are refused for their effect, not their wording. */
 const advice: Readonly<Record<string, string>> = {
-  '25006': 'Queries only read. Other commands of callsync change what it keeps.',
+  '25006': 'Queries only read. Other commands of callsync change data.',
   '42501': 'Queries may read the tables and marts of this warehouse, and nothing else.',
   '42601': 'Send one query; correct it where the place is given.',
 };
@@ -98,9 +98,9 @@ export default leaf({
     "callsync query 'SELECT COUNTIF(value_bool) AS found FROM tags' --warehouse bigquery",
     'callsync query - --json < week.sql',
   ],
-  remarks: `Tables are found by their names, and so are marts on PostgreSQL; on BigQuery, marts are in the dataset calls_marts (docs/reference/marts.md;
-docs/reference/cookbook.md answers questions with them). It only reads, and holds all rows in memory: LIMIT what may be many. On PostgreSQL it
-asks as a role of its own, which may read tables and marts and nothing else (reader_url_file, else a role that callsync makes).`,
+  remarks: `Write tables without schema, and on PostgreSQL also marts. On BigQuery, marts are in the dataset calls_marts
+(docs/reference/marts.md). docs/reference/cookbook.md has queries. All rows are held in memory, so use LIMIT. On PostgreSQL, the
+query runs under a role that can only read tables and marts (reader_url_file, else a role that callsync creates).`,
   within: withStore,
   run: async (given, options, store, services) => {
     const warehouse = openWarehouse(services, store, options.warehouse);

@@ -62,7 +62,8 @@ export default leaf({
     'callsync reconcile',
     'callsync reconcile --from 2025-01-01 --to 2025-02-01 --source-level records --warehouse-level rows',
   ],
-  remarks: 'Ctrl-C leaves it running. Exit code 5: windows stay unproven or are suddenly empty, or failed.',
+  remarks:
+    'Ctrl-C stops the display; the reconciliation continues. Exit code 5: windows are unproven, suspiciously empty, or failed.',
   within: withServices,
   run: async (options, services) => {
     const { from, to, force, acceptEmpty, sourceLevel: level, warehouseLevel } = options;
@@ -89,7 +90,7 @@ export default leaf({
       signal: untilStopped().signal,
     });
     const progress = followed.ended ? followed.result : last;
-    if (!followed.ended) say('The reconciliation goes on in its workers; the same command joins it again.');
+    if (!followed.ended) say('The reconciliation continues in the workers. Run the same command again to watch it.');
     if (progress !== undefined) print(options, progress, describe(progress));
     const { unproven, suspicious, failed, unreachable } = progress?.totals ?? emptyTotals;
     if (!followed.ended || unproven + suspicious + failed + unreachable > 0) endWith('incomplete');

@@ -31,7 +31,7 @@ export default group({
   commands: {
     drift: leaf({
       does: 'show new, vanished and oddly typed fields per source, and versions of the delivering agent',
-      options: { clear: flag('--clear', 'forget the entries after showing them') },
+      options: { clear: flag('--clear', 'delete the entries after showing them') },
       examples,
       within: withStore,
       run: async (options, store, { say }) => {

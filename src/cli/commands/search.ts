@@ -61,9 +61,9 @@ export default leaf({
     ),
   ],
   options: {
-    from: option('--from <instant>', 'calls from then on (UTC)', { parse: instant }),
-    to: option('--to <instant>', 'calls before then (UTC)', { parse: instant }),
-    side: option('--side <side>', 'said by this side, such as in or out'),
+    from: option('--from <instant>', 'earliest time of a call (UTC)', { parse: instant }),
+    to: option('--to <instant>', 'end of the time range, exclusive (UTC)', { parse: instant }),
+    side: option('--side <side>', 'side that says the words, such as in or out'),
     limit: option('--limit <n>', 'most calls to show, newest first; at most 1000', {
       parse: wholeNumber(1, 1_000),
       standard: 20,
@@ -75,9 +75,9 @@ export default leaf({
     'callsync search annuler contrat --side out',
     `callsync search '"votre facture" -rappeler' --from 2025-01-01 --json`,
   ],
-  remarks: `Words are found in all their inflections, by the language of each call, and without regard to accents and case; all words
-must be said by one side of a call, a phrase within one utterance, word for word. rembours* finds words that begin with its stem. Very frequent words (stop words, such as votre or the) count in phrases only.
-BigQuery compares whole words as they are written; the local one cannot search. With --json, highlights are [start, end) offsets into text.`,
+  remarks: `Words match all inflections in the language of the call, whatever their accents and case. One side of the call must say
+all words; a phrase must be within one utterance. rembours* finds words that begin with its stem. Stop words (votre, the)
+count only in phrases. BigQuery compares whole words as written; the local BigQuery cannot search. With --json, highlights are [start, end) offsets into text.`,
   within: withStore,
   run: async (words, options, store, services) => {
     refuseEmptyRange(options);

@@ -16,18 +16,18 @@ export default group({
   examples: ['callsync store grants'],
   commands: {
     grants: leaf({
-      does: 'print the rights of a receiver as SQL; it adds deliveries and reads no call',
+      does: 'print the rights of a receiver as SQL; it can add deliveries and cannot read calls',
       options: {
         role: option('--role <name>', 'the role that receivers connect as', { standard: 'callsync_receiver' }),
-        apply: flag('--apply', 'migrate the store and give the rights, instead of printing them'),
-        passwordFile: option('--password-file <file>', 'with --apply: make the role, or change its password'),
+        apply: flag('--apply', 'migrate the store and grant the rights, instead of printing them'),
+        passwordFile: option('--password-file <file>', 'with --apply: create the role, or change its password'),
       },
       examples: [
         'callsync store grants --role callsync_receiver | psql',
         'callsync store grants --apply --password-file /run/secrets/receiver_password',
       ],
       remarks:
-        'Run it with the URL of the owner; a receiver then has a store.url with this role, and needs no client secret.',
+        'Run it with the URL of the owner. Then set this role in the store.url of receivers; they need no client secret.',
       run: async (options) => {
         const { role, passwordFile } = options;
         if (options.apply !== true) {

@@ -42,7 +42,7 @@ export default leaf({
       value === undefined ? [] : [`${name.padEnd(10)} ${value}`],
     );
     print(options, addresses, lines.join('\n'));
-    services.say('Running; Ctrl-C stops after finishing what is under way.');
+    services.say('Running. Ctrl-C finishes the work in progress, then stops.');
     await Promise.race([stopped, workers.finished]);
   },
 });

@@ -34,7 +34,7 @@ const load = (origin: 'fill' | 'rebuild', does: string) =>
       else await requestWalk(store, request);
       const requested = await walkToEnd(store, name);
       const { client } = await openTemporal(services);
-      services.say(`${name}: loading what is pending${rewrite ? ` (${countOf(requested, 'call')} again)` : ''} …`);
+      services.say(`${name}: loading pending calls${rewrite ? ` (${countOf(requested, 'call')} again)` : ''} …`);
       const { signal } = untilStopped();
       let changed = 0;
       let left = Number.POSITIVE_INFINITY;
@@ -106,21 +106,15 @@ export default group({
     'callsync warehouse search-index create postgres',
   ],
   commands: {
-    fill: load('fill', 'load every call that the warehouse does not have in its present revision'),
+    fill: load('fill', 'load every call that is missing or outdated in the warehouse'),
     rebuild: load('rebuild', 'write the rows of every call again'),
     'search-index': group({
       does: 'create, drop or check the index of callsync search',
       examples: ['callsync warehouse search-index create postgres', 'callsync warehouse search-index status'],
       commands: {
-        create: index(
-          'create',
-          'make the index from the rows that are there, beside running loads; from then on it follows every load',
-        ),
+        create: index('create', 'create the index while loads run; callsync then keeps it current'),
         drop: index('drop', 'remove the index; nothing else changes'),
-        status: index(
-          'status',
-          'whether it is there, how many calls it has and how many are not indexed yet, and its size',
-        ),
+        status: index('status', 'show whether the index exists and is complete, and its size'),
       },
     }),
   },

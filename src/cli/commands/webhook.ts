@@ -111,7 +111,7 @@ export default group({
         'cat call.json | callsync webhook send --file - --key next',
       ],
       remarks: `An invented call that is accepted becomes a call like any other, with an id that begins with “sample-”.
-Exit code 3: it was answered, but not with 2XX; 4: no answer.`,
+Exit code 3: the answer was not 2XX. Exit code 4: no answer.`,
       run: send,
     }),
   },

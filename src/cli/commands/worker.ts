@@ -14,7 +14,7 @@ import { untilStopped } from '../shell/signals.ts';
 
 export default leaf({
   options: {
-    roles: several('--roles <roles...>', `what it polls for (default: ${workerRoles.join(', ')})`, workerRoles),
+    roles: several('--roles <roles...>', `kinds of work to poll for (default: ${workerRoles.join(', ')})`, workerRoles),
     schedules: flag('--schedules', 'also start continuous sync: create its schedules, or bring them up to date'),
     acceptSource,
   },

@@ -75,10 +75,14 @@ const keepLooking = async <Progress>({ look, what }: FollowOptions<Progress>, ov
 
 const explain = (what: string, error: unknown): unknown => {
   if (isGrpcServiceError(error)) {
-    return transient('TEMPORAL_UNREACHABLE', `The Temporal server stopped answering; the ${what} goes on without us.`, {
-      hint: 'Run callsync doctor, then the same command again.',
-      cause: error,
-    });
+    return transient(
+      'TEMPORAL_UNREACHABLE',
+      `The Temporal server stopped answering; the ${what} continues in its workers.`,
+      {
+        hint: 'Run callsync doctor, then the same command again.',
+        cause: error,
+      },
+    );
   }
   if (!(error instanceof WorkflowFailedError)) return error;
   if (error.cause instanceof CancelledFailure) {
@@ -135,7 +139,7 @@ const watchWorkers = (handle: WorkflowHandle, roles?: readonly QueueRole[]): Wor
 
 const noWorker = (where: string) =>
   transient('NO_WORKER', `No worker answers on ${where}.`, {
-    hint: 'Start one with callsync worker or callsync up; what was asked for is kept and goes on then.',
+    hint: 'Start callsync worker or callsync up; the request is kept and continues then.',
   });
 
 /** The outcome of `work`, which a worker must do. @throws transient NO_WORKER */
@@ -177,9 +181,13 @@ export const watchBackfill = async (
     view.stop();
   }
   if (last !== undefined) return last;
-  throw transient('BACKFILL_UNANSWERED', `No worker has told how far ${title} is; it is kept and waits for one.`, {
-    hint: 'Start one with callsync worker or callsync up, then look again with callsync backfill watch.',
-  });
+  throw transient(
+    'BACKFILL_UNANSWERED',
+    `No worker reports the progress of ${title} is; the backfill waits for a worker.`,
+    {
+      hint: 'Start one with callsync worker or callsync up, then look again with callsync backfill watch.',
+    },
+  );
 };
 
 /** Calls may leave a range after they were counted, so a finished range counts as 100 %. */

@@ -79,7 +79,7 @@ export const claimSource = async (
     (key) => `source.${key} ${key === 'client_id' ? 'is new' : `was ${kept?.[key] || 'not set'}`}`,
   );
   throw terminal('CONFIG_SOURCE', `The store holds calls of another service (${told.join(', ')}).`, {
-    hint: 'If it is the same service, which has moved or has given you a new client id, start callsync up, worker or import once with --accept-source. Give another service a store of its own: store.data_dir, or store.url.',
+    hint: 'If the service has moved or has given you a new client id, start callsync up, worker or import once with --accept-source. For another service, set another store.data_dir or store.url.',
   });
 };
 

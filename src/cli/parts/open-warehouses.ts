@@ -97,7 +97,7 @@ export const openWarehouses = async (services: Services, store: Store): Promise<
     services.defer(() => warehouse.close());
     await warehouse.migrate().catch((error: unknown) => {
       if (!(error instanceof CallsyncError) || error.kind === 'terminal') throw error;
-      services.say(`Warehouse ${name} does not answer; what it misses stays pending. ${error.message}`);
+      services.say(`Warehouse ${name} does not answer; its calls stay pending. ${error.message}`);
     });
     await registerWarehouse(store, name, flattenVersion);
     await openMarts(services, warehouse);

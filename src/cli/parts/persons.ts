@@ -23,7 +23,7 @@ type PersonOptions = Given<typeof personOptions>;
 
 /** The options that say whose calls are meant. */
 export const personOptions = {
-  by: required('--by <kind>', 'what the values are', {
+  by: required('--by <kind>', 'kind of the values', {
     choices: Object.keys(requestKinds) as (keyof typeof requestKinds)[],
   }),
   key: option('--key <name>', 'the metadata key that holds the values'),

@@ -10,9 +10,9 @@ export const exits = {
   unanswered: [4, 'A service, server or worker does not answer or is overloaded: run the command again.'],
   incomplete: [
     5,
-    'The command ended and everything answered, but the result is incomplete or a check failed: read what it printed.',
+    'The command ended and everything answered, but the result is incomplete or a check failed: read the output.',
   ],
-  blocked: [6, 'Something on this machine or in an installation must change first: the message says what.'],
+  blocked: [6, 'Something on this machine or in an installation must change first: see the message.'],
 } as const;
 
 type Exit = keyof typeof exits;

@@ -63,7 +63,7 @@ const showValue = (value: unknown): string => {
   return text.replace(/\p{Cc}/gu, ' ');
 };
 
-// How commands tell times: in ISO 8601, UTC, whatever they are inside.
+// Times in the output of commands: ISO 8601, UTC.
 
 /** @param micros since the epoch. */
 export const iso = (micros: number): string => new Date(micros / 1000).toISOString();

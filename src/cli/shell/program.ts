@@ -89,7 +89,7 @@ const completion = leaf({
     'callsync completion zsh > ~/.zfunc/_callsync',
     'callsync completion fish | source',
   ],
-  remarks: 'Put the line into the start file of your shell.',
+  remarks: 'Add the line to the start file of your shell.',
   run: async (shell: Parameters<typeof renderCompletion>[0]) => {
     process.stdout.write(renderCompletion(shell, describeCommands(await createProgram(() => true))));
   },

@@ -12,7 +12,7 @@ export const createRegistry = (options: { readonly process_metrics: boolean; rea
   const registry = new Registry();
   new Gauge({
     name: 'callsync_build_info',
-    help: 'Always 1; the labels say what runs.',
+    help: 'Always 1; the labels have the version.',
     labelNames: ['version', 'node'],
     registers: [registry],
   }).set({ version: options.version, node: process.versions.node }, 1);

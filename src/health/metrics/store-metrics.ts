@@ -93,7 +93,7 @@ const proofGauges: readonly Gauge<ProofHealth>[] = [
 const latencyGauges: readonly Gauge<StepLatency>[] = [
   [
     'delivery_visible_seconds',
-    'Time of the newest deliveries from arrival until a warehouse first had what they brought; later loads do not count.',
+    'Time from the arrival of the newest deliveries to the first load of their changes; later loads do not count.',
     ({ p50, p95 }) => [...known(p50, { quantile: '0.5' }), ...known(p95, { quantile: '0.95' })],
     ['quantile'],
   ],

@@ -22,7 +22,7 @@ export const createWorkMetrics = (registry: Registry): WorkObserver => {
   const registers = [registry];
   const folded = new Counter({
     name: 'callsync_calls_merged_total',
-    help: 'Observations of calls by what brought them and what folding made of them: changed, unchanged, quarantined.',
+    help: 'Observations of calls by source and outcome: changed, unchanged, quarantined.',
     labelNames: ['origin', 'outcome'],
     registers,
   });

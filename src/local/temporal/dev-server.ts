@@ -1,4 +1,4 @@
-/** A real Temporal server on loopback, kept in one file, for those who have not configured a cluster. */
+/** A real Temporal server on loopback with its data in one file, if no cluster is configured. */
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Connection } from '@temporalio/client';

@@ -101,9 +101,9 @@ const download = async (folder: string, env: NodeJS.ProcessEnv, log: (message: s
     if (hash('sha256', bytes) !== wanted)
       throw terminal(
         'TEMPORAL_CLI',
-        `The downloaded ${archive} does not have its published checksum; it was thrown away.`,
+        `The downloaded ${archive} does not have its published checksum; callsync deleted it.`,
         {
-          hint: 'Ask who runs the proxy or mirror between, or install the Temporal CLI yourself and set temporal.cli.',
+          hint: 'Ask the operator of the proxy or mirror, or install the Temporal CLI yourself and set temporal.cli.',
         },
       );
     await writeFile(join(folder, archive), bytes, { mode: 0o600 });

@@ -194,7 +194,7 @@ GROUP BY t.business_day, t.campaign, t.tag_id, t.tag_name`,
 const completenessDaily: Mart = {
   name: 'completeness_daily',
   grain: 'business day × warehouse',
-  description: 'How many calls a day has here, and what part of it is proven complete.',
+  description: 'Number of calls a day in this warehouse, and the proven share of the day.',
   key: ['business_day', 'warehouse'],
   columns: columnsOf(`
 +business_day date Day in the business time zone.

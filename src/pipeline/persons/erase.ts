@@ -225,7 +225,7 @@ const readOpen = async (store: Store, requestId: string) => {
   const open = await readOpenErasure<ErasureDraft>(store, requestId);
   if (open !== undefined) return open;
   throw terminal('ERASURE_UNKNOWN', 'The store knows no erasure of this name.', {
-    hint: 'A restored store has forgotten erasures without a signature: run callsync erase again with the same values.',
+    hint: 'If the store was restored, run callsync erase again with the same values.',
   });
 };
 

@@ -122,7 +122,7 @@ export const removeHold = async (store: Store, id: string, { reason, actor }: Ho
 /** A hold of calls that are all gone would keep nothing, now or later. @throws CallsyncError USAGE_HOLD */
 const refuseGone = async (store: Store, ids: readonly string[]): Promise<void> => {
   if ((await readGone(store, ids)).size < new Set(ids).size) return;
-  throw terminal('USAGE_HOLD', 'All of these calls were erased before: nothing is left of them to be kept.');
+  throw terminal('USAGE_HOLD', 'All of these calls were erased before, so there is nothing to hold.');
 };
 
 /** Those of some calls that were erased, or that the next check of the ledger erases: the log has them. */

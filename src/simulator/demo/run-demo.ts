@@ -171,7 +171,7 @@ const lockFolder = (dir: string): Promise<SpoolLock> =>
   lockSpool(dir, { waitMs: 0 }).catch((cause: unknown) => {
     if (!(cause instanceof CallsyncError) || cause.code !== 'SPOOL_IN_USE') throw cause;
     throw terminal('DEMO_RUNS', `A demo runs in the folder ${dir}.`, {
-      hint: 'End it, or give this one another folder by callsync demo --data-dir FOLDER.',
+      hint: 'End it, or run callsync demo --data-dir FOLDER with another folder.',
       cause,
     });
   });

@@ -197,8 +197,8 @@ const decoderOf = (encoding: string | undefined): Transform | undefined => {
   if (coding === 'br') return createBrotliDecompress();
   throw terminal(
     'RESPONSE_ENCODING',
-    `The service answered in the encoding “${coding.slice(0, 20)}”, which nobody asked for.`,
-    { hint: `Let it answer uncompressed or as one of: ${acceptEncoding}.` },
+    `The service answered in the encoding “${coding.slice(0, 20)}”, which callsync did not request.`,
+    { hint: `Configure the service to answer uncompressed or as one of: ${acceptEncoding}.` },
   );
 };
 

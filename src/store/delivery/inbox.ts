@@ -132,8 +132,8 @@ const queueSql = `INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
      ON CONFLICT DO NOTHING`;
 
 /**
- * Deliveries that were quarantined and have been folded since, with all that brought the same body; warehouses are told again. The calls
- * are locked before the deliveries, as by what erases them: a name is settled only while nobody can erase its call.
+ * Settles quarantined deliveries that were folded since, and all with the same body; warehouses get their rows again. Locks calls
+ * before deliveries, as erasures do, so that nobody erases a call meanwhile.
  */
 export const settleReplayed = async (
   store: Database,

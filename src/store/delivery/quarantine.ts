@@ -202,7 +202,7 @@ interface Admitted {
   readonly bodyHash: Buffer;
 }
 
-/** The bytes of a table: their keys in order, those of one key as they are now, and what they become. `version` is that of the rules. */
+/** Statements on the stored bytes of a table: keys in order, bytes of a key, update. `version` is that of the rules. */
 const heldBytes = {
   inbox: {
     keys: `SELECT seq FROM inbox WHERE octet_length(body) > 0 AND ($1::text IS NULL OR privacy_version IS DISTINCT FROM $1) ORDER BY seq`,

@@ -57,7 +57,7 @@ export const openReader = ({ queries, config, rights, query }: ReaderDeps): Read
       const foreign = tables.find((name) => !open.has(name.slice(0, name.lastIndexOf('.'))));
       if (foreign !== undefined) {
         throw terminal('QUERY_REFUSED', `The query reads ${foreign}, which is no table or mart of this warehouse.`, {
-          hint: 'describe_tables lists what there is.',
+          hint: 'describe_tables lists the tables.',
         });
       }
       const limited = `SELECT TO_JSON_STRING(callsync_row) AS row FROM (\n${sql.replace(/[;\s]+$/, '')}\n) AS callsync_row LIMIT ${limits.rows + 1}`;

@@ -21,8 +21,8 @@ export interface RetryRules {
 }
 
 /**
- * Runs `work`, told the number of the attempt from 1. Rejects with the last `Fault`, or at once with whatever is an
- * Error already. `work` must be safe to repeat, or take another job id in each attempt.
+ * Runs `work`, told the number of the attempt from 1. Rejects with the last `Fault`, or at once with any other
+ * Error. `work` must be safe to repeat, or take another job id in each attempt.
  */
 export const retry = async <T>(
   pause: Pause,

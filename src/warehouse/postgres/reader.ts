@@ -141,6 +141,6 @@ const refuseMoreRights = async (connection: Queryable, { purpose, schemas, group
 
 const noReader = (cause: CallsyncError): CallsyncError =>
   terminal('QUERY_READER', 'There is no role under which a query can only read, and callsync may not make one.', {
-    hint: 'Make one and give its URL as reader_url_file of the warehouse: callsync grants --apply; CREATE ROLE somebody LOGIN PASSWORD … IN ROLE callsync_analyst.',
+    hint: 'Run callsync grants --apply and CREATE ROLE somebody LOGIN PASSWORD … IN ROLE callsync_analyst. Set reader_url_file of the warehouse to the URL of that role.',
     cause,
   });

@@ -335,8 +335,8 @@ const find = async (schema: Schema, filling: Database, request: SearchRequest): 
     const rowsOf = (name: string): WordRow[] => words.filter(({ language }) => language === name);
     const queries = languages.flatMap((name) => readIn(alternatives, rowsOf(name)) ?? []);
     if (words.length > 0 && queries.length === 0) {
-      throw terminal('USAGE_SEARCH', 'The search has stop words alone: they are in nearly every call.', {
-        hint: 'Put them into a phrase, such as "votre contrat", where they count, or add a word that is rarer.',
+      throw terminal('USAGE_SEARCH', 'The search has only stop words, which are in nearly every call.', {
+        hint: 'Put them into a phrase, such as "votre contrat", or add a rarer word.',
       });
     }
     const rows = await findCalls(tx, layout, queries, request);

@@ -14,7 +14,7 @@ type StoredIn = 'inbox' | 'spool';
 export interface GroupCommit {
   /** Durable when it resolves. Rejects with a transient error when neither store nor spool took it in time. */
   commit(delivery: Delivery): Promise<StoredIn>;
-  /** Finishes what was given to it. */
+  /** Finishes the accepted deliveries. */
   close(): Promise<void>;
 }
 
@@ -102,7 +102,7 @@ export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
     for (const entry of unanswered) {
       if (now - entry.since < limits.answer_within_s * 1_000) break;
       unanswered.delete(entry);
-      entry.reject(transient('NOT_DURABLE', 'The delivery could not be made durable in time.'));
+      entry.reject(transient('NOT_DURABLE', 'The delivery could not be stored in time.'));
     }
   }, 250);
   overdue.unref();

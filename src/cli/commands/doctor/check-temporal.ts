@@ -49,7 +49,7 @@ export const provideTemporalCli = async ({ config, say }: Services): Promise<voi
 const openPresent = async (services: Services): Promise<TemporalService> => {
   const { temporal } = services.config;
   if (temporal.address === undefined && (await findTemporalCli({ configured: temporal.cli })) === undefined) {
-    throw terminal('TEMPORAL_CLI', 'The Temporal CLI for the development server is not here yet.', {
+    throw terminal('TEMPORAL_CLI', 'The Temporal CLI for the development server is not installed.', {
       hint: 'callsync doctor --fix or callsync up downloads it once, or builds it with Go (3 minutes) where the download is blocked; or set temporal.address.',
     });
   }
