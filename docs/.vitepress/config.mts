@@ -5,7 +5,7 @@ const pages = (folder: string, links: Readonly<Record<string, string>>) =>
 
 export default {
   title: 'callsync',
-  description: 'Call records in your warehouse, and the proof that they are complete',
+  description: 'Call records in your warehouse, proven complete',
   cleanUrls: true,
   // Links to files of the repository are dead on a site.
   ignoreDeadLinks: [/\.\.\//, /datacontract/],

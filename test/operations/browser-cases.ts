@@ -121,7 +121,12 @@ export const testInBrowser = (site: () => LookedAt): void => {
     for (const [name, width, height, scheme] of forms) {
       if (name === 'narrow-dark') continue;
       await look(width, height, scheme);
-      await page.screenshot({ path: join(pictures ?? '', `status-${state}-${name}.png`) });
+      const end = await page.$eval(
+        width < 400 ? '#figures' : '#coverage',
+        (section) => section.getBoundingClientRect().bottom,
+      );
+      const clip = { x: 0, y: 0, width, height: Math.ceil(end) + 16 };
+      await page.screenshot({ path: join(pictures ?? '', `status-${state}-${name}.png`), clip });
     }
   };
 
@@ -182,8 +187,10 @@ export const testInBrowser = (site: () => LookedAt): void => {
       await expect.poll(() => text('#headline'), patience).toMatch(word);
       await takePictures(state);
     }
-    await page.setViewport({ width: 760, height: 200 });
-    await page.setContent(`<pre style="font: 14px/1.4 monospace; padding: 8px"></pre>`);
+    await page.setViewport({ width: 860, height: 200 });
+    await page.setContent(
+      `<pre style="font: 14px/1.4 monospace; padding: 8px; white-space: pre-wrap; overflow-wrap: anywhere"></pre>`,
+    );
     await page.$eval(
       'pre',
       (element, said) => {

@@ -50,13 +50,15 @@ const renderSummary = async (demo: Awaited<ReturnType<typeof runDemo>>, staysUp:
     'Calls by hour of the day (UTC)',
     drawHours(new Map(hours.map(({ hour, calls: n }) => [Number(hour), Number(n)]))),
     '',
-    'The newest settled days: calls that the service lists, calls in the warehouse',
+    'Newest settled days: calls in the service and in the warehouse',
     renderProof(result.proof),
   ];
   if (!staysUp)
-    return [...lines, 'Without --exit it stays up, for psql, the status page and Temporal’s interface.', ...end].join(
-      '\n',
-    );
+    return [
+      ...lines,
+      'Without --exit, the demo keeps running, with psql, the status page and Temporal’s interface.',
+      ...end,
+    ].join('\n');
   if (demo.temporalUi !== undefined) lines.push(`Temporal's interface: ${demo.temporalUi}`);
   lines.push(`Webhook receiver: ${demo.webhookAddress}`);
   if (statusPage !== undefined)
@@ -69,8 +71,8 @@ const renderSummary = async (demo: Awaited<ReturnType<typeof runDemo>>, staysUp:
 export default leaf({
   shared: 'json',
   options: {
-    exit: flag('--exit', 'end after the summary instead of staying up'),
-    break: flag('--break', 'alter 20 rows and delete 5 of an earlier demo, and let callsync find and heal them'),
+    exit: flag('--exit', 'end after the summary'),
+    break: flag('--break', 'alter 20 rows of an earlier demo, delete 5, and let callsync find and heal them'),
     calls: option('--calls <n>', 'calls to backfill', { parse: wholeNumber(1, 1_000_000), standard: 1_000 }),
     warehouse: option('--warehouse <kind>', 'warehouse to load', {
       choices: ['postgres', 'bigquery', 'both'],
@@ -88,7 +90,7 @@ export default leaf({
   ],
   run: async (options) => {
     // Until the summary, Ctrl-C ends everything at once. Loaded data stays.
-    const sayKept = (): void => say('Stopped. What was loaded is kept; the next start goes on from there.');
+    const sayKept = (): void => say('Stopped. Loaded calls stay; the next start continues from there.');
     process.once('exit', sayKept);
     const demo = await runDemo(options).finally(() => process.off('exit', sayKept));
     const { stopped } = untilStopped();
@@ -106,7 +108,7 @@ export default leaf({
       for (const difference of demo.differences)
         say(`Table ${difference.table}, row ${difference.key}: not the same in postgres and bigquery.`);
       if (staysUp) {
-        say('Still running; Ctrl-C ends it and keeps the data.');
+        say('The demo keeps running. Ctrl-C ends it; the data stays.');
         await stopped;
       }
     } finally {

@@ -79,7 +79,7 @@ a { color: var(--link); }
 .headline.delayed { border-color: var(--unproven); }
 .headline.action { border-color: var(--bad); }
 .path, .week, .timeline, .legend { list-style: none; padding: 0; margin: 0; }
-.path { display: flex; gap: 1.75rem; align-items: stretch; }
+.path { display: flex; gap: 1.75rem; align-items: center; }
 .path li { flex: 1; display: grid; gap: .5rem; position: relative; min-width: 0; }
 .path li + li::before { content: '→'; position: absolute; left: -1.4rem; top: calc(50% - .75rem); color: var(--soft); }
 .part { background: var(--panel); border-top: 4px solid var(--proven); padding: .4rem .6rem; font-size: .875rem; }
@@ -115,7 +115,7 @@ progress, meter { width: 8rem; max-width: 40vw; vertical-align: middle; }
 .kind { font-weight: 600; } .kind.outage, .kind.error { border-left: 4px solid var(--bad); padding-left: .4em; } .kind.recovery { border-left: 4px solid var(--proven); padding-left: .4em; }
 @media (max-width: 48rem) {
   body { padding: 0 .75rem 1rem; }
-  .path { flex-direction: column; } .path li + li::before { content: '↓'; left: 50%; top: -1.6rem; }
+  .path { flex-direction: column; align-items: stretch; } .path li + li::before { content: '↓'; left: 50%; top: -1.6rem; }
   .figures { grid-template-columns: 1fr 1fr; } .figures strong { font-size: 1.1rem; }
   table, tbody, tr, th, td { display: block; } thead { display: none; }
   tr { background: var(--panel); padding: .5rem .75rem; margin-bottom: .5rem; }

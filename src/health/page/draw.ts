@@ -89,8 +89,8 @@ const path = ({ health, requestsAMinute, at }: PageState): Section => {
       ['Webhook', aMinute(flow.arrived, 'deliveries'), ago(flow.deliveryAge, 'last one')],
       [
         'Poll',
-        sync !== null && `every ${formatSpan(syncEvery)}`,
-        sync === null ? 'not begun' : ago(sync.watermarkAge, 'no gap up to'),
+        sync !== null && `every ${formatSpan(syncEvery).replace('.0 ', ' ')}`,
+        sync === null ? 'not begun' : ago(sync.watermarkAge, 'complete up to'),
       ],
     ],
     [['Inbox', aMinute(flow.merged, 'merged'), ago(inbox.oldestAge, 'oldest waits', '') || 'empty']],
@@ -302,7 +302,7 @@ const frame = (title: string, body: Html, live: boolean): string =>
 export const drawPage = (state: PageState, sections: readonly Section[]): string =>
   frame(
     'callsync',
-    html`<a class="skip" href="#events">Skip to the timeline</a><header><h1>callsync</h1><p id="live">Drawn ${formatInstant(state.at)} UTC</p></header><main>${sections.map(({ content }) => content)}</main><footer><p>callsync ${state.version}; ${formatCount(state.health?.calls ?? 0)} calls in the ledger</p></footer>`,
+    html`<a class="skip" href="#events">Skip to the timeline</a><header><h1>callsync</h1><p id="live">As of ${formatInstant(state.at)} UTC</p></header><main>${sections.map(({ content }) => content)}</main><footer><p>callsync ${state.version}; ${formatCount(state.health?.calls ?? 0)} calls in the ledger</p></footer>`,
     true,
   );
 
