@@ -41,7 +41,7 @@ export const createLiveActivities = (deps: ActivityDeps) => ({
   mergeInbox: activity(deps, 'mergeInbox', () => mergeInbox(deps)),
 });
 
-/** Those of backfills and reconcile that ask the service. */
+/** Activities of backfills and reconcile, which ask the service. */
 export const createReadActivities = (deps: ActivityDeps) => ({
   readRangePart: activity(deps, 'readRangePart', (run: ActivityRun<RangePartProgress>, input: ReadRangePartInput) =>
     readRangePart(deps, input, run),
@@ -66,7 +66,7 @@ export const createReadActivities = (deps: ActivityDeps) => ({
   ),
 });
 
-/** Those that need the store and the warehouses alone. */
+/** Activities that need only the store and the warehouses. */
 export const createLoadActivities = (deps: ActivityDeps) => ({
   loadPending: activity(deps, 'loadPending', (_, input: Parameters<typeof loadPending>[1]) => loadPending(deps, input)),
   listPending: activity(deps, 'listPending', () => listPending(deps)),

@@ -35,7 +35,7 @@ export interface Observation {
 export interface RejectedRecord {
   readonly reason: string;
   readonly body: Buffer;
-  /** By which the same bytes are known again; SHA-256 of the body without one. */
+  /** Recognises equal bytes; by default SHA-256 of the body. */
   readonly bodyHash?: Buffer;
   readonly source: ObservationSource;
   /** Where it came from: `list:<window>`, `inbox:<seq>`, `file:line`. Never personal data. */

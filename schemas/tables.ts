@@ -69,7 +69,7 @@ export interface Table {
   readonly columns: readonly Column[];
   /** How long its rows are kept; as long as their call where it is absent. */
   readonly kept?: string;
-  /** Of a log, the column that tells the age of a row. */
+  /** Column with the time of a row in a log table. */
   readonly agedBy?: string;
 }
 

@@ -36,7 +36,7 @@ export const loadActivities = (queues: TaskQueues) =>
     retry,
   });
 
-/** The same for callers that go on without the warehouse when it does not answer. */
+/** The same for callers that continue if the warehouse does not answer. */
 export const briefLoadActivities = (queues: TaskQueues) =>
   proxyActivities<LoadActivities>({
     taskQueue: queues.load,

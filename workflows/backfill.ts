@@ -100,7 +100,7 @@ export const backfill = async (input: BackfillInput): Promise<BackfillProgress> 
 
 const scheduledStartTime = defineSearchAttributeKey('TemporalScheduledStartTime', 'DATETIME');
 
-/** Of a scheduled run: its due time counts, however late it begins. */
+/** The due time of a scheduled run counts, even if it starts late. */
 const resolve = ({ queues, axis, last = 0 }: BackfillInput): Promise<Range> => {
   const { typedSearchAttributes, runStartTime } = workflowInfo();
   const due = typedSearchAttributes.get(scheduledStartTime) ?? runStartTime;

@@ -4,7 +4,10 @@ import { z } from 'zod';
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const pattern = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
 
-/** Of a number with its unit, such as `500ms`, `30s`, `5m`, `2h`, `7d`. Milliseconds; undefined when the text is not a duration. */
+/**
+ * Milliseconds of a number with its unit, such as `500ms`, `30s`, `5m`, `2h`, `7d`; undefined if the text is no
+ * duration.
+ */
 export const parseDuration = (text: string): number | undefined => {
   const [, amount, unit] = pattern.exec(text) ?? [];
   return amount === undefined || unit === undefined ? undefined : Number(amount) * (units[unit] as number);

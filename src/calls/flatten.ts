@@ -25,7 +25,7 @@ interface FlattenInput {
   /** Null reads as one without fields. */
   readonly document: CallDocument | null;
   readonly firstSeenAt: number | null;
-  /** Of the latest observation that changed the call: its `last_seen_at`. */
+  /** `last_seen_at` of the latest observation that changed the call. */
   readonly changedAt: number | null;
   readonly sourceDeletedAt: number | null;
   /** Privacy rules that were applied to the document; without any its list of redactions is a field like any unknown one. */

@@ -49,7 +49,7 @@ export interface LedgerRow {
   readonly seenBy: Readonly<Partial<Record<ObservationSource, number>>>;
 }
 
-/** Not all of a document is under rules any more. */
+/** Parts of the document came in without rules. */
 export const noRules = 'none';
 
 /** An observation with every field's JSON and hash. */
@@ -113,7 +113,7 @@ const isSameHash = (a: string | undefined, b: string | undefined): boolean =>
 
 /** A record without a prototype: fields named `constructor` or `__proto__` are fields like any other. */
 const bare = <T>(from?: Readonly<Record<string, T>>): Record<string, T> => ({ __proto__: null, ...from }) as never;
-/** Likewise, of a document whose encoded fields stay encoded: a plain copy would parse them. */
+/** The same for a document; its encoded fields stay encoded, because a plain copy would parse them. */
 const copyFields = (document: CallDocument): CallDocument =>
   Object.defineProperties(bare(), Object.getOwnPropertyDescriptors(document));
 const own = <T>(record: Readonly<Record<string, T>>, name: string): T | undefined =>

@@ -165,7 +165,7 @@ const nodesAt = (path: readonly PropertyKey[]): SchemaNode[] => {
   return nodes;
 };
 
-/** The meaning of the key, as the reference has it. */
+/** Description of the key, as in the reference. */
 const hint = (path: readonly PropertyKey[]): string => {
   const text = nodesAt(path).find((node) => node.description !== undefined)?.description;
   return text === undefined ? '' : ` (${text.replace(/\.$/, '')})`;

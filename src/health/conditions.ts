@@ -275,7 +275,7 @@ export interface Alarm {
   readonly summary: string;
   readonly command: string;
   readonly severity: Alert['severity'];
-  /** It is above the limit from which channels are told. */
+  /** The value is above the limit for messages. */
   readonly isUrgent: boolean;
   /** Milliseconds since the epoch; null = unknown. */
   readonly since: number | null;

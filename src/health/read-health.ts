@@ -19,7 +19,7 @@ export interface WarehouseHealth {
   readonly pending: number;
   /** Seconds for which the oldest change has waited; a backlog has no age. Null when no change waits. */
   readonly liveOldestAge: number | null;
-  /** The same of erasures. */
+  /** The same for erasures. */
   readonly erasureOldestAge: number | null;
   /** Milliseconds since the epoch of the last committed load; null before the first. */
   readonly lastLoadAt: number | null;
@@ -83,7 +83,7 @@ interface SyncHealth {
 }
 
 const countedAtMost = 10_000;
-/** Of the newest calls, this many are searched for one that a warehouse has. */
+/** Number of newest calls that are searched for one in a warehouse. */
 const lookedThrough = 500;
 const age = (time: string): string => `extract(epoch FROM now() - ${time})::float8`;
 
@@ -197,7 +197,10 @@ export const beat = async (db: Queryable): Promise<void> => {
 export interface ProofHealth {
   readonly warehouse: string;
   readonly unproven: number;
-  /** Of these, the ones of the last day that are good no longer because calls were sent again, cut or erased: nothing was compared since. */
+  /**
+   * Days of the last day's verdicts that ended because calls were sent again, cut or erased, and were not compared
+   * since.
+   */
   readonly withdrawn: number;
   readonly suspiciousEmpty: number;
   /** Seconds since the first of these verdicts; null when there is none. */
@@ -234,7 +237,7 @@ export interface WarehouseUsage {
 }
 
 export interface StepLatency {
-  /** Where deliveries became visible; null where the time ends at the ledger. */
+  /** Warehouse in which deliveries became visible; null for the ledger. */
   readonly warehouse: string | null;
   /** Deliveries that were measured. */
   readonly calls: number;

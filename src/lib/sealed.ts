@@ -41,7 +41,7 @@ const parseKey = (read: () => KeyObject, what: string): KeyObject => {
     const key = read();
     if (key.asymmetricKeyType === 'x25519') return key;
   } catch {
-    // Told below; the cause may hold a part of the key.
+    // Not passed on as a cause, because it may hold a part of the key.
   }
   throw terminal('SEAL_KEY', `The ${what} key is not an X25519 key in PEM.`, {
     hint: 'Make one with openssl genpkey -algorithm x25519; its public half with openssl pkey -pubout.',

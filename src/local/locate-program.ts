@@ -1,4 +1,4 @@
-/** Where programs that callsync starts for itself are looked for. */
+/** Finds the programs that callsync starts. */
 import { access, constants } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';

@@ -96,7 +96,7 @@ const judge = (field: UnitField, what: string, votes: readonly ('seconds' | 'mil
   };
 };
 
-/** Of a share, by Wilson's score at 95 %. */
+/** Lower bound of a share, by Wilson's score at 95 %. */
 const lowerBound = (hits: number, of: number): number => {
   const z = 1.96;
   const share = hits / of;

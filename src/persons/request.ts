@@ -21,7 +21,7 @@ export type PersonRequest =
 export interface PurgeScope {
   readonly request: PersonRequest;
   readonly subjects: readonly string[];
-  /** Of each value as it was written, without tokens and other ways to write it. */
+  /** Subjects of each value as written, without tokens and other spellings. */
   readonly own: readonly string[];
 }
 
@@ -37,7 +37,7 @@ interface Kind {
   readonly name: string;
   /** The value as its detector has it. */
   readonly read: (value: string) => string;
-  /** Of a value that was read: whether a search can find it. */
+  /** Whether a search can find the value. */
   readonly isValid: (value: string) => boolean;
 }
 
@@ -84,7 +84,7 @@ export const meantBy = (request: PersonRequest, comparison: Comparison): PurgeSc
   return { request, subjects: [...new Set(subjects)], own: found.map(([own]) => own as string) };
 };
 
-/** As its detector finds it, as a whole value, and as digits that may be any number. */
+/** Subjects of a value: as its detector finds it, as a whole value, and as plain digits. */
 const subjectsOfValue = (
   kind: Exclude<JoinedDetector, 'phone'>,
   value: string,

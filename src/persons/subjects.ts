@@ -95,7 +95,7 @@ export const openSubjects = (options: {
   const listSaid = (fields: Fields): readonly string[] => {
     const said = readUtterances(callDataOf(fields)).map(({ speaker, text }) => ({
       speaker,
-      // Its letters and digits are no words that somebody says.
+      // Texts whose letters and digits are not speech.
       text: text.replaceAll(spokenToken, 'pseudonym'),
     }));
     return [...findIn(said, (name) => name === 'phone'), ...findIn(said, isOther)];

@@ -5,7 +5,7 @@ import { isConflict } from './errors.ts';
 const mostAttempts = 5;
 
 /**
- * As `db.transaction`; a deadlock, or a conflict with another transaction, makes it begin again, a few times.
+ * As `db.transaction`; repeats a few times after a deadlock or a conflict with another transaction.
  * @param work may run several times, so its effects outside the transaction must be repeatable
  */
 export const repeatTransaction = async <T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> => {

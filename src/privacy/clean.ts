@@ -25,7 +25,7 @@ interface CleanOptions extends DetectOptions {
 interface Rules extends CleanOptions {
   /** The tokens of a whole value: of its number or address where it is one. */
   readonly tokensOf: (text: string) => Tokens;
-  /** Of the tokens that were made since somebody cleared it. */
+  /** Tokens since the last clearing. */
   readonly aliases: Aliases;
   /** Names in which nothing was found. */
   readonly plainNames: Set<string>;

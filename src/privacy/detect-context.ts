@@ -94,7 +94,7 @@ interface Heard {
   readonly values: readonly Announced[];
   /** Values before it stand before every further mention. */
   next: number;
-  /** Where the last value that was replaced before stands; -1 where none was. */
+  /** Position of the last replaced value; -1 if there is none. */
   readonly lastReplaced: number;
   /** Characters at which a value of the kind begins: each mention announces one. */
   readonly claimed: Uint8Array;

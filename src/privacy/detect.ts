@@ -106,7 +106,7 @@ const coverWhole = (
 const hyphened =
   /\b(?:vingt|trente|quarante|cinquante|soixante|dix|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)-\p{L}/iu;
 
-/** Where hyphens are written, words without one are numbers of their own. */
+/** In a text with hyphens, words without one are separate numbers. */
 const orderReadings = (text: string): readonly [Reading, Reading] =>
   text.includes('-') && hyphened.test(text) ? ['split', 'whole'] : ['whole', 'eager'];
 

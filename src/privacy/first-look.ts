@@ -19,12 +19,12 @@ interface Look {
 /** Neighbours that may hold the beginning of a value, such as the letters of an account, or its end. */
 const reach = 2;
 
-/** By character code; a table, for every letter of every call is looked up. */
+/** Table by character code, because every letter of every call is looked up. */
 const letters = new Uint8Array(0x250).map((_, code) => Number(/[a-z\u00c0-\u024f]/i.test(String.fromCharCode(code))));
 /** Only Latin letters and common punctuation are handled. */
 const isForeign = (code: number): boolean => code > 0x24f && !(code >= 0x2000 && code <= 0x20cf);
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
-/** Of our tokens, in which nothing is found. */
+/** Our own tokens, which detectors skip. */
 const tokenBegin = 'ph';
 const tokenGoesOn = /_[a-z\d]+_[a-z2-7]{52}/y;
 

@@ -102,7 +102,7 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
     return { fields: kept, ...(options.aliases.size === 0 ? {} : { aliases: new Map(options.aliases) }) };
   };
 
-  /** By the record as it came, which only those with the key can search for. */
+  /** From the raw record; only holders of the key can compute it. */
   const orderOf = ({ encoded, fields, rawHash }: Observation): string => {
     const keyed = createHmac('sha256', bodyKey).update('order\0');
     if (rawHash !== undefined) keyed.update(rawHash);

@@ -11,8 +11,8 @@ import { type Admitted, asBuffer, type Bytes, createPrivacy, type PrivacyKeys } 
 
 interface Cleaner {
   /**
-   * As `Privacy.admit`. A body over which a thread hangs is sealed, or dropped where nothing is. Rejects where a thread ended before
-   * it was done: nothing is stored then.
+   * As `Privacy.admit`. If a thread hangs over a body, the body is sealed, or dropped without a seal key. Rejects, and
+   * stores nothing, if a thread ends before it was done.
    */
   clean(body: Buffer): Promise<Admitted>;
   /** Ends the threads; nothing may be under way. */

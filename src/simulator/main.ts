@@ -5,7 +5,7 @@ import { startSimulator } from './start-simulator.ts';
 
 interface RunSimulatorOptions {
   readonly options: SimulatorOptions;
-  /** Told once everything listens. */
+  /** Called once all servers listen. */
   readonly onReady: (addresses: SimulatorAddresses) => void;
   /** Ends the run. */
   readonly signal: AbortSignal;

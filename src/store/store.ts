@@ -259,7 +259,7 @@ export interface StoreKey {
 const joinKeys = (store: Database, keys: readonly StoreKey[]): Promise<void> =>
   store.transaction(async (tx) => {
     if ((await compareKeys(tx, keys)).length === 0) return;
-    // Of two processes that start at once with different keys, one is refused.
+    // If two processes start at once with different keys, one is refused.
     await tx.query(`SELECT pg_advisory_xact_lock(hashtext('callsync.token_keys'))`);
     const fresh = await compareKeys(tx, keys);
     await tx.query(

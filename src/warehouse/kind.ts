@@ -39,11 +39,11 @@ interface CheckedWarehouse<C> extends Pick<GivenWarehouse<C>, 'name' | 'config'>
   readonly storeUrl: () => Promise<Url>;
 }
 
-/** Where tables are and views go, and the SQL in which marts are written there. */
+/** Places of tables and views, and the dialect of marts. */
 export interface Place {
   readonly tables: string;
   readonly marts: string;
-  /** Where the marts are that the restricted role reads. */
+  /** Place of the marts for the restricted role. */
   readonly restrictedMarts: string;
   readonly fragments: Fragments;
   /** A table or view of one of the two, as SQL names it. */

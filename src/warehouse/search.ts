@@ -112,7 +112,7 @@ const separatorClass = [
   String.raw`\u2500-\u2BFF\u2E00-\u2E7F\u3000-\u3004\u3007-\u3020\u3030\u33A7-\u33DF`,
   String.raw`\uE000\uE001\uFE00-\uFE1F\uFE30-\uFE6F\uFEFF\uFF01-\uFF0F\uFF1A-\uFF20\uFF3B-\uFF40\uFF5B-\uFF65\uFFE0-\uFFFD`,
 ].join('');
-/** Those beyond 16 bits, which each of both writes in its own way. */
+/** Characters beyond 16 bits, which both dialects write differently. */
 const pictures = ['1F000', '1FAFF'] as const;
 const separators = new RegExp(`[${separatorClass}${pictures.map((code) => `\\u{${code}}`).join('-')}]`, 'gu');
 
@@ -142,7 +142,7 @@ const hasWord = (text: string): boolean => /[\p{L}\p{N}]/u.test(text);
 export const marks = { start: '\uE000', end: '\uE001' } as const;
 
 /**
- * Where the marks stand in a marked text, as places in the text as it was.
+ * Positions of the marks in the unmarked text.
  * @param marked the text with marks, in which one character stands for each of the text's.
  */
 export const readMarks = (marked: string, text: string): Pick<SearchHit, 'text' | 'highlights'> => {

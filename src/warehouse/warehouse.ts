@@ -131,7 +131,7 @@ export interface Warehouse {
    * @param dates as for `digestCalls`
    */
   rowsLeft(callIds: readonly string[], dates?: Iterable<string | null>): Promise<number>;
-  /** Of these calls, as table `changes` has them; in no order. */
+  /** Rows of these calls in table `changes`, unordered. */
   listChangeTimes(callIds: readonly string[]): AsyncIterable<ChangeTime>;
   /** Ids of the calls in a range of call time, of those without a timestamp, or of all; in key order. */
   listCallIds(range: IdRange): AsyncIterable<string>;
@@ -177,7 +177,7 @@ export interface AnswerLimits {
   readonly rows: number;
   /** Of all rows as JSON. */
   readonly bytes: number;
-  /** That a query may be billed for, where queries have a price. */
+  /** Most bytes that a query may bill, if queries have a price. */
   readonly billedBytes: number;
 }
 

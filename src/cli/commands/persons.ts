@@ -144,7 +144,7 @@ export const personCommands = {
     does: 'print the signed receipt of an earlier erasure',
     args: [argument('<erasure>', 'name of the erasure, as callsync erase printed it')],
     examples: ['callsync privacy receipt 0123456789abcdef --json'],
-    /** Of an erasure that was left to the workers; where they are away, it is finished here if nothing waits. */
+    /** Prints the receipt of an earlier erasure. If no worker runs and nothing waits, it finishes the erasure here. */
     within: withStore,
     run: async (requestId, options, store, services) => {
       const deps = await openIngest(services, store);

@@ -16,7 +16,7 @@ interface ProbeCommandOptions extends CommonOptions {
   readonly quiet?: boolean;
   readonly maxRequests?: number;
   readonly tryParam?: readonly Pair[];
-  /** By default one that knows of no earlier request. */
+  /** By default a limiter without earlier requests. */
   readonly limiter?: RequestLimiter;
 }
 

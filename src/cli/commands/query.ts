@@ -51,7 +51,7 @@ interface DriverError {
   readonly code?: string;
   readonly message?: string;
   readonly hint?: string;
-  /** Of a character in the query, from 1; absent where an error is not one of the text. */
+  /** Position of a character in the query, from 1; absent if the fault is not in the text. */
   readonly position?: string;
 }
 

@@ -92,7 +92,7 @@ const render = (addresses: SimulatorAddresses): string =>
     `calls           ${addresses.range.from} … ${addresses.range.to}`,
   ].join('\n');
 
-/** As an account manager hands them over: files for the configuration to name. */
+/** Writes the secrets into files, as an account manager delivers them. */
 const writeSecrets = (folder: string, addresses: SimulatorAddresses): void => {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const { clientSecret, signingSecret } = addresses;

@@ -103,7 +103,7 @@ const describeLateEdits = ({ horizon, fixed, tailShare, history }: LateEditStatu
   `late edits  ${fixed ? 'fixed' : 'learned'} horizon ${days(horizon.horizon)} from ${Math.round(horizon.changes)} changes${tailShare === null ? '' : `, ${(tailShare * 100).toFixed(3)} % came later`}; ${history.requests7d} requests in 7 days`;
 
 const readStatus = async (services: Services, store: Store) => {
-  // Of every registered warehouse; those that are no longer configured are not judged.
+  // Lines of every registered warehouse; warehouses that are no longer configured raise no problem.
   const health = await readHealth(store);
   return {
     ...figuresOf(health),

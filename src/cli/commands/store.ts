@@ -5,7 +5,7 @@ import { withReceiverServices, withStore } from '../parts/with-services.ts';
 import { type CommonOptions, flag, group, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 
-/** Of the configuration; without one, the default. */
+/** Schema of the store in the configuration; the default without a configuration. */
 const findSchema = (options: CommonOptions): Promise<string> =>
   withReceiverServices(options, async ({ config }) => config.store.schema).catch((error: unknown) => {
     if (error instanceof CallsyncError && error.code === 'CONFIG_MISSING') return 'callsync';

@@ -90,7 +90,7 @@ export const listKeys = (config: KeySettings): readonly StoreKey[] => [
   ...listPrivacyKeys(config),
 ];
 
-/** Those of a receiver; none where there are no privacy rules. @throws CallsyncError as `listKeys` */
+/** Keys of a receiver; none without privacy rules. @throws CallsyncError as `listKeys` */
 export const listPrivacyKeys = (config: KeySettings): readonly StoreKey[] => {
   if (versionOfRules(config.privacy) === undefined) return [];
   const tokens = tokenKeys(config).map(({ id, ...key }) => ({ ...key, name: `${key.name}:${id}` }));
@@ -98,7 +98,7 @@ export const listPrivacyKeys = (config: KeySettings): readonly StoreKey[] => {
 };
 
 /**
- * For processes of their own, which may run on several hosts: each would make a key of its own.
+ * For separate processes, perhaps on several hosts, where each would create another key.
  * @throws CallsyncError PRIVACY_KEY
  */
 export const requireKeyFile = ({ privacy }: Pick<Config, 'privacy'>): void => {
@@ -126,7 +126,7 @@ export const openReceiverPrivacy = (config: KeySettings): ReturnType<typeof open
   return keys && openCleaner(config.privacy, keys);
 };
 
-/** The same where there have to be some. @throws CallsyncError PRIVACY_OFF too */
+/** The same, but rules are required. @throws CallsyncError PRIVACY_OFF too */
 export const openRules = (config: KeySettings): Privacy => {
   const privacy = openPrivacy(config);
   if (privacy !== undefined) return privacy;
@@ -141,7 +141,7 @@ export const leavesSpeechOf = (privacy: Config['privacy']): ((rules: string | nu
   return (rules) => rules === null || rules !== redacting;
 };
 
-/** Of which telephone numbers without a country code may be. */
+/** Countries of telephone numbers without a country code. */
 export const countriesOf = ({ countries }: Config['privacy']) =>
   countries.filter((country) => isSupportedCountry(country));
 

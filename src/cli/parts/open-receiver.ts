@@ -24,7 +24,7 @@ export const openReceiver = async (
   services: Services<Pick<Config, 'privacy' | 'store' | 'webhook'>>,
   input: {
     readonly storeUrl: ConnectionUrl;
-    /** Where it counts; nowhere without one. */
+    /** Registry for its counters; by default it does not count. */
     readonly registry?: Registry;
     readonly log: ReceiverLog | pino.Logger;
     /** The port is a wish: where another process has it, any will do. */

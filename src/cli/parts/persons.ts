@@ -103,7 +103,7 @@ export const withPerson = (
 const newestCalls = 200;
 
 /**
- * Of a metadata key that no newest call has and that finds no call: it is told, or refused where one is much like it.
+ * Handles a metadata key that matches no call and that no new call has: warns, or refuses if a similar key exists.
  * @param mayCome the request also concerns later calls, which may have the key.
  * @throws CallsyncError USAGE_ERASE
  */
@@ -127,7 +127,7 @@ const listMetadataKeys = async (store: Store): Promise<ReadonlySet<string>> => {
 
 const are = (n: number): string => (n === 1 ? 'is' : 'are');
 
-/** Of calls that were neither stored nor erased; older receipts do not tell. */
+/** Number of calls that were neither stored nor erased; absent in older receipts. */
 const countUnseen = ({ calls, known = calls, erasedBefore = 0 }: ErasureReceipt): number =>
   Math.max(0, calls - known - erasedBefore);
 

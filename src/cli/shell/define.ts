@@ -21,7 +21,7 @@ export type Given<O extends Options> = CommonOptions & {
 
 type Value<O> = O extends OptionOf<infer T> ? T : never;
 type Values<A extends Arguments> = { [K in keyof A]: A[K] extends ArgumentOf<infer T> ? T : never };
-/** Those that always have a value. */
+/** Options that always have a value. */
 type Certain<O> = { [K in keyof O]: undefined extends Value<O[K]> ? never : K }[keyof O];
 
 /** Adds options, arguments and action to a command of commander. */

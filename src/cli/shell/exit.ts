@@ -17,7 +17,7 @@ export const exits = {
 
 type Exit = keyof typeof exits;
 
-/** Of every error code the way a command ends with it: the first row that matches, else by the kind of the error. */
+/** Exit of a command for every error code: the first matching row, else by the kind of the error. */
 const table: readonly (readonly [codes: RegExp, exit: Exit])[] = [
   [
     /^(CONFIG|USAGE|DATABASE_URL|PRESET|AXIS|SECRET|WEBHOOK_(SECRET|TLS)|OPERATIONS_TLS|SIMULATOR_(DIALECT|OPTION)|IMPORT|QUERY_(FAILED|REFUSED)|PRIVACY_OFF|RETENTION_OFF|RECONCILE_AXIS|BIGQUERY_LOCATION|ERASURE_UNKNOWN|MCP_EXPOSED)/,

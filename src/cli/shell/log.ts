@@ -2,7 +2,7 @@
 import pino, { type Logger } from 'pino';
 import { CallsyncError } from '../../lib/errors.ts';
 
-/** Of `info`, unless there is an `error` among the fields or `level` is `warn`. */
+/** Level `info`, unless the fields have an `error` or `level` is `warn`. */
 export type Log = (event: string, fields?: Record<string, unknown>) => void;
 
 /** Allowed fields of a log line. All others are dropped, so that no record, header or secret gets in. */

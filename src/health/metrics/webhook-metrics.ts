@@ -30,7 +30,7 @@ export const createWebhookMetrics = (registry: Registry) => {
   accepted.inc({ stored_in: 'inbox', key: '' }, 0);
   return {
     accepted,
-    /** Not let in, by address or signature. */
+    /** Refused deliveries, by address or signature. */
     rejected: counter('rejected_total', 'Deliveries answered 403, by reason.', ['reason']),
     refused: counter('refused_total', 'Deliveries not taken for want of room or time, or cut off.', ['reason']),
     connectionsDropped: counter('connections_dropped_total', 'Connections closed to make room for others.'),

@@ -24,7 +24,7 @@ interface AccessRules {
   readonly hosts: readonly string[];
 }
 
-/** In a time that says nothing of where they differ. */
+/** Compares in constant time. */
 export const isSameText = (left: string, right: string): boolean => {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(left), digest(right));

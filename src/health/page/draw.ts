@@ -235,7 +235,7 @@ export const drawSections = (state: PageState, formToken: string | null): readon
   ...(formToken === null ? [] : [folded('actions', 'Actions', drawForms(formToken))]),
 ];
 
-/** Told apart without colours too. */
+/** Readable without colours too. */
 const stateMarks: Readonly<Record<CoverageState, string>> = {
   proven: '✓',
   healed: '+',

@@ -147,7 +147,7 @@ export const createPageReader = (input: {
   const proven = shareReading(() => readProven(store, warehouses), { cacheMs: 10_000 });
   const events = shareReading(() => listEvents(store, shownEvents), { cacheMs: 1_000 });
   const backfills = shareReading(input.readBackfills, { cacheMs: 1_000, deadlineMs: 5_000 });
-  // It counts the calls of the shown days, which takes a while where there are millions.
+  // Reused, because counting the calls of the shown days is slow with millions of calls.
   const coverage = shareReading(
     () => {
       const now = Date.now() * 1000;

@@ -70,7 +70,7 @@ export const startBigQueryEmulator = async (options: BigQueryEmulatorOptions): P
       cause,
     });
   }
-  // As the emulator itself, it does not keep a process alive.
+  // Does not keep a process alive, nor does the emulator.
   queue.unref();
   const outcome = await startServer(
     { program, args, cwd: home, logFile, env },

@@ -73,7 +73,7 @@ export const createLedgerCheck = (deps: LedgerCheckDeps): LedgerCheck => {
     createLease(store).run('ledger-check', async () => {
       const { identity } = await readLedgerMark(store, []);
       const { away, restored } = await compareAll(deps);
-      // Those that either side has lost would be missed again.
+      // Lost loads of either side would otherwise be found again.
       latest.clear();
       suspects.clear();
       for (const [name, error] of away) suspects.set(name, error);
@@ -292,7 +292,7 @@ interface Comparison {
 
 /** Least number of loads to compare, of any age. */
 const comparedLoads = 1_000;
-/** As many ids in one query of a warehouse. */
+/** Most ids in one query of a warehouse. */
 const idsPerQuery = 500;
 /** Clocks of warehouses, store and workers may differ by this much; in microseconds. */
 const clockMargin = 15 * 60_000_000;
@@ -315,7 +315,7 @@ const compareWithWarehouse = async (store: Store, warehouse: Warehouse, epoch: n
 
 const missingCodes: ReadonlySet<string> = new Set(['DATABASE_INCOMPLETE', 'BIGQUERY_NOT_FOUND']);
 
-/** Of a warehouse: its tables were dropped, or it is being restored. */
+/** The tables of the warehouse were dropped, or it is being restored. */
 const isTableMissing = (error: unknown): error is CallsyncError =>
   error instanceof CallsyncError && missingCodes.has(error.code);
 

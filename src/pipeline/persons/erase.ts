@@ -280,7 +280,7 @@ const search = async (
 
 const keysPerStatement = 500;
 
-/** By keys, so that no call id gets into the warehouse's log of statements. */
+/** By keyed hashes, so that no call id gets into the warehouse's statement log. */
 const countTombstones = async (warehouse: WarehouseTarget['warehouse'], keys: readonly string[]): Promise<number> => {
   let erased = 0;
   for (const part of partsOf(keys, keysPerStatement)) {
@@ -300,13 +300,13 @@ export interface ErasureReceipt {
   readonly requestId?: string;
   /** Calls that the request means. */
   readonly calls: number;
-  /** Of them, those that were stored here before; older receipts do not say it. A call that was neither stored nor erased is unknown here. */
+  /** Calls that were stored before; absent in older receipts. Calls that were neither stored nor erased are unknown. */
   readonly known?: number;
-  /** Of them, those that had been erased before, or had gone for their age; older receipts do not say it. */
+  /** Calls that were erased before, or had expired; absent in older receipts. */
   readonly erasedBefore?: number;
-  /** Of them, those that became tombstones now, unknown ones too. */
+  /** Calls that became tombstones now, including unknown ones. */
   readonly erased: number;
-  /** Of them, those that a legal hold keeps. */
+  /** Calls under a legal hold. */
   readonly held: number;
   readonly purged: Purged | undefined;
   /** Records in quarantine that only the holder of the private key can look into. */

@@ -73,7 +73,7 @@ export const addHold = async (store: Store, meant: PurgeScope, options: HoldOpti
   const found = await findCalls(store, meant);
   const before = await readGone(store, found);
   await note(found.filter((id) => !before.has(id)).map(store.keyOf), 'calls');
-  // By erasures that ran beside it too: they are over by now.
+  // Also by parallel erasures, which have ended by now.
   const gone = (await readGone(store, found)).size;
   const calls = found.length - gone;
   const sought = await findKnown(store, kind === 'call' ? [] : meant.own.map(store.keyOf));
@@ -125,7 +125,7 @@ const refuseGone = async (store: Store, ids: readonly string[]): Promise<void> =
   throw terminal('USAGE_HOLD', 'All of these calls were erased before, so there is nothing to hold.');
 };
 
-/** Those of some calls that were erased, or that the next check of the ledger erases: the log has them. */
+/** Calls that were erased, or that are in the log and will be erased by the next check of the ledger. */
 const readGone = async (store: Store, ids: readonly string[]): Promise<ReadonlySet<string>> => {
   const tombstones = await findTombstones(store, ids);
   const unreplayed = await listUnreplayed(store);

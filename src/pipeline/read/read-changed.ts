@@ -33,7 +33,7 @@ interface ChangedReading {
 }
 
 /**
- * Where the list cannot leave fields out, the listing carries whole records and those are folded as they come.
+ * If the list cannot omit fields, the listing has whole records, which are folded directly.
  * @throws CallsyncError of the source or the store; earlier folds stay
  */
 export const readChanged = async (

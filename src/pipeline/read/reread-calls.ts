@@ -59,7 +59,7 @@ const rereadWaiting = async (deps: ReadDeps, signal: AbortSignal): Promise<{ rer
   }
 };
 
-/** Where there is no endpoint for one call, it is looked for among those of its instant. */
+/** Without an endpoint for one call, it is searched among the calls of its instant. */
 const askInWindows = async (deps: ReadDeps, callIds: readonly string[], signal: AbortSignal): Promise<Ask> => {
   const client = deps.source.list;
   const chosen = chooseAxis(client.list, deps.processedField);

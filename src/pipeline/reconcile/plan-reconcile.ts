@@ -155,7 +155,7 @@ export const reconcileWindows = async (
   return { done, totals };
 };
 
-/** Of one window: it counts as the worst of its verdicts. */
+/** A window counts as the worst of its verdicts. */
 const totalsOf = (result: Awaited<ReturnType<typeof reconcileWindow>>): ReconcileTotals => {
   const has = (wanted: VerdictOutcome): boolean => result.verdicts.some(({ outcome }) => outcome === wanted);
   const worst = (['suspicious_empty', 'unproven', 'healed', 'proven'] as const).find(has) ?? 'unproven';

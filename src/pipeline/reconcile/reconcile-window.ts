@@ -262,7 +262,7 @@ interface Emptiness {
   readonly listed: number;
   /** Calls of the window that the ledger has and that were listed when last looked for. */
   readonly known: number;
-  /** Of those, the ones that the listing does not name. */
+  /** Calls that the listing does not have. */
   readonly gone: number;
   /** Counts of the listings for the same hours of earlier weeks. */
   readonly history: readonly number[];

@@ -43,7 +43,7 @@ export const verifyVerdicts = async (
 
 const compareCopy = async (store: Store, warehouse: WarehouseTarget['warehouse']): Promise<VerdictCheck['copy']> => {
   const stored = new Set<unknown>();
-  // Of both, the store and the warehouse, each deletes old verdicts by itself.
+  // Store and warehouse expire old verdicts independently.
   let first = Number.POSITIVE_INFINITY;
   for await (const verdict of allVerdicts(store, warehouse.name)) {
     stored.add(verdict.digest);

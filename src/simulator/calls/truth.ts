@@ -43,7 +43,7 @@ export interface TruthQuery {
   readonly limit?: number;
   /** Without documents and hashes: fast, for counting. */
   readonly light?: boolean;
-  /** Only calls that the list shows or a webhook brought. */
+  /** Expected calls: listed ones, and those of webhooks. */
   readonly knowable?: boolean;
   /** Only calls of these present statuses, for a client that asks the list for them alone. */
   readonly statuses?: readonly string[];

@@ -52,7 +52,7 @@ export interface WorldChanges {
   readonly states: readonly (readonly [index: number, state: CallState])[];
 }
 
-/** Told when a record would be sent by webhook. */
+/** Called when a record is due for a webhook. */
 type SendListener = (index: number, version: number) => void;
 
 export class World {

@@ -88,7 +88,7 @@ const isSame = (callId: string, found: Fingerprint, document: CallDocument): boo
 interface Aids {
   /** Erased calls among some calls; none by default. */
   readonly findErased?: (callIds: readonly string[]) => Promise<ReadonlySet<string>>;
-  /** Told of each call that is not as it should be. */
+  /** Called for each wrong call. */
   readonly tell?: (entry: TruthEntry, wrong: Wrong) => void;
 }
 

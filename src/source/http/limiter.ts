@@ -64,7 +64,7 @@ export const createRequestLimiter = (slots: SlotSource, rules: RequestLimitRules
         else signal?.throwIfAborted();
         if (waitMs > 0 && (await slots.isBlocked(at))) continue;
         const late = performance.now() - (asked + waitMs);
-        // Not awaited: that would only make it later. If it fails, a 429 is the worst that comes of it.
+        // Not awaited, to save time. The worst result of a failure is a 429.
         if (late > tolerance) slots.defer(at, late).catch(() => undefined);
         return;
       }

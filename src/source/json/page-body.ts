@@ -24,7 +24,7 @@ export interface PageBody {
 
 /** Up to this size a whole document is parsed in one go. */
 const wholeBytes = 32 * 1024;
-/** Of a page beyond this, records are copied, so that none of them holds all of it. */
+/** Records of a larger page are copied, so that none of them keeps the whole page in memory. */
 const largeBytes = 8 * 1024 * 1024;
 /** From this size on a field is parsed only when it is read. */
 const encodedBytes = 512;

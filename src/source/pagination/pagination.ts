@@ -26,7 +26,10 @@ export interface SeenPage {
   readonly request: PageRequest;
   /** Records on the page. */
   readonly records: number;
-  /** It has as many as were asked for, or as any page had: a service may give less than it is asked for. */
+  /**
+   * A full page: as many records as requested, or as the largest page so far, because a service may give fewer than
+   * requested.
+   */
   readonly isFull: boolean;
   /** Total that matches the query, where the service says it. */
   readonly total: number | undefined;
@@ -90,7 +93,7 @@ const sizeParam = (name: string | undefined, size: number): Record<string, strin
 
 // The styles of paging, one function each.
 
-/** Where nobody said how the list is paged, one response is read. */
+/** Without configured pagination, callsync reads one response. */
 export const createPagination = (config: PaginationConfig = { style: 'none', size: 100 }): Pagination => {
   switch (config.style) {
     case 'none':

@@ -48,7 +48,7 @@ export const isServiceUp = async (
 };
 
 /**
- * Reads a window that cannot be cut further and fails as a whole; reports it where calls are left.
+ * Reads a window that cannot be split and fails as a whole; reports it if calls are missing.
  * @throws CallsyncError where too much fails, or the signal's reason.
  */
 export const isolatePoison = async (
@@ -57,7 +57,7 @@ export const isolatePoison = async (
   cause: CallsyncError,
 ): Promise<ReadPart> => {
   const first = await readApart(context, query, cause);
-  // Where calls may come and go, one that left may make up for one that slipped between two answers: not twice alike.
+  // Calls may come and go: one that left can hide one that slipped between two answers, but not twice in the same way.
   const reading =
     isWhole(first) && chooseProof(context, query) !== 'total' ? await readApart(context, query, cause) : first;
   const { state, total, unread, isListed } = reading;

@@ -23,7 +23,7 @@ interface MemoryLimit {
    * @throws the signal's reason.
    */
   acquire(kind: string, signal: AbortSignal): Promise<Permit>;
-  /** The same without waiting, for a page ahead of one that is still held; undefined where it does not fit. */
+  /** The same without waiting, for prefetching a page; undefined if it does not fit. */
   tryAcquire(kind: string): Permit | undefined;
 }
 

@@ -34,7 +34,7 @@ interface Tally {
   undated: number;
   /** Parts that failed as a whole. */
   failures: number;
-  /** Those of them that were not answered in time. */
+  /** Parts that were not answered in time. */
   timeouts: number;
   /** Rows that named a call which the same pass had named before. */
   repeated: number;

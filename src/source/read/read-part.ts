@@ -133,7 +133,7 @@ const isRoundAnswer = ({ list }: ListClient, { window }: ListQuery, { ids, lastT
 /** Totals that differ from page to page may come from replicas of which one is late: the largest counts. */
 const lacksCalls = ({ ids, largestTotal }: Pass): boolean => largestTotal !== undefined && ids.size < largestTotal;
 
-/** As many rows as every total says: where they name fewer calls, the list names some twice. */
+/** As many rows as every total says. If they have fewer calls, the list has duplicates. */
 const hasAllRows = ({ rows, isSteady, lastTotal }: Pass): boolean => isSteady && rows === lastTotal;
 
 /**

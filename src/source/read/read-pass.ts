@@ -112,7 +112,7 @@ export const passOver = async (context: ReadContext, query: ListQuery, options: 
       const known = state.ids.size;
       await takePage(context, query, page, state, options.quiet);
       barrenPages = page.count > overlap && state.ids.size === known ? barrenPages + 1 : 0;
-      // Where pages have gaps, those of an offset overlap.
+      // Pages by offset overlap if pages have gaps.
       if (barrenPages >= Math.max(3, learned.emptyAtEnd)) throw loops();
       // Ignores the total, because it may be late.
       tooLarge = state.rows >= cap;

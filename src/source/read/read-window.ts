@@ -227,7 +227,7 @@ const explainShortAnswer = async (context: ReadContext, query: ListQuery & Open,
   return notShown(pass, 'the list gives fewer records than its total says');
 };
 
-/** As many pieces as should each fit, where the total is known; halves otherwise. */
+/** Pieces that should each fit, if the total is known; otherwise halves. */
 const piecesFor = (part: Exclude<Outcome, ReadPart>, client: ListClient): number => {
   const cap = capOf(client);
   const total = part.kind === 'cut' && part.why === 'too_large' ? part.pass.lastTotal : undefined;
@@ -303,7 +303,7 @@ const lookForCap = async (context: ReadContext, query: WindowQuery, pass: Pass):
   if (!isSuspect()) return 'none';
   if (lastTotal !== undefined) await askForTotal(context, query);
   const finding = isSuspect() ? await compareWithHalves(context, query, pass) : 'none';
-  // Not every reading counts: one from which calls left while it was paged may have gone past the cap.
+  // Some readings do not count: if calls left during paging, the reading may have passed the cap.
   if (finding === 'none') learned.records = Math.max(learned.records, rows);
   if (finding === 'found' && !isDoubtful) learned.cap = Math.min(learned.cap ?? Number.POSITIVE_INFINITY, rows);
   return finding;

@@ -41,7 +41,7 @@ const deflateDocuments = async (rows: readonly LedgerRow[]): Promise<readonly Bu
 interface FoldOutcome {
   /** Rows whose document changed, with the document. */
   readonly changed: readonly LedgerRow[];
-  /** Of those, the calls that were known before, as they were. */
+  /** Rows of known calls before the fold. */
   readonly replaced: readonly LedgerRow[];
   readonly unchanged: number;
 }
@@ -184,7 +184,7 @@ export const readHeads = async (db: Queryable, callIds: readonly string[]): Prom
   return await byCallId(rows);
 };
 
-/** Those of some calls that the ledger knows, and whether each is of that range of call time and not erased. */
+/** Known calls among the given ones, and whether each is in the range of call time and not erased. */
 export const findInLedger = async (
   db: Queryable,
   calls: readonly { readonly callId: string }[],
@@ -198,7 +198,7 @@ export const findInLedger = async (
   return new Map(rows.map(({ id, isHere }) => [id, isHere]));
 };
 
-/** Those of some calls that the ledger has in a lower revision, or not at all. */
+/** Calls that the ledger has in a lower revision, or not at all. */
 export const olderInLedger = async (
   db: Queryable,
   calls: readonly { readonly callId: string; readonly revision: number }[],

@@ -42,14 +42,14 @@ export const listWindowCalls = async (
     [range.from, range.to],
   );
 
-/** Those of some calls that were erased, or that are too old to be kept. */
+/** Calls that were erased, or that have expired. */
 export const findTombstones = async (db: Queryable, callIds: readonly string[]): Promise<ReadonlySet<string>> => {
   return new Set(
     await readColumn<string>(db, 'SELECT call_id AS id FROM ledger WHERE call_id = ANY($1) AND tombstone', [callIds]),
   );
 };
 
-/** Of some calls, how many are stored, and how many are tombstones; the ledger knows no other. */
+/** Numbers of stored calls and of tombstones among the given calls. */
 export const countStates = async (
   db: Queryable,
   callIds: readonly string[],
@@ -204,7 +204,7 @@ export const readNewestDocuments = async (db: Queryable, limit: number): Promise
   return found.map(({ document }) => document);
 };
 
-/** In three ranges, which the index on the column answers by the rows that are found. */
+/** In three ranges, so that the index on the column finds the rows. */
 const isOther = '(privacy_version < $1 OR privacy_version > $1 OR privacy_version IS NULL)';
 const isAlive = 'NOT tombstone AND revision > 0';
 

@@ -74,7 +74,7 @@ export const countCommittedSince = async (db: Queryable, warehouse: string, sinc
   );
 };
 
-/** Those of the load ids that the ledger does not know. */
+/** Load ids that the ledger does not know. */
 export const unknownLoads = async (db: Queryable, loadIds: readonly string[]): Promise<string[]> => {
   return await readColumn<string>(
     db,

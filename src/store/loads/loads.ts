@@ -66,7 +66,7 @@ const markPendingSql = `INSERT INTO warehouse_calls AS w (warehouse, call_id, qu
             queue_position = CASE WHEN w.pending AND $3::boolean THEN least(w.queue_position, excluded.queue_position)
                                   ELSE excluded.queue_position END`;
 
-/** Of `warehouse_calls`: tombstones that wait since before a time. The later ones stand before them in the queue. */
+/** Tombstones in `warehouse_calls` that wait since before a time. The queue has later ones first. */
 export const tombstonesBefore = (at: string): string =>
   `queue_position BETWEEN queue_position(${urgencies.erasures}, ${at}::timestamptz) AND queue_position(${urgencies.erasures}, NULL)`;
 
@@ -137,7 +137,7 @@ interface QueuedCall {
 interface Chosen {
   /** Calls that came before the front since the drain began. */
   readonly fresh: readonly QueuedCall[];
-  /** Those behind the last one of the drain. */
+  /** Calls after the last one of the drain. */
   readonly next: readonly QueuedCall[];
   /** From the end of the queue; empty when the others are all that there is. */
   readonly oldest: readonly QueuedCall[];

@@ -18,7 +18,7 @@ import {
   purgeRereads,
 } from './texts.ts';
 
-/** In three ranges, which the index on the column answers by the rows that are found. */
+/** In three ranges, so that the index on the column finds the rows. */
 const isOther = '(subjects_version < $1 OR subjects_version > $1 OR subjects_version IS NULL)';
 const hashesPerStatement = 500;
 /** Documents in memory at once, and calls of one transaction: folds of them wait for its end. */

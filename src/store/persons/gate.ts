@@ -142,7 +142,7 @@ interface KnownKey {
   readonly isHeld: boolean;
 }
 
-/** Those of some keys that were erased or are held. */
+/** Keys that were erased or are held. */
 export const findKnown = async (db: Queryable, keys: Iterable<string>): Promise<ReadonlyMap<string, KnownKey>> => {
   const known = new Map<string, KnownKey>();
   for (const page of partsOf([...new Set(keys)], keysPerStatement)) {

@@ -45,7 +45,7 @@ export const addReceipt = async (store: Store, receipt: unknown): Promise<Receip
   const added = await store.transaction(async (tx): Promise<ReceiptProof> => {
     await tx.query(`SELECT pg_advisory_xact_lock(hashtext('callsync.erasure_receipts'))`);
     const [next] = await tx.query<{ id: number; previous: string | null }>(
-      // Not of the sequence, which a restore sets back.
+      // Not from the sequence, because a restore sets it back.
       `SELECT coalesce(max(receipt_id), 0) + 1 AS id, (SELECT digest FROM erasure_receipts ORDER BY receipt_id DESC LIMIT 1) AS previous
          FROM erasure_receipts`,
     );

@@ -88,7 +88,7 @@ export const purgeTexts = async (store: Store, note = noteNothing): Promise<void
     await note(tx, await purgeNamedTexts(tx, 'erased'));
   });
 
-/** The same in a transaction in which no hold can be put on. */
+/** The same in a transaction that blocks new holds. */
 export const purgeNamedTexts = async (tx: Transaction, by: NamedBy): Promise<Pick<Purged, 'quarantine' | 'frames'>> => {
   const purge = async (table: TextTable): Promise<number> => {
     const values = by === 'erased' ? [] : [arrayText(by)];
@@ -110,7 +110,7 @@ interface TextCounts {
   /** Texts that are meant, and that no hold keeps. */
   readonly quarantine: number;
   readonly frames: number;
-  /** Those that a hold keeps. */
+  /** Texts under a hold. */
   readonly heldTexts: number;
   /** Sealed records, whose subjects only the holder of the private key can read. */
   readonly sealed: number;

@@ -46,7 +46,7 @@ export const listDrift = async (db: Queryable): Promise<RecordedDrift[]> =>
 export const clearDrift = async (db: Queryable): Promise<number> =>
   (await db.query('DELETE FROM drift RETURNING 1')).length;
 
-/** Of fields that records of the source were seen to carry nearly always. */
+/** Fields that nearly all records of the source have. */
 const settledKey = (source: string): string => `fields:${source}`;
 
 // Compares the fields of arriving records with the known fields: new, vanished and mistyped ones, per source. Drift

@@ -239,7 +239,7 @@ WHERE ${isClaimed} AND h.call_id IS NULL;`,
   ];
 };
 
-/** In every partition: rows may be under a date that the call had before, of which a restored ledger knows nothing. */
+/** In every partition, because a restored ledger may not know the earlier date of a call. */
 const deleteChanges = ({ dataset, staging }: ScriptInput): string =>
   `DELETE FROM \`${dataset}.changes\` AS t
 WHERE t.call_id IN (SELECT s.call_id FROM \`${staging}\` AS s WHERE s.kind = 'tombstone');`;

@@ -103,7 +103,7 @@ const explainMissingSearch = (cause: unknown): never => {
   throw cause;
 };
 
-/** It knows neither the statements of search indexes nor the view that lists them. */
+/** The local BigQuery has neither statements for search indexes nor the view that lists them. */
 const explainMissingIndexes =
   (isLocal: boolean) =>
   (cause: unknown): never => {

@@ -57,14 +57,14 @@ const distinctNames = (names: readonly string[]): string[] => {
 };
 
 const ownTransaction = `SELECT pid, xact_start::text AS since FROM pg_stat_activity WHERE pid = pg_backend_pid()`;
-/** Not the process alone: behind a pooler it may serve somebody else by then. */
+/** Checks more than the process id, because behind a pooler the process may serve another client by then. */
 const cancelSql = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND xact_start = $2::timestamptz`;
 
 /** A server looks for its client only when it answers: without a word from us, it would work on a query that nobody waits for. */
 const cancelAt = async (signal: AbortSignal, pool: pg.Pool, client: pg.PoolClient): Promise<() => void> => {
   const { rows } = await client.query<{ pid: number; since: string }>(ownTransaction);
   signal.throwIfAborted();
-  // Where it cannot be told, the server's own time limit ends the statement.
+  // If the cancellation fails, the server's time limit ends the statement.
   const cancel = (): void => void pool.query(cancelSql, [rows[0]?.pid, rows[0]?.since]).catch(() => undefined);
   signal.addEventListener('abort', cancel, { once: true });
   return () => signal.removeEventListener('abort', cancel);

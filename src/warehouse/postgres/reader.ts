@@ -12,7 +12,7 @@ import { queryRows } from './query.ts';
 interface ReaderOptions {
   /** Connection of the tables' owner, who creates the role and grants its rights. */
   readonly url: ConnectionUrl;
-  /** Of a role that somebody else made; then the owner does nothing. */
+  /** URL of an existing role; the owner then changes nothing. */
   readonly readerUrl?: ConnectionUrl | undefined;
   readonly purpose: string;
   /** The tables', then the marts'. */

@@ -56,7 +56,7 @@ const grantsSql = `SELECT g.view, g.column, format('GRANT %s%s ON %I.%I TO %s', 
               WHERE c.relkind = 'v' AND c.relnamespace = quote_ident($1)::regnamespace) g
       WHERE g.grantee <> g.relowner`;
 
-/** Of the rights, those on views and columns that will be there again. */
+/** Rights on views and columns that still exist afterwards. */
 const restoreGrants = (grants: readonly Grant[], views: readonly View[]): readonly string[] => {
   const columns = new Map(views.map((view) => [view.name, view.columns.map(({ name }) => name)]));
   return grants

@@ -21,7 +21,7 @@ interface PostgresWarehouseOptions {
   readonly name: string;
   readonly url: ConnectionUrl;
   readonly config: Pick<PostgresWarehouseConfig, 'schema' | 'documents'>;
-  /** Of a role that only reads, for the queries of persons; without it the owner makes one. */
+  /** URL of a read-only role for queries of users; without it the owner creates one. */
   readonly readerUrl?: ConnectionUrl | undefined;
   readonly maxConnections?: number;
   /** Gets failures of background work. */

@@ -21,11 +21,11 @@ interface RouteOptions {
   readonly senders: KnownSenders;
   readonly offenders: Offenders;
   readonly bodies: BodyReader;
-  /** By default bodies are stored as they came. */
+  /** By default bodies are stored unchanged. */
   readonly admit?: Admit | undefined;
   readonly groupCommit: GroupCommit;
   readonly noteRejected: (rejected: Omit<RejectedDelivery, 'arrivalId'>) => void;
-  /** Told of every delivery that is not taken. */
+  /** Called for every refused delivery. */
   readonly onRefused: (reason: string) => void;
   readonly metrics: WebhookMetrics;
   readonly log: ReceiverLog;
@@ -83,7 +83,7 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
       try {
         const verdict = verifier.verify({ ...signed, body });
         if (!verdict.ok) {
-          // Not while it waits for its answer.
+          // Not while the connection waits for its answer.
           release();
           return await reject(verdict.reason, body.length);
         }

@@ -40,7 +40,7 @@ export const createDrain = (options: {
   /** Longest that a ping, or a batch without its bytes, may take. */
   readonly deadlineMs: number;
   readonly log: ReceiverLog;
-  /** Told how many deliveries came into the inbox. */
+  /** Called with the number of drained deliveries. */
   readonly onDrained: (deliveries: number) => void;
 }): SpoolDrain => {
   const { inbox, spool, deadlineMs, log, onDrained } = options;

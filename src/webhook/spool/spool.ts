@@ -1,4 +1,4 @@
-/** Where deliveries wait, durably and in order, while the store is away. */
+/** The spool: keeps deliveries durably and in order while the store is away. */
 import { chmod, mkdir, open, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
@@ -68,7 +68,7 @@ interface Reading {
 }
 
 const groupBytes = 8 * 1024 * 1024;
-/** For how long the disk's free space is taken as known. */
+/** How long one reading of the free disk space is reused. */
 const freeSpaceMs = 1_000;
 const expiryIntervalMs = 24 * 3_600_000;
 

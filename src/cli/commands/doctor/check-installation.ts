@@ -215,7 +215,7 @@ const describeObstacle = (address: string, code: string): Finding => {
 };
 
 const answerMs = 5_000;
-/** By whatever certificate: it may name another host than this one. */
+/** Accepts any certificate, because it may be for another host name. */
 const anyCertificate = new Agent({
   connect: { rejectUnauthorized: false, timeout: answerMs },
   headersTimeout: answerMs,

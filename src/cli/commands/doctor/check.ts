@@ -38,7 +38,7 @@ export const findingOf = (error: unknown): Finding => {
   return { outcome: 'failed', message, exitCode };
 };
 
-/** In the order given, whichever ends first. */
+/** Results in the order of the checks. */
 export const runChecks = async (checks: readonly Check[], { deadlineMs }: { readonly deadlineMs: number }) => {
   const all = await Promise.all(
     checks.map(async ({ name, run }) => {
