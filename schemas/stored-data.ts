@@ -15,7 +15,7 @@ const store: Places = {
   inbox: {
     holds: 'deliveries: body, sender, outcome, call id; of erased calls a keyed hash instead',
     personal: 'yes',
-    kept: 'bodies `store.inbox_retention` after they were folded; outcomes `store.delivery_retention`',
+    kept: 'bodies until they are merged, and `store.inbox_retention` after they came; outcomes `store.delivery_retention`',
   },
   visible_deliveries: {
     holds: 'time at which each warehouse first had the changes of a delivery',

@@ -4,6 +4,7 @@ import { dirname, join, normalize } from 'node:path';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import site from '../../docs/.vitepress/config.mts';
+import { storedData } from '../../schemas/stored-data.ts';
 import { renderAlertRules } from '../../scripts/alert-rules.ts';
 import { createProgram } from '../../src/cli/shell/program.ts';
 import { alerts, conditions } from '../../src/health/conditions.ts';
@@ -51,6 +52,20 @@ test('every page is reached from the first one, and is in the sidebar of the sit
     .filter((page) => page.startsWith('docs/') && page !== 'docs/index.md')
     .filter((page) => !linked.has(page) || !listed.has(page));
   expect(missing).toEqual([]);
+});
+
+test('pages keep quarantine and bodies as long as the store does, and believe no more than the code', () => {
+  const kept = (place: string): string =>
+    new RegExp(`^\\| ${place} \\|[^|]*\\| (.*) \\|$`, 'm').exec(textOf('docs/explanation/how-it-works.md'))?.[1] ?? '';
+  const { inbox, quarantine } = storedData.store;
+  for (const text of [kept('quarantine'), quarantine?.kept])
+    expect(text).toMatch(/^`store\.quarantine_retention` (if|where) the call came (in )?since[,;] else until/);
+  for (const text of [kept('inbox'), inbox?.kept])
+    expect(text).toMatch(/(until they are merged.*|^)`store\.inbox_retention`/);
+  expect(inbox?.kept).not.toContain('after they were folded');
+  const own = pages.filter((page) => /^docs\/(explanation|guides)/.test(page));
+  const wrong = own.filter((page) => /in another order|is not believed|at most `store\.quarantine/.test(textOf(page)));
+  expect(wrong).toEqual([]);
 });
 
 const program = await createProgram(() => true);

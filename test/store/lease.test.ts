@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openErasureLog } from '../../src/store/erasure-log.ts';
 import { createLease } from '../../src/store/loads/compared.ts';
+import { seekErased, whileSought } from '../../src/store/persons/keys.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { readChainHeads, recordChainHead } from '../../src/store/windows/chain.ts';
 import { useFolder } from '../support/folder.ts';
@@ -101,4 +102,15 @@ test('files beside the store are added to by one host at a time, also inside the
   } finally {
     await other.close();
   }
+});
+
+test('a search for erased calls that ends does not end a search that was asked for meanwhile', async () => {
+  const searches: string[] = [];
+  await seekErased(store, ['first'], false);
+  await whileSought(store, async () => {
+    searches.push('first');
+    await seekErased(store, ['second'], false);
+  });
+  for (const name of ['second', 'none']) await whileSought(store, async () => void searches.push(name));
+  expect(searches).toEqual(['first', 'second']);
 });

@@ -175,6 +175,14 @@ describe('continuous sync', () => {
     expect(await sync.result()).toMatchObject({ calls: 3 });
     expect((await backfill.describe()).status.name).toBe('RUNNING');
     expect(state.parts).toBe(2);
+    // A list that cannot be cut is one window: an attempt that ended before it would begin at its first page for ever.
+    for (const handle of [backfill, sync]) {
+      const { events } = await handle.fetchHistory();
+      const limits = events?.flatMap(({ activityTaskScheduledEventAttributes: one }) =>
+        one?.activityType?.name === 'readRangePart' ? [Number(one.startToCloseTimeout?.seconds)] : [],
+      );
+      expect(Math.min(...(limits ?? []))).toBe(86_400);
+    }
     await backfill.terminate();
   });
 

@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers';
 import type { FoundCall, SearchHit, SearchResult } from '../../warehouse/search.ts';
 import { openWarehouse } from '../parts/open-warehouses.ts';
 import { refuseEmptyRange } from '../parts/range.ts';
@@ -77,13 +78,15 @@ export default leaf({
   ],
   remarks: `Words match all inflections in the language of the call, whatever their accents and case. One side of the call must say
 all words; a phrase must be within one utterance. rembours* finds words that begin with its stem. Stop words (votre, the)
-count only in phrases. BigQuery compares whole words as written; the local BigQuery cannot search. With --json, highlights are [start, end) offsets into text.`,
+count only in phrases. BigQuery compares whole words as written; the local BigQuery cannot search. With --json, highlights are [start, end) offsets into text. Process lists show arguments: with - alone, callsync reads the words from standard input.`,
   within: withStore,
   run: async (words, options, store, services) => {
     refuseEmptyRange(options);
     const { from, to, side, limit } = options;
     const { search } = openWarehouse(services, store, options.warehouse);
-    const result = await search.find({ text: words.join(' '), from, to, side, limit });
+    // Arguments stand in process lists, and what somebody searches for may be a person.
+    const asked = words.length === 1 && words[0] === '-' ? await text(process.stdin) : words.join(' ');
+    const result = await search.find({ text: asked, from, to, side, limit });
     print(options, toJson(result), render(result, side));
   },
 });

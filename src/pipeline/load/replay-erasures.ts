@@ -4,15 +4,7 @@ import { findTombstones } from '../../store/ledger/read-ledger.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
 import { eraseKnown, listCallIds } from '../../store/persons/calls.ts';
 import { findKnown } from '../../store/persons/gate.ts';
-import {
-  addErased,
-  addHoldKeys,
-  dropHolds,
-  isAnySought,
-  lackHolds,
-  seekErased,
-  settleSought,
-} from '../../store/persons/keys.ts';
+import { addErased, addHoldKeys, dropHolds, lackHolds, seekErased, whileSought } from '../../store/persons/keys.ts';
 import { restoreReceipts } from '../../store/persons/receipts.ts';
 import { listTextSubjects, purgeTexts } from '../../store/persons/texts.ts';
 import type { Store } from '../../store/store.ts';
@@ -50,7 +42,7 @@ export const replayErasures = async (
     await addErased(store, persons, wanted === 'objection');
   }
   await seekErased(store, [...keys], all);
-  await eraseEverywhere(store, warehouses);
+  await whileSought(store, () => eraseEverywhere(store, warehouses));
   if (all || logged.selectors.length > 0) {
     await listTextSubjects(store);
     await purgeTexts(store);
@@ -85,7 +77,6 @@ const idsAtOnce = 2_000;
 
 /** Finds the calls behind keyed hashes and erases them: in the ledger first, then those that it never knew, or lost, and a warehouse has. */
 const eraseEverywhere = async (store: Store, warehouses: readonly Warehouse[]): Promise<void> => {
-  if (!(await isAnySought(store))) return;
   for (const ids of [listCallIds(store), ...warehouses.map((warehouse) => warehouse.listCallIds('all'))])
     for await (const page of gatherParts(ids, idsAtOnce)) {
       const known = await findKnown(store, page.map(store.keyOf));
@@ -94,5 +85,4 @@ const eraseEverywhere = async (store: Store, warehouses: readonly Warehouse[]): 
       const alive = erased.filter((id) => !gone.has(id));
       if (alive.length > 0) await eraseKnown(store, alive);
     }
-  await settleSought(store);
 };

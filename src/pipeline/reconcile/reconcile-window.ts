@@ -9,9 +9,8 @@ import { axisTime, canLeaveOut } from '../../source/list/list-query.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
 import { markMissing } from '../../store/ledger/ledger.ts';
 import { findTombstones, type LedgerAxis, listWindowCalls, revisionsDigest } from '../../store/ledger/read-ledger.ts';
-import { readClock } from '../../store/loads/compared.ts';
 import { markPending } from '../../store/loads/loads.ts';
-import { addVerdict, listedInEarlierWeeks, type StoredVerdict } from '../../store/windows/verdicts.ts';
+import { addVerdict, listedInEarlierWeeks, readWithdrawals, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
 import { ingest, loadFolded } from '../load/ingest.ts';
 import type { ListingComparison } from '../read/compare-listing.ts';
@@ -138,7 +137,7 @@ const reconcileWarehouse = async (
 ): Promise<{ readonly verdict: StoredVerdict; readonly removed: number }> => {
   const { input, reading, gone } = window;
   const { result } = reading.comparison;
-  const comparedSince = await readClock(deps.store);
+  const before = await readWithdrawals(deps.store, target.warehouse.name);
   const found = await compareWarehouse(deps, target, {
     callIds: window.callIds,
     range: input.range,
@@ -189,7 +188,7 @@ const reconcileWarehouse = async (
       revisions_digest: await revisionsDigest(deps.store, input.column, input.range),
       compared_by: deps.version,
     },
-    comparedSince,
+    before,
   );
   return { verdict, removed: removed.size };
 };

@@ -3,6 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { terminal } from '../../lib/errors.ts';
 import { findBuilt } from '../../lib/find-built.ts';
+import { minimalEnvironment } from '../../local/local-process.ts';
 import type { SimulatorAddresses } from '../control/control.ts';
 
 /** The section `source` of a configuration that reads this service, without the list. */
@@ -24,7 +25,7 @@ const locateChild = (): string => {
 /** Starts it with `options`, which go through the environment because process lists show arguments. */
 export const startSimulatorProcess = async (options: SimulatorOptions) => {
   const child = fork(locateChild(), [], {
-    env: { ...process.env, CALLSYNC_SIMULATOR: JSON.stringify(options) },
+    env: { ...minimalEnvironment(), CALLSYNC_SIMULATOR: JSON.stringify(options) },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
   return { ...(await readAddresses(child)), stop: () => stopChild(child) };

@@ -136,7 +136,17 @@ export const listKeyUsage = async (db: Queryable): Promise<KeyUsage[]> =>
        FROM (${senders}) s GROUP BY signing_key ORDER BY max(last_at) DESC`,
   );
 
-/** Finds and removes a delivery by the SHA-256 of its body. */
+const removeFromInbox = async (db: Queryable, which: string, values: readonly unknown[]): Promise<number> =>
+  (
+    await db.query(
+      `WITH gone AS (DELETE FROM inbox WHERE ${which} RETURNING seq),
+            unqueued AS (DELETE FROM unloaded_deliveries u USING gone WHERE u.seq = gone.seq)
+       SELECT 1 FROM gone`,
+      [...values],
+    )
+  ).length;
+
+/** Finds and removes a delivery by the SHA-256 of its body, or the record of a refused one by its delivery id. */
 export const createSampleStore = (db: Queryable) => ({
   hasDelivery: async (bodyHash: Buffer): Promise<boolean> => {
     const rows = await db.query('SELECT 1 FROM inbox WHERE body_hash = $1 LIMIT 1', [bodyHash]);
@@ -144,7 +154,14 @@ export const createSampleStore = (db: Queryable) => ({
   },
   /** Deletes from the inbox first: a running merge ends before, and its quarantined records follow. */
   removeDelivery: async (bodyHash: Buffer): Promise<void> => {
-    await db.query('DELETE FROM inbox WHERE body_hash = $1', [bodyHash]);
+    await removeFromInbox(db, 'body_hash = $1', [bodyHash]);
     await db.query('DELETE FROM quarantine WHERE body_hash = $1', [bodyHash]);
   },
+  /** Returns whether there was one. */
+  removeRefused: async (deliveryId: string): Promise<boolean> =>
+    (await removeFromInbox(
+      db,
+      `outcome = 'rejected' AND received_at > now() - interval '1 hour' AND delivery_id = $1`,
+      [deliveryId],
+    )) > 0,
 });

@@ -39,15 +39,24 @@ export const seekErased = async (db: Database, keys: readonly string[], all: boo
   await awaitFolds(db, async (tx) => {
     const isNew = await noteErased(tx, keys);
     const [any] = all ? await tx.query('SELECT 1 FROM erased_keys LIMIT 1') : [];
-    if (isNew || any !== undefined) await writeMeta(tx, soughtKey, true);
+    if (isNew || any !== undefined) await writeMeta(tx, soughtKey, randomUUID());
   });
 };
 
-/** Whether erased calls are still to be found. */
-export const isAnySought = async (db: Queryable): Promise<boolean> => (await readMeta<boolean>(db, soughtKey)) === true;
-
-/** Ends the search. Its keys stay noted: a call that comes later under one of them becomes a tombstone. */
-export const settleSought = (db: Queryable): Promise<void> => writeMeta(db, soughtKey, false);
+/**
+ * Runs a search for erased calls if one is wanted. Keys that others note meanwhile want another search. All keys stay
+ * noted: a call that comes later under one of them becomes a tombstone.
+ */
+export const whileSought = async (db: Queryable, search: () => Promise<void>): Promise<void> => {
+  const sought = await readMeta<unknown>(db, soughtKey);
+  if (sought === undefined || sought === false) return;
+  await search();
+  await db.query('UPDATE meta SET value = $3 WHERE key = $1 AND value = $2', [
+    soughtKey,
+    JSON.stringify(sought),
+    JSON.stringify(false),
+  ]);
+};
 
 interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 'actor'> {
   readonly at: Date;

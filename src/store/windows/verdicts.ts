@@ -62,24 +62,48 @@ const digestVerdict = (keys: ProofKeys, verdict: Omit<StoredVerdict, 'digest'>):
 export const digestOfRow = (keys: ProofKeys, warehouse: string, row: Row): string | undefined =>
   digestVerdict(keys, { warehouse, ...row } as never);
 
+/** How often proof of a warehouse's days was withdrawn, and when it was last to be sent all calls. */
+interface Withdrawals {
+  readonly count: number;
+  readonly walk: string | null;
+  /** Those of the latest withdrawals, oldest first. */
+  readonly days: readonly Range[];
+}
+
+const withdrawnKey = (warehouse: string): string => `withdrawn:${warehouse}`;
+const mostWithdrawn = 100;
+
+/** Read this before a comparison, and give it to `addVerdict` afterwards. */
+export const readWithdrawals = async (db: Queryable, warehouse: string): Promise<Withdrawals> => {
+  const [{ walk = null, noted = null } = {}] = await db.query<{
+    walk: string | null;
+    noted: Omit<Withdrawals, 'walk'> | null;
+  }>(
+    `SELECT (SELECT walk_requested_at::text FROM warehouses WHERE name = $1) AS walk,
+            (SELECT value FROM meta WHERE key = $2) AS noted`,
+    [warehouse, withdrawnKey(warehouse)],
+  );
+  return { count: 0, days: [], ...noted, walk };
+};
+
+/** Whether anything of a window was erased or taken since, or calls were sent again: its comparison may be older than that. */
+const isVoid = (window: Range, before: Withdrawals, now: Withdrawals): boolean => {
+  const since = now.count - before.count;
+  if (now.walk !== before.walk || since < 0 || since > now.days.length) return true;
+  return intersect([window], now.days.slice(now.days.length - since)).length > 0;
+};
+
 /**
  * Adds a verdict to the chain of its warehouse, and its digest to the heads outside the store.
- * If calls were sent again since `comparedSince` (microseconds of the store's clock), the verdict proves nothing: the
- * comparison may be older than a loss.
+ * @param before read before the comparison: if proof of its days was withdrawn since, the verdict proves nothing.
  */
-export const addVerdict = async (store: Store, verdict: Verdict, comparedSince?: number): Promise<StoredVerdict> => {
+export const addVerdict = async (store: Store, verdict: Verdict, before?: Withdrawals): Promise<StoredVerdict> => {
   const { keys, headsFile } = store.erasures.proof;
+  const window = { from: verdict.window_from, to: verdict.window_to };
   const stored = await store.transaction(async (tx) => {
     await lockChain(tx, verdict.warehouse);
-    const [again] = await tx.query(
-      `SELECT 1 FROM warehouses WHERE name = $1 AND walk_requested_at >= ${toTimestamp('$2')}`,
-      [verdict.warehouse, comparedSince ?? null],
-    );
-    return await insertVerdict(
-      tx,
-      keys,
-      again !== undefined && isGood(verdict) ? { ...verdict, outcome: 'unproven' } : verdict,
-    );
+    const isOld = before !== undefined && isVoid(window, before, await readWithdrawals(tx, verdict.warehouse));
+    return await insertVerdict(tx, keys, isOld && isGood(verdict) ? { ...verdict, outcome: 'unproven' } : verdict);
   });
   await recordChainHead(store, headsFile, stored);
   return stored;
@@ -111,11 +135,17 @@ export const withdrawProof = async <T>(
       const days = await listDays(tx, calls, warehouse);
       if (days.length === 0) return;
       const chains = await tx.query<{ name: string }>(
-        `SELECT name FROM (SELECT warehouse FROM verdicts UNION SELECT substr(key, 8) FROM meta WHERE starts_with(key, 'proven:')) c (name)
+        `SELECT name FROM (SELECT warehouse FROM verdicts UNION SELECT name FROM warehouses
+                            UNION SELECT substr(key, 8) FROM meta WHERE starts_with(key, 'proven:')) c (name)
           WHERE $1::text IS NULL OR name = $1 ORDER BY 1`,
         [warehouse ?? null],
       );
-      for (const { name } of chains) heads.push(...(await voidDays(tx, store, name, days)));
+      // Rows that are made right are no loss: the comparison that found them goes on.
+      const isHealed = warehouse !== undefined && !('since' in calls);
+      for (const { name } of chains) {
+        heads.push(...(await voidDays(tx, store, name, days)));
+        if (!isHealed) await noteWithdrawn(tx, name, days);
+      }
     });
   });
   for (const head of heads) await recordChainHead(store, store.erasures.proof.headsFile, head);
@@ -140,6 +170,13 @@ const listDays = async (tx: Transaction, calls: SentCalls, warehouse?: string): 
               CROSS JOIN LATERAL (VALUES (call_timestamp), (processed_at)) times (t) WHERE t IS NOT NULL) AS days`,
     ['since' in calls ? calls.since : calls, warehouse ?? null],
   );
+};
+
+/** For comparisons that are under way. */
+const noteWithdrawn = async (tx: Transaction, warehouse: string, days: readonly Range[]): Promise<void> => {
+  const { count, days: before } = await readWithdrawals(tx, warehouse);
+  const latest = [...before, ...days].slice(-mostWithdrawn);
+  await writeMeta(tx, withdrawnKey(warehouse), { count: count + days.length, days: latest });
 };
 
 /** Returns withdrawals for the good verdicts of the present ledger on these days. */

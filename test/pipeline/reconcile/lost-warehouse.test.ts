@@ -11,9 +11,11 @@ import { sendRowsAgain } from '../../../src/pipeline/reconcile/heal-warehouse.ts
 import { lookAtProof } from '../../../src/pipeline/reconcile/look-at-proof.ts';
 import { issueEpoch } from '../../../src/store/loads/warehouses.ts';
 import { eraseCalls, eraseKnown } from '../../../src/store/persons/calls.ts';
+import { addVerdict, latestVerdicts, readWithdrawals } from '../../../src/store/windows/verdicts.ts';
 import { forgetHeartbeat } from '../../../src/store/windows/windows.ts';
 import { postgresWarehouseSchema } from '../../../src/warehouse/postgres/config.ts';
 import { postgres } from '../../../src/warehouse/postgres/index.ts';
+import { until } from '../../support/installation.ts';
 import { day, openInstallation } from './installation.ts';
 import { describeLosses } from './lost-warehouse-cases.ts';
 
@@ -41,24 +43,28 @@ const triggers: Readonly<Record<string, (id: string, cut: number) => Promise<unk
     const sanitize = (one: Observation) =>
       one.callId === id ? { ...one, fields: { ...one.fields, status: 'x' } } : one;
     const admit = (body: Buffer) => ({ body, bodyHash: body });
-    await applyRules(tools.site.here.deps, { version: 'r2', sanitize, admit });
+    await applyRules(tools.site.here.deps, { version: `rules of ${id}`, sanitize, admit });
   },
   'is in a ledger that was restored': async () => {
     await issueEpoch(tools.site.here.store, 'restored', 0);
   },
 };
 
-test.each(Object.entries(triggers))('a day of which a call %s is not proven from then on', async (_, cause) => {
-  const { here } = tools.site;
-  await tools.prove();
-  const { provenDays } = await tools.sample();
+const oldestCall = async (): Promise<{ readonly id: string; readonly at: number; readonly touched: number }> => {
   const [{ id, at }] = (
-    await here.store.pool.query(
+    await tools.site.here.store.pool.query(
       `SELECT call_id AS id, extract(epoch FROM call_timestamp) * 1e6 AS at FROM ledger JOIN ledger_documents USING (call_id)
       ORDER BY call_timestamp LIMIT 1`,
     )
   ).rows;
-  const touched = Math.floor(Number(at) / day) * day;
+  return { id, at: Number(at), touched: Math.floor(Number(at) / day) * day };
+};
+
+test.each(Object.entries(triggers))('a day of which a call %s is not proven from then on', async (_, cause) => {
+  const { here } = tools.site;
+  await tools.prove();
+  const { provenDays } = await tools.sample();
+  const { id, at, touched } = await oldestCall();
   const stateOf = async () => {
     const coverage = await readCoverage(here.store, { range: here.range, warehouses: ['main'], now: here.range.to });
     const proven = await lookAtProof(here.store, {
@@ -70,7 +76,7 @@ test.each(Object.entries(triggers))('a day of which a call %s is not proven from
     return [proven.proven, coverage.days.find(({ from }) => from === touched)?.byWarehouse.main];
   };
   expect(await stateOf()).toEqual([true, expect.stringMatching(/proven|healed/)]);
-  await cause(id, (Number(at) + 1) / 1000);
+  await cause(id, (at + 1) / 1000);
   expect(await stateOf()).toEqual([false, 'read']);
   const [proofs] = await readProofs(here.store, { warehouses: ['main'], days: 100_000 });
   expect(proofs).toMatchObject({ withdrawn: proofs?.unproven });
@@ -79,4 +85,46 @@ test.each(Object.entries(triggers))('a day of which a call %s is not proven from
   await keepSyncState(here.deps, here.target);
   expect(await stateOf()).toEqual([false, 'read']);
   expect((await tools.sample()).provenDays).toBeLessThan(provenDays);
+});
+
+test('what happens to a day after its comparison withdraws the verdict on that day, and on no other', async () => {
+  const { store } = tools.site.here;
+  await tools.prove();
+  for (const [name, cause] of Object.entries(triggers)) {
+    // Rows that a comparison finds wrong, and sends again, are its own.
+    if (name === 'is sent again') continue;
+    const { id, at, touched } = await oldestCall();
+    const verdicts = await latestVerdicts(store, { from: touched, to: touched + 5 * day });
+    const about = verdicts.find((one) => one.window_from === touched);
+    const other = verdicts.find((one) => one.window_from === touched + 4 * day);
+    if (about === undefined || other === undefined) throw new Error('Both days are compared.');
+    const before = await readWithdrawals(store, 'main');
+    const add = async (day: typeof about, since = before) =>
+      (await addVerdict(store, { ...day, outcome: 'proven' }, since)).outcome;
+    expect(await add(about)).toBe('proven');
+    await cause(id, (at + 1) / 1000);
+    expect([name, await add(about)]).toEqual([name, 'unproven']);
+    if (!name.includes('restored')) expect([name, await add(other)]).toEqual([name, 'proven']);
+    expect(await add(about, await readWithdrawals(store, 'main'))).toBe('proven');
+  }
+});
+
+test('a verdict waits for an erasure that is under way, the first of a warehouse too', async () => {
+  const { store } = tools.site.here;
+  await tools.prove();
+  const { id, touched } = await oldestCall();
+  const [about] = await latestVerdicts(store, { from: touched, to: touched + day });
+  if (about === undefined) throw new Error('The day is compared.');
+  await store.query('DELETE FROM verdicts');
+  await store.query(`DELETE FROM meta WHERE starts_with(key, 'proven:')`);
+  const before = await readWithdrawals(store, 'main');
+  let adding: ReturnType<typeof addVerdict> | undefined;
+  await eraseCalls(store, [id], async () => {
+    adding = addVerdict(store, about, before);
+    await until('the verdict waits', async () => {
+      const waiting = await store.query(`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`);
+      return waiting.length > 0 || (await latestVerdicts(store, { from: touched, to: touched + day })).length > 0;
+    });
+  });
+  expect(await adding).toMatchObject({ outcome: 'unproven' });
 });
