@@ -175,6 +175,10 @@ test('a heartbeat reads each verdict once, and knows of all how far everything i
   await store.query(`INSERT INTO ledger (call_id, revision, call_timestamp) VALUES ('first', 1, 'epoch')`);
   await withdraw('first');
   expect(await through()).toBe(null);
+  await withdrawProof(store, async (tx, withdrawOf) => {
+    await withdrawOf({ since: 1 }, 'main');
+    expect(await tx.query('SHOW statement_timeout')).toEqual([{ statement_timeout: '1h' }]);
+  });
   await store.query(`INSERT INTO epochs (epoch, reason) SELECT max(epoch) + 1, 'test' FROM epochs`);
   expect(await readProvenThrough(counting, 'main')).toEqual({ axis: null, through: null });
 });

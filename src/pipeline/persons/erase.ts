@@ -356,7 +356,7 @@ export const listCopies = (targets: readonly WarehouseTarget[], at: Date): Platf
   {
     of: 'store',
     until: null,
-    why: 'PostgreSQL keeps deleted rows until VACUUM, its write-ahead log and backups for as long as they are configured',
+    why: 'PostgreSQL keeps deleted rows until VACUUM, its write-ahead log and backups for as long as they are configured; the ledger keeps the id of each erased call, so that the call cannot come back',
   },
   {
     of: 'dbt',
