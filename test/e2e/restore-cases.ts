@@ -12,7 +12,7 @@ import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import { countRows } from '../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { backUp } from '../support/backup.ts';
-import { until } from '../support/installation.ts';
+import { type Installation, until } from '../support/installation.ts';
 import type { InstalledPostgres } from '../support/installed-postgres.ts';
 import { openSite, retryDeadlock, type Site, type SiteOptions } from './restore-site.ts';
 
@@ -106,16 +106,16 @@ const runIncidents = async (site: Site, incidents: readonly Incident[], random: 
   }
   await control.configure({ live: { callsPerSecond: 0, editShare: 0 } });
   // The last calls are processed after they have ended, and delivered then.
-  await settle(site);
+  await settle(site.installation);
   await control.drainWebhooks();
-  await settle(site);
+  await settle(site.installation);
   let answeredLost = 0;
   const beforeReconcile = await compareTruth(site, erased, ({ entry: { version, deliveredVersion } }) => {
     if (deliveredVersion === version) answeredLost += 1;
   });
-  await reconcileAll(site);
+  await reconcileAll(site.installation);
   const found: WrongCall[] = [];
-  await settle(site);
+  await settle(site.installation);
   return {
     points,
     erased: erased.size,
@@ -132,7 +132,7 @@ const runIncidents = async (site: Site, incidents: readonly Incident[], random: 
 };
 
 /** As docs/guides/backup-restore.md says: without a range, nothing that is younger than `sync.reconcile.age` is compared. */
-const reconcileAll = async ({ installation: { client, prefix } }: Site): Promise<void> => {
+export const reconcileAll = async ({ client, prefix }: Installation): Promise<void> => {
   const to = Date.now() * 1000;
   const reconcile = await startReconcile(client, prefix, {
     name: 'after-restores',
@@ -236,7 +236,7 @@ const readAudit = async ({ warehouses }: Site): Promise<ReadonlyMap<string, stri
 };
 
 /** Everything that was delivered, listed or asked for again is in all warehouses. */
-const settle = async ({ installation: { store } }: Site): Promise<void> => {
+export const settle = async ({ store }: Installation): Promise<void> => {
   const now = Date.now() + processingMs;
   let waiting: unknown;
   const isSettled = async (): Promise<boolean> => {

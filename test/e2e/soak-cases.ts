@@ -1,0 +1,243 @@
+/**
+ * Sync, webhooks, backfills and reconcile behind faulty networks: latency, resets, partitions and refusals between
+ * callsync and its store, Temporal and the service, one at a time. Memory, descriptors and tables are sampled.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parse, stringify } from 'yaml';
+import { findFreePort } from '../../src/local/local-process.ts';
+import { randomStream } from '../../src/simulator/calls/random.ts';
+import type { TruthReport } from '../../src/simulator/demo/check-truth.ts';
+import { startReconcile } from '../../src/temporal/workflow-client.ts';
+import { countRows } from '../../src/warehouse/digest.ts';
+import { deleteSchedules, endProcess, type Installation, install, until } from '../support/installation.ts';
+import { startReceiver } from '../support/receiver-process.ts';
+import { allFaults, startToxiproxy, type Toxiproxy } from '../support/toxiproxy.ts';
+import { reconcileAll, settle } from './restore-cases.ts';
+
+const servers = ['store', 'temporal', 'service'] as const;
+type Server = (typeof servers)[number];
+
+export interface Sample {
+  readonly minute: number;
+  /** Values by the name of their series, such as `worker: MB`. */
+  readonly values: Readonly<Record<string, number>>;
+}
+
+export interface SoakFigures {
+  readonly minutes: number;
+  readonly calls: number;
+  readonly backfills: number;
+  readonly reconciles: number;
+  readonly deliveries: number;
+  /** How often each fault was there. */
+  readonly faults: Readonly<Record<string, number>>;
+  /** Processes of callsync that ended. */
+  readonly ended: readonly string[];
+  readonly truth: TruthReport;
+  readonly samples: readonly Sample[];
+}
+
+const minuteMs = 60_000;
+
+/** @param pace seconds of a fault at most, of a pause after it at most, between samples, and between syncs */
+export const soak = async (
+  minutes: number,
+  {
+    seed,
+    ...pace
+  }: {
+    readonly seed: number;
+    readonly fault: number;
+    readonly pause: number;
+    readonly sample: number;
+    readonly sync: number;
+  },
+): Promise<SoakFigures> => {
+  const site = await install({
+    simulator: {
+      seed,
+      // Few at first: tables then grow as the calls do, and their size a call can be flat.
+      calls: {
+        count: 100,
+        utterances: 6,
+        lateShare: 0,
+        processingSeconds: 1,
+        from: new Date(Date.now() - 40 * minuteMs).toISOString(),
+        to: new Date(Date.now() - 10 * minuteMs).toISOString(),
+      },
+      live: { callsPerSecond: 1, processingSeconds: 1, editShare: 0.2 },
+      listOmits: [],
+      edits: { requalifyShare: 0.5, webhookShare: 1 },
+      tokens: { lifetimeSeconds: 60 },
+      rateLimit: { requests: 0 },
+    },
+    source: { limits: { requests: 400, per_s: 1 } },
+    config: {
+      sync: {
+        interval: `${pace.sync}s`,
+        settle: '1s',
+        lookback: '1m',
+        inbox_sweep: `${pace.sync}s`,
+        start_from: '3h',
+      },
+    },
+  });
+  const closers: (() => Promise<unknown>)[] = [() => site.dispose(), () => deleteSchedules(site)];
+  try {
+    const toxiproxy = await putBetween(site);
+    closers.push(() => toxiproxy.close());
+    const port = await findFreePort();
+    const receiver = await startReceiver(site, port);
+    closers.push(() => endProcess(receiver, 'SIGKILL'));
+    const worker = await site.startWorker(['--schedules']);
+    await site.control.startWebhooks({ url: `http://127.0.0.1:${port}/webhook` });
+    await until('the first calls are here', async () => Number((await countRows(site.warehouse)).calls) >= 50);
+
+    const begun = Date.now();
+    const goesOn = (): boolean => Date.now() - begun < minutes * minuteMs;
+    const processes = { worker, receiver };
+    const samples: Sample[] = [];
+    const takeSamples = async (): Promise<void> => {
+      while (goesOn()) {
+        const pids = Object.entries(processes).map(([name, { pid }]) => [name, pid] as const);
+        samples.push({ minute: (Date.now() - begun) / minuteMs, values: await sample(site, pids) });
+        await delay(pace.sample * 1000);
+      }
+    };
+    const faults: Record<string, number> = {};
+    const random = randomStream(seed);
+    const disturb = async (): Promise<void> => {
+      // Each fault of each server, in another order each time.
+      const pairs = servers.flatMap((server) => allFaults.map((fault) => [server, fault] as const));
+      while (goesOn()) {
+        for (const [server, fault] of pairs
+          .map((pair) => [random(), pair] as const)
+          .sort(([a], [b]) => a - b)
+          .map(([, pair]) => pair)) {
+          if (!goesOn()) break;
+          await toxiproxy.disturb(server, fault);
+          faults[`${server} ${fault}`] = (faults[`${server} ${fault}`] ?? 0) + 1;
+          await delay((0.2 + 0.8 * random()) * pace.fault * 1000);
+          await toxiproxy.heal();
+          await delay((0.2 + 0.8 * random()) * pace.pause * 1000);
+        }
+      }
+    };
+    const rounds = { backfills: 0, reconciles: 0 };
+    const work = async (): Promise<void> => {
+      while (goesOn()) {
+        await (await site.backfill(`soak-${rounds.backfills}`, { force: true })).result;
+        rounds.backfills += 1;
+        const range = { from: (begun - 40 * minuteMs) * 1000, to: (Date.now() - 10_000) * 1000 };
+        const request = { range, level: 'records' as const, force: true };
+        await (await startReconcile(site.client, site.prefix, { name: `soak-${rounds.reconciles}`, request })).result();
+        rounds.reconciles += 1;
+        if (goesOn()) await delay(pace.pause * 1000);
+      }
+    };
+    await Promise.all([takeSamples(), disturb(), work()]);
+
+    await site.control.configure({ live: { callsPerSecond: 0, editShare: 0 } });
+    await settle(site);
+    await site.control.drainWebhooks();
+    await settle(site);
+    await reconcileAll(site);
+    await settle(site);
+    const { rows } = await site.store.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM calls.deliveries');
+    const ended = Object.entries(processes).flatMap(([name, { exitCode, signalCode }]) =>
+      exitCode === null && signalCode === null ? [] : [name],
+    );
+    const truth = await site.checkTruth();
+    return { minutes, calls: truth.calls, ...rounds, deliveries: rows[0]?.n ?? 0, faults, ended, truth, samples };
+  } finally {
+    for (const close of closers.reverse()) await close();
+  }
+};
+
+/** Processes that start from now on reach the servers through the proxies; the driver reaches them directly. */
+const putBetween = async (site: Installation): Promise<Toxiproxy<Server>> => {
+  const config = parse(await readFile(site.configPath, 'utf8'));
+  const { store, temporal, source } = config;
+  const toxiproxy = await startToxiproxy({
+    store: new URL(store.url).host,
+    temporal: temporal.address,
+    service: `127.0.0.1:${site.simulator.port}`,
+  });
+  const through = (url: string, server: Server): string => {
+    const changed = new URL(url);
+    changed.host = toxiproxy.addresses[server];
+    return changed.href;
+  };
+  store.url = through(store.url, 'store');
+  temporal.address = toxiproxy.addresses.temporal;
+  source.base_url = through(site.simulator.url, 'service');
+  source.auth_url = through(source.auth_url, 'service');
+  await writeFile(site.configPath, stringify(config), { mode: 0o600 });
+  return toxiproxy;
+};
+
+const sample = async (
+  site: Installation,
+  processes: readonly (readonly [name: string, pid: number | undefined])[],
+): Promise<Record<string, number>> => {
+  const values: Record<string, number> = {};
+  for (const [name, pid] of processes) {
+    const kilobytes = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    values[`${name}: MB`] = (Number(kilobytes) * 1024) / 1e6;
+    values[`${name}: descriptors`] = readdirSync(`/proc/${pid}/fd`).length;
+  }
+  const calls = Number((await countRows(site.warehouse)).calls);
+  const { rows } = await site.store.pool.query<{ name: string; bytes: number }>(
+    `SELECT relnamespace::regnamespace || '.' || relname AS name, pg_total_relation_size(oid)::float8 AS bytes
+       FROM pg_class WHERE relkind = 'r' AND relnamespace::regnamespace::text IN ('callsync', 'calls')`,
+  );
+  values.calls = calls;
+  values['all tables: kB a call'] = rows.reduce((sum, { bytes }) => sum + bytes, 0) / 1000 / calls;
+  // Pages of smaller tables are more than their rows.
+  for (const { name, bytes } of rows) if (bytes > 1e6) values[`${name}: kB a call`] = bytes / 1000 / calls;
+  return values;
+};
+
+const warmUpMinutes = 30;
+/** Growth in an hour, as a share of the mean, up to which a series is flat. */
+export const flatShare = 0.1;
+
+/** Growth of each series in an hour, as a share of its mean, by a line through its samples after the first half hour. */
+export const slopesOf = (samples: readonly Sample[]): Readonly<Record<string, number>> => {
+  const later = samples.filter(({ minute }) => minute >= warmUpMinutes);
+  const names = new Set(later.flatMap(({ values }) => Object.keys(values)));
+  names.delete('calls');
+  const mean = (numbers: readonly number[]): number => numbers.reduce((sum, one) => sum + one, 0) / numbers.length;
+  return Object.fromEntries(
+    [...names].flatMap((name) => {
+      const points = later.flatMap(({ minute, values }) =>
+        values[name] === undefined ? [] : [[minute / 60, values[name]] as const],
+      );
+      // A table that became large only now has too few.
+      if (points.length < later.length) return [];
+      const [x, y] = [mean(points.map(([at]) => at)), mean(points.map(([, value]) => value))];
+      const over = points.reduce((sum, [at, value]) => sum + (at - x) * (value - y), 0);
+      return [[name, over / points.reduce((sum, [at]) => sum + (at - x) ** 2, 0) / y]];
+    }),
+  );
+};
+
+/** A drawing of all series, one panel each. */
+export const plot = (samples: readonly Sample[]): string => {
+  const names = [...new Set(samples.flatMap(({ values }) => Object.keys(values)))];
+  const [width, height] = [700, 110];
+  const last = samples.at(-1)?.minute ?? 1;
+  const panels = names.map((name, index) => {
+    const points = samples.flatMap(({ minute, values }) =>
+      values[name] === undefined ? [] : [[minute, values[name]] as const],
+    );
+    const most = Math.max(...points.map(([, value]) => value));
+    const line = points.map(
+      ([minute, value]) => `${((minute / last) * width).toFixed(1)},${(90 - (value / most) * 70).toFixed(1)}`,
+    );
+    return `<g transform="translate(10 ${index * height})"><text y="14">${name} (0 to ${most.toFixed(1)}; ${last.toFixed(0)} minutes)</text><path d="M0 90h${width}" stroke="#999"/><polyline points="${line.join(' ')}" fill="none" stroke="#06c"/></g>`;
+  });
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width + 20}" height="${names.length * height}" font-family="sans-serif" font-size="12">${panels.join('')}</svg>\n`;
+};
