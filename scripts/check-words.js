@@ -34,7 +34,9 @@ const filesOf = (folder, ending) =>
     .map((name) => `${folder}/${name}`);
 
 const written = (path) =>
-  !/^docs\/reference\/(cli|config|errors|exit-codes|metrics|tables|marts|cookbook|data-inventory)\.md$/.test(path);
+  !/^docs\/reference\/(cli|config|errors|exit-codes|metrics|tables|marts|cookbook|data-inventory|sizing)\.md$/.test(
+    path,
+  );
 
 /** Units of prose with their first line: paragraphs, list items, cells. */
 const readPage = (text) => {

@@ -63,10 +63,15 @@ export const connectClient = async (
   }
 };
 
-/** gRPC does not say that a certificate is not trusted, only that time has passed: a connection without it does. */
+/**
+ * gRPC of clients does not say that a certificate is not trusted, only that time has passed: a connection without it
+ * does. Workers say so themselves, and are stricter: they refuse the certificate of a CA as that of a server.
+ */
 export const explainUnreachable = async (config: TemporalConfig, address: string, cause: unknown) => {
   const unreachable = transient('TEMPORAL_UNREACHABLE', `The Temporal server at ${address} does not answer.`, {
-    hint: 'Start it or correct temporal.address and its TLS settings, then run callsync doctor.',
+    hint: /H2NotNegotiated/.test(String(cause))
+      ? 'Let the TLS proxy before it offer HTTP/2 (ALPN h2), because workers refuse other proxies, then run callsync doctor.'
+      : 'Start it or correct temporal.address and its TLS settings, then run callsync doctor.',
     cause,
   });
   if (connectionOptions(config, address).tls === false) return unreachable;
@@ -83,11 +88,13 @@ export const explainUnreachable = async (config: TemporalConfig, address: string
   const signal = AbortSignal.timeout(connectTimeoutMs);
   const failure: unknown = await once(socket, 'secureConnect', { signal }).catch((error: unknown) => error);
   socket.destroy();
-  const { code } = failure as NodeJS.ErrnoException;
-  if (isUntrusted(String(code))) {
-    return terminal('TEMPORAL_UNTRUSTED', `The TLS certificate of ${address} cannot be trusted (${code}).`, {
+  const strict = /InvalidCertificate\((?:Other\(OtherError\()?(\w+)/.exec(String(cause))?.[1];
+  const { code = '' } = failure as NodeJS.ErrnoException;
+  const reason = isUntrusted(code) ? code : strict;
+  if (reason !== undefined) {
+    return terminal('TEMPORAL_UNTRUSTED', `The TLS certificate of ${address} cannot be trusted (${reason}).`, {
       hint: 'Renew the certificate of the server, or name its CA in temporal.tls.ca_file and its name in temporal.tls.server_name.',
-      cause: failure,
+      cause,
     });
   }
   return unreachable;

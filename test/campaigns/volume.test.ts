@@ -3,13 +3,13 @@
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { measureHistories } from '../../bench/load/measure-history.ts';
 import { pauseUpdate, progressQuery } from '../../workflows/messages.ts';
 import { describeActivateBackfill } from '../e2e/activate-backfill-cases.ts';
 import { describeBacklog } from '../store/backlog-cases.ts';
 import { describeRestored } from '../store/restored-cases.ts';
 import { describeScale } from '../store/scale-cases.ts';
 import { endProcess, install, until } from '../support/installation.ts';
-import { measureHistories } from '../support/measure-history.ts';
 
 /**
  * Time and pages of every statement of the steady state, in a store of 3 million calls filled by SQL. Then the memory

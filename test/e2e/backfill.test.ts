@@ -1,9 +1,9 @@
 /** Backfills on real parts: killed workers, repeated ranges, and what Temporal's histories hold. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { measureHistories } from '../../bench/load/measure-history.ts';
 import { digestTables } from '../support/digest-tables.ts';
 import { endProcess, type Installation, install, until } from '../support/installation.ts';
-import { measureHistories } from '../support/measure-history.ts';
 import { settledRange } from '../support/settled-range.ts';
 
 const none = { lost: 0, duplicated: 0, stale: 0, mismatched: 0 };

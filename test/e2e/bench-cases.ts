@@ -17,8 +17,10 @@ export const forms: Readonly<Record<string, readonly string[] | 'takes minutes'>
   privacy: ['3', 'fuzz=500'],
   'read-memory': 'takes minutes',
   'receiver-privacy': ['--rounds', '0', '--seconds', '0.2', '--connections', '2', '--no-visible'],
+  scale: 'takes minutes',
   // Its loads are those of `load`.
   search: ['--runs', '0', '--searched', '60', '--queries', '1'],
+  sizing: 'takes minutes',
   'status-page': ['--rounds', '1', '--seconds', '0.2', '--connections', '2'],
   webhook: ['--rounds', '1', '--seconds', '0.2', '--connections', '2'],
 };

@@ -1,6 +1,6 @@
 /**
- * Sync, webhooks, backfills and reconcile behind faulty networks: latency, resets, partitions and refusals between
- * callsync and its store, Temporal and the service, one at a time. Memory, descriptors and tables are sampled.
+ * Sync, webhooks, backfills and reconcile behind faulty networks. One at a time, latency, resets, partitions and
+ * refusals come between callsync and its store, Temporal or the service. Memory, descriptors and tables are sampled.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';

@@ -14,16 +14,18 @@ import { makeBatch } from '../warehouse/batches.ts';
 import { findAll, spoken } from '../warehouse/postgres/spoken-calls.ts';
 
 /**
- * The administrator that each service gives its customer, as its documentation has it: attributes, and the groups of
- * PostgreSQL that its own group belongs to. Azure allows an extension only if azure.extensions names it.
+ * The administrator that each service gives its customer, with the attributes that its documentation names. The groups
+ * (`cloudsqlsuperuser`, `rds_superuser`, `azure_pg_admin`) give more, but no page lists all of it. Azure allows an
+ * extension only if azure.extensions names it. Read on 2026-11-23: docs.cloud.google.com/sql/docs/postgres/users,
+ * docs.aws.amazon.com/AmazonRDS (Understanding the rds_superuser role), learn.microsoft.com (built-in server roles).
  */
 const services = {
-  'Cloud SQL': ['CREATEROLE CREATEDB', 'pg_monitor, pg_signal_backend'],
-  RDS: ['CREATEROLE CREATEDB', 'pg_monitor, pg_signal_backend, pg_checkpoint'],
-  Azure: ['CREATEROLE CREATEDB REPLICATION', 'pg_monitor, pg_read_all_stats'],
+  'Cloud SQL': 'CREATEROLE CREATEDB',
+  RDS: 'CREATEROLE CREATEDB',
+  Azure: 'CREATEROLE CREATEDB REPLICATION',
 } as const;
 
-describe.each(Object.entries(services))('%s', (service, [attributes, groups]) => {
+describe.each(Object.entries(services))('%s', (service, attributes) => {
   const role = `managed_${service.replaceAll(' ', '_').toLowerCase()}_${process.pid}`;
   let database: TestDatabase;
   let store: Store;
@@ -34,7 +36,7 @@ describe.each(Object.entries(services))('%s', (service, [attributes, groups]) =>
     const name = new URL(database.url).pathname.slice(1);
     await runOnServer(
       database.adminUrl,
-      `CREATE ROLE ${role} LOGIN PASSWORD 'managed' NOSUPERUSER NOBYPASSRLS ${attributes} IN ROLE ${groups};
+      `CREATE ROLE ${role} LOGIN PASSWORD 'managed' NOSUPERUSER NOBYPASSRLS ${attributes};
        ALTER DATABASE ${name} OWNER TO ${role};
        CREATE FUNCTION public.refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
          IF session_user = '${role}' THEN RAISE 'extension is not allow-listed' USING ERRCODE = '0A000'; END IF; END $$;

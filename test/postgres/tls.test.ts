@@ -1,18 +1,23 @@
 /**
- * PostgreSQL and Temporal behind TLS. A valid certificate is accepted; an expired or wrong one is refused with a clear
+ * PostgreSQL and Temporal behind TLS; stunnel ends that of clients of Temporal where it is installed. A valid certificate is accepted; an expired or wrong one is refused with a clear
  * error.
  */
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
+import { type TemporalConfig, temporalConfigSchema } from '../../schemas/config/temporal.ts';
+import { findFreePort } from '../../src/local/local-process.ts';
 import { openDatabase } from '../../src/postgres/database.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
+import { connectWorker } from '../../src/temporal/worker.ts';
 import { makeCertificate, type TestCertificate } from '../support/certificate.ts';
 import { useFolder } from '../support/folder.ts';
+import { endProcess, until } from '../support/installation.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { useTemporal } from '../support/temporal.ts';
 
@@ -25,7 +30,9 @@ afterAll(() => database.drop());
 
 let server: Server | undefined;
 const sockets = new Set<Socket>();
-afterEach(() => {
+let tunnel: ChildProcess | undefined;
+afterEach(async () => {
+  if (tunnel !== undefined) await endProcess(tunnel, 'SIGTERM');
   for (const socket of sockets) socket.destroy();
   server?.close();
 });
@@ -47,6 +54,30 @@ const serveTls = async (certificate: TestCertificate, to: URL): Promise<number> 
   });
   await once(server.listen(0), 'listening');
   return (server.address() as AddressInfo).port;
+};
+
+const stunnel = '/usr/bin/stunnel4';
+const isStunnelInstalled = existsSync(stunnel);
+if (!isStunnelInstalled)
+  console.warn('Node ends TLS before Temporal: stunnel is not installed (apt-get install stunnel4).');
+
+/** As `serveTls`, by stunnel. */
+const startStunnel = async ({ cert, key }: TestCertificate, to: string): Promise<number> => {
+  const port = await findFreePort();
+  const [pair, file] = [join(folder, 'pair.pem'), join(folder, 'stunnel.conf')];
+  await writeFile(pair, cert + key, { mode: 0o600 });
+  await writeFile(
+    file,
+    `foreground = yes\npid =\n[temporal]\naccept = 127.0.0.1:${port}\nconnect = ${to}\ncert = ${pair}\n`,
+  );
+  tunnel = spawn(stunnel, [file], { stdio: 'ignore' });
+  await until('stunnel listens', async () => {
+    const socket = connect(port, '127.0.0.1');
+    const answers = await once(socket, 'connect').then(Boolean, () => false);
+    socket.destroy();
+    return answers;
+  });
+  return port;
 };
 
 const [valid, expired, wrongName, other] = [
@@ -87,27 +118,54 @@ describe('PostgreSQL', () => {
 });
 
 describe('Temporal', () => {
-  const ask = async (certificate: TestCertificate, ca: TestCertificate) => {
+  const serveNode = (certificate: TestCertificate, address: string) =>
+    serveTls(certificate, new URL(`tls://${address}`));
+  const connectors = {
+    client: {
+      connect: async (config: TemporalConfig, address: string) => (await connectClient(config, address)).connection,
+      serve: isStunnelInstalled ? startStunnel : serveNode,
+    },
+    worker: { connect: (config: TemporalConfig, address: string) => connectWorker(config, address), serve: serveNode },
+  };
+  const ask = async (
+    connector: keyof typeof connectors,
+    certificate: TestCertificate,
+    ca: TestCertificate,
+    { connect, serve } = connectors[connector],
+  ) => {
     const file = join(folder, 'temporal.pem');
     await writeFile(file, ca.cert);
     const { address } = await useTemporal();
-    const port = await serveTls(certificate, new URL(`tls://${address}`));
+    const port = await serve(certificate, address);
     const config = temporalConfigSchema.parse({ tls: { ca_file: file } });
-    const { connection } = await connectClient(config, `localhost:${port}`);
+    const connection = await connect(config, `localhost:${port}`);
     const info = await connection.workflowService.getSystemInfo({});
     await connection.close();
     return info.serverVersion;
   };
-
-  test('a valid certificate is accepted', async () => {
-    expect(await ask(valid, valid)).toMatch(/^1\./);
+  const rejection = (reason: string) => ({
+    code: 'TEMPORAL_UNTRUSTED',
+    kind: 'terminal',
+    message: expect.stringContaining(reason),
   });
 
-  test.each(refused)('%s is refused', async (_, certificate, ca, reason) => {
-    await expect(ask(certificate, ca)).rejects.toMatchObject({
-      code: 'TEMPORAL_UNTRUSTED',
-      kind: 'terminal',
-      message: expect.stringContaining(reason),
+  describe.each(['client', 'worker'] as const)('%s', (connector) => {
+    test('a valid certificate is accepted', async () => {
+      expect(await ask(connector, valid, valid)).toMatch(/^1\./);
     });
+
+    test.each(refused)('%s is refused', async (_, certificate, ca, reason) => {
+      await expect(ask(connector, certificate, ca)).rejects.toMatchObject(rejection(reason));
+    });
+  });
+
+  test.skipIf(!isStunnelInstalled)('a worker refuses a proxy that does not offer HTTP/2, and says so', async () => {
+    const asked = ask('worker', valid, valid, { ...connectors.worker, serve: startStunnel });
+    await expect(asked).rejects.toMatchObject({ hint: expect.stringContaining('ALPN h2') });
+  });
+
+  test('a worker refuses the certificate of a CA as that of the server, and says so', async () => {
+    const authority = makeCertificate({ isAuthority: true });
+    await expect(ask('worker', authority, authority)).rejects.toMatchObject(rejection('CaUsedAsEndEntity'));
   });
 });

@@ -6,7 +6,7 @@ export interface TestCertificate {
   readonly key: string;
 }
 
-export const makeCertificate = ({ days = 1, name = 'localhost' } = {}): TestCertificate => {
+export const makeCertificate = ({ days = 1, name = 'localhost', isAuthority = false } = {}): TestCertificate => {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const ecdsaWithSha256 = sequence(oid([0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02]));
   const commonName = sequence(tag(0x31, sequence(oid([0x55, 0x04, 0x03]), tag(0x0c, Buffer.from(name)))));
@@ -14,7 +14,7 @@ export const makeCertificate = ({ days = 1, name = 'localhost' } = {}): TestCert
     tag(0x82, Buffer.from(name)),
     ...(name === 'localhost' ? [tag(0x87, Buffer.from([127, 0, 0, 1]))] : []),
   );
-  const basicConstraints = sequence(oid([0x55, 0x1d, 0x13]), tag(0x04, sequence(tag(0x01, Buffer.from([0xff])))));
+  const authority = sequence(oid([0x55, 0x1d, 0x13]), tag(0x04, sequence(tag(0x01, Buffer.from([0xff])))));
   const alternativeNames = sequence(oid([0x55, 0x1d, 0x11]), tag(0x04, names));
   const day = 86_400_000;
   const toBeSigned = sequence(
@@ -25,7 +25,7 @@ export const makeCertificate = ({ days = 1, name = 'localhost' } = {}): TestCert
     sequence(utcTime(new Date(Date.now() - 9 * day)), utcTime(new Date(Date.now() + days * day))),
     commonName,
     publicKey.export({ type: 'spki', format: 'der' }),
-    tag(0xa3, sequence(basicConstraints, alternativeNames)),
+    tag(0xa3, sequence(...(isAuthority ? [authority] : []), alternativeNames)),
   );
   const signature = sign('sha256', toBeSigned, privateKey);
   const der = sequence(toBeSigned, ecdsaWithSha256, tag(0x03, Buffer.concat([Buffer.from([0]), signature])));
