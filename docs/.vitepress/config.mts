@@ -54,6 +54,7 @@ export default {
           marts: 'Marts',
           cookbook: 'Cookbook',
           'data-inventory': 'Data inventory',
+          sizing: 'Sizing',
           compatibility: 'Compatibility',
           glossary: 'Glossary',
         }),
