@@ -51,8 +51,14 @@ interface LoggedErasures {
   readonly holds: readonly LoggedHold[];
   /** Ids of holds that were taken off. */
   readonly unheld: readonly string[];
-  /** Where the next reading begins: bytes of whole lines. */
-  readonly end: number;
+  /** Where the next reading begins. */
+  readonly end: LogPlace;
+}
+
+/** Bytes of whole lines, and how the file begins: another host may have a file of its own. */
+interface LogPlace {
+  readonly bytes: number;
+  readonly head: string;
 }
 
 /** Content of one line beside its time. Keys are keyed hashes, so no line names a person or a call. */
@@ -68,15 +74,17 @@ export interface ErasureLog {
   /** Durable when it resolves. Of several hosts one at a time: a network file system lets their appends overwrite each other. */
   append(db: Database | Transaction, entries: readonly Entry[]): Promise<void>;
   /**
-   * Reads lines after `from`, the end of an earlier reading. Reads everything if the file is shorter, and thus
-   * another one.
+   * Reads lines after the end of an earlier reading. Reads everything if the file is shorter, or begins otherwise, and
+   * thus is another one.
    */
-  read(from?: number): Promise<LoggedErasures>;
+  read(after?: LogPlace): Promise<LoggedErasures>;
 }
 
 const kinds: readonly SelectorKind[] = ['call', 'person', 'objection'];
 const mode = 0o600;
 const lineEnd = 0x0a;
+/** Time and part of the key of the first line. */
+const headBytes = 80;
 
 /** The file is made by the first erasure. */
 export const openErasureLog = (file: string): ErasureLog => {
@@ -115,10 +123,12 @@ export const openErasureLog = (file: string): ErasureLog => {
         }),
       );
     },
-    read: async (from = 0) => {
+    read: async (after) => {
       try {
         return await withFile('r', async (handle) => {
-          const start = from <= (await handle.stat()).size ? from : 0;
+          const { buffer, bytesRead } = await handle.read(Buffer.alloc(headBytes), 0, headBytes, 0);
+          const head = buffer.toString('latin1', 0, bytesRead);
+          const start = after?.head === head && after.bytes <= (await handle.stat()).size ? after.bytes : 0;
           const bytes = await readFrom(handle, start);
           const whole = bytes.subarray(0, bytes.lastIndexOf(lineEnd) + 1);
           const entries = whole.toString('utf8').split('\n').flatMap(readLine);
@@ -126,12 +136,12 @@ export const openErasureLog = (file: string): ErasureLog => {
             selectors: entries.flatMap(selectorsOf),
             receipts: entries.flatMap(({ receipt }) => (receipt === undefined ? [] : [receipt])),
             ...readHolds(entries),
-            end: start + whole.length,
+            end: { bytes: start + whole.length, head },
           };
         });
       } catch (cause) {
         if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT')
-          return { selectors: [], receipts: [], holds: [], unheld: [], end: 0 };
+          return { selectors: [], receipts: [], holds: [], unheld: [], end: { bytes: 0, head: '' } };
         throw fail(cause);
       }
     },

@@ -114,3 +114,17 @@ test('a search for erased calls that ends does not end a search that was asked f
   for (const name of ['second', 'none']) await whileSought(store, async () => void searches.push(name));
   expect(searches).toEqual(['first', 'second']);
 });
+
+test('where one host came to in its log says nothing of the log of another host', async () => {
+  const entries = (name: string) => Array.from({ length: 3 }, (_, n) => ({ call: `${name}${n}`.padEnd(64, '0') }));
+  const [mine, theirs] = ['mine', 'theirs'].map((name) => openErasureLog(join(folder, `${name}.log`)));
+  if (mine === undefined || theirs === undefined) throw new Error('Two logs are open.');
+  await mine.append(store, entries('a'));
+  await theirs.append(store, entries('b'));
+  const { end } = await mine.read();
+  expect((await theirs.read(end)).selectors).toHaveLength(3);
+  await mine.append(store, entries('c').slice(0, 1));
+  expect((await mine.read(end)).selectors).toHaveLength(1);
+  // A release before noted bytes alone.
+  expect((await mine.read(end.bytes as never)).selectors).toHaveLength(4);
+});

@@ -21,7 +21,7 @@ export const replayErasures = async (
   { all }: { readonly all: boolean },
 ): Promise<void> => {
   const { log } = store.erasures;
-  const logged = await log.read(all ? 0 : ((await readMeta<number>(store, replayedTo)) ?? 0));
+  const logged = await log.read(all ? undefined : await readMeta<LogPlace>(store, replayedTo));
   const keys = new Set(logged.selectors.flatMap(({ kind, key }) => (kind === 'call' ? [key] : [])));
   if (all) {
     for (const warehouse of warehouses) {
@@ -52,11 +52,13 @@ export const replayErasures = async (
 
 /** Keys of calls that the log says were erased and that this store may still have: an erasure was interrupted, or the store set back. */
 export const listUnreplayed = async (store: Store): Promise<ReadonlySet<string>> => {
-  const { selectors } = await store.erasures.log.read((await readMeta<number>(store, replayedTo)) ?? 0);
+  const { selectors } = await store.erasures.log.read(await readMeta<LogPlace>(store, replayedTo));
   return new Set(selectors.flatMap(({ kind, key }) => (kind === 'call' ? [key] : [])));
 };
 
-/** Position in the log, in bytes. A restored ledger has an older position, so later erasures are read again. */
+type LogPlace = NonNullable<Parameters<Store['erasures']['log']['read']>[0]>;
+
+/** Place in the log. A restored ledger has an older place, so later erasures are read again. */
 const replayedTo = 'erasures_replayed_to';
 
 /** Keys of one statement: a warehouse may have one for every call that grew too old. */
