@@ -69,11 +69,14 @@ export const connectClient = async (
  */
 export const explainUnreachable = async (config: TemporalConfig, address: string, cause: unknown) => {
   const unreachable = transient('TEMPORAL_UNREACHABLE', `The Temporal server at ${address} does not answer.`, {
-    hint: /H2NotNegotiated/.test(String(cause))
-      ? 'Let the TLS proxy before it offer HTTP/2 (ALPN h2), because workers refuse other proxies, then run callsync doctor.'
-      : 'Start it or correct temporal.address and its TLS settings, then run callsync doctor.',
+    hint: 'Start it or correct temporal.address and its TLS settings, then run callsync doctor.',
     cause,
   });
+  if (/H2NotNegotiated/.test(String(cause)))
+    return terminal('TEMPORAL_UNTRUSTED', `The TLS proxy at ${address} does not offer HTTP/2.`, {
+      hint: 'Let it offer ALPN h2, because workers refuse a connection without it.',
+      cause,
+    });
   if (connectionOptions(config, address).tls === false) return unreachable;
   const { tls } = config;
   const ca = readPem('temporal.tls.ca', tls.ca_file);
