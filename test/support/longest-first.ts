@@ -16,6 +16,7 @@ const longest: readonly string[] = [
   'e2e/backfill',
   'cli/signals',
   'e2e/benches',
+  'e2e/soak',
   'e2e/long-sync',
   'local/embedded-postgres',
   'e2e/live',
