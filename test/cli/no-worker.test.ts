@@ -51,7 +51,9 @@ describe('without a worker', { timeout: 400_000 }, () => {
       deadlineMs: 120_000,
       onStderr: (said, child) => said.includes('No worker answers') && child.kill('SIGINT'),
     });
-    expect(left.stderr).toMatch(/callsync: BACKFILL_UNANSWERED: No worker reports the progress of left is; it is kept/);
+    expect(left.stderr).toMatch(
+      /callsync: BACKFILL_UNANSWERED: No worker reports the progress of left\. The backfill waits/,
+    );
     expect(left.stderr).not.toMatch(/ended|Unexpected/);
     expect(left.code).toBe(4);
     expect((await run('backfill', 'cancel', 'left', '--json')).code).toBe(0);

@@ -183,7 +183,7 @@ export const watchBackfill = async (
   if (last !== undefined) return last;
   throw transient(
     'BACKFILL_UNANSWERED',
-    `No worker reports the progress of ${title} is; the backfill waits for a worker.`,
+    `No worker reports the progress of ${title}. The backfill waits for a worker.`,
     {
       hint: 'Start one with callsync worker or callsync up, then look again with callsync backfill watch.',
     },
