@@ -1,4 +1,7 @@
-/** Assistants: the protocol's own conformance suite, where it covers what `callsync mcp` offers. About 1 minute. */
+/**
+ * Assistants: the protocol's own conformance suite, where it covers what `callsync mcp` offers. About 1 minute. In the
+ * suite, mcp/mcp uses the protocol's client.
+ */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';

@@ -230,7 +230,8 @@ describe('planted', () => {
 
 /**
  * A second host with another key is refused at its start. With the same keys, an erasure by telephone number finds the
- * calls of both hosts. Nothing is left of the person. About 3 minutes.
+ * calls of both hosts. Nothing is left of the person. About 3 minutes, too many for the suite, where
+ * store/store refuses the other key.
  */
 describe('hosts', () => {
   test('of one installation have one key each, and erase what the other took', async () => {

@@ -1,4 +1,7 @@
-/** Scheduled backfills while workers and servers are killed. About 2 minutes in all, each case as it says. */
+/**
+ * Scheduled backfills while workers and servers are killed. About 2 minutes in all, each case as it says. In the suite,
+ * temporal/backfill-schedules kills a worker.
+ */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';

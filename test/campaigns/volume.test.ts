@@ -26,7 +26,7 @@ describe('restored', () => {
 
 /**
  * A backfill planned over 1,000,000 calls, 50,000 of them loaded by three worker processes that are killed at random.
- * About 4 minutes on 2 cores.
+ * About 4 minutes on 2 cores. In the suite, e2e/backfill kills one worker.
  */
 describe('storm', () => {
   const planned = 1_000_000;
