@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { analytics, changeCall } from '../marts/analytics.ts';
 import { type FilledPostgres, fillPostgres, readChangedCalls } from '../marts/two-warehouses.ts';
-import { type CliFolder, openCliFolder } from '../support/cli.ts';
+import { type CliFolder, openCliFolder, withoutService } from '../support/cli.ts';
 
 const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 /** The last version that runs with Node.js 20. Not a dependency: npx brings it. */
@@ -27,12 +27,7 @@ describe('conformance', () => {
     [here, folder] = await Promise.all([readChangedCalls(changeCall).then(fillPostgres), openCliFolder()]);
     await here.postgres.applyMarts(analytics);
     await (await openStore({ url: here.postgresUrl })).close();
-    await folder.configure({
-      source: { base_url: 'http://127.0.0.1:1', client_id: 'a', client_secret: 'b' },
-      store: { url: here.postgresUrl },
-      webhook: { enabled: false },
-      analytics,
-    });
+    await folder.configure({ ...withoutService(here.postgresUrl), analytics });
     const args = [program, 'mcp', '--config', `${folder.path}/callsync.yaml`, '--http', '0'];
     server = spawn(process.execPath, args, { cwd: folder.path, stdio: ['ignore', 'ignore', 'pipe'] });
     while (url === '') {

@@ -1,10 +1,8 @@
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import { createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runChecks } from '../../src/cli/commands/doctor/check.ts';
@@ -24,6 +22,7 @@ import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { createSampleStore } from '../../src/store/delivery/delivery-statistics.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
 import { schedulesOf } from '../../src/temporal/schedules.ts';
+import { makeCertificate, type TestCertificate } from '../support/certificate.ts';
 import { closedPort } from '../support/closed-port.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { type TestTemporal, useTemporal } from '../support/temporal.ts';
@@ -313,16 +312,7 @@ describe('public address', () => {
   });
 
   test('explains certificates', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'callsync-cert-'));
-    const make = async (name: string, subject: string): Promise<{ key: Buffer; cert: Buffer }> => {
-      const [key, cert] = [join(folder, `${name}.key`), join(folder, `${name}.pem`)];
-      await promisify(execFile)('openssl', [
-        ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '90'],
-        ...['-subj', `/CN=${subject}`, '-addext', `subjectAltName=DNS:${subject}`, '-keyout', key, '-out', cert],
-      ]);
-      return { key: await readFile(key), cert: await readFile(cert) };
-    };
-    const certificateOf = async (pair: { key: Buffer; cert: Buffer }, ca?: string) => {
+    const certificateOf = async (pair: TestCertificate, ca?: string) => {
       const server = createServer(pair).listen(0, '127.0.0.1');
       await new Promise((resolve) => server.once('listening', resolve));
       const { port } = server.address() as { port: number };
@@ -330,17 +320,18 @@ describe('public address', () => {
       server.close();
       return findings[1];
     };
-    const good = await make('good', 'localhost');
-    const other = await make('other', 'example.com');
+    const [good, other] = ['localhost', 'example.com'].map((name) => makeCertificate({ days: 90, name })) as [
+      TestCertificate,
+      TestCertificate,
+    ];
     expect(await certificateOf(good)).toMatchObject({
       outcome: 'failed',
       message: expect.stringContaining('self-signed'),
     });
-    expect(await certificateOf(good, good.cert.toString())).toMatchObject({ outcome: 'ok' });
-    expect(await certificateOf(other, other.cert.toString())).toMatchObject({
+    expect(await certificateOf(good, good.cert)).toMatchObject({ outcome: 'ok' });
+    expect(await certificateOf(other, other.cert)).toMatchObject({
       outcome: 'failed',
       message: expect.stringContaining('not for localhost'),
     });
-    await rm(folder, { recursive: true, force: true });
   });
 });

@@ -9,7 +9,7 @@ import { stopLocalProcess } from '../../src/local/local-process.ts';
 import { launch, stopRules } from '../../src/local/postgres/embedded-postgres.ts';
 import { resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
-import { type CliFolder, openCliFolder } from '../support/cli.ts';
+import { type CliFolder, openCliFolder, withoutService } from '../support/cli.ts';
 import { createDatabase, makeServerFolder, type TestDatabase } from '../support/postgres.ts';
 
 const debian = '/usr/lib/postgresql/15/bin';
@@ -137,11 +137,7 @@ describe.each(servers.filter(([, isHere]) => isHere))('on %s', (_name, _isHere, 
     });
   beforeAll(async () => {
     [database, folder] = await Promise.all([start(), openCliFolder()]);
-    await folder.configure({
-      source: { base_url: 'http://127.0.0.1:1', client_id: 'a', client_secret: 'b' },
-      store: { url: database.url },
-      webhook: { enabled: false },
-    });
+    await folder.configure(withoutService(database.url));
     const warehouse = open();
     await warehouse.migrate();
     const shown = { name: 'shown', description: '', columns: [], sql: 'SELECT 7 AS n', version: '1' };

@@ -4,16 +4,12 @@ import pg from 'pg';
 import { expect, test, vi } from 'vitest';
 import { reportFailure } from '../../src/cli/shell/exit.ts';
 import { renderTable } from '../../src/cli/shell/output.ts';
-import { openCli } from '../support/cli.ts';
+import { openCli, withoutService } from '../support/cli.ts';
 import { until } from '../support/installation.ts';
 import { startProgram } from '../support/program.ts';
 
 const { folder, database } = await openCli();
-await folder.configure({
-  source: { base_url: 'http://127.0.0.1:1', client_id: 'a', client_secret: 'b' },
-  store: { url: database.url },
-  webhook: { enabled: false },
-});
+await folder.configure(withoutService(database.url));
 
 const ask = async (sql: string): Promise<readonly Record<string, unknown>[]> => {
   const { code, stdout, stderr } = await folder.run(['query', sql, '--json']);

@@ -1,4 +1,4 @@
-/** The demo into both warehouses. That a change in one of them is found: test/warehouse/equal-warehouses.test.ts. */
+/** The demo into both warehouses. That a change in one of them is found: test/cli/check-truth.test.ts. */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';

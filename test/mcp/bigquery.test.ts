@@ -9,7 +9,7 @@ import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts'
 import { openReader } from '../../src/warehouse/bigquery/reader.ts';
 import { analytics, changeCall } from '../marts/analytics.ts';
 import { type FilledWarehouses, fillWarehouses, readChangedCalls } from '../marts/two-warehouses.ts';
-import { type CliFolder, openCliFolder } from '../support/cli.ts';
+import { type CliFolder, openCliFolder, withoutService } from '../support/cli.ts';
 
 const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 const limits = { rows: 3, bytes: 100, billedBytes: 1_000 };
@@ -95,9 +95,7 @@ describe('the local BigQuery', () => {
     await (await openStore({ url: here.postgresUrl })).close();
     const { project, dataset, restUrl: api_endpoint } = here.bigqueryPlace;
     await folder.configure({
-      source: { base_url: 'http://127.0.0.1:1', client_id: 'a', client_secret: 'b' },
-      store: { url: here.postgresUrl },
-      webhook: { enabled: false },
+      ...withoutService(here.postgresUrl),
       warehouses: { big: { type: 'bigquery', project, dataset, api_endpoint, marts_schema: `${dataset}_copies` } },
       analytics,
     });

@@ -13,7 +13,7 @@ import { ownRoleUrl } from '../../src/postgres/own-role.ts';
 import { demoAnalytics } from '../../src/simulator/demo/simulator-process.ts';
 import { openStore } from '../../src/store/store.ts';
 import { type FilledPostgres, fillPostgres, readDemoCalls } from '../marts/two-warehouses.ts';
-import { type CliFolder, openCliFolder } from '../support/cli.ts';
+import { type CliFolder, openCliFolder, withoutService } from '../support/cli.ts';
 
 const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 
@@ -33,12 +33,7 @@ beforeAll(async () => {
   await here.postgres.warehouse.search.create();
   await (await openStore({ url: here.postgresUrl })).close();
   await folder.write('token', 'a-token-of-forty-characters-for-assistants');
-  await folder.configure({
-    source: { base_url: 'http://127.0.0.1:1', client_id: 'a', client_secret: 'b' },
-    store: { url: here.postgresUrl },
-    webhook: { enabled: false },
-    analytics: demoAnalytics,
-  });
+  await folder.configure({ ...withoutService(here.postgresUrl), analytics: demoAnalytics });
 }, 240_000);
 afterAll(async () => {
   for (const close of closers.splice(0).reverse()) await close();

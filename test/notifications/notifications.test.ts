@@ -10,10 +10,10 @@ import { openChannels } from '../../src/health/notifications/channels.ts';
 import { notice, sendMessages } from '../../src/health/notifications/watch.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { useFolder } from '../support/folder.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { useDatabase } from '../support/postgres.ts';
 
 const secret = `whsec_${Buffer.from('a secret of thirty-two bytes ...').toString('base64')}`;
-let database: TestDatabase;
+const database = useDatabase();
 let store: Store;
 const folder = useFolder('notify');
 let server: Server;
@@ -21,7 +21,6 @@ let url: string;
 let status = 200;
 const received: { headers: Record<string, string>; body: string }[] = [];
 beforeAll(async () => {
-  database = await createDatabase();
   store = await openStore({ url: database.url });
   server = createServer(async (request, response) => {
     let body = '';
@@ -37,7 +36,6 @@ beforeAll(async () => {
 afterAll(async () => {
   server?.close();
   await store?.close();
-  await database?.drop();
 });
 beforeEach(() => {
   received.length = 0;

@@ -3,9 +3,9 @@ import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import type { Browser, Page } from 'puppeteer-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openBrowser, overhang, violations } from './support/browser.ts';
+import type { Page } from 'puppeteer-core';
+import { beforeAll, expect, test } from 'vitest';
+import { overhang, usePage, violations } from './support/browser.ts';
 
 /** A running installation with a status page. */
 export interface LookedAt {
@@ -28,17 +28,12 @@ export const pictures = process.env.CALLSYNC_SCREENSHOTS;
 const backfill = '1975-01-01_2024-12-31';
 
 export const testInBrowser = (site: () => LookedAt): void => {
-  let browser: Browser;
+  const { held, text } = usePage();
   let page: Page;
   beforeAll(async () => {
-    browser = await openBrowser();
-    page = await browser.newPage();
+    page = held.page;
     await page.authenticate(site().actor);
   });
-  afterAll(() => browser?.close());
-
-  const text = async (selector: string): Promise<string> =>
-    (await page.$eval(selector, (element) => element.textContent)) ?? '';
   /** Tabs until an element has the focus, then presses Enter: no mouse is used. */
   const reach = async (selector: string): Promise<void> => {
     await page.focus('body');
@@ -147,7 +142,7 @@ export const testInBrowser = (site: () => LookedAt): void => {
         <iframe src="${site().operations}"></iframe>`);
     });
     await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve));
-    const other = await browser.newPage();
+    const other = await held.browser.newPage();
     try {
       // The browser has been told the token, and would send it along.
       await other.authenticate(site().actor);

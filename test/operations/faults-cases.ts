@@ -2,12 +2,12 @@
  * Faults of a running installation: page, `doctor` and `status` name each within a minute, and no longer within a minute
  * after its end. The test moves times of the store back instead of waiting; with CALLSYNC_REAL_TIME=1 it waits.
  */
-import type { Browser, Page } from 'puppeteer-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'puppeteer-core';
+import { beforeAll, expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { endProcess } from '../support/installation.ts';
 import { startProgram } from '../support/program.ts';
-import { openBrowser } from './support/browser.ts';
+import { usePage } from './support/browser.ts';
 import { type Site, signingSecret } from './support/site.ts';
 
 interface Fault {
@@ -67,17 +67,13 @@ const faults: readonly Fault[] = [
 ];
 
 export const testFaults = (site: () => Site): void => {
-  let browser: Browser;
+  const { held, text } = usePage();
   let page: Page;
   beforeAll(async () => {
     await dropAll(site());
-    browser = await openBrowser();
-    page = await browser.newPage();
+    page = held.page;
   });
-  afterAll(() => browser?.close());
 
-  const text = async (selector: string): Promise<string> =>
-    (await page.$eval(selector, (element) => element.textContent)) ?? '';
   const poll = { timeout: limitMs, interval: 500 };
   /** Seconds until it passes. */
   const timed = async (look: () => Promise<void>): Promise<string> => {

@@ -3,14 +3,11 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { ReconcileRequest, ReconcileTotals } from '../../schemas/orchestration.ts';
-import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import type { ReconcileProgress } from '../../workflows/messages.ts';
-import { endProcess } from '../support/installation.ts';
-import { startProgram } from '../support/program.ts';
 import { awayDatabase } from './support/outages.ts';
 import { metricsOf, monitoring, namesOf, promtool, rules, seriesOf } from './support/prometheus.ts';
-import { type Site, signingSecret } from './support/site.ts';
+import type { Site } from './support/site.ts';
 
 const dashboard = JSON.parse(readFileSync(`${monitoring}grafana-callsync.json`, 'utf8')) as {
   panels: { title: string; targets: { expr: string }[] }[];
@@ -49,10 +46,6 @@ const swallowRow = async ({ store }: Site, callId: string): Promise<() => Promis
   );
   return () => store.pool.query('DROP FUNCTION calls.swallow() CASCADE');
 };
-
-/** The JSON output of a command with this configuration, whatever its exit code. */
-const runOn = ({ configPath }: Site, args: readonly string[]): Promise<unknown> =>
-  startProgram([...args, '--json', '--config', configPath]).first();
 
 export const testMonitoring = (site: () => Site): void => {
   let past: Promise<unknown>;
@@ -114,13 +107,6 @@ export const testMonitoring = (site: () => Site): void => {
     );
     past = (await site().backfill('page', { direction: 'oldest_first' })).result;
     await expect.poll(read, poll).toMatch(/>page<\/(a|th)>/);
-
-    const broken = await sendWebhook({ url: site().webhook, body: '{"unique_id": 7}', secret: signingSecret });
-    expect(broken).toMatchObject({ delivered: true });
-    await expect.poll(read, poll).toMatch(/Quarantine<\/th><td data-head="Count">1<\/td>/);
-    await expect
-      .poll(read, poll)
-      .toMatch(/<strong>Attention\.<\/strong> In quarantine, to be decided on: 1 record\. Since/);
   });
 
   test('no webhook arrives while polls bring calls', async () => {
@@ -128,11 +114,6 @@ export const testMonitoring = (site: () => Site): void => {
     await site().control.drainWebhooks();
     const during = await scrapeTwice(synced);
     expect(figure(during[1], accepted)).toBe(figure(during[0], accepted));
-    // The service signs with another secret than the receiver has.
-    for (const secret of ['wrong', 'wrong', 'wrong'])
-      await sendWebhook({ url: site().webhook, body: '{}', secret }).catch(() => undefined);
-    const read = async () => await (await fetch(site().operations())).text();
-    await expect.poll(read, poll).toMatch(/Every delivery is refused for its signature: \d+ deliveries/);
     await site().control.startWebhooks();
     await scrapeTwice(accepted);
   });
@@ -149,7 +130,7 @@ export const testMonitoring = (site: () => Site): void => {
     await expect.poll(page, poll).not.toMatch(/Spool<\/th>/);
   });
 
-  test('a day vanishes from the list, a warehouse swallows a row, the worker is killed', async () => {
+  test('a day vanishes from the list, and a warehouse swallows a row', async () => {
     const { client, control, prefix } = site();
     await past;
     const [vanished, swallowed] = await findDays(site());
@@ -165,24 +146,6 @@ export const testMonitoring = (site: () => Site): void => {
     expect(await reconcile(vanished)).toMatchObject({ windows: 1, suspicious: 1 });
     const takeRow = await swallowRow(site(), swallowed.callIds[0] ?? '');
     expect(await reconcile(swallowed)).toMatchObject({ windows: 1, unproven: 1, missing: 1, healedCalls: 0 });
-
-    await endProcess(site().process(), 'SIGKILL');
-    await expect(site().scrape()).rejects.toThrow();
-    // A minute later: no other process writes its sign of life.
-    await site().store.pool.query(`UPDATE meta SET updated_at = now() - interval '1 minute' WHERE key = 'worker'`);
-    const { wrong: known } = (await runOn(site(), ['status'])) as { wrong: { condition: string }[] };
-    expect(known.map(({ condition }) => condition)).toContain('worker_gone');
-    const { findings } = (await runOn(site(), ['doctor'])) as { findings: { check: string; message: string }[] };
-    expect(findings.filter(({ check }) => check === 'health').map(({ message }) => message)).toContainEqual(
-      expect.stringMatching(/^No worker has run for \d+ s/),
-    );
-    await site().start();
-    const timeline = async () => await (await fetch(site().operations())).text();
-    await expect
-      .poll(timeline, poll)
-      .toMatch(/No worker has run for[\s\S]*recovery|recovery[\s\S]*No worker has run for/);
-    const polls = (scrape: string): boolean => namesOf(scrape).has('temporal_num_pollers');
-    await scrapeUntil('workers poll', polls);
 
     const found = (scrape: string): number[] =>
       ['unproven', 'suspicious_empty'].map((what) => figure(scrape, `callsync_windows_${what}{warehouse="postgres"}`));

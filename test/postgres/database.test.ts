@@ -1,27 +1,22 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { terminal } from '../../src/lib/errors.ts';
 import { BinaryCopyWriter } from '../../src/postgres/binary-copy.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { openLink } from '../support/link.ts';
+import { useDatabase } from '../support/postgres.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 let db: Database;
 let pool: pg.Pool;
 
 beforeAll(async () => {
-  database = await createDatabase();
   db = open();
   ({ pool } = db);
 });
 
-afterAll(async () => {
-  await db.close();
-  await database.drop();
-});
+afterAll(() => db.close());
 
 const open = (over: { readonly url?: string; readonly statementMs?: number } = {}): Database =>
   openDatabase({ url: database.url, schema: 'public', application: 'test', purpose: 'test', ...over });
@@ -131,7 +126,7 @@ test('unreachable, refused and missing databases each say what to do', async () 
 });
 
 test('a server that stops answering ends a statement and a copy in time, and the next connection works', async () => {
-  const silent = await openSilencer(database.url);
+  const silent = await openLink(database.url);
   const mute = open({ url: silent.url, statementMs: 200 });
   try {
     await pool.query('CREATE TABLE muted (t text)');
@@ -236,40 +231,3 @@ test('a refused copy rejects and leaves the connection usable', async () => {
   await expect(refused).rejects.toMatchObject({ code: 'DATABASE_ERROR', kind: 'terminal' });
   expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
 });
-
-/** A way to the server on which nothing passes while it is silent, as behind a firewall that dropped the connection. */
-const openSilencer = async (url: string) => {
-  const target = new URL(url);
-  const sockets = new Set<Socket>();
-  const muted = new Set<Socket>();
-  const server = createServer((client) => {
-    const onward = connect(Number(target.port), target.hostname);
-    for (const [from, to] of [
-      [client, onward],
-      [onward, client],
-    ] as const) {
-      sockets.add(from);
-      from.on('data', (bytes) => {
-        if (!muted.has(from)) to.write(bytes);
-      });
-      from.on('close', () => to.destroy());
-      from.on('error', () => to.destroy());
-    }
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const through = new URL(url);
-  through.port = String((server.address() as AddressInfo).port);
-  return {
-    url: through.href,
-    /** The connections that are open now; later ones are not concerned. */
-    silence: () => {
-      for (const socket of sockets) muted.add(socket);
-    },
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-};

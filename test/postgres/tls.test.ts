@@ -9,7 +9,7 @@ import { writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { type TemporalConfig, temporalConfigSchema } from '../../schemas/config/temporal.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { openDatabase } from '../../src/postgres/database.ts';
@@ -18,15 +18,11 @@ import { connectWorker } from '../../src/temporal/worker.ts';
 import { makeCertificate, type TestCertificate } from '../support/certificate.ts';
 import { useFolder } from '../support/folder.ts';
 import { endProcess, until } from '../support/installation.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { useDatabase } from '../support/postgres.ts';
 import { useTemporal } from '../support/temporal.ts';
 
 const folder = useFolder('tls');
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createDatabase();
-});
-afterAll(() => database.drop());
+const database = useDatabase();
 
 let server: Server | undefined;
 const sockets = new Set<Socket>();

@@ -21,24 +21,6 @@ const found = (...lines: readonly string[]) => {
 };
 
 describe('telephone numbers', () => {
-  test.each([
-    ['le 06 39 98 12 34 merci'],
-    ['le 06.39.98.12.34'],
-    ['0639981234'],
-    ['+33 6 39 98 12 34'],
-    ['+33 (0)6 39 98 12 34'],
-    ['0033639981234'],
-    ['33639981234'],
-    ['zéro six trente-neuf quatre-vingt-dix-huit douze trente-quatre'],
-    ['zero six trente neuf quatre vingt dix huit douze trente quatre'],
-    ['zéro six trois neuf neuf huit un deux trois quatre'],
-    ['ZÉRO SIX TROIS NEUF NEUF HUIT UN DEUX TROIS QUATRE'],
-    ['plus trente-trois six trente-neuf quatre-vingt-dix-huit douze trente-quatre'],
-    ['oh six three double nine eight one two three four'.replace('double nine', 'nine nine')],
-  ])('%s', (text) => {
-    expect(find(text)).toEqual(['phone +33639981234']);
-  });
-
   test('dictated with interruptions, each part is found', () => {
     expect(
       found('c’est le zéro six trente-neuf', 'in|oui', 'quatre-vingt-dix-huit', 'in|d’accord', 'douze trente-quatre'),
@@ -55,6 +37,19 @@ describe('telephone numbers', () => {
 });
 
 test.each([
+  ['le 06 39 98 12 34 merci', 'phone +33639981234'],
+  ['le 06.39.98.12.34', 'phone +33639981234'],
+  ['0639981234', 'phone +33639981234'],
+  ['+33 6 39 98 12 34', 'phone +33639981234'],
+  ['+33 (0)6 39 98 12 34', 'phone +33639981234'],
+  ['0033639981234', 'phone +33639981234'],
+  ['33639981234', 'phone +33639981234'],
+  ['zéro six trente-neuf quatre-vingt-dix-huit douze trente-quatre', 'phone +33639981234'],
+  ['zero six trente neuf quatre vingt dix huit douze trente quatre', 'phone +33639981234'],
+  ['zéro six trois neuf neuf huit un deux trois quatre', 'phone +33639981234'],
+  ['ZÉRO SIX TROIS NEUF NEUF HUIT UN DEUX TROIS QUATRE', 'phone +33639981234'],
+  ['plus trente-trois six trente-neuf quatre-vingt-dix-huit douze trente-quatre', 'phone +33639981234'],
+  ['oh six three double nine eight one two three four'.replace('double nine', 'nine nine'), 'phone +33639981234'],
   ['ma carte 4970 1000 0000 0055', 'card 4970100000000055'],
   ['quarante-neuf soixante-dix dix zéro zéro', undefined],
   ['FR76 3000 6000 0112 3456 7890 189', 'iban FR7630006000011234567890189'],
@@ -76,11 +71,6 @@ test.each([
   ['7a6f0000-0000-4000-8000-000000000001', undefined],
   ['rendez-vous le 12 mars à 14 heures 30', undefined],
   ['il reste trois mois sur les vingt-quatre', undefined],
-])('%s → %s', (text, value) => {
-  expect(find(text)).toEqual(value === undefined ? [] : [value]);
-});
-
-test.each([
   ['numéro de sécurité sociale 2 90 06 75 116 005', 'nir 2900675116005'],
   ['０６ ３９ ９８ １２ ３４', 'phone +33639981234'],
   ['06‑39‑98‑12‑34', 'phone +33639981234'],

@@ -2,16 +2,12 @@
  * The winner of two observations of one instant and source does not depend on the rules that have changed them since.
  */
 import { expect, test } from 'vitest';
-import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import type { Observation } from '../../schemas/observation.ts';
 import { emptyRow, fold, foldRules, type LedgerRow, prepareObservation } from '../../src/calls/fold.ts';
-import { createPrivacy, type Privacy } from '../../src/privacy/privacy.ts';
+import type { Privacy } from '../../src/privacy/privacy.ts';
+import { openPrivacy } from '../support/rotated-keys.ts';
 
-const open = (settings: object) =>
-  createPrivacy(privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop', ...settings }), {
-    token: Buffer.alloc(32, 7),
-    seal: undefined,
-  });
+const open = (settings: object) => openPrivacy({ profile: 'pseudonymous', ...settings });
 const older = open({ disabled_detectors: ['email'] });
 const newer = open({});
 
@@ -31,8 +27,8 @@ const foldUnder = (row: LedgerRow, observation: Observation, { sanitize, version
   const brought = row.revision === 0 ? row : foldRules(row, sanitize, version);
   return { ...fold(brought, prepareObservation(sanitize(observation))), rules: version };
 };
-const winnerOf = (steps: readonly (readonly [Observation, Privacy])[]): unknown => {
-  const { document } = steps.reduce((row, [one, rules]) => foldUnder(row, one, rules), emptyRow('c'));
+const winnerOf = (first: Observation, under: Privacy, second: Observation, later: Privacy): unknown => {
+  const { document } = foldUnder(foldUnder(emptyRow('c'), first, under), second, later);
   return (document?.visit as { readonly who: string } | undefined)?.who;
 };
 
@@ -40,26 +36,11 @@ test('polled: older and newer workers choose alike, in any order', () => {
   const winners = twins.map((pair) => {
     const [a, b] = pair as [Observation, Observation];
     const chosen = [
-      winnerOf([
-        [a, older],
-        [b, older],
-      ]),
-      winnerOf([
-        [b, newer],
-        [a, newer],
-      ]),
-      winnerOf([
-        [a, older],
-        [b, newer],
-      ]),
-      winnerOf([
-        [b, newer],
-        [a, older],
-      ]),
-      winnerOf([
-        [b, older],
-        [a, newer],
-      ]),
+      winnerOf(a, older, b, older),
+      winnerOf(b, newer, a, newer),
+      winnerOf(a, older, b, newer),
+      winnerOf(b, newer, a, older),
+      winnerOf(b, older, a, newer),
     ];
     expect(new Set(chosen).size).toBe(1);
     return chosen[0];
@@ -82,20 +63,7 @@ test('delivered: the hash of the raw bytes decides, however the body was admitte
         };
       }) as [Observation, Observation];
     const [[a, b], [c, d]] = [deliver(older), deliver(newer)];
-    const chosen = [
-      winnerOf([
-        [a, older],
-        [b, older],
-      ]),
-      winnerOf([
-        [c, newer],
-        [d, newer],
-      ]),
-      winnerOf([
-        [b, newer],
-        [c, newer],
-      ]),
-    ];
+    const chosen = [winnerOf(a, older, b, older), winnerOf(c, newer, d, newer), winnerOf(b, newer, c, newer)];
     expect(new Set(chosen).size).toBe(1);
   }
 });

@@ -9,6 +9,7 @@ import { defineEncoded, isObject, parseQuietly } from '../../src/lib/parse-json.
 import { createOpener, createSealer, isSealed } from '../../src/lib/sealed.ts';
 import { createPrivacy } from '../../src/privacy/privacy.ts';
 import { inheritedNames } from '../support/inherited-names.ts';
+import { openPrivacy } from '../support/rotated-keys.ts';
 
 const makeKeys = () => {
   const pair = generateKeyPairSync('x25519', {
@@ -92,17 +93,13 @@ test('a number leaves no digits behind that its value does not have', () => {
 });
 
 test('what is stored of bytes says what the rules leave of their value', () => {
-  const fields = createPrivacy(
-    privacyConfigSchema.parse({
-      rules: [
-        { path: 'in.data', action: 'token' },
-        { path: 'metadata.x', action: 'drop' },
-        { path: 'visit', action: 'redact' },
-      ],
-      unreadable: 'drop',
-    }),
-    { token: Buffer.alloc(32, 7), seal: undefined },
-  );
+  const fields = openPrivacy({
+    rules: [
+      { path: 'in.data', action: 'token' },
+      { path: 'metadata.x', action: 'drop' },
+      { path: 'visit', action: 'redact' },
+    ],
+  });
   const text = fc.oneof(fc.string(), fc.constantFrom('0639981234', 'a@b.fr', '"', '\\', '}', 'zéro six 39 98 12 34'));
   const leaf = fc.oneof(text, fc.integer(), fc.double({ noNaN: true }), fc.boolean(), fc.constant(null));
   const { value } = fc.letrec<{ value: unknown }>((tie) => ({
@@ -132,10 +129,7 @@ test('what is stored of bytes says what the rules leave of their value', () => {
 test('whatever bytes come, no value under a rule is stored in clear', () => {
   const secret = '0639981234';
   const rules = [{ path: 'in.data', action: 'token' } as const, { path: 'metadata', action: 'drop' } as const];
-  const ruled = createPrivacy(privacyConfigSchema.parse({ rules, unreadable: 'drop' }), {
-    token: Buffer.alloc(32, 7),
-    seal: undefined,
-  });
+  const ruled = openPrivacy({ rules });
   const record = {
     unique_id: 'a',
     transcript_json: { callData: [{ content: 'a "b" [c] {d}', words: [] }] },
@@ -165,11 +159,7 @@ test('whatever bytes come, no value under a rule is stored in clear', () => {
 });
 
 test('what other rules have cleaned before is no more dropped than sealed', () => {
-  const dropping = (id: number) =>
-    createPrivacy(privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop' }), {
-      token: Buffer.alloc(32, id),
-      seal: undefined,
-    });
+  const dropping = (byte: number) => openPrivacy(undefined, byte);
   const { body } = dropping(1).admit(Buffer.from('{"unique_id":"a","in":{"data":"33639981234"}}'));
   expect(dropping(2).seal(rejectedOf(body)).body).toEqual(body);
 });
@@ -213,10 +203,7 @@ test('a sealed body that was changed does not open', () => {
 });
 
 test('dropping what cannot be read keeps nothing of it', () => {
-  const dropping = privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop' });
-  const { body } = createPrivacy(dropping, { token: Buffer.alloc(32, 7), seal: undefined }).admit(
-    Buffer.from('{"ANI":"0639981234'),
-  );
+  const { body } = openPrivacy().admit(Buffer.from('{"ANI":"0639981234'));
   expect(body.toString()).not.toContain('0639981234');
 });
 

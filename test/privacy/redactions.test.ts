@@ -1,14 +1,9 @@
 /** The list of what was replaced in a transcript: places and detectors of each span, and nothing that a sender made up. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
-import { createPrivacy } from '../../src/privacy/privacy.ts';
+import { openPrivacy } from '../support/rotated-keys.ts';
 
-const open = (settings: object) =>
-  createPrivacy(privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop', ...settings }), {
-    token: Buffer.alloc(32, 7),
-    seal: undefined,
-  });
+const open = (settings: object) => openPrivacy({ profile: 'pseudonymous', ...settings });
 const privacy = open({ patterns: [{ name: 'contract', pattern: 'CT-\\d+' }] });
 
 const said = (content: string, from = 'out') => ({

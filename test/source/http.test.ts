@@ -244,10 +244,7 @@ describe('versions', () => {
     [{ by: 'header', name: 'X-Version', value: '3' }, '/api/calls', '3'],
     [{ by: 'none' }, '/api/calls', undefined],
   ])('are selected by %j', async (version, path, header) => {
-    const server = await startServer((_, response, url) =>
-      url.pathname.startsWith('/realms/') ? answerToken(response) : json(response, 200, list),
-    );
-    closers.push(server.close);
+    const { server } = await start((_, response) => json(response, 200, list));
     const source = createSource({ ...configFor(server.url, { version }), base_url: `${server.url}/api/` });
     closers.push(source.close);
     await readAll(source);
@@ -257,10 +254,7 @@ describe('versions', () => {
   });
 
   test('by host replaces the host of base_url', async () => {
-    const server = await startServer((_, response, url) =>
-      url.pathname.startsWith('/realms/') ? answerToken(response) : json(response, 200, list),
-    );
-    closers.push(server.close);
+    const { server } = await start((_, response) => json(response, 200, list));
     const config = configFor(server.url, { version: { by: 'host', value: new URL(server.url).host } });
     const source = createSource({ ...config, base_url: 'http://127.0.0.1:1' });
     closers.push(source.close);
@@ -275,14 +269,9 @@ describe('a service that answered and then refuses', () => {
     [400, 'LIST_REFUSED'],
   ])('with a single %i does not end a reading', async (status, code) => {
     let asked = 0;
-    const server = await startServer((_, response, url) => {
-      if (url.pathname.startsWith('/realms/')) return answerToken(response);
-      asked++;
-      return asked === 2 ? json(response, status, {}) : json(response, 200, list);
-    });
-    closers.push(server.close);
-    const source = createSource(configFor(server.url));
-    closers.push(source.close);
+    const { server, source } = await start((_, response) =>
+      ++asked === 2 ? json(response, status, {}) : json(response, 200, list),
+    );
     await readAll(source);
     expect(await readAll(source)).toEqual(list);
     expect(asked).toBe(3);

@@ -1,31 +1,35 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
+import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { defaultAxis } from '../../src/source/list/list-query.ts';
 import { probeSource, renderProbe, writeListSection } from '../../src/source/probe/probe.ts';
 import { createSource } from '../../src/source/source.ts';
 import { settledRange } from '../support/settled-range.ts';
 import { useClosers } from './local-server.ts';
+import { liveCases, probeLive } from './probe-live-cases.ts';
 import { listedIds, missingFrom, readSimulated, simulatedConfig, wholeRange } from './simulated.ts';
 
 const closers = useClosers();
 
+const probe = async (simulator: Awaited<ReturnType<typeof startSimulator>>, section: object = {}) =>
+  await probeSource({ config: await simulatedConfig(simulator, { ...section, limits: { requests: 1_000_000 } }) });
+const open = async (options: SimulatorOptions) => {
+  const simulator = await startSimulator({ rateLimit: { requests: 0 }, ...options });
+  closers.push(() => simulator.stop());
+  return simulator;
+};
+
 /** More than the cap of 1,000, which reading notices; elsewhere more than two pages, and no round number. */
 const callsOf = (dialect: string): number => (['silent_cap', 'page_capped'].includes(dialect) ? 1_264 : 463);
 
-const start = async (
-  dialect: string,
-  count = callsOf(dialect),
-): Promise<Awaited<ReturnType<typeof startSimulator>>> => {
-  const simulator = await startSimulator({
+const start = (dialect: string, count = callsOf(dialect)) =>
+  open({
     dialect,
     calls: { count, utterances: 2, words: 3, ...settledRange },
     rateLimit: { requests: 0, headers: true },
   });
-  closers.push(() => simulator.stop());
-  return simulator;
-};
 
 const versions: Record<string, object> = {
   version_header: { version: { by: 'header', name: 'X-Api-Version', value: '3' } },
@@ -137,7 +141,7 @@ describe.each(Object.entries(expected))('probing dialect %s', (dialect, list) =>
 describe('a probe', () => {
   test('recognises both axes, the end of processing among them, and what the list lacks', async () => {
     const simulator = await start('activate');
-    const report = await probeSource({ config: await simulatedConfig(simulator, { limits: { requests: 1_000_000 } }) });
+    const report = await probe(simulator);
     expect(
       report.list.cursor_fields.map(({ name, end_of_processing, order }) => [name, end_of_processing, order]),
     ).toEqual([
@@ -195,18 +199,64 @@ describe('a probe', () => {
   });
 
   test('tries the names of window parameters that the user passes', async () => {
-    const simulator = await startSimulator({
+    const simulator = await open({
       dialect: 'page',
       dialectOverrides: { windows: [{ axis: 'timestamp', from: 'von', to: 'bis' }] },
       calls: { count: 300, utterances: 1, words: 2 },
-      rateLimit: { requests: 0 },
     });
-    closers.push(() => simulator.stop());
     const config = await simulatedConfig(simulator, { limits: { requests: 1_000_000 } });
     expect((await probeSource({ config })).list.cursor_fields).toEqual([]);
     expect((await probeSource({ config, bounds: [['von', 'bis']] })).list.cursor_fields).toMatchObject([
       { from_param: 'von', to_param: 'bis' },
     ]);
+  });
+});
+
+// `npm run campaign -- lists probe` makes 20 runs of each.
+test.each(Object.entries(liveCases))(
+  'a list paged by %s is recognised while calls come',
+  async (name, { pagination }) => {
+    const report = await probeLive(name, 1);
+    expect(report.complete).toBe(true);
+    expect(report.list.pagination).toMatchObject(pagination);
+    expect(report.list.cursor_fields.length).toBeGreaterThan(0);
+    expect(report.list.max_results).toBe(name === 'offset' ? 10_000 : undefined);
+    expect(report.findings.filter(({ key }) => key === 'contradiction')).toEqual([]);
+  },
+);
+
+test('it waits where the service says that it was too many', async () => {
+  const simulator = await open({
+    dialect: 'page_total',
+    calls: { count: 300, utterances: 1, words: 2 },
+    rateLimit: { requests: 15, seconds: 2, retryAfter: 'seconds' },
+  });
+  const report = await probe(simulator);
+  expect(report.complete).toBe(true);
+  expect((await simulator.stats()).rate.refused).toBeGreaterThan(0);
+  expect(report.requests).toBeLessThanOrEqual(report.maxRequests);
+});
+
+describe('what cannot all be true', () => {
+  test('is said of a total beyond a list that has no way on', async () => {
+    const simulator = await open({
+      dialect: 'page_total',
+      dialectOverrides: { paging: { style: 'none' }, cap: 100, capTotal: 'true' },
+      calls: { count: 300, utterances: 1, words: 2 },
+    });
+    const report = await probe(simulator);
+    const found = report.findings.filter(({ key }) => key === 'contradiction');
+    expect(found.map(({ found: what }) => what)).toEqual(['between pagination.style and the total']);
+  });
+
+  test('is said of windows that cut by other times than the records show', async () => {
+    const simulator = await open({
+      dialect: 'page_total',
+      calls: { count: 300, utterances: 1, words: 2, printedZoneMinutes: 14 * 60, density: 'even' },
+    });
+    const report = await probe(simulator);
+    const found = report.findings.filter(({ key }) => key === 'contradiction');
+    expect(found.map(({ found: what }) => what)).toEqual(['between window parameters and the times of records']);
   });
 });
 

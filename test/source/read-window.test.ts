@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { Window } from '../../src/source/list/list-query.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
-import { readWindow, type WindowResult } from '../../src/source/read/read-window.ts';
+import type { readWindow, WindowResult } from '../../src/source/read/read-window.ts';
 import { createSource, type Source } from '../../src/source/source.ts';
 import {
   type ActivateOptions,
@@ -12,6 +12,7 @@ import {
   startActivate,
 } from './activate-server.ts';
 import { configFor, useClosers } from './local-server.ts';
+import { readSimulated } from './simulated.ts';
 
 const t0 = Date.UTC(2024, 6, 1);
 const second = 1_000;
@@ -38,20 +39,10 @@ const collect = async (
   source: Source,
   window: Window,
   more: Partial<Parameters<typeof readWindow>[0]> = {},
-): Promise<{ result: WindowResult; ids: string[]; outside: string[]; handed: number }> => {
-  const ids = new Set<string>();
-  const outside = new Set<string>();
-  let handed = 0;
-  const result = await readWindow({
-    client: source.list,
-    window,
-    onPage: (observations, meta) => {
-      for (const { callId } of observations) (meta.outside.has(callId) ? outside : ids).add(callId);
-      handed += observations.filter(({ callId }) => !meta.outside.has(callId)).length;
-    },
-    ...more,
-  });
-  return { result, ids: [...ids].sort(), outside: [...outside], handed };
+): Promise<{ result: WindowResult; ids: string[]; handed: number }> => {
+  const { result, seen, inside } = await readSimulated(source, window, more);
+  const handed = [...inside].reduce((sum, id) => sum + (seen.get(id)?.times ?? 0), 0);
+  return { result, ids: [...inside].sort(), handed };
 };
 
 const everySecond = (count: number): ServedCall[] =>
@@ -69,14 +60,6 @@ describe('reading a window with preset activate', () => {
     );
     expect(handed).toBe(800);
     expect(result).toMatchObject({ calls: 800, shown: 'total', problems: [], splits: 0 });
-  });
-
-  test('cuts neighbouring windows so that a call on their border is in exactly one', async () => {
-    const { source } = await start(everySecond(100));
-    const border = t0 + 50 * second;
-    const first = await collect(source, range('timestamp', t0, border));
-    const next = await collect(source, range('timestamp', border, t0 + 100 * second));
-    expect([first.ids.length, next.ids.length]).toEqual([50, 50]);
   });
 
   test('finds the call that a leaving and a joining one hide from the total', async () => {
@@ -130,13 +113,6 @@ describe('reading a window with preset activate', () => {
     const { result, ids } = await collect(source, range('timestamp', t0 - 60_000, t0 + 60_000));
     expect(ids.length).toBe(300);
     expect(result).toMatchObject({ calls: 300, problems: [] });
-  });
-
-  test('goes on behind what came when the service gives less a page than asked', async () => {
-    const { source } = await start(everySecond(700), { maxLimit: 70 });
-    const { result, ids } = await collect(source, range('qualified', t0, t0 + 10_000 * second));
-    expect(ids.length).toBe(700);
-    expect(result).toMatchObject({ calls: 700, shown: 'total', problems: [] });
   });
 
   test('cuts an instant by status when both axes are one instant, and reports what is still too large', async () => {
@@ -194,13 +170,6 @@ describe('reading a window with preset activate', () => {
     const { result, ids } = await collect(source, range('timestamp', t0, t0 + 40 * second));
     expect(ids.length).toBe(39);
     expect(result.problems.map(({ problem }) => problem)).toContain('unreadable');
-  });
-
-  test('reads a list that knows no windows, and cuts it locally', async () => {
-    const { source } = await start(everySecond(700), {}, { cursor_fields: [], axis: 'timestamp', exclude: [] });
-    const { result, ids, outside } = await collect(source, range('timestamp', t0 + 100 * second, t0 + 200 * second));
-    expect([ids.length, outside.length]).toEqual([100, 600]);
-    expect(result).toMatchObject({ calls: 100, shown: 'page_overlap' });
   });
 
   test('hands malformed records on apart, and keeps their neighbours', async () => {

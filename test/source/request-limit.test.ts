@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Config } from '../../schemas/config.ts';
 import { openSource } from '../../src/cli/parts/open-source.ts';
 import { createServices } from '../../src/cli/parts/services.ts';
@@ -13,7 +13,7 @@ import {
 } from '../../src/source/http/limiter.ts';
 import { createSharedSlots } from '../../src/store/request-limit.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { useDatabase } from '../support/postgres.ts';
 import { answerToken, configFor, json, startServer, useClosers } from './local-server.ts';
 
 type RequestLimitRules = Parameters<typeof createLocalRequestLimiter>[0];
@@ -21,11 +21,7 @@ type SlotSource = Parameters<typeof createRequestLimiter>[0];
 
 const closers = useClosers();
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createDatabase();
-});
-afterAll(() => database.drop());
+const database = useDatabase();
 
 const openWorker = async (): Promise<Store> => {
   const store = await openStore({ url: database.url, max: 4 });

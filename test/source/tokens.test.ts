@@ -29,29 +29,19 @@ const readAll = async (source: Source): Promise<number> => {
 };
 
 describe('the token request', () => {
-  test('is the form of the interface', async () => {
-    const { server, source } = await start((_, response) => json(response, 200, { access_token: 'a' }));
-    await source.tokens.get();
-    const [request] = server.requests;
-    expect(request?.path).toBe('/realms/demo/protocol/openid-connect/token');
-    expect(request?.headers['content-type']).toContain('application/x-www-form-urlencoded');
-    expect(request?.headers.authorization).toBeUndefined();
-    expect(Object.fromEntries(new URLSearchParams(request?.body))).toEqual({
-      grant_type: 'client_credentials',
-      client_id: 'id',
-      client_secret: 'not-a-secret',
-      scope: 'openid',
-    });
-  });
-
-  test('is made as a JSON object where that is configured', async () => {
+  test.each([
+    ['form', 'application/x-www-form-urlencoded', (body: string) => Object.fromEntries(new URLSearchParams(body))],
+    ['json', 'application/json', (body: string) => JSON.parse(body)],
+  ] as const)('is that of the interface, as %s', async (token_format, type, read) => {
     const { server, source } = await start((_, response) => json(response, 200, { access_token: 'a' }), {
-      token_format: 'json',
+      token_format,
     });
     expect((await source.tokens.get()).value).toBe('a');
     const [request] = server.requests;
-    expect(request?.headers['content-type']).toBe('application/json');
-    expect(JSON.parse(request?.body ?? '')).toEqual({
+    expect(request?.path).toBe('/realms/demo/protocol/openid-connect/token');
+    expect(request?.headers['content-type']).toContain(type);
+    expect(request?.headers.authorization).toBeUndefined();
+    expect(read(request?.body ?? '')).toEqual({
       grant_type: 'client_credentials',
       client_id: 'id',
       client_secret: 'not-a-secret',
@@ -127,10 +117,7 @@ describe('the token request', () => {
     [500, 'oops', 'TOKEN_UNAVAILABLE', 'transient'],
     [429, '{"errors":[{"id":1}]}', 'TOKEN_UNAVAILABLE', 'transient'],
   ])('explains %d %s', async (status, body, code, kind) => {
-    const server = await startServer((_, response) => json(response, status, body));
-    closers.push(server.close);
-    const source = createSource(configFor(server.url));
-    closers.push(source.close);
+    const { source } = await start((_, response) => json(response, status, body));
     const error = await refusalOf(source.tokens.get());
     expect(error).toMatchObject({ code, kind });
     expect(JSON.stringify([error.message, error.hint, String(error.cause), error.stack])).not.toContain('not-a-secret');

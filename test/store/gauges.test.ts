@@ -11,21 +11,17 @@ import {
   type VerdictOutcome,
   withdrawProof,
 } from '../../src/store/windows/verdicts.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { useDatabase } from '../support/postgres.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 let store: Store;
 beforeAll(async () => {
-  database = await createDatabase();
   store = await openStore({ url: database.url });
   await registerWarehouse(store, 'main', 1);
   await store.query('UPDATE warehouses SET walk_after = NULL');
   await store.query(`INSERT INTO epochs (epoch, reason) VALUES (1, 'test')`);
 });
-afterAll(async () => {
-  await store?.close();
-  await database?.drop();
-});
+afterAll(() => store?.close());
 
 const read = () => readHealth(store, { warehouses: ['main'], limitSpanMs: 10_000 });
 

@@ -7,18 +7,14 @@ import { seekErased, whileSought } from '../../src/store/persons/keys.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { readChainHeads, recordChainHead } from '../../src/store/windows/chain.ts';
 import { useFolder } from '../support/folder.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { useDatabase } from '../support/postgres.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 let store: Store;
 beforeAll(async () => {
-  database = await createDatabase();
   store = await openStore({ url: database.url, max: 3 });
 });
-afterAll(async () => {
-  await store.close();
-  await database.drop();
-});
+afterAll(() => store.close());
 
 test('one holder at a time for a name, and another name does not wait', async () => {
   const lease = createLease(store);

@@ -1,88 +1,10 @@
-/** The fold through the real database: random batches, crashes of no kind left out by the pure tests. */
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Observation } from '../../schemas/observation.ts';
 import { emptyRow, fold, type LedgerRow, prepareObservation } from '../../src/calls/fold.ts';
-import { ingest, loadFolded } from '../../src/pipeline/load/ingest.ts';
 import { eraseFromLedger, foldIntoLedger, readHeads, readRows } from '../../src/store/ledger/ledger.ts';
-import { markPending } from '../../src/store/loads/loads.ts';
-import { observationsInOrders } from '../calls/observations.ts';
-import { expectedDocument } from '../calls/winner.ts';
 import { observationOf, usePipeline } from '../support/pipeline.ts';
 
 const pipeline = usePipeline({ documents: true });
-
-const ids = ['a', 'b', 'c'];
-
-/** Arrivals of several calls, cut into batches at random. */
-const batches = fc
-  .tuple(...ids.map((id) => observationsInOrders(id)), fc.infiniteStream(fc.integer({ min: 1, max: 6 })))
-  .map((made) => {
-    const sizes = made.at(-1) as Iterator<number>;
-    const calls = made.slice(0, -1) as { observations: Observation[]; arrivals: Observation[][] }[];
-    const orders = [0, 1].map((order) => {
-      const mixed = calls.flatMap((call) => call.arrivals[order] ?? []);
-      const cut: Observation[][] = [];
-      for (let at = 0; at < mixed.length; ) {
-        const size = sizes.next().value as number;
-        cut.push(mixed.slice(at, at + size));
-        at += size;
-      }
-      return cut;
-    });
-    return { observations: calls.map((call) => call.observations), orders };
-  });
-
-const sentDigests = async (): Promise<Record<string, string[]>> => {
-  const rows: Record<string, string[]> = {};
-  for (const name of ['utterances', 'words', 'tags', 'metadata', 'udfs', 'contacts'] as const) {
-    rows[name] = [];
-    for await (const row of pipeline.warehouse.rowsOf(name)) rows[name].push(JSON.stringify(row));
-    rows[name].sort();
-  }
-  // The last observation that changed the call depends on the order of arrival, and the content hash covers its time.
-  const calls = await pipeline.warehouse.query(
-    `SELECT to_jsonb(c) - '{revision,load_id,last_seen_at,content_hash}'::text[] AS row FROM wh_main.calls c ORDER BY call_id`,
-  );
-  return { ...rows, calls: calls.map((row) => JSON.stringify(row.row)) };
-};
-
-test('any order, any number, any batches: one document, one set of versions, one set of rows', async () => {
-  await fc.assert(
-    fc.asyncProperty(batches, async ({ observations, orders }) => {
-      const ends: unknown[] = [];
-      for (const order of orders) {
-        await pipeline.clear();
-        for (const observations of order) {
-          const folded = await ingest(pipeline.deps, { observations, rejected: [], origin: 'test' });
-          await loadFolded(pipeline.deps, folded);
-        }
-        const rows = await readRows(pipeline.store, ids);
-        for (const [index, id] of ids.entries()) {
-          expect(rows.get(id)?.document).toEqual(expectedDocument(observations[index] ?? []));
-        }
-        const heads = [...rows.values()].map(({ callId, versions, firstSeenAt, lastSeenAt, seenBy }) => ({
-          callId,
-          versions,
-          firstSeenAt,
-          lastSeenAt,
-          seenBy,
-        }));
-        const times = await pipeline.warehouse.query('SELECT call_id, last_seen_at FROM calls');
-        for (const { call_id: id, last_seen_at: changedAt } of times) {
-          const { firstSeenAt, lastSeenAt } = rows.get(id as string) ?? {};
-          expect((changedAt as Date).getTime()).toBeGreaterThanOrEqual(Math.floor((firstSeenAt ?? 0) / 1000));
-          expect((changedAt as Date).getTime()).toBeLessThanOrEqual(Math.ceil((lastSeenAt ?? 0) / 1000));
-        }
-        expect(pipeline.logged).toEqual([]);
-        expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
-        ends.push({ heads: heads.sort((a, b) => (a.callId < b.callId ? -1 : 1)), sent: await sentDigests() });
-      }
-      expect(ends[1]).toEqual(ends[0]);
-    }),
-    { numRuns: 8, endOnFailure: true },
-  );
-}, 300_000);
 
 const rules = { processedField: 'qualified', tombstoned: new Set<string>() };
 const foldAll = (observations: readonly Observation[], of = pipeline) =>
@@ -140,38 +62,6 @@ describe('a row', () => {
     expect((await pipeline.store.pool.query('SELECT count(*) AS n FROM ledger_documents')).rows).toEqual([{ n: 0 }]);
     expect(await pipeline.store.transaction((tx) => eraseFromLedger(tx, ['known']))).toEqual([]);
   });
-});
-
-test('overlapping batches from many sides neither deadlock nor lose anything', async () => {
-  const calls = Array.from({ length: 40 }, (_, n) => `call-${n}`);
-  const folds = new Map<string, number>();
-  const expected = new Map<string, Record<string, number>>();
-  const side = async (name: number): Promise<void> => {
-    for (let round = 0; round < 12; round += 1) {
-      // Each side in an order of its own, known and unknown calls mixed.
-      const order = calls
-        .map((id, n) => [(n * 7919 * name + round * 104_729) % 40, id] as const)
-        .sort((a, b) => a[0] - b[0]);
-      const chosen = order.slice(0, 10 + round * 2).map(([, id]) => id);
-      await pipeline.store.transaction(async (tx) => {
-        const observations = chosen.map((id) => observationOf(id, name * 100 + round, { [`f${name}`]: round }));
-        const { changed } = await foldIntoLedger(tx, observations.map(prepareObservation), rules);
-        const ids = changed.map((row) => row.callId);
-        await markPending(tx, ids);
-      });
-      for (const id of chosen) {
-        folds.set(id, (folds.get(id) ?? 0) + 1);
-        expected.set(id, { ...expected.get(id), [`f${name}`]: round });
-      }
-    }
-  };
-  await Promise.all([1, 2, 3, 4, 5, 6].map(side));
-  const rows = await readRows(pipeline.store, calls);
-  expect(rows.size).toBe(expected.size);
-  for (const [id, fields] of expected) {
-    expect(rows.get(id)?.document).toEqual({ unique_id: id, ...fields });
-    expect(rows.get(id)?.revision).toBe(folds.get(id));
-  }
 });
 
 test('calls that nobody knew, met by many at once in any order, do not deadlock', async () => {

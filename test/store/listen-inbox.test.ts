@@ -1,14 +1,10 @@
 /** Workers hear of deliveries through the store: receivers have no way to Temporal. */
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { openPool } from '../../src/postgres/database.ts';
 import { createInboxWriter, listenToInbox } from '../../src/store/delivery/inbox-writer.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { useDatabase } from '../support/postgres.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createDatabase();
-});
-afterAll(() => database.drop());
+const database = useDatabase();
 
 test('a receiver wakes whoever listens, and a connection that was lost comes back and tells what it may have missed', async () => {
   const pool = (application: string) =>

@@ -190,13 +190,6 @@ describe('compaction', () => {
     expect(await rows()).toEqual(['timestamp total 2 compacted']);
     expect(await open(0, 2)).toEqual([]);
   });
-
-  test('of windows read again and again in overlap keeps the table small', async () => {
-    for (let n = 0; n < 60; n += 1) await record(n, n + 10);
-    await age();
-    expect(await compactWindows(store(), 48)).toBe(59);
-    expect(await open(0, 69)).toEqual([]);
-  });
 });
 
 describe('problems', () => {

@@ -51,6 +51,13 @@ interface Surroundings {
   readonly env: NodeJS.ProcessEnv;
 }
 
+/** Configuration of a store alone: no service answers, and no webhooks come. */
+export const withoutService = (url: string) => ({
+  source: { base_url: 'http://127.0.0.1:1', client_id: 'a', client_secret: 'b' },
+  store: { url },
+  webhook: { enabled: false },
+});
+
 /** A folder of one's own to run in, without settings of the surroundings. */
 export const openCliFolder = async (): Promise<CliFolder> => {
   const path = await mkdtemp(join(tmpdir(), 'callsync-cli-'));

@@ -158,6 +158,15 @@ export const deliver = async (store: Store, deliveries: readonly TestDelivery[])
   return seqs;
 };
 
+/** The store, but that `before` ends before each of its transactions begins. */
+export const interrupted = (store: Store, before: () => Promise<unknown>): Store => ({
+  ...store,
+  transaction: async (work) => {
+    await before();
+    return await store.transaction(work);
+  },
+});
+
 /** Sessions of the database that wait for a lock. */
 export const countWaiting = async (db: Queryable): Promise<number> =>
   (await db.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))

@@ -10,7 +10,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { inject } from 'vitest';
+import { afterAll, beforeAll, inject } from 'vitest';
 import type { TestProject } from 'vitest/node';
 import { startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
 import { mayReach, resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
@@ -74,6 +74,14 @@ export const createDatabase = async (): Promise<TestDatabase> => {
     adminUrl: new URL(`/${name}`, adminUrl).href,
     drop: () => runOnServer(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`),
   };
+};
+
+/** A database for the tests of a file; it can be used from `beforeAll` on. */
+export const useDatabase = (): TestDatabase => {
+  const held = {} as TestDatabase;
+  beforeAll(async () => void Object.assign(held, await createDatabase()));
+  afterAll(() => held.drop?.());
+  return held;
 };
 
 /** A database of the shared server as the superuser sees it. */

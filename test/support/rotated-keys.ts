@@ -1,6 +1,13 @@
-/** Privacy under keys of tokens that were changed: each key has the bytes of its own name. */
+/** Privacy rules under keys of tokens: under one, or under keys that were changed, each of the bytes of its own name. */
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { createPrivacy, type Privacy } from '../../src/privacy/privacy.ts';
+
+/** Rules that drop what they cannot read; @param byte of which the key is made */
+export const openPrivacy = (settings: object = { profile: 'pseudonymous' }, byte = 7): Privacy =>
+  createPrivacy(privacyConfigSchema.parse({ unreadable: 'drop', ...settings }), {
+    token: Buffer.alloc(32, byte),
+    seal: undefined,
+  });
 
 /** @param former keys before it, by which what is stored under them is known. */
 export const privacyUnder = (keyId: string, ...former: readonly string[]): Privacy =>

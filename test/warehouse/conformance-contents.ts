@@ -148,17 +148,6 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       expect(Number(counts.words)).toBe(words.reduce((sum, count) => sum + count, 0));
     });
 
-    test('rows without a call are read and counted too', async () => {
-      const callId = on.newId();
-      await on.load({ callId });
-      const counts = await countRows(on.warehouse, true);
-      await on.target.execute(`DELETE FROM calls WHERE call_id = '${callId}'`);
-      expect(await countRows(on.warehouse, true)).toEqual({ ...counts, calls: (counts.calls ?? 0) - 1 });
-      expect(await on.rows('words', callId)).toHaveLength(4);
-      await on.warehouse.removeOrphans([callId]);
-      expect(await on.digests(callId)).toEqual([]);
-    });
-
     test('a delivery that is sent again without its call forgets it, on the day that it has', async () => {
       const received_at = Date.parse('2026-01-09T12:00:00Z') * 1000;
       const delivery = { seq: 77, received_at, outcome: 'accepted' };

@@ -60,14 +60,6 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
       }
     });
 
-    test('an older load that comes late changes nothing', async () => {
-      const callId = on.newId();
-      await on.load({ callId, revision: 2, utterances: 3, status: 'void', partitions: [day(5)] });
-      const before = await on.digests(callId);
-      expect(await on.changed({ callId, revision: 1 })).toBe(0);
-      expect(await on.digests(callId)).toEqual(before);
-    });
-
     test('an older load changes nothing either when the call has moved to a day that it does not know', async () => {
       const callId = on.newId();
       await on.load({ callId, revision: 1, timestamp: at(1) });

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Column, Row } from '../../schemas/tables.ts';
+import type { Column } from '../../schemas/tables.ts';
 import { canonicalRow } from '../../src/warehouse/digest.ts';
-import { digestRows } from '../support/digest-tables.ts';
 
 /** The canonical text of values, each of its column. */
 const textOf = (columns: readonly Column[], values: readonly unknown[]): string =>
@@ -28,15 +27,3 @@ test('different values have different texts', () => {
   expect(new Set(texts).size).toBe(texts.length);
   expect(textOf([column('text')], [''])).not.toBe(textOf([column('text')], [null]));
 });
-
-test('a digest depends on the rows and their number, not on their order', async () => {
-  const digest = (rows: string[]) => digestRows([column('text')], stream(rows));
-  expect(await digest(['a', 'b', 'b'])).toBe(await digest(['b', 'a', 'b']));
-  expect(await digest(['a', 'b'])).not.toBe(await digest(['a', 'b', 'b']));
-  expect(await digest(['a', 'b'])).not.toBe(await digest(['a', 'c']));
-  expect(await digest([])).toBe(`0:${'0'.repeat(64)}`);
-});
-
-async function* stream(rows: readonly string[]): AsyncIterable<Row> {
-  for (const text of rows) yield { text };
-}

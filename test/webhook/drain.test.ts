@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { useFolder } from '../support/folder.ts';
+import { openLink } from '../support/link.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
 import { startReceiver, testSecret } from './support/receiver.ts';
-import { openSlowLink } from './support/slow-link.ts';
 import { until } from './support/until.ts';
 
 const database = useInboxDatabase();
@@ -52,10 +52,8 @@ test('a delivery that the store always refuses holds up no other; it is parked, 
 });
 
 test('a large delivery over a slow link is stored, and the small ones do not wait for it', async () => {
-  const url = new URL(database.url);
-  const link = await openSlowLink(Number(url.port), 1_000_000);
-  url.host = `127.0.0.1:${link.port}`;
-  const started = await startReceiver({ databaseUrl: url.href, config: { group_commit: { deadline_s: 0.5 } } });
+  const link = await openLink(database.url, { bytesPerSecond: 1_000_000 });
+  const started = await startReceiver({ databaseUrl: link.url, config: { group_commit: { deadline_s: 0.5 } } });
   // The link needs longer for it than the five deadlines that every batch once had.
   expect((await send(started.url, 'large', 'x'.repeat(4_000_000))).delivered).toBe(true);
   await until('the breaker is closed', () => started.receiver.status().storeUsable);

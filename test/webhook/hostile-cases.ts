@@ -1,11 +1,7 @@
-/** Slow sockets and oversized bodies: valid deliveries must hardly notice. */
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { useFolder } from '../support/folder.ts';
-import { compileReceiver, type ReceiverProgram } from './support/child.ts';
+import { expect, test } from 'vitest';
+import { useReceiver } from './support/child.ts';
 import { startOversized, startSlowSockets } from './support/hostile.ts';
-import { useInboxDatabase } from './support/inbox-database.ts';
 import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
 import { until } from './support/until.ts';
 
@@ -27,22 +23,14 @@ export const describeHostile = ({
   mostMb,
   p99Ms = Number.POSITIVE_INFINITY,
 }: HostileOptions): void => {
-  const database = useInboxDatabase();
-  let program: ReceiverProgram;
-  const folder = useFolder('hostile');
-  beforeAll(async () => {
-    program = await compileReceiver();
-  });
-  afterAll(async () => {
-    await program?.remove();
-  });
+  const { database, spoolDir, program } = useReceiver('hostile');
 
   test(
     `takes valid deliveries, p99 under ${p99Ms} ms, and ${mostMb} MB more memory, under ${slow} slow sockets and ${oversized} oversized bodies`,
     async () => {
       const child = await program.start({
         databaseUrl: database.url,
-        spoolDir: join(folder, 'spool'),
+        spoolDir,
         config: { port: 0, secrets: [{ name: 'k', secret: 'hostile' }], spool: { min_free_bytes: 0 } },
       });
       const port = Number(new URL(child.address).port);

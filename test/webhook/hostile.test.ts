@@ -1,4 +1,3 @@
-import pg from 'pg';
 import { expect, test } from 'vitest';
 import { describeHostile } from './hostile-cases.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
@@ -18,9 +17,7 @@ test('answers 503 at once when the bytes in flight are used up', async () => {
   });
   const body = Buffer.alloc(100_000, 'y');
   const send = (id: string) => exchange(started.port, [head(deliveryHeaders(body, id)), body]);
-  const blocker = new pg.Client({ connectionString: database.url });
-  await blocker.connect();
-  await blocker.query('BEGIN; LOCK TABLE callsync.inbox IN ACCESS EXCLUSIVE MODE');
+  const release = await database.hold();
   const held = ['1', '2', '3'].map(send);
   await until('three are held', () => started.receiver.status().inflightBytes > 300_000);
   const startedAt = performance.now();
@@ -28,8 +25,7 @@ test('answers 503 at once when the bytes in flight are used up', async () => {
   expect(answers[0]).toMatchObject({ status: 503, headers: { 'retry-after': '1', connection: 'close' } });
   // Not after the minute that the others may wait.
   expect(performance.now() - startedAt).toBeLessThan(50_000);
-  await blocker.query('COMMIT');
-  await blocker.end();
+  await release();
   for (const one of held) expect((await one).answers[0]?.status).toBe(200);
   expect((await send('5')).answers[0]?.status).toBe(200);
   await started.stop();

@@ -1,40 +1,16 @@
-/** SIGKILL of the receiver at random moments under load, the store slow for some of the time. */
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
-import { useFolder } from '../support/folder.ts';
-import { compileReceiver, type ReceiverChild, type ReceiverProgram } from './support/child.ts';
-import { useInboxDatabase } from './support/inbox-database.ts';
+import { type ReceiverChild, useReceiver } from './support/child.ts';
 import { mergeAll } from './support/merge-all.ts';
 import { until } from './support/until.ts';
 
 const seed = Number(process.env.CALLSYNC_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 export const describeKills = ({ kills }: { kills: number }): void => {
-  const database = useInboxDatabase();
-  let program: ReceiverProgram;
-  const folder = useFolder('kill');
-  beforeAll(async () => {
-    program = await compileReceiver();
-  });
-  afterAll(async () => {
-    await program?.remove();
-  });
-
-  /** Holds the inbox until the returned function is called, so that deliveries go to the spool. */
-  const holdInbox = async (): Promise<() => Promise<void>> => {
-    const client = new pg.Client({ connectionString: database.url });
-    await client.connect();
-    await client.query('BEGIN; LOCK TABLE callsync.inbox IN ACCESS EXCLUSIVE MODE');
-    return async () => {
-      await client.query('COMMIT');
-      await client.end();
-    };
-  };
+  const { database, spoolDir, program } = useReceiver('kill');
 
   test(
     `loses and doubles nothing that was answered, over ${kills} kills (seed ${seed})`,
@@ -44,7 +20,7 @@ export const describeKills = ({ kills }: { kills: number }): void => {
       const secret = 'kill-secret';
       const options = {
         databaseUrl: database.url,
-        spoolDir: join(folder, 'spool'),
+        spoolDir,
         config: {
           port,
           secrets: [{ name: 'k', secret }],
@@ -80,7 +56,7 @@ export const describeKills = ({ kills }: { kills: number }): void => {
       const senders = Promise.all(Array.from({ length: 8 }, (_, index) => sender(`s${index}`)));
       for (let kill = 0; kill < kills; kill += 1) {
         phase = kill % 2 === 0 ? 'store usable' : 'store slow';
-        const release = kill % 2 === 1 ? await holdInbox() : undefined;
+        const release = kill % 2 === 1 ? await database.hold() : undefined;
         await answeredMore(10 + Math.floor(random() * 60));
         // Every other time close behind an answer: what it promised must hold already.
         if (kill % 4 >= 2) await sleep(random() * 900);

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { sampleCall } from '../../src/cli/commands/webhook/sample-call.ts';
 import { newDeliveryId, sendWebhook } from '../../src/cli/commands/webhook/send.ts';
@@ -160,14 +159,6 @@ describe('a delivery that is not let in', () => {
     const { rows } = await database.store.pool.query('SELECT warehouse, rejected FROM unloaded_deliveries');
     expect(rows).toContainEqual({ warehouse: 'main', rejected: true });
   });
-
-  test('a changed byte of the body', async () => {
-    for (const at of [0, 100, body.length - 1]) {
-      const changed = Buffer.from(body);
-      changed[at] = (changed[at] ?? 0) ^ 1;
-      expect(await statusOf(good, changed)).toBe(403);
-    }
-  });
 });
 
 describe('everything else', () => {
@@ -281,9 +272,7 @@ test('believes X-Forwarded-For of trusted proxies only, for the allow list', asy
 
 test('answers what it accepted before it stops, and takes nothing more', async () => {
   const other = await startReceiver({ databaseUrl: database.url, config: { group_commit: { deadline_s: 20 } } });
-  const blocker = new pg.Client({ connectionString: database.url });
-  await blocker.connect();
-  await blocker.query('BEGIN; LOCK TABLE callsync.inbox IN ACCESS EXCLUSIVE MODE');
+  const release = await database.hold();
   const answers = Promise.all(
     Array.from({ length: 40 }, (_, index) =>
       exchange(other.port, [head(deliveryHeaders(body, `late-${index}`)), body]),
@@ -291,8 +280,7 @@ test('answers what it accepted before it stops, and takes nothing more', async (
   );
   await until('they are under way', () => other.receiver.status().inflightBytes > 0);
   const stopped = other.stop();
-  await blocker.query('COMMIT');
-  await blocker.end();
+  await release();
   await stopped;
   const taken = (await answers).flatMap((one) => one.answers).filter((answer) => answer.status === 200).length;
   expect(taken).toBeGreaterThan(0);

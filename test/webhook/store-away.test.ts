@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { describeStoreStopped } from './store-stopped-cases.ts';
@@ -30,10 +29,7 @@ describe('a store that is slow', () => {
   };
 
   test('is waited for until the deadline; then the spool answers, and each delivery lands once', async () => {
-    const blocker = new pg.Client({ connectionString: database.url });
-    await blocker.connect();
-    await blocker.query('BEGIN');
-    await blocker.query('LOCK TABLE callsync.inbox IN ACCESS EXCLUSIVE MODE');
+    const release = await database.hold();
     const startedAt = Date.now();
     const first = await send(started.url, 'first');
     expect(first.delivered).toBe(true);
@@ -48,8 +44,7 @@ describe('a store that is slow', () => {
     const spooledBy = Date.now();
 
     // The insert given up on was still waiting for the lock: it and the drain bring the same delivery.
-    await blocker.query('COMMIT');
-    await blocker.end();
+    await release();
     await until('the spool is drained', () => started.spool.status().records === 0);
     await until('the store is used again', () => started.receiver.status().storeUsable);
     expect((await send(started.url, 'after')).delivered).toBe(true);
@@ -86,16 +81,12 @@ describe('a store that is slow', () => {
       databaseUrl: database.url,
       config: { group_commit: { deadline_s: 0.3 }, spool: { max_bytes: 10 } },
     });
-    const blocker = new pg.Client({ connectionString: database.url });
-    await blocker.connect();
-    await blocker.query('BEGIN');
-    await blocker.query('LOCK TABLE callsync.inbox IN ACCESS EXCLUSIVE MODE');
+    const release = await database.hold();
     const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => send(small.url, `${n}`)));
     // The sender gives up after ten seconds, as the service does, and has no status then.
     for (const { attempts } of answers) expect(attempts[0]?.status).toBe(503);
     expect(small.receiver.ready()).toBe(false);
-    await blocker.query('COMMIT');
-    await blocker.end();
+    await release();
     await until('the store is used again', () => small.receiver.status().storeUsable);
     // On a busy machine an insert takes longer than its deadline now and then, and there is no spool to help.
     await until('a later one is taken', async () => (await send(small.url, 'later')).delivered);

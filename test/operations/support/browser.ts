@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import chromium from '@sparticuz/chromium';
 import { type Browser, launch, type Page } from 'puppeteer-core';
+import { afterAll, beforeAll } from 'vitest';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -13,12 +14,25 @@ const weakening = new Set([
   '--allow-running-insecure-content',
 ]);
 
-export const openBrowser = async (): Promise<Browser> =>
+const openBrowser = async (): Promise<Browser> =>
   await launch({
     args: chromium.args.filter((arg) => !weakening.has(arg)),
     executablePath: await chromium.executablePath(),
     headless: 'shell',
   });
+
+/** A page for the tests of a group, from `beforeAll` on, and the text of an element of it. */
+export const usePage = () => {
+  const held = {} as { browser: Browser; page: Page };
+  beforeAll(async () => {
+    held.browser = await openBrowser();
+    held.page = await held.browser.newPage();
+  });
+  afterAll(() => held.browser?.close());
+  const text = async (selector: string): Promise<string> =>
+    (await held.page.$eval(selector, (element) => element.textContent)) ?? '';
+  return { held, text };
+};
 
 /** Findings of axe, as `rule: targets`. */
 export const violations = async (page: Page): Promise<string[]> => {

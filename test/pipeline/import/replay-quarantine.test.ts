@@ -5,9 +5,8 @@ import { loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { listQuarantine, quarantineRecords, settleQuarantine } from '../../../src/store/delivery/quarantine.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
-import type { Store } from '../../../src/store/store.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
-import { deliver, usePipeline } from '../../support/pipeline.ts';
+import { deliver, interrupted, usePipeline } from '../../support/pipeline.ts';
 
 const pipeline = usePipeline();
 
@@ -127,21 +126,13 @@ test('what is taken after it was read and before it is folded stays gone, and le
   await put('webhook', '{"unique_id":"kept"}');
   const { store } = pipeline;
   let isTaken = false;
-  const beside: Store = {
-    ...store,
-    transaction: async (work) => {
-      if (!isTaken) {
-        await store.query(
-          `UPDATE quarantine SET body = '', state = 'dropped' WHERE strpos(encode(body, 'escape'), 'gone') > 0`,
-        );
-        await store.query(
-          `UPDATE quarantine SET state = 'dropped' WHERE strpos(encode(body, 'escape'), 'dropped') > 0`,
-        );
-      }
-      isTaken = true;
-      return await store.transaction(work);
-    },
-  };
+  const beside = interrupted(store, async () => {
+    if (isTaken) return;
+    isTaken = true;
+    const named = (text: string) => `strpos(encode(body, 'escape'), '${text}') > 0`;
+    await store.query(`UPDATE quarantine SET body = '', state = 'dropped' WHERE ${named('gone')}`);
+    await store.query(`UPDATE quarantine SET state = 'dropped' WHERE ${named('dropped')}`);
+  });
   expect(await replayQuarantine({ ...pipeline.deps, store: beside }, { carries: new Set() })).toEqual({
     replayed: 1,
     refused: 0,

@@ -6,6 +6,7 @@ import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { listAgents } from '../../../src/store/delivery/delivery-statistics.ts';
 import { createDriftWatch, listDrift } from '../../../src/store/status/drift.ts';
+import { inheritedNames, withInheritedNames } from '../../support/inherited-names.ts';
 import { deliver, observationOf, usePipeline } from '../../support/pipeline.ts';
 
 const pipeline = usePipeline();
@@ -36,6 +37,12 @@ describe('drift', () => {
     const { changed } = await fold(deps, calls(0, 3, { sentiment: 'good', duration: 12 }));
     expect(changed).toHaveLength(3);
     expect(await known()).toEqual(['list type duration 3', 'list new sentiment 3']);
+    expect(JSON.stringify(await listDrift(pipeline.store))).not.toContain('good');
+  });
+
+  test('fields whose names every object inherits are reported like any other', async () => {
+    await fold(watching(), calls(0, 3, withInheritedNames(1)));
+    expect((await known()).sort()).toEqual([...inheritedNames].sort().map((name) => `list new ${name} 3`));
   });
 
   test('what privacy rules take away is not reported: drift sees what is stored', async () => {

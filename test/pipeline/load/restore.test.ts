@@ -306,17 +306,6 @@ describe('under running workers, and before maintenance looks,', () => {
     await worker.drain();
     expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1' });
   });
-
-  test('a warehouse that was set back is noticed by the next load', async () => {
-    const worker = await run();
-    await worker.write(['a', 'v1'], ['b', 'v1']);
-    const restore = await warehouse();
-    await worker.write(['a', 'v2']);
-    await restore();
-    await worker.write(['b', 'v2']);
-    await worker.drain();
-    expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v2' });
-  });
 });
 
 test('a worker with another key of tombstones is refused', async () => {

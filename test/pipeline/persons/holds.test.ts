@@ -25,7 +25,7 @@ import { listEvents } from '../../../src/store/status/events.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { backUp } from '../../support/backup.ts';
 import { erase as eraseBy, mean } from '../../support/persons.ts';
-import { countWaiting, deliver, observationOf, usePipeline } from '../../support/pipeline.ts';
+import { countWaiting, deliver, interrupted, observationOf, usePipeline } from '../../support/pipeline.ts';
 
 type HoldReceipt = Awaited<ReturnType<typeof addHold>>;
 
@@ -222,14 +222,6 @@ test('a delivery that is nested too deeply is refused by itself while something 
   await expect(erase({ kind: 'call', values: ['beside-1'] })).rejects.toMatchObject({ code: 'ERASURE_HELD' });
 });
 
-/** The store, but that `before` ends before each transaction begins. */
-const interrupted = (before: () => Promise<void>): Store => ({
-  ...pipeline.store,
-  transaction: async (work) => {
-    await before();
-    return await pipeline.store.transaction(work);
-  },
-});
 /** The store, but that `after` ends after each erasure of calls, or what it is told, is in the log. */
 const logging = (after: () => Promise<void>, of = 'call'): Store => {
   const { erasures } = pipeline.store;
@@ -261,7 +253,7 @@ test('a hold that is put on when an erasure or an age has looked, and not yet be
   expect(await listTexts()).toEqual(['{"phone": "06 22 33 44 55"']);
 
   let isPut = false;
-  const beforeEach = interrupted(async () => {
+  const beforeEach = interrupted(pipeline.store, async () => {
     if (!isPut) await hold({ kind: 'call', values: ['aged-1', 'beside-2'] });
     isPut = true;
   });
@@ -461,14 +453,7 @@ test('an erasure of a person finds the call that a replay made of a text while i
   await pipeline.clear();
   await refuse(theirs);
   let erased: Promise<unknown> | undefined;
-  const beside: Store = {
-    ...store,
-    transaction: async (work) => {
-      erased ??= erase(request);
-      await erased;
-      return await store.transaction(work);
-    },
-  };
+  const beside = interrupted(store, () => (erased ??= erase(request)));
   expect(await replay(beside)).toEqual({ replayed: 0, refused: 0, changed: 0 });
   expect(await store.query('SELECT call_id FROM ledger')).toEqual([]);
 }, 60_000);

@@ -1,6 +1,5 @@
 /** The ages that are read again, learned from late changes of calls, and the resulting windows. */
 import { describe, expect, test } from 'vitest';
-import { planningInterval } from '../../../schemas/orchestration.ts';
 import { intersect, lengthOf, subtract } from '../../../src/lib/intervals.ts';
 import { learnHorizon, planParts } from '../../../src/pipeline/read/reread-windows.ts';
 import { bucketOf, type CoveredBand, type readLateChanges } from '../../../src/store/ledger/late-changes.ts';
@@ -20,21 +19,6 @@ const carryOut = (plan: RereadPlan, states: readonly CoveredBand[], now: number)
 const whole = (plan: RereadPlan) => plan.parts.filter((part) => part.weight === 1);
 
 describe('a plan of re-reads', () => {
-  test('looks at every age within the horizon once a delay, and not between', () => {
-    let states: CoveredBand[] = [];
-    let reads = 0;
-    for (let now = start; now < start + 5 * day; now += planningInterval(day)) {
-      const plan = planParts(fixed, states, { ...rules, sample: 0 }, { now, trackedSince: start });
-      if (plan.parts.length === 0) continue;
-      reads += 1;
-      expect(lengthOf(plan.parts)).toBeLessThanOrEqual(8 * day);
-      for (const state of states) expect(now - state.coveredAt).toBeLessThanOrEqual(day);
-      states = carryOut(plan, states, now);
-    }
-    expect(reads).toBeGreaterThanOrEqual(5);
-    expect(reads).toBeLessThanOrEqual(6);
-  });
-
   test('catches up what a downtime left, and what a longer horizon brings in, back to the beginning', () => {
     const first = planParts(fixed, [], { ...rules, sample: 0 }, { now: start, trackedSince: start });
     const states = carryOut(first, [], start);
@@ -80,15 +64,6 @@ describe('the learned horizon', () => {
     expect(horizon / day).toBeGreaterThan(29);
     expect(horizon / day).toBeLessThan(34);
     expect(expectedShare).toBeNull();
-  });
-
-  test('covers the share and leaves the rest out where that saves most', () => {
-    const histogram = seen([hour, 100_000], [20 * day, 50], [60 * day, 200]);
-    const { bands, horizon, expectedShare } = learnHorizon(histogram, learned);
-    expect(expectedShare).toBeGreaterThanOrEqual(0.999);
-    expect(horizon).toBeGreaterThan(60 * day);
-    expect(bands.some(({ from, to }) => from <= 20 * day && to > 20 * day)).toBe(false);
-    expect(bands.reduce((sum, { from, to }) => sum + to - from, 0)).toBeLessThan(8 * day);
   });
 
   test('says what share it misses when changes come later than the longest horizon', () => {

@@ -3,11 +3,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import { strictPoints, type Trouble } from '../../support/strict-bigquery.ts';
 import { children, makeBatch, makeCall } from '../batches.ts';
-import { orphansWithoutExpiry, type StrictSetup, setUpStrict } from './strict-warehouse.ts';
+import { orphansWithoutExpiry, type StrictSetup, useStrict } from './strict-warehouse.ts';
 
 const conflict: Trouble = {
   kind: 'job-error',
@@ -46,11 +46,7 @@ const callsOf = (count: number, revision: number) =>
 /** Every load loses the answer of its load job, of its script job or of both, until `lost` have been lost. */
 export const describeLostResponses = ({ lost }: { readonly lost: number }): void => {
   describe(`${lost} lost responses`, () => {
-    let setup: StrictSetup;
-    beforeAll(async () => {
-      setup = await setUpStrict();
-    });
-    afterAll(() => setup.dispose());
+    const setup = useStrict();
 
     test('nothing is lost, nothing is written twice, no job is run twice', { timeout: 900_000 }, async () => {
       const { strict, warehouse } = setup;
@@ -78,11 +74,7 @@ export const describeLostResponses = ({ lost }: { readonly lost: number }): void
 
 export const describeConflicts = ({ inARow }: { readonly inARow: number }): void => {
   describe(`${inARow} serialization conflicts in a row`, () => {
-    let setup: StrictSetup;
-    beforeAll(async () => {
-      setup = await setUpStrict();
-    });
-    afterAll(() => setup.dispose());
+    const setup = useStrict();
 
     test('the load commits after the last of them, each attempt under an id of its own', async () => {
       const { strict } = setup;
@@ -102,12 +94,8 @@ export const describeKills = (
   points: readonly (typeof strictPoints)[number][] = strictPoints,
 ): void => {
   describe(`killed ${rounds} × at each of ${points.length} points`, () => {
-    let setup: StrictSetup;
+    const setup = useStrict();
     let revision = 0;
-    beforeAll(async () => {
-      setup = await setUpStrict();
-    });
-    afterAll(() => setup.dispose());
 
     test.each(points)('%s', { timeout: 900_000 }, async (point) => {
       const { strict } = setup;

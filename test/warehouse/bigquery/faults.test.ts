@@ -1,6 +1,6 @@
 /** Loads when BigQuery refuses, forgets, conflicts or is slow: against the strict stand-in before the emulator. */
 import { Registry } from 'prom-client';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readUsages } from '../../../src/cli/parts/open-health.ts';
 import { shareReading } from '../../../src/health/metrics/registry.ts';
 import { watchUsage } from '../../../src/health/metrics/store-metrics.ts';
@@ -9,7 +9,7 @@ import type { Trouble } from '../../support/strict-bigquery.ts';
 import { makeBatch, makeCall, makeLogRow } from '../batches.ts';
 import { bePatient } from '../patience.ts';
 import { describeConflicts, describeKills, describeLostResponses } from './fault-cases.ts';
-import { orphansWithoutExpiry, type StrictSetup, setUpStrict } from './strict-warehouse.ts';
+import { orphansWithoutExpiry, useStrict } from './strict-warehouse.ts';
 
 bePatient();
 
@@ -19,7 +19,7 @@ describeConflicts({ inARow: 12 });
 describeKills(1, ['staging-made', 'script-accepted', 'script-done']);
 
 describe('one load', () => {
-  let setup: StrictSetup;
+  const setup = useStrict();
   let next = 0;
   const newBatch = (over: Parameters<typeof makeBatch>[0] = {}) => {
     next += 1;
@@ -27,10 +27,6 @@ describe('one load', () => {
   };
   const stagingTables = () => [...setup.strict.tables.keys()].filter((name) => name.includes('staging'));
   const acceptedNow = () => ({ ...setup.strict.accepted });
-  beforeAll(async () => {
-    setup = await setUpStrict();
-  });
-  afterAll(() => setup.dispose());
 
   test('is two jobs, with log rows and all; nothing to load is none', async () => {
     const before = acceptedNow();

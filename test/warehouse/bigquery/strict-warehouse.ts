@@ -1,4 +1,5 @@
 /** A BigQuery warehouse behind the strict stand-in, with waits of seconds cut to milliseconds. */
+import { afterAll, beforeAll } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import { createBigqueryWarehouse } from '../../../src/warehouse/bigquery/warehouse.ts';
 import { type TestBigQuery, useBigQuery } from '../../support/bigquery.ts';
@@ -70,4 +71,12 @@ export const orphansWithoutExpiry = (strict: StrictBigquery): string[] => {
   return [...strict.tables]
     .filter(([name, expiry]) => name.includes('staging') && expiry === null)
     .map(([name]) => name);
+};
+
+/** For the tests of a group; it can be used from `beforeAll` on. */
+export const useStrict = (): StrictSetup => {
+  const held = {} as StrictSetup;
+  beforeAll(async () => void Object.assign(held, await setUpStrict()));
+  afterAll(() => held.dispose?.());
+  return held;
 };

@@ -8,16 +8,15 @@ import { countRows } from '../../../src/warehouse/digest.ts';
 import { createLoader } from '../../../src/warehouse/postgres/load.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import type { LoadBatch, LoadResult, Warehouse } from '../../../src/warehouse/warehouse.ts';
-import { createDatabase, type TestDatabase } from '../../support/postgres.ts';
-import { keyOf, makeCall } from '../batches.ts';
+import { useDatabase } from '../../support/postgres.ts';
+import { makeBatch, makeCall, makeTombstone } from '../batches.ts';
 
 const layout = { schema: 'calls', documents: true } as const;
-let database: TestDatabase;
+const database = useDatabase();
 let pool: pg.Pool;
 let warehouse: Warehouse;
 
 beforeAll(async () => {
-  database = await createDatabase();
   pool = openPool({ url: database.url, schema: 'calls', application: 'test', purpose: 'test', max: 12 });
   warehouse = createPostgresWarehouse({ name: 'main', url: database.url, config: layout, maxConnections: 8 });
   await warehouse.migrate();
@@ -32,26 +31,10 @@ beforeEach(async () => {
 afterAll(async () => {
   await warehouse.close();
   await pool.end();
-  await database.drop();
 });
 
-let loads = 0;
-const batchOf = (part: Partial<LoadBatch>): LoadBatch => {
-  loads += 1;
-  return {
-    loadId: `load-${loads}`,
-    epoch: 1,
-    flattenVersion: 1,
-    origin: 'test',
-    calls: [],
-    tombstones: [],
-    logs: {},
-    keyOf,
-    ...part,
-  };
-};
 const call = (callId: string, revision: number) => makeCall({ callId, revision, status: `revision ${revision}` });
-const tombstone = (callId: string, revision: number) => ({ callId, callKey: keyOf(callId), revision, partitions: [] });
+const tombstone = (callId: string, revision: number) => makeTombstone(callId, revision, []);
 
 interface OpenLoad {
   readonly result: Promise<LoadResult>;
@@ -131,10 +114,10 @@ const interleavings = {
 
 describe.each(['known to the warehouse', 'new to the warehouse'])('a call that is %s', (known) => {
   test.each(Object.entries(interleavings))('%s', async (_, [first, second, how, result, left]) => {
-    if (known.startsWith('known')) await warehouse.load(batchOf({ calls: [call('a', 1)] }));
-    const open = await startLoad(batchOf(first));
+    if (known.startsWith('known')) await warehouse.load(makeBatch({ calls: [call('a', 1)] }));
+    const open = await startLoad(makeBatch(first));
     await open.result;
-    const waiting = await startLoad(batchOf(second));
+    const waiting = await startLoad(makeBatch(second));
     await untilWaiting(waiting);
     await open.end(how);
     expect(await waiting.result).toEqual(result);
@@ -147,37 +130,16 @@ describe.each(['known to the warehouse', 'new to the warehouse'])('a call that i
 });
 
 test('loads that erase and write each other’s calls do not wait for each other', async () => {
-  await warehouse.load(batchOf({ calls: ['a', 'b', 'c', 'd'].map((id) => call(id, 1)) }));
+  await warehouse.load(makeBatch({ calls: ['a', 'b', 'c', 'd'].map((id) => call(id, 1)) }));
   for (let round = 0; round < 8; round += 1) {
     const [w, x, y, z] = ['a', 'b', 'c', 'd'].map((id) => `${id}${round}`) as [string, string, string, string];
-    await warehouse.load(batchOf({ calls: [call(w, 1), call(z, 1)] }));
+    await warehouse.load(makeBatch({ calls: [call(w, 1), call(z, 1)] }));
     const results = await Promise.all([
-      warehouse.load(batchOf({ calls: [call(z, 2), call(x, 2)], tombstones: [tombstone(w, 2), tombstone(y, 2)] })),
-      warehouse.load(batchOf({ calls: [call(w, 3), call(y, 3)], tombstones: [tombstone(z, 3), tombstone(x, 3)] })),
-      warehouse.load(batchOf({ calls: [w, x, y, z].map((id) => call(id, 2)) })),
+      warehouse.load(makeBatch({ calls: [call(z, 2), call(x, 2)], tombstones: [tombstone(w, 2), tombstone(y, 2)] })),
+      warehouse.load(makeBatch({ calls: [call(w, 3), call(y, 3)], tombstones: [tombstone(z, 3), tombstone(x, 3)] })),
+      warehouse.load(makeBatch({ calls: [w, x, y, z].map((id) => call(id, 2)) })),
     ]);
     expect(results).toHaveLength(3);
   }
   expect(Object.keys(await statuses()).sort()).toEqual(['a', 'b', 'c', 'd']);
-});
-
-test('loads of overlapping calls in any order end at the highest revision, without a deadlock', async () => {
-  const ids = Array.from({ length: 60 }, (_, n) => `c${String(n).padStart(2, '0')}`);
-  const side = async (name: number): Promise<void> => {
-    for (let round = 1; round <= 6; round += 1) {
-      const chosen = ids
-        .map((id, n) => [(n * 31 * (name + 1) + round * 17) % 61, id] as const)
-        .sort((p, q) => p[0] - q[0]);
-      await warehouse.load(batchOf({ calls: chosen.slice(0, 40).map(([, id]) => call(id, round * 10 + name)) }));
-    }
-  };
-  await Promise.all([0, 1, 2, 3, 4, 5].map(side));
-  const { rows } = await pool.query(
-    `SELECT c.call_id, c.revision, c.status, count(u.*) AS utterances FROM calls c LEFT JOIN utterances u USING (call_id) GROUP BY c.call_id`,
-  );
-  for (const row of rows) {
-    expect(row.status).toBe(`revision ${row.revision}`);
-    expect(row.utterances).toBe(2);
-  }
-  expect(Math.max(...rows.map((row) => row.revision))).toBe(65);
 });

@@ -10,7 +10,7 @@ import { postgresWarehouseSchema } from '../../../src/warehouse/postgres/config.
 import { postgres } from '../../../src/warehouse/postgres/index.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
-import { createDatabase, type TestDatabase } from '../../support/postgres.ts';
+import { useDatabase } from '../../support/postgres.ts';
 import { makeBatch, makeCall } from '../batches.ts';
 
 const config = { schema: 'calls', documents: true } as const;
@@ -25,13 +25,12 @@ const readers = {
 };
 const quote = (role: string): string => `"${role.replaceAll('"', '""')}"`;
 
-let database: TestDatabase;
+const database = useDatabase();
 let admin: pg.Client;
 let catalog: pg.Client;
 let warehouse: Warehouse;
 
 beforeAll(async () => {
-  database = await createDatabase();
   admin = new pg.Client({ connectionString: database.url });
   await admin.connect();
   catalog = new pg.Client({ connectionString: database.adminUrl });
@@ -71,7 +70,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await warehouse.close();
   await Promise.all([admin.end(), catalog.end()]);
-  await database.drop();
 });
 
 const place = { ...postgres.place(postgresWarehouseSchema.parse({ type: 'postgres' })), marts: 'marts' };

@@ -5,7 +5,10 @@ import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { afterAll, beforeAll } from 'vitest';
 import type { Receiver } from '../../../src/webhook/server/receiver.ts';
+import { useFolder } from '../../support/folder.ts';
+import { useInboxDatabase } from './inbox-database.ts';
 import type { ReceiverProcessOptions } from './receiver-process.ts';
 
 type ReceiverStatus = ReturnType<Receiver['status']>;
@@ -42,6 +45,16 @@ export const compileProgram = async (name: string): Promise<{ readonly entry: st
 export const compileReceiver = async (): Promise<ReceiverProgram> => {
   const { entry, remove } = await compileProgram('webhook/support/receiver-process');
   return { start: (options) => startChild(entry, options), remove };
+};
+
+/** The receiver's program and a database for it, for the tests of a file or group. */
+export const useReceiver = (name: string) => {
+  const database = useInboxDatabase();
+  const folder = useFolder(name);
+  const held = {} as ReceiverProgram;
+  beforeAll(async () => void Object.assign(held, await compileReceiver()));
+  afterAll(() => held.remove?.());
+  return { database, spoolDir: join(folder, 'spool'), program: held };
 };
 
 const startChild = async (entry: string, options: ReceiverProcessOptions): Promise<ReceiverChild> => {

@@ -1,14 +1,16 @@
 /** A migrated operational store of the test file's own, and what it holds. */
-import type pg from 'pg';
+import pg from 'pg';
 import { afterAll, beforeAll } from 'vitest';
 import { openStore, type Store } from '../../../src/store/store.ts';
-import { createDatabase, type TestDatabase } from '../../support/postgres.ts';
+import { useDatabase } from '../../support/postgres.ts';
 
 export interface InboxDatabase {
   readonly url: string;
   readonly store: Store;
   rows(): Promise<InboxRow[]>;
   empty(): Promise<void>;
+  /** Lets nobody read or write the inbox until the returned function is called. */
+  hold(): Promise<() => Promise<void>>;
 }
 
 export interface InboxRow {
@@ -29,16 +31,12 @@ export const readInbox = async (pool: pg.Pool): Promise<InboxRow[]> =>
 
 /** Made before the tests of a file or group, and dropped behind them. */
 export const useInboxDatabase = (): InboxDatabase => {
-  let database: TestDatabase;
+  const database = useDatabase();
   let store: Store;
   beforeAll(async () => {
-    database = await createDatabase();
     store = await openStore({ url: database.url });
   });
-  afterAll(async () => {
-    await store?.close();
-    await database?.drop();
-  });
+  afterAll(() => store?.close());
   return {
     get url() {
       return database.url;
@@ -49,6 +47,12 @@ export const useInboxDatabase = (): InboxDatabase => {
     rows: () => readInbox(store.pool),
     async empty() {
       await store.pool.query('TRUNCATE callsync.inbox');
+    },
+    async hold() {
+      const client = new pg.Client({ connectionString: database.url });
+      await client.connect();
+      await client.query('BEGIN; LOCK TABLE callsync.inbox IN ACCESS EXCLUSIVE MODE');
+      return () => client.query('COMMIT').then(() => client.end());
     },
   };
 };
