@@ -183,7 +183,7 @@ const shownTypes = new Map<string, readonly string[]>(
 const enough = 20;
 
 /** A tally of no records. */
-export const createTally = (source: string): FieldTally => {
+const createTally = (source: string): FieldTally => {
   const fields = new Map<string, CountedField>();
   let records = 0;
   return {
@@ -243,7 +243,7 @@ const findingsOf = (source: string, field: string, { count, types }: CountedFiel
  * @param input.uncarried how often fields came empty without being known to be carried (`WindowResult.uncarried`).
  * @param input.repeated rows by which the list named and counted a call once more (`WindowResult.repeated`).
  */
-export const windowFindings = (
+const windowFindings = (
   source: string,
   { uncarried, repeated }: { readonly uncarried: Readonly<Record<string, number>>; readonly repeated: number },
 ): DriftFinding[] => {
