@@ -1,7 +1,7 @@
 /** Reads a part of an axis window by window. The number of calls in earlier windows sets the size of the next. */
 import { addTotals, type Direction, emptyTotals, type Range, type ReadTotals } from '../../../schemas/orchestration.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { axisOf, isCuttable } from '../../source/list/list-query.ts';
+import { axisOf, boundStep, isCuttable } from '../../source/list/list-query.ts';
 import { isServiceUp } from '../../source/read/isolate-poison.ts';
 import { readWindow, type WindowResult } from '../../source/read/read-window.ts';
 import { recordWindow, replaceProblems, uncoveredRanges } from '../../store/windows/windows.ts';
@@ -51,10 +51,14 @@ const cutNext = (range: Range, length: number, direction: Direction): readonly [
         { from: range.from, to: Math.max(range.to - length, range.from) },
       ];
 
+/** For a window shorter than the step of the bounds, the service lists the whole step: each further one would ask for it again. */
+const shortestWindow = ({ windows, source }: ReadDeps): number => Math.max(windows.min, boundStep(source.list.list));
+
 /** At most four times as long as the last window and at least a quarter, so that one burst does not set the pace. */
-export const nextLength = (length: number, calls: number, rules: ReadDeps['windows']): number => {
-  const factor = calls === 0 ? 4 : Math.min(4, Math.max(0.25, rules.targetCalls / calls));
-  return Math.round(Math.min(rules.max, Math.max(rules.min, length * factor)));
+export const nextLength = (length: number, calls: number, deps: ReadDeps): number => {
+  const { targetCalls, max } = deps.windows;
+  const factor = calls === 0 ? 4 : Math.min(4, Math.max(0.25, targetCalls / calls));
+  return Math.round(Math.max(shortestWindow(deps), Math.min(max, length * factor)));
 };
 
 /**
@@ -79,7 +83,7 @@ export const readRangePart = async (
   let length = options.resume?.windowLength ?? input.windowLength ?? deps.windows.initial;
   // A list without window parameters is read whole for every window, so there is only one.
   const cuttable = isCuttable(axisOf(deps.source.list.list, input.axis));
-  if (!cuttable) length = rest.to - rest.from;
+  length = cuttable ? Math.max(length, shortestWindow(deps)) : rest.to - rest.from;
   // The longest window that held calls, or the configured first one. A longer window is counted before it is read.
   // After a quiet night, a window over the whole busy day would be too large to pause. The short ranges of continuous
   // sync need no such request.
@@ -108,7 +112,7 @@ export const readRangePart = async (
     if (!cuttable) length = Math.max(1, after.to - after.from);
     else if (open.length > 0) {
       if (calls > 0) proven = Math.max(deps.windows.initial, next.to - next.from);
-      length = nextLength(next.to - next.from, calls, deps.windows);
+      length = nextLength(next.to - next.from, calls, deps);
     } else length = deps.windows.max;
     totals = addTotals(totals, { ...emptyTotals, skippedSeconds: (lengthOf([next]) - lengthOf(open)) / 1_000_000 });
     rest = after;
@@ -129,7 +133,8 @@ const fitLength = async (
   length: number,
   signal: AbortSignal,
 ): Promise<number> => {
-  const { min, targetCalls } = deps.windows;
+  const { targetCalls } = deps.windows;
+  const min = shortestWindow(deps);
   for (let fitted = length; ; ) {
     const [window] = cutNext(rest, fitted, input.direction);
     const total = await deps.source.list.readTotal({ window: { axis: input.axis, ...window }, signal });

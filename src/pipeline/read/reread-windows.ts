@@ -119,7 +119,7 @@ export const rereadWindows = async (
         fetched: totals.fetched + reading.fetched,
         requests: totals.requests + reading.requests,
       };
-      if (cuttable) length = nextLength(to - from, reading.listed, deps.windows);
+      if (cuttable) length = nextLength(to - from, reading.listed, deps);
       from = to;
       doneTo = to;
       options.onProgress({ part: index, doneTo, totals });
