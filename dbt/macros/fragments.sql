@@ -48,8 +48,12 @@
 {% macro default__callsync_days_of_spans(x1, x2, x3) %}SELECT DISTINCT CAST(g AS date) AS business_day FROM {{ x1 }} CROSS JOIN LATERAL GENERATE_SERIES(CAST({{ x2 }} AS timestamp), CAST({{ x3 }} AS timestamp), INTERVAL '1 day') AS g{% endmacro %}
 {% macro bigquery__callsync_days_of_spans(x1, x2, x3) %}SELECT DISTINCT business_day FROM {{ x1 }} CROSS JOIN UNNEST(GENERATE_DATE_ARRAY({{ x2 }}, {{ x3 }})) AS business_day{% endmacro %}
 
+{% macro callsync_plain_number(x1, x2, x3) %}{{ return(adapter.dispatch('callsync_plain_number', 'callsync')(x1, x2, x3)) }}{% endmacro %}
+{% macro default__callsync_plain_number(x1, x2, x3) %}CASE WHEN TRIM({{ x1 }}) ~ '^[+-]?([0-9]+|[0-9]{1,3}([   ’\x27{{ x3 }}][0-9]{3})+)([{{ x2 }}][0-9]*)?$' THEN REPLACE(REGEXP_REPLACE(TRIM({{ x1 }}), '[   ’\x27{{ x3 }}]', '', 'g'), '{{ x2 }}', '.') END{% endmacro %}
+{% macro bigquery__callsync_plain_number(x1, x2, x3) %}CASE WHEN REGEXP_CONTAINS(TRIM({{ x1 }}), '^[+-]?([0-9]+|[0-9]{1,3}([   ’\x27{{ x3 }}][0-9]{3})+)([{{ x2 }}][0-9]*)?$') THEN REPLACE(REGEXP_REPLACE(TRIM({{ x1 }}), '[   ’\x27{{ x3 }}]', ''), '{{ x2 }}', '.') END{% endmacro %}
+
 {% macro callsync_as_numeric(x1) %}{{ return(adapter.dispatch('callsync_as_numeric', 'callsync')(x1)) }}{% endmacro %}
-{% macro default__callsync_as_numeric(x1) %}CASE WHEN TRIM({{ x1 }}) ~ '^[+-]?[0-9]{1,28}([.][0-9]{0,9})?$' THEN CAST(TRIM({{ x1 }}) AS numeric(38, 9)) END{% endmacro %}
+{% macro default__callsync_as_numeric(x1) %}CASE WHEN TRIM({{ x1 }}) ~ '^[+-]?[0-9]{1,28}([.][0-9]{0,9})?$' THEN CAST(TRIM({{ x1 }}) AS numeric) END{% endmacro %}
 {% macro bigquery__callsync_as_numeric(x1) %}CASE WHEN REGEXP_CONTAINS(TRIM({{ x1 }}), '^[+-]?[0-9]{1,28}([.][0-9]{0,9})?$') THEN SAFE_CAST(TRIM({{ x1 }}) AS NUMERIC) END{% endmacro %}
 
 {% macro callsync_as_integer(x1) %}{{ return(adapter.dispatch('callsync_as_integer', 'callsync')(x1)) }}{% endmacro %}
@@ -63,8 +67,4 @@
 {% macro callsync_as_date(x1) %}{{ return(adapter.dispatch('callsync_as_date', 'callsync')(x1)) }}{% endmacro %}
 {% macro default__callsync_as_date(x1) %}CASE WHEN {{ x1 }} ~ '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$' AND {{ x1 }} >= '0001' THEN CASE WHEN CAST(SUBSTRING({{ x1 }}, 1, 8) || '01' AS date) + CAST(SUBSTRING({{ x1 }}, 9, 2) AS integer) - 1 < CAST(SUBSTRING({{ x1 }}, 1, 8) || '01' AS date) + INTERVAL '1 month' THEN CAST(SUBSTRING({{ x1 }}, 1, 8) || '01' AS date) + CAST(SUBSTRING({{ x1 }}, 9, 2) AS integer) - 1 END END{% endmacro %}
 {% macro bigquery__callsync_as_date(x1) %}CASE WHEN REGEXP_CONTAINS({{ x1 }}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}$') AND {{ x1 }} >= '0001' THEN SAFE_CAST({{ x1 }} AS DATE) END{% endmacro %}
-
-{% macro callsync_as_text(x1) %}{{ return(adapter.dispatch('callsync_as_text', 'callsync')(x1)) }}{% endmacro %}
-{% macro default__callsync_as_text(x1) %}{{ x1 }}{% endmacro %}
-{% macro bigquery__callsync_as_text(x1) %}{{ x1 }}{% endmacro %}
 

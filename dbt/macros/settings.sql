@@ -22,7 +22,12 @@ CASE
 {% macro callsync_field_columns(relation) -%}
 {%- for field in var('callsync_fields', {}).values() -%}
 {%- set text = relation ~ '.' ~ field.name -%}
-{%- set type = field.get('type', 'text') %},
-  {% if type == 'numeric' %}{{ callsync.callsync_as_numeric(text) }}{% elif type == 'integer' %}{{ callsync.callsync_as_integer(text) }}{% elif type == 'boolean' %}{{ callsync.callsync_as_boolean(text) }}{% elif type == 'date' %}{{ callsync.callsync_as_date(text) }}{% else %}{{ text }}{% endif %} AS {{ field.name }}
+{%- set type = field.get('type', 'text') -%}
+{%- set decimal = field.get('decimal') if type in ('numeric', 'integer') else none -%}
+{%- set number = callsync.callsync_plain_number(text, *((',', '.') if decimal == 'comma' else ('.', ','))) if decimal else text -%}
+{%- set value -%}{% if type == 'numeric' %}{{ callsync.callsync_as_numeric(number) }}{% elif type == 'integer' %}{{ callsync.callsync_as_integer(number) }}{% elif type == 'boolean' %}{{ callsync.callsync_as_boolean(text) }}{% elif type == 'date' %}{{ callsync.callsync_as_date(text) }}{% else %}{{ text }}{% endif %}{%- endset %},
+  {{ value }} AS {{ field.name }}{% if type != 'text' %},
+  {{ text }} AS {{ field.name }}_as_sent,
+  COALESCE(TRIM({{ text }}) <> '' AND ({{ value }}) IS NULL, FALSE) AS {{ field.name }}_unparsable{% endif %}
 {%- endfor -%}
 {%- endmacro %}

@@ -6,6 +6,12 @@ const unitSchema = z.enum(['unknown', 'seconds', 'milliseconds']).default('unkno
 const sideSchema = z.enum(['unknown', 'in', 'out']);
 const columnName = /^[a-z][a-z0-9_]{0,62}$/;
 
+/** Columns of calls_wide; a value of another type than text has its text and a flag beside it. */
+const namesOf = (fields: Readonly<Record<string, { readonly name: string; readonly type: string }>>): string[] =>
+  Object.values(fields).flatMap(({ name, type }) =>
+    type === 'text' ? [name] : [name, `${name}_as_sent`, `${name}_unparsable`],
+  );
+
 /** Fields whose unit the interface does not state, by their names in `analytics.units`. */
 export const unitFields = [
   'call_duration',
@@ -58,11 +64,19 @@ export const analyticsConfigSchema = z
           type: z
             .enum(['text', 'numeric', 'integer', 'boolean', 'date'])
             .default('text')
-            .describe('Type of the column. Values that cannot be converted become NULL.'),
+            .describe(
+              'Type of the column. Values that cannot be converted become NULL. Columns NAME_as_sent and NAME_unparsable hold the text and a flag.',
+            ),
+          decimal: z
+            .enum(['point', 'comma'])
+            .optional()
+            .describe(
+              'Decimal mark of numbers that people wrote, such as 1 000,5. Groups of three digits may have a space, an apostrophe, or the other mark between them. By default, only digits and a point are a number.',
+            ),
         }),
       )
       .default({})
-      .refine((fields) => new Set(Object.values(fields).map(({ name }) => name)).size === Object.keys(fields).length, {
+      .refine((fields) => new Set(namesOf(fields)).size === namesOf(fields).length, {
         error: 'names must differ',
       })
       .describe('Metadata keys, user-defined fields among them, that become columns of calls_wide.'),

@@ -4,7 +4,9 @@
  */
 
 import type { AnalyticsConfig, Unit, UnitField } from '../../schemas/config/analytics.ts';
+import { terminal } from '../lib/errors.ts';
 import type { Fragments } from '../warehouse/fragments.ts';
+import type { SearchRequest } from '../warehouse/search.ts';
 
 /** Building blocks of a definition: the fragments of a dialect, its relations, and the settings. */
 export interface Dialect extends Omit<Fragments, 'day' | 'day_start'> {
@@ -35,14 +37,7 @@ export const createDialect = (
   ...relations,
   day: (instant) => fragments.day(instant, settings.timeZone),
   day_start: (day) => fragments.day_start(day, settings.timeZone),
-  agent_side: (direction) => {
-    const { byDirection, otherwise } = settings.agentSide;
-    const side = (one: string): string => (one === 'unknown' ? 'NULL' : `'${one}'`);
-    const cases = Object.entries(byDirection).map(
-      ([name, one]) => `WHEN UPPER(${direction}) = '${name.toUpperCase()}' THEN ${side(one)}`,
-    );
-    return `CASE ${cases.join(' ')} WHEN 1 = 0 THEN '' ELSE ${side(otherwise)} END`;
-  },
+  agent_side: (direction) => agentSideSql(settings, direction),
   factor: (field) =>
     ({ unknown: fragments.float('NULL'), seconds: '1.0', milliseconds: '0.001' })[settings.unitOf(field)],
   silence_gap: () => String(settings.silenceGap),
@@ -50,20 +45,52 @@ export const createDialect = (
     settings.fields.map(({ key, name }) => `,\n  MAX(CASE WHEN key = '${key}' THEN value END) AS ${name}`).join(''),
   field_columns: (relation) =>
     settings.fields
-      .map(({ name, type }) => `,\n  ${fragments[typedBy(type)](`${relation}.${name}`)} AS ${name}`)
+      .map(({ name, type, decimal }) => {
+        const text = `${relation}.${name}`;
+        if (type === 'text') return `,\n  ${text} AS ${name}`;
+        const isWritten = decimal !== undefined && ['numeric', 'integer'].includes(type);
+        const [mark, other] = decimal === 'comma' ? [',', '.'] : ['.', ','];
+        const number = isWritten ? fragments.plain_number(text, mark, other) : text;
+        const value = fragments[`as_${type}`](number);
+        const unparsable = `COALESCE(TRIM(${text}) <> '' AND (${value}) IS NULL, FALSE)`;
+        return `,\n  ${value} AS ${name},\n  ${text} AS ${name}_as_sent,\n  ${unparsable} AS ${name}_unparsable`;
+      })
       .join(''),
 });
 
-const typedBy = (type: FieldType): `as_${FieldType}` => `as_${type}`;
+const agentSideSql = ({ agentSide }: Pick<MartSettings, 'agentSide'>, direction: string): string => {
+  const side = (one: string): string => (one === 'unknown' ? 'NULL' : `'${one}'`);
+  const cases = Object.entries(agentSide.byDirection).map(
+    ([name, one]) => `WHEN UPPER(${direction}) = '${name.toUpperCase()}' THEN ${side(one)}`,
+  );
+  return `CASE ${cases.join(' ')} WHEN 1 = 0 THEN '' ELSE ${side(agentSide.otherwise)} END`;
+};
 
-type FieldType = AnalyticsConfig['fields'][string]['type'];
+/** @param side as sent, such as in; or agent or customer, which the setting of the agent's side tells apart */
+export const readSpeaker = (
+  side: string | undefined,
+  config: AnalyticsConfig,
+): Pick<SearchRequest, 'side' | 'speaker'> => {
+  if (side !== 'agent' && side !== 'customer') return { side };
+  const settings = martSettings(config);
+  const { byDirection, otherwise } = settings.agentSide;
+  if ([otherwise, ...Object.values(byDirection)].every((one) => one === 'unknown')) {
+    throw terminal('USAGE_SEARCH', 'The side of the agent is unknown.', {
+      hint: 'Set analytics.agent_side, or search by --side in or --side out.',
+    });
+  }
+  const operator = side === 'agent' ? '=' : '<>';
+  return { speaker: (said, direction) => `NULLIF(${said}, '') ${operator} ${agentSideSql(settings, direction)}` };
+};
+
+type Field = AnalyticsConfig['fields'][string];
 
 export interface MartSettings {
   readonly timeZone: string;
   readonly agentSide: { readonly byDirection: Readonly<Record<string, string>>; readonly otherwise: string };
   unitOf(field: string): Unit;
   readonly silenceGap: number;
-  readonly fields: readonly { readonly key: string; readonly name: string; readonly type: FieldType }[];
+  readonly fields: readonly ({ readonly key: string } & Field)[];
 }
 
 /** Settings of the marts from the section `analytics`. `silenceGap` is in seconds. */
@@ -72,5 +99,5 @@ export const martSettings = (config: AnalyticsConfig): MartSettings => ({
   agentSide: { byDirection: config.agent_side.by_direction, otherwise: config.agent_side.default },
   unitOf: (field) => config.units[field as UnitField],
   silenceGap: config.silence_gap_s,
-  fields: Object.entries(config.fields).map(([key, { name, type }]) => ({ key, name, type })),
+  fields: Object.entries(config.fields).map(([key, field]) => ({ key, ...field })),
 });

@@ -8,6 +8,7 @@ import type { AnalyticsConfig } from '../../schemas/config/analytics.ts';
 import { columnsOf, openColumns, tables, wordsView } from '../../schemas/tables.ts';
 import { CallsyncError, terminal } from '../lib/errors.ts';
 import { cookbook } from '../marts/cookbook.ts';
+import { readSpeaker } from '../marts/dialect.ts';
 import { marts, openMartColumns } from '../marts/marts.ts';
 import { restrictedName } from '../warehouse/grants.ts';
 import type { Place } from '../warehouse/kind.ts';
@@ -156,13 +157,17 @@ ${within.length === 0 ? '' : `WHERE ${within.join(' AND ')}\n`}ORDER BY business
       text: z.string().min(1).max(1_000),
       from: day.optional().describe('calls from this day (UTC)'),
       to: day.optional().describe('calls before this day (UTC)'),
-      side: z.string().max(40).optional().describe('spoken by this side, such as in or out'),
+      later: z.string().min(1).max(1_000).optional().describe('words that a later utterance of the call has'),
+      side: z.string().max(40).optional().describe('spoken by agent, customer, or a side as sent, such as in or out'),
       limit: z.number().int().min(1).max(100).default(20),
     }),
-    async ({ text, from, to, side, limit }) => {
+    async ({ text, later, from, to, side, limit }) => {
       const micros = (date: string | undefined) => (date === undefined ? undefined : Date.parse(date) * 1_000);
       const find = readsTranscripts().find;
-      const { calls, more, pending } = await find({ text, from: micros(from), to: micros(to), side, limit });
+      const { calls, more, pending } = await find({
+        ...{ text, thenText: later, from: micros(from), to: micros(to), limit },
+        ...readSpeaker(side, analytics),
+      });
       const shown = calls.map(({ callId, callTimestamp, language, hits }) => ({
         call_id: callId,
         call_timestamp: callTimestamp === null ? null : new Date(callTimestamp / 1_000).toISOString(),

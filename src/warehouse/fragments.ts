@@ -20,11 +20,12 @@ export interface Fragments {
   readonly lines: (text: string, order: string) => string;
   /** A query for every day of spans, both ends included: column `business_day`. */
   readonly days_of_spans: (spans: string, first: string, last: string) => string;
+  /** A number as people write it, as digits with a point; null for other texts. Blanks, apostrophes or `other` part groups of three. */
+  readonly plain_number: (text: string, decimal: string, other: string) => string;
   readonly as_numeric: (text: string) => string;
   readonly as_integer: (text: string) => string;
   readonly as_boolean: (text: string) => string;
   readonly as_date: (text: string) => string;
-  readonly as_text: (text: string) => string;
 }
 
 /** `as_boolean` where LOWER and TRIM are as in the standard. */

@@ -7,8 +7,12 @@ export interface SearchRequest {
   /** The call's own time, `[from, to)` in microseconds since the epoch. */
   readonly from?: number | undefined;
   readonly to?: number | undefined;
+  /** A call is found only if a later utterance than that of `text` has these words; each text within one utterance. */
+  readonly thenText?: string | undefined;
   /** Speaker side as sent, such as `out`; any side by default. */
   readonly side?: string | undefined;
+  /** SQL condition on the speaker, from expressions of the side and of the call's direction. */
+  readonly speaker?: ((side: string, direction: string) => string) | undefined;
   /** Most calls to return, newest first. */
   readonly limit: number;
 }

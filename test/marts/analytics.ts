@@ -22,6 +22,8 @@ export const analytics = {
   fields: {
     UDF_num_02: { name: 'deal_value', type: 'numeric' },
     UDF_num_14: { name: 'discount', type: 'numeric' },
+    amount: { name: 'amount', type: 'numeric', decimal: 'comma' },
+    count: { name: 'pieces', type: 'integer', decimal: 'point' },
     UDF_text_02: { name: 'score', type: 'integer' },
     Queue: { name: 'queue' },
     due: { name: 'due', type: 'date' },
@@ -29,6 +31,19 @@ export const analytics = {
   },
 };
 export const dues = ['2024-02-29', '2023-02-29', '2024-13-01', '0000-01-01', '2024-12-31', 'soon', '9999-12-31'];
+/** As sent, and the number of each with a comma for decimals; null where it is none. */
+export const amounts: readonly (readonly [string, number | null])[] = [
+  ['12,5', 12.5],
+  ['1 000', 1000],
+  ['1\u202f234\u00a0567,89', 1_234_567.89],
+  ['1.234', 1234],
+  ['-1\u2019234', -1234],
+  ["+1'234,5", 1234.5],
+  ['1.5', null],
+  ['12,50 €', null],
+  ['1 00', null],
+  ['', null],
+];
 const flags = ['TRUE', ' no', '1', 'maybe', ''];
 
 /** Durations in milliseconds, keys of every type, and sides that talk over each other and one after the other. */
@@ -43,6 +58,8 @@ export const changeCall: ChangeCall = (document, index) => {
     ...(document.metadata as object),
     due: dues[index % dues.length],
     flag: flags[index % flags.length],
+    amount: amounts[index % amounts.length]?.[0],
+    count: ['1,234', '12', '1.5'][index % 3],
   };
   return { ...document, metadata, ...(index === 7 ? { timestamp: 'never' } : {}) };
 };

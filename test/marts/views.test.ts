@@ -9,7 +9,7 @@ import type { StoredVerdict } from '../../src/store/windows/verdicts.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { grantsSql } from '../../src/warehouse/bigquery/grants.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
-import { analytics, changeCall, dues } from './analytics.ts';
+import { amounts, analytics, changeCall, dues } from './analytics.ts';
 import { changesOf, dayMicros, deliveryShapes, verdictShapes } from './log-rows.ts';
 import { agentSideOf, talkOf, utterancesOf } from './talk.ts';
 import { type FilledWarehouses, fillWarehouses, readChangedCalls, readDemoCalls, sortRows } from './two-warehouses.ts';
@@ -27,8 +27,13 @@ test.each(marts.map((mart) => [mart.name, mart] as const))(
     const [left, right] = [await here.postgres.readMart(name), await here.bigquery.readMart(name)];
     expect(left.length).toBeGreaterThan(0);
     expect(right).toEqual(left);
-    const fields =
-      { calls_wide: Object.values(analytics.fields), field_texts: Object.values(analytics.fields) }[name] ?? [];
+    const fields = Object.values(analytics.fields).flatMap((field) =>
+      name === 'calls_wide' && 'type' in field
+        ? ['', '_as_sent', '_unparsable'].map((end) => ({ name: field.name + end }))
+        : ['calls_wide', 'field_texts'].includes(name)
+          ? [field]
+          : [],
+    );
     expect(Object.keys(left[0] ?? {})).toEqual([...mart.columns, ...fields].map((column) => column.name));
     expect(new Set(left.map((row) => JSON.stringify(mart.key.map((column) => row[column])))).size).toBe(left.length);
     if (mart.keyMayBeNull !== true)
@@ -68,6 +73,10 @@ test('keys from the configuration are typed, and what is not of the type is null
     expect(row.deal_value).toBe(/^\d+\.?\d*$/.test(text) ? Number(text) : null);
     expect(row.due).toBe([0, 4, 6].includes(index % 7) ? dues[index % 7] : null);
     expect(row.flag).toBe([true, false, true, null, null][index % 5]);
+    const [sent, amount] = amounts[index % amounts.length] ?? [];
+    expect([row.amount, String(row.amount_as_sent)], sent).toEqual([amount, sent]);
+    expect(row.amount_unparsable, sent).toBe(amount === null && sent !== '');
+    expect(row.pieces).toBe([1234, 12, null][index % 3]);
     expect(row.agent_side).toBe(agentSideOf(document));
   }
 });

@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers';
+import { readSpeaker } from '../../marts/dialect.ts';
 import type { FoundCall, SearchHit, SearchResult } from '../../warehouse/search.ts';
 import { openWarehouse } from '../parts/open-warehouses.ts';
 import { refuseEmptyRange } from '../parts/range.ts';
@@ -28,13 +29,13 @@ const renderCall = ({ callId, callTimestamp, language, hits }: FoundCall): strin
     ),
   ].join('\n');
 
-/** Sides that the service is known to send. */
-const knownSides = ['in', 'out'];
+/** Sides that the service is known to send, and speakers that callsync tells apart. */
+const knownSides = ['in', 'out', 'agent', 'customer'];
 
 const renderNone = (side: string | undefined): string =>
   side === undefined || knownSides.includes(side)
     ? 'No call has it.'
-    : `No call has it, said by side “${side}”. Sides are named as they were sent, mostly ${knownSides.join(' and ')}.`;
+    : `No call has it, said by side “${side}”. Sides are named as they were sent, mostly in and out; or write agent or customer.`;
 
 const render = ({ calls, more, pending }: SearchResult, side: string | undefined): string =>
   [
@@ -64,7 +65,9 @@ export default leaf({
   options: {
     from: option('--from <instant>', 'earliest time of a call (UTC)', { parse: instant }),
     to: option('--to <instant>', 'end of the time range, exclusive (UTC)', { parse: instant }),
-    side: option('--side <side>', 'side that says the words, such as in or out'),
+    side: option('--side <side>', 'side that says the words, such as in or out; or agent or customer'),
+    // biome-ignore lint/suspicious/noThenProperty: the name of the option, and nothing to await
+    then: option('--then <text>', 'words that a later utterance of the call must have'),
     limit: option('--limit <n>', 'most calls to show, newest first; at most 1000', {
       parse: wholeNumber(1, 1_000),
       standard: 20,
@@ -74,19 +77,21 @@ export default leaf({
   examples: [
     'callsync warehouse search-index create',
     'callsync search annuler contrat --side out',
+    'callsync search annuler --then "geste commercial"',
     `callsync search '"votre facture" -rappeler' --from 2025-01-01 --json`,
   ],
   remarks: `Words match all inflections in the language of the call, whatever their accents and case. One side of the call must say
-all words; a phrase must be within one utterance. rembours* finds words that begin with its stem. Stop words (votre, the)
+all words; a phrase must be within one utterance. rembours* finds words that begin with its stem. With --then, each text must be within one utterance, and --side applies to both. Stop words (votre, the)
 count only in phrases. BigQuery compares whole words as written; the local BigQuery cannot search. With --json, highlights are [start, end) offsets into text. Process lists show arguments: with - alone, callsync reads the words from standard input.`,
   within: withStore,
   run: async (words, options, store, services) => {
     refuseEmptyRange(options);
-    const { from, to, side, limit } = options;
+    const { from, to, side, then, limit } = options;
+    const speaker = readSpeaker(side, services.config.analytics);
     const { search } = openWarehouse(services, store, options.warehouse);
     // Arguments stand in process lists, and what somebody searches for may be a person.
     const asked = words.length === 1 && words[0] === '-' ? await text(process.stdin) : words.join(' ');
-    const result = await search.find({ text: asked, from, to, side, limit });
+    const result = await search.find({ text: asked, thenText: then, from, to, ...speaker, limit });
     print(options, toJson(result), render(result, side));
   },
 });

@@ -62,6 +62,8 @@ export const bigqueryFragments: Fragments = {
   lines: (text, order) => `STRING_AGG(${text}, '\\n' ORDER BY ${order})`,
   days_of_spans: (spans, first, last) =>
     `SELECT DISTINCT business_day FROM ${spans} CROSS JOIN UNNEST(GENERATE_DATE_ARRAY(${first}, ${last})) AS business_day`,
+  plain_number: (text, decimal, other) =>
+    `CASE WHEN REGEXP_CONTAINS(TRIM(${text}), '^[+-]?([0-9]+|[0-9]{1,3}([ \u00a0\u202f\u2019\\x27${other}][0-9]{3})+)([${decimal}][0-9]*)?$') THEN REPLACE(REGEXP_REPLACE(TRIM(${text}), '[ \u00a0\u202f\u2019\\x27${other}]', ''), '${decimal}', '.') END`,
   as_numeric: (text) =>
     `CASE WHEN REGEXP_CONTAINS(TRIM(${text}), '^[+-]?[0-9]{1,28}([.][0-9]{0,9})?$') THEN SAFE_CAST(TRIM(${text}) AS NUMERIC) END`,
   as_integer: (text) =>
@@ -69,5 +71,4 @@ export const bigqueryFragments: Fragments = {
   as_boolean: asBoolean,
   as_date: (text) =>
     `CASE WHEN REGEXP_CONTAINS(${text}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}$') AND ${text} >= '0001' THEN SAFE_CAST(${text} AS DATE) END`,
-  as_text: (text) => text,
 };

@@ -43,12 +43,15 @@ export const searchStatusSql = (dataset: string): string =>
  WHERE index_name = 'transcript_search'`;
 
 /** Utterances, newest call first. Parameters: terms, and each of the conditions that are asked for. */
-export const searchSql = (dataset: string, request: Pick<SearchRequest, 'from' | 'to' | 'side' | 'limit'>): string => {
+export const searchSql = (dataset: string, request: Omit<SearchRequest, 'text'>): string => {
+  const [first, later] = ['SEARCH(u.content, @terms)', 'SEARCH(u.content, @then_terms)'];
+  const place = (condition: string): string => `IF(${condition}, u.utterance_index, NULL)`;
   const conditions = [
-    'SEARCH(u.content, @terms)',
+    request.thenText === undefined ? first : `(${first} OR ${later})`,
     ...(request.from === undefined ? [] : ['u.call_timestamp >= TIMESTAMP_MICROS(@from_micros)']),
     ...(request.to === undefined ? [] : ['u.call_timestamp < TIMESTAMP_MICROS(@to_micros)']),
     ...(request.side === undefined ? [] : ['u.side = @side']),
+    ...(request.speaker === undefined ? [] : [request.speaker('u.side', 'c.direction')]),
   ];
   return `SELECT u.call_id AS call_id, u.call_timestamp AS call_timestamp, c.lang AS language,
        ARRAY_AGG(STRUCT(u.utterance_index AS utterance_index, u.side AS side, u.content AS content)
@@ -57,7 +60,7 @@ export const searchSql = (dataset: string, request: Pick<SearchRequest, 'from' |
   JOIN \`${dataset}.calls\` AS c
     ON c.call_id = u.call_id AND (c.call_timestamp = u.call_timestamp OR (c.call_timestamp IS NULL AND u.call_timestamp IS NULL))
  WHERE ${conditions.join('\n   AND ')}
- GROUP BY call_id, call_timestamp, language
+ GROUP BY call_id, call_timestamp, language${request.thenText === undefined ? '' : `\nHAVING MIN(${place(first)}) < MAX(${place(later)})`}
  ORDER BY call_timestamp DESC, call_id
  LIMIT ${request.limit + 1}`;
 };
@@ -66,19 +69,24 @@ export const searchSql = (dataset: string, request: Pick<SearchRequest, 'from' |
 const searchTerms = (terms: readonly SearchTerm[]): string =>
   terms.map(({ text }) => `\`${text.replaceAll('`', ' ')}\``).join(' ');
 
+const plainTerms = (text: string): readonly SearchTerm[] => {
+  const [terms = [], ...others] = readSearchText(text);
+  if (others.length === 0 && !terms.some(({ isExcluded, isPrefix }) => isExcluded || isPrefix)) return terms;
+  throw terminal('USAGE_SEARCH', 'BigQuery searches for words and phrases that are all there, nothing else.', {
+    hint: 'Leave out “or”, excluded words and prefixes, or search a Postgres warehouse.',
+  });
+};
+
 const find = async (queries: Queries, dataset: string, request: SearchRequest): Promise<SearchResult> => {
-  const [terms = [], ...others] = readSearchText(request.text);
-  if (others.length > 0 || terms.some(({ isExcluded, isPrefix }) => isExcluded || isPrefix)) {
-    throw terminal('USAGE_SEARCH', 'BigQuery searches for words and phrases that are all there, nothing else.', {
-      hint: 'Leave out “or”, excluded words and prefixes, or search a Postgres warehouse.',
-    });
-  }
+  const terms = plainTerms(request.text);
+  const later = request.thenText === undefined ? [] : plainTerms(request.thenText);
   const { from, to, side } = request;
   const rows = await queries
     .run({
       sql: searchSql(dataset, request),
       parameters: {
         terms: searchTerms(terms),
+        ...(later.length === 0 ? {} : { then_terms: searchTerms(later) }),
         ...(from === undefined ? {} : { from_micros: from }),
         ...(to === undefined ? {} : { to_micros: to }),
         ...(side === undefined ? {} : { side }),
@@ -91,7 +99,7 @@ const find = async (queries: Queries, dataset: string, request: SearchRequest): 
       callId: row.call_id as string,
       callTimestamp: row.call_timestamp as number | null,
       language: row.language as string | null,
-      hits: (row.hits as readonly Record<string, unknown>[]).map((hit) => toHit(hit, terms)),
+      hits: (row.hits as readonly Record<string, unknown>[]).map((hit) => toHit(hit, [...terms, ...later])),
     }),
   );
   return { calls, more: rows.length > request.limit, pending: 0 };

@@ -19,6 +19,7 @@ const parameters = {
   salt: 'STRING',
   epoch: 'INT64',
   terms: 'STRING',
+  then_terms: 'STRING',
   from_micros: 'INT64',
   to_micros: 'INT64',
   side: 'STRING',
@@ -95,5 +96,6 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
     written('search index/drop', dropSearchIndexSql(dataset)),
     written('search index/status', searchStatusSql(dataset)),
     written('search', searchSql(dataset, { from: 0, to: 1, side: 'out', limit: 20 })),
+    written('search/then', searchSql(dataset, { thenText: 'b', speaker: (side) => `${side} = 'in'`, limit: 20 })),
   ];
 };

@@ -69,8 +69,11 @@ export const postgresFragments: Fragments = {
   lines: (text, order) => `STRING_AGG(${text}, CHR(10) ORDER BY ${order})`,
   days_of_spans: (spans, first, last) =>
     `SELECT DISTINCT CAST(g AS date) AS business_day FROM ${spans} CROSS JOIN LATERAL GENERATE_SERIES(CAST(${first} AS timestamp), CAST(${last} AS timestamp), INTERVAL '1 day') AS g`,
+  plain_number: (text, decimal, other) =>
+    `CASE WHEN TRIM(${text}) ~ '^[+-]?([0-9]+|[0-9]{1,3}([ \u00a0\u202f\u2019\\x27${other}][0-9]{3})+)([${decimal}][0-9]*)?$' THEN REPLACE(REGEXP_REPLACE(TRIM(${text}), '[ \u00a0\u202f\u2019\\x27${other}]', '', 'g'), '${decimal}', '.') END`,
+  // Without a scale: a sum would print nine decimals.
   as_numeric: (text) =>
-    `CASE WHEN TRIM(${text}) ~ '^[+-]?[0-9]{1,28}([.][0-9]{0,9})?$' THEN CAST(TRIM(${text}) AS numeric(38, 9)) END`,
+    `CASE WHEN TRIM(${text}) ~ '^[+-]?[0-9]{1,28}([.][0-9]{0,9})?$' THEN CAST(TRIM(${text}) AS numeric) END`,
   as_integer: (text) => `CASE WHEN TRIM(${text}) ~ '^[+-]?[0-9]{1,18}$' THEN CAST(TRIM(${text}) AS bigint) END`,
   as_boolean: asBoolean,
   // A day beyond the end of its month is no date: the cast would fail, counting days from the first of it does not.
@@ -80,5 +83,4 @@ export const postgresFragments: Fragments = {
     const isDate = `${text} ~ '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$' AND ${text} >= '0001'`;
     return `CASE WHEN ${isDate} THEN CASE WHEN ${date} < ${first} + INTERVAL '1 month' THEN ${date} END END`;
   },
-  as_text: (text) => text,
 };

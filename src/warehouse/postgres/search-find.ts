@@ -172,19 +172,27 @@ const namedCost = 1.5;
 /** A word without hits counts as if half a row had it. */
 const halfFound = 0.5;
 
+type Speaker = SearchRequest['speaker'];
+/** Whether the asked speaker said a row that has a call and a side. */
+const isSpeaker = (layout: Layout, speaker: Speaker, row: string): string => {
+  const direction = `(SELECT c.direction FROM ${qualified(layout, 'calls')} c WHERE c.call_id = ${row}.call_id)`;
+  const role = speaker === undefined ? '' : ` AND ${speaker(`${row}.side`, direction)}`;
+  return `($5::text IS NULL OR ${row}.side = $5::text)${role}`;
+};
 /** Conditions that a search does not need are constant when it is planned, and vanish. Parameters: $1 query, $2 limit, $3 to $5. */
-const inRange = `($3::bigint IS NULL OR call_timestamp >= ${toTimestamp('$3')})
-   AND ($4::bigint IS NULL OR call_timestamp < ${toTimestamp('$4')})
-   AND ($5::text IS NULL OR side = $5::text)`;
+const inRange = (layout: Layout, speaker: Speaker): string =>
+  `($3::bigint IS NULL OR s.call_timestamp >= ${toTimestamp('$3')})
+   AND ($4::bigint IS NULL OR s.call_timestamp < ${toTimestamp('$4')})
+   AND ${isSpeaker(layout, speaker, 's')}`;
 const newestFirst = 'ORDER BY call_timestamp DESC NULLS LAST, call_id';
 const found = 'call_id, min(language) AS language, array_agg(side ORDER BY side) AS sides, call_timestamp';
 const byCall = `GROUP BY call_timestamp, call_id ${newestFirst} LIMIT $2`;
 
 /** Calls among the newest rows; how many rows there are, how many have the words ($6), and how many are found. */
-const newestSql = (layout: Layout): string => `WITH newest AS MATERIALIZED (
+const newestSql = (layout: Layout, speaker?: Speaker): string => `WITH newest AS MATERIALIZED (
   SELECT call_id, side, language, call_timestamp, named, CASE WHEN named THEN document @@ $1::tsquery ELSE false END AS is_found
-    FROM (SELECT *, document @@ $6::tsquery AS named FROM ${qualified(layout, 'transcript_search')}
-           WHERE ${inRange} AND document IS NOT NULL ${newestFirst} LIMIT ${newestRows}) s
+    FROM (SELECT *, document @@ $6::tsquery AS named FROM ${qualified(layout, 'transcript_search')} s
+           WHERE ${inRange(layout, speaker)} AND document IS NOT NULL ${newestFirst} LIMIT ${newestRows}) s
 )
 SELECT f.*, ${toMicros('f.call_timestamp')} AS micros, counted.*,
        (SELECT greatest(reltuples, 0)::float8 FROM pg_class WHERE oid = '${qualified(layout, 'transcript_search')}'::regclass) AS all_rows
@@ -192,15 +200,37 @@ SELECT f.*, ${toMicros('f.call_timestamp')} AS micros, counted.*,
   LEFT JOIN (SELECT ${found} FROM newest WHERE is_found ${byCall}) f ON true
  ${newestFirst}`;
 
+/**
+ * Where a side said the first text first, and where anybody said the other last: each within one utterance. The words of
+ * both must be in the call before its utterances are read. Parameters $6 and $7 are both texts, $8 the words of the other.
+ */
+const createLater = (layout: Layout, speaker: Speaker) => {
+  const search = qualified(layout, 'transcript_search');
+  const others = `FROM ${search} o WHERE o.call_id = s.call_id AND o.document @@ $8::tsquery AND ${isSpeaker(layout, speaker, 'o')}`;
+  return {
+    places: `, min(said.first_place) AS first_place, (SELECT array_agg(o.side) ${others}) AS later_sides`,
+    from: ` CROSS JOIN LATERAL (
+  SELECT min(utterance_index) FILTER (WHERE u.side = s.side AND heard @@ $6::tsquery) AS first_place,
+         max(utterance_index) FILTER (WHERE ${isSpeaker(layout, speaker, 'u')} AND heard @@ $7::tsquery) AS last_place
+    FROM (SELECT call_id, utterance_index, coalesce(side, '') AS side,
+                 ${qualified(layout, 'transcript_document')}(s.language, ${boundary('s.language')} || ' ' || content) AS heard
+            FROM ${qualified(layout, 'utterances')} WHERE call_id = s.call_id AND content <> '' OFFSET 0) u) said`,
+    where: `\n   AND EXISTS (SELECT ${others}) AND said.first_place < said.last_place`,
+  };
+};
+type Later = ReturnType<typeof createLater>;
+const anywhere: Later = { places: '', from: '', where: '' };
+
 /** Newest calls of all, by a walk through time. */
-const walkSql = (layout: Layout): string =>
-  `SELECT ${found}, ${toMicros('call_timestamp')} AS micros FROM ${qualified(layout, 'transcript_search')}
- WHERE ${inRange} AND document @@ $1::tsquery ${byCall}`;
+const walkSql = (layout: Layout, speaker?: Speaker, later = anywhere): string =>
+  `SELECT ${found}, ${toMicros('call_timestamp')} AS micros${later.places} FROM ${qualified(layout, 'transcript_search')} s${later.from}
+ WHERE ${inRange(layout, speaker)} AND document @@ $1::tsquery${later.where} ${byCall}`;
 
 /** The same by the index of words. OFFSET hides other conditions from the planner, which would prefer another index. */
-const namedSql = (layout: Layout): string =>
-  `SELECT ${found}, ${toMicros('call_timestamp')} AS micros
-  FROM (SELECT * FROM ${qualified(layout, 'transcript_search')} WHERE document @@ $1::tsquery OFFSET 0) s WHERE ${inRange} ${byCall}`;
+const namedSql = (layout: Layout, speaker?: Speaker, later = anywhere): string =>
+  `SELECT ${found}, ${toMicros('call_timestamp')} AS micros${later.places}
+  FROM (SELECT * FROM ${qualified(layout, 'transcript_search')} WHERE document @@ $1::tsquery OFFSET 0) s${later.from}
+ WHERE ${inRange(layout, speaker)}${later.where} ${byCall}`;
 
 /** These queries are over sooner than they could be compiled. A walk must not become a sort of all that the words' index names. */
 const prepareToFind = 'SET LOCAL jit = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off';
@@ -212,6 +242,9 @@ interface FoundRow {
   readonly language: string;
   readonly sides: readonly string[];
   readonly micros: number | null;
+  /** Of searches with a later text: index of the utterance, and the sides that have its words. */
+  readonly first_place?: number;
+  readonly later_sides?: readonly string[];
 }
 
 /** A call for each row of the result but one, which is all null where nothing is found. */
@@ -227,25 +260,33 @@ const findCalls = async (
   tx: Transaction,
   layout: Layout,
   queries: readonly LanguageQuery[],
-  { limit, from, to, side }: SearchRequest,
+  then: readonly LanguageQuery[] | undefined,
+  { limit, from, to, side, speaker }: SearchRequest,
 ): Promise<readonly FoundRow[]> => {
-  if (queries.length === 0) return [];
-  const inAny = (part: 'full' | 'words'): string =>
+  if (queries.length === 0 || then?.length === 0) return [];
+  const inAny = (part: 'full' | 'words', of = queries): string =>
     join(
-      queries.map((query) => query[part]),
+      of.map((query) => query[part]),
       '|',
     );
-  const parameters = [inAny('full'), limit + 1, from ?? null, to ?? null, side ?? null];
+  // Of two texts, the first side may say what -excluded words name in another utterance.
+  const wanted = inAny(then === undefined ? 'full' : 'words');
+  const parameters = [wanted, limit + 1, from ?? null, to ?? null, side ?? null];
   await tx.query(prepareToFind);
-  const rows = await tx.query<NewestRow>(newestSql(layout), [...parameters, inAny('words')]);
+  const rows = await tx.query<NewestRow>(newestSql(layout, speaker), [...parameters, inAny('words')]);
   const [sample] = rows;
   const newest = rows.filter(({ call_id }) => call_id !== null);
-  if (sample === undefined || sample.looked_at < newestRows || newest.length > limit) return newest;
+  const isShort = sample === undefined || sample.looked_at < newestRows;
+  if (then === undefined && (isShort || newest.length > limit)) return newest;
+  const later = then === undefined ? undefined : createLater(layout, speaker);
+  if (then !== undefined) parameters.push(inAny('full'), inAny('full', then), inAny('words', then));
+  if (isShort) return await tx.query<FoundRow>(walkSql(layout, speaker, later), parameters);
   const passed = ((limit + 1) * sample.looked_at) / Math.max(sample.found, halfFound);
   const named = (sample.all_rows * sample.named * namedCost) / sample.looked_at;
-  if (Math.min(sample.all_rows, passed) < named) return await tx.query<FoundRow>(walkSql(layout), parameters);
+  if (Math.min(sample.all_rows, passed) < named)
+    return await tx.query<FoundRow>(walkSql(layout, speaker, later), parameters);
   await tx.query(byIndex);
-  const byWords = await tx.query<FoundRow>(namedSql(layout), parameters);
+  const byWords = await tx.query<FoundRow>(namedSql(layout, speaker, later), parameters);
   await tx.query(byTime);
   return byWords;
 };
@@ -253,7 +294,7 @@ const findCalls = async (
 /**
  * The utterances to show of found calls, with marks: those that have a word or phrase. Positions of words and boundaries in
  * the document tell; behind the 255th utterance, each is read. Stop words are marked only where nothing else is.
- * Parameters: ids, sides, language, `any`, counted lexemes, stop words, prefixes.
+ * Parameters: ids, sides, language, `any`, counted lexemes, stop words, prefixes, index behind which an utterance must be.
  */
 const hitsSql = (layout: Layout): string => {
   const document = qualified(layout, 'transcript_document');
@@ -261,7 +302,7 @@ const hitsSql = (layout: Layout): string => {
     `(${weight} = 'A' AND (w.lexeme = ANY($5::text[]) OR w.lexeme ^@ ANY($7::text[])) OR ${weight} = 'D' AND w.lexeme = ANY($6::text[]))`;
   return `SELECT h.call_id, h.utterance_index, h.side, h.content, marked.text AS marked
   FROM (SELECT s.call_id, u.*, row_number() OVER (PARTITION BY s.call_id ORDER BY u.utterance_index) AS rank
-          FROM unnest($1::text[], $2::text[]) AS s(call_id, side)
+          FROM unnest($1::text[], $2::text[], $8::int[]) AS s(call_id, side, after)
           JOIN ${qualified(layout, 'transcript_search')} d ON d.call_id = s.call_id AND d.side = s.side
          CROSS JOIN LATERAL (
            WITH begins AS MATERIALIZED (SELECT positions FROM unnest(d.document) b WHERE b.lexeme = ${boundary('$3::text')}),
@@ -275,7 +316,7 @@ const hitsSql = (layout: Layout): string => {
            SELECT u.utterance_index, u.side, u.content
              FROM (SELECT utterance_index, side, content, row_number() OVER (ORDER BY utterance_index) AS place
                      FROM ${qualified(layout, 'utterances')} WHERE call_id = s.call_id AND coalesce(side, '') = s.side AND content <> '') u
-            WHERE least(u.place, 255) IN (SELECT place FROM places)
+            WHERE u.utterance_index > s.after AND least(u.place, 255) IN (SELECT place FROM places)
               AND (u.place < 255 OR ${document}($3::text, u.content) @@ $4::tsquery)
             ORDER BY u.utterance_index LIMIT ${hitsPerCall}) u) h
  CROSS JOIN LATERAL (
@@ -299,19 +340,22 @@ interface SaidRow {
   readonly marked: string;
 }
 
-/** Excerpts of the found calls of one language, by call. */
+/** Excerpts of the found calls of one language, by call. @param isLater of the later text */
 const readHits = async (
   tx: Transaction,
   layout: Layout,
   query: LanguageQuery,
   found: readonly FoundRow[],
+  isLater: boolean,
 ): Promise<Map<string, SearchHit[]>> => {
   const sides = found
     .filter(({ language }) => language === query.language)
-    .flatMap((row) => row.sides.map((side) => ({ id: row.call_id, side })));
+    .flatMap(({ call_id: id, first_place = -1, ...row }) =>
+      (isLater ? (row.later_sides ?? []) : row.sides).map((side) => ({ id, side, after: isLater ? first_place : -1 })),
+    );
   const said = await tx.query<SaidRow>(hitsSql(layout), [
     ...columnsOf(sides, 'id', 'side'),
-    ...[query.language, query.any, query.counted, query.stopWords, query.prefixes],
+    ...[query.language, query.any, query.counted, query.stopWords, query.prefixes, sides.map(({ after }) => after)],
   ]);
   const hits = new Map<string, SearchHit[]>();
   for (const { call_id, utterance_index, side, content, marked } of said) {
@@ -321,15 +365,14 @@ const readHits = async (
   return hits;
 };
 
-const find = async (schema: Schema, filling: Database, request: SearchRequest): Promise<SearchResult> => {
-  const { db, layout } = schema;
-  const alternatives = readSearchText(request.text);
-  await requireIndex(schema);
-  await fillBriefly({ db: filling, layout });
-  return await db.transaction(async (tx) => {
-    // All that is read is of one moment: a call that a load changes meanwhile is found as it was, and is not pending.
-    await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    const pending = await countWaiting(tx, layout);
+/** Each text as every language of the index reads it. */
+const readAll = async (
+  tx: Transaction,
+  layout: Layout,
+  texts: readonly (readonly (readonly SearchTerm[])[])[],
+): Promise<LanguageQuery[][]> => {
+  const read: LanguageQuery[][] = [];
+  for (const alternatives of texts) {
     const words = await tx.query<WordRow>(wordsSql(layout), [alternatives.flat().map(({ text }) => text)]);
     const languages = [...new Set(words.map(({ language }) => language))];
     const rowsOf = (name: string): WordRow[] => words.filter(({ language }) => language === name);
@@ -339,10 +382,34 @@ const find = async (schema: Schema, filling: Database, request: SearchRequest): 
         hint: 'Put them into a phrase, such as "votre contrat", or add a rarer word.',
       });
     }
-    const rows = await findCalls(tx, layout, queries, request);
+    read.push(queries);
+  }
+  return read;
+};
+
+/** An utterance that has both texts shows once. */
+const inOrder = (hits: readonly SearchHit[]): SearchHit[] =>
+  [...new Map(hits.map((hit) => [hit.utteranceIndex, hit])).values()].sort(
+    (a, b) => a.utteranceIndex - b.utteranceIndex,
+  );
+
+const find = async (schema: Schema, filling: Database, request: SearchRequest): Promise<SearchResult> => {
+  const { db, layout } = schema;
+  const texts = [request.text, ...(request.thenText === undefined ? [] : [request.thenText])].map(readSearchText);
+  await requireIndex(schema);
+  await fillBriefly({ db: filling, layout });
+  return await db.transaction(async (tx) => {
+    // All that is read is of one moment: a call that a load changes meanwhile is found as it was, and is not pending.
+    await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    const pending = await countWaiting(tx, layout);
+    const [queries = [], then] = await readAll(tx, layout, texts);
+    const rows = await findCalls(tx, layout, queries, then, request);
     const shown = rows.slice(0, request.limit);
     const hits = new Map<string, readonly SearchHit[]>();
-    for (const query of queries) for (const [id, said] of await readHits(tx, layout, query, shown)) hits.set(id, said);
+    for (const query of [...queries, ...(then ?? [])]) {
+      const said = await readHits(tx, layout, query, shown, then?.includes(query) === true);
+      for (const [id, more] of said) hits.set(id, inOrder([...(hits.get(id) ?? []), ...more]));
+    }
     const calls = shown.map(
       ({ call_id, micros, language }): FoundCall => ({
         ...{ callId: call_id, callTimestamp: micros, language, hits: hits.get(call_id) ?? [] },
@@ -371,4 +438,5 @@ export const findStatements = (layout: Layout): readonly Statement[] => [
   { name: 'search: calls by a walk', sql: walkSql(layout) },
   { name: 'search: calls by the index', sql: namedSql(layout) },
   { name: 'search: utterances', sql: hitsSql(layout) },
+  { name: 'search: calls of two texts', sql: walkSql(layout, undefined, createLater(layout, undefined)) },
 ];

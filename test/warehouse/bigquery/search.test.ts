@@ -10,6 +10,13 @@ const searchFailing = (message: string) => {
   return search.find({ text: 'contrat', limit: 1 });
 };
 
+test('prefixes, exclusions and alternatives are refused, in a later text too', async () => {
+  for (const [text, thenText] of [['contr*'], ['a -b'], ['a or b'], ['a', 'contr*']] as const) {
+    const search = createTranscriptSearch({} as Queries, { project: 'acme', dataset: 'calls' });
+    await expect(search.find({ text, thenText, limit: 1 })).rejects.toMatchObject({ code: 'USAGE_SEARCH' });
+  }
+});
+
 test('a stand-in without SEARCH is told from a table that is missing', async () => {
   await expect(searchFailing('Function not found: search; Did you mean each? at [5:8]')).rejects.toMatchObject({
     code: 'SEARCH_UNSUPPORTED',

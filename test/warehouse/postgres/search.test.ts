@@ -1,6 +1,8 @@
 /** The search index of a Postgres warehouse: what is found, and that every load, erasure and removal keeps it right. */
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { analyticsConfigSchema } from '../../../schemas/config/analytics.ts';
+import { readSpeaker } from '../../../src/marts/dialect.ts';
 import { createLoader } from '../../../src/warehouse/postgres/load.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import type { SearchHit, SearchRequest } from '../../../src/warehouse/search.ts';
@@ -117,6 +119,63 @@ test('accents, inflections in French and English, phrases, exclusions, sides and
   const [found] = (await search({ text: 'contrats "voudrais resilier"', limit: 1 })).calls;
   expect(found).toMatchObject({ callTimestamp: Date.parse('2026-01-05T10:01:00Z') * 1000, language: 'french' });
   expect(marked(found)).toEqual(['voudrais', 'résilier', 'contrat']);
+});
+
+test('a text and then, in a later utterance, another; by the agent or the customer of each direction', async () => {
+  const changing: Spoken[] = [
+    call('fr-1', 1, 'out je veux annuler', 'in bonjour', 'in un geste commercial'),
+    call('fr-2', 2, 'in un geste commercial', 'out je veux annuler'),
+    call(
+      'fr-3',
+      3,
+      'out annuler',
+      'out facture',
+      'in un geste',
+      'in la facture magique',
+      'out geste commercial et annuler',
+    ),
+    call('fr-4', 4, 'in annuler contre un geste commercial'),
+    call('en-5', 5, 'in please cancel', 'in the contract', 'out a refund'),
+  ];
+  await load(...changing);
+  await warehouse.search.create();
+  await admin.query("UPDATE calls.calls SET direction = CASE call_id WHEN 'fr-2' THEN 'OUT' ELSE 'IN' END");
+  const expectThen = async (
+    text: string,
+    thenText: string,
+    ids: readonly string[],
+    over: Partial<SearchRequest> = {},
+  ) => expect(await find(text, { thenText, ...over }), `${text}, then ${thenText}`).toEqual(ids);
+  await expectThen('annulé', 'gestes', ['fr-3', 'fr-1']);
+  await expectThen('annuler', '"geste commercial"', ['fr-3', 'fr-1']);
+  await expectThen('geste', 'annuler', ['fr-3', 'fr-2']);
+  await expectThen('annuler -commercial', 'facture or bonjour', ['fr-3', 'fr-1']);
+  await expectThen('geste', 'facture -magique', []);
+  await expectThen('annuler or cancel', 'geste or refund*', ['en-5', 'fr-3', 'fr-1']);
+  await expectThen('annuler facture', 'geste', []);
+  await expectThen('annuler', 'geste', ['fr-3'], { side: 'out' });
+  await expectThen('annuler', 'geste', ['fr-3'], { limit: 1 });
+  expect(await search({ text: 'annuler', thenText: 'geste', limit: 1 })).toMatchObject({ more: true });
+  const [{ hits = [] } = {}] = (await search({ text: 'annuler', thenText: 'geste', limit: 1 })).calls;
+  expect(hits.map(({ utteranceIndex }) => utteranceIndex)).toEqual([0, 2, 4]);
+  await expect(find('annuler', { thenText: '-' })).rejects.toMatchObject({ code: 'USAGE_SEARCH' });
+
+  const config = analyticsConfigSchema.parse({ agent_side: { by_direction: { in: 'out', OUT: 'in' } } });
+  const by = (side: string) => readSpeaker(side, config);
+  expect(await find('annuler', by('agent'))).toEqual(['fr-3', 'fr-1']);
+  expect(await find('annuler', by('customer'))).toEqual(['fr-4', 'fr-2']);
+  await expectThen('geste', 'facture', ['fr-3'], by('customer'));
+  await expectThen('geste', 'facture', [], by('agent'));
+  expect(() => readSpeaker('agent', analyticsConfigSchema.parse({}))).toThrow('The side of the agent is unknown');
+
+  // Beyond the newest rows, by a walk and by the index.
+  await load(
+    ...Array.from({ length: 2_100 }, (_, at) => call(`fr-x${at}`, 50, `out ${at % 2 === 0 ? 'annuler' : 'autre'}`)),
+  );
+  await findAll(warehouse, { text: 'autre', limit: 1 });
+  await expectThen('annuler', 'geste', ['fr-3', 'fr-1']);
+  await expectThen('geste', 'annuler', ['fr-3', 'fr-2']);
+  await expectThen('cancel', 'refund', ['en-5']);
 });
 
 const marked = (found: { readonly hits: readonly SearchHit[] } | undefined): string[] | undefined => {

@@ -1938,3 +1938,19 @@ SELECT u.call_id AS call_id, u.call_timestamp AS call_timestamp, c.lang AS langu
  GROUP BY call_id, call_timestamp, language
  ORDER BY call_timestamp DESC, call_id
  LIMIT 21;
+
+-- search/then
+-- @param terms STRING
+-- @param then_terms STRING
+SELECT u.call_id AS call_id, u.call_timestamp AS call_timestamp, c.lang AS language,
+       ARRAY_AGG(STRUCT(u.utterance_index AS utterance_index, u.side AS side, u.content AS content)
+                 ORDER BY u.utterance_index LIMIT 3) AS hits
+  FROM `acme-prod.calls.utterances` AS u
+  JOIN `acme-prod.calls.calls` AS c
+    ON c.call_id = u.call_id AND (c.call_timestamp = u.call_timestamp OR (c.call_timestamp IS NULL AND u.call_timestamp IS NULL))
+ WHERE (SEARCH(u.content, @terms) OR SEARCH(u.content, @then_terms))
+   AND u.side = 'in'
+ GROUP BY call_id, call_timestamp, language
+HAVING MIN(IF(SEARCH(u.content, @terms), u.utterance_index, NULL)) < MAX(IF(SEARCH(u.content, @then_terms), u.utterance_index, NULL))
+ ORDER BY call_timestamp DESC, call_id
+ LIMIT 21;
