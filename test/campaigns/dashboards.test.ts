@@ -1,0 +1,207 @@
+/**
+ * Superset, Airflow and Jupyter with the files that deploy/ has for them, over the demo's data. About 5 minutes,
+ * and 3 more to install them first, into the cache. CALLSYNC_SCREENSHOTS=FOLDER keeps the pictures.
+ */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, chmod, copyFile, cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { homedir, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { renderSupersetFiles } from '../../scripts/superset.ts';
+import { pictures } from '../operations/browser-cases.ts';
+import { openBrowser } from '../operations/support/browser.ts';
+import { until } from '../support/installation.ts';
+import { program, type Running, startProgram } from '../support/program.ts';
+
+const run = promisify(execFile);
+const deploy = resolve(import.meta.dirname, '../../deploy');
+
+/** An environment of Python in the cache, with its version in its path. */
+const install = async (name: string, ...requirements: readonly string[]): Promise<string> => {
+  const home = join(homedir(), '.cache/callsync', name);
+  const isReady = await access(join(home, 'ready')).then(
+    () => true,
+    () => false,
+  );
+  if (!isReady) {
+    await run('python3.11', ['-m', 'venv', home]);
+    const limits = { timeout: 1_200_000, maxBuffer: 1e8 };
+    await run(join(home, 'bin/pip'), ['install', '--quiet', 'uv'], limits);
+    await run(join(home, 'bin/uv'), ['pip', 'install', '--python', join(home, 'bin/python'), ...requirements], limits);
+    await writeFile(join(home, 'ready'), '');
+  }
+  return join(home, 'bin');
+};
+
+/** gunicorn does not tell the port that it was given. */
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+};
+
+let folder: string;
+let demo: Running;
+let url = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'callsync-dashboards-'));
+  await chmod(folder, 0o711);
+  demo = startProgram(['demo', '--calls', '600', '--data-dir', folder]);
+  await until('the demo', async () => demo.stderr().includes('Still running'), 400_000);
+  const [, file = '', port] = /cat '(\S+)'\) psql -h \S+ -p (\d+)/.exec(demo.stdout()) ?? [];
+  url = `postgresql://callsync:${(await readFile(file, 'utf8')).trim()}@127.0.0.1:${port}/callsync`;
+}, 500_000);
+afterAll(async () => {
+  demo?.child.kill('SIGINT');
+  await demo?.ended;
+  await rm(folder, { recursive: true, force: true });
+}, 120_000);
+
+describe('superset', () => {
+  let server: ReturnType<typeof spawn>;
+  let address = '';
+  const password = 'admin-of-the-campaign';
+  let env: NodeJS.ProcessEnv;
+
+  beforeAll(async () => {
+    const bin = await install('superset-5.0.0', 'apache-superset==5.0.0', 'psycopg2-binary', 'marshmallow<4');
+    const home = join(folder, 'superset');
+    await cp(join(deploy, 'superset'), join(home, 'pack/superset'), { recursive: true });
+    const config = `SECRET_KEY = '${'of a campaign '.repeat(4)}'
+SQLALCHEMY_DATABASE_URI = 'sqlite:///${home}/superset.db'
+WTF_CSRF_ENABLED = False
+TALISMAN_ENABLED = False
+`;
+    await writeFile(join(home, 'superset_config.py'), config);
+    env = {
+      ...process.env,
+      FLASK_APP: 'superset',
+      SUPERSET_CONFIG_PATH: join(home, 'superset_config.py'),
+      SUPERSET_HOME: home,
+    };
+    const place = join(home, 'pack/superset/databases/callsync.yaml');
+    await writeFile(place, (await readFile(place, 'utf8')).replace(/^sqlalchemy_uri: .*/m, `sqlalchemy_uri: ${url}`));
+    await run(join(bin, 'python'), ['-m', 'zipfile', '-c', '../dashboard.zip', 'superset/'], {
+      cwd: join(home, 'pack'),
+    });
+    const names = ['--username', 'admin', '--firstname', 'a', '--lastname', 'b', '--email', 'a@example.com'];
+    for (const args of [
+      ['db', 'upgrade'],
+      ['fab', 'create-admin', ...names, '--password', password],
+      ['init'],
+      ['import-dashboards', '-p', join(home, 'dashboard.zip'), '-u', 'admin'],
+    ])
+      await run(join(bin, 'superset'), args, { env, cwd: home, maxBuffer: 1e8 });
+    const port = await freePort();
+    address = `http://127.0.0.1:${port}`;
+    const served = ['-w', '1', '-k', 'gthread', '--threads', '4', '--timeout', '300', '-b', `127.0.0.1:${port}`];
+    server = spawn(join(bin, 'gunicorn'), [...served, 'superset.app:create_app()'], {
+      env,
+      cwd: home,
+      stdio: 'ignore',
+    });
+    const isUp = () =>
+      fetch(`${address}/health`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    await until('Superset', isUp, 300_000);
+  }, 2_400_000);
+  afterAll(() => void server?.kill('SIGTERM'));
+
+  test('every chart of the imported dashboard has rows, and shows no error', async () => {
+    const send = async (path: string, init: RequestInit = {}) => {
+      const answer = await fetch(`${address}/api/v1/${path}`, init);
+      expect(answer.status, path).toBe(200);
+      // biome-ignore lint/suspicious/noExplicitAny: answers of another program
+      return (await answer.json()) as any;
+    };
+    const login = { username: 'admin', password, provider: 'db', refresh: false };
+    const json = { 'content-type': 'application/json' };
+    const { access_token } = await send('security/login', {
+      method: 'POST',
+      headers: json,
+      body: JSON.stringify(login),
+    });
+    const headers = { authorization: `Bearer ${access_token}` };
+    const { result } = await send('dashboard/callsync-calls/charts', { headers });
+    const rows: Record<string, number> = {};
+    for (const { id, slice_name } of result)
+      rows[slice_name] = (await send(`chart/${id}/data/`, { headers })).result[0].rowcount;
+    console.log(rows);
+    const charts = Object.entries(renderSupersetFiles()).filter(([path]) => path.includes('/charts/'));
+    expect(Object.keys(rows).sort()).toEqual(charts.map(([, text]) => parse(text).slice_name).sort());
+    expect(Object.entries(rows).filter(([, count]) => count === 0)).toEqual([]);
+
+    const browser = await openBrowser();
+    const page = await browser.newPage();
+    await page.setViewport({ width: 1400, height: 1370 });
+    await page.goto(`${address}/login/`, { timeout: 180_000 });
+    await page.waitForSelector('#username', { timeout: 120_000 });
+    await page.type('#username', 'admin');
+    await page.type('#password', password);
+    await Promise.all([page.waitForNavigation({ timeout: 180_000 }), page.keyboard.press('Enter')]);
+    await page.goto(`${address}/superset/dashboard/callsync-calls/?standalone=2`, { timeout: 180_000 });
+    const shown = async () =>
+      (await page.evaluate(
+        `document.querySelectorAll('.slice_container canvas, .slice_container table, .header-line').length`,
+      )) as number;
+    await until('all charts', async () => (await shown()) >= charts.length, 180_000);
+    expect(await page.$$('[data-test="error-alert"], .ant-alert-error')).toHaveLength(0);
+    await until(
+      'still pictures',
+      async () => (await page.$$('.loading, [data-test="loading-indicator"]')).length === 0,
+    );
+    const picture = join(pictures ?? folder, 'superset.png') as `${string}.png`;
+    await page.screenshot({ path: picture });
+    expect((await stat(picture)).size).toBeGreaterThan(50_000);
+    await browser.close();
+  });
+});
+
+test('airflow: a task waits for proof, and the next one runs on proven days alone', async () => {
+  const bin = await install('airflow-3.3.2', 'apache-airflow==3.3.2');
+  const home = join(folder, 'airflow');
+  await mkdir(join(home, 'bin'), { recursive: true });
+  const scripts = { callsync: `exec ${process.execPath} ${program} "$@"`, dbt: `echo "$*" >> ${home}/built` };
+  for (const [name, text] of Object.entries(scripts)) {
+    await writeFile(join(home, 'bin', name), `#!/bin/sh\n${text}\n`);
+    await chmod(join(home, 'bin', name), 0o755);
+  }
+  const env = {
+    ...process.env,
+    ...{
+      AIRFLOW_HOME: home,
+      AIRFLOW__CORE__DAGS_FOLDER: join(deploy, 'airflow'),
+      AIRFLOW__CORE__LOAD_EXAMPLES: 'False',
+    },
+    ...{ PATH: `${home}/bin:${bin}:${process.env.PATH}`, CALLSYNC_CONFIG: join(folder, 'demo/callsync.yaml') },
+    CALLSYNC_AWAIT_TIMEOUT: '20s',
+  };
+  const airflow = (...args: string[]) => run(join(bin, 'airflow'), args, { env, maxBuffer: 1e8 });
+  await airflow('db', 'migrate');
+  const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
+  await expect(airflow('dags', 'test', 'callsync_proven', day(2))).rejects.toThrow();
+  await expect(access(join(home, 'built'))).rejects.toThrow();
+  await airflow('dags', 'test', 'callsync_proven', day(-3));
+  expect(await readFile(join(home, 'built'), 'utf8')).toBe('build\n');
+});
+
+test('notebook: runs over the marts and draws', async () => {
+  const bin = await install('notebook-7.17.2', 'nbconvert==7.17.2', 'ipykernel', 'matplotlib', 'psycopg2-binary');
+  const place = join(folder, 'notebook');
+  await cp(join(deploy, 'notebook'), place, { recursive: true });
+  const args = ['--to', 'notebook', '--execute', '--output', 'done.ipynb', 'calls.ipynb'];
+  const env = { ...process.env, PATH: `${bin}:${process.env.PATH}`, CALLSYNC_PG: url };
+  await run(join(bin, 'jupyter-nbconvert'), args, { cwd: place, env });
+  for (const name of ['calls', 'talk']) {
+    expect((await stat(join(place, `${name}.png`))).size).toBeGreaterThan(5_000);
+    if (pictures !== undefined) await copyFile(join(place, `${name}.png`), join(pictures, `notebook-${name}.png`));
+  }
+});
