@@ -11,7 +11,7 @@ import { Churn, LiveCalls } from './calls/live-calls.ts';
 import { rangeOf } from './calls/population.ts';
 import { World, type WorldChanges } from './calls/world.ts';
 import { listMethods, type SimulatorAddresses, type SimulatorControl, valueMethods } from './control/control.ts';
-import { LocalControl } from './control/local-control.ts';
+import { createControl } from './control/local-control.ts';
 import { Counters, countOne } from './control/stats.ts';
 import { answerCallApi, type PageEvent } from './service/call-api.ts';
 import { dialectOf } from './service/dialects.ts';
@@ -146,7 +146,7 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
   const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 0 });
   const mrcp = new MrcpPort(settings.host, counters);
   const sockets = new WebSocketEndpoint(server, settings, tokens, counters);
-  const control = new LocalControl({ settings, clock, world, sender, tokens, counters, sockets, mrcp });
+  const control = createControl({ settings, clock, world, sender, tokens, counters, sockets, mrcp });
   const controlToken = randomBytes(24).toString('base64url');
   const port = await listen(server, settings.port, settings.host);
   const origin = `http://${settings.host}:${port}`;
@@ -187,7 +187,9 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
     controlToken,
     range: { from: new Date(range.from).toISOString(), to: new Date(range.to).toISOString() },
   };
-  return Object.assign(control, addresses, {
+  return {
+    ...control,
+    ...addresses,
     addresses,
     onPage: (listener: (event: PageEvent) => void | Promise<void>) => {
       listeners.add(listener);
@@ -200,7 +202,7 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
       sockets.close();
       await Promise.all([closeServer(server), mrcp.close(), elsewhere.close()]);
     },
-  });
+  };
 };
 
 // Listening and closing of HTTP servers as promises.

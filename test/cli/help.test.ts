@@ -53,8 +53,8 @@ describe('help', () => {
   });
 });
 
-/** These commands print a file: YAML, Markdown, JSON Schema, a shell script. */
-const printFiles = ['completion', 'config example', 'config reference', 'config schema', 'help'];
+/** These commands print a file: YAML, Markdown, JSON Schema. */
+const printFiles = ['config example', 'config reference', 'config schema', 'help'];
 
 test('every command reports as JSON, but those that print a file', () => {
   const optionsOf = (command: Command | null): string[] =>

@@ -9,34 +9,17 @@ import { createLocalRequestLimiter } from '../../source/http/limiter.ts';
 import { listPresets } from '../../source/presets/presets.ts';
 import { requestLimitRules } from '../../source/source.ts';
 import { kinds } from '../../warehouse/kinds.ts';
-import { type CommonOptions, flag, leaf, option } from '../shell/define.ts';
+import { type CommonOptions, flag, type Given, leaf, option } from '../shell/define.ts';
 import { say } from '../shell/output.ts';
 import { runDoctor } from './doctor.ts';
 import { runProbe } from './probe.ts';
 
-/** First content of a configuration, from options or answers. */
-export interface Answers {
-  readonly baseUrl?: string | undefined;
-  readonly authUrl?: string | undefined;
-  readonly realm?: string | undefined;
-  readonly clientId?: string | undefined;
-  readonly clientSecretFile?: string | undefined;
-  /** A preset's name; without one the list is probed. */
-  readonly preset?: string | undefined;
-  /** A kind of warehouse, with the answers to its questions by their keys. */
-  readonly warehouse: string;
-  readonly settings: Readonly<Record<string, string | undefined>>;
-  readonly signingSecretFile?: string | undefined;
-  readonly publicUrl?: string | undefined;
-}
+type InitOptions = Given<typeof options>;
 
-interface InitOptions extends CommonOptions, Omit<Answers, 'settings'> {
-  readonly postgresUrlFile?: string;
-  readonly project?: string;
-  readonly yes?: boolean;
-  readonly probe?: boolean | undefined;
-  readonly doctor?: boolean | undefined;
-}
+/** First content of a configuration, from options or answers: also the answers to the questions of its warehouse. */
+export type Answers = Omit<InitOptions, keyof CommonOptions> & {
+  readonly settings: Readonly<Record<string, string | undefined>>;
+};
 
 const usage = (message: string, hint: string): Error => terminal('USAGE_INIT', message, { hint });
 
@@ -109,32 +92,34 @@ const run = async (options: InitOptions): Promise<void> => {
   say('Next: start callsync up --no-schedules, then run callsync go-live in a second terminal.');
 };
 
+const options = {
+  yes: flag('--yes', 'ask nothing; settings without an option stay out'),
+  baseUrl: option('--base-url <address>', 'address of the call API'),
+  authUrl: option('--auth-url <address>', 'address of the identity provider'),
+  realm: option('--realm <name>', 'realm of the token endpoint'),
+  clientId: option('--client-id <id>', 'client id'),
+  clientSecretFile: option('--client-secret-file <file>', 'file that holds the client secret'),
+  preset: option('--preset <name>', 'preset of the call list (callsync presets); without it, init probes the list'),
+  warehouse: option('--warehouse <type>', 'kind of the warehouse', {
+    choices: kinds.map(({ type }) => type),
+    standard: 'postgres',
+  }),
+  postgresUrlFile: option(
+    '--postgres-url-file <file>',
+    'file that holds the connection URL; PostgreSQL of its own without it',
+  ),
+  project: option('--project <id>', 'Google Cloud project, for BigQuery'),
+  signingSecretFile: option(
+    '--signing-secret-file <file>',
+    'file that holds the signing secret: turns the webhook receiver on',
+  ),
+  publicUrl: option('--public-url <address>', 'public address of the receiver'),
+  probe: flag('--no-probe', 'do not ask the service how its list works'),
+  doctor: flag('--no-doctor', 'do not check the written configuration'),
+};
+
 export default leaf({
-  options: {
-    yes: flag('--yes', 'ask nothing; settings without an option stay out'),
-    baseUrl: option('--base-url <address>', 'address of the call API'),
-    authUrl: option('--auth-url <address>', 'address of the identity provider'),
-    realm: option('--realm <name>', 'realm of the token endpoint'),
-    clientId: option('--client-id <id>', 'client id'),
-    clientSecretFile: option('--client-secret-file <file>', 'file that holds the client secret'),
-    preset: option('--preset <name>', 'preset of the call list (callsync presets); without it, init probes the list'),
-    warehouse: option('--warehouse <type>', 'kind of the warehouse', {
-      choices: kinds.map(({ type }) => type),
-      standard: 'postgres',
-    }),
-    postgresUrlFile: option(
-      '--postgres-url-file <file>',
-      'file that holds the connection URL; PostgreSQL of its own without it',
-    ),
-    project: option('--project <id>', 'Google Cloud project, for BigQuery'),
-    signingSecretFile: option(
-      '--signing-secret-file <file>',
-      'file that holds the signing secret: turns the webhook receiver on',
-    ),
-    publicUrl: option('--public-url <address>', 'public address of the receiver'),
-    probe: flag('--no-probe', 'do not ask the service how its list works'),
-    doctor: flag('--no-doctor', 'do not check the written configuration'),
-  },
+  options,
   examples: [
     'callsync init',
     `callsync init --yes --base-url https://api.example.com --auth-url https://login.example.com --realm main \\

@@ -1,6 +1,5 @@
 import { Command, CommanderError, Help } from 'commander';
 import { commandsDo, loadCommand } from './commands.ts';
-import { describeCommands, renderCompletion, shells } from './completions.ts';
 import { argument, leaf } from './define.ts';
 import { endWith, renderExits, reportFailure } from './exit.ts';
 import { readVersion, say } from './output.ts';
@@ -26,7 +25,6 @@ export const createProgram = async (isAsked: (name: string) => boolean): Promise
     const command = program.command(name).description(does);
     if (isAsked(name)) (await loadCommand(name as keyof typeof commandsDo))(command);
   }
-  completion(program.command('completion'));
   program.helpCommand(false);
   helpOf(program)(program.command('help'));
   return program;
@@ -79,18 +77,3 @@ const find = (program: Command, words: readonly string[]): Command => {
   }
   return command;
 };
-
-const completion = leaf({
-  does: 'print a script that completes commands and options in a shell',
-  args: [argument('<shell>', 'name of the shell', { choices: shells })],
-  shared: 'none',
-  examples: [
-    'source <(callsync completion bash)',
-    'callsync completion zsh > ~/.zfunc/_callsync',
-    'callsync completion fish | source',
-  ],
-  remarks: 'Add the line to the start file of your shell.',
-  run: async (shell: Parameters<typeof renderCompletion>[0]) => {
-    process.stdout.write(renderCompletion(shell, describeCommands(await createProgram(() => true))));
-  },
-});

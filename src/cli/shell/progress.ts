@@ -1,6 +1,7 @@
 /** Progress on standard error: a bar on a terminal where the size is known, else a line every few seconds. */
 import { SingleBar } from 'cli-progress';
 import type { BackfillProgress } from '../../../workflows/messages.ts';
+import { formatCount, formatSpan } from '../../health/format.ts';
 import { countOf, nounOf } from '../../lib/count-of.ts';
 import type { ImportProgress } from '../../pipeline/import/import-file.ts';
 
@@ -35,28 +36,20 @@ const createView = <P>(title: string, describe: (progress: P) => Shown, last = 0
   };
 };
 
-const number = new Intl.NumberFormat('en-US');
-
-/** Such as `41 s`, `12 min`, `3.5 h`. */
-const formatLeft = (seconds: number): string => {
-  if (seconds < 100) return `${Math.ceil(seconds)} s`;
-  return seconds < 6_000 ? `${Math.ceil(seconds / 60)} min` : `${(seconds / 3_600).toFixed(1)} h`;
-};
-
 const leftOf = ({ state, share }: BackfillProgress, seconds: number): string => {
   if (state !== 'running') return state;
-  return share > 0.01 ? `${formatLeft((seconds / share) * (1 - share))} left` : 'time left unknown';
+  return share > 0.01 ? `${formatSpan((seconds / share) * (1 - share))} left` : 'time left unknown';
 };
 
 export const createBackfillView = (title: string) =>
   createView<BackfillProgress>(title, (progress) => {
     const { state, share, totals, startedAt } = progress;
     const seconds = Math.max(0.001, (Date.now() - startedAt) / 1000);
-    const rate = number.format(Math.round(totals.calls / seconds));
+    const rate = formatCount(totals.calls / seconds);
     return {
       // Rounded down, so that only finished work shows 100 %.
       percentage: state === 'done' ? 100 : Math.min(99, Math.floor(share * 100)),
-      text: `${number.format(totals.calls)} ${nounOf(totals.calls, 'call')} in ${number.format(totals.windows)} ${nounOf(totals.windows, 'window')}, ${rate} calls/s, ${leftOf(progress, seconds)}`,
+      text: `${formatCount(totals.calls)} ${nounOf(totals.calls, 'call')} in ${formatCount(totals.windows)} ${nounOf(totals.windows, 'window')}, ${rate} calls/s, ${leftOf(progress, seconds)}`,
       isLast: state === 'done',
     };
   });

@@ -13,8 +13,8 @@ import type { MrcpPort } from '../service/mrcp-port.ts';
 import type { TokenStore } from '../service/token-endpoint.ts';
 import type { WebSocketEndpoint } from '../service/websocket-endpoint.ts';
 import type { DeliveryRecord, WebhookSender } from '../webhooks/webhook-sender.ts';
-import type { CallChoice, ChangedCall, RuntimeOptions, SimulatorControl } from './control.ts';
-import type { Counters, SimulatorStats } from './stats.ts';
+import type { CallChoice, ChangedCall, RuntimeOptions } from './control.ts';
+import type { Counters } from './stats.ts';
 
 interface ControlParts {
   readonly settings: SimulatorSettings;
@@ -42,57 +42,10 @@ const mergeSettings = (current: Json, change: Json): Json => {
   return merged;
 };
 
-export class LocalControl implements SimulatorControl {
-  private readonly parts: ControlParts;
-
-  constructor(parts: ControlParts) {
-    this.parts = parts;
-  }
-
-  async stats(): Promise<SimulatorStats> {
-    const { counters, world } = this.parts;
-    world.advance();
-    return counters.snapshot({ known: world.count, now: new Date(world.now()).toISOString() });
-  }
-
-  async *truth(query: TruthQuery = {}): AsyncIterable<TruthEntry> {
-    for (const { entry } of truthOf(this.parts, query)) yield entry;
-  }
-
-  async truthOf(callId: string): Promise<TruthEntry | undefined> {
-    const index = this.parts.world.indexOf(callId);
-    return index === undefined ? undefined : truthAt(this.parts, index, false);
-  }
-
-  async documentAt(callId: string, version: number, delivered?: number): Promise<CallDocument | undefined> {
-    const { world } = this.parts;
-    const index = world.indexOf(callId);
-    if (index === undefined || version < 1 || version > world.versionOf(index)) return undefined;
-    return documentAt(this.parts, index, version, delivered);
-  }
-
-  async *deliveries(): AsyncIterable<DeliveryRecord> {
-    yield* this.parts.sender.deliveries;
-  }
-
-  async configure(options: RuntimeOptions): Promise<void> {
-    const { settings, mrcp } = this.parts;
-    const next = simulatorOptionsSchema.parse(mergeSettings(settings as unknown as Json, options as Json));
-    dialectOf(next.dialect, next.dialectOverrides);
-    const { mode } = settings.mrcp;
-    Object.assign(settings, next);
-    if (mode !== next.mrcp.mode) await mrcp.open(next.mrcp.mode);
-  }
-
-  async setClock(change: ClockChange): Promise<{ readonly now: string }> {
-    const { clock, world } = this.parts;
-    clock.change(change);
-    world.advance();
-    return { now: new Date(clock.now()).toISOString() };
-  }
-
-  private choose(choice: CallChoice): number[] {
-    const { world } = this.parts;
+/** Actions of tests and users on a running simulator. The same over HTTP: `POST /__sim/{method}`, arguments as JSON. */
+export const createControl = (parts: ControlParts) => {
+  const { settings, clock, world, sender, tokens, counters, sockets, mrcp } = parts;
+  const choose = (choice: CallChoice): number[] => {
     world.advance();
     if (choice.callIds !== undefined) {
       return choice.callIds.map((callId) => {
@@ -109,68 +62,115 @@ export class LocalControl implements SimulatorControl {
       .sort((a, b) => a[0] - b[0])
       .slice(0, random)
       .map(([, index]) => index);
-  }
+  };
+  const configure = async (options: RuntimeOptions): Promise<void> => {
+    const next = simulatorOptionsSchema.parse(mergeSettings(settings as unknown as Json, options as Json));
+    dialectOf(next.dialect, next.dialectOverrides);
+    const { mode } = settings.mrcp;
+    Object.assign(settings, next);
+    if (mode !== next.mrcp.mode) await mrcp.open(next.mrcp.mode);
+  };
+  return {
+    configure,
+    async stats() {
+      world.advance();
+      return counters.snapshot({ known: world.count, now: new Date(world.now()).toISOString() });
+    },
 
-  async edit(request: CallChoice & EditRequest): Promise<readonly ChangedCall[]> {
-    const { world } = this.parts;
-    return this.choose(request).map((index) => ({ callId: world.idOf(index), version: world.edit(index, request) }));
-  }
+    /** Every call that can be identified, in index order. */
+    async *truth(query: TruthQuery = {}): AsyncIterable<TruthEntry> {
+      for (const { entry } of truthOf(parts, query)) yield entry;
+    },
 
-  async insert(request: InsertRequest & { readonly count?: number }): Promise<readonly ChangedCall[]> {
-    const { world } = this.parts;
-    world.advance();
-    return Array.from({ length: request.count ?? 1 }, () => ({
-      callId: world.idOf(world.insert(request)),
-      version: 1,
-    }));
-  }
+    async truthOf(callId: string): Promise<TruthEntry | undefined> {
+      const index = world.indexOf(callId);
+      return index === undefined ? undefined : truthAt(parts, index, false);
+    },
 
-  async delete(choice: CallChoice): Promise<readonly ChangedCall[]> {
-    const { world } = this.parts;
-    return this.choose(choice).map((index) => {
-      world.remove(index);
-      return { callId: world.idOf(index), version: world.versionOf(index) };
-    });
-  }
+    /**
+     * The document of a client if this version were the current one. `delivered` replaces the version of the last
+     * acknowledged webhook, because a failed one may have been stored.
+     */
+    async documentAt(callId: string, version: number, delivered?: number): Promise<CallDocument | undefined> {
+      const index = world.indexOf(callId);
+      if (index === undefined || version < 1 || version > world.versionOf(index)) return undefined;
+      return documentAt(parts, index, version, delivered);
+    },
 
-  async startWebhooks(settings: RuntimeOptions['webhooks'] = {}): Promise<void> {
-    this.parts.world.advance();
-    await this.configure({ webhooks: settings });
-    this.parts.sender.start();
-  }
+    /** Settled deliveries in the order in which they were settled. */
+    async *deliveries(): AsyncIterable<DeliveryRecord> {
+      yield* sender.deliveries;
+    },
 
-  async stopWebhooks(discard = false): Promise<void> {
-    this.parts.world.advance();
-    this.parts.sender.stop(discard);
-  }
+    async setClock(change: ClockChange): Promise<{ readonly now: string }> {
+      clock.change(change);
+      world.advance();
+      return { now: new Date(clock.now()).toISOString() };
+    },
 
-  async sendWebhooks(choice: CallChoice & { readonly count?: number }): Promise<number> {
-    const { world, sender } = this.parts;
-    const whole = choice.callIds === undefined && choice.random === undefined;
-    world.advance();
-    const indices = whole ? [...world.listedSince(everything.from)] : this.choose(choice);
-    let queued = 0;
-    for (const index of indices) {
-      if (queued >= (choice.count ?? Number.POSITIVE_INFINITY)) break;
-      if (sender.enqueue(index, world.versionOf(index))) queued++;
-    }
-    return queued;
-  }
+    async edit(request: CallChoice & EditRequest): Promise<readonly ChangedCall[]> {
+      return choose(request).map((index) => ({ callId: world.idOf(index), version: world.edit(index, request) }));
+    },
 
-  async drainWebhooks(): Promise<void> {
-    this.parts.world.advance();
-    await this.parts.sender.drained();
-  }
+    async insert(request: InsertRequest & { readonly count?: number }): Promise<readonly ChangedCall[]> {
+      world.advance();
+      return Array.from({ length: request.count ?? 1 }, () => ({
+        callId: world.idOf(world.insert(request)),
+        version: 1,
+      }));
+    },
 
-  async revokeTokens(): Promise<void> {
-    this.parts.tokens.revoke();
-  }
+    async delete(choice: CallChoice): Promise<readonly ChangedCall[]> {
+      return choose(choice).map((index) => {
+        world.remove(index);
+        return { callId: world.idOf(index), version: world.versionOf(index) };
+      });
+    },
 
-  async restartWebSocket(downMs = 0): Promise<void> {
-    this.parts.sockets.restart(downMs);
-  }
+    /** Sends calls that are processed from now on. Merges into the `webhooks` section first. */
+    async startWebhooks(settings: RuntimeOptions['webhooks'] = {}): Promise<void> {
+      world.advance();
+      await configure({ webhooks: settings });
+      sender.start();
+    },
 
-  async closeWebSockets(code = 1001): Promise<void> {
-    this.parts.sockets.closeAll(code);
-  }
-}
+    /** Queues no new delivery; `discard` also drops the waiting ones. */
+    async stopWebhooks(discard = false): Promise<void> {
+      world.advance();
+      sender.stop(discard);
+    },
+
+    /** Queues the present version of calls at once, sender started or not; returns how many. */
+    async sendWebhooks(choice: CallChoice & { readonly count?: number }): Promise<number> {
+      const whole = choice.callIds === undefined && choice.random === undefined;
+      world.advance();
+      const indices = whole ? [...world.listedSince(everything.from)] : choose(choice);
+      let queued = 0;
+      for (const index of indices) {
+        if (queued >= (choice.count ?? Number.POSITIVE_INFINITY)) break;
+        if (sender.enqueue(index, world.versionOf(index))) queued++;
+      }
+      return queued;
+    },
+
+    /** Resolves when nothing waits or is in flight. */
+    async drainWebhooks(): Promise<void> {
+      world.advance();
+      await sender.drained();
+    },
+
+    /** Every issued token becomes unknown. */
+    async revokeTokens(): Promise<void> {
+      tokens.revoke();
+    },
+
+    /** Drops all WebSocket connections and refuses new ones for a while. */
+    async restartWebSocket(downMs = 0): Promise<void> {
+      sockets.restart(downMs);
+    },
+
+    async closeWebSockets(code = 1001): Promise<void> {
+      sockets.closeAll(code);
+    },
+  };
+};

@@ -3,8 +3,7 @@
  * (interface §3). It remembers each 2XX, because only those can be expected downstream.
  */
 import { createHash, createHmac } from 'node:crypto';
-import { Agent as HttpAgent, request as httpRequest } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { Agent, request } from 'undici';
 import type { SimulatorSettings, WebhookSettings } from '../../../schemas/simulator.ts';
 import { fraction } from '../calls/random.ts';
 import type { World } from '../calls/world.ts';
@@ -39,7 +38,7 @@ export class WebhookSender {
   private readonly world: World;
   private readonly settings: SimulatorSettings;
   private readonly counters: Counters;
-  private readonly transport = new WebhookTransport();
+  private readonly agent = new Agent();
   private readonly secret: () => string | undefined;
   private queue: Queued[] = [];
   private head = 0;
@@ -96,7 +95,7 @@ export class WebhookSender {
 
   close(): void {
     this.stop(true);
-    this.transport.close();
+    void this.agent.destroy();
   }
 
   private isIdle(): boolean {
@@ -176,7 +175,7 @@ export class WebhookSender {
 
   private async attempt(delivery: OutgoingDelivery): Promise<AttemptResult> {
     this.counters.webhooks.attempts++;
-    const result = await this.transport.attempt(this.settings.webhooks, delivery);
+    const result = await attemptOnce(this.settings.webhooks, delivery, this.agent);
     countOne(this.counters.webhooks.answers, result);
     return result;
   }
@@ -220,45 +219,25 @@ const signBody = (secret: string, body: Buffer): string =>
 
 const isSuccess = (result: AttemptResult): boolean => typeof result === 'number' && result >= 200 && result < 300;
 
-/** Sends deliveries over kept connections; `close` ends them. */
-class WebhookTransport {
-  private readonly http = new HttpAgent({ keepAlive: true });
-  private readonly https = new HttpsAgent({ keepAlive: true });
-
-  attempt(settings: WebhookSettings, delivery: OutgoingDelivery): Promise<AttemptResult> {
-    const url = new URL(settings.url as string);
-    const secure = url.protocol === 'https:';
-    const agent = secure ? this.https : this.http;
-    const prefix = settings.headerPrefix;
-    const headers: Record<string, string> = {
-      'Content-Type': 'application/json',
-      'Content-Length': String(delivery.body.length),
-      'User-agent': settings.agent,
-      [`${prefix}-Delivery`]: delivery.deliveryId,
-      [`${prefix}-Hook-Id`]: settings.hookId,
-      ...(delivery.signature === undefined ? {} : { [`${prefix}-Signature`]: delivery.signature }),
-    };
-    return new Promise((resolve) => {
-      const outgoing = (secure ? httpsRequest : httpRequest)(url, { method: 'POST', agent, headers });
-      const timer = setTimeout(() => {
-        resolve('timeout');
-        outgoing.destroy();
-      }, settings.timeoutMs);
-      const settle = (result: AttemptResult): void => {
-        clearTimeout(timer);
-        resolve(result);
-      };
-      outgoing.on('response', (response) => {
-        response.resume();
-        response.on('error', () => undefined);
-        settle(response.statusCode ?? 'connection');
-      });
-      outgoing.on('error', () => settle('connection'));
-      outgoing.end(delivery.body);
-    });
+/** Sends a delivery over a kept connection. */
+const attemptOnce = async (
+  { url, timeoutMs, headerPrefix, agent, hookId }: WebhookSettings,
+  { body, deliveryId, signature }: OutgoingDelivery,
+  dispatcher: Agent,
+): Promise<AttemptResult> => {
+  const headers = {
+    'Content-Type': 'application/json',
+    'User-agent': agent,
+    [`${headerPrefix}-Delivery`]: deliveryId,
+    [`${headerPrefix}-Hook-Id`]: hookId,
+    ...(signature === undefined ? {} : { [`${headerPrefix}-Signature`]: signature }),
+  };
+  const signal = AbortSignal.timeout(timeoutMs);
+  try {
+    const answer = await request(url as string, { method: 'POST', headers, body, dispatcher, signal });
+    answer.body.dump().catch(() => undefined);
+    return answer.statusCode;
+  } catch {
+    return signal.aborted ? 'timeout' : 'connection';
   }
-
-  close(): void {
-    for (const agent of [this.http, this.https]) agent.destroy();
-  }
-}
+};
