@@ -1,26 +1,5 @@
 /** Control of a running simulator: its types, and its methods by the form of their answer. */
-import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import type { createControl } from './local-control.ts';
-
-/** Selects calls: by id, or as a seeded choice among the listed ones. */
-export interface CallChoice {
-  readonly callIds?: readonly string[];
-  /** How many listed calls, chosen by `seed`; with `withinHours` only those processed in the last hours. */
-  readonly random?: number;
-  readonly seed?: number;
-  readonly withinHours?: number;
-}
-
-export interface ChangedCall {
-  readonly callId: string;
-  readonly version: number;
-}
-
-/** Sections to change while the service runs. Absent sections stay. */
-export type RuntimeOptions = Omit<
-  SimulatorOptions,
-  'seed' | 'host' | 'port' | 'calls' | 'edits' | 'clock' | 'staticPages' | 'keep'
->;
 
 export type SimulatorControl = ReturnType<typeof createControl>;
 

@@ -1,6 +1,6 @@
 /** The control of a simulator in this process. */
 import type { CallDocument } from '../../../schemas/call.ts';
-import { type SimulatorSettings, simulatorOptionsSchema } from '../../../schemas/simulator.ts';
+import { type SimulatorOptions, type SimulatorSettings, simulatorOptionsSchema } from '../../../schemas/simulator.ts';
 import { terminal } from '../../lib/errors.ts';
 import { isObject } from '../../lib/parse-json.ts';
 import { everything } from '../calls/axis-index.ts';
@@ -13,8 +13,27 @@ import type { MrcpPort } from '../service/mrcp-port.ts';
 import type { TokenStore } from '../service/token-endpoint.ts';
 import type { WebSocketEndpoint } from '../service/websocket-endpoint.ts';
 import type { DeliveryRecord, WebhookSender } from '../webhooks/webhook-sender.ts';
-import type { CallChoice, ChangedCall, RuntimeOptions } from './control.ts';
 import type { Counters } from './stats.ts';
+
+/** Selects calls: by id, or as a seeded choice among the listed ones. */
+interface CallChoice {
+  readonly callIds?: readonly string[];
+  /** How many listed calls, chosen by `seed`; with `withinHours` only those processed in the last hours. */
+  readonly random?: number;
+  readonly seed?: number;
+  readonly withinHours?: number;
+}
+
+interface ChangedCall {
+  readonly callId: string;
+  readonly version: number;
+}
+
+/** Sections to change while the service runs. Absent sections stay. */
+type RuntimeOptions = Omit<
+  SimulatorOptions,
+  'seed' | 'host' | 'port' | 'calls' | 'edits' | 'clock' | 'staticPages' | 'keep'
+>;
 
 interface ControlParts {
   readonly settings: SimulatorSettings;

@@ -50,6 +50,3 @@ export class Counters {
     return structuredClone({ ...this, rate: { ...this.rate, refusedShare }, calls });
   }
 }
-
-/** Counters of events. */
-export type SimulatorStats = Omit<ReturnType<Counters['snapshot']>, 'snapshot'>;

@@ -14,7 +14,7 @@ const weakening = new Set([
   '--allow-running-insecure-content',
 ]);
 
-const openBrowser = async (): Promise<Browser> =>
+export const openBrowser = async (): Promise<Browser> =>
   await launch({
     args: chromium.args.filter((arg) => !weakening.has(arg)),
     executablePath: await chromium.executablePath(),
