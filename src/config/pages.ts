@@ -45,6 +45,10 @@ const renderKey = (key: string, node: SchemaNode, spot: Spot, required: boolean)
   const entry = typeof node.additionalProperties === 'object' ? node.additionalProperties : undefined;
   const named = entry === undefined ? undefined : findVariants(entry);
   if (named !== undefined) return [...comment, line(`${key}:`), ...renderNamed(node, named, inner)];
+  if (entry !== undefined && isSection(entry)) {
+    const below = { indent: `${inner.indent}  `, off: true };
+    return [...comment, `${spot.indent}#${key}:`, `${inner.indent}#UDF_key:`, ...renderProperties(entry, below)];
+  }
   if (node.items !== undefined && alternatives(node.items).some(isSection)) {
     return [...comment, `${spot.indent}#${key}:`, ...renderListEntry(node.items, { ...inner, off: true })];
   }

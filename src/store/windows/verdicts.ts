@@ -8,7 +8,7 @@ import { type Row, tableOf } from '../../../schemas/tables.ts';
 import { dayMicros } from '../../lib/day.ts';
 import { intersect, subtract, unite } from '../../lib/intervals.ts';
 import { readPages } from '../../lib/pages.ts';
-import { type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
+import { type Queryable, readColumn, readValue, type Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { readMeta, writeMeta } from '../meta.ts';
@@ -75,15 +75,11 @@ const mostWithdrawn = 100;
 
 /** Read this before a comparison, and give it to `addVerdict` afterwards. */
 export const readWithdrawals = async (db: Queryable, warehouse: string): Promise<Withdrawals> => {
-  const [{ walk = null, noted = null } = {}] = await db.query<{
-    walk: string | null;
-    noted: Omit<Withdrawals, 'walk'> | null;
-  }>(
-    `SELECT (SELECT walk_requested_at::text FROM warehouses WHERE name = $1) AS walk,
-            (SELECT value FROM meta WHERE key = $2) AS noted`,
-    [warehouse, withdrawnKey(warehouse)],
-  );
-  return { count: 0, days: [], ...noted, walk };
+  const walk = await readValue<string>(db, 'SELECT walk_requested_at::text FROM warehouses WHERE name = $1', [
+    warehouse,
+  ]);
+  const noted = await readMeta<Omit<Withdrawals, 'walk'>>(db, withdrawnKey(warehouse));
+  return { count: 0, days: [], ...noted, walk: walk ?? null };
 };
 
 /** Whether anything of a window was erased or taken since, or calls were sent again: its comparison may be older than that. */
