@@ -1,7 +1,7 @@
 /**
  * Two hours of sync, webhooks, backfills and reconcile behind toxiproxy, which slows, resets and cuts the connections
- * to store, Temporal and service. Afterwards nothing is lost or stale. Memory, descriptors and the size of tables a
- * call are drawn into soak.svg, and grow by at most 10 % an hour after 30 minutes. About 125 minutes;
+ * to store, Temporal and service. Afterwards nothing is lost or stale. It draws memory, descriptors and bytes of tables
+ * a call into soak.svg. After 30 minutes, their least values grow by at most 10 % an hour. About 125 minutes;
  * CALLSYNC_MINUTES=70 for less, CALLSYNC_SEED for other moments.
  */
 import { writeFile } from 'node:fs/promises';

@@ -201,25 +201,31 @@ const sample = async (
 };
 
 const warmUpMinutes = 30;
+/** A leak raises the least value of every five minutes; bursts of connections and garbage raise only what is above. */
+const floorMinutes = 5;
 /** Growth in an hour, as a share of the mean, up to which a series is flat. */
 export const flatShare = 0.1;
 
-/** Growth of each series in an hour, as a share of its mean, by a line through its samples after the first half hour. */
+const mean = (numbers: readonly number[]): number => numbers.reduce((sum, one) => sum + one, 0) / numbers.length;
+
+/** Growth of each series in an hour, as a share of its mean: a line through its floors after the first half hour. */
 export const slopesOf = (samples: readonly Sample[]): Readonly<Record<string, number>> => {
   const later = samples.filter(({ minute }) => minute >= warmUpMinutes);
-  const names = new Set(later.flatMap(({ values }) => Object.keys(values)));
-  names.delete('calls');
-  const mean = (numbers: readonly number[]): number => numbers.reduce((sum, one) => sum + one, 0) / numbers.length;
+  // A table that became large only later has too few samples.
+  const names = Object.keys(later[0]?.values ?? {}).filter(
+    (name) => name !== 'calls' && later.every(({ values }) => values[name] !== undefined),
+  );
   return Object.fromEntries(
-    [...names].flatMap((name) => {
-      const points = later.flatMap(({ minute, values }) =>
-        values[name] === undefined ? [] : [[minute / 60, values[name]] as const],
-      );
-      // A table that became large only now has too few.
-      if (points.length < later.length) return [];
+    names.map((name) => {
+      const floors = new Map<number, number>();
+      for (const { minute, values } of later) {
+        const part = Math.floor(minute / floorMinutes);
+        floors.set(part, Math.min(floors.get(part) ?? Infinity, values[name] ?? Infinity));
+      }
+      const points = [...floors].map(([part, value]) => [(part * floorMinutes) / 60, value] as const);
       const [x, y] = [mean(points.map(([at]) => at)), mean(points.map(([, value]) => value))];
       const over = points.reduce((sum, [at, value]) => sum + (at - x) * (value - y), 0);
-      return [[name, over / points.reduce((sum, [at]) => sum + (at - x) ** 2, 0) / y]];
+      return [name, over / points.reduce((sum, [at]) => sum + (at - x) ** 2, 0) / y];
     }),
   );
 };
