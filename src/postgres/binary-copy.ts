@@ -2,6 +2,7 @@
  * COPY … FROM STDIN in PostgreSQL's binary format: the server parses no number and no array text, and nothing has to
  * be escaped. Rows are written into chunks that copies share; the format is documented under COPY, "Binary Format".
  */
+import { hash } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 
@@ -149,7 +150,7 @@ export class BinaryCopyWriter {
     const start = this.before + at + 4;
     this.at += 4;
     this.int32(values.length === 0 ? 0 : 1);
-    this.int32(1);
+    this.int32(0);
     this.int32(elementType);
     if (values.length > 0) {
       this.int32(values.length);
@@ -157,8 +158,11 @@ export class BinaryCopyWriter {
     }
     for (let index = 0; index < values.length; index += 1) {
       const value = values[index];
-      if (value == null) this.null();
-      else write(value);
+      if (value == null) {
+        this.null();
+        // The server's own arrays say whether a null is among the values.
+        view.setInt32(at + 8, 1);
+      } else write(value);
     }
     view.setInt32(at, this.before + this.at - start);
   }
@@ -176,6 +180,18 @@ export class BinaryCopyWriter {
     this.array(values, 701, (value) => this.float8(value));
   }
 
+  /** SHA-256 in hex of the written fields; the writer must not be used afterwards. */
+  hash(): string {
+    const chunks = this.chunks();
+    const hashed = hash('sha256', Buffer.concat(chunks).subarray(signature.length), 'hex');
+    release(chunks);
+    return hashed;
+  }
+
+  private chunks(): readonly Uint8Array[] {
+    return [...this.full, this.buffer.subarray(0, this.at)];
+  }
+
   /**
    * Sends the rows as `COPY target FROM STDIN (FORMAT binary)`; the writer must not be used afterwards.
    * @param target the relation, and its columns in the order in which rows were written.
@@ -183,13 +199,12 @@ export class BinaryCopyWriter {
   send(client: PoolClient, target: string): Promise<void> {
     this.reserve(2);
     this.int16(-1);
-    const chunks = [...this.full, this.buffer.subarray(0, this.at)];
+    const chunks = this.chunks();
     return new Promise((resolve, reject) => {
       const stream = client.query(copyFrom(`COPY ${target} FROM STDIN (FORMAT binary)`));
       stream.on('finish', () => {
         // The server has them: nobody reads these chunks any more.
-        for (const { buffer } of chunks)
-          if (buffer.byteLength === usualBytes && spare.length < mostSpare) spare.push(Buffer.from(buffer));
+        release(chunks);
         resolve();
       });
       stream.on('error', (error) => {
@@ -202,6 +217,11 @@ export class BinaryCopyWriter {
     });
   }
 }
+
+const release = (chunks: readonly Uint8Array[]): void => {
+  for (const { buffer } of chunks)
+    if (buffer.byteLength === usualBytes && spare.length < mostSpare) spare.push(Buffer.from(buffer as ArrayBuffer));
+};
 
 /** Canonical decimal text → base-10000 digits with the weight of the first, as numeric_recv reads them. */
 const splitNumeric = (value: string) => {

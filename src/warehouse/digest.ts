@@ -205,21 +205,26 @@ export interface DigestExpressions {
   readonly joinHashes: string;
   /** A null of type text. */
   readonly none: string;
+  /** The text of words, as `text` gives it in SQL. */
+  readonly wordsText: (words: WordArrays) => string;
 }
+
+/** Rows of a call from flatten as a warehouse digests them. `documents`: whether it keeps whole documents. */
+type DigestRules = Pick<DigestExpressions, 'wordsText'> & { readonly documents: boolean };
 
 interface DigestDialect extends DigestExpressions {
   readonly relation: (table: string) => string;
   readonly ordered: (text: string) => string;
 }
 
-/**
- * The digests of the rows that flatten made. Pure; the definition that both warehouses follow.
- * @param documents whether the warehouse keeps whole documents; the same for all functions here.
- */
-export const digestCall = (callId: string, rows: FlatRows, documents: boolean): CallDigest => ({
+/** The digests of the rows that flatten made. Pure; the definition that both warehouses follow. */
+export const digestCall = (callId: string, rows: FlatRows, { documents, wordsText }: DigestRules): CallDigest => ({
   callId,
   tables: Object.fromEntries(
-    keptTables(documents).map((table) => [table.name, joinHashes(rows[table.name].map((row) => hashRow(table, row)))]),
+    keptTables(documents).map((table) => [
+      table.name,
+      joinHashes(rows[table.name].map((row) => hashRow(table, row, wordsText))),
+    ]),
   ),
 });
 
@@ -311,11 +316,12 @@ const sha256 = (text: string): string => hash('sha256', text, 'hex');
 
 const joinHashes = (hashes: readonly string[]): string => sha256([...hashes].sort().join(''));
 
-const hashRow = (table: CallTable, row: Row): string => {
+const hashRow = (table: CallTable, row: Row, wordsText: DigestRules['wordsText']): string => {
   let text = '';
   const json: (string | null)[] = [];
   for (const column of table.columns) {
     if (column.type === 'json') json.push((row[column.name] ?? null) as string | null);
+    else if (column.type === 'words') text += fieldOf(wordsText(row[column.name] as WordArrays));
     else text += fieldOf(textOf(column, row[column.name]));
   }
   return json.length === 0 ? sha256(text) : hashWithJson(sha256(text), json);
@@ -327,27 +333,14 @@ const hashWithJson = (rowHash: string, json: readonly (string | null)[]): string
   return sha256(rowHash + texts.map((text) => fieldOf(text === null ? null : canonicalJson(text))).join(''));
 };
 
-const fieldOf = (text: string | null): string => (text === null ? '-' : `${Buffer.byteLength(text)}:${text}`);
+export const fieldOf = (text: string | null): string => (text === null ? '-' : `${Buffer.byteLength(text)}:${text}`);
 
 const textOf = (column: Column, value: unknown): string | null => {
-  if (column.type === 'words') return wordsText(value as WordArrays | null);
   if (value === null || value === undefined) return null;
   if (column.type === 'float') return floatText(Number(value));
   return column.type === 'decimal' ? canonicalDecimal(String(value)) : String(value);
 };
 
 /** 17 significant digits, which tell any two doubles apart; the exponent has two digits at least. */
-const floatText = (value: number): string =>
+export const floatText = (value: number): string =>
   value === 0 ? '0' : value.toExponential(16).replace(/e([+-])(\d)$/, 'e$10$2');
-
-const wordsText = (words: WordArrays | null): string => {
-  let text = '';
-  for (const [index, value] of (words?.value ?? []).entries()) {
-    text += fieldOf(value);
-    for (const numbers of [words?.start, words?.length, words?.score]) {
-      const number = numbers?.[index] ?? null;
-      text += fieldOf(number === null ? null : floatText(number));
-    }
-  }
-  return text;
-};

@@ -5,7 +5,7 @@
 
 import { type Column, callTables, type Row, type Table } from '../../schemas/tables.ts';
 import { dayMicros } from '../lib/day.ts';
-import { collectDigests, type DigestExpressions, digestedColumns, digestSql, partOf } from './digest.ts';
+import { collectDigests, type DigestExpressions, digestCall, digestedColumns, digestSql, partOf } from './digest.ts';
 import type { DigestedName, GuardRange, IdRange, Statement, TablePart, Warehouse } from './warehouse.ts';
 
 /** Expressions over a row are given its alias. */
@@ -44,7 +44,7 @@ interface ReadingOptions {
 
 type Reading = Pick<
   Warehouse,
-  'listGuards' | 'listChangeTimes' | 'listCallIds' | 'listOrphans' | 'digestCalls' | 'rowsLeft' | 'rowsOf'
+  'listGuards' | 'listChangeTimes' | 'listCallIds' | 'listOrphans' | 'digestCalls' | 'digestOf' | 'rowsLeft' | 'rowsOf'
 >;
 
 const whole: TablePart = { part: 0, of: 1 };
@@ -76,6 +76,7 @@ export const createReading = ({ dialect, ask, documents, moreTables }: ReadingOp
     if (part.part > 0 && dialect.inPart === undefined) return;
     for await (const row of ask(orphansSql(dialect, documents, part))) yield row.call_id as string;
   },
+  digestOf: (callId, rows) => digestCall(callId, rows, { documents, wordsText: dialect.wordsText }),
   async *digestCalls(callIds, dates) {
     const rows = ask(digestCallsSql(dialect, documents, dates), callIds);
     const parts = (async function* () {

@@ -119,8 +119,10 @@ export interface Warehouse {
   removeCalls(guards: readonly CallGuard[]): Promise<void>;
   /** Removes child rows of these ids whose call has no row of the same time in `calls`. Idempotent. */
   removeOrphans(callIds: readonly string[]): Promise<void>;
+  /** The digests that `digestCalls` gives for rows that are as flatten made them. Pure. */
+  digestOf(callId: string, rows: FlatRows): CallDigest;
   /**
-   * Digests of the rows of calls, computed by SQL in the warehouse and equal to `digestCall` of the rows from flatten.
+   * Digests of the rows of calls, computed by SQL in the warehouse and equal to `digestOf` of the rows from flatten.
    * Calls without rows are left out. In the order of ids.
    * @param dates UTC dates (null = no timestamp) under which rows may be: BigQuery reads, and bills, only these.
    * Without them it reads all.

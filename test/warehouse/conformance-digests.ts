@@ -1,6 +1,6 @@
 /** Questions of reconcile to a warehouse: hashes beside guards, digests computed where the rows are, ids, orphans. */
 import { expect, test } from 'vitest';
-import { contentHash, digestCall } from '../../src/warehouse/digest.ts';
+import { contentHash } from '../../src/warehouse/digest.ts';
 import type { CallDigest, CallLoad, IdRange, Warehouse } from '../../src/warehouse/warehouse.ts';
 import { makeBatch, makeCall } from './batches.ts';
 import type { Fixture } from './conformance-fixture.ts';
@@ -44,7 +44,7 @@ export const testDigests = (on: Fixture): void => {
     const calls = [odd, plain];
     await on.warehouse.load(makeBatch({ calls }));
     const found = await collect(on.warehouse.digestCalls([plain.callId, 'nobody', odd.callId]));
-    expect(found).toEqual(calls.map(({ callId, flatten }) => digestCall(callId, flatten(), true)));
+    expect(found).toEqual(calls.map(({ callId, flatten }) => on.warehouse.digestOf(callId, flatten())));
     expect(await digestOf(on.warehouse, odd.callId, ['2026-01-05'])).toEqual(found[0]);
     const guards = await collect(on.warehouse.listGuards({ callIds: [odd.callId, plain.callId] }));
     expect(guards.map((guard) => guard.contentHash)).toEqual(calls.map(({ flatten }) => contentHash(flatten())));
@@ -54,7 +54,7 @@ export const testDigests = (on: Fixture): void => {
     const callId = on.newId();
     const call = makeCall({ callId, tags: 2 });
     await on.warehouse.load(makeBatch({ calls: [call] }));
-    const expected = digestCall(callId, call.flatten(), true).tables;
+    const expected = on.warehouse.digestOf(callId, call.flatten()).tables;
     const differing = async (): Promise<string[]> => {
       const found = (await digestOf(on.warehouse, callId))?.tables ?? {};
       return Object.keys(expected).filter((table) => found[table] !== expected[table]);

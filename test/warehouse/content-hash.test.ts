@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { dialectOf as bigquery } from '../../src/warehouse/bigquery/dialect.ts';
 import { contentHash, contentTables, digestCall } from '../../src/warehouse/digest.ts';
+import { dialectOf as postgres } from '../../src/warehouse/postgres/dialect.ts';
 import { makeCall } from './batches.ts';
 
 const rowsOf = (over: Record<string, unknown> = {}) => makeCall({ callId: 'c-1', tags: 2, extra: over }).flatten();
@@ -15,21 +17,29 @@ test('the hash of a call is the same in every version that has the same flatten 
   expect(contentHash(rowsOf())).toBe('6SL1KiWqVZ6l_V7fr3ekZ5');
 });
 
-test('any changed value of any column of any table changes the hash, and the digest of that table alone', () => {
-  const rows = rowsOf();
-  const [hash, digest] = [contentHash(rows), digestCall('c-1', rows, true)];
-  for (const table of contentTables) {
-    for (const { name: column, type } of table.columns) {
-      const changed = rows[table.name].map((row, n) =>
-        n === 0 ? { ...row, [column]: otherValue(type, row[column]) } : row,
-      );
-      const other = { ...rows, [table.name]: changed };
-      expect(contentHash(other), `${table.name}.${column}`).not.toBe(hash);
-      const { tables } = digestCall('c-1', other, true);
-      expect(Object.keys(tables).filter((name) => tables[name] !== digest.tables[name])).toEqual([table.name]);
+const warehouses = [
+  ['postgres', { documents: true, ...postgres({ schema: 'calls', documents: true }) }],
+  ['bigquery', { documents: true, ...bigquery('calls') }],
+] as const;
+
+test.each(warehouses)(
+  'any changed value of any column of any table changes the hash, and the digest of that table alone (%s)',
+  (_, rules) => {
+    const rows = rowsOf();
+    const [hash, digest] = [contentHash(rows), digestCall('c-1', rows, rules)];
+    for (const table of contentTables) {
+      for (const { name: column, type } of table.columns) {
+        const changed = rows[table.name].map((row, n) =>
+          n === 0 ? { ...row, [column]: otherValue(type, row[column]) } : row,
+        );
+        const other = { ...rows, [table.name]: changed };
+        expect(contentHash(other), `${table.name}.${column}`).not.toBe(hash);
+        const { tables } = digestCall('c-1', other, rules);
+        expect(Object.keys(tables).filter((name) => tables[name] !== digest.tables[name])).toEqual([table.name]);
+      }
     }
-  }
-});
+  },
+);
 
 test('values that move from one place to another change the hash', () => {
   const words = (value: (string | null)[], start: (number | null)[]) => {

@@ -4,7 +4,7 @@ import type { Range, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { flattenCall, flattenVersion } from '../../calls/flatten.ts';
 import { findInLedger } from '../../store/ledger/ledger.ts';
 import { type ExpectedCall, readExpected } from '../../store/ledger/read-ledger.ts';
-import { contentHash, digestCall } from '../../warehouse/digest.ts';
+import { contentHash } from '../../warehouse/digest.ts';
 import type { CallDigest, CallGuard } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 
@@ -104,7 +104,7 @@ const compareIds = async (
  */
 const isEqual = (
   { processedField }: IngestDeps,
-  { documents }: WarehouseTarget,
+  { documents, warehouse }: WarehouseTarget,
   {
     call,
     epoch,
@@ -133,7 +133,7 @@ const isEqual = (
   if (Object.entries(guard.childRows).some(([table, count]) => (counts[table] ?? count) !== count)) return false;
   if (digests === undefined) return true;
   const found = digests.get(row.callId);
-  return found !== undefined && isDeepStrictEqual(found, digestCall(row.callId, rows, documents));
+  return found !== undefined && isDeepStrictEqual(found, warehouse.digestOf(row.callId, rows));
 };
 
 /** Digests of the rows that the warehouse has, by call id. */

@@ -1,22 +1,33 @@
 /** GoogleSQL for the shared queries of warehouses, and for marts. */
-import type { Column } from '../../../schemas/tables.ts';
+import type { Column, WordArrays } from '../../../schemas/tables.ts';
+import { fieldOf, floatText } from '../digest.ts';
 import { asBoolean, type Fragments } from '../fragments.ts';
 import type { Dialect } from '../reading.ts';
 import { coverDates, inPartitions } from './partitions.ts';
 
 const field = (text: string): string => `IFNULL(CONCAT(CAST(BYTE_LENGTH(${text}) AS STRING), ':', ${text}), '-')`;
-const floatText = (value: string): string => `IF(${value} = 0, '0', FORMAT('%.16e', ${value}))`;
+const floatSql = (value: string): string => `IF(${value} = 0, '0', FORMAT('%.16e', ${value}))`;
 
-const wordsText = `IFNULL((SELECT STRING_AGG(CONCAT(${field('w.value')}, ${['w.start', 'w.length', 'w.score']
-  .map((value) => field(floatText(value)))
+const wordsSql = `IFNULL((SELECT STRING_AGG(CONCAT(${field('w.value')}, ${['w.start', 'w.length', 'w.score']
+  .map((value) => field(floatSql(value)))
   .join(', ')}), '' ORDER BY position)
     FROM UNNEST(r.words) AS w WITH OFFSET AS position), '')`;
 
+const wordsText = ({ value, start, length, score }: WordArrays): string => {
+  const numbers = [start, length, score];
+  return value
+    .map((word, index) => {
+      const texts = numbers.map((each) => each[index] ?? null).map((one) => (one === null ? null : floatText(one)));
+      return fieldOf(word) + texts.map(fieldOf).join('');
+    })
+    .join('');
+};
+
 const textOf = ({ name, type }: Column): string => {
   const value = `r.${name}`;
-  if (type === 'words') return wordsText;
+  if (type === 'words') return wordsSql;
   if (type === 'text') return value;
-  if (type === 'float') return floatText(value);
+  if (type === 'float') return floatSql(value);
   return `CAST(${type === 'timestamp' ? `UNIX_MICROS(${value})` : value} AS STRING)`;
 };
 
@@ -45,6 +56,7 @@ export const dialectOf = (dataset: string): Dialect => ({
   concat: (texts) => `CONCAT(${texts.join(', ')})`,
   joinHashes: `STRING_AGG(g.h, '' ORDER BY g.h)`,
   none: 'CAST(NULL AS STRING)',
+  wordsText,
 });
 
 export const bigqueryFragments: Fragments = {

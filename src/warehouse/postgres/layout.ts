@@ -31,7 +31,7 @@ const sqlTypes: Readonly<Record<Exclude<ColumnType, 'words' | 'int'>, string>> =
   decimal: 'numeric',
 };
 
-const wordColumns: readonly PhysicalColumn[] = [
+export const wordColumns: readonly PhysicalColumn[] = [
   { name: 'word_values', type: 'text[]', required: false, description: 'The words, in order.' },
   { name: 'word_starts', type: 'double precision[]', required: false, description: 'Start of each word, as sent.' },
   { name: 'word_lengths', type: 'double precision[]', required: false, description: 'Length of each word, as sent.' },

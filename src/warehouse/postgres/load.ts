@@ -51,7 +51,7 @@ const writers: Readonly<Record<Exclude<ColumnType, 'words'>, Write>> = {
   decimal: (writer, value: string) => writer.numeric(value),
 };
 
-const writeWords = (writer: BinaryCopyWriter, words: WordArrays): void => {
+export const writeWords = (writer: BinaryCopyWriter, words: WordArrays): void => {
   writer.textArray(words.value);
   writer.float8Array(words.start);
   writer.float8Array(words.length);
