@@ -73,7 +73,7 @@ export default leaf({
   options: {
     exit: flag('--exit', 'end after the summary'),
     break: flag('--break', 'alter 20 rows of an earlier demo, delete 5, and let callsync find and heal them'),
-    calls: option('--calls <n>', 'calls to backfill', { parse: wholeNumber(1, 1_000_000), standard: 1_000 }),
+    calls: option('--calls <n>', 'calls to backfill', { parse: wholeNumber(1, 1_000_000), standard: 500 }),
     warehouse: option('--warehouse <kind>', 'warehouse to load', {
       choices: ['postgres', 'bigquery', 'both'],
       standard: 'postgres',
