@@ -3,7 +3,8 @@
 import { describe, expect, test } from 'vitest';
 import { listAway, liveBesideBackfill } from '../e2e/live-cases.ts';
 import { restoreUnderLoad } from '../e2e/restore-cases.ts';
-import { createBouncedDatabase, isBouncerInstalled } from '../support/pgbouncer.ts';
+import { createBouncedDatabase, pgbouncer } from '../support/pgbouncer.ts';
+import { installDebian } from '../support/tools.ts';
 import { describeOpenTransaction } from '../warehouse/postgres/open-transaction-cases.ts';
 
 /**
@@ -42,7 +43,8 @@ describe('open-transaction', () => {
  * killed, a reconcile. About 2 minutes.
  */
 describe('pgbouncer', () => {
-  test.skipIf(!isBouncerInstalled)('behind PgBouncer in session mode nothing is lost, stale or twice', async () => {
+  test('behind PgBouncer in session mode nothing is lost, stale or twice', async () => {
+    await installDebian({ pgbouncer });
     const database = await createBouncedDatabase();
     try {
       const databaseUrl = await database.open('session');

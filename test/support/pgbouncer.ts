@@ -10,8 +10,8 @@ import { answers } from './installed-postgres.ts';
 import { createDatabase } from './postgres.ts';
 
 /** Where Debian has it. */
-const program = '/usr/sbin/pgbouncer';
-export const isBouncerInstalled = existsSync(program);
+export const pgbouncer = '/usr/sbin/pgbouncer';
+export const isBouncerInstalled = existsSync(pgbouncer);
 if (!isBouncerInstalled) console.warn('Skipped: PgBouncer is not installed (apt-get install pgbouncer).');
 
 export interface BouncedDatabase {
@@ -40,7 +40,7 @@ export const createBouncedDatabase = async (): Promise<BouncedDatabase> => {
           `unix_socket_dir =\nauth_type = plain\nauth_file = ${users}\npool_mode = ${mode}\ndefault_pool_size = 60\n`,
       );
       if (account !== undefined) for (const path of [folder, users, file]) await chown(path, account.uid, account.gid);
-      running.push(spawn(program, [file], { ...account, cwd: '/', stdio: 'ignore' }));
+      running.push(spawn(pgbouncer, [file], { ...account, cwd: '/', stdio: 'ignore' }));
       url.port = String(port);
       await until('PgBouncer answers', () => answers(url.href));
       return url.href;
