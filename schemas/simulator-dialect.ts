@@ -52,7 +52,7 @@ export const dialectSchema = z.object({
   description: z.string(),
   scheme: z.enum(['bearer', 'Token']).describe('Authorization scheme.'),
   version: versionSchema.describe('How the version is selected.'),
-  paging: pagingSchema.describe('What paginates.'),
+  paging: pagingSchema.describe('Style of paging.'),
   windows: z.array(windowSchema).describe('Window parameters; none has effect when empty.'),
   format: z.enum(['iso', 'epoch_seconds', 'epoch_milliseconds']).describe('Form of window bounds.'),
   bounds: z.enum(['inclusive', 'half_open', 'open']).describe('Which bounds belong to the window.'),

@@ -189,7 +189,7 @@ const unit = (origin: string) => ({ string: ' characters', array: ' entries' })[
 
 const prefix = 'CALLSYNC_';
 
-/** Lays the environment over `raw`. Variables that name no section and hold no `__` are not ours to judge. */
+/** Lays the environment over `raw`. Ignores variables without the name of a section and without `__`: other programs may use them. */
 export const applyEnvironment = (raw: Raw, env: NodeJS.ProcessEnv): Raw => {
   const root = configJsonSchema();
   const sections = knownKeys([root]) ?? [];

@@ -8,7 +8,7 @@ const sampleValues: Readonly<Record<string, unknown>> = { base_url: 'https://api
 
 interface Spot {
   readonly indent: string;
-  /** Inside something that is switched off. */
+  /** Whether an enclosing section is switched off. */
   readonly off: boolean;
 }
 

@@ -38,5 +38,5 @@ export const createKeyedHash = (key: Buffer): ((text: string) => string) => {
   };
 };
 
-/** Tells keys apart, and gives none away that has 16 random bytes. */
+/** Distinguishes keys. It reveals no key that has 16 random bytes. */
 export const fingerprintOf = (key: Buffer): string => createKeyedHash(key)('callsync fingerprint').slice(0, 16);

@@ -40,7 +40,7 @@ export interface IngestDeps {
   readonly log: (event: string, fields: Record<string, unknown>) => void;
   /** Sees every folded observation; absent where drift is not reported. */
   readonly drift?: DriftWatch;
-  /** Is told of finished work; absent where nobody counts. */
+  /** Gets reports of finished work; absent if no process counts it. */
   readonly observer?: WorkObserver;
 }
 
@@ -72,7 +72,7 @@ export interface ReadDeps extends IngestDeps {
   };
 }
 
-/** How a long use case is stopped, and how it tells its caller that it still works. */
+/** Stops a long use case, and takes its signs of life. */
 export interface RunOptions {
   readonly signal: AbortSignal;
   readonly alive: () => void;

@@ -20,7 +20,7 @@ interface GoLiveInput {
   readonly from: number;
   /** Milliseconds that webhooks and polls must have run side by side. */
   readonly parallelRun: number;
-  /** Go on although no call ended in the overlap. */
+  /** Continue although no call ended in the overlap. */
   readonly acceptEmpty?: boolean;
   /** Forget how far an earlier run came. */
   readonly restart?: boolean;
@@ -48,7 +48,7 @@ interface GoLiveDeps {
 
 const iso = (micros: number): string => new Date(micros / 1000).toISOString();
 
-/** Each step is kept once it is done; a second run goes on after it. @throws CallsyncError GO_LIVE_… where a step fails. */
+/** Stores each finished step; a second run continues after it. @throws CallsyncError GO_LIVE_… where a step fails. */
 export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLiveState> => {
   const { store, say } = deps;
   const known = input.restart === true ? undefined : await readGoLive(store);

@@ -203,7 +203,7 @@ export class BinaryCopyWriter {
     return new Promise((resolve, reject) => {
       const stream = client.query(copyFrom(`COPY ${target} FROM STDIN (FORMAT binary)`));
       stream.on('finish', () => {
-        // The server has them: nobody reads these chunks any more.
+        // The server has received these chunks.
         release(chunks);
         resolve();
       });

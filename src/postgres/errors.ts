@@ -74,7 +74,7 @@ export const isDriverError = (cause: unknown): boolean => {
 const stateOf = (error: unknown): unknown =>
   error instanceof CallsyncError ? (error.cause as { readonly code?: unknown } | undefined)?.code : undefined;
 
-/** SQLSTATE serialization_failure and deadlock_detected: the transaction was ended so that another one could go on. */
+/** SQLSTATE serialization_failure and deadlock_detected: PostgreSQL ended the transaction so that another one could continue. */
 export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(String(stateOf(error)));
 
 /** SQLSTATE lock_not_available: another session held the lock for longer than `lock_timeout`. */

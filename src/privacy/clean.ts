@@ -48,7 +48,7 @@ const maxDepth = 200;
 const mostRounds = 4;
 /** Fields that identify a call; they stay as they are. */
 const identity = 'unique_id';
-/** Stands for a value that is left out. */
+/** Replaces a value that is left out. */
 const gone = Symbol('gone');
 
 export const openRules = (options: CleanOptions): Rules => ({

@@ -47,7 +47,7 @@ export interface LoggedHold {
 interface LoggedErasures {
   readonly selectors: readonly Selector[];
   readonly receipts: readonly LoggedReceipt[];
-  /** Those that were not taken off later in the same reading. */
+  /** Holds that no later line of the same reading removes. */
   readonly holds: readonly LoggedHold[];
   /** Ids of holds that were taken off. */
   readonly unheld: readonly string[];

@@ -1,7 +1,7 @@
 /** Single values of the store, by key, in table `meta`: JSON in, JSON out. */
 import { type Queryable, readValue } from '../postgres/database.ts';
 
-/** Undefined when nobody has written it. */
+/** Undefined if no process has written it. */
 export const readMeta = async <T>(db: Queryable, key: string): Promise<T | undefined> => {
   return await readValue<T>(db, 'SELECT value FROM meta WHERE key = $1', [key]);
 };
@@ -15,7 +15,7 @@ export const writeMeta = async (db: Queryable, key: string, value: unknown): Pro
   );
 };
 
-/** Writes a value unless there is one already. Returns the one that holds from now on. */
+/** Writes a value unless there is one already. Returns the stored value. */
 export const keepMeta = async <T>(db: Queryable, key: string, value: T): Promise<T> => {
   await db.query('INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING', [
     key,

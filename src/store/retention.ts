@@ -15,10 +15,10 @@ interface RetentionRules {
   readonly verdicts?: number | undefined;
 }
 
-/** Rows of one statement, and statements of one run for each table: the next run goes on. */
+/** Rows of one statement, and statements of one run for each table. The next run continues. */
 const batchRows = 500;
 const batchesPerRun = 20;
-/** So many loads of each warehouse stay at any age: they distinguish a restored ledger from a current one. */
+/** Number of loads of each warehouse that stay at any age. They distinguish a restored ledger from a current one. */
 const keptLoads = 2_000;
 const importDays = 90;
 const settledDays = 30;

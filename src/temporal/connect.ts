@@ -112,7 +112,7 @@ type Call = ReturnType<Parameters<Interceptor>[1]>;
 /** gRPC's status for a request that its caller cancelled; it is not repeated. */
 const cancelled = 1;
 
-/** Ends as soon as it starts. */
+/** Ends at once. */
 const endedCall = (): Pick<Call, 'start' | 'sendMessage' | 'halfClose'> => ({
   start: (metadata, listener) =>
     listener?.onReceiveStatus?.({ code: cancelled, details: 'The connection was closed.', metadata }),

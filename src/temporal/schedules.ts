@@ -22,7 +22,7 @@ interface Planned {
   readonly args: unknown[];
   readonly note: string;
   readonly kind: WorkflowFacts['kind'];
-  /** A run that hangs for so long is ended: the next one plans anew. */
+  /** Longest duration of a run, even if it hangs; the next one plans anew. */
   readonly runTimeout: Duration;
 }
 

@@ -4,7 +4,7 @@ import { type LogTableName, tables } from '../../schemas/tables.ts';
 import { dayMs } from '../lib/day.ts';
 import type { LogRetention } from './warehouse.ts';
 
-/** So many loads stay at any age, more than the store keeps; otherwise they would count as lost. */
+/** Number of loads that stay at any age. It is higher than in the store; otherwise callsync would count them as lost. */
 const keptLoads = 4_000;
 
 /**

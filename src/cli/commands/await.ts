@@ -171,7 +171,7 @@ const failingActivity = async (handle: WorkflowHandle): Promise<string | undefin
   return raw.pendingActivities?.find(({ lastFailure }) => lastFailure)?.lastFailure?.message ?? undefined;
 };
 
-/** Why the service does not answer now; undefined where it does. An activity may be patient with it for minutes. */
+/** The reason why the service does not answer now; undefined if it answers. An activity retries for minutes before it fails. */
 const askInVain = async (services: Services): Promise<string | undefined> => {
   try {
     await askList(openSource(services), AbortSignal.timeout(answerMs));

@@ -15,7 +15,7 @@ type EraseOptions = Given<typeof options>;
 
 const everyMs = 1_000;
 
-/** Only roles that do the work: others may be away. */
+/** Waits only for workers of the roles that erase; others may be away. */
 const roles = ['workflows', 'load'] as const;
 
 const showWaiting = () => {

@@ -12,7 +12,7 @@ type Pair = readonly [from: string, to: string];
 
 interface ProbeCommandOptions extends CommonOptions {
   readonly write?: boolean;
-  /** Writes without showing. */
+  /** Writes the findings without printing them. */
   readonly quiet?: boolean;
   readonly maxRequests?: number;
   readonly tryParam?: readonly Pair[];

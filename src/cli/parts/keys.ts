@@ -135,7 +135,7 @@ export const openRules = (config: KeySettings): Privacy => {
   });
 };
 
-/** Whether a document that is under a version of rules, or under none, may hold numbers that are said. */
+/** Whether a document under a version of the rules (or under none) may hold spoken numbers. */
 export const leavesSpeechOf = (privacy: Config['privacy']): ((rules: string | null) => boolean) => {
   const redacting = redactsSpeech(privacy) ? versionOfRules(privacy) : undefined;
   return (rules) => rules === null || rules !== redacting;

@@ -36,7 +36,7 @@ export const openOperations = async (
     readonly registry: Registry;
     readonly ready: () => boolean;
     readonly portMayBeTaken?: boolean;
-    /** The port is a wish: where another process has it, any will do. */
+    /** If another process has the port, takes a free one. */
     readonly orAnyPort?: boolean;
     /** The status page; a process that does no work has none. */
     readonly page?: Page | undefined;

@@ -22,7 +22,7 @@ export interface Parts {
 
 /**
  * Opens all parts, in the order in which one needs another.
- * @param registry where they are counted and watched.
+ * @param registry gets the metrics of all parts.
  * @throws CallsyncError CONFIG_SOURCE where the store holds calls of another service, and those of the parts
  */
 export const openParts = async (

@@ -27,7 +27,7 @@ export const openReceiver = async (
     /** Registry for its counters; by default it does not count. */
     readonly registry?: Registry;
     readonly log: ReceiverLog | pino.Logger;
-    /** The port is a wish: where another process has it, any will do. */
+    /** If another process has the port, takes a free one. */
     readonly orAnyPort?: boolean | undefined;
   },
 ): Promise<Receiver> => {

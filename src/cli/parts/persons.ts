@@ -63,7 +63,7 @@ const readPersonRequest = async ({ by, key, file }: PersonOptions): Promise<Pers
   }
   const { name, read, isValid } = requestKinds[by];
   const values = await readValues(file, `${name.charAt(0).toUpperCase()}${name.slice(1)}`);
-  // One that no search can find; its text is not told.
+  // A value that no search can find. The error does not repeat it.
   const wrong = values.findIndex((value) => !isValid(read(value)));
   if (wrong >= 0)
     throw terminal('USAGE_ERASE', `Value ${wrong + 1} of ${values.length} is no ${name} that can be looked for.`, {
@@ -99,7 +99,7 @@ export const withPerson = (
     await work({ meant, store, services });
   });
 
-/** Calls whose metadata keys are taken for those that are in use. */
+/** Number of newest calls whose metadata keys count as the keys in use. */
 const newestCalls = 200;
 
 /**

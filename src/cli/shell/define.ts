@@ -99,7 +99,7 @@ interface Rules<T> {
   readonly parse?: (text: string, before: never) => T;
   readonly choices?: readonly T[];
   readonly standard?: T;
-  /** How the help tells the default. */
+  /** Text of the default in the help. */
   readonly shown?: string;
 }
 

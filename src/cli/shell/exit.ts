@@ -78,5 +78,5 @@ export const reportFailure = (error: unknown, json: boolean): void => {
   endWith(exitOf(error));
 };
 
-/** The words of a library end as they like; ours go on behind them. */
+/** A message of a library may lack its full stop; callsync's own sentences follow it. */
 const asSentence = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`);

@@ -30,7 +30,7 @@ export const createLogger = (level: string, secrets: readonly string[] = []): Lo
     { level, base: { app: 'callsync' }, timestamp: pino.stdTimeFunctions.isoTime },
     {
       write: (line: string) => {
-        // The last word: a known secret never leaves, whatever line it came in.
+        // Scrubs the finished line: a known secret may be in any field.
         process.stderr.write(
           secrets.filter((secret) => secret.length > 3).reduce((text, secret) => text.replaceAll(secret, '***'), line),
         );

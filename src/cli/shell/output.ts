@@ -5,10 +5,10 @@ import { existsSync, readFileSync } from 'node:fs';
 const readerGone = new Set(['EPIPE', 'ECONNRESET', 'EIO']);
 let isRead = true;
 
-/** False once somebody who read standard output has left. */
+/** False once the reader has closed standard output. */
 export const hasReader = (): boolean => isRead;
 
-/** Output that nobody reads any more is no fault of the command. */
+/** A closed pipe is no fault of the command. */
 export const allowReaderToLeave = (): void => {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -43,7 +43,7 @@ export const renderTable = (rows: readonly Record<string, unknown>[]): string =>
   if (rows.length === 0) return '  (no rows)';
   const names = Object.keys(rows[0] as object);
   const cells = [names, ...rows.map((row) => names.map((name) => showValue(row[name])))];
-  // Not by spreading: a call takes about 110,000 arguments.
+  // A spread would fail: a function takes about 110,000 arguments.
   const widths = names.map((_, index) => cells.reduce((most, row) => Math.max(most, (row[index] as string).length), 0));
   return cells
     .map(

@@ -55,7 +55,7 @@ export const runProgram = async (words: readonly string[]): Promise<void> => {
   }
 };
 
-/** `callsync help backfill watch`: commander's own looks at one word. */
+/** For `callsync help backfill watch`: the help of commander reads only one word. */
 const helpOf = (program: Command) =>
   leaf({
     does: 'show the help of a command',

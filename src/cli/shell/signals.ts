@@ -32,7 +32,7 @@ export const untilStopped = (): { readonly stopped: Promise<void>; readonly sign
   return { stopped, signal: controller.signal };
 };
 
-/** A server that is away must not keep a person who wants to leave. */
+/** A server that does not answer must not delay the end of the process. */
 const leaveMs = 5_000;
 
 /**

@@ -79,7 +79,7 @@ export const gaugeOver = <T>(
   });
 };
 
-/** A counter that shows, at every scrape, totals that only grow. */
+/** A counter of growing totals, which it reads at each scrape. */
 export const counterOver = (
   registry: Registry,
   counter: {

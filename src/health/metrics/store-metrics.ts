@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client';
 import type { Health, ProofHealth, StepLatency, WarehouseHealth, WarehouseUsage } from '../read-health.ts';
 import { counterOver, gaugeOver, type Labels, type Sample, type SharedReading, shareReading } from './registry.ts';
 
-/** Unknown is no sample. */
+/** An unknown value gives no sample. */
 const known = (value: number | null, labels: Labels = {}): readonly Sample[] =>
   value === null ? [] : [[value, labels]];
 

@@ -23,7 +23,7 @@ const failuresOf = ({ sync, warehouses }: Readings): NoticedCondition[] =>
 
 interface TellingRule {
   readonly condition: string;
-  /** Milliseconds for which it must hold before it is told. */
+  /** Milliseconds for which the condition must hold before a message goes out. */
   readonly after: number;
   /** Names. */
   readonly channels: readonly string[];

@@ -12,7 +12,7 @@ import type { Page } from './page.ts';
 interface OperationsOptions {
   readonly listen: string;
   readonly port: number;
-  /** Any port will do where another process has this one. */
+  /** If another process has the port, takes a free one. */
   readonly orAnyPort?: boolean | undefined;
   readonly registry: Registry;
   /** Whether the process does its work; false is answered 503. */

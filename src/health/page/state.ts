@@ -83,7 +83,7 @@ interface Summary {
   readonly wrong: readonly Pick<Alarm, 'summary' | 'since' | 'command'>[];
 }
 
-/** The worst thing that is wrong decides, in whatever part it is. */
+/** The worst fault of all parts decides. */
 export const sumUp = (state: PageState): Summary => {
   const { health, away } = state;
   if (health === null) {
@@ -182,7 +182,7 @@ export const createPageReader = (input: {
       away: { store: since.store(health === undefined, at), temporal: since.temporal(running === undefined, at) },
       days: Object.fromEntries(warehouses.map((name) => [name, daysOf(name)])),
       provenThrough: through ?? null,
-      // The spool fills when the store is away: it is told also then.
+      // Shown also while the store is away, because the spool then fills.
       spool: input.readSpool?.() ?? null,
       funnel: measured ?? [],
       ways: covered?.deliveries ?? { both: 0, pollOnly: 0, webhookOnly: 0, importOnly: 0 },
@@ -228,7 +228,7 @@ const readProven = async (store: Store, warehouses: readonly string[]): Promise<
     : new Date((Math.floor(end / day) - 1) * (day / 1000)).toISOString().slice(0, 10);
 };
 
-/** The first time it is waited for a moment; a page that is drawn without it gets it with its next update. */
+/** The first request waits a moment for the reading. A page without it gets it with the next update. */
 const readUnlessSlow = async <T>(reading: SharedReading<T>): Promise<T | undefined> =>
   await Promise.race([reading.read(), delay(1_000, undefined, { ref: false })]);
 

@@ -45,7 +45,7 @@ export const locateTemporalCli = async (options: LocateTemporalCliOptions): Prom
   return join(folder, program);
 };
 
-/** The same without download and build: undefined where one of them would be needed. */
+/** The same without download and build; undefined if either would be needed. */
 export const findTemporalCli = async ({
   configured,
   env = process.env,

@@ -164,7 +164,7 @@ const openTable = (folder: string, table: string, columns: readonly Column[]): T
   let rows = 0;
   const toDisk = (): void => {
     writeSync(file, new Uint8Array(bytes.buffer, 0, bytes.index));
-    // Its count of bytes since the start goes on, from which the file's offsets are taken.
+    // Its count of bytes continues, because the offsets in the file come from it.
     bytes.index = 0;
   };
   const endGroup = (): void => {

@@ -154,7 +154,7 @@ const importOpened = async (
   return { ...progress(), alreadyDone: false };
 };
 
-/** Plain bytes from where reading starts or goes on. */
+/** Plain bytes from the position at which reading starts or continues. */
 const beginning = async (
   { name, packed }: { readonly name: string; readonly packed: Bytes },
   state: ImportState | undefined,
@@ -322,11 +322,11 @@ interface SplitRecord {
   readonly isWhole: boolean;
   /** Line of its first character, from 1. */
   readonly line: number;
-  /** Where to go on after it. */
+  /** Position from which reading continues after it. */
   readonly next: Position;
 }
 
-/** The array does not go on or end as an array does; the records before were cut. */
+/** The array neither continues nor ends as an array does. The records before were cut out. */
 class BrokenArray extends Error {
   readonly line: number;
   constructor(line: number) {

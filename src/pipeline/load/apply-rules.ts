@@ -70,7 +70,7 @@ export const applyRules = async (
       onProgress(calls + indexed);
     },
   });
-  // Nobody can list them once they are sealed.
+  // After sealing, their subjects cannot be listed.
   await listTextSubjects(deps.store);
   const inbox = await resanitizeInbox(deps.store, door.admit, door.version);
   return {

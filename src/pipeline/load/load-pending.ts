@@ -83,7 +83,7 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput) => 
   return { sent, changed, more: false, held };
 };
 
-/** The sweep waits for so long between two commits of one run. */
+/** Longest wait of the sweep between two commits of one run. */
 const longestPauseMs = 15_000;
 
 /**

@@ -61,7 +61,7 @@ type LogPlace = NonNullable<Parameters<Store['erasures']['log']['read']>[0]>;
 /** Place in the log. A restored ledger has an older place, so later erasures are read again. */
 const replayedTo = 'erasures_replayed_to';
 
-/** Keys of one statement: a warehouse may have one for every call that grew too old. */
+/** Keys of one statement, because a warehouse may have one for each expired call. */
 const tombstonesAtOnce = 20_000;
 
 async function* listTombstones(warehouse: Warehouse): AsyncGenerator<readonly string[]> {

@@ -122,7 +122,7 @@ const eraseMeant = async (
   callIds: readonly string[],
 ): Promise<void> => {
   const gone = await findTombstones(store, callIds);
-  // One that went for its age is in no log yet.
+  // A call that expired is in no log yet.
   const known = await findKnown(store, Array.from(gone, store.keyOf));
   await eraseCalls(
     store,
@@ -370,5 +370,5 @@ export const listCopies = (targets: readonly WarehouseTarget[], at: Date): Platf
   })),
 ];
 
-/** Every way in which a value is told in the receipt. */
+/** All forms of a value in the receipt. */
 export const selectorKey = (store: Store, kind: string, value: string): string => store.keyOf(`${kind}\0${value}`);

@@ -25,20 +25,20 @@ interface HoldReceipt {
     readonly kind: string;
     readonly reason: string;
     readonly actor: string;
-    /** A keyed hash of each value; of one that is taken off none. */
+    /** A keyed hash of each value; empty when the hold is removed. */
     readonly keys: readonly string[];
   };
   /** Calls that it names now, or named. */
   readonly calls: number;
   /** Requested calls that were erased before, so nothing of them can be kept. */
   readonly gone: number;
-  /** Values of which an erasure was asked for before: nothing tells how many calls it took. */
+  /** Values of earlier erasures. The number of calls that they erased is unknown. */
   readonly persons: number;
   readonly proof: ReceiptProof;
 }
 
 interface HoldOptions {
-  /** Why, in words that name nobody. */
+  /** The reason, without names of persons. */
   readonly reason: string;
   /** Operating system user. */
   readonly actor: string;

@@ -7,7 +7,7 @@ import type { ReadDeps } from '../deps.ts';
 const second = 1_000_000;
 
 /**
- * Microseconds; the local time where the service tells none. A process that has asked nothing yet asks for the total of
+ * Microseconds; the local time if the service sends none. A process that has asked nothing yet asks for the total of
  * one second to learn it.
  */
 export const askServiceTime = async (

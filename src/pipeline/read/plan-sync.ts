@@ -41,7 +41,7 @@ interface PlannedSync {
   /** Windows of other axes that are to be tried again: a backfill left them as problems. */
   readonly others: readonly { readonly axis: string; readonly ranges: readonly Range[] }[];
   readonly direction: Direction;
-  /** After so long the run ends, and the schedule plans anew. */
+  /** Longest duration of a run; the next one plans anew. */
   readonly seconds: number;
   /** While the rest is read, the newest calls are planned and read again this often. */
   readonly everySeconds: number;

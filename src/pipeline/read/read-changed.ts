@@ -69,7 +69,7 @@ export const readChanged = async (
   };
 };
 
-/** Returns the ids that could not be had. */
+/** Returns the ids of the calls that the service did not give. */
 const fetchWhole = async (
   deps: ReadDeps,
   input: ReadChangedInput,

@@ -211,7 +211,7 @@ const codes = new Set([
   'SERVICE_UNAVAILABLE',
   'SERVICE_UNREACHABLE',
 ]);
-/** So often a window fails in a way that may pass before it is passed over. */
+/** Attempts at a window with transient failures before callsync passes it over. */
 const attempts = 3;
 
 /**

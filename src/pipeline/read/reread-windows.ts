@@ -178,7 +178,7 @@ interface RereadRules {
 }
 
 interface RereadPart extends Interval {
-  /** When these calls were last looked at; null = long ago. */
+  /** Time of the last reading of these calls; null = long ago. */
   readonly since: number | null;
   /** 1 / the share of windows that are read like this one. */
   readonly weight: number;
@@ -301,7 +301,7 @@ interface AgeBand {
 interface Horizon {
   /** Bands to be re-read once per `delay`, youngest first; a gap is an age at which hardly anything changes. */
   readonly bands: readonly AgeBand[];
-  /** Bands beyond, up to the longest horizon: only sampled windows of them are re-read. */
+  /** Older bands, up to the longest horizon. callsync re-reads only a sample of their windows. */
   readonly beyond: readonly AgeBand[];
   /** Oldest age that is re-read. */
   readonly horizon: number;

@@ -37,7 +37,7 @@ export const healWarehouse = async (
     alive();
     if ((await loadPendingBatch(deps, target, { origin: 'reconcile', graceSeconds: 0 })) === undefined) break;
   }
-  // A load replaces rows only in the partition that the ledger recorded. Rows that somebody moved would stay as
+  // A load replaces rows only in the partition that the ledger recorded. Rows that were moved by hand would stay as
   // duplicates.
   if (isPartitioned && wrong.length > 0) await target.warehouse.removeOrphans(wrong);
   const after = await compareWarehouse(deps, target, { callIds: check, level, alive });

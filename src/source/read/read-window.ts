@@ -269,7 +269,7 @@ const weakest = (parts: readonly WindowPart[]): Shown =>
 /** Fewer records are compared with nothing. */
 const fewest = 3;
 /**
- * Hardly anybody caps a query lower, so below it a cap is looked at twice. But where nothing leads to a second page, the first one is
+ * Services rarely cap an answer lower, so callsync checks a suspected lower cap twice. But where nothing leads to a second page, the first one is
  * the cap.
  */
 const smallestCap = ({ pagination }: ListConfig): number => (pagination?.style === 'none' ? 2 : 10);

@@ -156,7 +156,7 @@ export const listOldErasures = (db: Queryable): Promise<string[]> =>
   );
 
 /**
- * Records progress in the transaction that makes it, because the process may be killed. @param change of the request as
+ * Records progress in the same transaction, because the process may be killed. @param change of the request as
  * it is now
  */
 export const changeErasure = async <Draft>(

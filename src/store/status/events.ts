@@ -8,7 +8,7 @@ export interface TimelineEvent {
   readonly kind: string;
   /** In words; names and counts, no personal data. */
   readonly what: string;
-  /** Name of the token that somebody used; null where nobody acted. */
+  /** Name of the token that a user acted with; null without a user. */
   readonly actor: string | null;
 }
 
@@ -21,11 +21,11 @@ export const recordEvent = async (
   await db.query(`INSERT INTO ${table} (kind, what, actor) VALUES ($1, $2, $3)`, [kind, what, actor]);
 };
 
-/** Tells once that another version runs. */
+/** Records once that another version runs. */
 export const recordVersion = (db: Queryable, version: string): Promise<void> =>
   recordOnce(db, 'version', `callsync ${version} runs`);
 
-/** Tells once that other privacy rules act. @param version of the rules. */
+/** Records once that other privacy rules act. @param version of the rules. */
 export const recordRules = (db: Queryable, version: string): Promise<void> =>
   recordOnce(db, 'privacy', `Privacy rules ${version} act on what comes in from now on`);
 

@@ -13,7 +13,7 @@ interface JobResource {
 }
 
 interface JobRequest {
-  /** Unique in the project: a job of that id is taken for an earlier submission of this one. */
+  /** Unique in the project. If BigQuery knows the id, callsync takes that job for an earlier submission of this one. */
   readonly jobId: string;
   readonly configuration: Readonly<Record<string, unknown>>;
   readonly media?: readonly Buffer[];

@@ -60,7 +60,7 @@ const dueAt = (spent: readonly SpentCommits[], { commitIntervalMs, jobsPerDay }:
 
 const countJobs = (spent: readonly SpentCommits[]): number => spent.reduce((sum, { jobs }) => sum + jobs, 0);
 
-/** When so much of the last day has expired that one job more is within the limit. */
+/** Time at which one more job is within the limit of the last day. */
 const freeAt = (spent: readonly SpentCommits[], limit: number): number => {
   let used = countJobs(spent);
   let at = Number.NEGATIVE_INFINITY;
