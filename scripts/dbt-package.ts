@@ -26,7 +26,7 @@ export const modelNameOf = (mart: Pick<Mart, 'name' | 'intermediate'>): string =
  * warehouses.
  */
 export const renderDbtFiles = (): Readonly<Record<string, string>> => {
-  const models = marts.map((mart) => [pathOf(mart), `-- ${notice}\n${mart.query(dialect)}\n`] as const);
+  const models = marts.map((mart) => [pathOf(mart), `-- ${notice}\n${queryOf(mart)}\n`] as const);
   const staging = sources.map(
     (source) => [`models/staging/stg_callsync__${source.name}.sql`, stagingModel(source)] as const,
   );
@@ -81,6 +81,28 @@ const dialect: Dialect = {
   field_pivots: () => call('field_pivots'),
   field_columns: (relation) => call('field_columns', relation),
 };
+
+/**
+ * Models with the rows of a call that depend on this call alone. They read staging models only: a model between could
+ * be older than the load that they keep beside the call.
+ */
+const callDialect: Dialect = {
+  ...dialect,
+  table: (name) => call('changed', { jinja: `ref('stg_callsync__${name}')` }),
+  mart: (name) => `(${marts.find((mart) => mart.name === name)?.query(callDialect)})`,
+};
+
+const queryOf = ({ perCall, query }: Mart): string =>
+  perCall === true
+    ? `{{ config(
+  materialized='incremental' if var('callsync_incremental', false) else 'view',
+  partition_by={'field': 'call_timestamp', 'data_type': 'timestamp'},
+  pre_hook='{{ callsync.callsync_delete_changed() }}'
+) }}
+{% if var('callsync_incremental', false) %}SELECT q.*, k.load_id AS callsync_load_id FROM ({% endif %}
+${query(callDialect)}
+{% if var('callsync_incremental', false) %}) AS q JOIN {{ ref('stg_callsync__calls') }} AS k ON k.call_id = q.call_id{% endif %}`
+    : query(dialect);
 
 /** Each fragment as a macro that chooses by the adapter; PostgreSQL is the default. */
 const renderMacros = (): string =>

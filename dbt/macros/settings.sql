@@ -31,3 +31,22 @@ CASE
   COALESCE(TRIM({{ text }}) <> '' AND ({{ value }}) IS NULL, FALSE) AS {{ field.name }}_unparsable{% endif %}
 {%- endfor -%}
 {%- endmacro %}
+
+{# Rows of calls that an incremental model lacks: of new calls, and of those whose rows its pre-hook has deleted. #}
+{% macro callsync_changed(relation) -%}
+{%- if is_incremental() -%}
+(SELECT * FROM {{ relation }} WHERE call_id IN (
+  SELECT c.call_id FROM {{ ref('stg_callsync__calls') }} AS c
+  WHERE NOT EXISTS (SELECT 1 FROM {{ this }} AS old WHERE old.call_id = c.call_id)
+))
+{%- else -%}{{ relation }}{%- endif -%}
+{%- endmacro %}
+
+{# Of calls that another load has written since, and of calls that are gone. #}
+{% macro callsync_delete_changed() -%}
+{%- if is_incremental() -%}
+DELETE FROM {{ this }} AS old WHERE NOT EXISTS (
+  SELECT 1 FROM {{ ref('stg_callsync__calls') }} AS c WHERE c.call_id = old.call_id AND c.load_id = old.callsync_load_id
+)
+{%- endif -%}
+{%- endmacro %}

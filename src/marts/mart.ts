@@ -16,6 +16,8 @@ export interface Mart {
   readonly name: string;
   /** Made for other marts and not for analysts. */
   readonly intermediate?: true;
+  /** Rows of a call depend on this call alone, so that dbt may build the rows of changed calls alone. */
+  readonly perCall?: true;
   readonly grain: string;
   readonly description: string;
   /** Columns that together are unique; none may be null where `keyMayBeNull` is absent. */

@@ -11,6 +11,7 @@ import { callTables, tableOf } from '../../schemas/tables.ts';
 import { openCliFolder } from '../support/cli.ts';
 import { closedPort } from '../support/closed-port.ts';
 import { analytics, changeCall } from './analytics.ts';
+import { compareIncremental } from './compare-incremental.ts';
 import { compareModels } from './compare-models.ts';
 import { type Dbt, installDbt, openDbt, postgresTarget, settingsVars } from './dbt.ts';
 import { dayMicros, stateRow } from './log-rows.ts';
@@ -98,4 +99,11 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
     expect(await withCall()).toEqual([]);
     await client.end();
   });
+
+  test('builds the rows of changed calls alone where it is incremental', async () => {
+    const client = new pg.Client(here.postgresUrl);
+    await client.connect();
+    await compareIncremental(dbt, folder, here.postgres, (sql) => client.query(sql), settingsVars);
+    await client.end();
+  }, 120_000);
 });

@@ -16,12 +16,13 @@ const fieldTexts: Mart = {
   columns: columnsOf('call_id text Identifier of the call.'),
   query: (d) => `SELECT
   call_id${d.field_pivots()}
-FROM ${d.table('metadata')}
+FROM ${d.table('metadata')} AS m
 GROUP BY call_id`,
 };
 
 const callsWide: Mart = {
   name: 'calls_wide',
+  perCall: true,
   grain: 'call',
   description: 'One row per call: its fields in known units, and the configured metadata keys as typed columns.',
   key: ['call_id'],
@@ -95,6 +96,7 @@ const speaker = `CASE
 
 const transcripts: Mart = {
   name: 'transcripts',
+  perCall: true,
   grain: 'call with at least one utterance',
   description: 'One row per transcript: the dialogue as readable text.',
   key: ['call_id'],
@@ -137,6 +139,7 @@ JOIN ${d.mart('calls_wide')} AS c ON c.call_id = j.call_id`,
 
 const callTags: Mart = {
   name: 'call_tags',
+  perCall: true,
   grain: 'call × tag',
   description: 'One row per tag of a call, with what the call is filtered by.',
   key: ['call_id', 'tag_index'],
@@ -198,6 +201,7 @@ JOIN ${d.mart('calls_wide')} AS c ON c.call_id = h.call_id`,
 
 const documentChunks: Mart = {
   name: 'document_chunks',
+  perCall: true,
   grain: 'call × chunk',
   description: 'Transcripts cut between utterances into chunks of about 200 words, for retrieval.',
   key: ['call_id', 'chunk_index'],

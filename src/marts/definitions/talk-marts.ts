@@ -136,6 +136,7 @@ GROUP BY call_id, turn_index, side`,
 
 const callTalk: Mart = {
   name: 'call_talk',
+  perCall: true,
   grain: 'call',
   description:
     'Who talks how much: talk per side, interruptions, overlap, silence and the longest of it, longest monologue, turns, words per minute.',
@@ -174,7 +175,7 @@ calls.agent
     start_seconds,
     end_seconds,
     ${toMicroseconds('start_seconds - LAG(end_seconds) OVER (PARTITION BY call_id, speaker ORDER BY start_seconds)')} AS gap
-  FROM ${d.mart('speech_intervals')}
+  FROM ${d.mart('speech_intervals')} AS i
 ),
 interrupting AS (
   SELECT DISTINCT a.call_id, a.speaker, a.start_seconds
@@ -215,7 +216,7 @@ ranked AS (
       PARTITION BY call_id
       ORDER BY CASE WHEN length_seconds IS NULL THEN 1 ELSE 0 END, length_seconds DESC, turn_index
     ) AS nth
-  FROM ${d.mart('speech_turns')}
+  FROM ${d.mart('speech_turns')} AS t
 ),
 turns AS (
   SELECT

@@ -361,7 +361,7 @@ export const listCopies = (targets: readonly WarehouseTarget[], at: Date): Platf
   {
     of: 'dbt',
     until: null,
-    why: 'models of calls in the package are views and hold no copy; a table that you build of such a model (+materialized: table, or a model of your own) keeps its rows until its next build',
+    why: 'models of calls in the package are views and hold no copy; a table that you build of such a model (callsync_incremental, +materialized: table, or a model of your own) keeps its rows until its next build',
   },
   ...targets.map(({ warehouse: { name, keepsDeleted } }) => ({
     of: name,
