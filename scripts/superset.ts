@@ -71,7 +71,8 @@ const charts: readonly Chart[] = [
   {
     title: 'New words',
     ...{ mart: 'new_words', kind: 'table', by: ['week', 'word'], limit: 50 },
-    figures: { Calls: 'SUM(calls)', Uses: 'SUM(uses)' },
+    // The first figure orders the table: words are only new if there are weeks before.
+    figures: { 'Weeks before': 'MAX(weeks_before)', Calls: 'SUM(calls)', Uses: 'SUM(uses)' },
   },
   {
     title: 'Freshness: minutes since the last contact',
@@ -144,7 +145,6 @@ const renderChart = (chart: Chart) => {
         ]),
     ...by,
   ];
-  const orderby = [kind === 'table' && by.includes('week') ? ['week', false] : [metrics[0], false]];
   return {
     slice_name: title,
     viz_type: types[kind],
@@ -170,7 +170,7 @@ const renderChart = (chart: Chart) => {
         {
           columns,
           metrics,
-          orderby: shown || kind === 'number' ? [] : orderby,
+          orderby: shown || kind === 'number' ? [] : [[metrics[0], false]],
           filters: [],
           extras: {},
           row_limit: limit,

@@ -53,10 +53,10 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'callsync-dashboards-'));
   await chmod(folder, 0o711);
   demo = startProgram(['demo', '--calls', '600', '--data-dir', folder]);
-  await until('the demo', async () => demo.stderr().includes('Still running'), 400_000);
+  await until('the demo', async () => demo.stderr().includes('keeps running'), 600_000);
   const [, file = '', port] = /cat '(\S+)'\) psql -h \S+ -p (\d+)/.exec(demo.stdout()) ?? [];
   url = `postgresql://callsync:${(await readFile(file, 'utf8')).trim()}@127.0.0.1:${port}/callsync`;
-}, 500_000);
+}, 700_000);
 afterAll(async () => {
   demo?.child.kill('SIGINT');
   await demo?.ended;
