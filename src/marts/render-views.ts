@@ -5,8 +5,19 @@ import type { View } from '../warehouse/warehouse.ts';
 import { createDialect, type MartSettings } from './dialect.ts';
 import { marts } from './marts.ts';
 
-/** Marts whose query ends with the configured keys. */
-const withFields = new Set(['field_texts', 'calls_wide']);
+/** Columns of the configured keys, at the end of two marts: in `field_texts` as sent, in `calls_wide` as `field_columns`. */
+const fieldColumns: Readonly<Record<string, (field: MartSettings['fields'][number]) => View['columns']>> = {
+  field_texts: ({ name, key }) => [{ name, description: `metadata.${key}, as sent.` }],
+  calls_wide: ({ name, key, type }) => [
+    { name, description: `metadata.${key}, read as ${type}.` },
+    ...(type === 'text'
+      ? []
+      : [
+          { name: `${name}_as_sent`, description: `metadata.${key}, as sent.` },
+          { name: `${name}_unparsable`, description: `true if metadata.${key} has content that is no ${type}.` },
+        ]),
+  ],
+};
 
 /** In the order in which they can be created. */
 export const renderViews = (place: Place, settings: MartSettings): readonly View[] => {
@@ -18,10 +29,10 @@ export const renderViews = (place: Place, settings: MartSettings): readonly View
   return marts.map((mart) => {
     const { name } = mart;
     const description = `${mart.description} Grain: ${mart.grain}.`;
-    const fields = withFields.has(name) ? settings.fields : [];
+    const ofField = fieldColumns[name];
     const columns = [
       ...mart.columns.map((column) => ({ name: column.name, description: column.description })),
-      ...fields.map((field) => ({ name: field.name, description: `metadata.${field.key}, read as ${field.type}.` })),
+      ...(ofField === undefined ? [] : settings.fields.flatMap(ofField)),
     ];
     const sql = mart.query(dialect);
     const version = createHash('sha256')

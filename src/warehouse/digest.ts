@@ -333,6 +333,7 @@ const hashWithJson = (rowHash: string, json: readonly (string | null)[]): string
   return sha256(rowHash + texts.map((text) => fieldOf(text === null ? null : canonicalJson(text))).join(''));
 };
 
+/** A value behind its length in bytes, so that no two rows have one text; null is a dash. */
 export const fieldOf = (text: string | null): string => (text === null ? '-' : `${Buffer.byteLength(text)}:${text}`);
 
 const textOf = (column: Column, value: unknown): string | null => {

@@ -26,13 +26,19 @@ export const analyze = async (statements: readonly string[]): Promise<Analysis> 
   const folder = await mkdtemp(join(tmpdir(), 'callsync-sql-'));
   try {
     const file = join(folder, 'all.sql');
-    await writeFile(file, statements.map((sql) => `${sql.trim().replace(/;$/, '')};`).join('\n\n'));
-    const { stdout } = await promisify(execFile)(analyzer, [file], { maxBuffer: 64_000_000 }).catch(
-      (error: { readonly stdout: string }) => error,
+    // The analyzer takes each parameter of a file once.
+    const known = new Set<string>();
+    const text = statements.map((sql) => `${sql.trim().replace(/;$/, '')};`).join('\n\n');
+    await writeFile(
+      file,
+      text.replace(/^-- @param .*$/gm, (line) => (known.has(line) ? '' : known.add(line) && line)),
+    );
+    const { stdout, stderr } = await promisify(execFile)(analyzer, [file], { maxBuffer: 64_000_000 }).catch(
+      (error: { readonly stdout: string; readonly stderr: string }) => error,
     );
     const [, checked, failed] = /(\d+) checked, (\d+) failed/.exec(stdout) ?? [];
     const failures = stdout.split('\n').filter((line) => line.startsWith('FAIL'));
-    if (failures.length !== Number(failed)) throw new Error(`The analyzer said: ${stdout.slice(-2_000)}`);
+    if (failures.length !== Number(failed)) throw new Error(`The analyzer said: ${(stdout + stderr).slice(-2_000)}`);
     return { checked: Number(checked), failures };
   } finally {
     await rm(folder, { recursive: true });
