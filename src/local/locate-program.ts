@@ -1,7 +1,8 @@
 /** Finds the programs that callsync starts. */
-import { access, constants } from 'node:fs/promises';
+import { access, constants, mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { terminal } from '../lib/errors.ts';
 
 /** Whether this user may run the file. */
 export const isExecutable = (path: string): Promise<boolean> =>
@@ -37,3 +38,17 @@ interface FindOptions {
 /** Folder of a tool in the user's cache, named with its version; it may not exist yet. */
 export const cacheFolderOf = (tool: string, env: NodeJS.ProcessEnv): string =>
   join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'callsync', tool);
+
+/** Makes a folder of the cache where it is missing, and shows that it can be written to. @throws terminal CACHE_FOLDER */
+export const makeCacheFolder = async (folder: string): Promise<void> => {
+  try {
+    await mkdir(folder, { recursive: true });
+    await access(folder, constants.W_OK);
+  } catch (cause) {
+    const { code = 'no access' } = cause as { code?: string };
+    throw terminal('CACHE_FOLDER', `The folder ${folder} cannot be made or written to (${code}).`, {
+      hint: 'Set XDG_CACHE_HOME to a folder that you may write to.',
+      cause,
+    });
+  }
+};

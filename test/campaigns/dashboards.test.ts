@@ -1,6 +1,6 @@
 /**
  * Superset, Airflow and Jupyter with the files that deploy/ has for them, over the demo's data. About 5 minutes,
- * and 3 more to install them first, into the cache. CALLSYNC_SCREENSHOTS=FOLDER keeps the pictures.
+ * and 3 more to install them first, into the cache: too many for the suite. CALLSYNC_SCREENSHOTS=FOLDER keeps the pictures.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -88,6 +88,17 @@ test('an archive with its published checksum becomes the program, and nothing el
   ).toBe(path);
 });
 
+test('a cache that cannot be made is an error with a next step', async () => {
+  const notAFolder = join(folder, 'LICENSE');
+  await expect(locateTemporalCli({ env: { PATH: '/nowhere', XDG_CACHE_HOME: notAFolder }, log })).rejects.toMatchObject(
+    {
+      code: 'CACHE_FOLDER',
+      kind: 'terminal',
+      hint: expect.stringContaining('XDG_CACHE_HOME'),
+    },
+  );
+});
+
 test('another checksum is refused, and nothing is kept', async () => {
   const { url } = await listen(serve(release(`${'0'.repeat(64)}  ${archive}\n`)));
   const { outcome, kept } = await locate({ CALLSYNC_TEMPORAL_RELEASES: url });

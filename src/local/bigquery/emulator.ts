@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { terminal } from '../../lib/errors.ts';
 import { loadTryLock } from '../../lib/file-lock.ts';
 import { minimalEnvironment, type StopRules, startServer, stopLocalProcess } from '../local-process.ts';
-import { cacheFolderOf, findInstalled } from '../locate-program.ts';
+import { cacheFolderOf, findInstalled, makeCacheFolder } from '../locate-program.ts';
 
 interface BigQueryEmulatorOptions {
   /** Folder for its log and, unless `ephemeral`, its data, which the next start finds again. */
@@ -211,7 +211,7 @@ export const locateEmulator = async ({ env = process.env, log }: LocateEmulatorO
   });
   if (installed !== undefined) return { program: installed };
   const folder = cacheFolderOf(`bqemulator-${emulatorVersion}`, env);
-  await mkdir(folder, { recursive: true });
+  await makeCacheFolder(folder);
   const tryLock = await loadTryLock();
   const lock = await open(join(folder, 'installation.lock'), 'a+');
   try {

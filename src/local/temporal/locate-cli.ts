@@ -1,12 +1,12 @@
 /** Finds the Temporal CLI, which holds the development server; downloads or builds it when there is none. */
 import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { terminal } from '../../lib/errors.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
-import { cacheFolderOf, findInstalled, isExecutable } from '../locate-program.ts';
+import { cacheFolderOf, findInstalled, isExecutable, makeCacheFolder } from '../locate-program.ts';
 
 const run = promisify(execFile);
 const version = '1.5.1';
@@ -34,7 +34,7 @@ export const locateTemporalCli = async (options: LocateTemporalCliOptions): Prom
   if (found !== undefined) return found;
   const { env = process.env, log } = options;
   const folder = cacheFolder(env);
-  await mkdir(folder, { recursive: true });
+  await makeCacheFolder(folder);
   const partial = await mkdtemp(join(folder, 'partial-'));
   try {
     if (!(await download(partial, env, log))) await build(partial, env, log);
