@@ -5,7 +5,6 @@ import { Registry } from 'prom-client';
 import { afterEach, expect, test } from 'vitest';
 import { createAccess } from '../../src/health/page/access.ts';
 import { drawSections } from '../../src/health/page/draw.ts';
-import { html } from '../../src/health/page/html.ts';
 import { createPage } from '../../src/health/page/page.ts';
 import { serveOperations } from '../../src/health/page/server.ts';
 import { type PageState, sumUp } from '../../src/health/page/state.ts';
@@ -88,24 +87,6 @@ test('shows four figures, and nothing that is zero', () => {
   expect(draw({ ...calm, ways: { ...calm.ways, pollOnly: 0 } }, 'ways')).not.toContain('Poll only');
   const empty = drawSections({ ...calm, health: { ...healthy, inbox: { ...healthy.inbox, count: 0 } } }, null);
   expect(empty.find(({ id }) => id === 'waiting')?.content.text).toContain('hidden');
-});
-
-test('runs have rows, duration and error', () => {
-  const ended = { startedAt: '2026-01-01T00:00:00Z', closedAt: '2026-01-01T00:20:00Z', link: null };
-  const progress = { state: 'done' as const, share: 1, windows: 3, calls: 1_200, secondsLeft: null };
-  const backfills = [
-    { name: 'all', status: 'COMPLETED', ...ended, error: null, progress },
-    { name: 'odd', status: 'FAILED', ...ended, error: 'The token was refused.', progress: null },
-  ];
-  const text = draw({ ...calm, backfills }, 'runs');
-  expect(text).toContain('all done 1,200 20 min 2026-01-01 00:00:00');
-  expect(text).toContain('odd failed 20 min 2026-01-01 00:00:00 The token was refused.');
-});
-
-test('escapes whatever is put into HTML', () => {
-  expect(html`<p title="${evil}">${[evil, html`<b>${evil}</b>`, null, false, 3]}</p>`.text).toBe(
-    '<p title="&lt;img src=x onerror=&quot;alert(1)&quot;&gt;&#39;&amp;">&lt;img src=x onerror=&quot;alert(1)&quot;&gt;&#39;&amp;<b>&lt;img src=x onerror=&quot;alert(1)&quot;&gt;&#39;&amp;</b>3</p>',
-  );
 });
 
 let server: Awaited<ReturnType<typeof serveOperations>> | undefined;

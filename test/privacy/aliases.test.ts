@@ -32,19 +32,6 @@ const observationOf = (bytes: Buffer): Observation => ({
   fields: JSON.parse(bytes.toString()),
 });
 const tokenOf = ({ tokensOf }: typeof before, number = ''): string => tokensOf(number)[0];
-test('the receiver’s bytes carry the aliases, and the worker takes them out again', () => {
-  const { body: admitted } = after.admit(body);
-  const direct = after.sanitize(observationOf(body));
-  expect(admitted.toString()).toContain(aliasField);
-  const taken = after.sanitize(observationOf(admitted));
-  const [number = ''] = numbers;
-  expect(direct.aliases?.get(tokenOf(before, number))).toBe(tokenOf(after, number));
-  expect(taken.aliases).toEqual(direct.aliases);
-  expect(taken.fields).toEqual(direct.fields);
-  expect(after.admit(admitted).body.toString()).toBe(admitted.toString());
-  expect(before.admit(body).body.toString()).not.toContain(aliasField);
-});
-
 test('of what a sender puts there, only pairs of tokens of configured keys are taken', () => {
   const [one, two] = [tokenOf(before, numbers[0]), tokenOf(after, numbers[1])];
   const unknown = tokenOf(privacyUnder('k9'), numbers[0]);

@@ -50,22 +50,6 @@ describe('a transcript', () => {
     expect(said?.content).toBe(`${token} … …`);
     expect(said?.words.map(({ value }) => value)).toEqual([token, '…', '…']);
   });
-
-  test('loses what only the words say', () => {
-    const other = { ...utterance('le 06 39 98 12 34'), content: 'bonjour' };
-    expect(JSON.stringify(sanitize({ transcript_json: transcriptOf(other) }))).not.toMatch(/39|98/);
-  });
-
-  test('has other spellings of a covered word replaced too', () => {
-    const said = utterance('0639981234');
-    const words = [{ ...said.words[0], raw: '06 39 98 12 34' }];
-    expect(JSON.stringify(sanitize({ transcript_json: transcriptOf({ ...said, words }) }))).not.toContain('39 98');
-  });
-
-  test('without findings is the same object', () => {
-    const fields = { unique_id: 'a', transcript_json: transcriptOf(utterance('bonjour madame')) };
-    expect(sanitize(fields)).toBe(fields);
-  });
 });
 
 test('tokens of one number are equal in contact, metadata and transcript, however it is written', () => {

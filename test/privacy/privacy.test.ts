@@ -85,13 +85,6 @@ test.each([
   expect(privacy.admit(kept).body.equals(kept)).toBe(true);
 });
 
-test('a number leaves no digits behind that its value does not have', () => {
-  const admitted = privacy
-    .admit(Buffer.from('{"unique_id":"a","n":{"x":1.00000000000000033639981234}}'))
-    .body.toString();
-  expect(admitted).toBe('{"unique_id":"a","n":{"x":1.0000000000000004}}');
-});
-
 test('what is stored of bytes says what the rules leave of their value', () => {
   const fields = openPrivacy({
     rules: [
@@ -200,11 +193,6 @@ test('a sealed body that was changed does not open', () => {
     changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
     expect(open(changed)).toBeUndefined();
   }
-});
-
-test('dropping what cannot be read keeps nothing of it', () => {
-  const { body } = openPrivacy().admit(Buffer.from('{"ANI":"0639981234'));
-  expect(body.toString()).not.toContain('0639981234');
 });
 
 test('the version changes with what changes what is stored', () => {

@@ -1,7 +1,6 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
-import { backoffMs } from '../../src/lib/backoff.ts';
 import { terminal } from '../../src/lib/errors.ts';
 import { createRefusals, readRetryAfter, retryAfterOf } from '../../src/source/http/service-failure.ts';
 import { createSource, type Source } from '../../src/source/source.ts';
@@ -55,14 +54,6 @@ describe('bodies', () => {
       response.end(body);
     });
     expect(await readAll(source)).toEqual(list);
-  });
-
-  test('without content are none, whatever encoding they name', async () => {
-    const { source } = await start((_, response) => {
-      response.writeHead(204, { 'content-encoding': 'gzip' });
-      response.end();
-    });
-    expect(await readAll(source)).toEqual([]);
   });
 
   // At once, as they wait for time to pass.
@@ -307,15 +298,6 @@ describe('waiting', () => {
   test('for a date is counted on the service’s clock', () => {
     const headers = { date: 'Sat, 01 Jan 2000 00:00:00 GMT', 'retry-after': 'Sat, 01 Jan 2000 00:00:07 GMT' };
     expect(retryAfterOf({ headers })).toBe(7_000);
-  });
-
-  test('is anything up to a doubling bound', () => {
-    const rules = { baseMs: 100, maxMs: 1_000 };
-    expect([0, 1, 2, 3, 4, 9].map((attempt) => backoffMs(attempt, rules, undefined, () => 1))).toEqual([
-      100, 200, 400, 800, 1_000, 1_000,
-    ]);
-    expect(backoffMs(5, rules, undefined, () => 0)).toBe(0);
-    expect(backoffMs(0, rules, 5_000, () => 0)).toBe(5_000);
   });
 
   test.each([

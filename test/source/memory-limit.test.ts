@@ -41,22 +41,6 @@ describe('the memory limit of pages', () => {
     expect(second.permit).toBeDefined();
   });
 
-  test('holds a page larger than itself alone, also after a small last page of another window', async () => {
-    const limit = await limitAfter(500);
-    const last = await limit.acquire('whole', quiet);
-    last.fill(1);
-    last.release();
-    const one = await limit.acquire('whole', quiet);
-    one.fill(500);
-    const other = ask(limit);
-    await settle();
-    expect(other.permit).toBeUndefined();
-    one.release();
-    one.release();
-    await other.settled;
-    expect(limit.tryAcquire('whole')).toBeUndefined();
-  });
-
   test('holds as many small pages as fit, and serves those who wait in turn', async () => {
     const limit = await limitAfter(40);
     const held = [await limit.acquire('whole', quiet), await limit.acquire('whole', quiet)];

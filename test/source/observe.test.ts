@@ -79,15 +79,6 @@ describe('observing a list record', () => {
     expect(read(Buffer.from('{"unique_id":"a\ufffd"}'))).toMatchObject({ observation: { callId: 'a\ufffd' } });
   });
 
-  test('keeps a field named __proto__ a field', () => {
-    const observed = observe(JSON.parse('{"unique_id":"a","__proto__":{"x":1}}'));
-    if (observed.kind !== 'observation') expect.fail('rejected');
-    else {
-      expect(Object.keys(observed.observation.fields)).toEqual(['unique_id', '__proto__']);
-      expect(Object.getPrototypeOf(observed.observation.fields)).toBe(Object.prototype);
-    }
-  });
-
   test.each([
     [undefined, 'the record is not valid JSON'],
     [null, 'the record is not an object'],

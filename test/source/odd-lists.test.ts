@@ -101,13 +101,6 @@ describe('behind its last page, a list', () => {
     expect(seen).toBe(80);
   });
 
-  test('refuses each second page: no end in silence, smaller questions give the rest', async () => {
-    const { seen } = await read(90, {}, (response, { page, records }) =>
-      page === 2 ? json(response, 404, { detail: 'Invalid page.' }) : json(response, 200, { data: records }),
-    );
-    expect(seen).toBe(90);
-  });
-
   test('gives the same cursor with an empty page', async () => {
     const pagination = { style: 'cursor', cursor_param: 'page', next_path: 'next' } as const;
     const { seen, problems } = await read(90, { pagination }, (response, { page, records }) =>
@@ -142,12 +135,6 @@ describe('records left out of pages after these were made', () => {
     const { seen, problems } = await read(90, list, leaveOut(from));
     expect(problems).toEqual([]);
     expect(seen).toBe(70);
-  });
-
-  test('behind an offset that counts them: smaller questions give all', async () => {
-    const pagination = { style: 'offset', offset_param: 'offset', ...size } as const;
-    const { seen, problems } = await read(90, { pagination }, leaveOut(20));
-    expect([seen, problems]).toEqual([70, []]);
   });
 
   test('a page that comes again and again is an error at once', async () => {

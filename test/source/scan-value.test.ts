@@ -117,12 +117,6 @@ describe('scanning a record', () => {
     for (const value of [...'0.9342876672744751 12345678901234567000 1 -1.5 0.05 "é" [] {} [1,{"b":null}]'.split(' ')])
       expect(plain(value)).toBe(true);
   });
-
-  test('refuses what is nested too deeply for it', () => {
-    const deep = (levels: number): string => `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`;
-    expect(scan(deep(50))?.fields).toHaveLength(1);
-    expect(scan(deep(5_000))).toBeUndefined();
-  });
 });
 
 describe('a page whose transcripts stay bytes', () => {
@@ -179,20 +173,5 @@ describe('a page whose transcripts stay bytes', () => {
     const bad = Buffer.from(text);
     bad[bad.indexOf('word50"', bad.indexOf('call-4'))] = 0xff;
     expect(read(bad).every(({ encoded }) => encoded === undefined)).toBe(true);
-  });
-
-  test('takes the last of several arrays of the same name, as JSON.parse does', () => {
-    const records = JSON.stringify(Array.from({ length: 30 }, (_, index) => record(index)));
-    const ids = (text: string, path: string) => {
-      const page = readPageBody(Buffer.from(text), path);
-      return typeof page === 'string' ? page : [...page.parts(1 << 20)].flat().map(({ value }) => value);
-    };
-    const one = [record(99)];
-    expect(ids(`{"data":${records},"data":${JSON.stringify(one)}}`, 'data')).toEqual(one);
-    expect(ids(`{"a":{"data":${records}},"a":{"data":${JSON.stringify(one)}}}`, 'a.data')).toEqual(one);
-    expect(ids(`{"data":${records},"data":[]}`, 'data')).toEqual([]);
-    expect(ids(`{"data":${records},"data":5}`, 'data')).toBe('no_array');
-    expect(ids(`{"data":${records},"data":null}`, 'data')).toEqual([]);
-    expect(ids(`{"data":${records}`, 'data')).toBe('malformed');
   });
 });

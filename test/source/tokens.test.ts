@@ -218,13 +218,6 @@ describe('renewal', () => {
     expect((await source.get()).value).not.toBe('t1');
   });
 
-  test('does not use a token in its last moments', async () => {
-    const { state, source } = clockwork(300);
-    await source.get();
-    state.now = 295_500;
-    expect((await source.get()).value).toBe('t2');
-  });
-
   test('gives the WebSocket a token younger than asked', async () => {
     const { state, source } = clockwork(3_600);
     await source.get();
@@ -236,16 +229,6 @@ describe('renewal', () => {
 });
 
 describe('a rejected token', () => {
-  test('is replaced and the request repeated once', async () => {
-    let issued = 0;
-    const { server, source } = await start((request, response, url) => {
-      if (url.pathname.startsWith('/realms/')) return json(response, 200, { access_token: `t${++issued}` });
-      return request.headers.authorization === 'bearer t2' ? json(response, 200, [{}]) : json(response, 401, {});
-    });
-    expect(await readAll(source)).toBe(1);
-    expect(tokenRequests(server)).toBe(2);
-  });
-
   test('makes one renewal in a storm of 401s', async () => {
     let issued = 0;
     const { server, source } = await start(

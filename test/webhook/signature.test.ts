@@ -46,22 +46,10 @@ describe('refuses', () => {
     expect(verify({ signature })).toEqual({ ok: false, reason });
   });
 
-  test('bodies that differ only after decoding as text would not', () => {
-    const signature = signBody(Buffer.from([0xfe]), 'k');
-    expect(verify({ body: Buffer.from([0xfe]), signature }).ok).toBe(true);
-    expect(verify({ body: Buffer.from([0xff]), signature }).ok).toBe(false);
-  });
-
   test('everything when there is no key', () => {
     expect(verify({ keys: [], signature: signBody(body, '') }).ok).toBe(false);
     expect(verify({ keys: [] }).ok).toBe(false);
   });
-});
-
-test('names the key that verified, whichever it is', () => {
-  const keys = [key('new'), key('old')];
-  expect(verify({ keys, signature: signBody(body, 'new') })).toEqual({ ok: true, key: 'new' });
-  expect(verify({ keys, signature: signBody(body, 'old') })).toEqual({ ok: true, key: 'old' });
 });
 
 test('lets a key verify only the webhooks that it is for', () => {

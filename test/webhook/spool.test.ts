@@ -69,32 +69,6 @@ test('hands back what it took, whole, in order and once, over many files', async
   await spool.close();
 });
 
-test('keeps what was read until it is taken away', async () => {
-  const spool = await open();
-  await spool.append(Array.from({ length: 300 }, (_, index) => makeDelivery(`d-${index}`, 10)));
-  expect(ids(await spool.read(128))).toHaveLength(128);
-  expect(ids(await spool.read(2))).toEqual(['d-0', 'd-1']);
-  await spool.advance();
-  expect(spool.status().records).toBe(298);
-  await spool.append([makeDelivery('later')]);
-  expect(ids(await drain(spool))).toEqual([...Array.from({ length: 298 }, (_, index) => `d-${index + 2}`), 'later']);
-  await spool.close();
-});
-
-test('takes deliveries while it is drained', async () => {
-  const spool = await open({ segment_bytes: 20_000 });
-  const drained: Delivery[] = [];
-  await spool.append([makeDelivery('0')]);
-  let next = 1;
-  for (let batch = await spool.read(128); batch.length > 0; batch = await spool.read(128)) {
-    drained.push(...batch);
-    if (next < 100) await spool.append([makeDelivery(String(next++)), makeDelivery(String(next++))]);
-    await spool.advance();
-  }
-  expect(ids(drained)).toEqual(Array.from({ length: next }, (_, index) => String(index)));
-  await spool.close();
-});
-
 describe('after a crash', () => {
   test('has everything that was answered, wherever the last write was torn', async () => {
     const spool = await open();
@@ -174,17 +148,6 @@ describe('refuses', () => {
     const spool = await open({ min_free_bytes: Number.MAX_SAFE_INTEGER });
     await expect(spool.append([makeDelivery('a')])).rejects.toMatchObject({ code: 'SPOOL_FULL' });
     await spool.close();
-  });
-
-  test('a folder that another receiver uses, also one that is far away or frozen', async () => {
-    const spool = await open();
-    // The text and the age of a lock file count for nothing: only the kernel knows the holder.
-    await writeFile(join(dir, 'lock'), JSON.stringify({ pid: 2 ** 30, host: 'elsewhere' }));
-    const past = new Date(Date.now() - 60_000);
-    await utimes(join(dir, 'lock'), past, past);
-    await expect(open()).rejects.toMatchObject({ code: 'SPOOL_IN_USE' });
-    await spool.close();
-    await (await open()).close();
   });
 
   test('to write once another receiver has the folder', async () => {

@@ -7,7 +7,6 @@ import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.
 import { relationsOf } from '../../../src/warehouse/bigquery/ddl.ts';
 import { extendFields, tableResource } from '../../../src/warehouse/bigquery/migrate.ts';
 import { createBigqueryWarehouse } from '../../../src/warehouse/bigquery/warehouse.ts';
-import { makeBatch, makeCall } from '../batches.ts';
 import { bePatient } from '../patience.ts';
 
 bePatient();
@@ -26,17 +25,6 @@ test('tables of calls are partitioned by the day of the call and clustered by it
       timePartitioning: { type: 'DAY', field: 'call_timestamp' },
       clustering: { fields: ['call_id'] },
     });
-});
-
-test('every column has a description and a type of its own', () => {
-  const fields = relationsOf(configOf()).flatMap(({ name, fields }) => (name === 'moved_calls' ? [] : fields));
-  for (const field of fields) expect(field.description).toMatch(/\w/);
-  const types = Object.fromEntries(relation('udfs').fields.map((field) => [field.name, field.type]));
-  expect(types).toMatchObject({ value_number: 'BIGNUMERIC', udf_index: 'INT64', unparsable: 'BOOL' });
-  expect(relation('utterances').fields.find(({ name }) => name === 'words')).toMatchObject({
-    type: 'STRUCT',
-    mode: 'REPEATED',
-  });
 });
 
 test('missing columns are added as nullable, descriptions follow, other columns are left alone', () => {
@@ -117,20 +105,6 @@ test('dataset, staging dataset and tables are asked for with location, labels, k
       ...(body.timePartitioning === undefined ? {} : { timePartitioning: { expirationMs: String(30 * 86_400_000) } }),
     });
   expect(tables.some(({ body }) => body.timePartitioning !== undefined)).toBe(true);
-});
-
-test('a staging table is asked for with its expiry, before the load job that may not make one', async () => {
-  asked.length = 0;
-  const config = configOf({ api_endpoint: url, staging_expiration_hours: 2 });
-  const warehouse = createBigqueryWarehouse({
-    name: 'x',
-    config,
-    clock: () => 1_000_000,
-    pause: async () => undefined,
-  });
-  await warehouse.load(makeBatch({ calls: [makeCall({ callId: 'a' })] })).catch(() => undefined);
-  const [table] = asked.filter(({ body }) => JSON.stringify(body.tableReference ?? '').includes('callsync_staging_'));
-  expect(table?.body.expirationTime).toBe(String(1_000_000 + 2 * 3_600_000));
 });
 
 test.each([

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { coverDates, datesOf, partitionOf, splitByPartitions } from '../../../src/warehouse/bigquery/partitions.ts';
-import { makeBatch, makeCall, makeLogRow, makeTombstone } from '../batches.ts';
+import { coverDates, partitionOf } from '../../../src/warehouse/bigquery/partitions.ts';
 
 const dayMs = 86_400_000;
 const dateOf = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10);
@@ -39,25 +38,4 @@ test('ranges cover every date, are sorted and disjoint, and never more than the 
     },
   );
   fc.assert(property, { numRuns: 100 });
-});
-
-test('a batch of more partitions than one job may touch is cut, log rows with the last part', () => {
-  const calls = Array.from({ length: 40 }, (_, index) =>
-    makeCall({
-      callId: `c-${index}`,
-      timestamp: new Date(Date.UTC(2026, 0, 1 + ((index * 7) % 40))).toISOString(),
-    }),
-  );
-  const deliveries = [makeLogRow('deliveries', { seq: 1 })];
-  const tombstones = [makeTombstone('gone', 2, ['2026-01-05', '2020-01-01'])];
-  const parts = splitByPartitions(makeBatch({ calls, tombstones, logs: { deliveries } }), 8);
-  expect(parts.length).toBeGreaterThan(4);
-  for (const part of parts) {
-    expect(new Set([...part.calls, ...part.tombstones].flatMap(datesOf)).size).toBeLessThanOrEqual(8);
-  }
-  expect(parts.flatMap((part) => part.calls.map(({ callId }) => callId)).sort()).toEqual(
-    calls.map(({ callId }) => callId).sort(),
-  );
-  expect(parts.flatMap((part) => part.tombstones)).toHaveLength(1);
-  expect(parts.map((part) => part.logs.deliveries?.length ?? 0)).toEqual([...parts.slice(1).map(() => 0), 1]);
 });

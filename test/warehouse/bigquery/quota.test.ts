@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { CallsyncError } from '../../../src/lib/errors.ts';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import { loadBatch } from '../../../src/warehouse/bigquery/load.ts';
-import { createQuota, limitsOf, type Quota } from '../../../src/warehouse/bigquery/quota.ts';
+import { createQuota, limitsOf } from '../../../src/warehouse/bigquery/quota.ts';
 import { makeBatch, makeCall } from '../batches.ts';
 
 const dayMs = 86_400_000;
@@ -26,38 +26,6 @@ const checkDocumentedLimits = (commits: readonly number[]): void => {
 
 const pausesOf = (commits: readonly number[]): number[] =>
   commits.slice(1).map((at, index) => at - (commits[index] as number));
-
-/** Runs virtual time: as soon as a commit may start, it does, one after the other. */
-const simulate = async (
-  quota: Quota,
-  clock: { now: number },
-  { hours, pace }: { readonly hours: number; readonly pace: 'interval' | 'any' },
-): Promise<number[]> => {
-  const end = clock.now + hours * hourMs;
-  const commits: number[] = [];
-  for (;;) {
-    clock.now += await quota.waitMs(pace);
-    if (clock.now >= end) break;
-    await quota.spend(1);
-    commits.push(clock.now);
-    // A commit takes its time: a load job and a script.
-    clock.now += 2_000;
-  }
-  clock.now = end;
-  return commits;
-};
-
-test('48 hours of continuous sync stay inside every documented limit, and never stop for long', async () => {
-  const clock = { now: 0 };
-  const commits = await simulate(
-    createQuota(limits, () => clock.now),
-    clock,
-    { hours: 48, pace: 'interval' },
-  );
-  checkDocumentedLimits(commits);
-  expect(commits.length).toBeGreaterThan(2_700);
-  expect(Math.max(...pausesOf(commits))).toBeLessThan(70_000);
-});
 
 const calls = [makeCall({ callId: 'c', utterances: 0 })];
 
@@ -122,14 +90,6 @@ test.each([
     expect(model.commits.length - before).toBeGreaterThan(2 * 1_200);
   },
 );
-
-test('a backfill that fits a part of the day does not wait for intervals', async () => {
-  const clock = { now: 0 };
-  const quota = createQuota(limits, () => clock.now);
-  const commits = await simulate(quota, clock, { hours: 0.25, pace: 'any' });
-  expect(commits.length).toBeGreaterThan(300);
-  checkDocumentedLimits([...commits, ...(await simulate(quota, clock, { hours: 30, pace: 'interval' }))]);
-});
 
 test('a restart does not forget what is spent', async () => {
   const spent = Array.from({ length: 1_400 }, (_, at) => ({ at: at * 1_000, jobs: 1 }));

@@ -109,7 +109,8 @@ describe('what a load may touch', () => {
 test.skipIf(!hasAnalyzer).each(layouts)("Google's analyzer accepts every statement of %j", async (layout) => {
   // The analyzer's catalog has the dataset's own tables only.
   const statements = listStatements(configOf(layout)).filter(({ sql }) => !sql.includes('INFORMATION_SCHEMA'));
-  const all = statements.map(({ sql }) => sql);
-  expect((await analyze(all)).failures).toEqual([]);
-  expect((await analyze([...all, 'SELECT call_identifier FROM `acme-prod.calls.calls`'])).failures).toHaveLength(1);
+  const wrong = 'SELECT call_identifier FROM `acme-prod.calls.calls`';
+  // The analyzer does refuse: each start takes long, so one file has all statements and a wrong one.
+  const { failures } = await analyze([...statements.map(({ sql }) => sql), wrong]);
+  expect(failures).toEqual([expect.stringContaining('call_identifier')]);
 });
