@@ -113,10 +113,12 @@ export interface Warehouse {
   /** The guard and light content of calls in a range of call time, for reconcile. Streams in key order. */
   listGuards(range: GuardRange): AsyncIterable<CallGuard>;
   /**
-   * Removes all rows of calls that the ledger does not know, where the guard is still the given one. Leaves no tombstone:
-   * the service may send such a call later. Idempotent.
+   * Removes all rows of calls where the guard is still the given one. Leaves no tombstone: the call may be sent later.
+   * Idempotent.
+   * @param options.keepsChanges the rows of `changes` stay: the call is written again, and the ledger has only its last
+   * changes
    */
-  removeCalls(guards: readonly CallGuard[]): Promise<void>;
+  removeCalls(guards: readonly CallGuard[], options?: { readonly keepsChanges: boolean }): Promise<void>;
   /** Removes child rows of these ids whose call has no row of the same time in `calls`. Idempotent. */
   removeOrphans(callIds: readonly string[]): Promise<void>;
   /** The digests that `digestCalls` gives for rows that are as flatten made them. Pure. */

@@ -15,6 +15,7 @@ describe('tamper', () => {
       moved: 20,
       deleted: 100,
       added: 60,
+      raised: 60,
       again: true,
     });
     process.stdout.write(`${JSON.stringify(figures)}\n`);

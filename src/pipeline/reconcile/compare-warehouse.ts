@@ -58,9 +58,9 @@ export const compareWarehouse = async (
 };
 
 /** Rows of table calls by their id: a warehouse without keys may have several. */
-type Guards = Map<string, readonly CallGuard[]>;
+export type Guards = Map<string, readonly CallGuard[]>;
 
-const addGuards = async (guards: Guards, found: AsyncIterable<CallGuard>): Promise<void> => {
+export const addGuards = async (guards: Guards, found: AsyncIterable<CallGuard>): Promise<void> => {
   for await (const guard of found) guards.set(guard.callId, [...(guards.get(guard.callId) ?? []), guard]);
 };
 

@@ -1,13 +1,13 @@
 /** Repairs the rows of one warehouse from the ledger, after a comparison. */
 import type { WarehouseLevel } from '../../../schemas/orchestration.ts';
-import { callTimestampOf } from '../../calls/flatten.ts';
+import { callTimestampOf, flattenVersion } from '../../calls/flatten.ts';
 import { readExpected } from '../../store/ledger/read-ledger.ts';
 import { requestRewrite } from '../../store/loads/loads.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { CallGuard } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 import { loadPendingBatch } from '../load/load-pending.ts';
-import { compareWarehouse } from './compare-warehouse.ts';
+import { addGuards, compareWarehouse, type Guards } from './compare-warehouse.ts';
 
 /** Most loads for one window. If calls are still pending then, the verdict is unproven and the sweep loads them. */
 const maxLoads = 100;
@@ -30,8 +30,7 @@ export const healWarehouse = async (
   const wrong = [...comparison.missing, ...comparison.different];
   const check = [...new Set([...wrong, ...touched])];
   if (check.length === 0) return new Set();
-  const isPartitioned = target.warehouse.partitionOf(null) !== undefined;
-  if (isPartitioned && wrong.length > 0) await removeMoved(deps, target, wrong);
+  if (wrong.length > 0) await removeIrreplaceable(deps, target, wrong);
   await sendRowsAgain(deps, target.warehouse.name, wrong);
   for (let loads = 0; loads < maxLoads; loads += 1) {
     alive();
@@ -39,7 +38,7 @@ export const healWarehouse = async (
   }
   // A load replaces rows only in the partition that the ledger recorded. Rows that were moved by hand would stay as
   // duplicates.
-  if (isPartitioned && wrong.length > 0) await target.warehouse.removeOrphans(wrong);
+  if (target.warehouse.partitionOf(null) !== undefined && wrong.length > 0) await target.warehouse.removeOrphans(wrong);
   const after = await compareWarehouse(deps, target, { callIds: check, level, alive });
   return new Set([...after.missing, ...after.different]);
 };
@@ -57,17 +56,37 @@ export const sendRowsAgain = async (
   });
 };
 
-/** Removes rows of `calls` from partitions to which the ledger did not send them: a load would not find them there. */
-const removeMoved = async (
-  deps: IngestDeps,
+/**
+ * Removes rows of `calls` that a load would leave: in partitions to which the ledger did not send them, and of a higher
+ * guard. The guards are read first, so that a load under way cannot be ahead of the ledger.
+ */
+const removeIrreplaceable = async (
+  { store }: IngestDeps,
   { warehouse }: WarehouseTarget,
   callIds: readonly string[],
 ): Promise<void> => {
-  const partitions = new Map<string, string | null | undefined>();
-  for await (const batch of readExpected(deps.store, warehouse.name, callIds))
-    for (const { row } of batch) partitions.set(row.callId, warehouse.partitionOf(callTimestampOf(row.document ?? {})));
-  const moved: CallGuard[] = [];
-  for await (const guard of warehouse.listGuards({ callIds }))
-    if (warehouse.partitionOf(guard.callTimestamp) !== partitions.get(guard.callId)) moved.push(guard);
-  if (moved.length > 0) await warehouse.removeCalls(moved);
+  const guards: Guards = new Map();
+  await addGuards(guards, warehouse.listGuards({ callIds }));
+  const epoch = await store.epoch();
+  const found: CallGuard[] = [];
+  for await (const batch of readExpected(store, warehouse.name, callIds)) {
+    for (const { row, applied } of batch) {
+      const partition = warehouse.partitionOf(callTimestampOf(row.document ?? {}));
+      // Newer workers may flatten otherwise.
+      const highest = [epoch, row.revision, Math.max(flattenVersion, applied?.flattenVersion ?? 0)];
+      for (const guard of guards.get(row.callId) ?? [])
+        if (
+          warehouse.partitionOf(guard.callTimestamp) !== partition ||
+          isAbove([guard.epoch, guard.revision, guard.flattenVersion], highest)
+        )
+          found.push(guard);
+    }
+  }
+  if (found.length > 0) await warehouse.removeCalls(found, { keepsChanges: true });
+};
+
+/** In the order of guards: the first parts that differ decide. */
+const isAbove = (left: readonly number[], right: readonly number[]): boolean => {
+  const at = left.findIndex((part, index) => part !== right[index]);
+  return at >= 0 && (left[at] ?? 0) > (right[at] ?? 0);
 };

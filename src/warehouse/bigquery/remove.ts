@@ -11,7 +11,11 @@ const rowKey = (alias: string): string =>
  * One script: removes the rows of calls whose guard is still the given one, in the partitions of the guards. Values are
  * literals, because the local BigQuery passes no parameters into scripts.
  */
-export const removeScript = (dataset: string, layout: Layout, guards: readonly CallGuard[]): string => {
+export const removeScript = (
+  dataset: string,
+  layout: Layout,
+  { guards, keepsChanges = false }: { readonly guards: readonly CallGuard[]; readonly keepsChanges?: boolean },
+): string => {
   const ranges = coverDates(new Set(guards.map(({ callTimestamp }) => partitionOf(callTimestamp))));
   const texts = guards.map(({ epoch, revision, callId }) => quote(`${epoch} ${revision} ${callId}`));
   const within = (alias: string): string => inPartitions(`${alias}.call_timestamp`, ranges);
@@ -19,7 +23,7 @@ export const removeScript = (dataset: string, layout: Layout, guards: readonly C
     ({ name }) => `DELETE FROM \`${dataset}.${name}\` AS t\nWHERE ${within('t')}\n  AND t.call_id IN UNNEST(surplus);`,
   );
   // Rows of changes stay under the dates that a call had before.
-  deletions.push(`DELETE FROM \`${dataset}.changes\` AS t\nWHERE t.call_id IN UNNEST(surplus);`);
+  if (!keepsChanges) deletions.push(`DELETE FROM \`${dataset}.changes\` AS t\nWHERE t.call_id IN UNNEST(surplus);`);
   return `BEGIN
 DECLARE surplus ARRAY<STRING> DEFAULT [];
 BEGIN TRANSACTION;

@@ -88,7 +88,7 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
     written('state', stateQuery(dataset, { ...state, ledger_epoch: 1, heartbeat_at: 0 })),
     ...readingStatements(dialectOf(dataset), config.documents).map(({ name, sql }) => written(name, sql)),
     { name: 'reconcile/remove orphans', sql: removeOrphansScript(dataset, config, ['call']) },
-    { name: 'reconcile/remove surplus', sql: removeScript(dataset, config, [guard]) },
+    { name: 'reconcile/remove surplus', sql: removeScript(dataset, config, { guards: [guard] }) },
     ...grantsSql(config, { analyst, restricted, marts: 'calls_marts', openMarts: {} }).map((sql) =>
       written('grants', sql),
     ),

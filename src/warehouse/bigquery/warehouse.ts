@@ -124,7 +124,8 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     query,
     openReader: (rights) => openReader({ queries, config, rights, query }),
     removeOrphans: (callIds) => runRemoval(callIds, (some) => removeOrphansScript(dataset, config, some)),
-    removeCalls: (guards) => runRemoval(guards, (some) => removeScript(dataset, config, some)),
+    removeCalls: (guards, options) =>
+      runRemoval(guards, (some) => removeScript(dataset, config, { guards: some, ...options })),
     grants: createGrants(queries, rest, config),
     search: createTranscriptSearch(queries, config),
     nextCommitInMs: quota.waitMs,

@@ -106,7 +106,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
           closed: layout.schema,
         },
       }),
-    removeCalls: (guards) => db.transaction((tx) => removeCalls(tx, layout, guards)),
+    removeCalls: (guards, options) => db.transaction((tx) => removeCalls(tx, layout, { guards, ...options })),
     removeOrphans: (callIds) => db.transaction((tx) => removeOrphans(tx, layout, callIds)),
     grants,
     search: createTranscriptSearch(schema, filling),
@@ -129,20 +129,24 @@ const claimSurplusSql = (layout: Layout): string =>
  USING (call_id, ledger_epoch, revision) ORDER BY c.call_id COLLATE "C" FOR UPDATE OF c`;
 
 /** Parameter: call ids. */
-const removeSql = (layout: Layout): readonly string[] =>
-  ['calls', 'changes', ...childTables(layout).map(({ name }) => name)].map(
+const removeSql = (layout: Layout, keepsChanges = false): readonly string[] =>
+  ['calls', ...(keepsChanges ? [] : ['changes']), ...childTables(layout).map(({ name }) => name)].map(
     (name) => `DELETE FROM ${qualified(layout, name)} WHERE call_id = ANY($1)`,
   );
 
 /** Removes the rows of calls whose guard is still the given one. Runs inside a transaction. */
-const removeCalls = async (tx: Queryable, layout: Layout, guards: readonly CallGuard[]): Promise<void> => {
+const removeCalls = async (
+  tx: Queryable,
+  layout: Layout,
+  { guards, keepsChanges }: { readonly guards: readonly CallGuard[]; readonly keepsChanges?: boolean },
+): Promise<void> => {
   const rows = await tx.query<{ call_id: string }>(claimSurplusSql(layout), [
     guards.map(({ callId }) => callId),
     guards.map(({ epoch }) => epoch),
     guards.map(({ revision }) => revision),
   ]);
   const ids = rows.map((row) => row.call_id);
-  for (const sql of removeSql(layout)) await tx.query(sql, [ids]);
+  for (const sql of removeSql(layout, keepsChanges)) await tx.query(sql, [ids]);
 };
 
 /** Parameter: call ids. */

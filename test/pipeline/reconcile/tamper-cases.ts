@@ -20,6 +20,8 @@ export interface Tampering {
   readonly moved: number;
   readonly deleted: number;
   readonly added: number;
+  /** Calls of a guard above the ledger's: no load would replace them. */
+  readonly raised: number;
   /** Compares once more at level rows after all is healed. */
   readonly again: boolean;
 }
@@ -132,9 +134,15 @@ const tamper = async ({ warehouse, target }: TestedWarehouse, wanted: Tampering)
     await target.execute(`INSERT INTO calls SELECT * FROM calls WHERE call_id IN (${idsOf(same)});
       INSERT INTO calls (call_timestamp, ${others.join(', ')})
       SELECT TIMESTAMP_ADD(call_timestamp, INTERVAL 1 DAY), ${others.join(', ')} FROM calls WHERE call_id IN (${idsOf(next)})`);
+  const raised = take(wanted.raised);
+  for (const [index, part] of ['ledger_epoch', 'revision', 'flatten_version'].entries()) {
+    const ids = idsOf(raised.filter((_, at) => at % 3 === index));
+    await target.execute(`UPDATE calls SET ${part} = ${part} + 7 WHERE call_id IN (${ids})`);
+  }
   const forged = take(wanted.added);
   await forge(target, forged);
-  return { touched: wanted.altered + wanted.deleted + wanted.added + doubled.length, forged: forged.length };
+  const touched = wanted.altered + wanted.deleted + wanted.added + doubled.length + wanted.raised;
+  return { touched, forged: forged.length };
 };
 
 /** Calls of other ids: in a day that is judged, without a time, and long before anything was read. */
@@ -168,6 +176,10 @@ export const findTampering = async (wanted: Tampering): Promise<Readonly<Record<
   try {
     await here.backfill();
     for (const target of here.deps.targets) await here.drain(target);
+    // Changes before the last ones, which the ledger no longer knows.
+    for (const { target } of here.warehouses)
+      await target.execute(`INSERT INTO changes (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
+        SELECT call_id, call_timestamp, 'status', 1, 'poll', call_timestamp, call_timestamp, 'changed' FROM calls`);
     const before = await Promise.all(here.warehouses.map(digestsOf));
     expect(before[1]).toEqual(before[0]);
     const done = new Map<string, Awaited<ReturnType<typeof tamper>>>();
