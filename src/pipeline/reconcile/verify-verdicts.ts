@@ -2,14 +2,20 @@
 import { CallsyncError } from '../../lib/errors.ts';
 import type { Store } from '../../store/store.ts';
 import type { ChainCheck } from '../../store/windows/chain.ts';
-import { allVerdicts, digestOfRow, verifyVerdictChain } from '../../store/windows/verdicts.ts';
+import {
+  allVerdicts,
+  digestOfRow,
+  type StoredVerdict,
+  unloadedVerdicts,
+  verifyVerdictChain,
+} from '../../store/windows/verdicts.ts';
 import type { WarehouseTarget } from '../deps.ts';
 
 interface VerdictCheck extends ChainCheck {
   /** The warehouse's own table; null when the warehouse did not answer. */
   readonly copy: {
     readonly verdicts: number;
-    /** Ids of verdicts that the warehouse holds otherwise than the store, or that the store no longer has. */
+    /** Ids of verdicts that the warehouse holds otherwise than the store, or that one of them should have and has not. */
     readonly differing: readonly number[];
   } | null;
   readonly intact: boolean;
@@ -42,18 +48,22 @@ export const verifyVerdicts = async (
 };
 
 const compareCopy = async (store: Store, warehouse: WarehouseTarget['warehouse']): Promise<VerdictCheck['copy']> => {
-  const stored = new Set<unknown>();
+  const stored = new Map<unknown, StoredVerdict>();
+  for await (const verdict of allVerdicts(store, warehouse.name)) stored.set(verdict.digest, verdict);
+  // Read after those, so that no verdict counts as loaded that is not, and before the copy.
+  const unloaded = await unloadedVerdicts(store, warehouse.name, Number.MAX_SAFE_INTEGER);
   // Store and warehouse expire old verdicts independently.
-  let first = Number.POSITIVE_INFINITY;
-  for await (const verdict of allVerdicts(store, warehouse.name)) {
-    stored.add(verdict.digest);
-    first = Math.min(first, verdict.verdict_id);
-  }
+  const first = Math.min(...Array.from(stored.values(), ({ verdict_id: id }) => id));
   const differing: number[] = [];
   let verdicts = 0;
+  let oldest = Number.POSITIVE_INFINITY;
+  const lacking = new Map(stored);
+  for (const { digest } of unloaded) lacking.delete(digest);
   try {
     for await (const row of warehouse.rowsOf('verdicts')) {
       verdicts += 1;
+      oldest = Math.min(oldest, Number(row.compared_at));
+      lacking.delete(row.digest);
       const id = Number(row.verdict_id);
       if (
         (id >= first && !stored.has(row.digest)) ||
@@ -65,5 +75,6 @@ const compareCopy = async (store: Store, warehouse: WarehouseTarget['warehouse']
     if (!(error instanceof CallsyncError)) throw error;
     return null;
   }
-  return { verdicts, differing: differing.sort((a, b) => a - b) };
+  for (const { verdict_id: id, compared_at: at } of lacking.values()) if (at >= oldest) differing.push(id);
+  return { verdicts, differing: [...new Set(differing)].sort((a, b) => a - b) };
 };

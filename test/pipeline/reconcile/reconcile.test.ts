@@ -209,6 +209,11 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
       `UPDATE wh_main.verdicts SET outcome = 'proven' WHERE verdict_id = 3`,
     );
     expect(inCopy).toMatchObject({ broken: [], intact: false, copy: { differing: [3] } });
+    const outOfCopy = await tamper(
+      'CREATE TABLE kept AS SELECT * FROM wh_main.verdicts WHERE verdict_id = 3; DELETE FROM wh_main.verdicts WHERE verdict_id = 3',
+      'INSERT INTO wh_main.verdicts SELECT * FROM kept; DROP TABLE kept',
+    );
+    expect(outOfCopy).toMatchObject({ broken: [], intact: false, copy: { differing: [3] } });
     await query('DELETE FROM callsync.verdicts WHERE verdict_id = (SELECT max(verdict_id) FROM callsync.verdicts)');
     const [cut] = await verifyVerdicts(here.store, here.deps.targets);
     expect(cut?.broken).toEqual([]);
