@@ -81,6 +81,20 @@ export interface ErasureLog {
 }
 
 const kinds: readonly SelectorKind[] = ['call', 'person', 'objection'];
+
+/** Whether `Store.keyOf` may have made it. Others can write logs and warehouses, and one bad key would stop every check of the ledger. */
+export const isKey = (value: unknown): value is string => typeof value === 'string' && /^[\w-]{1,100}$/.test(value);
+const isText = (value: unknown): value is string => typeof value === 'string' && !value.includes('\0');
+const isReceipt = (value: unknown): value is LoggedReceipt => {
+  const { receipt_id, receipt, key_id, previous_digest, digest } = (value ?? {}) as Partial<LoggedReceipt>;
+  return Number.isSafeInteger(receipt_id) && [receipt, key_id, previous_digest ?? '', digest].every(isText);
+};
+const isHold = (value: unknown): value is LoggedHold => {
+  const { id, kind, reason, actor, at, calls, subjects } = (value ?? {}) as Partial<LoggedHold>;
+  const isTime = typeof at === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(at) && !Number.isNaN(Date.parse(at));
+  const areKeys = [calls, subjects].every((keys) => Array.isArray(keys) && keys.every(isKey));
+  return [id, kind, reason, actor].every(isText) && isTime && areKeys;
+};
 const mode = 0o600;
 const lineEnd = 0x0a;
 /** Time and part of the key of the first line. */
@@ -134,7 +148,7 @@ export const openErasureLog = (file: string): ErasureLog => {
           const entries = whole.toString('utf8').split('\n').flatMap(readLine);
           return {
             selectors: entries.flatMap(selectorsOf),
-            receipts: entries.flatMap(({ receipt }) => (receipt === undefined ? [] : [receipt])),
+            receipts: entries.flatMap(({ receipt }) => (isReceipt(receipt) ? [receipt] : [])),
             ...readHolds(entries),
             end: { bytes: start + whole.length, head },
           };
@@ -168,13 +182,13 @@ const readLine = (line: string): Entry[] => {
 const selectorsOf = (entry: Entry): Selector[] =>
   kinds.flatMap((kind) => {
     const key = entry[kind];
-    return typeof key === 'string' ? [{ kind, key }] : [];
+    return isKey(key) ? [{ kind, key }] : [];
   });
 
 const readHolds = (entries: readonly Entry[]): Pick<LoggedErasures, 'holds' | 'unheld'> => {
-  const unheld = entries.flatMap((entry) => entry.unheld ?? []);
+  const unheld = entries.flatMap((entry) => (isText(entry.unheld) ? [entry.unheld] : []));
   return {
     unheld,
-    holds: entries.flatMap(({ hold }) => (hold === undefined || unheld.includes(hold.id) ? [] : [hold])),
+    holds: entries.flatMap(({ hold }) => (isHold(hold) && !unheld.includes(hold.id) ? [hold] : [])),
   };
 };

@@ -148,12 +148,13 @@ export const checkBeforeLoad = (warehouse: Warehouse, check: LedgerCheck): Wareh
     });
     return migrated;
   };
-  /** Tables that are missing are created by the next attempt. */
+  /** The next attempt makes missing tables, and missing columns, whose error is no other than those of mistakes. */
   const migratedFirst = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       await migrate();
       return await work();
     } catch (error) {
+      if (error instanceof CallsyncError && error.kind === 'terminal') migrated = undefined;
       if (!isTableMissing(error)) throw error;
       migrated = undefined;
       check.suspect(warehouse);
@@ -363,7 +364,7 @@ const compare = async (store: Store, warehouse: Warehouse, epoch: number): Promi
   );
   const own = rows
     .map((row) => ({ loadId: row.load_id as string, epoch: Number(row.ledger_epoch) }))
-    .filter((load) => load.epoch >= epoch);
+    .filter((load) => load.epoch >= epoch && ownId.test(load.loadId));
   const present = new Set(rows.map((row) => row.load_id));
   const lost = await findLost(store, warehouse, committed, present);
   // Under dates that the store has forgotten, or never knew of a dataset that had another name.
@@ -374,8 +375,18 @@ const compare = async (store: Store, warehouse: Warehouse, epoch: number): Promi
   };
 };
 
-const isEmptied = async (store: Store, warehouse: Warehouse): Promise<boolean> =>
-  (await hasLoadedCalls(store, warehouse.name)) && (await warehouse.query('SELECT 1 FROM calls LIMIT 1')).length === 0;
+/** Tables with the column of `calls` that has the number of their rows. */
+const countedIn = { utterances: 'utterance_count', tags: 'tag_count' };
+
+/** Whether `calls` has no rows, or a table has none of those that `calls` counts. Without a column BigQuery bills next to nothing. */
+const isEmptied = async (store: Store, warehouse: Warehouse): Promise<boolean> => {
+  const has = async (from: string) => (await warehouse.query(`SELECT 1 FROM ${from} LIMIT 1`)).length > 0;
+  if (!(await hasLoadedCalls(store, warehouse.name))) return false;
+  if (!(await has('calls'))) return true;
+  for (const [table, count] of Object.entries(countedIn))
+    if (!(await has(table)) && (await has(`calls WHERE ${count} > 0`))) return true;
+  return false;
+};
 
 /**
  * Whether a warehouse lacks its tables, all calls, or the newest committed load. Its proof is then void until a
@@ -437,6 +448,9 @@ const findLoads = async (warehouse: Warehouse, loads: readonly CommittedLoad[]):
   }
   return found;
 };
+
+/** Of rows that others wrote, no id gets into a statement. */
+const ownId = /^[\w-]+$/;
 
 /** Lists of ids as SQL takes them: ours, and thus without quotes. */
 function* pagesOf(ids: readonly string[]): Generator<string> {

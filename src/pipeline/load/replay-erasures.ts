@@ -1,5 +1,6 @@
 /** Repeats erasures and holds after a restore of ledger or warehouses. */
 import { gatherParts, readPages } from '../../lib/pages.ts';
+import { isKey } from '../../store/erasure-log.ts';
 import { findTombstones } from '../../store/ledger/read-ledger.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
 import { eraseKnown, listCallIds } from '../../store/persons/calls.ts';
@@ -26,11 +27,12 @@ export const replayErasures = async (
   if (all) {
     for (const warehouse of warehouses) {
       for await (const page of listTombstones(warehouse)) {
+        const made = page.filter(isKey);
         await log.append(
           store,
-          page.filter((key) => !keys.has(key)).map((call) => ({ call })),
+          made.filter((key) => !keys.has(key)).map((call) => ({ call })),
         );
-        await seekErased(store, page, all);
+        await seekErased(store, made, all);
       }
     }
   }

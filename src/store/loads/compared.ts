@@ -100,7 +100,8 @@ interface LostLoads {
  */
 export const sendAgain = async (tx: Transaction, warehouse: string, { since, loadIds }: LostLoads): Promise<void> => {
   await tx.query(`UPDATE loads SET state = 'failed', error = 'LOST' WHERE load_id = ANY($1)`, [loadIds]);
-  await requestWalk(tx, { warehouse, since });
+  // If all is lost, rows of `calls` may be there whose other rows are not.
+  await requestWalk(tx, { warehouse, since, rewrite: since === 0 });
   // Each by an index of its own.
   for (const which of [`received_at >= ${toTimestamp('$2')}`, "reason = 'erased' AND $2::bigint IS NOT NULL"])
     await tx.query(

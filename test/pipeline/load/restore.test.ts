@@ -1,5 +1,7 @@
 /** Ledgers and warehouses that were restored from a backup or lost, noticed by maintenance and healed without the service. */
 
+import { randomBytes } from 'node:crypto';
+import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { checkBeforeLoad, createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
@@ -294,6 +296,16 @@ describe('under running workers, and before maintenance looks,', () => {
     expect(await inLedger()).toContainEqual({ call_id: 'gone', whole: false, tombstone: true });
   });
 
+  test('a column that was dropped is made again before the load after the one that lacks it', async () => {
+    const worker = await run();
+    await worker.write(['a', 'v1']);
+    await query('ALTER TABLE wh_main.calls DROP COLUMN status CASCADE');
+    await worker.write(['a', 'v2']);
+    await worker.write(['b', 'v1']);
+    await worker.drain();
+    expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1' });
+  });
+
   test('a warehouse that was dropped is created and filled again', async () => {
     const worker = await run();
     await worker.write(['a', 'v1'], ['b', 'v1'], ['gone', 'v1']);
@@ -325,4 +337,40 @@ test('a worker with another key of tombstones is refused', async () => {
   } finally {
     await other.close();
   }
+});
+
+test('rows and lines that others wrote, and that are no ids and keys, hold up neither comparisons nor loads', async () => {
+  await write(['a', 'v1']);
+  await check();
+  const long = randomBytes(3_000).toString('hex');
+  const forgeLoad = (id: string) =>
+    query(`INSERT INTO wh_main.loads (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
+      SELECT '${id}', ledger_epoch, flatten_version, origin, 0, 0, now() FROM wh_main.loads LIMIT 1`);
+  await forgeLoad("o''brien");
+  expect(await check()).toEqual([]);
+  await query(
+    `INSERT INTO wh_main.tombstones SELECT key, 1, 1, 'forged', now() FROM (VALUES ('o''brien')) AS forged (key)`,
+  );
+  const receipt = { receipt_id: 1, receipt: '{}', key_id: 'k', previous_digest: null, digest: 'd' };
+  const hold = { id: 'h', kind: 'call', reason: 'r', actor: 'a', at: 'today', calls: [], subjects: [] };
+  const lines = [
+    ...[null, {}, 'x', { ...receipt, receipt_id: 'first' }, { ...receipt, digest: '\0' }].map((one) => ({
+      receipt: one,
+    })),
+    ...[null, {}, hold, { ...hold, calls: undefined }].map((one) => ({ hold: one })),
+    ...['\0', long, 5, null].flatMap((one) => [{ call: one }, { person: one }, { objection: one }, { unheld: one }]),
+    null,
+    [],
+  ];
+  const before = await readFile(pipeline.erasureLog, 'utf8').catch(() => '');
+  await appendFile(pipeline.erasureLog, `\n${lines.map((line) => `${JSON.stringify(line)}\n`).join('')}`);
+  // As a ledger that was set back has it: every line and tombstone is read.
+  await forgeLoad('unknown');
+  expect(await check()).toMatchObject([expect.stringContaining('epoch')]);
+  await pipeline.drain();
+  await write(['a', 'v2']);
+  expect(await inWarehouse()).toMatchObject({ a: 'v2' });
+  expect(await check()).toEqual([]);
+  await writeFile(pipeline.erasureLog, before);
+  await query('TRUNCATE wh_main.tombstones');
 });
