@@ -58,7 +58,7 @@ export const takeOverSegments = async (dir: string): Promise<{ paths: string[]; 
   return { paths, nextNumber };
 };
 
-/** Checks every record. A half-written record at the end was never answered and is cut off. */
+/** Checks every record. A half-written record at the end was never answered and is cut off; other bytes there are damage. */
 export const recoverSegment = async (path: string): Promise<SealedSegment & { readonly cutBytes: number }> => {
   const file = await open(path, 'r+');
   try {
@@ -80,11 +80,13 @@ export const recoverSegment = async (path: string): Promise<SealedSegment & { re
       damaged = true;
       at = next;
     }
-    if (at < size) {
+    const cutBytes = at < size && (await isHalfWritten(file, at, size)) ? size - at : 0;
+    if (cutBytes > 0) {
       await file.truncate(at);
       await file.datasync();
     }
-    return { path, bytes: at, records, oldest, damaged, cutBytes: size - at };
+    const bytes = size - cutBytes;
+    return { path, bytes, records, oldest, damaged: damaged || at < bytes, cutBytes };
   } finally {
     await file.close();
   }
@@ -253,6 +255,14 @@ export const readRecord = async (
   const body = content.subarray(metaLength);
   if (!checksum(lengths, meta, body).equals(head.subarray(magic.length + 8))) return undefined;
   return { delivery: toDelivery(JSON.parse(meta.toString('utf8')) as Meta, body), end };
+};
+
+/** Whether the file ends within a record whose written part is in order. */
+const isHalfWritten = async (file: FileHandle, offset: number, fileBytes: number): Promise<boolean> => {
+  const head = await readExactly(file, offset, Math.min(headBytes, fileBytes - offset));
+  if (head === undefined || !head.subarray(0, magic.length).equals(magic.subarray(0, head.length))) return false;
+  if (head.length < headBytes) return true;
+  return offset + headBytes + head.readUInt32BE(magic.length) + head.readUInt32BE(magic.length + 4) > fileBytes;
 };
 
 /** Offset of the next undamaged record at or behind `offset`; undefined when there is none. */
