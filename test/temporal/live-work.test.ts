@@ -32,6 +32,9 @@ const hour = 3_600_000_000;
 /** The present behaviour of the made-up service, and the requests to it. */
 const state = {
   merges: 0,
+  /** The inbox never gets empty. */
+  more: false,
+  maintained: 0,
   repeats: 0,
   rereads: 0,
   parts: 0,
@@ -65,7 +68,7 @@ beforeAll(async () => {
       live: {
         mergeInbox: async () => {
           state.merges += 1;
-          return { repeats: state.repeats, more: false };
+          return { repeats: state.repeats, more: state.more };
         },
         rereadCalls: async () => {
           state.rereads += 1;
@@ -100,7 +103,9 @@ beforeAll(async () => {
           const held = state.held > 0 ? state.held-- : 0;
           return { sent: 0, changed: held === 0 ? 1 : 0, more: false, held };
         },
-        runMaintenance: async () => undefined,
+        runMaintenance: async () => {
+          state.maintained += 1;
+        },
         resumeErasure: ({ requestId }: { requestId: string }) => state.carryOn(requestId),
       },
     },
@@ -110,7 +115,7 @@ beforeAll(async () => {
 afterAll(() => site?.dispose());
 beforeEach(() => {
   Object.assign(state, { merges: 0, repeats: 0, rereads: 0, parts: 0, read: [], axes: [], plans: 0, finishes: 0 });
-  Object.assign(state, { pending: 0, held: 0, loading: false });
+  Object.assign(state, { pending: 0, held: 0, loading: false, more: false });
 });
 
 const start = (type: string, workflowId: string, more: Record<string, unknown> = {}) =>
@@ -121,7 +126,7 @@ const start = (type: string, workflowId: string, more: Record<string, unknown> =
   });
 
 describe('while the list is away and a repeated delivery waits', () => {
-  test('every wake brings a merge, and the sweep ends', async () => {
+  test('every wake brings a merge, and the sweep ends with maintenance, however long the backlog is', async () => {
     const prefix = site.queues.workflows;
     state.repeats = 1;
     const merge = await start('mergeInbox', mergeInboxId(prefix), { maxDelayMs: 60_000 });
@@ -131,13 +136,15 @@ describe('while the list is away and a repeated delivery waits', () => {
       await merge.signal(wakeSignal);
       await until('the inbox is merged again', async () => state.merges > before);
     }
+    await merge.terminate();
+    Object.assign(state, { more: true, maintained: 0 });
     const sweep = await start('sweep', `${prefix}/sweep`, { prefix });
     await sweep.result();
+    expect(state.maintained).toBe(1);
     // They run on their own, once.
     expect(state.rereads).toBe(1);
     const rereads = site.client.workflow.getHandle(rereadCallsId(prefix));
     expect((await rereads.describe()).status.name).toBe('RUNNING');
-    await merge.terminate();
     await rereads.terminate();
   });
 });
