@@ -124,8 +124,7 @@ const isEqual = (
   if (guard.flattenVersion !== expected.flattenVersion) return false;
   if (guard.revision !== row.revision || expected.flattenVersion !== flattenVersion) return true;
   const { rows, callTimestamp } = flattenCall(row, { processedField, documents });
-  // Rows written before hashes were stored have none.
-  if (guard.contentHash !== null && guard.contentHash !== contentHash(rows)) return false;
+  if (guard.contentHash !== contentHash(rows)) return false;
   if (guard.callTimestamp !== callTimestamp) return false;
   const counts: Readonly<Record<string, number>> = Object.fromEntries(
     Object.entries(rows).map(([table, each]) => [table, each.length]),

@@ -20,7 +20,7 @@ export interface Tampering {
   readonly moved: number;
   readonly deleted: number;
   readonly added: number;
-  /** Calls of a guard above the ledger's: no load would replace them. */
+  /** Calls whose guard is set above the ledger's, so that no load would replace them, or whose hash is taken away. */
   readonly raised: number;
   /** Compares once more at level rows after all is healed. */
   readonly again: boolean;
@@ -135,9 +135,14 @@ const tamper = async ({ warehouse, target }: TestedWarehouse, wanted: Tampering)
       INSERT INTO calls (call_timestamp, ${others.join(', ')})
       SELECT TIMESTAMP_ADD(call_timestamp, INTERVAL 1 DAY), ${others.join(', ')} FROM calls WHERE call_id IN (${idsOf(next)})`);
   const raised = take(wanted.raised);
-  for (const [index, part] of ['ledger_epoch', 'revision', 'flatten_version'].entries()) {
-    const ids = idsOf(raised.filter((_, at) => at % 3 === index));
-    await target.execute(`UPDATE calls SET ${part} = ${part} + 7 WHERE call_id IN (${ids})`);
+  const guards = [
+    'ledger_epoch = ledger_epoch + 7',
+    'revision = revision + 7',
+    'flatten_version = flatten_version + 7',
+  ];
+  for (const [index, change] of [...guards, 'content_hash = NULL'].entries()) {
+    const ids = idsOf(raised.filter((_, at) => at % 4 === index));
+    await target.execute(`UPDATE calls SET ${change} WHERE call_id IN (${ids})`);
   }
   const forged = take(wanted.added);
   await forge(target, forged);
