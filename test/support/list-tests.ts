@@ -21,7 +21,7 @@ const processes = [
 const services = [
   /^test\/support\/(postgres|bigquery|shared-server)\.ts$/,
   /^test\/webhook\/support\/inbox-database\.ts$/,
-  /^test\/pipeline\/read\/late-edits-cases\.ts$/,
+  /^test\/(pipeline\/read\/late-edits-cases|support\/analyzer)\.ts$/,
   /^src\/simulator\/start-simulator\.ts$/,
 ];
 
