@@ -52,14 +52,13 @@ export const activity =
 /** The one place where our errors become Temporal's. */
 const toActivityFailure = (error: unknown): Error => {
   if (error instanceof CancelledFailure || error instanceof ApplicationFailure) return error;
-  if (error instanceof CallsyncError) {
+  if (error instanceof CallsyncError)
     return ApplicationFailure.create({
       type: error.code,
       message: error.hint === undefined ? error.message : `${error.message} ${error.hint}`,
       nonRetryable: error.kind === 'terminal',
       nextRetryDelay: error.retryAfterMs,
     });
-  }
   const name = error instanceof Error ? error.name : typeof error;
   return ApplicationFailure.create({
     type: 'UNEXPECTED',

@@ -25,10 +25,7 @@ export interface ActivityDeps extends SyncDeps, RereadDeps, ReconcileDeps, Maint
 /** A run of windows ends after this much, so that history shows progress and a deploy does not wait for it. */
 const reconcileSeconds = 600;
 
-interface ReconcileProgress {
-  readonly done: number;
-  readonly totals: ReconcileTotals;
-}
+type ReconcileProgress = { readonly done: number; readonly totals: ReconcileTotals };
 
 /** Sync, inbox merge and re-reads of single calls: they have slots, and a share of the request limit, of their own. */
 export const createLiveActivities = (deps: ActivityDeps) => ({

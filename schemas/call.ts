@@ -1,74 +1,32 @@
 /**
- * The call record on the wire (interface §2.1-2.5).
- * Every object is loose. Unknown fields stay, and only a usable `unique_id` is required, because the interface leaves
- * the fields of the list open (§2.6). A badly typed field never refuses a record: flatten stores null and an entry in
- * `issues`.
+ * The call record on the wire (interface §2.1-2.5). Unknown fields stay, and only a usable `unique_id` is required,
+ * because the interface leaves the fields of the list open (§2.6). A badly typed field never refuses a record: flatten
+ * stores null and an entry in `issues`.
  */
-import { z } from 'zod';
 import { tableOf } from './tables.ts';
 
-const wordSchema = z.looseObject({
-  score: z.number().optional(),
-  start: z.number().optional(),
-  value: z.string().optional(),
-  length: z.number().optional(),
-});
-
-const utteranceSchema = z.looseObject({
-  from: z.string().optional(),
-  words: z.array(wordSchema).optional(),
-  content: z.string().optional(),
-  datetime: z.number().optional(),
-  duration: z.number().optional(),
-});
-
-const transcriptSchema = z.looseObject({
-  callData: z.array(utteranceSchema).optional(),
-  callUniqueId: z.string().optional(),
-  meta: z
-    .looseObject({
-      ivr_end: z.number().optional(),
-      obfuscated: z.string().optional(),
-      lang: z.string().optional(),
-      asr_model: z.string().optional(),
-    })
-    .optional(),
-});
-
-const tagSchema = z.looseObject({
-  unique_id: z.string().optional(),
-  display_name: z.string().optional(),
-  confidence: z.number().optional(),
-  type: z.string().optional(),
-  value: z.unknown().optional(),
-});
-
-const contactSchema = z.looseObject({
-  label: z.string().nullish(),
-  data: z.string().optional(),
-  type: z.string().optional(),
-});
-
-export const callRecordSchema = z.looseObject({
-  unique_id: z.string().min(1),
-  timestamp: z.string().optional(),
-  transcript_json: transcriptSchema.nullish(),
-  duration: z.string().optional(),
-  ivr_end: z.number().optional(),
-  status: z.string().optional(),
-  campaign: z.string().optional(),
-  audio_state: z.string().optional(),
-  metadata: z.record(z.string(), z.string()).nullish(),
-  tags: z.array(tagSchema).nullish(),
-  visit: z.looseObject({}).nullish(),
-  tracking_info: z.looseObject({}).nullish(),
-  out: contactSchema.nullish(),
-  in: contactSchema.nullish(),
-  /** End of processing; documented by the public reference of this family, absent from the interface. */
-  qualified: z.string().nullish(),
-  /** Object of the public reference; shape not shown. */
-  qualification: z.looseObject({}).nullish(),
-});
+/**
+ * The fields and types that the interface shows (§2.1). Null is one of them where it says so or shows nothing to the
+ * contrary. `qualified`, the end of processing, and `qualification` are of the public reference of this family.
+ */
+export const shownTypes: Readonly<Record<string, readonly string[]>> = {
+  unique_id: ['string'],
+  timestamp: ['string'],
+  transcript_json: ['object', 'null'],
+  duration: ['string'],
+  ivr_end: ['number'],
+  status: ['string'],
+  campaign: ['string'],
+  audio_state: ['string'],
+  metadata: ['object', 'null'],
+  tags: ['array', 'null'],
+  visit: ['object', 'null'],
+  tracking_info: ['object', 'null'],
+  out: ['object', 'null'],
+  in: ['object', 'null'],
+  qualified: ['string', 'null'],
+  qualification: ['object', 'null'],
+};
 
 /** A record as parsed from JSON: nothing is known of its fields until they have been looked at. */
 export type CallDocument = Record<string, unknown>;
@@ -76,7 +34,7 @@ export type CallDocument = Record<string, unknown>;
 /** The top-level fields of a record that have a place: those of §2.1 and those that a column is read from. The rest is `extra`. */
 export const knownCallFields: readonly string[] = [
   ...new Set([
-    ...Object.keys(callRecordSchema.shape),
+    ...Object.keys(shownTypes),
     ...tableOf('calls').columns.flatMap(({ from }) => (typeof from === 'string' ? (from.split('.')[0] ?? []) : [])),
   ]),
 ];

@@ -1,10 +1,7 @@
 /** Shapes that workflows and activities exchange: small references and counts, never call data. */
 
 /** Half-open, in microseconds since the epoch. */
-export interface Range {
-  readonly from: number;
-  readonly to: number;
-}
+export type Range = { readonly from: number; readonly to: number };
 
 export type Direction = 'newest_first' | 'oldest_first';
 

@@ -154,9 +154,7 @@ export const simulatorOptionsSchema = z.object({
   edits: editsSchema.prefault({}).describe('Planned changes of calls.'),
   live: liveSchema.prefault({}).describe('Calls that appear while it runs.'),
   clock: z
-    .object({
-      now: instant.optional().describe("The simulator's now at start; real time by default."),
-    })
+    .object({ now: instant.optional().describe("The simulator's now at start; real time by default.") })
     .prefault({})
     .describe('Clock of call times, visibility, delivery ids and the Date header; tokens and limits use real time.'),
   dialect: z.string().default('activate').describe('Named dialect of the call list.'),

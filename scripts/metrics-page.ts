@@ -1,10 +1,11 @@
 /** docs/reference/metrics.md: conditions, alerts and metrics, from their definitions. */
 import { Registry } from 'prom-client';
 import { type Condition, conditions as names } from '../schemas/config/notifications.ts';
-import { alerts, conditions } from '../src/health/conditions.ts';
+import { conditions } from '../src/health/conditions.ts';
 import { watchInbox, watchStore, watchUsage } from '../src/health/metrics/store-metrics.ts';
 import { createWebhookMetrics } from '../src/health/metrics/webhook-metrics.ts';
 import { createWorkMetrics, watchSource } from '../src/health/metrics/work-metrics.ts';
+import { alerts } from './alert-rules.ts';
 
 interface Metric {
   readonly name: string;

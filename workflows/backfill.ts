@@ -80,7 +80,7 @@ export const backfill = async (input: BackfillInput): Promise<BackfillProgress> 
   await readRanges(state, { queues, axis, direction, force, origin: `backfill:${input.name}` });
   if (state.todo.length === 0) loaded = await loadWhatIsLeft(queues, `backfill:${input.name}`);
   await condition(allHandlersFinished);
-  if (!loaded) {
+  if (!loaded)
     await continueAsNew<typeof backfill>({
       ...input,
       concurrency: state.concurrency,
@@ -94,7 +94,6 @@ export const backfill = async (input: BackfillInput): Promise<BackfillProgress> 
         windowLength: state.windowLength,
       },
     });
-  }
   return progress();
 };
 

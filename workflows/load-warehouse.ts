@@ -2,13 +2,6 @@ import { ActivityFailure, continueAsNew, sleep, workflowInfo } from '@temporalio
 import { briefLoadActivities, loadActivities } from './activity-proxies.ts';
 import type { TaskQueues } from './messages.ts';
 
-interface LoadWarehouseInput {
-  readonly queues: TaskQueues;
-  readonly warehouse: string;
-  readonly origin: string;
-  readonly changed?: number;
-}
-
 /**
  * Interval of the checks on calls that another process holds. After one, that process has loaded them or is alive.
  */
@@ -17,7 +10,12 @@ const looks = 3;
 const lookEvery = '8s';
 
 /** Loads all pending calls of one warehouse, also those of a process that was just killed. */
-export const loadWarehouse = async (input: LoadWarehouseInput): Promise<{ readonly changed: number }> => {
+export const loadWarehouse = async (input: {
+  readonly queues: TaskQueues;
+  readonly warehouse: string;
+  readonly origin: string;
+  readonly changed?: number;
+}): Promise<{ readonly changed: number }> => {
   const { loadPending } = loadActivities(input.queues);
   const { warehouse, origin } = input;
   let changed = input.changed ?? 0;

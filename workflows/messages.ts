@@ -64,9 +64,7 @@ export interface BackfillProgress {
   readonly todo: readonly Range[];
 }
 
-export interface SyncInput {
-  readonly queues: TaskQueues;
-}
+export type SyncInput = { readonly queues: TaskQueues };
 
 export interface MergeInboxInput {
   readonly queues: TaskQueues;

@@ -19,12 +19,8 @@ export const reconcile = async (input: ReconcileInput): Promise<ReconcileProgres
     totals = addReconcileTotals(totals, result.totals);
     done += result.done;
     left = left.slice(result.done);
-    if (left.length > 0 && workflowInfo().continueAsNewSuggested) {
-      await continueAsNew<typeof reconcile>({
-        ...input,
-        resumed: { plan: { ...plan, windows: left }, done, totals },
-      });
-    }
+    if (left.length > 0 && workflowInfo().continueAsNewSuggested)
+      await continueAsNew<typeof reconcile>({ ...input, resumed: { plan: { ...plan, windows: left }, done, totals } });
   }
   return progress();
 };

@@ -2,9 +2,7 @@ import { readActivities } from './activity-proxies.ts';
 import type { SyncInput } from './messages.ts';
 
 /** Re-reads older windows lightly, as far back as calls were seen to change. */
-export const rereadLate = async (
-  input: SyncInput,
-): Promise<{ readonly changed: number; readonly requests: number }> => {
+export const rereadLate = async (input: SyncInput) => {
   const { planRereads, rereadWindows } = readActivities(input.queues);
   const plan = await planRereads();
   if (plan.covers.length === 0) return { changed: 0, requests: 0 };

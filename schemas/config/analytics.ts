@@ -76,9 +76,7 @@ export const analyticsConfigSchema = z
         }),
       )
       .default({})
-      .refine((fields) => new Set(namesOf(fields)).size === namesOf(fields).length, {
-        error: 'names must differ',
-      })
+      .refine((fields) => new Set(namesOf(fields)).size === namesOf(fields).length, { error: 'names must differ' })
       .describe('Metadata keys, user-defined fields among them, that become columns of calls_wide.'),
   })
   .describe('Facts for marts that the service does not send.');

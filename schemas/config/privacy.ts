@@ -120,10 +120,7 @@ export const privacyConfigSchema = z
   )
   .refine(
     ({ key_id, former_keys }) => new Set([key_id, ...former_keys.map(({ id }) => id)]).size > former_keys.length,
-    {
-      error: 'names a key twice, or the present one',
-      path: ['former_keys'],
-    },
+    { error: 'names a key twice, or the present one', path: ['former_keys'] },
   )
   .describe('Rules for personal data, applied before callsync stores anything. Without rules, nothing changes.');
 

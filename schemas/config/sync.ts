@@ -14,9 +14,7 @@ const windowSchema = z
     max: durationSchema.prefault('31d').describe('Longest window.'),
     target_calls: z.number().int().min(1).max(1_000_000).default(2_000).describe('Calls that a window should hold.'),
   })
-  .refine(({ initial, min, max }) => min <= initial && initial <= max, {
-    error: 'needs `min` ≤ `initial` ≤ `max`',
-  });
+  .refine(({ initial, min, max }) => min <= initial && initial <= max, { error: 'needs `min` ≤ `initial` ≤ `max`' });
 
 const rereadSchema = z.strictObject({
   horizon: z

@@ -12,15 +12,7 @@ interface AgeLimits {
   readonly calls?: number | undefined;
 }
 
-export interface Ages {
-  /** The observation without expired parts; the same object if none has expired. Idempotent. */
-  readonly age: (observation: Observation) => Observation;
-  /** Whether the call itself is too old to be kept. A call without a time never is. */
-  readonly isExpired: (fields: CallDocument) => boolean;
-  readonly limits: AgeLimits;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
-}
+export type Ages = ReturnType<typeof createAges>;
 
 /** Fields whose names the interface fixes; everything else is free. */
 const fixed = new Set(
@@ -33,7 +25,7 @@ const fixed = new Set(
  * @param limits by class; a class without one has no limit.
  * @param now milliseconds since 1970.
  */
-export const createAges = (limits: AgeLimits, now: () => number = Date.now): Ages => {
+export const createAges = (limits: AgeLimits, now: () => number = Date.now) => {
   const ageOf = (fields: CallDocument): number => {
     const at = parseTimestamp(fields.timestamp);
     return at === undefined || at === null ? Number.NEGATIVE_INFINITY : now() - at / 1_000;
@@ -41,9 +33,12 @@ export const createAges = (limits: AgeLimits, now: () => number = Date.now): Age
   const isBeyond = (age: number, limit: number | undefined): boolean => limit !== undefined && age > limit;
   return {
     limits,
+    /** Milliseconds since 1970. */
     now,
-    isExpired: (fields) => isBeyond(ageOf(fields), limits.calls),
-    age: (observation) => {
+    /** Whether the call itself is too old to be kept. A call without a time never is. */
+    isExpired: (fields: CallDocument) => isBeyond(ageOf(fields), limits.calls),
+    /** The observation without expired parts; the same object if none has expired. Idempotent. */
+    age: (observation: Observation) => {
       const age = ageOf(observation.fields);
       const isSilent = isBeyond(age, limits.transcripts);
       const isBare = isBeyond(age, limits.freeFields);

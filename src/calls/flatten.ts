@@ -324,10 +324,7 @@ export const flattenChanges = (row: LedgerRow, callTimestamp: number | null): re
   return [...rows.values()];
 };
 
-interface Issue {
-  readonly field: string;
-  readonly reason: string;
-}
+type Issue = { readonly field: string; readonly reason: string };
 
 const maxIssues = 50;
 

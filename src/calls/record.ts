@@ -6,12 +6,6 @@ import { cleanText } from './fold.ts';
 
 type Identified = { readonly callId: string; readonly record: Record<string, unknown> } | { readonly reason: string };
 
-interface DeliveryTime {
-  readonly observedAt: number;
-  /** The delivery says that it is older than any delay explains: it may have been captured, and the API is to be asked. */
-  readonly isLate: boolean;
-}
-
 /** A delivery id is taken for a time only this close to its arrival, or as close as the allowed skew where that is more. */
 const deliveryTimeTolerance = 15 * 60 * 1_000_000;
 
@@ -32,13 +26,17 @@ export const identifyRecord = (record: unknown): Identified => {
 };
 
 /**
- * observed_at of a webhook delivery: its delivery id (a decimal number of seconds, interface §4.3), up to the arrival plus
+ * observed_at of a webhook delivery: its delivery id (a decimal number of seconds, interface §4.3), up to the arrival
+ * plus
  * the skew. One that is more than 15 minutes (or the skew, if longer) ahead is no time, nor is one before 2000: then
- * the arrival counts. An old id keeps its time, so that a delivery that was held back replaces nothing newer. The id is
+ * the arrival counts. An old id keeps its time, so that a delivery that was held back replaces nothing newer. The id
+ * is
  * not under the signature, so it orders and never authenticates.
  * @param clockSkew how far the service's clock may be ahead (`sync.clock_skew`).
+ * `isLate` = the delivery says that it is older than any delay explains: it may have been captured, and the API is to
+ * be asked.
  */
-export const webhookObservedAt = (deliveryId: string | null, arrivedAt: number, clockSkew: number): DeliveryTime => {
+export const webhookObservedAt = (deliveryId: string | null, arrivedAt: number, clockSkew: number) => {
   const seconds = deliveryId !== null && /^\d{1,12}(\.\d{1,12})?$/.test(deliveryId) ? Number(deliveryId) : Number.NaN;
   const at = Math.floor(seconds * 1_000_000);
   const tolerance = Math.max(deliveryTimeTolerance, clockSkew);

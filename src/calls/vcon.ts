@@ -1,27 +1,23 @@
-/** A call as a vCon. Pure. */
+/** A call as a vCon, the IETF's container for conversations (draft-ietf-vcon-vcon-core-04). Pure. */
 import { hash } from 'node:crypto';
 import type { Unit } from '../../schemas/config/analytics.ts';
 import type { Row } from '../../schemas/tables.ts';
-import type { Vcon } from '../../schemas/vcon.ts';
 import { flattenCall } from './flatten.ts';
 
 /** Units of the fields that a vCon has in seconds. Fields of unknown unit are omitted. */
-interface VconUnits {
-  readonly utterance_start: Unit;
-  readonly utterance_duration: Unit;
-}
+type VconUnits = { readonly utterance_start: Unit; readonly utterance_duration: Unit };
 
 /**
  * Every utterance as a text of its party, and the whole record as analyses: `transcript` and `tags` as sent,
  * `call_record` with all other fields. Undefined for a call without a time, because every utterance needs one.
  */
-export const toVcon = (input: Parameters<typeof flattenCall>[0], units: VconUnits): Vcon | undefined => {
+export const toVcon = (input: Parameters<typeof flattenCall>[0], units: VconUnits) => {
   const { callId } = input;
   const { callTimestamp, rows } = flattenCall(input);
   if (callTimestamp === null) return undefined;
   const utterances = rows.utterances.filter(({ content }) => content !== null);
   const sides = [...new Set(['in', 'out', ...utterances.flatMap(({ side }) => (side === null ? [] : [String(side)]))])];
-  const dialog = utterances.map((utterance): Vcon['dialog'][number] => {
+  const dialog = utterances.map((utterance) => {
     const offset = toSeconds(utterance.start_offset, units.utterance_start) ?? 0;
     return {
       type: 'text',
@@ -53,7 +49,7 @@ export const toVcon = (input: Parameters<typeof flattenCall>[0], units: VconUnit
   };
 };
 
-const analysis = (type: Vcon['analysis'][number]['type'], body: unknown): Vcon['analysis'][number] => ({
+const analysis = (type: 'transcript' | 'tags' | 'call_record', body: unknown) => ({
   type,
   vendor: 'call-data service',
   mediatype: 'application/json',
@@ -61,7 +57,7 @@ const analysis = (type: Vcon['analysis'][number]['type'], body: unknown): Vcon['
   encoding: 'json',
 });
 
-const partyOf = (side: string, contacts: readonly Row[]): Vcon['parties'][number] => {
+const partyOf = (side: string, contacts: readonly Row[]) => {
   if (side !== 'in' && side !== 'out') return { name: side };
   const { label = null, data = null, type = null, phone = null } = contacts.find((one) => one.side === side) ?? {};
   return {

@@ -40,11 +40,10 @@ const load = async <C>(options: LoadConfigOptions, schema: z.ZodType<C>): Promis
   const text = await readConfigFile(path, wanted !== undefined);
   const written = mergeRaw(applyEnvironment(text === undefined ? {} : parseConfigText(text, path), env), overrides);
   const raw = await applyPreset(written, dirname(path));
-  if (text === undefined && Object.keys(raw).length === 0) {
+  if (text === undefined && Object.keys(raw).length === 0)
     throw terminal('CONFIG_MISSING', `There is no configuration: ${path} does not exist.`, {
       hint: 'Run callsync init to write one, or name a file with --config or CALLSYNC_CONFIG.',
     });
-  }
   return {
     config: check(raw, text === undefined ? 'the environment' : path, schema),
     path: text === undefined ? undefined : path,
@@ -99,9 +98,9 @@ const parseConfigText = (text: string, path: string): Raw => {
 
 // Turns zod issues into sentences with the key and the allowed values, without the given value.
 
-const describeIssues = (issues: readonly z.core.$ZodIssue[]): string[] => {
-  return [...new Set(issues.flatMap((issue) => describeIssue(issue, [])))];
-};
+const describeIssues = (issues: readonly z.core.$ZodIssue[]): string[] => [
+  ...new Set(issues.flatMap((issue) => describeIssue(issue, []))),
+];
 
 const describeIssue = (issue: z.core.$ZodIssue, above: readonly PropertyKey[]): string[] => {
   const path = [...above, ...issue.path];
@@ -206,10 +205,7 @@ export const applyEnvironment = (raw: Raw, env: NodeJS.ProcessEnv): Raw => {
   return result;
 };
 
-interface Place {
-  readonly name: string;
-  readonly nodes: readonly SchemaNode[];
-}
+type Place = { readonly name: string; readonly nodes: readonly SchemaNode[] };
 
 const place = (raw: Raw, segments: readonly string[], text: string, { name, nodes }: Place): Raw => {
   const [segment = '', ...rest] = segments;

@@ -49,18 +49,16 @@ const renderKey = (key: string, node: SchemaNode, spot: Spot, required: boolean)
     const below = { indent: `${inner.indent}  `, off: true };
     return [...comment, `${spot.indent}#${key}:`, `${inner.indent}#UDF_key:`, ...renderProperties(entry, below)];
   }
-  if (node.items !== undefined && alternatives(node.items).some(isSection)) {
+  if (node.items !== undefined && alternatives(node.items).some(isSection))
     return [...comment, `${spot.indent}#${key}:`, ...renderListEntry(node.items, { ...inner, off: true })];
-  }
   const value = node.default ?? (required ? sampleValues[key] : undefined);
   return [...comment, line(value === undefined ? `${key}:` : `${key}: ${inline(value)}`)];
 };
 
-const renderProperties = (node: SchemaNode, spot: Spot, skip?: string): string[] => {
-  return Object.entries(node.properties ?? {})
+const renderProperties = (node: SchemaNode, spot: Spot, skip?: string): string[] =>
+  Object.entries(node.properties ?? {})
     .filter(([key]) => key !== skip)
     .flatMap(([key, child]) => renderKey(key, child, spot, node.required?.includes(key) ?? false));
-};
 
 type Variants = NonNullable<ReturnType<typeof findVariants>>;
 
@@ -122,11 +120,7 @@ const renderComment = (key: string, node: SchemaNode, indent: string): string[] 
   return lines.map((each) => `${indent}# ${each}`);
 };
 
-interface Row {
-  readonly path: string;
-  readonly node: SchemaNode;
-  readonly required: boolean;
-}
+type Row = { readonly path: string; readonly node: SchemaNode; readonly required: boolean };
 
 /** Renders `docs/reference/config.md`: a table of keys for each section. */
 export const renderConfigReference = (): string => {
@@ -136,17 +130,15 @@ export const renderConfigReference = (): string => {
     'callsync reads `--config FILE`, else the file in `CALLSYNC_CONFIG`, else `./callsync.yaml`. It refuses unknown keys. The\nenvironment overrides the file: `CALLSYNC_` and the path of the key in upper case, joined by two underscores\n(`CALLSYNC_SOURCE__LIST__PRESET=activate`, `CALLSYNC_WEBHOOK__SECRETS__0__SECRET_FILE=/run/secrets/signing`). Write numbers,\nlists and whole sections as YAML or JSON. The file overrides the preset in `source.list.preset`.',
     'A key `x_file` names a file with the value of `x`. Keep secrets in such files or in the environment. Durations are a number\nwith its unit: `ms`, `s`, `m`, `h`, `d`.',
   ];
-  for (const [name, node] of Object.entries(configJsonSchema().properties ?? {})) {
+  for (const [name, node] of Object.entries(configJsonSchema().properties ?? {}))
     parts.push(`## ${name}`, node.description ?? '', renderTable(rowsBelow(name, node)));
-  }
   return `${parts.join('\n\n')}\n`;
 };
 
 const rowsBelow = (path: string, node: SchemaNode): Row[] => {
   const variants = findVariants(node);
-  if (variants !== undefined) {
+  if (variants !== undefined)
     return [...variants.variants].flatMap(([name, variant]) => rowsBelow(`${path} (${name})`, variant));
-  }
   const rows = Object.entries(node.properties ?? {}).flatMap(([key, child]) => {
     const here = { path: `${path}.${key}`, node: child, required: node.required?.includes(key) ?? false };
     return [...(isSection(child) ? [] : [here]), ...rowsBelow(here.path, child)];
@@ -181,9 +173,7 @@ const findVariants = (node: SchemaNode): { tag: string; variants: Map<string, Sc
 };
 
 /** Whether the node is a section: its keys are listed one by one. */
-const isSection = (node: SchemaNode): boolean => {
-  return node.properties !== undefined;
-};
+const isSection = (node: SchemaNode): boolean => node.properties !== undefined;
 
 const allowedText = (node: SchemaNode): string => {
   const all = alternatives(node);
@@ -202,9 +192,8 @@ const allowedText = (node: SchemaNode): string => {
 const inline = (value: unknown): string =>
   stringify(value, { collectionStyle: 'flow', lineWidth: 0, flowCollectionPadding: false }).trim();
 
-const plural = (node: SchemaNode): string => {
-  return isSection(node) ? 'entries with keys' : `${allowedText(node)}s`.replace('texts', 'text');
-};
+const plural = (node: SchemaNode): string =>
+  isSection(node) ? 'entries with keys' : `${allowedText(node)}s`.replace('texts', 'text');
 
 const range = (node: SchemaNode): string => {
   const safe = (bound: number | undefined) =>

@@ -28,19 +28,16 @@ export const configJsonSchema = (): SchemaNode & { $schema?: string; title?: str
 };
 
 /** The alternatives of a union, or the node itself. */
-export const alternatives = (node: SchemaNode): readonly SchemaNode[] => {
-  return node.oneOf ?? node.anyOf ?? [node];
-};
+export const alternatives = (node: SchemaNode): readonly SchemaNode[] => node.oneOf ?? node.anyOf ?? [node];
 
 /** Every node that a key may mean, over all alternatives; none = the key is unknown. */
-export const childrenAt = (node: SchemaNode, key: string): SchemaNode[] => {
-  return alternatives(node).flatMap((each) => {
+export const childrenAt = (node: SchemaNode, key: string): SchemaNode[] =>
+  alternatives(node).flatMap((each) => {
     const named = each.properties?.[key];
     if (named !== undefined) return [named];
     if (each.type === 'array' && /^\d+$/.test(key) && each.items !== undefined) return [each.items];
     return typeof each.additionalProperties === 'object' ? [each.additionalProperties] : [];
   });
-};
 
 /** Names of the keys that are known at a node; undefined where any name is allowed. */
 export const knownKeys = (nodes: readonly SchemaNode[]): string[] | undefined => {

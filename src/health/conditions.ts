@@ -18,7 +18,7 @@ export interface Readings extends Health {
 type Found = readonly [subject: string, value: number];
 
 /** A rule for Prometheus. */
-interface Alert {
+export interface Alert {
   readonly alert: string;
   readonly expr: string;
   readonly for?: string;
@@ -215,58 +215,6 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     },
   },
 };
-
-/** Alerts over rates, and over metrics that no reading of the store has. */
-const otherAlerts: readonly Alert[] = [
-  {
-    alert: 'CallsyncSpooling',
-    expr: 'min by (instance) (callsync_webhook_store_usable) == 0',
-    for: '1m',
-    severity: 'critical',
-    summary: 'The receiver writes to its spool, because the store does not answer.',
-    description:
-      "Deliveries are kept on the receiver's disk and are answered 2XX. They are merged when the store is back.",
-    action: 'callsync doctor',
-  },
-  {
-    alert: 'CallsyncWebhookSilent',
-    expr: `sum(increase(callsync_webhook_accepted_total[1h])) == 0
-and sum(increase(callsync_calls_merged_total{origin="sync",outcome="changed"}[1h])) > 0
-`,
-    severity: 'warning',
-    summary: 'No webhook was accepted for an hour, while calls keep arriving by poll.',
-    description:
-      'The service may have switched the webhook off, or the way to the receiver is closed. Polling still brings every call.',
-    action: 'callsync doctor',
-  },
-  {
-    alert: 'CallsyncWorkerBusy',
-    expr: 'min by (instance, worker_type) (temporal_worker_task_slots_available) == 0',
-    for: '15m',
-    severity: 'warning',
-    summary: 'Worker {{ $labels.instance }} has no free slot for {{ $labels.worker_type }}.',
-    action: 'start one more worker, or raise temporal.concurrency: callsync worker',
-  },
-  {
-    alert: 'CallsyncWorkflowTaskFailed',
-    expr: 'sum by (workflow_type) (increase(temporal_workflow_task_execution_failed_total[10m])) > 0',
-    severity: 'critical',
-    summary: 'Tasks of workflow {{ $labels.workflow_type }} fail.',
-    description:
-      'Usually the code of a worker does not replay the history of a running workflow. Roll the worker back.',
-    action: "callsync backfill list; the workflow's history in Temporal",
-  },
-];
-
-/** Every alert of `deploy/monitoring`. */
-export const alerts: readonly Alert[] = [
-  ...Object.values(conditions).flatMap(({ alert, severity, above, command }) => {
-    if (alert === undefined) return [];
-    const expr = 'metric' in alert ? `${alert.metric} > ${above}` : alert.expr;
-    return [{ action: command, ...alert, severity, expr }];
-  }),
-  ...otherAlerts,
-];
 
 /** One thing that is wrong now. */
 export interface Alarm {

@@ -1,10 +1,7 @@
 /** When to try again, wherever callsync tries again by itself. Activities are retried by Temporal instead. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export interface BackoffRules {
-  readonly baseMs: number;
-  readonly maxMs: number;
-}
+export type BackoffRules = { readonly baseMs: number; readonly maxMs: number };
 
 /**
  * Milliseconds to wait, with full jitter: between 0 and a bound that doubles, and never less than the other side

@@ -8,11 +8,7 @@ import { type FileContents, type FileWatch, readFiles, watchFiles } from './file
  * leave a race.
  * @throws the errors of `listen`.
  */
-export const listenOnPort = async (
-  port: number,
-  orAny: boolean,
-  listen: (port: number) => Promise<unknown>,
-): Promise<void> => {
+export const listenOnPort = async (port: number, orAny: boolean, listen: (port: number) => Promise<unknown>) => {
   try {
     await listen(port);
   } catch (error) {
@@ -23,15 +19,9 @@ export const listenOnPort = async (
 
 const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
 
-export interface TlsFiles {
-  readonly cert_file: string;
-  readonly key_file: string;
-}
+export type TlsFiles = { readonly cert_file: string; readonly key_file: string };
 
-export interface Certificate {
-  readonly cert: Buffer;
-  readonly key: Buffer;
-}
+export type Certificate = { readonly cert: Buffer; readonly key: Buffer };
 
 /** Undefined when a file cannot be read, or the two are not a certificate and its key. */
 export const readCertificate = (files: TlsFiles): Certificate | undefined =>
@@ -61,11 +51,7 @@ export const reloadCertificate = (options: {
   });
 };
 
-const pairOf = (
-  files: TlsFiles,
-  contents: FileContents,
-  onError: (error: unknown) => void = () => {},
-): Certificate | undefined => {
+const pairOf = (files: TlsFiles, contents: FileContents, onError: (error: unknown) => void = () => {}) => {
   const cert = contents.get(files.cert_file);
   const key = contents.get(files.key_file);
   if (cert === undefined || key === undefined) return undefined;

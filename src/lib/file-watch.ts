@@ -9,9 +9,8 @@ export interface FileWatch {
 }
 
 /** Contents of files by path; undefined for one that cannot be read. Never throws. */
-export const readFiles = (paths: readonly string[]): FileContents => {
-  return new Map(paths.map((path) => [path, readOrUndefined(path)]));
-};
+export const readFiles = (paths: readonly string[]): FileContents =>
+  new Map(paths.map((path) => [path, readOrUndefined(path)]));
 
 /**
  * `onChange` is called once a new content was seen twice in a row, so that a file caught half-written is not taken.

@@ -1,8 +1,5 @@
 /** Sets of half-open ranges `[from, to)`: pure arithmetic on numbers. */
-export interface Interval {
-  readonly from: number;
-  readonly to: number;
-}
+export type Interval = { readonly from: number; readonly to: number };
 
 /** The same set as few, sorted ranges that neither overlap nor touch. */
 export const unite = (intervals: readonly Interval[]): Interval[] => {
@@ -19,7 +16,7 @@ export const unite = (intervals: readonly Interval[]): Interval[] => {
 /** The parts of `whole` outside `others`. */
 export const subtract = (whole: readonly Interval[], others: readonly Interval[]): Interval[] => {
   let left = unite(whole);
-  for (const other of unite(others)) {
+  for (const other of unite(others))
     left = left.flatMap(({ from, to }) =>
       other.to <= from || other.from >= to
         ? [{ from, to }]
@@ -28,7 +25,6 @@ export const subtract = (whole: readonly Interval[], others: readonly Interval[]
             { from: Math.max(from, other.to), to },
           ].filter((part) => part.from < part.to),
     );
-  }
   return left;
 };
 

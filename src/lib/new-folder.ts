@@ -29,11 +29,10 @@ export const writeFolder = async <T>(folder: string, fill: (partial: string) => 
 
 const prepareFolders = async (folder: string, partial: string): Promise<void> => {
   const found = await readdir(folder).catch((error: { code?: string }) => error.code ?? 'no access');
-  if (found !== 'ENOENT' && (typeof found === 'string' || found.length > 0)) {
+  if (found !== 'ENOENT' && (typeof found === 'string' || found.length > 0))
     throw terminal('USAGE_FILE', `The folder ${folder} is not empty, or is no folder.`, {
       hint: 'Name one that does not exist: nothing is replaced.',
     });
-  }
   try {
     await mkdir(dirname(folder), { recursive: true });
     await mkdir(partial, { mode: 0o700 });

@@ -16,11 +16,7 @@ export interface SecretSource {
  * @param key configuration key, for errors: they never hold the secret.
  * @returns undefined when neither a file nor a value is configured; a file wins over a value.
  */
-export const openSecret = (input: {
-  key: string;
-  value?: string | undefined;
-  file?: string | undefined;
-}): SecretSource | undefined => {
+export const openSecret = (input: { key: string; value?: string | undefined; file?: string | undefined }) => {
   const { key, value, file } = input;
   if (file === undefined && (value === undefined || value === '')) return undefined;
   const readBytes = file === undefined ? () => Buffer.from(value ?? '') : openFile(key, file);
@@ -39,12 +35,11 @@ export const openOwnSecret = (key: string, file: string): SecretSource => {
       writeFileSync(file, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
     }
   } catch (cause) {
-    if (!(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) {
+    if (!(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST'))
       throw terminal('CONFIG_SECRET', `The file of ${key} cannot be made: ${file}.`, {
         hint: `Let the user that runs callsync write the folder, or set ${key}_file.`,
         cause,
       });
-    }
   }
   return secretOf(openFile(key, file));
 };
@@ -71,11 +66,10 @@ const openFile = (key: string, file: string): (() => Buffer) => {
         cause,
       });
     }
-    if (secret.toString('latin1').trim() === '') {
+    if (secret.toString('latin1').trim() === '')
       throw terminal('CONFIG_SECRET', `The file of ${key}_file is empty: ${file}.`, {
         hint: 'Write the secret into it.',
       });
-    }
     return secret;
   };
 };

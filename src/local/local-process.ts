@@ -15,11 +15,7 @@ const lookEveryMs = 1_000;
  * Watches the server until `stop`. `start` must bring it back at the same address, where its clients connect again by
  * themselves. A start that fails is tried again.
  */
-export const keepServer = (
-  first: KeptServer,
-  start: () => Promise<KeptServer>,
-  say: (message: string) => void,
-): { stop(): Promise<void> } => {
+export const keepServer = (first: KeptServer, start: () => Promise<KeptServer>, say: (message: string) => void) => {
   let server = first;
   let starting: Promise<void> | undefined;
   const restart = async (): Promise<void> => {
@@ -123,10 +119,7 @@ export interface StopRules {
 }
 
 /** Resolves when the process is gone. */
-export const stopLocalProcess = async (
-  pid: number,
-  { signal, lastSignal, stopDeadlineMs }: StopRules,
-): Promise<void> => {
+export const stopLocalProcess = async (pid: number, { signal, lastSignal, stopDeadlineMs }: StopRules) => {
   letOutlive(pid);
   sendSignal(pid, signal);
   const deadline = Date.now() + stopDeadlineMs;

@@ -15,10 +15,7 @@ export const isExecutable = (path: string): Promise<boolean> =>
  * Full path of a program: the configured one, or one in PATH's folders. Undefined if it is not installed.
  * @param refuse makes the error for a wrong configured path.
  */
-export const findInstalled = async (
-  name: string,
-  { configured, env, refuse }: FindOptions,
-): Promise<string | undefined> => {
+export const findInstalled = async (name: string, { configured, env, refuse }: FindOptions) => {
   if (configured) {
     if (await isExecutable(configured)) return configured;
     throw refuse(configured);

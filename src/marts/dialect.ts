@@ -74,11 +74,10 @@ export const readSpeaker = (
   if (side !== 'agent' && side !== 'customer') return { side };
   const settings = martSettings(config);
   const { byDirection, otherwise } = settings.agentSide;
-  if ([otherwise, ...Object.values(byDirection)].every((one) => one === 'unknown')) {
+  if ([otherwise, ...Object.values(byDirection)].every((one) => one === 'unknown'))
     throw terminal('USAGE_SEARCH', 'The side of the agent is unknown.', {
       hint: 'Set analytics.agent_side, or search by --side in or --side out.',
     });
-  }
   const operator = side === 'agent' ? '=' : '<>';
   return { speaker: (said, direction) => `NULLIF(${said}, '') ${operator} ${agentSideSql(settings, direction)}` };
 };

@@ -33,11 +33,7 @@ interface AssistantOptions {
 }
 
 /** JSON text of the tool's own part of the answer, and the number of rows in it. */
-interface Found {
-  readonly json: string;
-  readonly rows: number;
-  readonly speech?: true;
-}
+type Found = { readonly json: string; readonly rows: number; readonly speech?: true };
 
 interface Relation {
   readonly name: string;
@@ -104,11 +100,10 @@ export const createAssistant = (options: AssistantOptions, user: string): McpSer
     async ({ name }) => {
       const { time_zone, units, agent_side } = analytics;
       const found = relations.filter((one) => name === undefined || one.name === name);
-      if (found.length === 0) {
+      if (found.length === 0)
         throw terminal('QUERY_REFUSED', 'There is no such table or mart.', {
           hint: 'Call describe_tables without a name.',
         });
-      }
       const shown = name === undefined ? found.map(({ columns: _, ...one }) => one) : found;
       const head = { warehouse: options.warehouse, dialect: options.dialect, time_zone, units, agent_side };
       return { json: `${JSON.stringify({ ...head, relations: shown }).slice(1, -1)}`, rows: shown.length };
@@ -118,10 +113,7 @@ export const createAssistant = (options: AssistantOptions, user: string): McpSer
   addTool(
     'query',
     `Runs one SELECT in ${options.dialect} SQL over the tables and marts of describe_tables. Returns at most ${limits.rows} rows; "complete" is false if a limit left rows out.`,
-    z.object({
-      sql: z.string().min(1).max(50_000),
-      max_rows: z.number().int().min(1).max(limits.rows).optional(),
-    }),
+    z.object({ sql: z.string().min(1).max(50_000), max_rows: z.number().int().min(1).max(limits.rows).optional() }),
     async ({ sql, max_rows }, signal) => {
       const { rows, complete } = await ask(sql, max_rows, signal);
       return { json: `"complete":${complete},"rows":[${rows.join(',')}]`, rows: rows.length, speech: true };

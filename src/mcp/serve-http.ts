@@ -9,7 +9,13 @@ import { createMcpHandler, type McpServer } from '@modelcontextprotocol/server';
 import type { Access } from '../health/page/access.ts';
 import type { readCertificate } from '../lib/certificate.ts';
 
-interface HttpOptions {
+const path = '/mcp';
+const maxBodyBytes = 256 * 1024;
+const limits = { requestTimeout: 60_000, headersTimeout: 10_000, maxHeaderSize: 16 * 1024 };
+const maxConnections = 64;
+
+/** Serves until `close`. Each request stands alone: there are no sessions. */
+export const serveHttp = async (options: {
   readonly listen: string;
   /** 0 = any free one. */
   readonly port: number;
@@ -17,15 +23,7 @@ interface HttpOptions {
   readonly access: Access;
   readonly assistantOf: (user: string) => McpServer;
   readonly onError: (error: Error) => void;
-}
-
-const path = '/mcp';
-const maxBodyBytes = 256 * 1024;
-const limits = { requestTimeout: 60_000, headersTimeout: 10_000, maxHeaderSize: 16 * 1024 };
-const maxConnections = 64;
-
-/** Serves until `close`. Each request stands alone: there are no sessions. */
-export const serveHttp = async (options: HttpOptions): Promise<{ readonly url: string; close(): Promise<void> }> => {
+}): Promise<{ readonly url: string; close(): Promise<void> }> => {
   const { access, assistantOf, onError, tls } = options;
   const handler = createMcpHandler(({ authInfo }) => assistantOf(authInfo?.clientId ?? userInfo().username));
   const answer = toNodeHandler(handler, { maxRequestBodySize: maxBodyBytes, onerror: onError });
@@ -43,9 +41,7 @@ export const serveHttp = async (options: HttpOptions): Promise<{ readonly url: s
   };
   const server = tls === undefined ? createServer(limits, serve) : createTlsServer({ ...limits, ...tls }, serve);
   server.maxConnections = maxConnections;
-  await new Promise<void>((done, fail) => {
-    server.once('error', fail).listen(options.port, options.listen, done);
-  });
+  await new Promise<void>((done, fail) => server.once('error', fail).listen(options.port, options.listen, done));
   const { port } = server.address() as AddressInfo;
   const host = options.listen.includes(':') ? `[${options.listen}]` : options.listen;
   return {

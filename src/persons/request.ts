@@ -18,12 +18,7 @@ export type PersonRequest =
   | { readonly kind: 'metadata'; readonly key: string; readonly values: readonly string[] };
 
 /** A request with its subjects: a call or text matches if it has at least one of them. */
-export interface PurgeScope {
-  readonly request: PersonRequest;
-  readonly subjects: readonly string[];
-  /** Subjects of each value as written, without tokens and other spellings. */
-  readonly own: readonly string[];
-}
+export type PurgeScope = ReturnType<typeof meantBy>;
 
 interface Comparison {
   /** Of national numbers; the first is the default. */
@@ -63,7 +58,7 @@ export const requestKinds: Readonly<Record<PersonRequest['kind'], Kind>> = {
 };
 
 /** @param comparison rules of comparison: those of stored values, with every token of a value */
-export const meantBy = (request: PersonRequest, comparison: Comparison): PurgeScope => {
+export const meantBy = (request: PersonRequest, comparison: Comparison) => {
   const { kind, values } = request;
   const { countries, tokensOf } = comparison;
   if (kind === 'call') return { request, subjects: [...new Set(values)], own: values };
@@ -85,11 +80,7 @@ export const meantBy = (request: PersonRequest, comparison: Comparison): PurgeSc
 };
 
 /** Subjects of a value: as its detector finds it, as a whole value, and as plain digits. */
-const subjectsOfValue = (
-  kind: Exclude<JoinedDetector, 'phone'>,
-  value: string,
-  countries: readonly CountryCode[],
-): readonly string[] => {
+const subjectsOfValue = (kind: Exclude<JoinedDetector, 'phone'>, value: string, countries: readonly CountryCode[]) => {
   const read = requestKinds[kind].read(value);
   const digits = [read, compact(value)].filter((one) => /^\d+$/.test(one));
   return [

@@ -73,10 +73,7 @@ export interface ReadDeps extends IngestDeps {
 }
 
 /** Stops a long use case, and takes its signs of life. */
-export interface RunOptions {
-  readonly signal: AbortSignal;
-  readonly alive: () => void;
-}
+export type RunOptions = { readonly signal: AbortSignal; readonly alive: () => void };
 
 /** Of the configured warehouses. */
 export const namesOf = ({ targets }: Pick<IngestDeps, 'targets'>): readonly string[] =>

@@ -120,23 +120,20 @@ const describeOverlap = ({ from, to, both, webhookOnly, pollOnly }: Overlap): st
 };
 
 const refuseBadOverlap = (overlap: Overlap, { acceptEmpty }: GoLiveInput, rejections: readonly string[]): void => {
-  if (overlap.webhookOnly > 0) {
+  if (overlap.webhookOnly > 0)
     throw transient('GO_LIVE_OVERLAP', `The list lacks calls that came by webhook: ${overlap.webhookOnly}.`, {
       hint: 'Run callsync probe to see the calls that the credentials reach, correct source.list.params, then run callsync go-live again.',
     });
-  }
-  if (overlap.both + overlap.pollOnly === 0 && acceptEmpty !== true) {
+  if (overlap.both + overlap.pollOnly === 0 && acceptEmpty !== true)
     throw transient('GO_LIVE_EMPTY', 'No call ended while webhooks and list ran side by side, so nothing is shown.', {
       hint: 'Run callsync go-live again once calls have come, or callsync go-live --accept-empty.',
     });
-  }
   if (overlap.both === 0 && overlap.pollOnly > 0) {
     const message = `None of ${countOf(overlap.pollOnly, 'call')} came by webhook`;
-    if (rejections.length > 0) {
+    if (rejections.length > 0)
       throw transient('GO_LIVE_REJECTED', `${message}: deliveries were rejected (${rejections.join(', ')}).`, {
         hint: 'Compare webhook.secrets and webhook.header_prefix with the settings of the service, then run callsync go-live again.',
       });
-    }
     throw transient('GO_LIVE_SILENT', `${message}.`, {
       hint: 'Ask the account manager whether the webhook is active for this address and these campaigns, then run callsync go-live again.',
     });

@@ -178,11 +178,7 @@ export const connectTo = async ({ pool, purpose }: Pick<Database, 'pool' | 'purp
   }
 };
 
-const inTransaction = async <T>(
-  pool: pg.Pool,
-  purpose: string,
-  work: (client: pg.PoolClient) => Promise<T>,
-): Promise<T> => {
+const inTransaction = async <T>(pool: pg.Pool, purpose: string, work: (client: pg.PoolClient) => Promise<T>) => {
   const client = await connectTo({ pool, purpose });
   let broken: Error | undefined;
   try {
@@ -216,11 +212,8 @@ export const readColumn = async <T>(db: Queryable, sql: string, values: readonly
   (await db.query<Record<string, T>>(sql, values)).map((row) => Object.values(row)[0] as T);
 
 /** The one value of a statement; undefined without a row. */
-export const readValue = async <T>(
-  db: Queryable,
-  sql: string,
-  values: readonly unknown[] = [],
-): Promise<T | undefined> => (await readColumn<T>(db, sql, values))[0];
+export const readValue = async <T>(db: Queryable, sql: string, values: readonly unknown[] = []) =>
+  (await readColumn<T>(db, sql, values))[0];
 
 /** Arrays of the columns of rows, as `unnest` takes them. */
 export const columnsOf = <Row>(rows: readonly Row[], ...names: readonly (keyof Row)[]): Row[keyof Row][][] =>

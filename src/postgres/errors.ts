@@ -24,42 +24,36 @@ const lostConnection = /timeout|connection terminated|connection ended|not query
 export const postgresError = (purpose: string, cause: unknown): CallsyncError => {
   if (cause instanceof CallsyncError) return cause;
   const { code = '', message = '' } = cause as { code?: string; message?: string };
-  if (connectionCodes.has(code) || lostConnection.test(message)) {
+  if (connectionCodes.has(code) || lostConnection.test(message))
     return transient('DATABASE_UNREACHABLE', `The ${purpose} does not answer (${code || 'connection lost'}).`, {
       hint: 'Start PostgreSQL or correct its address, then run callsync doctor.',
       cause,
     });
-  }
-  if (isUntrusted(code)) {
+  if (isUntrusted(code))
     return terminal('DATABASE_UNTRUSTED', `The TLS certificate of the ${purpose} cannot be trusted (${code}).`, {
       hint: 'Renew the certificate of the server, or name its CA in the connection URL: sslmode=verify-full&sslrootcert=FILE.',
       cause,
     });
-  }
-  if (code === '28P01' || code === '28000') {
+  if (code === '28P01' || code === '28000')
     return terminal('DATABASE_CREDENTIALS', `The ${purpose} refuses the user or password.`, {
       hint: 'Correct the user and password in its connection URL, then run callsync doctor.',
       cause,
     });
-  }
-  if (code === '3D000') {
+  if (code === '3D000')
     return terminal('DATABASE_MISSING', `The database of the ${purpose} does not exist.`, {
       hint: 'Create it (createdb NAME), or correct its name in the connection URL.',
       cause,
     });
-  }
-  if (code === '42501') {
+  if (code === '42501')
     return terminal('DATABASE_PERMISSION', `The user of the ${purpose} lacks a permission.`, {
       hint: 'Grant CREATE on the database, or USAGE and CREATE on its schema.',
       cause,
     });
-  }
-  if (incompleteStates.has(code)) {
+  if (incompleteStates.has(code))
     return transient('DATABASE_INCOMPLETE', `Tables of the ${purpose} are missing (SQLSTATE ${code}).`, {
       hint: 'They were dropped, or are being restored from a backup: see docs/guides/backup-restore.md.',
       cause,
     });
-  }
   const kind = transientStates.test(code) ? transient : terminal;
   return kind('DATABASE_ERROR', `The ${purpose} reports an error (SQLSTATE ${code || 'none'}).`, { cause });
 };

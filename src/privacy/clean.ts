@@ -31,13 +31,6 @@ interface Rules extends CleanOptions {
   readonly plainNames: Set<string>;
 }
 
-interface Cleaned {
-  /** The very same object when nothing had to change. */
-  readonly fields: Fields;
-  /** The detector of each finding that was replaced. */
-  readonly findings: readonly string[];
-}
-
 /** Lines, agents and customers recur; working a token out takes as long as reading the rest of a small record. */
 const mostTokens = 1_000;
 /** Names of free fields never end. */
@@ -58,8 +51,12 @@ export const openRules = (options: CleanOptions): Rules => ({
   plainNames: new Set(),
 });
 
-/** The fields with the rules applied. @throws RangeError when nested too deeply. */
-export const clean = (fields: Fields, rules: Rules): Cleaned => {
+/**
+ * The fields with the rules applied. @throws RangeError when nested too deeply.
+ * `fields` = the very same object when nothing had to change.
+ * `findings` = the detector of each finding that was replaced.
+ */
+export const clean = (fields: Fields, rules: Rules) => {
   const pass: Pass = { rules, findings: [] };
   const kept = cleanFields(fields, rules.rules, pass, (value, node, name) => {
     if (name === identity) return value;
@@ -70,16 +67,10 @@ export const clean = (fields: Fields, rules: Rules): Cleaned => {
   return { fields: kept, findings: pass.findings };
 };
 
-interface Pass {
-  readonly rules: Rules;
-  readonly findings: string[];
-}
+type Pass = { readonly rules: Rules; readonly findings: string[] };
 
 /** Where a value stands: its field's name may announce it. */
-interface At {
-  readonly name: string;
-  readonly depth: number;
-}
+type At = { readonly name: string; readonly depth: number };
 
 /** The value with the rules applied; the same one where nothing had to change. @throws RangeError when nested too deeply. */
 const cleanValue = (value: unknown, node: RuleNode, { name, depth }: At, pass: Pass): unknown => {
@@ -186,10 +177,7 @@ const redactSaid = (
 };
 
 /** The same list where nothing changed. */
-const mapChanged = (
-  items: readonly unknown[],
-  change: (item: unknown, index: number) => unknown,
-): readonly unknown[] => {
+const mapChanged = (items: readonly unknown[], change: (item: unknown, index: number) => unknown) => {
   const changed = items.map(change);
   return changed.every((item, index) => item === items[index]) ? items : changed;
 };

@@ -36,10 +36,7 @@ const stripAccents = (text: string): string => {
     : [...text].map((char) => (char.length === 1 ? toKey(char).charAt(0) || ' ' : '  ')).join('');
 };
 
-interface Announced {
-  readonly value: string;
-  readonly spans: readonly Span[];
-}
+type Announced = { readonly value: string; readonly spans: readonly Span[] };
 
 const findCodes = (pieces: readonly Piece[]): Announced[] =>
   findRuns(pieces, 0)

@@ -44,11 +44,7 @@ export class Claims {
 
 type Read = (text: string, atoms: readonly Atom[]) => string | undefined;
 
-const card: Shape = {
-  least: 13,
-  most: 19,
-  mayBegin: (text) => /^(?:4|5|3[04-8]|3$|2[2-7]|2$|6)/.test(text),
-};
+const card: Shape = { least: 13, most: 19, mayBegin: (text) => /^(?:4|5|3[04-8]|3$|2[2-7]|2$|6)/.test(text) };
 const nir: Shape = { least: 15, most: 15, mayBegin: (text) => /^[1-478](?:\d|$)/.test(text) };
 const unkeyedNir: Shape = { ...nir, least: 13, most: 13 };
 

@@ -29,11 +29,7 @@ interface DetectOptions {
  * @param budget steps that each piece may take; one that takes more is a finding of its own, as a whole.
  * No two findings overlap.
  */
-export const detect = (
-  conversation: readonly Spoken[],
-  options: DetectOptions,
-  budget = new Budget(conversation),
-): readonly Finding[] => {
+export const detect = (conversation: readonly Spoken[], options: DetectOptions, budget = new Budget(conversation)) => {
   const { isOn, patterns } = options;
   const plain = conversation.map(({ text }) => readPlain(text));
   const spoken = conversation.map(({ speaker }, index) => ({ speaker, text: plain[index]?.text ?? '' }));
@@ -89,11 +85,7 @@ const claimHalves = (streams: readonly Piece[][], over: ReadonlySet<number>, cla
 };
 
 /** An utterance with too many steps is replaced as a whole, because its content is unknown. */
-const coverWhole = (
-  spoken: readonly Spoken[],
-  findings: readonly Finding[],
-  over: ReadonlySet<number>,
-): readonly Finding[] => [
+const coverWhole = (spoken: readonly Spoken[], findings: readonly Finding[], over: ReadonlySet<number>) => [
   ...findings
     .map((finding) => ({ ...finding, spans: finding.spans.filter(({ utterance }) => !over.has(utterance)) }))
     .filter(({ spans }) => spans.length > 0),

@@ -1,15 +1,7 @@
 /** Findings of detectors, and names and versions of detectors. */
 
 /** Raise it if a detector finds more or fewer values than before. */
-export const detectorVersions = {
-  iban: 1,
-  card: 1,
-  nir: 1,
-  phone: 1,
-  email: 1,
-  cvv: 1,
-  birth: 1,
-} as const;
+export const detectorVersions = { iban: 1, card: 1, nir: 1, phone: 1, email: 1, cvv: 1, birth: 1 } as const;
 
 /** Detectors with values that tokens join and that requests of persons may name. */
 export const joinedDetectors = ['phone', 'email', 'iban', 'card', 'nir'] as const;
@@ -24,11 +16,7 @@ const versions = new Map<string, number>(Object.entries({ ...detectorVersions, u
 export const versionOf = (detector: string): number | null => versions.get(detector) ?? null;
 
 /** Characters of one utterance, `[start, end)`. */
-export interface Span {
-  readonly utterance: number;
-  readonly start: number;
-  readonly end: number;
-}
+export type Span = { readonly utterance: number; readonly start: number; readonly end: number };
 
 export interface Finding {
   /** A detector's name, or that of a configured pattern. */

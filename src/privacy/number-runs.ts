@@ -50,10 +50,7 @@ export const findRuns = (pieces: readonly Piece[], mostWords: number | 'one brea
 
 export const isFiller = (piece: Piece): boolean => piece.kind === 'turn' || (piece.kind !== 'number' && piece.isFiller);
 
-export interface Candidate {
-  readonly atoms: readonly Atom[];
-  readonly text: string;
-}
+export type Candidate = { readonly atoms: readonly Atom[]; readonly text: string };
 
 /** Targets of the search in a run. */
 export interface Shape {

@@ -7,12 +7,6 @@ import type { Token } from './read-text.ts';
  */
 export type Reading = 'whole' | 'split' | 'eager';
 
-interface SpokenNumber {
-  readonly digits: string;
-  /** Index of the token behind it. */
-  readonly next: number;
-}
-
 const table = (text: string, first: number, step = 1): [string, number][] =>
   text.split(' ').map((word, index) => [word, first + index * step]);
 
@@ -46,10 +40,7 @@ export const mostDigitsOf: ReadonlyMap<string, number> = new Map([
   ...[...zeros, 'z\u00e9ro'].map((word) => [word, 1] as const),
 ]);
 
-interface Part {
-  readonly value: number;
-  readonly next: number;
-}
+type Part = { readonly value: number; readonly next: number };
 
 const isSpoken = (token: Token | undefined): boolean =>
   token !== undefined &&
@@ -60,17 +51,11 @@ const isSpoken = (token: Token | undefined): boolean =>
     zeros.has(token.key));
 
 /** The number that begins at a word; undefined when none does. */
-export const readSpokenNumber = (
-  tokens: readonly Token[],
-  at: number,
-  reading: Reading,
-  isAfterNumber: boolean,
-): SpokenNumber | undefined => {
+export const readSpokenNumber = (tokens: readonly Token[], at: number, reading: Reading, isAfterNumber: boolean) => {
   const token = tokens[at];
   if (token?.kind !== 'word' || !mostDigitsOf.has(token.key)) return undefined;
-  if (zeros.has(token.key)) {
+  if (zeros.has(token.key))
     return isAfterNumber || isSpoken(tokens[at + 1]) ? { digits: '0', next: at + 1 } : undefined;
-  }
   const times = repeats.get(token.key);
   if (times !== undefined) return readRepeated(tokens, at + 1, times);
   const part = readBelowMillion(tokens, at, reading);
@@ -98,7 +83,10 @@ export const readOtherwise = (tokens: readonly Token[], at: number, next: number
   return [...(heardFrom.get(0) ?? [])];
 };
 
-const readRepeated = (tokens: readonly Token[], at: number, times: number): SpokenNumber | undefined => {
+/**
+ * `next` = index of the token behind it.
+ */
+const readRepeated = (tokens: readonly Token[], at: number, times: number) => {
   const token = tokens[at];
   if (token === undefined) return undefined;
   const digit = token.kind === 'digits' ? token.text : zeros.has(token.key) ? '0' : String(units.get(token.key) ?? '');
@@ -150,9 +138,8 @@ const readBelowHundred = (tokens: readonly Token[], at: number, reading: Reading
     const eighty = { value: 80, next: (then as number) + 1 };
     return next === 'vingts' ? eighty : addUnit(tokens, eighty, 19, reading);
   }
-  if (key === 'dix' && (next === 'sept' || next === 'huit' || next === 'neuf')) {
+  if (key === 'dix' && (next === 'sept' || next === 'huit' || next === 'neuf'))
     return { value: 10 + (units.get(next) as number), next: (then as number) + 1 };
-  }
   return { value: unit, next: at + 1 };
 };
 

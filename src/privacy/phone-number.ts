@@ -19,11 +19,7 @@ const mostNational = 13;
  * personal too.
  * @param countries ISO codes; the first is the default.
  */
-export const readDialled = (
-  digits: string,
-  isInternational: boolean,
-  countries: readonly CountryCode[],
-): string | undefined => {
+export const readDialled = (digits: string, isInternational: boolean, countries: readonly CountryCode[]) => {
   if (digits.length < 7 || digits.length > 17) return undefined;
   if (isInternational || digits.startsWith('00')) {
     const rest = digits.replace(/^00/, '');

@@ -11,42 +11,14 @@ import { createSealer, isSealed } from '../lib/sealed.ts';
 import { clean, openRules } from './clean.ts';
 import type { JoinedDetector } from './finding.ts';
 import { compileRules, profileRules, readsSpeech, versionOfRules } from './rules.ts';
-import { aliasField, makeTokens, markOf, type TokenKeys, type Tokens, takeAliases } from './tokens.ts';
+import { aliasField, makeTokens, markOf, type TokenKeys, takeAliases } from './tokens.ts';
 
 type Fields = Parameters<typeof clean>[0];
 
-export interface Privacy {
-  /**
-   * Changes with every setting that affects stored data, and with the detectors. Ends with id and fingerprint of the
-   * key.
-   */
-  readonly version: string;
-  /** Pure; doing it twice changes nothing more. Aliases of tokens come with the observation. @throws RangeError when a record is nested too deeply. */
-  readonly sanitize: (observation: Observation) => Observation;
-  /** The fields of a record after the rules, and the findings. @throws RangeError as `sanitize` */
-  readonly preview: (fields: Fields) => ReturnType<typeof clean>;
-  readonly admit: (body: Buffer) => Admitted;
-  /** As `admit`, of a body that takes too long to read. */
-  readonly admitUnread: (body: Buffer) => Admitted;
-  /** Whether detectors read transcripts, which costs several times all other rules. */
-  readonly readsSpeech: boolean;
-  /**
-   * Tokens of a whole value, or of a value of a kind as its detector reads it. The current key comes first, then the
-   * former ones.
-   */
-  readonly tokensOf: (value: string, kind?: JoinedDetector) => Tokens;
-  /** Whether a version is of rules that had another key under the name of one of these keys. */
-  readonly isForeign: (version: string) => boolean;
-  /** Stored form of a record in quarantine. */
-  readonly seal: (record: RejectedRecord) => RejectedRecord;
-}
+export type Privacy = ReturnType<typeof createPrivacy>;
 
 /** Stored form of a verified delivery, and the keyed hash of its raw bytes. */
-export interface Admitted {
-  readonly body: Buffer;
-  readonly bodyHash: Buffer;
-  readonly privacyVersion: string;
-}
+export type Admitted = { readonly body: Buffer; readonly bodyHash: Buffer; readonly privacyVersion: string };
 
 export interface PrivacyKeys {
   /** Of tokens and hashes. */
@@ -73,11 +45,10 @@ const dropped = Buffer.from('"dropped on arrival, for no privacy rule could read
  * @returns undefined where there are no rules: nothing is then looked at, and nothing changes.
  * @throws CallsyncError CONFIG_INVALID, SEAL_KEY
  */
-export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy => {
+export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
   const countries = config.countries.filter((country) => isSupportedCountry(country));
-  if (countries.length < config.countries.length) {
+  if (countries.length < config.countries.length)
     throw terminal('CONFIG_INVALID', 'privacy.countries names a country that has no telephone numbers.');
-  }
   const disabled = new Set<string>(config.disabled_detectors);
   const rules = [...config.rules, ...profileRules[config.profile]];
   const former = (keys.former ?? []).map((bytes, index) => ({ id: config.former_keys[index]?.id ?? '', bytes }));
@@ -140,19 +111,37 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
     isSealed(body) || body.equals(dropped) ? body : (cleanBody(body) ?? close(body));
 
   return {
+    /**
+     * Changes with every setting that affects stored data, and with the detectors. Ends with id and fingerprint of
+     * the key.
+     */
     version,
+    /** Whether detectors read transcripts, which costs several times all other rules. */
     readsSpeech: readsSpeech(options.rules.child('transcript_json')),
+    /**
+     * Pure; doing it twice changes nothing more. Aliases of tokens come with the observation. @throws RangeError when
+     * a record is nested too deeply.
+     */
     sanitize,
-    preview: (fields) => clean({ ...fields }, options),
-    admit: (body) => ({ body: keepBytes(body), bodyHash: hashBody(body), privacyVersion: version }),
-    admitUnread: (body) => ({ body: close(body), bodyHash: hashBody(body), privacyVersion: version }),
-    tokensOf: (value, kind) => (kind === undefined ? options.tokensOf(value) : makeTokens(tokenKeys, kind, value)),
-    isForeign: (other) => {
+    /** The fields of a record after the rules, and the findings. @throws RangeError as `sanitize` */
+    preview: (fields: Fields) => clean({ ...fields }, options),
+    admit: (body: Buffer) => ({ body: keepBytes(body), bodyHash: hashBody(body), privacyVersion: version }),
+    /** As `admit`, of a body that takes too long to read. */
+    admitUnread: (body: Buffer) => ({ body: close(body), bodyHash: hashBody(body), privacyVersion: version }),
+    /**
+     * Tokens of a whole value, or of a value of a kind as its detector reads it. The current key comes first, then
+     * the former ones.
+     */
+    tokensOf: (value: string, kind?: JoinedDetector) =>
+      kind === undefined ? options.tokensOf(value) : makeTokens(tokenKeys, kind, value),
+    /** Whether a version is of rules that had another key under the name of one of these keys. */
+    isForeign: (other: string) => {
       const mark = other.slice(other.indexOf('.') + 1);
       const named = tokenKeys.find(({ id }) => mark.startsWith(`${id}.`));
       return named !== undefined && markOf(named) !== mark;
     },
-    seal: (record) => ({
+    /** Stored form of a record in quarantine. */
+    seal: (record: RejectedRecord) => ({
       ...record,
       body: keepBytes(record.body),
       bodyHash: record.bodyHash ?? hashBody(record.body),

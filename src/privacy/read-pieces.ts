@@ -39,11 +39,7 @@ export class Budget {
   }
 }
 
-interface Place {
-  readonly utterance: number;
-  readonly start: number;
-  readonly end: number;
-}
+type Place = { readonly utterance: number; readonly start: number; readonly end: number };
 
 interface Between {
   readonly key: string;

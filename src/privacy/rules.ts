@@ -40,10 +40,7 @@ export const redactsSpeech = (config: Pick<PrivacyConfig, 'disabled_detectors' |
   !joinedDetectors.some((name) => config.disabled_detectors.includes(name)) &&
   readsSpeech(compileRules([...config.rules, ...profileRules[config.profile]]).child('transcript_json'));
 
-interface CompiledRule {
-  readonly names: readonly RegExp[];
-  readonly action: PrivacyRule['action'];
-}
+type CompiledRule = { readonly names: readonly RegExp[]; readonly action: PrivacyRule['action'] };
 
 const compileName = (name: string): RegExp =>
   new RegExp(

@@ -95,13 +95,7 @@ interface Replacement extends Place {
 }
 
 /** An utterance with its replacements, and which words each covers: null where it has none, or nothing tells which are meant. */
-const replaceInUtterance = (
-  { fields, words, text, agrees }: Utterance,
-  unsorted: readonly Replacement[],
-): {
-  readonly fields: Fields;
-  readonly places: readonly (readonly [first: number | null, last: number | null, detector: string])[];
-} => {
+const replaceInUtterance = ({ fields, words, text, agrees }: Utterance, unsorted: readonly Replacement[]) => {
   const replacements = [...unsorted].sort((a, b) => a.start - b.start);
   const unplaced = replacements.map(({ detector }) => [null, null, detector] as const);
   if (words.length === 0) return { fields: { ...fields, content: replaceText(text, replacements) }, places: unplaced };

@@ -3,16 +3,18 @@ import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import type { SimulatorAddresses } from './control/control.ts';
 import { startSimulator } from './start-simulator.ts';
 
-interface RunSimulatorOptions {
+/** Starts a simulator, reports its addresses, and resolves after `signal` aborted and every socket is closed. */
+export const runSimulator = async ({
+  options,
+  onReady,
+  signal,
+}: {
   readonly options: SimulatorOptions;
   /** Called once all servers listen. */
   readonly onReady: (addresses: SimulatorAddresses) => void;
   /** Ends the run. */
   readonly signal: AbortSignal;
-}
-
-/** Starts a simulator, reports its addresses, and resolves after `signal` aborted and every socket is closed. */
-export const runSimulator = async ({ options, onReady, signal }: RunSimulatorOptions): Promise<void> => {
+}): Promise<void> => {
   const simulator = await startSimulator(options);
   onReady(simulator.addresses);
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));

@@ -26,15 +26,6 @@ import { WebhookSender } from './webhooks/webhook-sender.ts';
 
 type CallApiParts = Parameters<typeof answerCallApi>[1];
 
-interface Simulator extends SimulatorAddresses, SimulatorControl {
-  /** Addresses and credentials alone, as one plain object that can be printed as JSON. */
-  readonly addresses: SimulatorAddresses;
-  /** Called for every page before its bytes leave; returns a function that ends the subscription. */
-  onPage(listener: (event: PageEvent) => void | Promise<void>): () => void;
-  /** Closes every socket; resolves when nothing listens any more. */
-  stop(): Promise<void>;
-}
-
 const secretsOf = (settings: SimulatorSettings) => {
   const generated = randomBytes(24).toString('hex');
   return {
@@ -55,7 +46,14 @@ const dialectReader = (settings: SimulatorSettings): (() => Dialect) => {
   };
 };
 
-interface Routes {
+const countExchange = ({ response, counters }: Exchange): void => {
+  const { requests } = counters;
+  requests.total++;
+  response.on('close', () => countOne(requests.byStatus, response.headersSent ? response.statusCode : 'none'));
+};
+
+/** One request after the other gets a number, which seeds its faults. */
+const createRouter = (routes: {
   readonly settings: SimulatorSettings;
   readonly clock: SimulatorClock;
   readonly counters: Counters;
@@ -65,16 +63,7 @@ interface Routes {
   readonly tokenPath: () => string;
   readonly authUrl: () => string;
   readonly clientSecret: string;
-}
-
-const countExchange = ({ response, counters }: Exchange): void => {
-  const { requests } = counters;
-  requests.total++;
-  response.on('close', () => countOne(requests.byStatus, response.headersSent ? response.statusCode : 'none'));
-};
-
-/** One request after the other gets a number, which seeds its faults. */
-const createRouter = (routes: Routes): ((request: IncomingMessage, response: ServerResponse) => Promise<void>) => {
+}): ((request: IncomingMessage, response: ServerResponse) => Promise<void>) => {
   const { settings, clock, counters, api } = routes;
   let inFlight = 0;
   let apiNumber = 0;
@@ -117,7 +106,7 @@ const createRouter = (routes: Routes): ((request: IncomingMessage, response: Ser
  * Starts a simulator and resolves once every port listens.
  * @throws terminal SIMULATOR_DIALECT_UNKNOWN, or a zod error for options out of range
  */
-export const startSimulator = async (options: SimulatorOptions = {}): Promise<Simulator> => {
+export const startSimulator = async (options: SimulatorOptions = {}) => {
   const settings = simulatorOptionsSchema.parse(options);
   dialectOf(settings.dialect, settings.dialectOverrides);
   const clock = new SimulatorClock(settings.clock.now);
@@ -190,11 +179,14 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
   return {
     ...control,
     ...addresses,
+    /** Addresses and credentials alone, as one plain object that can be printed as JSON. */
     addresses,
+    /** Called for every page before its bytes leave; returns a function that ends the subscription. */
     onPage: (listener: (event: PageEvent) => void | Promise<void>) => {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
+    /** Closes every socket; resolves when nothing listens any more. */
     stop: async () => {
       live.close();
       if (settings.keep !== undefined) keepCalls(settings.keep, world, sender);

@@ -2,22 +2,15 @@
 import type { SourceConfig } from '../../schemas/config/source.ts';
 import { CallsyncError, terminal } from '../lib/errors.ts';
 import { openSecret } from '../lib/secret.ts';
-import { type AccessProof, type Api, createApi } from './http/api.ts';
+import { type AccessProof, createApi } from './http/api.ts';
 import { createGrant, tokenEndpoint } from './http/grant.ts';
 import { createHttp, type Http, refusePlainHttp } from './http/http.ts';
 import { createLocalRequestLimiter, type RequestLimiter } from './http/limiter.ts';
-import { createServiceClock, type ServiceClock } from './http/service-clock.ts';
+import { createServiceClock } from './http/service-clock.ts';
 import { createFixedTokenSource, createTokenSource, type TokenSource } from './http/tokens.ts';
-import { createListClient, type ListClient } from './list/list-client.ts';
+import { createListClient } from './list/list-client.ts';
 
-export interface Source {
-  readonly config: SourceConfig;
-  readonly list: ListClient;
-  readonly api: Api;
-  readonly tokens: TokenSource;
-  readonly clock: ServiceClock;
-  close(): Promise<void>;
-}
+export type Source = ReturnType<typeof createSource>;
 
 interface SourceDeps {
   /** The limiter that all workers share; without it, one of this process alone. */
@@ -34,7 +27,7 @@ const leastClockSkewMs = 15 * 60_000;
  * Opens the way to the service: nothing is asked before the first request.
  * @throws CallsyncError CONFIG_INVALID without credentials
  */
-export const createSource = (config: SourceConfig, deps: SourceDeps = {}): Source => {
+export const createSource = (config: SourceConfig, deps: SourceDeps = {}) => {
   const http = createHttp(config.limits);
   const tokens = tokensFor(config, http);
   const clock = createServiceClock(Math.max(leastClockSkewMs, deps.clockSkewMs ?? 0));
@@ -57,10 +50,7 @@ export const requestLimitRules = ({ limits }: SourceConfig): Parameters<typeof c
  * Form of the token request: the configured one, or the other form of the interface (§4.1) after a 400 or 415.
  * @throws CallsyncError of the configured form if both are refused.
  */
-export const findTokenFormat = async (
-  config: SourceConfig,
-  signal?: AbortSignal,
-): Promise<SourceConfig['token_format']> => {
+export const findTokenFormat = async (config: SourceConfig, signal?: AbortSignal) => {
   const other = config.token_format === 'form' ? 'json' : 'form';
   const http = createHttp(config.limits);
   try {
@@ -88,11 +78,10 @@ const tokensFor = (config: SourceConfig, http: Http): TokenSource => {
     value: config.client_secret,
     file: config.client_secret_file,
   });
-  if (config.client_id === undefined || secret === undefined) {
+  if (config.client_id === undefined || secret === undefined)
     throw terminal('CONFIG_INVALID', 'source.client_id and source.client_secret (or client_secret_file) are needed.', {
       hint: 'Your account manager issues them; callsync init asks for them.',
     });
-  }
   const endpoint = tokenEndpoint(config);
   refusePlainHttp(endpoint, config.token_url === undefined ? 'source.auth_url' : 'source.token_url', config);
   const grant = createGrant({

@@ -15,10 +15,7 @@ import { withLock } from '../postgres/session-lock.ts';
  */
 type SelectorKind = 'call' | 'person' | 'objection';
 
-interface Selector {
-  readonly kind: SelectorKind;
-  readonly key: string;
-}
+type Selector = { readonly kind: SelectorKind; readonly key: string };
 
 /** A signed receipt of an erasure as the store has it, so that a store that is set back has it again. */
 export interface LoggedReceipt {
@@ -56,10 +53,7 @@ interface LoggedErasures {
 }
 
 /** Bytes of whole lines, and how the file begins: another host may have a file of its own. */
-interface LogPlace {
-  readonly bytes: number;
-  readonly head: string;
-}
+type LogPlace = { readonly bytes: number; readonly head: string };
 
 /** Content of one line beside its time. Keys are keyed hashes, so no line names a person or a call. */
 type Entry = Partial<Record<SelectorKind, string>> & {
@@ -70,15 +64,7 @@ type Entry = Partial<Record<SelectorKind, string>> & {
 };
 
 /** All methods throw CallsyncError ERASURE_LOG. */
-export interface ErasureLog {
-  /** Durable when it resolves. Of several hosts one at a time: a network file system lets their appends overwrite each other. */
-  append(db: Database | Transaction, entries: readonly Entry[]): Promise<void>;
-  /**
-   * Reads lines after the end of an earlier reading. Reads everything if the file is shorter, or begins otherwise, and
-   * thus is another one.
-   */
-  read(after?: LogPlace): Promise<LoggedErasures>;
-}
+export type ErasureLog = ReturnType<typeof openErasureLog>;
 
 const kinds: readonly SelectorKind[] = ['call', 'person', 'objection'];
 
@@ -101,7 +87,7 @@ const lineEnd = 0x0a;
 const headBytes = 80;
 
 /** The file is made by the first erasure. */
-export const openErasureLog = (file: string): ErasureLog => {
+export const openErasureLog = (file: string) => {
   const fail = (cause: unknown) =>
     terminal('ERASURE_LOG', `The erasure log cannot be read or written: ${file}.`, {
       hint: 'Let the user that runs callsync read and write it, or set store.erasure_log.',
@@ -126,7 +112,11 @@ export const openErasureLog = (file: string): ErasureLog => {
       throw new Error('The file differs from the written content.');
   };
   return {
-    append: async (db, entries) => {
+    /**
+     * Durable when it resolves. Of several hosts one at a time: a network file system lets their appends overwrite
+     * each other.
+     */
+    append: async (db: Database | Transaction, entries: readonly Entry[]) => {
       if (entries.length === 0) return;
       const at = new Date().toISOString();
       // The line end first closes a line that a crash cut off.
@@ -137,7 +127,11 @@ export const openErasureLog = (file: string): ErasureLog => {
         }),
       );
     },
-    read: async (after) => {
+    /**
+     * Reads lines after the end of an earlier reading. Reads everything if the file is shorter, or begins otherwise,
+     * and thus is another one.
+     */
+    read: async (after?: LogPlace) => {
       try {
         return await withFile('r', async (handle) => {
           const { buffer, bytesRead } = await handle.read(Buffer.alloc(headBytes), 0, headBytes, 0);

@@ -2,9 +2,8 @@
 import { type Queryable, readValue } from '../postgres/database.ts';
 
 /** Undefined if no process has written it. */
-export const readMeta = async <T>(db: Queryable, key: string): Promise<T | undefined> => {
-  return await readValue<T>(db, 'SELECT value FROM meta WHERE key = $1', [key]);
-};
+export const readMeta = async <T>(db: Queryable, key: string): Promise<T | undefined> =>
+  await readValue<T>(db, 'SELECT value FROM meta WHERE key = $1', [key]);
 
 /** Replaces the value of a key. @param value any JSON value */
 export const writeMeta = async (db: Queryable, key: string, value: unknown): Promise<void> => {
@@ -25,19 +24,16 @@ export const keepMeta = async <T>(db: Queryable, key: string, value: T): Promise
 };
 
 /** Adds texts to a sorted list without doubles; additions made at the same time all stay. Returns the whole list. */
-export const addToMeta = async (db: Queryable, key: string, texts: readonly string[]): Promise<readonly string[]> => {
-  return (
-    (await readValue<string[]>(
-      db,
-      `INSERT INTO meta (key, value)
+export const addToMeta = async (db: Queryable, key: string, texts: readonly string[]): Promise<readonly string[]> =>
+  (await readValue<string[]>(
+    db,
+    `INSERT INTO meta (key, value)
      VALUES ($1, to_jsonb(ARRAY(SELECT t FROM unnest($2::text[]) AS t GROUP BY t ORDER BY t COLLATE "C")))
      ON CONFLICT (key) DO UPDATE SET updated_at = now(), value = to_jsonb(ARRAY(
        SELECT t FROM jsonb_array_elements_text(meta.value || excluded.value) AS t GROUP BY t ORDER BY t COLLATE "C"))
      RETURNING value`,
-      [key, texts],
-    )) ?? texts
-  );
-};
+    [key, texts],
+  )) ?? texts;
 
 /** A list of small records under the warehouse's name. Only the holder of the warehouse's lease writes. */
 export const createQuotaMemory = <T>(db: Queryable, warehouse: string) => {

@@ -1,7 +1,4 @@
-export interface Migration {
-  readonly name: `${number}-${'expand' | 'contract'}-${string}`;
-  readonly sql: string;
-}
+export type Migration = { readonly name: `${number}-${'expand' | 'contract'}-${string}`; readonly sql: string };
 
 /**
  * Changes of the tables since the first release, in order. Add to them; never edit schema.sql or a released migration.

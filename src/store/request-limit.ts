@@ -14,16 +14,6 @@ interface SharedSlotRules {
   readonly spanMs: number;
 }
 
-interface SharedSlots {
-  /** The slot: milliseconds from now until it, and its time on the server's clock in milliseconds. */
-  grant(live: boolean): Promise<{ readonly waitMs: number; readonly at: number }>;
-  block(ms: number): Promise<void>;
-  /** Whether a block that came after the grant covers the slot at `at`. */
-  isBlocked(at: number): Promise<boolean>;
-  /** The slot at `at` was used `ms` later. */
-  defer(at: number, ms: number): Promise<void>;
-}
-
 const clock = toMicros('clock_timestamp()');
 const statementClock = toMicros('statement_timestamp()');
 const granted = `CASE WHEN last_is_live THEN live_slots[cardinality(live_slots)] ELSE slots[cardinality(slots)] END`;
@@ -40,7 +30,7 @@ const append = (slots: string, size: string): string =>
  * time is returned as a wait from the server's now. Two rolling windows together make the limit: one for all work, one
  * for live work, which takes the earlier slot of both.
  */
-export const createSharedSlots = (db: Queryable, rules: SharedSlotRules): SharedSlots => {
+export const createSharedSlots = (db: Queryable, rules: SharedSlotRules) => {
   const spanMicros = Math.round(rules.spanMs * 1000);
   const ensure = `INSERT INTO request_limits (name) VALUES ($1) ON CONFLICT (name) DO NOTHING`;
   // Nothing here may ask the clock twice: both windows must see the same choice.
@@ -63,7 +53,8 @@ export const createSharedSlots = (db: Queryable, rules: SharedSlotRules): Shared
     WHERE name = $1`;
 
   return {
-    grant: async (live) => {
+    /** The slot: milliseconds from now until it, and its time on the server's clock in milliseconds. */
+    grant: async (live: boolean) => {
       const values = [rules.name, rules.requests - rules.live, spanMicros, rules.live, live, rules.liveIdleMs * 1000];
       let [row] = await db.query<{ wait_micros: number; slot: number }>(grantSlot, values);
       if (row === undefined) {
@@ -72,18 +63,20 @@ export const createSharedSlots = (db: Queryable, rules: SharedSlotRules): Shared
       }
       return { waitMs: Math.max(0, (row?.wait_micros ?? 0) / 1000), at: (row?.slot ?? 0) / 1000 };
     },
-    block: async (ms) => {
+    block: async (ms: number) => {
       await db.query(ensure, [rules.name]);
       await db.query(blockSlots, [rules.name, Math.round(ms * 1000)]);
     },
-    isBlocked: async (at) => {
+    /** Whether a block that came after the grant covers the slot at `at`. */
+    isBlocked: async (at: number) => {
       const [row] = await db.query<{ blocked: boolean }>(
         'SELECT blocked_until > $2::bigint AS blocked FROM request_limits WHERE name = $1',
         [rules.name, Math.round(at * 1000)],
       );
       return row?.blocked === true;
     },
-    defer: async (at, ms) => {
+    /** The slot at `at` was used `ms` later. */
+    defer: async (at: number, ms: number) => {
       await db.query(deferSlot, [rules.name, Math.round(at * 1000), Math.round(ms * 1000)]);
     },
   };

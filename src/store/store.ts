@@ -32,10 +32,7 @@ export interface Erasures {
 }
 
 /** Where the keys of the proof chain are, and the file outside the store that holds its heads. */
-export interface Proof {
-  readonly keys: ProofKeys;
-  readonly headsFile: string;
-}
+export type Proof = { readonly keys: ProofKeys; readonly headsFile: string };
 
 export interface ProofKeys {
   /** Id of the key that signs new entries. */
@@ -62,23 +59,19 @@ interface Subjects {
 }
 
 /** Stored form of subjects: for each, the first 8 bytes of its keyed hash, in hex. */
-export interface SubjectIndex {
-  /** Version of the hashes of a call; changes with the key too. 32 bits. */
-  readonly version: number;
-  readonly hashesOf: (subjects: Iterable<string>) => readonly string[];
-  /** Undefined where they are listed later. @param rules version of the privacy rules that the document is under. */
-  readonly whileFolded: (document: Fields, rules: string | null) => readonly string[] | undefined;
-}
+export type SubjectIndex = ReturnType<typeof createIndex>;
 
 /** Of 8 bytes in hex. */
 const hashLength = 16;
 
-const createIndex = ({ subjects }: Erasures, keyOf: (subject: string) => string): SubjectIndex => {
+const createIndex = ({ subjects }: Erasures, keyOf: (subject: string) => string) => {
   const hashesOf = (named: Iterable<string>) => Array.from(named, (one) => keyOf(one).slice(0, hashLength));
   return {
+    /** Version of the hashes of a call; changes with the key too. 32 bits. */
     version: Buffer.from(keyOf(`index\0${subjects.version}`), 'hex').readInt32BE(),
     hashesOf,
-    whileFolded: (document, rules) => {
+    /** Undefined where they are listed later. @param rules version of the privacy rules that the document is under. */
+    whileFolded: (document: Fields, rules: string | null) => {
       const named = subjects.subjectsWhileFolded(document, rules);
       return named && hashesOf(named);
     },
@@ -207,9 +200,8 @@ const refuseErasures = (): Erasures => {
   throw terminal('TOMBSTONE_KEY', 'The store was opened without the key of tombstones.');
 };
 
-const currentEpoch = async (db: Queryable): Promise<number> => {
-  return (await readValue<number | null>(db, 'SELECT max(epoch) AS epoch FROM epochs')) ?? 0;
-};
+const currentEpoch = async (db: Queryable): Promise<number> =>
+  (await readValue<number | null>(db, 'SELECT max(epoch) AS epoch FROM epochs')) ?? 0;
 
 /**
  * Brings the tables to this version, in one transaction; safe to run concurrently, and beside workers of the version before.
@@ -231,11 +223,10 @@ export const migrateStore = async (database: Database, since: readonly Migration
     const rows = await tx.query<{ name: string }>(`SELECT name FROM ${schema}.migrations`);
     const applied = new Set(rows.map((row) => row.name));
     const foreign = [...applied].filter((one) => known.every((mine) => mine.name !== one));
-    if (foreign.some((one) => !/^\d+-expand-/.test(one))) {
+    if (foreign.some((one) => !/^\d+-expand-/.test(one)))
       throw terminal('STORE_SCHEMA', 'Another version of callsync made the tables of the operational store.', {
         hint: 'Run that version, or name an empty database in store.url (without store.url: another store.data_dir) and read the calls again with callsync backfill.',
       });
-    }
     for (const open of known.filter((one) => !applied.has(one.name))) {
       await tx.client.query(open.sql);
       await tx.query(`INSERT INTO ${schema}.migrations (name) VALUES ($1)`, [open.name]);

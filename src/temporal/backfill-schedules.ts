@@ -15,10 +15,7 @@ import { dayMs } from '../lib/day.ts';
 type ScheduleOwner = 'config' | 'operator';
 
 /** Defaults of a schedule from the rest of the configuration. */
-export interface BackfillDefaults {
-  readonly axis: string;
-  readonly sync: Pick<SyncConfig, 'order' | 'concurrency'>;
-}
+export type BackfillDefaults = { readonly axis: string; readonly sync: Pick<SyncConfig, 'order' | 'concurrency'> };
 
 const overlaps = {
   skip: ScheduleOverlapPolicy.SKIP,
@@ -98,11 +95,7 @@ export const createBackfillSchedule = async (
 const ownerOf = (memo: Record<string, unknown> | undefined): ScheduleOwner =>
   memo?.owner === 'config' ? 'config' : 'operator';
 
-interface ListedSchedule {
-  readonly name: string;
-  readonly owner: ScheduleOwner;
-  readonly paused: boolean;
-}
+type ListedSchedule = { readonly name: string; readonly owner: ScheduleOwner; readonly paused: boolean };
 
 /** All of one installation, by name. The server's list may lag behind by a moment. */
 export const listBackfillSchedules = async (client: Client, prefix: string): Promise<readonly ListedSchedule[]> => {

@@ -45,10 +45,7 @@ export const connectionOptions = (config: TemporalConfig, address: string) => {
 };
 
 /** @throws CallsyncError TEMPORAL_UNREACHABLE, TEMPORAL_UNTRUSTED */
-export const connectClient = async (
-  config: TemporalConfig,
-  address: string,
-): Promise<{ readonly client: Client; readonly connection: Connection }> => {
+export const connectClient = async (config: TemporalConfig, address: string) => {
   try {
     const connection = await Connection.connect({
       ...connectionOptions(config, address),
@@ -94,12 +91,11 @@ export const explainUnreachable = async (config: TemporalConfig, address: string
   const strict = /InvalidCertificate\((?:Other\(OtherError\()?(\w+)/.exec(String(cause))?.[1];
   const { code = '' } = failure as NodeJS.ErrnoException;
   const reason = isUntrusted(code) ? code : strict;
-  if (reason !== undefined) {
+  if (reason !== undefined)
     return terminal('TEMPORAL_UNTRUSTED', `The TLS certificate of ${address} cannot be trusted (${reason}).`, {
       hint: 'Renew the certificate of the server, or name its CA in temporal.tls.ca_file and its name in temporal.tls.server_name.',
       cause,
     });
-  }
   return unreachable;
 };
 

@@ -41,10 +41,7 @@ const register = async (client: Client): Promise<boolean> => {
 };
 
 /** Start options that carry the facts; empty where the server does not know the attributes. */
-export const searchAttributesFor = async (
-  client: Client,
-  facts: WorkflowFacts,
-): Promise<{ readonly typedSearchAttributes?: TypedSearchAttributes }> => {
+export const searchAttributesFor = async (client: Client, facts: WorkflowFacts) => {
   const known = registered.get(client) ?? register(client);
   registered.set(client, known);
   if (!(await known)) return {};

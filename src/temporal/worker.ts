@@ -15,19 +15,11 @@ import { apiKeyOf, connectionOptions, connectTimeoutMs, explainUnreachable } fro
 export const workerRoles = ['workflows', 'live', 'read', 'load'] as const;
 export type WorkerRole = (typeof workerRoles)[number];
 
-interface WorkerGroup {
-  /** Resolves when all have stopped; rejects with the error that ended one. */
-  readonly finished: Promise<void>;
-  /** Lets activities finish for the grace time, then cancels them. */
-  stop(): Promise<void>;
-}
-
 /** Built once by `npm run build`; beside dist/ when running from sources. */
 const locateBundle = (): string => {
   const found = findBuilt(import.meta.url, '../../workflow-bundle.js', '../../dist/workflow-bundle.js');
-  if (found === undefined) {
+  if (found === undefined)
     throw terminal('BUILD_MISSING', 'The workflow bundle does not exist.', { hint: 'Run npm run build.' });
-  }
   return found;
 };
 
@@ -78,7 +70,7 @@ export const startWorkers = async (input: {
   readonly config: TemporalConfig;
   readonly deps: ActivityDeps;
   readonly roles?: readonly WorkerRole[];
-}): Promise<WorkerGroup> => {
+}) => {
   const { connection, config, deps } = input;
   const roles = input.roles ?? workerRoles;
   const queues = taskQueuesOf(config.task_queue);
@@ -90,7 +82,7 @@ export const startWorkers = async (input: {
     ...(config.deployment === undefined ? {} : { workerDeploymentOptions: deploymentOf(config.deployment) }),
   };
   const workers: Worker[] = [];
-  for (const role of roles) {
+  for (const role of roles)
     workers.push(
       await Worker.create(
         role === 'workflows'
@@ -111,12 +103,13 @@ export const startWorkers = async (input: {
             },
       ),
     );
-  }
   const runs = workers.map((worker) => worker.run());
   const finished = Promise.all(runs).then(() => undefined);
   finished.catch(() => undefined);
   return {
+    /** Resolves when all have stopped; rejects with the error that ended one. */
     finished,
+    /** Lets activities finish for the grace time, then cancels them. */
     stop: async () => {
       for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
       await Promise.allSettled(runs);

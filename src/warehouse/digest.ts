@@ -31,10 +31,7 @@ export const canonicalRow = (columns: readonly Column[], row: Row): string =>
   JSON.stringify(columns.map((column) => canonicalValue(column, row[column.name])));
 
 /** Rows of every table and of the view `words`. @param documents whether the warehouse keeps whole documents */
-export const countRows = async (
-  warehouse: Pick<Warehouse, 'query'>,
-  documents = false,
-): Promise<Record<string, number>> => {
+export const countRows = async (warehouse: Pick<Warehouse, 'query'>, documents = false) => {
   const names = tables.map(({ name }) => name).filter((name) => documents || name !== 'documents');
   const count = async (select: string): Promise<number> => Number((await warehouse.query(select))[0]?.n);
   const counts = await Promise.all(names.map(async (name) => [name, await count(`SELECT COUNT(*) AS n FROM ${name}`)]));
@@ -122,11 +119,7 @@ export const contentHash = (rows: FlatRows): string => {
 };
 
 /** Texts are joined without separators: their lengths are among the numbers. Null is NaN, which no column holds. */
-interface Content {
-  numbers: Float64Array;
-  count: number;
-  readonly texts: string[];
-}
+type Content = { numbers: Float64Array; count: number; readonly texts: string[] };
 
 /** Reused between calls, so that a load does not allocate one for each. */
 let scratch: Float64Array = new Float64Array(16_384);
@@ -284,11 +277,10 @@ const selectParts = (dialect: DigestDialect, table: CallTable, where: string): s
     const column = json[index];
     return `${column === undefined ? dialect.none : dialect.json(column)} AS ${name}`;
   });
-  if (json.length > 0) {
+  if (json.length > 0)
     return `SELECT r.call_id AS call_id, '${table.name}' AS relation, ${rowHash} AS digest,
   ${columns.join(', ')}
   ${from}`;
-  }
   return `SELECT g.call_id AS call_id, '${table.name}' AS relation, ${dialect.sha256(dialect.joinHashes)} AS digest,
   ${columns.join(', ')}
 FROM (

@@ -11,11 +11,7 @@ const keptLoads = 4_000;
  * One statement a table, in SQL for every warehouse. Limits are whole UTC days, so that BigQuery drops whole
  * partitions. They are rounded up: the store must keep each verdict longer than the warehouse.
  */
-export const expireLogsSql = (
-  relation: (table: LogTableName) => string,
-  retention: LogRetention,
-  now: number,
-): readonly string[] =>
+export const expireLogsSql = (relation: (table: LogTableName) => string, retention: LogRetention, now: number) =>
   tables.flatMap(({ name, agedBy }) => {
     if (agedBy === undefined) return [];
     const log = name as LogTableName;

@@ -34,14 +34,6 @@ type Dates = Iterable<string | null> | undefined;
 /** Runs a query; `isAsked` compares with `ids`. Rows come in the order of ids if the query sorts by them. */
 export type Ask = (sql: string, ids?: readonly string[], how?: 'unlogged') => AsyncIterable<Record<string, unknown>>;
 
-interface ReadingOptions {
-  readonly dialect: Dialect;
-  readonly ask: Ask;
-  readonly documents: boolean;
-  /** Tables that have rows of calls, too, and are in no definition. */
-  readonly moreTables?: () => Promise<readonly string[]>;
-}
-
 type Reading = Pick<
   Warehouse,
   'listGuards' | 'listChangeTimes' | 'listCallIds' | 'listOrphans' | 'digestCalls' | 'digestOf' | 'rowsLeft' | 'rowsOf'
@@ -50,10 +42,21 @@ type Reading = Pick<
 const whole: TablePart = { part: 0, of: 1 };
 
 /** These methods of a warehouse. Each rejects with the errors of `ask`. */
-export const createReading = ({ dialect, ask, documents, moreTables }: ReadingOptions): Reading => ({
+export const createReading = ({
+  dialect,
+  ask,
+  documents,
+  moreTables,
+}: {
+  readonly dialect: Dialect;
+  readonly ask: Ask;
+  readonly documents: boolean;
+  /** Tables that have rows of calls, too, and are in no definition. */
+  readonly moreTables?: () => Promise<readonly string[]>;
+}): Reading => ({
   async *listGuards(range) {
     const rows = ask(guardsSql(dialect, documents, range), 'callIds' in range ? range.callIds : undefined);
-    for await (const row of rows) {
+    for await (const row of rows)
       yield {
         callId: row.call_id as string,
         callTimestamp: row.call_timestamp as number | null,
@@ -63,7 +66,6 @@ export const createReading = ({ dialect, ask, documents, moreTables }: ReadingOp
         contentHash: row.content_hash as string | null,
         childRows: Object.fromEntries(childrenOf(documents).map(({ name }) => [name, Number(row[`${name}_rows`])])),
       };
-    }
   },
   async *listChangeTimes(callIds) {
     for await (const row of ask(changeTimesSql(dialect), callIds))

@@ -185,10 +185,7 @@ export interface AnswerLimits {
   readonly billedBytes: number;
 }
 
-interface Answer {
-  readonly rows: readonly string[];
-  readonly complete: boolean;
-}
+type Answer = { readonly rows: readonly string[]; readonly complete: boolean };
 
 export interface WarehouseUsage {
   /** Load jobs of the last 24 hours, and how many there may be; infinite where nothing limits them. */
@@ -209,10 +206,7 @@ export interface View {
   readonly version: string;
 }
 
-export interface Statement {
-  readonly name: string;
-  readonly sql: string;
-}
+export type Statement = { readonly name: string; readonly sql: string };
 
 /** Relations that have a digest; `words` is the relation of one row per word. */
 export type DigestedName = Exclude<TableName, 'changes' | 'loads' | 'sync_state'> | 'words';
@@ -221,19 +215,13 @@ export type DigestedName = Exclude<TableName, 'changes' | 'loads' | 'sync_state'
 export type GuardRange = { readonly from: number; readonly to: number } | { readonly callIds: readonly string[] };
 
 /** One of so many parts of a table, counted from 0. */
-export interface TablePart {
-  readonly part: number;
-  readonly of: number;
-}
+export type TablePart = { readonly part: number; readonly of: number };
 
 /** Calls by their own time, those without one, or all; warehouses differ in the last time that they can name. */
 export type IdRange = { readonly from: number; readonly to: number } | 'undated' | 'all';
 
 /** A digest for each table of call rows, `documents` where the warehouse keeps it; equal for equal rows, in every warehouse. */
-export interface CallDigest {
-  readonly callId: string;
-  readonly tables: Readonly<Record<string, string>>;
-}
+export type CallDigest = { readonly callId: string; readonly tables: Readonly<Record<string, string>> };
 
 export interface CallGuard {
   readonly callId: string;

@@ -5,8 +5,8 @@
 import { readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
-import { vconSchema } from '../../schemas/vcon.ts';
 import { toVcon } from '../../src/calls/vcon.ts';
+import { vconSchema } from './vcon-schema.ts';
 
 type VconUnits = Parameters<typeof toVcon>[1];
 

@@ -4,10 +4,10 @@ import { dirname, join, normalize } from 'node:path';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import site from '../../docs/.vitepress/config.mts';
-import { storedData } from '../../schemas/stored-data.ts';
-import { renderAlertRules } from '../../scripts/alert-rules.ts';
+import { alerts, renderAlertRules } from '../../scripts/alert-rules.ts';
+import { storedData } from '../../scripts/stored-data.ts';
 import { createProgram } from '../../src/cli/shell/program.ts';
-import { alerts, conditions } from '../../src/health/conditions.ts';
+import { conditions } from '../../src/health/conditions.ts';
 import { isRunnable, pages, readAllCommands, root } from './support/read-commands.ts';
 
 const textOf = (page: string): string => readFileSync(`${root}/${page}`, 'utf8');

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { callRecordSchema } from '../../schemas/call.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { clientOf, collect, until } from './api.ts';
+import { callRecordSchema } from './call-record-schema.ts';
 
 const small = { utterances: 2, words: 3, lateShare: 0 } as const;
 const past = { from: '2024-03-01T00:00:00Z', to: '2024-03-08T00:00:00Z' } as const;

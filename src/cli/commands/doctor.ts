@@ -23,9 +23,7 @@ const render = (findings: readonly Awaited<ReturnType<typeof runChecks>>[number]
 };
 
 /** Checks everything, prints the findings and sets the exit code. */
-export const runDoctor = (
-  options: CommonOptions & { readonly fix?: boolean; readonly limiter?: RequestLimiter },
-): Promise<void> =>
+export const runDoctor = (options: CommonOptions & { readonly fix?: boolean; readonly limiter?: RequestLimiter }) =>
   withServices(options, async (services) => {
     const fix = options.fix === true;
     // The checks find this failure again, beside everything else.
@@ -48,9 +46,7 @@ export const runDoctor = (
     process.exitCode = exitCodeOfFindings(findings);
   });
 
-const options = {
-  fix: flag('--fix', 'make safe repairs: fetch the Temporal server, create missing schedules'),
-};
+const options = { fix: flag('--fix', 'make safe repairs: fetch the Temporal server, create missing schedules') };
 
 export default leaf({
   options,

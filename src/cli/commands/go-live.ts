@@ -13,23 +13,17 @@ import { untilStopped } from '../shell/signals.ts';
 import { roundTrip } from './doctor/check-webhook.ts';
 import { checkPublicUrl } from './webhook/check-public-url.ts';
 
-const verifyReceiver = async (
-  services: Services,
-  store: Store,
-  given: string | undefined,
-): Promise<{ readonly url: string; readonly message: string }> => {
+const verifyReceiver = async (services: Services, store: Store, given: string | undefined) => {
   const url = given ?? services.config.webhook.public_url;
-  if (url === undefined) {
+  if (url === undefined)
     throw terminal('CONFIG_INVALID', 'webhook.public_url is needed: the address that the service sends to.', {
       hint: 'Set it to the address given to the account manager.',
     });
-  }
   const found = given === undefined ? await checkPublicUrl(new URL(url)) : [];
   const trip = await roundTrip(services, store, url);
   for (const { outcome, message, hint } of [...found, trip]) {
-    if (outcome === 'failed') {
+    if (outcome === 'failed')
       throw terminal('GO_LIVE_RECEIVER', `The receiver is not ready: ${message}`, hint === undefined ? {} : { hint });
-    }
     if (outcome === 'warning') services.say(`  note: ${message} ${hint ?? ''}`);
   }
   return { url, message: trip.message };
@@ -56,11 +50,10 @@ not live yet. Exit code 4: a server or the service does not answer. In both case
     const { signal } = untilStopped();
     const temporal = await openTemporal(services);
     const { namespace, task_queue: prefix } = services.config.temporal;
-    if ((await unpolledQueues(temporal.client.workflow, namespace, prefix)).length > 0) {
+    if ((await unpolledQueues(temporal.client.workflow, namespace, prefix)).length > 0)
       throw transient('GO_LIVE_WORKER', 'No worker is running.', {
         hint: 'Start callsync up --no-schedules (or worker and serve) and run the same command again.',
       });
-    }
     const state = await goLive(
       {
         store,

@@ -14,10 +14,7 @@ import { instant } from '../shell/parsers.ts';
 import { createImportView } from '../shell/progress.ts';
 import { untilStopped } from '../shell/signals.ts';
 
-const describe = (
-  file: string,
-  { alreadyDone, records, refused, changed }: Awaited<ReturnType<typeof importFile>>,
-): string => {
+const describe = (file: string, { alreadyDone, records, refused, changed }: Awaited<ReturnType<typeof importFile>>) => {
   const counts = `${countOf(records, 'record')}, ${countOf(changed, 'call')} new or changed${refused > 0 ? `, ${refused} refused: callsync quarantine list` : ''}`;
   return alreadyDone ? `${file}: imported before (${counts}); --restart reads it again` : `${file}: ${counts}`;
 };

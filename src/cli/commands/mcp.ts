@@ -33,11 +33,10 @@ const checkHttp = ({ config }: Services, listen: string) => {
   const { tls, hosts } = config.operations;
   const users = openUsers(config);
   const certificate = tls && readCertificate(tls);
-  if (!isLoopback(listen) && (certificate === undefined || users.length === 0)) {
+  if (!isLoopback(listen) && (certificate === undefined || users.length === 0))
     throw terminal('MCP_EXPOSED', `Assistants on ${listen} need a certificate and a token.`, {
       hint: 'Set operations.tls and operations.users, or leave out --listen.',
     });
-  }
   const access = createAccess({ isOpen: users.length === 0, readToken: undefined, users, hosts });
   return { listen, tls: certificate, access };
 };
@@ -118,11 +117,7 @@ tool, number of rows. On addresses other than loopback, --http requires operatio
           place,
           analytics: config.analytics,
           reader,
-          limits: {
-            rows: options.maxRows,
-            bytes: options.maxBytes,
-            billedBytes: options.maxBilledGb * gigabyte,
-          },
+          limits: { rows: options.maxRows, bytes: options.maxBytes, billedBytes: options.maxBilledGb * gigabyte },
           search: options.transcripts === true ? warehouse.search : undefined,
           explain: explainAt,
           record: (what, actor) => recorder.record({ kind: 'assistant', what, actor }),

@@ -36,9 +36,7 @@ const exportPerson = (options: PersonOptions): Promise<void> =>
     services.say(`${countOf(found, 'call')}${others.map((one) => `; ${one}`).join('')}.`);
   });
 
-interface ReasonOptions {
-  readonly reason: string;
-}
+type ReasonOptions = { readonly reason: string };
 
 /** An account without a name has a number at least. */
 const readActor = (): string => {
@@ -170,9 +168,7 @@ export const personCommands = {
   'check-receipt': leaf({
     does: 'check the signature of a receipt; needs no configuration and no secret',
     args: [argument('<file>', 'the receipt, as --json printed it')],
-    options: {
-      publicKey: required('--public-key <file>', 'file with the output of callsync privacy public-key'),
-    },
+    options: { publicKey: required('--public-key <file>', 'file with the output of callsync privacy public-key') },
     examples: ['callsync privacy check-receipt receipt.json --public-key callsync.pem'],
     remarks: 'Exit code 5: the signature is wrong.',
     /** Needs neither a configuration nor a secret. */

@@ -61,12 +61,11 @@ export const explainAt =
   (error: Error): never => {
     const { code = '', message = '', hint, position } = (error.cause ?? {}) as DriverError;
     const condition = conditions[code];
-    if (condition !== undefined) {
+    if (condition !== undefined)
       throw terminal('QUERY_FAILED', `PostgreSQL cannot compute the query: ${condition}${place(sql, position)}.`, {
         hint: 'Change the query, or leave out the rows for which it cannot be computed.',
         cause: error,
       });
-    }
     if (!refusals.test(code)) throw error;
     throw terminal('QUERY_REFUSED', `PostgreSQL refuses the query: ${message}${place(sql, position)}.`, {
       hint:

@@ -33,16 +33,12 @@ export const levelOptions = {
   sourceLevel: option(
     '--source-level <level>',
     'data to compare with the service; fields are those of a summary listing',
-    {
-      choices: sourceLevels,
-    },
+    { choices: sourceLevels },
   ),
   warehouseLevel: option(
     '--warehouse-level <level>',
     'level of the comparison in warehouses: guards, or the rows themselves',
-    {
-      choices: warehouseLevels,
-    },
+    { choices: warehouseLevels },
   ),
 };
 

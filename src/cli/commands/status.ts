@@ -137,10 +137,7 @@ const figuresOf = ({ epoch, calls, tombstones, holds, inbox, warehouses, quarant
   sync: rest.sync && { lagSeconds: rest.sync.lag, lastError: rest.sync.lastError, failedAt: rest.sync.failedAt },
 });
 
-const readRules = async (
-  { config }: Services,
-  store: Store,
-): Promise<{ readonly version: string; readonly callsUnderOthers: number } | null> => {
+const readRules = async ({ config }: Services, store: Store) => {
   const version = versionOfRules(config.privacy);
   return version === undefined ? null : { version, callsUnderOthers: await countUnderOthers(store, version) };
 };

@@ -12,11 +12,7 @@ interface FollowOptions<Progress> {
   /** In sentences, such as “backfill”. */
   readonly what: string;
   /** Asks for progress at intervals and shows it. A failed question does not fail the workflow. */
-  readonly look?: {
-    readonly everyMs: number;
-    ask(): Promise<Progress>;
-    show(progress: Progress): void;
-  };
+  readonly look?: { readonly everyMs: number; ask(): Promise<Progress>; show(progress: Progress): void };
   readonly roles?: readonly QueueRole[];
   /** Ends the following, not the workflow. */
   readonly signal?: AbortSignal;
@@ -74,23 +70,18 @@ const keepLooking = async <Progress>({ look, what }: FollowOptions<Progress>, ov
 };
 
 const explain = (what: string, error: unknown): unknown => {
-  if (isGrpcServiceError(error)) {
+  if (isGrpcServiceError(error))
     return transient(
       'TEMPORAL_UNREACHABLE',
       `The Temporal server stopped answering; the ${what} continues in its workers.`,
-      {
-        hint: 'Run callsync doctor, then the same command again.',
-        cause: error,
-      },
+      { hint: 'Run callsync doctor, then the same command again.', cause: error },
     );
-  }
   if (!(error instanceof WorkflowFailedError)) return error;
-  if (error.cause instanceof CancelledFailure) {
+  if (error.cause instanceof CancelledFailure)
     return terminal('WORKFLOW_CANCELLED', `The ${what} was cancelled.`, {
       hint: 'Finished work is kept. Start it again to continue.',
       cause: error,
     });
-  }
   return terminal('WORKFLOW_FAILED', `The ${what} ended with an error: ${rootMessage(error)}.`.replace(/\.\.$/, '.'), {
     hint: 'Finished work is kept. Start it again to continue.',
     cause: error,
@@ -107,14 +98,12 @@ export const rootMessage = (error: unknown): string => {
 const graceMs = 15_000;
 const lookMs = 2_000;
 
-interface WorkerWatch {
-  /** Rejects with NO_WORKER once task queues have been without a worker for a quarter of a minute; never resolves. */
-  readonly lost: Promise<never>;
-  stop(): void;
-}
-
-/** Watches for workers that can do a workflow, and says the first time that there are none. */
-const watchWorkers = (handle: WorkflowHandle, roles?: readonly QueueRole[]): WorkerWatch => {
+/**
+ * Watches for workers that can do a workflow, and says the first time that there are none.
+ * `lost` = rejects with NO_WORKER once task queues have been without a worker for a quarter of a minute; never
+ * resolves.
+ */
+const watchWorkers = (handle: WorkflowHandle, roles?: readonly QueueRole[]) => {
   const stopped = new AbortController();
   const watch = async (): Promise<never> => {
     const { client } = handle;
@@ -159,11 +148,7 @@ const everyMs = 500;
  * @throws CallsyncError NO_WORKER, WORKFLOW_FAILED, WORKFLOW_CANCELLED, TEMPORAL_UNREACHABLE; transient
  * BACKFILL_UNANSWERED when `signal` came before any worker told its progress.
  */
-export const watchBackfill = async (
-  handle: WorkflowHandle,
-  title: string,
-  signal?: AbortSignal,
-): Promise<BackfillProgress> => {
+export const watchBackfill = async (handle: WorkflowHandle, title: string, signal?: AbortSignal) => {
   const view = createBackfillView(title);
   let last: BackfillProgress | undefined;
   const show = (progress: BackfillProgress): void => {
@@ -184,9 +169,7 @@ export const watchBackfill = async (
   throw transient(
     'BACKFILL_UNANSWERED',
     `No worker reports the progress of ${title}. The backfill waits for a worker.`,
-    {
-      hint: 'Start one with callsync worker or callsync up, then look again with callsync backfill watch.',
-    },
+    { hint: 'Start one with callsync worker or callsync up, then look again with callsync backfill watch.' },
   );
 };
 

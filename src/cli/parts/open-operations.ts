@@ -124,11 +124,7 @@ const readBackfills = async (services: Services, { client, uiUrl }: Parts['tempo
 };
 
 /** No progress where no worker answers in time. Temporal itself has the result of a run that ended. */
-const askProgress = async (
-  client: Client,
-  workflowId: string,
-  isRunning: boolean,
-): Promise<Pick<PageBackfill, 'progress' | 'error'>> => {
+const askProgress = async (client: Client, workflowId: string, isRunning: boolean) => {
   const handle = client.workflow.getHandle(workflowId);
   const ask = (): Promise<BackfillProgress> => (isRunning ? handle.query(progressQuery) : handle.result());
   return await client.withDeadline(Date.now() + 1_500, ask).then(
@@ -142,13 +138,7 @@ const describeProgress = (progress: BackfillProgress): NonNullable<PageBackfill[
   const share = shareOf(progress);
   const seconds = Math.max(0.001, (Date.now() - startedAt) / 1000);
   const secondsLeft = state === 'running' && share > 0.01 ? (seconds / share) * (1 - share) : null;
-  return {
-    state,
-    share,
-    windows: totals.windows,
-    calls: totals.calls,
-    secondsLeft,
-  };
+  return { state, share, windows: totals.windows, calls: totals.calls, secondsLeft };
 };
 
 const updateDeadlineMs = 10_000;
@@ -198,10 +188,7 @@ const createPageActions = (services: Services, parts: Parts): Actions => {
     reconcile: told('reconcile', async (fields) => {
       const from = dayOf(fields.get('day'));
       const range = untilNow({ from, to: from + day }, () => undefined);
-      await startReconcile(temporal.client, prefix, {
-        name: `${from}-${range.to}`,
-        request: { range, force: true },
-      });
+      await startReconcile(temporal.client, prefix, { name: `${from}-${range.to}`, request: { range, force: true } });
       return `Reconciles ${fields.get('day')}`;
     }),
     replay: told('quarantine', async (fields) => {

@@ -1,24 +1,13 @@
 /** Parts of a working process: source, store, warehouses. */
 import type { Registry } from 'prom-client';
-import type { WarehouseTarget, WorkObserver } from '../../pipeline/deps.ts';
-import type { Source } from '../../source/source.ts';
-import type { Store } from '../../store/store.ts';
 import { openHealth, readUsages, watchParts } from './open-health.ts';
 import { claimSource, openSource } from './open-source.ts';
 import { openStoreService } from './open-store.ts';
 import { openWarehouses } from './open-warehouses.ts';
 import type { Services } from './services.ts';
-import { openTemporal, type TemporalService } from './temporal.ts';
+import { openTemporal } from './temporal.ts';
 
-export interface Parts {
-  readonly store: Store;
-  readonly targets: readonly WarehouseTarget[];
-  readonly source: Source;
-  readonly temporal: TemporalService;
-  readonly readings: ReturnType<typeof openHealth>;
-  /** Is told of finished work. */
-  readonly observer: WorkObserver;
-}
+export type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /**
  * Opens all parts, in the order in which one needs another.
@@ -29,7 +18,7 @@ export const openParts = async (
   services: Services,
   registry: Registry,
   { acceptSource = false }: { readonly acceptSource?: boolean } = {},
-): Promise<Parts> => {
+) => {
   const store = await openStoreService(services);
   await claimSource(store, services.config, acceptSource ? 'accept' : 'keep');
   const targets = await openWarehouses(services, store);

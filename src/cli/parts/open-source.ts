@@ -65,11 +65,7 @@ const accessProofOf = (store: Store, config: Config) => {
  * @param how `accept` takes the configured one from now on; `look` only compares.
  * @throws terminal CONFIG_SOURCE for another one
  */
-export const claimSource = async (
-  store: Store,
-  config: Config,
-  how: 'keep' | 'accept' | 'look' = 'keep',
-): Promise<void> => {
+export const claimSource = async (store: Store, config: Config, how: 'keep' | 'accept' | 'look' = 'keep') => {
   const own = identityOf(config);
   if (how === 'accept') return await writeMeta(store, 'source', own);
   const kept = how === 'keep' ? await keepMeta(store, 'source', own) : await readMeta<typeof own>(store, 'source');

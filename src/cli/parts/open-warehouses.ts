@@ -15,12 +15,7 @@ import type { Warehouse } from '../../warehouse/warehouse.ts';
 import type { Services } from './services.ts';
 
 /** The adapter of one configured warehouse. @param warn gets failures of background work */
-export const createWarehouse = (
-  name: string,
-  config: WarehouseConfig,
-  store: Store,
-  warn?: (error: unknown) => void,
-): Warehouse =>
+export const createWarehouse = (name: string, config: WarehouseConfig, store: Store, warn?: (error: unknown) => void) =>
   kindOf(config).create({
     name,
     config,
@@ -85,11 +80,7 @@ export const openMarts = async (
 export const openWarehouses = async (services: Services, store: Store): Promise<readonly WarehouseTarget[]> => {
   const targets: WarehouseTarget[] = [];
   const warehouses: Warehouse[] = [];
-  const ledgerCheck = createLedgerCheck({
-    store,
-    warehouses,
-    say: services.say,
-  });
+  const ledgerCheck = createLedgerCheck({ store, warehouses, say: services.say });
   for (const [name, config] of Object.entries(services.config.warehouses)) {
     const warehouse = createWarehouse(name, config, store, (error) =>
       services.log('loaded calls could not be indexed for search', { warehouse: name, error }),

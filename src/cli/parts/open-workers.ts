@@ -21,11 +21,7 @@ interface WorkerOptions {
 }
 
 /** Workers of this process, polling until the services are closed. */
-export const openWorkers = async (
-  services: Services,
-  parts: Parts,
-  { roles, registry }: WorkerOptions = {},
-): Promise<Awaited<ReturnType<typeof startWorkers>>> => {
+export const openWorkers = async (services: Services, parts: Parts, { roles, registry }: WorkerOptions = {}) => {
   installRuntime(
     // Activities have already logged these warnings of the SDK.
     (message, isCore) => services.log(message, isCore ? { level: 'warn' } : {}),

@@ -42,11 +42,10 @@ const readValues = async (file: string | undefined, question: string): Promise<s
 };
 
 const readLines = async (file: string | undefined, question: string): Promise<string> => {
-  if (file !== undefined) {
+  if (file !== undefined)
     return await readFile(file, 'utf8').catch((cause: unknown) => {
       throw terminal('USAGE_VALUES', `The file of values cannot be read: ${file}.`, { cause });
     });
-  }
   if (!process.stdin.isTTY) return await text(process.stdin);
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   try {
@@ -58,9 +57,8 @@ const readLines = async (file: string | undefined, question: string): Promise<st
 
 /** Values never come from the arguments. @throws CallsyncError USAGE_ERASE */
 const readPersonRequest = async ({ by, key, file }: PersonOptions): Promise<PersonRequest> => {
-  if ((by === 'metadata') !== (key !== undefined)) {
+  if ((by === 'metadata') !== (key !== undefined))
     throw terminal('USAGE_ERASE', '--key names the metadata key of --by metadata, and goes with it alone.');
-  }
   const { name, read, isValid } = requestKinds[by];
   const values = await readValues(file, `${name.charAt(0).toUpperCase()}${name.slice(1)}`);
   // A value that no search can find. The error does not repeat it.

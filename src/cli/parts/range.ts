@@ -6,13 +6,14 @@ import { option, required } from '../shell/define.ts';
 import { iso, say } from '../shell/output.ts';
 import { instant } from '../shell/parsers.ts';
 
-interface Asked {
+/** @throws CallsyncError USAGE_RANGE */
+export const refuseEmptyRange = ({
+  from,
+  to,
+}: {
   readonly from?: number | undefined;
   readonly to?: number | undefined;
-}
-
-/** @throws CallsyncError USAGE_RANGE */
-export const refuseEmptyRange = ({ from, to }: Asked): void => {
+}): void => {
   if (from !== undefined && to !== undefined && from >= to)
     throw terminal('USAGE_RANGE', 'The range is empty: its start must be before its end and before now.');
 };

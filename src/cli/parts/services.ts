@@ -20,13 +20,10 @@ export const createServices = <C>(config: C, log: Log, say: (message: string) =>
     config,
     log,
     say,
-    defer: (close) => {
-      closers.push(close);
-    },
+    defer: (close) => closers.push(close),
     close: async () => {
-      for (const close of closers.splice(0).reverse()) {
+      for (const close of closers.splice(0).reverse())
         await close().catch((error: unknown) => log('closing failed', { error }));
-      }
     },
   };
 };

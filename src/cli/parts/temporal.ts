@@ -16,16 +16,10 @@ import type { CommonOptions } from '../shell/define.ts';
 import type { Services } from './services.ts';
 import { withServices } from './with-services.ts';
 
-export interface TemporalService {
-  readonly client: Client;
-  readonly address: string;
-  readonly uiUrl: string | undefined;
-}
+export type TemporalService = { readonly client: Client; readonly address: string; readonly uiUrl: string | undefined };
 
 /** The configured cluster, or the development server, which is started where it does not run. */
-export const openTemporal = async (
-  services: Services<Pick<Config, 'store' | 'temporal'>>,
-): Promise<TemporalService> => {
+export const openTemporal = async (services: Services<Pick<Config, 'store' | 'temporal'>>) => {
   const { temporal } = services.config;
   let address = temporal.address;
   let uiUrl = temporal.ui_url;
@@ -53,9 +47,7 @@ export const openTemporal = async (
 };
 
 /** As `openTemporal`, where a server answers; nothing is started. */
-export const findTemporal = async (
-  services: Services<Pick<Config, 'store' | 'temporal'>>,
-): Promise<TemporalService | undefined> => {
+export const findTemporal = async (services: Services<Pick<Config, 'store' | 'temporal'>>) => {
   const { store, temporal } = services.config;
   const home = join(resolveDataDir(store.data_dir), 'temporal');
   if (temporal.address === undefined && !(await isTemporalRunning(home))) return undefined;

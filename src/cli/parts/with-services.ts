@@ -42,7 +42,5 @@ const runWith = async <C extends ReceiverConfig, T>(
 };
 
 /** As `withServices`, with the operational store open. */
-export const withStore = <T>(
-  options: CommonOptions,
-  work: (store: Store, services: Services) => Promise<T>,
-): Promise<T> => withServices(options, async (services) => work(await openStoreService(services), services));
+export const withStore = <T>(options: CommonOptions, work: (store: Store, services: Services) => Promise<T>) =>
+  withServices(options, async (services) => work(await openStoreService(services), services));

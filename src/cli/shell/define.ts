@@ -8,11 +8,7 @@ type Options = Readonly<Record<string, OptionOf<unknown>>>;
 type Arguments = readonly ArgumentOf<unknown>[];
 
 /** Options that all commands share. */
-export interface CommonOptions {
-  readonly config?: string;
-  readonly json?: boolean;
-  readonly logLevel: string;
-}
+export type CommonOptions = { readonly config?: string; readonly json?: boolean; readonly logLevel: string };
 
 /** Options of a command by their names, beside the shared ones. */
 export type Given<O extends Options> = CommonOptions & {

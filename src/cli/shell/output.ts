@@ -10,12 +10,11 @@ export const hasReader = (): boolean => isRead;
 
 /** A closed pipe is no fault of the command. */
 export const allowReaderToLeave = (): void => {
-  for (const stream of [process.stdout, process.stderr]) {
+  for (const stream of [process.stdout, process.stderr])
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (!readerGone.has(error.code ?? '')) throw error;
       if (stream === process.stdout) isRead = false;
     });
-  }
 };
 
 /**

@@ -9,11 +9,10 @@ let stopsItself = false;
  * something to finish first ask for it by `untilStopped`.
  */
 export const exitOnSignals = (): void => {
-  for (const [signal, number] of Object.entries(signals)) {
+  for (const [signal, number] of Object.entries(signals))
     process.on(signal, () => {
       if (!stopsItself) process.exit(128 + number);
     });
-  }
 };
 
 /** Resolves at the first Ctrl-C, SIGTERM or SIGHUP; a second one ends the process at once. */
@@ -21,13 +20,12 @@ export const untilStopped = (): { readonly stopped: Promise<void>; readonly sign
   const controller = new AbortController();
   stopsItself = true;
   const stopped = new Promise<void>((resolve) => {
-    for (const [signal, number] of Object.entries(signals)) {
+    for (const [signal, number] of Object.entries(signals))
       process.on(signal, () => {
         if (controller.signal.aborted) process.exit(128 + number);
         controller.abort();
         resolve();
       });
-    }
   });
   return { stopped, signal: controller.signal };
 };
@@ -69,6 +67,4 @@ export const abortOnSignals = async <T>(work: (signal: AbortSignal) => Promise<T
  * much: each collection marks the whole heap. With 50 deliveries a second, a worker would spend a third of its
  * processor time on it.
  */
-export const limitHeapGrowth = (): void => {
-  setFlagsFromString('--heap-growing-percent=200');
-};
+export const limitHeapGrowth = (): void => setFlagsFromString('--heap-growing-percent=200');

@@ -167,10 +167,6 @@ export const readCoverage = async (
     read: await readRanges(db, range),
     verdicts: await latestVerdicts(db, range),
     deliveries: await readDeliveryStatistics(db, range),
-    webhooks: await measureWebhooks(db, {
-      ...range,
-      until: input.now - deliveryTime,
-      since: input.webhooksSince,
-    }),
+    webhooks: await measureWebhooks(db, { ...range, until: input.now - deliveryTime, since: input.webhooksSince }),
   });
 };

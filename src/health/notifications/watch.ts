@@ -41,11 +41,7 @@ const vainFor = `interval '1 day'`;
  * channel for each urgent one that has lasted long enough, and for each told one that is over. One process at a time; another
  * finds nothing left to do.
  */
-export const notice = (
-  store: Database,
-  wrong: readonly NoticedCondition[],
-  rules: readonly TellingRule[],
-): Promise<void> =>
+export const notice = (store: Database, wrong: readonly NoticedCondition[], rules: readonly TellingRule[]) =>
   store.transaction(async (tx) => {
     await tx.query("SELECT pg_advisory_xact_lock(hashtext('callsync.notifications'))");
     const named = [wrong.map(({ condition }) => condition), wrong.map(({ subject }) => subject)];
@@ -105,10 +101,7 @@ const queue = async (
  * Hands each due message to `send`, oldest first; one that was sent is forgotten, another is due again later. A process
  * that ends in between leaves its message to the next, which sends it again under the same id.
  */
-export const sendMessages = async (
-  store: Database,
-  send: (message: QueuedMessage) => Promise<boolean>,
-): Promise<void> => {
+export const sendMessages = async (store: Database, send: (message: QueuedMessage) => Promise<boolean>) => {
   await store.query(`DELETE FROM notification_messages WHERE created_at < now() - ${vainFor}`);
   for (;;) {
     const [message] = await store.query<QueuedMessage>(
@@ -118,12 +111,11 @@ export const sendMessages = async (
        RETURNING id, channel, condition, subject, state, summary, (extract(epoch FROM created_at) * 1000)::float8 AS at`,
     );
     if (message === undefined) return;
-    if (await send(message)) {
+    if (await send(message))
       await store.query('DELETE FROM notification_messages WHERE id = $1 AND channel = $2', [
         message.id,
         message.channel,
       ]);
-    }
   }
 };
 

@@ -13,7 +13,16 @@ interface Actor {
   readonly token: () => string;
 }
 
-interface AccessRules {
+/** Compares in constant time. */
+export const isSameText = (left: string, right: string): boolean => {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(left), digest(right));
+};
+
+export type Access = ReturnType<typeof createAccess>;
+
+/** Applies the rules to requests. Tokens are compared in constant time; the token of forms is new in each process. */
+export const createAccess = (rules: {
   /** Reading needs no token: the port listens on loopback alone. */
   readonly isOpen: boolean;
   /** May read, and may not act: the token of /metrics. */
@@ -22,31 +31,7 @@ interface AccessRules {
   readonly users: readonly Actor[];
   /** Names besides `localhost` under which browsers may ask. */
   readonly hosts: readonly string[];
-}
-
-/** Compares in constant time. */
-export const isSameText = (left: string, right: string): boolean => {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(left), digest(right));
-};
-
-export interface Access {
-  /**
-   * False for a foreign name. A foreign page can let its name resolve to our address (DNS rebinding) and would count
-   * as the same origin. An address has no such name.
-   */
-  isOurHost(request: IncomingMessage): boolean;
-  mayRead(request: IncomingMessage): boolean;
-  /** User of the request's token; undefined if no user may act. */
-  actorOf(request: IncomingMessage): string | undefined;
-  /** Whether a form of our own page sent it, and not that of another origin (CSRF). */
-  isOurForm(request: IncomingMessage, formToken: string): boolean;
-  /** Is in every form of the page. */
-  readonly formToken: string;
-}
-
-/** Applies the rules to requests. Tokens are compared in constant time; the token of forms is new in each process. */
-export const createAccess = (rules: AccessRules): Access => {
+}) => {
   const formToken = randomBytes(32).toString('base64url');
   const hosts = new Set(['localhost', ...rules.hosts.map((host) => host.toLowerCase())]);
 
@@ -59,19 +44,26 @@ export const createAccess = (rules: AccessRules): Access => {
   };
 
   return {
+    /** Is in every form of the page. */
     formToken,
+    /** User of the request's token; undefined if no user may act. */
     actorOf,
-    isOurHost: ({ headers: { host = '' } }) => {
+    /**
+     * False for a foreign name. A foreign page can let its name resolve to our address (DNS rebinding) and would
+     * count as the same origin. An address has no such name.
+     */
+    isOurHost: ({ headers: { host = '' } }: IncomingMessage) => {
       const name = nameOf(host);
       return name !== undefined && (hosts.has(name) || isIP(name.replace(/^\[|\]$/g, '')) !== 0);
     },
-    mayRead: (request) => {
+    mayRead: (request: IncomingMessage) => {
       if (rules.isOpen) return true;
       if (actorOf(request) !== undefined) return true;
       const given = credentialsOf(request.headers.authorization);
       return given !== undefined && rules.readToken !== undefined && isSameText(given.secret, rules.readToken());
     },
-    isOurForm: (request, token) => {
+    /** Whether a form of our own page sent it, and not that of another origin (CSRF). */
+    isOurForm: (request: IncomingMessage, token: string) => {
       const { origin, host, 'sec-fetch-site': site } = request.headers;
       if (origin === undefined || host === undefined) return false;
       if (site !== undefined && site !== 'same-origin') return false;
@@ -100,10 +92,7 @@ export type Action = (fields: URLSearchParams, actor: string) => Promise<string>
 export type ActionName = 'pause' | 'resume' | 'backfill' | 'reconcile' | 'replay';
 export type Actions = Readonly<Record<ActionName, Action>>;
 
-interface ActionAnswer {
-  readonly status: number;
-  readonly text: string;
-}
+type ActionAnswer = { readonly status: number; readonly text: string };
 
 const prefix = '/actions/';
 const maxBodyBytes = 4_096;
@@ -123,9 +112,8 @@ export const createActionRunner = (access: Access, actions: Actions) => {
     if (body === undefined) return { status: 413, text: 'The form is too large.\n' };
     const fields = new URLSearchParams(body);
     // Before the question for a token, so that no foreign page can make the browser ask for one.
-    if (!access.isOurForm(request, fields.get('form') ?? '')) {
+    if (!access.isOurForm(request, fields.get('form') ?? ''))
       return { status: 403, text: 'This form is not of this page as it is now. Load the page again.\n' };
-    }
     const actor = access.actorOf(request);
     if (actor === undefined) return { status: 401, text: 'A token of operations.users is needed.\n' };
     try {

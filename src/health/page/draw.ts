@@ -12,10 +12,7 @@ import type { ActionName } from './access.ts';
 import { type Html, html, type Part } from './html.ts';
 import { type PageBackfill, type PageDay, type PageState, sumUp, type UsedLimit } from './state.ts';
 
-export interface Section {
-  readonly id: string;
-  readonly content: Html;
-}
+export type Section = { readonly id: string; readonly content: Html };
 
 const section = (id: string, title: string, content: Part): Section => ({
   id,

@@ -15,12 +15,7 @@ interface PageOptions extends PageReader {
   readonly actions?: Actions | undefined;
 }
 
-export interface Page {
-  /** False where the path is none of the page's. */
-  serves(path: string): boolean;
-  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  close(): void;
-}
+export type Page = ReturnType<typeof createPage>;
 
 /** A client that takes nothing for so long is cut off. */
 const idleMs = 15_000;
@@ -49,7 +44,7 @@ const types = {
 } as const;
 
 /** Serves the status page. @param everyMs shortest time between two readings of the store, however many look. */
-export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, actions }: PageOptions): Page => {
+export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, actions }: PageOptions) => {
   const formToken = actions === undefined ? null : access.formToken;
   // However many clients ask, the state is read at most once in `everyMs`, and only while somebody asks.
   const snapshots = shareReading(
@@ -71,9 +66,8 @@ export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, a
   const showVerdicts = async (response: ServerResponse, params: URLSearchParams): Promise<void> => {
     const warehouse = params.get('warehouse') ?? '';
     const day = params.get('day') ?? '';
-    if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || Number.isNaN(Date.parse(day)) || warehouse.length > 200) {
+    if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || Number.isNaN(Date.parse(day)) || warehouse.length > 200)
       return answer(response, 400, 'text', 'A day as 2026-01-31 and a warehouse are needed.\n');
-    }
     if (questions >= maxQuestions) return answer(response, 503, 'text', 'Too many questions at once; try again.\n');
     questions += 1;
     try {
@@ -101,13 +95,13 @@ export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, a
     };
 
   return {
-    serves: (path) => Object.hasOwn(routes, path) || (runAction !== undefined && isActionPath(path)),
+    /** False where the path is none of the page's. */
+    serves: (path: string) => Object.hasOwn(routes, path) || (runAction !== undefined && isActionPath(path)),
     close: () => stream.close(),
-    handle: async (request, response) => {
+    handle: async (request: IncomingMessage, response: ServerResponse) => {
       response.setTimeout(idleMs, () => response.destroy());
-      if (!access.isOurHost(request)) {
+      if (!access.isOurHost(request))
         return answer(response, 421, 'text', 'This name is not ours. Add it to operations.hosts, or ask by address.\n');
-      }
       const [path = '', query = ''] = request.url?.split('?', 2) ?? [];
       if (runAction !== undefined && isActionPath(path)) {
         const { status, text } = await runAction(request, response);
@@ -126,25 +120,15 @@ export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, a
   };
 };
 
-interface Snapshot {
-  readonly at: number;
-  readonly page: string;
-  readonly sections: readonly Section[];
-}
+type Snapshot = { readonly at: number; readonly page: string; readonly sections: readonly Section[] };
 
 /** More readers than this get the page without its updates. */
 const maxReaders = 16;
 /** Disconnect clients with more unread bytes than this; browsers reconnect. */
 const maxUnsentBytes = 256 * 1024;
 
-interface EventStream {
-  /** False when there are too many readers. */
-  join(response: ServerResponse): boolean;
-  close(): void;
-}
-
 /** Sends the sections that changed to the browsers that look at the page. */
-const createEventStream = (snapshots: SharedReading<Snapshot>, everyMs: number): EventStream => {
+const createEventStream = (snapshots: SharedReading<Snapshot>, everyMs: number) => {
   const readers = new Map<ServerResponse, Map<string, string>>();
   let timer: NodeJS.Timeout | undefined;
 
@@ -168,7 +152,8 @@ const createEventStream = (snapshots: SharedReading<Snapshot>, everyMs: number):
   };
 
   return {
-    join: (response) => {
+    /** False when there are too many readers. */
+    join: (response: ServerResponse) => {
       if (readers.size >= maxReaders) return false;
       readers.set(response, new Map());
       response.on('close', () => readers.delete(response));

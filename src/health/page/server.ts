@@ -9,7 +9,12 @@ import type { FileWatch } from '../../lib/file-watch.ts';
 import { isSameText } from './access.ts';
 import type { Page } from './page.ts';
 
-interface OperationsOptions {
+type Answer = { readonly status: number; readonly type?: string; readonly body?: string };
+
+const json = 'application/json; charset=utf-8';
+
+/** @throws CallsyncError OPERATIONS_PORT_TAKEN, OPERATIONS_TLS_INVALID */
+export const serveOperations = async (options: {
   readonly listen: string;
   readonly port: number;
   /** If another process has the port, takes a free one. */
@@ -23,24 +28,7 @@ interface OperationsOptions {
   readonly tls?: TlsFiles | undefined;
   /** The status page; absent where there is none. */
   readonly page?: Page | undefined;
-}
-
-interface OperationsServer {
-  /** Such as `http://127.0.0.1:9464`. */
-  readonly address: string;
-  close(): Promise<void>;
-}
-
-interface Answer {
-  readonly status: number;
-  readonly type?: string;
-  readonly body?: string;
-}
-
-const json = 'application/json; charset=utf-8';
-
-/** @throws CallsyncError OPERATIONS_PORT_TAKEN, OPERATIONS_TLS_INVALID */
-export const serveOperations = async (options: OperationsOptions): Promise<OperationsServer> => {
+}) => {
   const { listen, port, registry } = options;
   const mayRead = (authorization = ''): boolean =>
     options.token === undefined || isSameText(authorization, `Bearer ${options.token()}`);
@@ -67,9 +55,8 @@ export const serveOperations = async (options: OperationsOptions): Promise<Opera
     }
     const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
     if (route === undefined) return response.writeHead(404).end();
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
+    if (request.method !== 'GET' && request.method !== 'HEAD')
       return response.writeHead(405, { allow: 'GET, HEAD' }).end();
-    }
     try {
       const { status, type, body } = await route(request.headers.authorization);
       return response.writeHead(status, type === undefined ? {} : { 'content-type': type }).end(body);
@@ -93,6 +80,7 @@ export const serveOperations = async (options: OperationsOptions): Promise<Opera
   });
   const { address, family, port: taken } = server.address() as AddressInfo;
   return {
+    /** Such as `http://127.0.0.1:9464`. */
     address: `${options.tls === undefined ? 'http' : 'https'}://${family === 'IPv6' ? `[${address}]` : address}:${taken}`,
     async close() {
       options.page?.close();
@@ -106,11 +94,10 @@ export const serveOperations = async (options: OperationsOptions): Promise<Opera
 
 const openTls = (files: TlsFiles, answer: RequestListener): { server: Server; watch: FileWatch } => {
   const certificate = readCertificate(files);
-  if (certificate === undefined) {
+  if (certificate === undefined)
     throw terminal('OPERATIONS_TLS_INVALID', 'The certificate or key of the operations port cannot be used.', {
       hint: 'Check that operations.tls.cert_file and key_file exist, are PEM and belong together.',
     });
-  }
   const handshakeTimeout = requestLimits.headersTimeout;
   const server: TlsServer = createTlsServer({ ...requestLimits, ...certificate, handshakeTimeout }, answer);
   // A pair that does not fit is left aside: the one before stays in force.

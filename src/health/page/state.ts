@@ -5,7 +5,7 @@ import { dayMicros as day } from '../../lib/day.ts';
 import { listEvents, type TimelineEvent } from '../../store/status/events.ts';
 import type { Store } from '../../store/store.ts';
 import { latestVerdicts, readProvenThrough, type StoredVerdict } from '../../store/windows/verdicts.ts';
-import { type Alarm, judge, type Readings } from '../conditions.ts';
+import { judge, type Readings } from '../conditions.ts';
 import { type CoverageState, readCoverage } from '../coverage/coverage.ts';
 import { formatSpan } from '../format.ts';
 import { type SharedReading, shareReading } from '../metrics/registry.ts';
@@ -73,18 +73,13 @@ export interface UsedLimit {
   readonly note: string;
 }
 
-interface Summary {
-  readonly mood: 'good' | 'working' | 'delayed' | 'action';
-  /** `On time`, `Attention`, … */
-  readonly word: string;
-  /** Progress, while nothing is wrong. */
-  readonly sentence: string | null;
-  /** Everything that is wrong, the worst first. */
-  readonly wrong: readonly Pick<Alarm, 'summary' | 'since' | 'command'>[];
-}
-
-/** The worst fault of all parts decides. */
-export const sumUp = (state: PageState): Summary => {
+/**
+ * The worst fault of all parts decides.
+ * `word` = `On time`, `Attention`, …
+ * `sentence` = progress, while nothing is wrong.
+ * `wrong` = everything that is wrong, the worst first.
+ */
+export const sumUp = (state: PageState) => {
   const { health, away } = state;
   if (health === null) {
     const wrong = [
@@ -123,11 +118,7 @@ const describeProgress = ({ at, provenThrough }: PageState, { warehouses }: Read
 const shownDays = 35;
 const shownEvents = 40;
 
-export interface PageReader {
-  readState(): Promise<PageState>;
-  /** @param day `YYYY-MM-DD`. */
-  readVerdicts(warehouse: string, day: string): Promise<readonly StoredVerdict[]>;
-}
+export type PageReader = ReturnType<typeof createPageReader>;
 
 /** Readings that do not come in time are empty parts of the state; nothing rejects because the store or Temporal is away. */
 export const createPageReader = (input: {
@@ -142,7 +133,7 @@ export const createPageReader = (input: {
   readonly readBackfills: () => Promise<readonly PageBackfill[]>;
   /** Of the receiver in this process. */
   readonly readSpool: (() => Waiting) | undefined;
-}): PageReader => {
+}) => {
   const { store, warehouses, rules, usages } = input;
   const proven = shareReading(() => readProven(store, warehouses), { cacheMs: 10_000 });
   const events = shareReading(() => listEvents(store, shownEvents), { cacheMs: 1_000 });
@@ -203,7 +194,8 @@ export const createPageReader = (input: {
 
   return {
     readState,
-    readVerdicts: async (warehouse, date) => {
+    /** @param day `YYYY-MM-DD`. */
+    readVerdicts: async (warehouse: string, date: string): Promise<readonly StoredVerdict[]> => {
       const from = Date.parse(date) * 1000;
       const verdicts = await latestVerdicts(store, { from, to: from + day });
       return verdicts.filter((one) => one.warehouse === warehouse);

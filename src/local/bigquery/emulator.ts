@@ -13,7 +13,11 @@ import { loadTryLock } from '../../lib/file-lock.ts';
 import { minimalEnvironment, type StopRules, startServer, stopLocalProcess } from '../local-process.ts';
 import { cacheFolderOf, findInstalled, makeCacheFolder } from '../locate-program.ts';
 
-interface BigQueryEmulatorOptions {
+const startDeadlineMs = 90_000;
+const stopRules: StopRules = { signal: 'SIGTERM', lastSignal: 'SIGKILL', stopDeadlineMs: 15_000 };
+
+/** Installs the emulator first where that has not been done. Errors: `CallsyncError` `BIGQUERY_EMULATOR`. */
+export const startBigQueryEmulator = async (options: {
   /** Folder for its log and, unless `ephemeral`, its data, which the next start finds again. */
   readonly dataDir: string;
   /** True keeps everything in memory. */
@@ -26,23 +30,7 @@ interface BigQueryEmulatorOptions {
   /** Where CALLSYNC_BQEMULATOR and PATH are looked up; that of this process by default. */
   readonly env?: NodeJS.ProcessEnv;
   readonly log?: (message: string) => void;
-}
-
-interface BigQueryEmulator {
-  /** For the client's `apiEndpoint`; no credentials. */
-  readonly restUrl: string;
-  /** host:port of the Storage Read and Write APIs, without TLS. */
-  readonly grpcAddress: string;
-  readonly project: string;
-  readonly pid: number;
-  stop(): Promise<void>;
-}
-
-const startDeadlineMs = 90_000;
-const stopRules: StopRules = { signal: 'SIGTERM', lastSignal: 'SIGKILL', stopDeadlineMs: 15_000 };
-
-/** Installs the emulator first where that has not been done. Errors: `CallsyncError` `BIGQUERY_EMULATOR`. */
-export const startBigQueryEmulator = async (options: BigQueryEmulatorOptions): Promise<BigQueryEmulator> => {
+}) => {
   const { project = 'demo', log = () => undefined } = options;
   const { program, home: ownHome } = await locateEmulator({
     log,
@@ -85,7 +73,9 @@ export const startBigQueryEmulator = async (options: BigQueryEmulatorOptions): P
   const { pid, ready } = outcome;
   upstreamPort = ready.rest;
   return {
+    /** For the client's `apiEndpoint`; no credentials. */
     restUrl: `http://127.0.0.1:${(queue.address() as AddressInfo).port}`,
+    /** host:port of the Storage Read and Write APIs, without TLS. */
     grpcAddress: `127.0.0.1:${ready.grpc}`,
     project,
     pid,
@@ -188,19 +178,17 @@ if not (target / source.name).exists():
     shutil.copy(source, target / source.name)
 `;
 
-interface LocateEmulatorOptions {
+/**
+ * In this order: CALLSYNC_BQEMULATOR, PATH, our cache, an installation into the cache.
+ * `home` = home folder that holds its DuckDB extension; undefined for a program that somebody else installed.
+ */
+export const locateEmulator = async ({
+  env = process.env,
+  log,
+}: {
   readonly env?: NodeJS.ProcessEnv;
   readonly log: (message: string) => void;
-}
-
-interface LocatedEmulator {
-  readonly program: string;
-  /** Home folder that holds its DuckDB extension; undefined for a program that somebody else installed. */
-  readonly home?: string;
-}
-
-/** In this order: CALLSYNC_BQEMULATOR, PATH, our cache, an installation into the cache. */
-export const locateEmulator = async ({ env = process.env, log }: LocateEmulatorOptions): Promise<LocatedEmulator> => {
+}) => {
   const installed = await findInstalled('bqemulator', {
     configured: env.CALLSYNC_BQEMULATOR,
     env,

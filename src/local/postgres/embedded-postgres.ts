@@ -27,16 +27,11 @@ const owner = 'callsync';
 const ownerPassword = (adminPassword: string): string =>
   createHmac('sha256', adminPassword).update(owner).digest('hex');
 
-interface ClusterUrls {
-  readonly url: string;
-  readonly adminUrl: string;
-}
-
 /** 28P01 invalid_password, 3D000 invalid_catalog_name: the role or its database is not there yet. */
 const missing = new Set(['28P01', '3D000']);
 
 /** Makes the role and its database where they are missing. */
-const ensureOwner = async (urls: ClusterUrls): Promise<void> => {
+const ensureOwner = async (urls: { readonly url: string; readonly adminUrl: string }): Promise<void> => {
   if (await answers(urls.url)) return;
   const adminServer = new URL('/postgres', urls.adminUrl).href;
   await withClient(adminServer, async (client) => {
@@ -76,7 +71,21 @@ const withClient = async (url: string, work: (client: pg.Client) => Promise<unkn
   }
 };
 
-interface EmbeddedPostgresOptions {
+const startDeadlineMs = 60_000;
+/** A search passes over documents that the server should hold; on a small machine others need the memory. */
+const bufferMegabytes = Math.max(128, Math.min(512, Math.floor(totalmem() / 2 ** 23)));
+const defaultSettings = { shared_buffers: `${bufferMegabytes}MB`, max_wal_size: '4GB', wal_compression: 'on' };
+const fastSettings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
+
+/**
+ * Starts the server, or joins the one that already runs on this data. @throws CallsyncError STORE_…
+ * `url` = with user and password; user and database are `callsync`. The user is no superuser.
+ * `adminUrl` = the same database as its superuser sees it: for tests and repairs.
+ * `started` = false: the server was running already.
+ * `stop` = ends our use of it; the last user, in this process or another, ends the server, also when another one
+ * started it.
+ */
+export const startEmbeddedPostgres = async (options: {
   /** Folder of this server alone; made if missing, reused with its data if not. */
   readonly dataDir: string;
   /** 0 (default) = the port used last if it is free, else any free one. */
@@ -86,29 +95,7 @@ interface EmbeddedPostgresOptions {
   /** Server settings beyond the defaults, e.g. `{ shared_buffers: '512MB' }`. */
   readonly settings?: Readonly<Record<string, string>>;
   readonly log?: (message: string) => void;
-}
-
-interface EmbeddedPostgres {
-  /** With user and password; user and database are `callsync`. The user is no superuser. */
-  readonly url: string;
-  /** The same database as its superuser sees it: for tests and repairs. */
-  readonly adminUrl: string;
-  readonly port: number;
-  readonly pid: number;
-  /** False: the server was running already. */
-  readonly started: boolean;
-  /** Ends our use of it; the last user, in this process or another, ends the server, also when another one started it. */
-  stop(): Promise<void>;
-}
-
-const startDeadlineMs = 60_000;
-/** A search passes over documents that the server should hold; on a small machine others need the memory. */
-const bufferMegabytes = Math.max(128, Math.min(512, Math.floor(totalmem() / 2 ** 23)));
-const defaultSettings = { shared_buffers: `${bufferMegabytes}MB`, max_wal_size: '4GB', wal_compression: 'on' };
-const fastSettings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
-
-/** Starts the server, or joins the one that already runs on this data. @throws CallsyncError STORE_… */
-export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> => {
+}) => {
   const home = resolve(options.dataDir);
   const log = options.log ?? (() => undefined);
   const account = await resolvePostgresAccount();
@@ -166,10 +153,7 @@ interface Cluster {
   readonly binaries: Awaited<ReturnType<typeof locatePostgresBinaries>>;
 }
 
-interface RunningServer {
-  readonly pid: number;
-  readonly port: number;
-}
+type RunningServer = { readonly pid: number; readonly port: number };
 
 /** The role that made the cluster. Nothing but this folder's files uses it. */
 const administrator = 'callsync_admin';
@@ -303,8 +287,8 @@ const lastPort = async (data: string): Promise<number> => {
   return Number(/"-p" "(\d+)"/.exec(options)?.[1] ?? 0);
 };
 
-const accepts = (port: number): Promise<boolean> => {
-  return new Promise((done) => {
+const accepts = (port: number): Promise<boolean> =>
+  new Promise((done) => {
     const socket = connect(port, '127.0.0.1');
     socket.once('error', () => done(false));
     socket.once('connect', () => {
@@ -312,4 +296,3 @@ const accepts = (port: number): Promise<boolean> => {
       done(true);
     });
   });
-};

@@ -7,21 +7,13 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { terminal } from '../../lib/errors.ts';
 
-interface PostgresBinaries {
-  readonly initdb: string;
-  readonly postgres: string;
-}
-
 /**
  * Folder for files that PostgreSQL's account must read, if callsync runs as root. All databases of the machine share
  * it.
  */
 const sharedFolder = '/var/lib/callsync';
 
-export const locatePostgresBinaries = async (
-  account: Account | undefined,
-  log: (message: string) => void,
-): Promise<PostgresBinaries> => {
+export const locatePostgresBinaries = async (account: Account | undefined, log: (message: string) => void) => {
   const installed = findInstalled();
   await linkLibraries(installed);
   if (account === undefined || (await mayReach(account, installed))) return programs(installed);
@@ -53,7 +45,7 @@ const findInstalled = (): string => {
   }
 };
 
-const programs = async (native: string): Promise<PostgresBinaries> => {
+const programs = async (native: string) => {
   const suffix = process.platform === 'win32' ? '.exe' : '';
   const found = {
     initdb: join(native, 'bin', `initdb${suffix}`),
@@ -84,10 +76,7 @@ const linkLibraries = async (native: string): Promise<void> => {
 
 const run = promisify(execFile);
 
-interface Account {
-  readonly uid: number;
-  readonly gid: number;
-}
+type Account = { readonly uid: number; readonly gid: number };
 
 /** The account for PostgreSQL's processes, made if it is missing; undefined = our own, which is not root's. */
 export const resolvePostgresAccount = async (): Promise<Account | undefined> => {

@@ -21,29 +21,14 @@ interface TemporalDevServerOptions {
   readonly log?: (message: string) => void;
 }
 
-interface TemporalDevServer {
-  /** host:port of the gRPC front end. */
-  readonly address: string;
-  readonly uiUrl: string | undefined;
-  readonly pid: number;
-  /** False: the server was running already. */
-  readonly started: boolean;
-  /** Ends our use of it; the last user, in this process or another, ends the server, also when another one started it. */
-  stop(): Promise<void>;
-}
-
 /** Kept in a file beside the database, so that a second process can join and a restart keeps the addresses. */
-interface Ports {
-  readonly pid: number;
-  readonly port: number;
-  readonly uiPort: number | undefined;
-}
+type Ports = { readonly pid: number; readonly port: number; readonly uiPort: number | undefined };
 
 const startDeadlineMs = 60_000;
 const stopRules: StopRules = { signal: 'SIGTERM', lastSignal: 'SIGKILL', stopDeadlineMs: 15_000 };
 
 /** Starts the server, or joins the one that already runs on this data. @throws CallsyncError TEMPORAL_… */
-export const startTemporalDevServer = async (options: TemporalDevServerOptions): Promise<TemporalDevServer> => {
+export const startTemporalDevServer = async (options: TemporalDevServerOptions) => {
   const home = resolve(options.dataDir);
   await mkdir(home, { recursive: true });
   // The server creates its database readable by everybody: nobody else may enter its folder.
@@ -59,10 +44,16 @@ export const startTemporalDevServer = async (options: TemporalDevServerOptions):
     blocked: () => startError(home, 'another process holds its database'),
   });
   return {
+    /** host:port of the gRPC front end. */
     address: `127.0.0.1:${server.port}`,
     uiUrl: server.uiPort === undefined ? undefined : `http://127.0.0.1:${server.uiPort}`,
     pid: server.pid,
+    /** False: the server was running already. */
     started,
+    /**
+     * Ends our use of it; the last user, in this process or another, ends the server, also when another one started
+     * it.
+     */
     stop,
   };
 };
@@ -108,9 +99,8 @@ const launch = async (home: string, options: TemporalDevServerOptions): Promise<
     throw startError(home, reason);
   }
   // SQLite gives files beside the database the mode of the database.
-  for (const suffix of ['', '-wal', '-shm']) {
+  for (const suffix of ['', '-wal', '-shm'])
     await chmod(join(home, `temporal.db${suffix}`), 0o600).catch(() => undefined);
-  }
   const ports = { pid: outcome.pid, port, uiPort };
   await writePorts(home, ports);
   return ports;

@@ -102,9 +102,7 @@ const download = async (folder: string, env: NodeJS.ProcessEnv, log: (message: s
       throw terminal(
         'TEMPORAL_CLI',
         `The downloaded ${archive} does not have its published checksum; callsync deleted it.`,
-        {
-          hint: 'Ask the operator of the proxy or mirror, or install the Temporal CLI yourself and set temporal.cli.',
-        },
+        { hint: 'Ask the operator of the proxy or mirror, or install the Temporal CLI yourself and set temporal.cli.' },
       );
     await writeFile(join(folder, archive), bytes, { mode: 0o600 });
     await run('tar', ['-xzf', join(folder, archive), '-C', folder, program]);

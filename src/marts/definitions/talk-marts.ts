@@ -23,7 +23,7 @@ const numberRuns = (columns: string, partition: string, name: string): string =>
 /** Why a call has no figures in seconds, as branches of a CASE. */
 const talkStatus = (
   d: Dialect,
-): string => `WHEN ${d.factor('utterance_start')} IS NULL OR ${d.factor('utterance_duration')} IS NULL
+) => `WHEN ${d.factor('utterance_start')} IS NULL OR ${d.factor('utterance_duration')} IS NULL
       THEN 'unit unknown: set analytics.units.utterance_start and utterance_duration (callsync calibrate)'
     WHEN s.utterance_count = 0 THEN 'no transcript'
     WHEN s.speech IS NULL THEN 'no utterance has a side and times'

@@ -48,8 +48,8 @@ export const exportCalls = async (
   store: Store,
   input: ExportInput,
   { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress: (calls: number) => void },
-) => {
-  return await writeFolder(input.folder, async (partial) => {
+) =>
+  await writeFolder(input.folder, async (partial) => {
     const writer = openWriter(partial, input);
     let calls = 0;
     for await (const row of readLedgerRange(store, input)) {
@@ -64,7 +64,6 @@ export const exportCalls = async (
     await writeFile(join(partial, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
     return { calls, files };
   });
-};
 
 const openWriter = (folder: string, { format, processedField, units }: ExportInput): ExportWriter => {
   if (format === 'ndjson') return createNdjsonWriter(folder);
@@ -142,14 +141,8 @@ const toCell = (type: ColumnType, value: unknown): Cell => {
   return type === 'bool' ? value === true : String(value);
 };
 
-interface TableFile {
-  readonly name: string;
-  add(row: Row): void;
-  finish(): number;
-}
-
 /** One file whose row groups go to disk as they fill. */
-const openTable = (folder: string, table: string, columns: readonly Column[]): TableFile => {
+const openTable = (folder: string, table: string, columns: readonly Column[]) => {
   const name = `${table}.parquet`;
   const typed = columns.flatMap((column) => (column.type === 'words' ? [] : [{ ...column, type: column.type }]));
   const root: SchemaElement = { name: 'root', num_children: typed.length };
@@ -177,7 +170,7 @@ const openTable = (folder: string, table: string, columns: readonly Column[]): T
   };
   return {
     name,
-    add(row) {
+    add(row: Row) {
       for (const [index, { name: column, type }] of typed.entries()) cells[index]?.push(toCell(type, row[column]));
       waiting += 1;
       rows += 1;

@@ -32,11 +32,6 @@ export interface ImportProgress {
   readonly changed: number;
 }
 
-interface ImportResult extends ImportProgress {
-  /** True when the file had been imported before, and nothing was read. */
-  readonly alreadyDone: boolean;
-}
-
 interface ImportOptions {
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: ImportProgress) => void;
@@ -67,17 +62,12 @@ interface Opened {
  * Unreadable records go to quarantine under `name:line`. An interrupted import resumes.
  * @throws CallsyncError IMPORT_… if the file is unreadable; earlier records stay in the ledger.
  */
-export const importFile = async (
-  deps: IngestDeps,
-  input: ImportInput,
-  options: ImportOptions = {},
-): Promise<ImportResult> => {
+export const importFile = async (deps: IngestDeps, input: ImportInput, options: ImportOptions = {}) => {
   const now = Date.now() * 1000;
-  if (input.observedAt !== undefined && input.observedAt > now + deps.clockSkew) {
+  if (input.observedAt !== undefined && input.observedAt > now + deps.clockSkew)
     throw terminal('IMPORT_TIME_AHEAD', 'The time given for the imported records is in the future.', {
       hint: 'Give the time at which the file was written: callsync import FILE --observed-at TIME.',
     });
-  }
   const file = await openInput(input.from);
   try {
     const known =
@@ -90,12 +80,15 @@ export const importFile = async (
   }
 };
 
+/**
+ * `alreadyDone` = true when the file had been imported before, and nothing was read.
+ */
 const importOpened = async (
   deps: IngestDeps,
   input: ImportInput,
   { file, state, now }: { readonly file: Opened; readonly state: ImportState | undefined; readonly now: number },
   options: ImportOptions,
-): Promise<ImportResult> => {
+) => {
   let bytes = 0;
   const counted = async function* (): Bytes {
     for await (const chunk of file.bytes) {
@@ -189,9 +182,8 @@ async function* skip(bytes: Bytes, count: number): AsyncGenerator<Buffer> {
 }
 
 const openInput = async (from: ImportInput['from']): Promise<Opened> => {
-  if (typeof from !== 'string') {
+  if (typeof from !== 'string')
     return { name: from.name, size: null, key: undefined, bytes: from.bytes, close: () => undefined };
-  }
   const path = resolve(from);
   const name = basename(path);
   try {
@@ -209,10 +201,7 @@ const openInput = async (from: ImportInput['from']): Promise<Opened> => {
     throw terminal(
       'IMPORT_FILE_UNREADABLE',
       `The file ${name} cannot be read (${(cause as { code?: string }).code}).`,
-      {
-        hint: 'Check that it exists, is a file, and may be read.',
-        cause,
-      },
+      { hint: 'Check that it exists, is a file, and may be read.', cause },
     );
   }
 };
@@ -220,12 +209,11 @@ const openInput = async (from: ImportInput['from']): Promise<Opened> => {
 /** Undefined if the file did not cause the error. */
 const brokenFile = (cause: unknown, name: string): Error | undefined => {
   const came = 'what came before is imported';
-  if (cause instanceof BrokenArray) {
+  if (cause instanceof BrokenArray)
     return terminal('IMPORT_FILE_BROKEN', `The JSON array in ${name} breaks at line ${cause.line}; ${came}.`, {
       hint: 'Repair or complete the file, then run callsync import FILE.',
       cause,
     });
-  }
   const { code } = cause as { code?: unknown };
   if (typeof code !== 'string' || !code.startsWith('Z_')) return undefined;
   return terminal('IMPORT_FILE_BROKEN', `The compressed file ${name} is damaged or cut off; ${came}.`, {

@@ -58,11 +58,7 @@ export const replayQuarantine = async (deps: IngestDeps, input: ReplayInput): Pr
   }
 };
 
-const replayBatch = async (
-  deps: IngestDeps,
-  input: ReplayInput,
-  batch: readonly QuarantinedRecord[],
-): Promise<ReplayResult> => {
+const replayBatch = async (deps: IngestDeps, input: ReplayInput, batch: readonly QuarantinedRecord[]) => {
   const read = batch.map((entry): ReadEntry => {
     const one = readAgain(entry, { ...input, ...deps });
     // One that will be refused leaves nothing of its call in the ledger.
@@ -139,14 +135,13 @@ const readAgain = (
   const receivedAt = record.receivedAt.getTime() * 1000;
   const body = isSealed(record.body) ? rules.open?.(record.body) : record.body;
   if (body === undefined) return { reason: rules.open === undefined ? sealedReason : 'sealed for another key' };
-  if (record.source === 'import') {
+  if (record.source === 'import')
     return readImported(body, {
       now: receivedAt,
       given: rules.observedAt,
       processedField: rules.processedField,
       clockSkew: rules.clockSkew,
     });
-  }
   const parsed = parseQuietly(body);
   if (parsed === undefined) return { reason: 'not JSON' };
   if (record.source === 'poll') {

@@ -8,15 +8,6 @@ import { purgeBodiesBefore } from '../../store/persons/texts.ts';
 import type { IngestDeps } from '../deps.ts';
 import { rewriteCalls } from './apply-rules.ts';
 
-/** Calls from which something of a class was taken, or, of `calls`, that went as a whole; `bodies` of deliveries. */
-interface AgedCounts {
-  readonly words: number;
-  readonly transcripts: number;
-  readonly freeFields: number;
-  readonly calls: number;
-  readonly bodies: number;
-}
-
 const classes = ['calls', 'words', 'transcripts', 'freeFields'] as const;
 /** Documents in memory at once. */
 const callsAtOnce = 200;
@@ -37,12 +28,13 @@ const agedTo = (name: string, dropped: string | undefined): string =>
  * A call that expires as a whole becomes a tombstone, so that no list or delivery restores it. Calls under a legal
  * hold stay whole. May be interrupted.
  * @param dryRun counts the calls beyond an age and changes nothing.
+ * Calls from which something of a class was taken, or, of `calls`, that went as a whole; `bodies` of deliveries.
  */
 export const applyAges = async (
   deps: Pick<IngestDeps, 'processedField' | 'sanitize' | 'store'>,
   ages: Ages,
   { dryRun }: { readonly dryRun: boolean },
-): Promise<AgedCounts> => {
+) => {
   const { store } = deps;
   const dropped = await readMeta<string>(store, lastHoldDropped);
   const counts = { words: 0, transcripts: 0, freeFields: 0, calls: 0, bodies: 0 };

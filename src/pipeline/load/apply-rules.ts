@@ -10,17 +10,6 @@ import { listTextSubjects } from '../../store/persons/texts.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { IngestDeps } from '../deps.ts';
 
-interface AppliedRules {
-  /** Calls that had other rules, or none, and the changed ones among them, which are pending in every warehouse. */
-  readonly calls: number;
-  readonly changed: number;
-  /** Bodies of deliveries, and quarantined records, that changed. */
-  readonly inbox: number;
-  readonly quarantine: number;
-  /** Calls of which the index of subjects did not know. */
-  readonly indexed: number;
-}
-
 /**
  * Applies other rules to calls in one transaction. Those that changed are pending in every warehouse, and nothing is proven of their days.
  * @returns how many changed.
@@ -53,7 +42,7 @@ export const applyRules = async (
     readonly admit: (body: Buffer) => { readonly body: Buffer; readonly bodyHash: Buffer };
   },
   onProgress: (calls: number) => void = () => undefined,
-): Promise<AppliedRules> => {
+) => {
   const version = deps.rulesVersion ?? door.version;
   const { index } = deps.store;
   let calls = 0;
@@ -74,10 +63,13 @@ export const applyRules = async (
   await listTextSubjects(deps.store);
   const inbox = await resanitizeInbox(deps.store, door.admit, door.version);
   return {
+    /** Calls that had other rules, or none, and the changed ones among them, which are pending in every warehouse. */
     calls,
     changed,
+    /** Bodies of deliveries, and quarantined records, that changed. */
     inbox,
     quarantine: await sealQuarantine(deps.store, (body) => door.admit(body).body),
+    /** Calls of which the index of subjects did not know. */
     indexed,
   };
 };

@@ -37,21 +37,7 @@ interface LedgerCheckDeps {
   readonly say: (message: string) => void;
 }
 
-interface LedgerCheck {
-  /** Compares with every warehouse; one that is away is asked before its next load. @throws CallsyncError */
-  run(): Promise<void>;
-  /**
-   * Compares first where the ledger or the warehouse looks like another one.
-   * @throws CallsyncError LEDGER_RESTORED when the load has to be planned again; also of a warehouse that does not answer
-   */
-  beforeLoad(warehouse: Warehouse, batch: LoadBatch): Promise<void>;
-  /** The load is committed: from now on its warehouse and the ledger know it, or were set back. */
-  afterLoad(warehouse: Warehouse, batch: LoadBatch): void;
-  /** The warehouse is compared before its next load. */
-  suspect(warehouse: Warehouse): void;
-  /** For a timer: compares when the ledger looks like another one, and creates it anew when it stays dropped. */
-  watch(): Promise<void>;
-}
+type LedgerCheck = ReturnType<typeof createLedgerCheck>;
 
 /** Looks in a row (`watch`) that must find the ledger dropped before it is created anew. */
 const looksBeforeAnew = 3;
@@ -59,7 +45,7 @@ const looksBeforeAnew = 3;
 /**
  * One per process: it remembers the identity of the ledger that it last compared, and the latest load of each warehouse.
  */
-export const createLedgerCheck = (deps: LedgerCheckDeps): LedgerCheck => {
+export const createLedgerCheck = (deps: LedgerCheckDeps) => {
   const { store, say } = deps;
   /** Warehouses to be compared before their next load; with the error where they did not answer. */
   const suspects = new Map<string, CallsyncError | undefined>();
@@ -87,21 +73,22 @@ export const createLedgerCheck = (deps: LedgerCheckDeps): LedgerCheck => {
     return running;
   };
   /** Of the load that is to follow. */
-  const isOther = async (
-    mark: Awaited<ReturnType<typeof readLedgerMark>>,
-    asked: number,
-    warehouse: Warehouse,
-  ): Promise<boolean> =>
+  const isOther = async (mark: Awaited<ReturnType<typeof readLedgerMark>>, asked: number, warehouse: Warehouse) =>
     mark.identity !== accepted ||
     mark.known < asked ||
     suspects.has(warehouse.name) ||
     (await lacksLatest(warehouse, latest.get(warehouse.name)));
 
   return {
+    /** Compares with every warehouse; one that is away is asked before its next load. @throws CallsyncError */
     run: async () => {
       await run();
     },
-    beforeLoad: async (warehouse, batch) => {
+    /**
+     * Compares first where the ledger or the warehouse looks like another one. @throws CallsyncError LEDGER_RESTORED
+     * when the load has to be planned again; also of a warehouse that does not answer
+     */
+    beforeLoad: async (warehouse: Warehouse, batch: LoadBatch) => {
       const asked = [batch.loadId, ...latest.values()];
       let mark = await readLedgerMark(store, asked);
       if (await isOther(mark, asked.length, warehouse)) {
@@ -113,12 +100,11 @@ export const createLedgerCheck = (deps: LedgerCheckDeps): LedgerCheck => {
       }
       if (batch.epoch < mark.epoch) throw planAgain();
     },
-    afterLoad: (warehouse, batch) => {
-      latest.set(warehouse.name, batch.loadId);
-    },
-    suspect: (warehouse) => {
-      suspects.set(warehouse.name, undefined);
-    },
+    /** The load is committed: from now on its warehouse and the ledger know it, or were set back. */
+    afterLoad: (warehouse: Warehouse, batch: LoadBatch) => latest.set(warehouse.name, batch.loadId),
+    /** The warehouse is compared before its next load. */
+    suspect: (warehouse: Warehouse) => suspects.set(warehouse.name, undefined),
+    /** For a timer: compares when the ledger looks like another one, and creates it anew when it stays dropped. */
     watch: async () => {
       try {
         const { identity, epoch } = await readLedgerMark(store, []);
@@ -183,15 +169,12 @@ const lacksLatest = async (warehouse: Warehouse, loadId: string | undefined): Pr
   loadId !== undefined &&
   (await warehouse.query(`SELECT 1 FROM loads WHERE load_id = '${loadId}'`)).length === 0;
 
-interface Checked {
-  /** Warehouses that did not answer. */
-  readonly away: ReadonlyMap<string, CallsyncError>;
-  /** The ledger is new or was set back, or a warehouse was. */
-  readonly restored: boolean;
-}
-
-/** The epoch comes first: the slow rest may be interrupted, and the next caller repeats it. */
-const compareAll = async (deps: LedgerCheckDeps): Promise<Checked> => {
+/**
+ * The epoch comes first: the slow rest may be interrupted, and the next caller repeats it.
+ * `away` = warehouses that did not answer.
+ * `restored` = the ledger is new or was set back, or a warehouse was.
+ */
+const compareAll = async (deps: LedgerCheckDeps) => {
   const { store, warehouses } = deps;
   await store.checkKeys();
   const { epoch, healed } = await readEpochs(store);
@@ -224,10 +207,7 @@ const compareAll = async (deps: LedgerCheckDeps): Promise<Checked> => {
 };
 
 /** Sends lost loads to the warehouses again. */
-const fillWarehouses = async (
-  { store, say }: LedgerCheckDeps,
-  compared: ReadonlyMap<Warehouse, Comparison>,
-): Promise<void> => {
+const fillWarehouses = async ({ store, say }: LedgerCheckDeps, compared: ReadonlyMap<Warehouse, Comparison>) => {
   for (const [{ name }, { lost }] of compared) {
     if (lost === undefined) continue;
     await withdrawProof(store, async (tx, withdraw) => {
@@ -276,10 +256,7 @@ const healLedger = async (
 
 // Compares the loads of ledger and warehouse. A load that only one side has was lost by the other.
 
-interface UnknownLoad {
-  readonly loadId: string;
-  readonly epoch: number;
-}
+type UnknownLoad = { readonly loadId: string; readonly epoch: number };
 
 interface Comparison {
   /**
@@ -331,12 +308,7 @@ const findHighestEpoch = async (warehouse: Warehouse): Promise<number> => {
 };
 
 /** Calls whose rows came with these loads in a higher revision than the ledger has, newest load first, at most `limit`. */
-const listForgotten = async (
-  store: Store,
-  warehouse: Warehouse,
-  loads: readonly UnknownLoad[],
-  limit: number,
-): Promise<readonly string[]> => {
+const listForgotten = async (store: Store, warehouse: Warehouse, loads: readonly UnknownLoad[], limit: number) => {
   const ids: string[] = [];
   // By both columns, as the index of the calls has them.
   const epochs = [...new Set(loads.map(({ epoch }) => epoch))].join(', ');

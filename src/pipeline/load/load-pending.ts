@@ -31,13 +31,7 @@ interface LoadPendingInput {
   readonly graceSeconds?: number;
 }
 
-interface PendingLoadResult {
-  readonly sent: number;
-  readonly changed: number;
-  readonly deliveries: number;
-  /** For the next batch of the same run. */
-  readonly cursor: QueueCursor | undefined;
-}
+type PendingLoadResult = Awaited<ReturnType<typeof commitPending>>;
 
 const defaultGraceSeconds = 20;
 const deliveriesPerLoad = 800;
@@ -138,15 +132,12 @@ const commitPending = async (
   deps: IngestDeps,
   target: WarehouseTarget,
   { plan, pending, deliveries, verdicts }: PlannedPending,
-): Promise<PendingLoadResult> => {
+) => {
   const rows = pending.calls;
   const { changed } = await commitLoad(deps, target, {
     plan,
     rows,
-    logs: {
-      deliveries,
-      verdicts: verdicts.map((verdict): Row => ({ ...verdict })),
-    },
+    logs: { deliveries, verdicts: verdicts.map((verdict): Row => ({ ...verdict })) },
     force: rows.some(({ rewrite }) => rewrite !== null),
   });
   await markDeliveriesLoaded(deps.store, target.warehouse.name, deliveries);

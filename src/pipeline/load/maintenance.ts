@@ -19,21 +19,14 @@ interface MaintenanceDeps
   readonly logRetention: LogRetention;
 }
 
-interface MaintenanceResult {
-  /** Deleted or emptied rows, by kind. */
-  readonly expired: Readonly<Record<string, number>>;
-  /** Calls from which something was taken for its age, by class. */
-  readonly aged: Awaited<ReturnType<typeof applyAges>> | undefined;
-  readonly windows: number;
-  readonly loads: number;
-}
-
 /**
  * Detects restored stores, deletes expired data, joins counters and old windows, and abandons unfinished loads. A
  * failed step is logged; the others still run.
  * @throws the error of the first step that failed
+ * `expired` = deleted or emptied rows, by kind.
+ * `aged` = calls from which something was taken for its age, by class.
  */
-export const runMaintenance = async (deps: MaintenanceDeps): Promise<MaintenanceResult> => {
+export const runMaintenance = async (deps: MaintenanceDeps) => {
   const { store, targets, retention, logRetention, ages } = deps;
   const warehouses = targets.map((target) => target.warehouse);
   const say = (message: string): void => deps.log(message, {});

@@ -28,9 +28,7 @@ const maxMs = 30_000;
  * `more`: time ran out before the inbox was empty. `repeats`: deliveries whose call must be read again, because their
  * body is known or needs confirmation.
  */
-export const mergeInbox = async (
-  deps: IngestDeps,
-): Promise<{ readonly deliveries: number; readonly repeats: number; readonly more: boolean }> => {
+export const mergeInbox = async (deps: IngestDeps) => {
   const until = performance.now() + maxMs;
   const pipeline = createPipeline(deps);
   let deliveries = 0;
@@ -46,15 +44,6 @@ export const mergeInbox = async (
   return { deliveries, repeats, more };
 };
 
-interface MergedBatch {
-  readonly folded: Awaited<ReturnType<typeof ingest>>;
-  readonly deliveries: number;
-  /** Deliveries by outcome. */
-  readonly outcomes: Readonly<Record<string, number>>;
-  /** Accepted ones after which the API is asked. */
-  readonly doubted: number;
-}
-
 /**
  * Folds the oldest waiting deliveries in one transaction and records the outcome of each.
  * Outcomes: accepted, quarantined with its bytes, duplicate (a retry or known values), or repeat (a known body under
@@ -62,12 +51,14 @@ interface MergedBatch {
  * The signature does not cover the id, so callsync asks the API about repeats. It also asks after a late delivery, or
  * after each one (`confirmWebhooks`).
  * Returns undefined if nothing waits.
+ * `outcomes` = deliveries by outcome.
+ * `doubted` = accepted ones after which the API is asked.
  */
 export const mergeBatch = async (
   deps: IngestDeps,
   limit: number,
   take: ReturnType<typeof createPipeline>['take'] = (incoming) => ingest(deps, incoming),
-): Promise<MergedBatch | undefined> => {
+) => {
   let settled: readonly SettledDelivery[] = [];
   let doubted = 0;
   const folded = await take(async (tx) => {
@@ -104,11 +95,7 @@ export const mergeBatch = async (
   return { folded, deliveries: settled.length, outcomes, doubted };
 };
 
-interface ReadDelivery {
-  readonly delivery: PendingDelivery;
-  readonly observation: Observation;
-  readonly isLate: boolean;
-}
+type ReadDelivery = { readonly delivery: PendingDelivery; readonly observation: Observation; readonly isLate: boolean };
 
 const callIdOf = ({ observation }: ReadDelivery): string => observation.callId;
 
@@ -119,23 +106,17 @@ const accept = ({ delivery: { seq }, observation: { callId }, isLate }: ReadDeli
 
 const foreignReason = 'the receiver had another key of tokens: its file of privacy.key_file differs';
 
-interface SortedDeliveries {
-  /** Bodies that came for the first time. */
-  readonly fresh: readonly ReadDelivery[];
-  /** Known bodies under another delivery id, or without one. */
-  readonly repeated: readonly ReadDelivery[];
-  readonly rejected: readonly RejectedRecord[];
-  /** Calls whose tokens another key of the same name made. */
-  readonly foreign: readonly string[];
-  /** Outcomes without a fold: retries and unreadable deliveries. */
-  readonly settled: readonly SettledDelivery[];
-}
-
+/**
+ * `fresh` = bodies that came for the first time.
+ * `repeated` = known bodies under another delivery id, or without one.
+ * `foreign` = calls whose tokens another key of the same name made.
+ * `settled` = outcomes without a fold: retries and unreadable deliveries.
+ */
 const sortDeliveries = (
   { clockSkew, isForeign }: Pick<IngestDeps, 'clockSkew' | 'isForeign'>,
   deliveries: readonly PendingDelivery[],
   earlier: EarlierBodies,
-): SortedDeliveries => {
+) => {
   const foreign: string[] = [];
   const fresh: ReadDelivery[] = [];
   const repeated: ReadDelivery[] = [];
@@ -208,11 +189,7 @@ const rejectedOf = ({ body, bodyHash, seq, receivedAt }: PendingDelivery, reason
 });
 
 /** A repeated body changes nothing where the ledger holds its values; otherwise the API's answer decides. */
-const settleRepeated = async (
-  deps: IngestDeps,
-  tx: Transaction,
-  repeated: readonly ReadDelivery[],
-): Promise<SettledDelivery[]> => {
+const settleRepeated = async (deps: IngestDeps, tx: Transaction, repeated: readonly ReadDelivery[]) => {
   if (repeated.length === 0) return [];
   const rows = await readRows(tx, repeated.map(callIdOf));
   const held = await findHeldCalls(tx, [...rows.keys()], deps.store.keyOf);

@@ -43,16 +43,13 @@ export const findCalls = async (
   store: Store,
   { request, subjects }: PurgeScope,
   onProgress?: (read: number) => void,
-): Promise<readonly string[]> =>
+) =>
   request.kind === 'call'
     ? [...new Set(request.values)]
     : await findNamingCalls(store, store.index.hashesOf(subjects), onProgress === undefined ? {} : { onProgress });
 
 /** Finds and counts only. */
-export const previewErasure = async (
-  { store, targets }: Pick<IngestDeps, 'store' | 'targets'>,
-  meant: PurgeScope,
-): Promise<ErasureReceipt> => {
+export const previewErasure = async ({ store, targets }: Pick<IngestDeps, 'store' | 'targets'>, meant: PurgeScope) => {
   const at = new Date();
   const ids = await findCalls(store, meant);
   const { stored, tombstones } = await countStates(store, ids);
@@ -84,11 +81,7 @@ interface EraseOptions {
  * Returns the name of the request, for `resumeErasure`.
  * @throws CallsyncError ERASURE_HELD, ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…; may be repeated after any of them.
  */
-export const beginErasure = async (
-  deps: IngestDeps,
-  meant: PurgeScope,
-  { suppress, exceptHeld }: EraseOptions,
-): Promise<string> => {
+export const beginErasure = async (deps: IngestDeps, meant: PurgeScope, { suppress, exceptHeld }: EraseOptions) => {
   const { store } = deps;
   const at = new Date();
   if (!exceptHeld) await refuseHeld(deps, meant);
@@ -116,11 +109,7 @@ export const beginErasure = async (
 };
 
 /** Calls to erase: not held and not erased yet. The request stores the progress. */
-const eraseMeant = async (
-  { store }: Pick<IngestDeps, 'store'>,
-  requestId: string,
-  callIds: readonly string[],
-): Promise<void> => {
+const eraseMeant = async ({ store }: Pick<IngestDeps, 'store'>, requestId: string, callIds: readonly string[]) => {
   const gone = await findTombstones(store, callIds);
   // A call that expired is in no log yet.
   const known = await findKnown(store, Array.from(gone, store.keyOf));
@@ -155,33 +144,23 @@ const describeRequest = (store: Store, { request: { kind, values } }: PurgeScope
   request: { kind, keys: values.map((value) => selectorKey(store, kind, value)) },
 });
 
-interface CarriedErasure {
-  /** Warehouses that do not have every tombstone yet; `store` where something of the person is found in it again. */
-  readonly waiting: readonly string[];
-  /** Undefined while it is not signed. */
-  readonly receipt: ErasureReceipt | undefined;
-}
-
 /** One attempt of the workflow. Counts, and nothing that names a call. */
-export const resumeErasure = async (
-  deps: IngestDeps,
-  requestId: string,
-): Promise<{ readonly waiting: readonly string[]; readonly receiptId: number | null }> => {
+export const resumeErasure = async (deps: IngestDeps, requestId: string) => {
   const { waiting, receipt } = await finishErasure(deps, requestId, { load: true });
   return { waiting, receiptId: receipt?.proof?.receipt_id ?? null };
 };
 
 /**
- * Erases calls that arrived meanwhile, searches everywhere, and signs the receipt if nothing is left. It is signed only
+ * Erases calls that arrived meanwhile, searches everywhere, and signs the receipt if nothing is left. It is signed
+ * only
  * once.
  * @param options.load also sends the tombstones to the warehouses.
  * @throws CallsyncError ERASURE_UNKNOWN, PROOF_HEADS, ERASURE_LOG, DATABASE_…
+ * `waiting` = warehouses that do not have every tombstone yet; `store` where something of the person is found in it
+ * again.
+ * `receipt` = undefined while it is not signed.
  */
-export const finishErasure = (
-  deps: IngestDeps,
-  requestId: string,
-  options: { readonly load: boolean },
-): Promise<CarriedErasure> =>
+export const finishErasure = (deps: IngestDeps, requestId: string, options: { readonly load: boolean }) =>
   createLease(deps.store).run(`erasure:${requestId}`, async () => {
     const { store, targets } = deps;
     const signed = await findReceipt<ErasureReceipt>(store, requestId);
@@ -338,11 +317,7 @@ interface WarehouseCheck {
   readonly rows: number | null;
 }
 
-interface PlatformCopy {
-  readonly of: string;
-  readonly until: string | null;
-  readonly why: string;
-}
+type PlatformCopy = { readonly of: string; readonly until: string | null; readonly why: string };
 
 /** Content of the receipt before its signature. */
 interface ErasureDraft extends Pick<ErasureReceipt, 'at' | 'dryRun' | 'erased' | 'request'> {

@@ -56,9 +56,8 @@ const keysPerLine = 500;
 export const addHold = async (store: Store, meant: PurgeScope, options: HoldOptions): Promise<HoldReceipt> => {
   const { reason, actor } = options;
   const { kind, values } = meant.request;
-  if (values.some((value) => value.length >= leastText && reason.includes(value))) {
+  if (values.some((value) => value.length >= leastText && reason.includes(value)))
     throw terminal('USAGE_HOLD', 'The reason holds one of the values: it is stored and shown, so it must name nobody.');
-  }
   const at = new Date().toISOString();
   const hold = { id: randomBytes(4).toString('hex'), kind, reason, actor, at };
   const note = async (keys: readonly string[], what: 'calls' | 'subjects'): Promise<void> => {
@@ -100,9 +99,8 @@ export const addHold = async (store: Store, meant: PurgeScope, options: HoldOpti
  */
 export const removeHold = async (store: Store, id: string, { reason, actor }: HoldOptions): Promise<HoldReceipt> => {
   const hold = (await listHolds(store)).find((one) => one.id === id);
-  if (hold === undefined) {
+  if (hold === undefined)
     throw terminal('USAGE_HOLD', 'There is no hold of this name.', { hint: 'See callsync privacy hold list.' });
-  }
   await store.erasures.log.append(store, [{ unheld: id }]);
   await dropHolds(store, [id]);
   await listTextSubjects(store);

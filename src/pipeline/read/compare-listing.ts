@@ -3,7 +3,7 @@ import type { Observation } from '../../../schemas/observation.ts';
 import type { Range, SourceLevel } from '../../../schemas/orchestration.ts';
 import { holdsValues, type LedgerRow, type PreparedObservation } from '../../calls/fold.ts';
 import { axisTime } from '../../source/list/list-query.ts';
-import { readWindow, type WindowResult } from '../../source/read/read-window.ts';
+import { readWindow } from '../../source/read/read-window.ts';
 import { readHeads, readRows } from '../../store/ledger/ledger.ts';
 import { findHeldCalls, tryPrepare } from '../../store/persons/gate.ts';
 import type { ReadDeps, RunOptions } from '../deps.ts';
@@ -17,12 +17,7 @@ interface ComparedCall {
   readonly time: number | undefined;
 }
 
-export interface ListingComparison {
-  readonly calls: ReadonlyMap<string, ComparedCall>;
-  readonly result: WindowResult;
-  /** Service time of the latest page, in microseconds; 0 when nothing came. */
-  readonly observedAt: number;
-}
+export type ListingComparison = Awaited<ReturnType<typeof compareListing>>;
 
 interface CompareListingInput {
   readonly axis: string;
@@ -49,7 +44,7 @@ export const compareListing = async (
   deps: ReadDeps,
   input: CompareListingInput,
   { onWorth, signal, alive }: CompareListingOptions,
-): Promise<ListingComparison> => {
+) => {
   const { list } = deps.source.list;
   const calls = new Map<string, ComparedCall>();
   let observedAt = 0;
@@ -66,9 +61,8 @@ export const compareListing = async (
       const worth: Observation[] = [];
       for (const compared of await comparePage(deps, observations, input.level)) {
         const { observation, state, worthNoting } = compared;
-        if (!meta.outside.has(observation.callId)) {
+        if (!meta.outside.has(observation.callId))
           calls.set(observation.callId, { state, time: axisTime(list, input.axis, observation.fields) });
-        }
         if (worthNoting || (state !== 'same' && !meta.summary)) worth.push(observation);
       }
       if (worth.length > 0) await onWorth(worth);

@@ -37,18 +37,14 @@ export const resolveRange = async (
   return { from: Math.min(scheduledAt, to) - last, to };
 };
 
-interface CountedRange {
-  /** Calls that the service counts in the range; null where it has no total. */
-  readonly expected: number | null;
-  /** Microseconds. */
-  readonly windowLength: number;
-  /** The service cannot cut the list by the axis: readers of parts of the range would each read all of it. */
-  readonly indivisible?: boolean;
-  /** The range up to the service's now less the settling time: a future window would count as read. */
-  readonly range: Range;
-}
-
-/** One or two requests. @throws CallsyncError of the source. */
+/**
+ * One or two requests. @throws CallsyncError of the source.
+ * `expected` = calls that the service counts in the range; null where it has no total.
+ * `windowLength` = microseconds.
+ * `indivisible` = the service cannot cut the list by the axis: readers of parts of the range would each read all of
+ * it.
+ * `range` = the range up to the service's now less the settling time: a future window would count as read.
+ */
 export const countRange = async (
   deps: Pick<ReadDeps, 'source' | 'windows'> & {
     readonly now: () => Date;
@@ -57,7 +53,7 @@ export const countRange = async (
   },
   { axis, range: asked }: { readonly axis: string; readonly range: Range },
   signal: AbortSignal,
-): Promise<CountedRange> => {
+) => {
   const { source, windows, sync, now } = deps;
   const { list } = source;
   const { initial, min, max, targetCalls } = windows;

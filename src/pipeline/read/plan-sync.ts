@@ -30,23 +30,6 @@ interface SyncDeps extends ReadDeps {
   };
 }
 
-interface PlannedSync {
-  readonly axis: string;
-  /** Read first, whether it was read before or not: the lookback, up to the service's now. Newest first. */
-  readonly top: readonly Range[];
-  /** Microseconds; windows that end later are read, but do not count as read. */
-  readonly settledTo: number;
-  /** Unread ranges, ranges that were read too soon, and failed ones; in the order of `direction`. */
-  readonly rest: readonly Range[];
-  /** Windows of other axes that are to be tried again: a backfill left them as problems. */
-  readonly others: readonly { readonly axis: string; readonly ranges: readonly Range[] }[];
-  readonly direction: Direction;
-  /** Longest duration of a run; the next one plans anew. */
-  readonly seconds: number;
-  /** While the rest is read, the newest calls are planned and read again this often. */
-  readonly everySeconds: number;
-}
-
 /** Runs that a time limit ended leave windows behind the watermark that were read too soon: they are looked for so far back. */
 const lookBack = 3_600_000_000;
 const triesPerRun = 10;
@@ -56,7 +39,7 @@ const triesPerRun = 10;
 const [shortestRun, longestRun] = [5, 120];
 
 /** The watermark decides where to begin: it does not move while the sync is down, unlike a start relative to now. */
-export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: AbortSignal): Promise<PlannedSync> => {
+export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: AbortSignal) => {
   const { axis, settle, lookback, start, direction } = sync;
   const { watermark, startedFrom } = (await advanceWatermark(store, { axis, start })) ?? {
     watermark: start,
@@ -81,14 +64,20 @@ export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: 
   const rest = [...subtract(open, problems).map(({ from, to }) => ({ from, to })), ...retriedOn(axis)];
   return {
     axis,
+    /** Read first, whether it was read before or not: the lookback, up to the service's now. Newest first. */
     top: newestFirst(subtract([...joined, { from: topFrom, to: present }], problems)),
+    /** Microseconds; windows that end later are read, but do not count as read. */
     settledTo,
+    /** Unread ranges, ranges that were read too soon, and failed ones; in the order of `direction`. */
     rest: direction === 'newest_first' ? newestFirst(rest) : newestFirst(rest).reverse(),
+    /** Windows of other axes that are to be tried again: a backfill left them as problems. */
     others: otherAxes
       .map((name) => ({ axis: name, ranges: retriedOn(name) }))
       .filter(({ ranges }) => ranges.length > 0),
     direction,
+    /** While the rest is read, the newest calls are planned and read again this often. */
     everySeconds: sync.interval / 1_000_000,
+    /** Longest duration of a run; the next one plans anew. */
     seconds: Math.min(longestRun, Math.max(shortestRun, (2 * sync.interval) / 1_000_000)),
   };
 };
@@ -96,10 +85,7 @@ export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: 
 const newestFirst = (ranges: readonly Interval[]): Range[] => [...ranges].sort((a, b) => b.to - a.to);
 
 /** Moves the watermark to the end of the contiguous prefix of read windows; null while nothing is read. */
-export const finishSync = async (
-  { store }: SyncDeps,
-  { seenTo }: { readonly seenTo: number },
-): Promise<{ readonly watermark: number | null }> => {
+export const finishSync = async ({ store }: SyncDeps, { seenTo }: { readonly seenTo: number }) => {
   const watermark = (await advanceWatermark(store))?.watermark ?? null;
   await recordSeen(store, seenTo);
   return { watermark };
@@ -109,10 +95,7 @@ export const finishSync = async (
  * Runs work of continuous sync. Its requests are live, and status and metrics keep its failure until a run has seen
  * the newest calls.
  */
-export const asSync = async <T>(
-  { store, log }: Pick<SyncDeps, 'store' | 'log'>,
-  work: () => Promise<T>,
-): Promise<T> => {
+export const asSync = async <T>({ store, log }: Pick<SyncDeps, 'store' | 'log'>, work: () => Promise<T>) => {
   try {
     return await asLive(work);
   } catch (error) {

@@ -17,30 +17,11 @@ interface ReadChangedInput extends CompareListingInput {
   readonly late?: LateContext;
 }
 
-interface ChangedReading {
-  readonly comparison: ListingComparison;
-  /** Calls of the window that the service listed. */
-  readonly listed: number;
-  /** Listed calls that are new to the ledger. */
-  readonly fresh: ReadonlySet<string>;
-  /** Listed calls of which the ledger held other values. */
-  readonly changed: ReadonlySet<string>;
-  /** Whole records that were read. */
-  readonly fetched: number;
-  /** Calls whose whole record could not be read although they were listed. */
-  readonly unfetched: readonly string[];
-  readonly requests: number;
-}
-
 /**
  * If the list cannot omit fields, the listing has whole records, which are folded directly.
  * @throws CallsyncError of the source or the store; earlier folds stay
  */
-export const readChanged = async (
-  deps: ReadDeps,
-  input: ReadChangedInput,
-  options: RunOptions,
-): Promise<ChangedReading> => {
+export const readChanged = async (deps: ReadDeps, input: ReadChangedInput, options: RunOptions) => {
   const { counts, list } = deps.source.list;
   const before = counts.requests;
   const level = input.level === 'fields' && !canLeaveOut(list) ? 'records' : input.level;
@@ -60,10 +41,15 @@ export const readChanged = async (
   await pipeline.finish();
   return {
     comparison,
+    /** Calls of the window that the service listed. */
     listed: comparison.calls.size,
+    /** Listed calls that are new to the ledger. */
     fresh,
+    /** Listed calls of which the ledger held other values. */
     changed,
+    /** Whole records that were read. */
     fetched: wanted.size - unfetched.length,
+    /** Calls whose whole record could not be read although they were listed. */
     unfetched,
     requests: counts.requests - before,
   };

@@ -24,20 +24,8 @@ interface ReadRangePartInput {
   readonly settledTo?: number;
 }
 
-interface ReadRangePartResult {
-  readonly totals: ReadTotals;
-  /** Unread rest of the range; null = all of it is read. */
-  readonly rest: Range | null;
-  /** Microseconds; a good length for the next window. */
-  readonly windowLength: number;
-}
-
 /** Rest of the range, at which a retry resumes. */
-export interface RangePartProgress {
-  readonly rest: Range;
-  readonly totals: ReadTotals;
-  readonly windowLength: number;
-}
+export type RangePartProgress = { readonly rest: Range; readonly totals: ReadTotals; readonly windowLength: number };
 
 /** The next window and the rest of the range. Lengths in microseconds. */
 const cutNext = (range: Range, length: number, direction: Direction): readonly [window: Range, rest: Range] =>
@@ -65,6 +53,8 @@ export const nextLength = (length: number, calls: number, deps: ReadDeps): numbe
  * Reads windows from one end of the range until its end, or until the part's calls or seconds are spent. Totals
  * include those of `resume`.
  * @throws CallsyncError of the source or the store; finished windows stay read.
+ * `rest` = unread rest of the range; null = all of it is read.
+ * `windowLength` = microseconds; a good length for the next window.
  */
 export const readRangePart = async (
   deps: ReadDeps,
@@ -76,7 +66,7 @@ export const readRangePart = async (
     /** 1 at first. */
     readonly attempt?: number;
   },
-): Promise<ReadRangePartResult> => {
+) => {
   const startedAt = performance.now();
   let rest = options.resume?.rest ?? input.range;
   let totals = options.resume?.totals ?? emptyTotals;

@@ -126,28 +126,15 @@ export const rereadWindows = async (
     }
     doneTo = null;
   }
-  if (plan.covers.length > 0) {
+  if (plan.covers.length > 0)
     await deps.store.transaction((client) =>
       finishRereadRun(client, { axis: plan.axis, plannedAt: plan.at, horizon: plan.horizon, ...totals }, plan.covers),
     );
-  }
   return totals;
 };
 
-interface LateEditStatus {
-  readonly axis: string;
-  readonly basis: LateBasis;
-  readonly horizon: Horizon;
-  readonly fixed: boolean;
-  readonly delay: number;
-  readonly share: number;
-  /** Share of all changes, each weighted by how likely it was to be seen, that came later than the horizon. */
-  readonly tailShare: number | null;
-  readonly history: Awaited<ReturnType<typeof readRereadHistory>>;
-}
-
 /** Late edits and the resulting rereads, for `callsync status`. */
-export const readLateEditStatus = async (deps: RereadDeps): Promise<LateEditStatus> => {
+export const readLateEditStatus = async (deps: RereadDeps) => {
   const { axis, basis } = rereadAxis(deps);
   const horizon = learnHorizon(await readLateChanges(deps.store, basis), deps.reread);
   return {
@@ -157,6 +144,7 @@ export const readLateEditStatus = async (deps: RereadDeps): Promise<LateEditStat
     fixed: deps.reread.horizon !== undefined,
     delay: deps.reread.delay,
     share: deps.reread.share,
+    /** Share of all changes, each weighted by how likely it was to be seen, that came later than the horizon. */
     tailShare: horizon.expectedShare === null ? null : 1 - horizon.expectedShare,
     history: await readRereadHistory(deps.store, axis),
   };
@@ -208,10 +196,7 @@ const rangeOf = (band: AgeBand, coveredAt: number, now: number): Interval => ({
 });
 
 /** Bands, with the instant up to which changes of each have been looked for. */
-interface Coverage {
-  readonly bands: readonly AgeBand[];
-  readonly coveredAt: (band: AgeBand) => number;
-}
+type Coverage = { readonly bands: readonly AgeBand[]; readonly coveredAt: (band: AgeBand) => number };
 
 /**
  * Bands within the horizon: every window. Windows that were missed for long are read too, but their changes have no
@@ -233,12 +218,7 @@ const planAll = ({ bands, coveredAt }: Coverage, now: number, delay: number): Re
 };
 
 /** Bands beyond the horizon: the sampled windows that are not read anyway. */
-const planSample = (
-  { bands, coveredAt }: Coverage,
-  now: number,
-  share: number,
-  taken: readonly Interval[],
-): RereadPart[] => {
+const planSample = ({ bands, coveredAt }: Coverage, now: number, share: number, taken: readonly Interval[]) => {
   const since = Math.min(now, ...bands.map(coveredAt));
   const ranges = subtract(
     bands.map((band) => rangeOf(band, coveredAt(band), now)),
@@ -251,9 +231,8 @@ const planSample = (
 /** The whole cells of the sample's grid in a range. */
 const cellsWithin = (range: Interval): Interval[] => {
   const cells: Interval[] = [];
-  for (let from = Math.ceil(range.from / cell) * cell; from + cell <= range.to; from += cell) {
+  for (let from = Math.ceil(range.from / cell) * cell; from + cell <= range.to; from += cell)
     cells.push({ from, to: from + cell });
-  }
   return cells;
 };
 
@@ -298,17 +277,7 @@ interface AgeBand {
   readonly to: number;
 }
 
-interface Horizon {
-  /** Bands to be re-read once per `delay`, youngest first; a gap is an age at which hardly anything changes. */
-  readonly bands: readonly AgeBand[];
-  /** Older bands, up to the longest horizon. callsync re-reads only a sample of their windows. */
-  readonly beyond: readonly AgeBand[];
-  /** Oldest age that is re-read. */
-  readonly horizon: number;
-  readonly changes: number;
-  /** Share of the changes whose age is in `bands`; null before any was seen. */
-  readonly expectedShare: number | null;
-}
+type Horizon = ReturnType<typeof learnHorizon>;
 
 /**
  * Prior: this many changes, spread evenly over the buckets of a month. They keep the horizon long until the evidence
@@ -373,7 +342,7 @@ const fillGaps = (all: readonly AgeBand[], chosen: ReadonlySet<number>, delay: n
 export const learnHorizon = (
   histogram: readonly Awaited<ReturnType<typeof readLateChanges>>[number][],
   rules: RereadRules,
-): Horizon => {
+) => {
   const weights = new Map(histogram.map(({ bucket, weight }) => [bucket, weight]));
   const total = histogram.reduce((sum, { weight }) => sum + weight, 0);
   const all = bandsUpTo(rules.maxHorizon);
@@ -384,10 +353,14 @@ export const learnHorizon = (
   const covered = new Set(bands.map(({ band }) => band));
   const caught = histogram.reduce((sum, { bucket, weight }) => sum + (covered.has(bucket) ? weight : 0), 0);
   return {
+    /** Bands to be re-read once per `delay`, youngest first; a gap is an age at which hardly anything changes. */
     bands,
+    /** Older bands, up to the longest horizon. callsync re-reads only a sample of their windows. */
     beyond: all.filter(({ band }) => !covered.has(band)),
+    /** Oldest age that is re-read. */
     horizon: bands.at(-1)?.to ?? 0,
     changes: histogram.reduce((sum, { changes }) => sum + changes, 0),
+    /** Share of the changes whose age is in `bands`; null before any was seen. */
     expectedShare: total === 0 ? null : caught / total,
   };
 };

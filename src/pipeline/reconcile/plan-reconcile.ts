@@ -43,17 +43,12 @@ interface ReconcileSettings {
  * takes that range; a request that names a level compares it also where a good verdict exists.
  * @throws CallsyncError RECONCILE_AXIS, or of the store.
  */
-export const planReconcile = async (
-  deps: ReconcileDeps,
-  settings: ReconcileSettings,
-  request: ReconcileRequest,
-): Promise<ReconcilePlan> => {
+export const planReconcile = async (deps: ReconcileDeps, settings: ReconcileSettings, request: ReconcileRequest) => {
   const chosen = chooseAxis(deps.source.list.list, deps.processedField);
-  if (chosen === undefined) {
+  if (chosen === undefined)
     throw terminal('RECONCILE_AXIS', 'The list has no axis of the call’s own time or of the end of processing.', {
       hint: 'Correct the record_field of source.list.cursor_fields; callsync probe finds it.',
     });
-  }
   const { axis, column, cuttable } = chosen;
   const to = deps.now().getTime() * 1000 - settings.age;
   const asked = request.range;

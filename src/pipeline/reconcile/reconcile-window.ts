@@ -35,27 +35,12 @@ interface ReconcileWindowInput {
   readonly acceptEmpty: boolean;
 }
 
-interface WindowReconciliation {
-  readonly verdicts: readonly StoredVerdict[];
-  /** Calls newly marked missing. */
-  readonly markedMissing: number;
-  readonly requests: number;
-  /** Unexpected calls that were removed, over all warehouses. */
-  readonly removed: number;
-  /** Warehouses that could not be compared, with the code of the error. */
-  readonly unreachable: Readonly<Record<string, string>>;
-}
-
 /**
  * Lists the window and confirms missing calls. Then compares, heals, judges and records each warehouse.
  * Warehouses come last, over all calls of the listing and the ledger, so that new calls are covered too.
  * @throws CallsyncError of the source or the store; a warehouse that is away is reported and gets no verdict.
  */
-export const reconcileWindow = async (
-  deps: ReconcileDeps,
-  input: ReconcileWindowInput,
-  options: RunOptions,
-): Promise<WindowReconciliation> => {
+export const reconcileWindow = async (deps: ReconcileDeps, input: ReconcileWindowInput, options: RunOptions) => {
   const { range, axis } = input;
   const before = await listWindowCalls(deps.store, input.column, range);
   const reading = await readChanged(
@@ -109,9 +94,12 @@ export const reconcileWindow = async (
   }
   return {
     verdicts,
+    /** Calls newly marked missing. */
     markedMissing: gone.marked.length,
     requests: reading.requests,
+    /** Unexpected calls that were removed, over all warehouses. */
     removed,
+    /** Warehouses that could not be compared, with the code of the error. */
     unreachable,
   };
 };
@@ -195,7 +183,16 @@ const reconcileWarehouse = async (
 
 // The verdict on one window of one warehouse, from everything that reconciling found: pure.
 
-interface WindowFindings {
+type Judgement = Pick<
+  Parameters<typeof addVerdict>[1],
+  'outcome' | 'calls_found' | 'missing' | 'different' | 'healed' | 'unexpected'
+> & { readonly excluded: number };
+
+/**
+ * `proven`: no difference. `healed`: all differences were repaired. `unproven`: a part is incomplete or still
+ * different. `suspicious_empty` comes first: the service listed too few calls.
+ */
+export const judgeWindow = (found: {
   /** Ids that the service listed in the window. */
   readonly listed: Iterable<string>;
   /** Listed ids that the ledger lacked, and those of which it held other values. */
@@ -218,20 +215,7 @@ interface WindowFindings {
   readonly listingComplete: boolean;
   /** The listing is too empty to be believed. */
   readonly suspicious: boolean;
-}
-
-type Judgement = Pick<
-  Parameters<typeof addVerdict>[1],
-  'outcome' | 'calls_found' | 'missing' | 'different' | 'healed' | 'unexpected'
-> & {
-  readonly excluded: number;
-};
-
-/**
- * `proven`: no difference. `healed`: all differences were repaired. `unproven`: a part is incomplete or still
- * different. `suspicious_empty` comes first: the service listed too few calls.
- */
-export const judgeWindow = (found: WindowFindings): Judgement => {
+}): Judgement => {
   const missing = new Set([...found.missing, ...[...found.fresh].filter((id) => !found.excluded.has(id))]);
   const different = new Set([...found.different].filter((id) => !missing.has(id)));
   for (const id of found.changed) if (!missing.has(id)) different.add(id);
@@ -257,16 +241,6 @@ export const judgeWindow = (found: WindowFindings): Judgement => {
   };
 };
 
-interface Emptiness {
-  readonly listed: number;
-  /** Calls of the window that the ledger has and that were listed when last looked for. */
-  readonly known: number;
-  /** Calls that the listing does not have. */
-  readonly gone: number;
-  /** Counts of the listings for the same hours of earlier weeks. */
-  readonly history: readonly number[];
-}
-
 const fewKnown = 5;
 const manyGone = 20;
 const manyUsual = 20;
@@ -277,7 +251,20 @@ const median = (values: readonly number[]): number => {
 };
 
 /** Whether a listing is too empty to be believed: an empty answer may also mean "not authorised". */
-const isSuspiciouslyEmpty = ({ listed, known, gone, history }: Emptiness): boolean => {
+const isSuspiciouslyEmpty = ({
+  listed,
+  known,
+  gone,
+  history,
+}: {
+  readonly listed: number;
+  /** Calls of the window that the ledger has and that were listed when last looked for. */
+  readonly known: number;
+  /** Calls that the listing does not have. */
+  readonly gone: number;
+  /** Counts of the listings for the same hours of earlier weeks. */
+  readonly history: readonly number[];
+}): boolean => {
   if (listed === 0 && known >= fewKnown) return true;
   if (gone >= manyGone && gone * 2 > known) return true;
   return listed === 0 && known === 0 && history.length >= 2 && median(history) >= manyUsual;
@@ -320,9 +307,7 @@ const confirmGone = async (
         else if (answer.kind === 'observation') found.push(answer.observation);
       }
     }
-  } else if (result.shown !== 'none' && result.problems.length === 0) {
-    gone.push(...input.callIds);
-  }
+  } else if (result.shown !== 'none' && result.problems.length === 0) gone.push(...input.callIds);
   if (found.length > 0) await loadFolded(deps, await ingest(deps, { observations: found, origin: 'reconcile' }));
   // The latest observation of the listing, so that only a later one clears the mark.
   const since = observedAt > 0 ? observedAt : (serviceNow(deps.source.clock) ?? Math.round(steadyNow() * 1000));

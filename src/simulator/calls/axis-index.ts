@@ -2,10 +2,7 @@
  * Calls in the order of one axis: planned ones in a typed array, inserted or moved ones in a sorted list. Ties are
  * ordered by index.
  */
-interface Moved {
-  readonly key: number;
-  readonly index: number;
-}
+type Moved = { readonly key: number; readonly index: number };
 
 export interface AxisRange {
   /** Milliseconds, inclusive. */

@@ -9,15 +9,6 @@ import { otherStatuses } from './vocabulary.ts';
 
 const hourMs = 3_600_000;
 
-interface Population {
-  readonly count: number;
-  /** Milliseconds since the epoch, by index. */
-  readonly timestamps: Float64Array;
-  readonly qualified: Float64Array;
-  /** Indices in the order of (qualified, index). */
-  readonly byQualified: Uint32Array;
-}
-
 const saltTime = 1;
 const saltDelay = 2;
 const saltLate = 3;
@@ -88,7 +79,11 @@ export const rangeOf = (settings: SimulatorSettings, nowMs: number): { readonly 
   return { from, to: Math.max(to, from + 1_000) };
 };
 
-export const planPopulation = (settings: SimulatorSettings, nowMs: number): Population => {
+/**
+ * `timestamps` = milliseconds since the epoch, by index.
+ * `byQualified` = indices in the order of (qualified, index).
+ */
+export const planPopulation = (settings: SimulatorSettings, nowMs: number) => {
   const { count, density, precision, processingSeconds, lateShare, lateMaxDays } = settings.calls;
   const { seed } = settings;
   const { from, to } = rangeOf(settings, nowMs);

@@ -62,11 +62,7 @@ const hashDocument = (document: CallDocument): string =>
     .update(JSON.stringify(canonical(document)))
     .digest('hex');
 
-interface TruthParts {
-  readonly world: World;
-  readonly settings: SimulatorSettings;
-  readonly sender: WebhookSender;
-}
+type TruthParts = { readonly world: World; readonly settings: SimulatorSettings; readonly sender: WebhookSender };
 
 /** The document a client would hold with the list at one version and the last acknowledged webhook at another. */
 const knowableDocument = (
@@ -80,12 +76,7 @@ const knowableDocument = (
   return { ...fromWebhook, ...listDocument(world, settings, index, listed) };
 };
 
-const describeVersions = (
-  parts: TruthParts,
-  index: number,
-  delivered: number | null,
-  light: boolean,
-): TruthVersion[] => {
+const describeVersions = (parts: TruthParts, index: number, delivered: number | null, light: boolean) => {
   const { world, sender } = parts;
   const latest = world.versionOf(index);
   const hashed = !light && latest > 1;

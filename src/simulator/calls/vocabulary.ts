@@ -26,11 +26,7 @@ const tagNames = `appointment made,callback asked,complaint,price asked,competit
   .split(',')
   .map((name) => name.trim());
 
-interface TagKind {
-  readonly unique_id: string;
-  readonly display_name: string;
-  readonly type: 'bool' | 'number' | 'text';
-}
+type TagKind = { readonly unique_id: string; readonly display_name: string; readonly type: 'bool' | 'number' | 'text' };
 
 /** Mostly bool, as in the interface; a tolerant reader must survive the others. */
 export const tagKinds: readonly TagKind[] = tagNames.map((display_name, i) => ({

@@ -13,11 +13,7 @@ type Population = ReturnType<typeof planPopulation>;
 
 export type Axis = 'timestamp' | 'qualified';
 
-interface Place {
-  readonly timestamp: number;
-  readonly qualified: number;
-  readonly status: string;
-}
+type Place = { readonly timestamp: number; readonly qualified: number; readonly status: string };
 
 /** Only calls that differ from the plan have one. */
 interface CallState {
@@ -370,13 +366,7 @@ interface Edit {
 }
 
 /** Applies the content of the `number`-th edit (from 1); status and timestamp are set by the caller. */
-const applyEdit = (
-  settings: SimulatorSettings,
-  document: CallDocument,
-  index: number,
-  edit: Edit,
-  number: number,
-): CallDocument => {
+const applyEdit = (settings: SimulatorSettings, document: CallDocument, index: number, edit: Edit, number: number) => {
   const next = { ...document };
   for (const kind of edit.kinds) {
     if (kind === 'transcript') {
@@ -387,9 +377,7 @@ const applyEdit = (
       next.metadata = { ...(document.metadata as object), UDF_text_01: `edit ${number}`, Agent: `agent-e${number}` };
     } else if (kind === 'audio_state') {
       next.audio_state = document.audio_state === 'AVAILABLE' ? 'MISSING' : 'AVAILABLE';
-    } else if (kind === 'visit') {
-      next.visit = { source: 'edit', pages: number };
-    }
+    } else if (kind === 'visit') next.visit = { source: 'edit', pages: number };
   }
   return { ...next, ...edit.patch };
 };

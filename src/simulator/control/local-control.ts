@@ -24,27 +24,13 @@ interface CallChoice {
   readonly withinHours?: number;
 }
 
-interface ChangedCall {
-  readonly callId: string;
-  readonly version: number;
-}
+type ChangedCall = { readonly callId: string; readonly version: number };
 
 /** Sections to change while the service runs. Absent sections stay. */
 type RuntimeOptions = Omit<
   SimulatorOptions,
   'seed' | 'host' | 'port' | 'calls' | 'edits' | 'clock' | 'staticPages' | 'keep'
 >;
-
-interface ControlParts {
-  readonly settings: SimulatorSettings;
-  readonly clock: SimulatorClock;
-  readonly world: World;
-  readonly sender: WebhookSender;
-  readonly tokens: TokenStore;
-  readonly counters: Counters;
-  readonly sockets: WebSocketEndpoint;
-  readonly mrcp: MrcpPort;
-}
 
 type Json = Record<string, unknown>;
 const fixed = ['seed', 'host', 'port', 'calls', 'edits', 'clock', 'staticPages', 'keep'];
@@ -62,18 +48,26 @@ const mergeSettings = (current: Json, change: Json): Json => {
 };
 
 /** Actions of tests and users on a running simulator. The same over HTTP: `POST /__sim/{method}`, arguments as JSON. */
-export const createControl = (parts: ControlParts) => {
+export const createControl = (parts: {
+  readonly settings: SimulatorSettings;
+  readonly clock: SimulatorClock;
+  readonly world: World;
+  readonly sender: WebhookSender;
+  readonly tokens: TokenStore;
+  readonly counters: Counters;
+  readonly sockets: WebSocketEndpoint;
+  readonly mrcp: MrcpPort;
+}) => {
   const { settings, clock, world, sender, tokens, counters, sockets, mrcp } = parts;
   const choose = (choice: CallChoice): number[] => {
     world.advance();
-    if (choice.callIds !== undefined) {
+    if (choice.callIds !== undefined)
       return choice.callIds.map((callId) => {
         const index = world.indexOf(callId);
         if (index === undefined)
           throw terminal('SIMULATOR_CALL_UNKNOWN', 'The simulator knows no call with that identifier.');
         return index;
       });
-    }
     const { random = 1, seed = 1, withinHours } = choice;
     const since = withinHours === undefined ? everything.from : world.now() - withinHours * 3_600_000;
     const ranked = [...world.listedSince(since)].map((index) => [hash32(seed, index, 96), index] as const);

@@ -36,14 +36,13 @@ export const askLines = ({ warehouse, configFile, psql }: Asked, staysUp: boolea
     `npx callsync query --config ${configFile} 'SELECT * FROM calls_marts.agent_daily LIMIT 5'`,
   ];
   if (!staysUp) return lines;
-  if (psql !== undefined) {
+  if (psql !== undefined)
     lines.push(
       `PGOPTIONS='-c search_path=calls_marts,calls' ${psql}`,
       'Search transcripts, once their index is made:',
       `npx callsync warehouse search-index create ${warehouse.name} --config ${configFile}`,
       `npx callsync search '"votre facture"' --config ${configFile}`,
     );
-  }
   return [
     ...lines,
     'Other commands ask this demo with the same --config, or once its name is set: export, coverage, await, status.',

@@ -7,7 +7,7 @@ import { canonicalRow, digestedColumns } from '../../warehouse/digest.ts';
 import type { DigestedName, Warehouse } from '../../warehouse/warehouse.ts';
 
 /** A row that differs between both, without its values. */
-export interface Difference {
+interface Difference {
   readonly table: DigestedName;
   /** Name and value of each key column, such as `call_id=c-1 tag_index=0`. */
   readonly key: string;

@@ -8,15 +8,7 @@ import type { Warehouse } from '../../warehouse/warehouse.ts';
 import type { TruthEntry } from '../calls/truth.ts';
 import type { SimulatorControl } from '../control/control.ts';
 
-export interface TruthReport {
-  readonly calls: number;
-  /** Erased here, and kept out although the service still has them. */
-  readonly erased: number;
-  readonly lost: number;
-  readonly duplicated: number;
-  readonly stale: number;
-  readonly mismatched: number;
-}
+export type TruthReport = Awaited<ReturnType<typeof checkTruth>>;
 
 const compared: readonly CallTableName[] = ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts'];
 /** Columns about the time of observation, not about the call. */
@@ -26,10 +18,7 @@ const ours = new Set(['first_seen_at', 'last_seen_at', 'source_deleted_at']);
 export type Wrong = 'lost' | 'stale' | 'mismatched';
 
 /** The row of table calls, and an order-free sum of row hashes per child table. */
-interface Fingerprint {
-  call: Row | undefined;
-  readonly children: Map<CallTableName, bigint>;
-}
+type Fingerprint = { call: Row | undefined; readonly children: Map<CallTableName, bigint> };
 type Fingerprints = Map<string, Fingerprint>;
 
 const addRow = (prints: Fingerprints, name: CallTableName, row: Row): void => {
@@ -102,7 +91,7 @@ export const checkTruth = async (
   warehouse: Warehouse,
   wanted: (entry: TruthEntry) => boolean,
   { findErased = async () => new Set(), tell = () => undefined }: Aids = {},
-): Promise<TruthReport> => {
+) => {
   const { prints, duplicated } = await fingerprintWarehouse(warehouse);
   const report = { calls: 0, lost: 0, stale: 0, mismatched: 0 };
   const absent: TruthEntry[] = [];

@@ -13,21 +13,7 @@ import { latestVerdicts } from '../../store/windows/verdicts.ts';
 import { startReconcile } from '../../temporal/workflow-client.ts';
 
 /** Proof of the settled days in one warehouse. */
-interface DemoProof {
-  readonly warehouse: string;
-  readonly days: number;
-  readonly proven: number;
-  /** Calls in the warehouse on proven days. */
-  readonly calls: number;
-  readonly level: WarehouseLevel;
-  /** The newest days. */
-  readonly newest: readonly {
-    readonly day: string;
-    readonly listed: number;
-    readonly found: number;
-    readonly verdict: string;
-  }[];
-}
+type DemoProof = Awaited<ReturnType<typeof readProof>>;
 
 interface Work {
   readonly services: Services;
@@ -66,11 +52,7 @@ export const reconcileDays = async ({ services, range, level }: Work): Promise<R
     });
     const followed = await followWorkflow<ReconcileProgress, ReconcileProgress>(handle, {
       what: 'reconciliation',
-      look: {
-        everyMs: 500,
-        ask: () => handle.query(reconcileProgressQuery),
-        show: (progress) => show(at, progress),
-      },
+      look: { everyMs: 500, ask: () => handle.query(reconcileProgressQuery), show: (progress) => show(at, progress) },
     });
     if (followed.ended) show(at, followed.result);
   };
@@ -79,7 +61,7 @@ export const reconcileDays = async ({ services, range, level }: Work): Promise<R
 };
 
 /** Reads the proof from the verdicts, so that the line never claims more than callsync recorded. */
-export const readProof = async ({ store, range, level }: Work, warehouse: string): Promise<DemoProof> => {
+export const readProof = async ({ store, range, level }: Work, warehouse: string) => {
   const verdicts = (await latestVerdicts(store, range))
     .filter((one) => one.warehouse === warehouse && one.warehouse_level === level)
     .sort((a, b) => b.window_from - a.window_from);
@@ -88,8 +70,10 @@ export const readProof = async ({ store, range, level }: Work, warehouse: string
     warehouse,
     days: (range.to - range.from) / dayMicros,
     proven: good.length,
+    /** Calls in the warehouse on proven days. */
     calls: good.reduce((sum, one) => sum + one.calls_found + one.healed, 0),
     level,
+    /** The newest days. */
     newest: verdicts.slice(0, shownDays).map((one) => ({
       day: new Date(one.window_from / 1_000).toISOString().slice(0, 10),
       listed: one.calls_listed,

@@ -38,7 +38,7 @@ import { lockSpool, type SpoolLock } from '../../webhook/spool/spool-files.ts';
 import type { SimulatorControl } from '../control/control.ts';
 import { createRemoteControl } from '../control/remote-control.ts';
 import { askLines } from './ask-lines.ts';
-import { checkEqualWhenSettled, type Difference } from './check-equal.ts';
+import { checkEqualWhenSettled } from './check-equal.ts';
 import { checkTruth, type TruthReport } from './check-truth.ts';
 import { breakRows, brokenRows, readProof, reconcileDays } from './prove-days.ts';
 import {
@@ -78,23 +78,6 @@ interface DemoResult {
   /** Calls written by this run; 0 for those that an earlier run had written. */
   readonly written: number;
   readonly seconds: Readonly<Record<string, number>>;
-}
-
-interface RunningDemo {
-  readonly services: Services;
-  readonly result: DemoResult;
-  /** Where the truth was checked and the analysts ask: the first of the configured ones. */
-  readonly warehouse: Warehouse;
-  /** The first of them, where two warehouses differ. */
-  readonly differences: readonly Difference[];
-  /** The command that opens the database. */
-  readonly psql: string | undefined;
-  /** Its configuration, with which other commands ask it. */
-  readonly configFile: string;
-  readonly webhookAddress: string;
-  readonly temporalUi: string | undefined;
-  /** The status page, and where the password of its actor `demo` is; only of a demo that stays up. */
-  readonly statusPage: { readonly address: string; readonly passwordFile: string } | undefined;
 }
 
 const catchUpDeadlineMs = 300_000;
@@ -179,7 +162,7 @@ const lockFolder = (dir: string): Promise<SpoolLock> =>
 const folders = { postgres: 'demo', bigquery: 'demo-bigquery', both: 'demo-both' } as const;
 
 /** Runs the main job to its truth check. All its servers keep running until `services` are closed. */
-export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
+export const runDemo = async (options: DemoOptions) => {
   const dir = join(resolveDataDir(options.dataDir), folders[options.warehouse]);
   const seconds: Record<string, number> = {};
   let phaseStart = performance.now();
@@ -315,12 +298,17 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
     return {
       services,
       result,
+      /** Where the truth was checked and the analysts ask: the first of the configured ones. */
       warehouse,
+      /** The first of them, where two warehouses differ. */
       differences: equality?.differences ?? [],
+      /** The command that opens the database. */
       psql,
+      /** Its configuration, with which other commands ask it. */
       configFile,
       webhookAddress: `${receiver.address}${config.webhook.path}`,
       temporalUi: temporal.uiUrl,
+      /** The status page, and where the password of its actor `demo` is; only of a demo that stays up. */
       statusPage: address === undefined ? undefined : { address, passwordFile },
     };
   } catch (error) {
@@ -363,10 +351,7 @@ const readSyncedTo = async (store: Store): Promise<number> => {
 /** Done when no webhook is on its way, nothing waits in the inbox, the watermark has passed now, and all is loaded. */
 const settleLive = async (
   services: Services,
-  input: {
-    readonly store: Store;
-    readonly control: SimulatorControl;
-  },
+  input: { readonly store: Store; readonly control: SimulatorControl },
 ): Promise<void> => {
   // The last live call is processed a second after it appeared; then all that will be sent has been queued.
   const quietFrom = Date.now() + 2_000;
@@ -386,13 +371,12 @@ const settleLive = async (
       watermark >= quietFrom
     )
       return;
-    if (Date.now() > deadline) {
+    if (Date.now() > deadline)
       throw transient(
         'DEMO_NOT_SETTLED',
         `Live calls did not settle in ${catchUpDeadlineMs / 1000} s: ${inbox.count} deliveries and ${pending} calls wait, watermark ${new Date(watermark).toISOString()}.`,
         { hint: `Look at the workflows in Temporal's interface${services.config.temporal.ui_url ?? ''}.` },
       );
-    }
     await delay(pollMs);
   }
 };

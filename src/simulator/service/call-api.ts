@@ -13,11 +13,7 @@ import type { RecordBytes } from './record-bytes.ts';
 import { listDocument } from './record-shape.ts';
 import type { TokenStore } from './token-endpoint.ts';
 
-export interface PageEvent {
-  readonly query: ListQuery;
-  readonly page: Page;
-  readonly callIds: readonly string[];
-}
+export type PageEvent = { readonly query: ListQuery; readonly page: Page; readonly callIds: readonly string[] };
 
 interface CallApiParts {
   readonly world: World;
@@ -56,12 +52,7 @@ const envelope = (dialect: Dialect, total: number, cursor: string | undefined): 
   return [Buffer.from(before), Buffer.from(after)];
 };
 
-const pageHeaders = (
-  exchange: Exchange,
-  dialect: Dialect,
-  page: Page,
-  cursor: string | undefined,
-): Record<string, string> => {
+const pageHeaders = (exchange: Exchange, dialect: Dialect, page: Page, cursor: string | undefined) => {
   const { paging, totalHeader } = dialect;
   const headers: Record<string, string> = {};
   if (totalHeader !== undefined) headers[totalHeader] = String(page.total);
@@ -175,15 +166,13 @@ export const answerCallApi = async (exchange: Exchange, parts: CallApiParts, num
   const early = refuseRate(exchange, parts.limiter, dialect) ?? refuseToken(exchange, parts.tokens, dialect);
   if (early !== undefined) return send(exchange, early);
   if (await injectFault(exchange, callId === undefined ? 'list' : 'call', number, parts.elsewhere)) return;
-  if (exchange.request.method !== 'GET') {
+  if (exchange.request.method !== 'GET')
     return send(exchange, errorAnswer(dialect.errors, 405, 'Method Not Allowed', 'use GET'));
-  }
-  if (path === undefined) {
+  if (path === undefined)
     return send(
       exchange,
       errorAnswer(dialect.errors, 400, 'Bad Request', 'this version of the call API is not available to you'),
     );
-  }
   if (callId !== undefined) return answerCall(exchange, parts, dialect, decodeURIComponent(callId), number);
   if (path !== '/calls') return send(exchange, errorAnswer(dialect.errors, 404, 'Not Found', 'no such path'));
   try {

@@ -173,10 +173,9 @@ export const dialects: Readonly<Record<string, DialectInput>> = {
 /** A named dialect with some properties replaced. */
 export const dialectOf = (name: string, overrides: Partial<Dialect>): Dialect => {
   const named = dialects[name];
-  if (named === undefined) {
+  if (named === undefined)
     throw terminal('SIMULATOR_DIALECT_UNKNOWN', `The simulator knows no dialect named ${name}.`, {
       hint: `Choose one of: ${Object.keys(dialects).join(', ')}.`,
     });
-  }
   return dialectSchema.parse({ ...named, ...overrides });
 };

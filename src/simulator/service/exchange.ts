@@ -41,18 +41,14 @@ export const readBody = async (request: IncomingMessage, limit = 64 * 1024 * 102
 
 const toChunks = (body: Answer['body']): { readonly chunks: readonly Buffer[]; readonly type: string } => {
   if (body === undefined) return { chunks: [], type: 'text/plain' };
-  if (typeof body === 'string') {
+  if (typeof body === 'string')
     return { chunks: [Buffer.from(body)], type: body.startsWith('<') ? 'text/html' : 'text/plain' };
-  }
   if (Array.isArray(body) && body.every((chunk) => Buffer.isBuffer(chunk)))
     return { chunks: body, type: 'application/json' };
   return { chunks: [Buffer.from(JSON.stringify(body))], type: 'application/json' };
 };
 
-const compress = async (
-  accepted: string,
-  plain: Buffer,
-): Promise<{ readonly bytes: Buffer; readonly encoding: string } | undefined> => {
+const compress = async (accepted: string, plain: Buffer) => {
   if (/\bbr\b/.test(accepted)) {
     const params = { [constants.BROTLI_PARAM_QUALITY]: 1 };
     return { bytes: await promisify(brotliCompress)(plain, { params }), encoding: 'br' };
@@ -65,12 +61,7 @@ const compress = async (
 export const waitFor = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
 /** Sends a body that contradicts its headers, then cuts the connection if that is part of the fault. */
-const sendDamaged = async (
-  exchange: Exchange,
-  status: number,
-  headers: Record<string, string>,
-  body: Buffer,
-): Promise<void> => {
+const sendDamaged = async (exchange: Exchange, status: number, headers: Record<string, string>, body: Buffer) => {
   const { response, bodyFault, settings } = exchange;
   const half = body.subarray(0, Math.floor(body.length / 2));
   if (bodyFault === 'invalid_json') {
@@ -135,12 +126,7 @@ export const send = async (exchange: Exchange, answer: Answer): Promise<void> =>
 };
 
 /** An error in the dialect's form; none is documented, so each form is as good as another. */
-export const errorAnswer = (
-  form: 'detail' | 'list' | 'text',
-  status: number,
-  title: string,
-  detail: string,
-): Answer => {
+export const errorAnswer = (form: 'detail' | 'list' | 'text', status: number, title: string, detail: string) => {
   if (form === 'text') return { status, body: `${title}: ${detail}` };
   if (form === 'list') return { status, body: { errors: [{ id: String(status), title, detail }] } };
   return { status, body: { detail } };

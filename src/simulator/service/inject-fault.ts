@@ -6,11 +6,7 @@ import { type Exchange, httpDate, send } from './exchange.ts';
 
 const bodyFaults: readonly FaultKind[] = ['truncated_body', 'slow_body', 'wrong_length', 'invalid_json'];
 
-const chooseFault = (
-  exchange: Exchange,
-  endpoint: 'list' | 'call' | 'token',
-  number: number,
-): FaultKind | undefined => {
+const chooseFault = (exchange: Exchange, endpoint: 'list' | 'call' | 'token', number: number) => {
   const { rates, scope, at: planned } = exchange.settings.faults;
   const single = planned.find(({ request }) => request === number);
   if (single !== undefined && endpoint !== 'token') return single.kind;
@@ -57,12 +53,7 @@ const sendFault = async (exchange: Exchange, kind: FaultKind, elsewhere: () => P
 };
 
 /** Fails an answer that holds a poisoned record; as `injectFault`. */
-export const injectPoison = async (
-  exchange: Exchange,
-  indices: readonly number[],
-  light: boolean,
-  single: boolean,
-): Promise<boolean> => {
+export const injectPoison = async (exchange: Exchange, indices: readonly number[], light: boolean, single: boolean) => {
   const poison = exchange.settings.quirks.poison.find(
     (one) => indices.includes(one.record) && (one.light || !light) && (one.single || !single),
   );

@@ -3,20 +3,7 @@ import type { Dialect } from '../../../schemas/simulator-dialect.ts';
 import { type AxisRange, everything } from '../calls/axis-index.ts';
 import type { Axis } from '../calls/world.ts';
 
-export interface ListQuery {
-  /** Axis of the order. */
-  readonly axis: Axis;
-  readonly ranges: Readonly<Record<Axis, AxisRange>>;
-  readonly statuses: ReadonlySet<string> | undefined;
-  readonly exclude: ReadonlySet<string>;
-  /** Records a page; Infinity where nothing paginates. */
-  readonly size: number;
-  readonly offset: number;
-  /** Position (key, index) after which a cursor continues. */
-  readonly after: readonly [number, number] | undefined;
-  /** The parameters without the cursor, for the next one. */
-  readonly parameters: URLSearchParams;
-}
+export type ListQuery = ReturnType<typeof parseListQuery>;
 
 /** Requests that the API answers with 400. */
 export class BadQuery extends Error {}
@@ -115,10 +102,7 @@ const parseOffset = (dialect: Dialect, parameters: URLSearchParams, size: number
   return (page - paging.first) * size;
 };
 
-interface Cursor {
-  readonly after: readonly [number, number];
-  readonly query: string;
-}
+type Cursor = { readonly after: readonly [number, number]; readonly query: string };
 
 export const formatCursor = (query: ListQuery, after: readonly [number, number]): string =>
   Buffer.from(JSON.stringify({ after, query: query.parameters.toString() } satisfies Cursor)).toString('base64url');
@@ -134,7 +118,7 @@ const parseCursor = (name: string, text: string): Cursor => {
 };
 
 /** A cursor carries the whole query it continues, so other parameters beside it have no effect. */
-export const parseListQuery = (dialect: Dialect, given: URLSearchParams): ListQuery => {
+export const parseListQuery = (dialect: Dialect, given: URLSearchParams) => {
   const { paging } = dialect;
   const text = paging.style === 'cursor' || paging.style === 'link' ? given.get(paging.cursor) : null;
   const cursor = text === null ? undefined : parseCursor('cursor', text);
@@ -142,6 +126,7 @@ export const parseListQuery = (dialect: Dialect, given: URLSearchParams): ListQu
   const size = parseSize(dialect, parameters);
   const statuses = parseNames(dialect.status, parameters, ['qualified', 'void']);
   return {
+    /** Axis of the order. */
     axis: parseAxis(dialect, parameters),
     ranges: {
       timestamp: parseRange(dialect, 'timestamp', parameters),
@@ -149,9 +134,12 @@ export const parseListQuery = (dialect: Dialect, given: URLSearchParams): ListQu
     },
     statuses: statuses.size === 0 ? undefined : statuses,
     exclude: parseNames(dialect.exclude, parameters, excludable),
+    /** Records a page; Infinity where nothing paginates. */
     size,
     offset: parseOffset(dialect, parameters, size),
+    /** Position (key, index) after which a cursor continues. */
     after: cursor?.after,
+    /** The parameters without the cursor, for the next one. */
     parameters,
   };
 };

@@ -2,13 +2,6 @@
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import type { Counters } from '../control/stats.ts';
 
-interface Grant {
-  readonly granted: boolean;
-  readonly remaining: number;
-  /** Milliseconds until the next request would be granted. */
-  readonly waitMs: number;
-}
-
 export class RateLimiter {
   private readonly granted = new Map<string, number[]>();
   private readonly settings: SimulatorSettings;
@@ -19,7 +12,7 @@ export class RateLimiter {
     this.counters = counters;
   }
 
-  ask(source: string): Grant {
+  ask(source: string) {
     const { requests, seconds } = this.settings.rateLimit;
     const now = performance.now();
     const recent = (this.granted.get(source) ?? []).filter((at) => at > now - seconds * 1_000);
@@ -36,6 +29,7 @@ export class RateLimiter {
     return {
       granted,
       remaining: Math.max(0, requests - recent.length),
+      /** Milliseconds until the next request would be granted. */
       waitMs: decisive === undefined || off ? 0 : Math.max(0, decisive + seconds * 1_000 - now),
     };
   }

@@ -57,20 +57,14 @@ const judge = (exchange: Exchange, fields: Fields | undefined, secret: string): 
   const { clientId } = exchange.settings.tokens;
   if (exchange.request.method !== 'POST') return refusal(405, 'invalid_request', 'use POST');
   if (fields === undefined) return refusal(400, 'invalid_request', 'unreadable body');
-  if (fields.grant_type !== 'client_credentials') {
+  if (fields.grant_type !== 'client_credentials')
     return refusal(400, 'unsupported_grant_type', 'grant_type must be client_credentials');
-  }
   if (fields.client_id === clientId && equal(String(fields.client_secret ?? ''), secret)) return undefined;
   return refusal(401, 'invalid_client', 'Invalid client or Invalid client credentials');
 };
 
 /** Answers a token request; `secret` is the client's. */
-export const answerTokenRequest = async (
-  exchange: Exchange,
-  tokens: TokenStore,
-  secret: string,
-  authUrl: string,
-): Promise<void> => {
+export const answerTokenRequest = async (exchange: Exchange, tokens: TokenStore, secret: string, authUrl: string) => {
   const { request, settings, counters } = exchange;
   const body = (await readBody(request, 64 * 1024)).toString();
   if (settings.tokens.delayMs > 0) await waitFor(settings.tokens.delayMs);
@@ -101,10 +95,7 @@ export const answerTokenRequest = async (
 
 type TokenState = 'valid' | 'unknown' | 'expired';
 
-interface Issued {
-  readonly at: number;
-  readonly expiresAt: number;
-}
+type Issued = { readonly at: number; readonly expiresAt: number };
 
 export class TokenStore {
   private readonly issued = new Map<string, Issued>();

@@ -23,11 +23,7 @@ export interface DeliveryRecord {
   readonly settledAt: number;
 }
 
-interface Queued {
-  readonly index: number;
-  readonly version: number;
-  readonly queuedAt: number;
-}
+type Queued = { readonly index: number; readonly version: number; readonly queuedAt: number };
 
 export class WebhookSender {
   readonly deliveries: DeliveryRecord[] = [];

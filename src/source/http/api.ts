@@ -56,16 +56,6 @@ export interface AccessProof {
   keep(): Promise<void>;
 }
 
-interface ApiDeps {
-  readonly config: SourceConfig;
-  readonly http: Http;
-  readonly tokens: TokenSource;
-  readonly limiter: RequestLimiter;
-  readonly clock: ServiceClock;
-  /** Without it, this process knows only of answers of its own. */
-  readonly proof?: AccessProof | undefined;
-}
-
 /** Each takes minutes: a smaller question, or a later attempt, has better chances. */
 const retriesOfTimeouts = 1;
 
@@ -73,7 +63,22 @@ const retriesOfTimeouts = 1;
  * Sends requests with a token, within the request limit, and repeats failed ones (interface §4).
  * @throws CallsyncError of the last attempt, from `get`.
  */
-export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiDeps): Api => {
+export const createApi = ({
+  config,
+  http,
+  tokens,
+  limiter,
+  clock,
+  proof,
+}: {
+  readonly config: SourceConfig;
+  readonly http: Http;
+  readonly tokens: TokenSource;
+  readonly limiter: RequestLimiter;
+  readonly clock: ServiceClock;
+  /** Without it, this process knows only of answers of its own. */
+  readonly proof?: AccessProof | undefined;
+}): Api => {
   const { limits, version } = config;
   const base = baseAddress(config);
   refusePlainHttp(base, 'source.base_url', config);
@@ -100,15 +105,12 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiDe
   };
 
   const sendOnce = async (url: URL, signal: AbortSignal | undefined): Promise<HttpResponse> => {
-    if (url.origin !== base.origin) {
+    if (url.origin !== base.origin)
       throw terminal(
         'REDIRECT_REFUSED',
         `The list points to another address (${url.origin}); the token was not sent there.`,
-        {
-          hint: 'If that address is right, put it into source.base_url.',
-        },
+        { hint: 'If that address is right, put it into source.base_url.' },
       );
-    }
     for (let rejections = 0; ; rejections++) {
       const token = await tokens.get(signal);
       const askedAt = performance.now();
@@ -126,11 +128,7 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiDe
     }
   };
 
-  const attempt = async <T>(
-    url: URL,
-    parse: (response: HttpResponse) => T,
-    options: GetOptions,
-  ): Promise<ApiAnswer<T>> => {
+  const attempt = async <T>(url: URL, parse: (response: HttpResponse) => T, options: GetOptions) => {
     const response = await sendOnce(url, options.signal);
     const good = response.status >= 200 && response.status <= 299;
     if (!good && !options.accept?.includes(response.status)) {
@@ -190,9 +188,8 @@ const baseAddress = ({ base_url, version }: SourceConfig): URL => {
   base.search = '';
   base.hash = '';
   if (version.by === 'host' && version.value !== undefined) base.host = version.value;
-  if (version.by === 'path' && version.value !== undefined) {
+  if (version.by === 'path' && version.value !== undefined)
     base.pathname = `${trimSlashes(base.pathname)}/${trimSlashes(version.value.replace(/^\/+/, ''))}`;
-  }
   return base;
 };
 
@@ -211,10 +208,7 @@ const headersOf = (config: SourceConfig, token: string): Record<string, string> 
 const asTrouble = (error: unknown, accessProven: boolean): CallsyncError => {
   if (!(error instanceof CallsyncError)) throw error;
   if (error.code !== 'REDIRECT_REFUSED' || !accessProven) return error;
-  return transient(error.code, error.message, {
-    cause: error,
-    hint: error.hint,
-  });
+  return transient(error.code, error.message, { cause: error, hint: error.hint });
 };
 
 /** A service that took our tokens before is having trouble; one that never did is saying no. */

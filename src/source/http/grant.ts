@@ -19,29 +19,34 @@ export type RequestGrant = (signal?: AbortSignal) => Promise<Grant>;
 /** Address of the token endpoint: the configured one, else {auth_url}/realms/<realm>/protocol/openid-connect/token. */
 export const tokenEndpoint = (config: Pick<SourceConfig, 'auth_url' | 'realm' | 'token_url'>): URL => {
   if (config.token_url !== undefined) return new URL(config.token_url);
-  if (config.auth_url === undefined || config.realm === undefined) {
+  if (config.auth_url === undefined || config.realm === undefined)
     throw terminal('CONFIG_INVALID', 'source.auth_url and source.realm are needed to ask for a token.', {
       hint: 'Set both, or source.token_url, or a fixed source.token.',
     });
-  }
   return new URL(
     `${trimSlashes(config.auth_url)}/realms/${encodeURIComponent(config.realm)}/protocol/openid-connect/token`,
   );
 };
 
-interface GrantDeps {
-  readonly http: Http;
-  readonly endpoint: URL;
-  readonly clientId: string;
-  readonly secret: SecretSource;
-  readonly scope: string;
-  /** The interface gives the request as a form, and the same fields as a JSON object. */
-  readonly format: 'form' | 'json';
-}
-
 /** Builds the function that asks for one token. Its errors never carry the secret or the body of the answer. */
-export const createGrant = ({ http, endpoint, clientId, secret, scope, format }: GrantDeps): RequestGrant => {
-  return async (signal) => {
+export const createGrant =
+  ({
+    http,
+    endpoint,
+    clientId,
+    secret,
+    scope,
+    format,
+  }: {
+    readonly http: Http;
+    readonly endpoint: URL;
+    readonly clientId: string;
+    readonly secret: SecretSource;
+    readonly scope: string;
+    /** The interface gives the request as a form, and the same fields as a JSON object. */
+    readonly format: 'form' | 'json';
+  }): RequestGrant =>
+  async (signal) => {
     const clientSecret = secret.read();
     let answer: HttpResponse | undefined;
     const config = new openid.Configuration(
@@ -73,7 +78,6 @@ export const createGrant = ({ http, endpoint, clientId, secret, scope, format }:
       throw explainRefusal(endpoint, answer, error);
     }
   };
-};
 
 /**
  * Checks the answer with openid-client, without properties that the interface does not promise (§4.1). A bad
@@ -81,12 +85,7 @@ export const createGrant = ({ http, endpoint, clientId, secret, scope, format }:
  */
 const promisedPart = ({ status, body }: HttpResponse): Response => {
   const { access_token, expires_in, error } = parseObject(body) ?? {};
-  const kept = {
-    access_token,
-    token_type: 'bearer',
-    expires_in: positive(expires_in),
-    error,
-  };
+  const kept = { access_token, token_type: 'bearer', expires_in: positive(expires_in), error };
   const isGood = status >= 200 && status <= 299;
   return new Response(JSON.stringify(kept), {
     status: isGood ? 200 : Math.max(400, status),
@@ -102,32 +101,27 @@ const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: 
   }
   const reason = errorCode(parseObject(answer.body)?.error);
   const said = reason === undefined ? `status ${answer.status}` : `status ${answer.status}, ${reason}`;
-  if (answer.status >= 200 && answer.status <= 299) {
+  if (answer.status >= 200 && answer.status <= 299)
     return transient('TOKEN_MALFORMED', `The token endpoint ${endpoint.host} answered without an access_token.`, {
       hint: 'Correct source.auth_url and source.realm (a login page or a proxy may answer), then run callsync doctor.',
     });
-  }
   if (answer.status === 429 || answer.status === 408 || answer.status >= 500) {
     const retryAfterMs = retryAfterOf(answer);
     return transient('TOKEN_UNAVAILABLE', `The token endpoint ${endpoint.host} is not available (${said}).`, {
       retryAfterMs,
     });
   }
-  if (answer.status === 404 || answer.status === 405) {
+  if (answer.status === 404 || answer.status === 405)
     return terminal(
       'TOKEN_ENDPOINT_MISSING',
       `There is no token endpoint at ${endpoint.host} for that realm (${said}).`,
-      {
-        hint: 'Correct source.auth_url and source.realm, then run callsync doctor.',
-      },
+      { hint: 'Correct source.auth_url and source.realm, then run callsync doctor.' },
     );
-  }
   const isAboutForm = answer.status === 415 || (answer.status === 400 && !aboutClient.test(reason ?? ''));
-  if (isAboutForm) {
+  if (isAboutForm)
     return terminal('TOKEN_FORM_REFUSED', `The identity provider ${endpoint.host} refused the request (${said}).`, {
       hint: 'Try the other source.token_format (`callsync doctor` does), and check source.scope.',
     });
-  }
   return terminal('TOKEN_REFUSED', `The identity provider ${endpoint.host} refused the credentials (${said}).`, {
     hint: 'Compare source.client_id and source.client_secret with your account manager, then run callsync doctor.',
   });

@@ -27,17 +27,13 @@ export interface HttpResponse {
   readonly url: URL;
 }
 
-export interface Http {
-  /** Any status is an answer; only a failed exchange throws, as transient SERVICE_UNREACHABLE, …_TIMEOUT, …_BROKEN. */
-  send(request: HttpRequest): Promise<HttpResponse>;
-  close(): Promise<void>;
-}
+export type Http = ReturnType<typeof createHttp>;
 
 const maxRedirects = 3;
 const redirectStatus = new Set([301, 302, 303, 307, 308]);
 
 /** Opens no connection before the first request. Limits are those of `source.limits`. */
-export const createHttp = (limits: SourceLimits): Http => {
+export const createHttp = (limits: SourceLimits) => {
   const agent = new Agent({
     connections: limits.concurrency,
     pipelining: 1,
@@ -85,20 +81,22 @@ export const createHttp = (limits: SourceLimits): Http => {
   };
 
   return {
-    send: async (request) => {
+    /**
+     * Any status is an answer; only a failed exchange throws, as transient SERVICE_UNREACHABLE, …_TIMEOUT, …_BROKEN.
+     */
+    send: async (request: HttpRequest) => {
       let current = request;
       for (let hop = 0; ; hop++) {
         const response = await exchange(current);
         const location = response.headers.location;
         if (!redirectStatus.has(response.status) || location === undefined) return response;
         const target = URL.canParse(location, current.url.href) ? new URL(location, current.url) : undefined;
-        if (target?.origin !== request.url.origin || (request.method ?? 'GET') !== 'GET') {
+        if (target?.origin !== request.url.origin || (request.method ?? 'GET') !== 'GET')
           throw terminal(
             'REDIRECT_REFUSED',
             `${request.url.host} redirected to ${target === undefined ? 'an unreadable address' : `another address (${target.origin})`}; the token was not sent there.`,
             { hint: 'If that address is right, put it into the configuration.' },
           );
-        }
         if (hop === maxRedirects)
           throw terminal('REDIRECT_LOOP', `${request.url.host} redirected more than ${maxRedirects} times.`);
         current = { ...request, url: target };
@@ -202,20 +200,17 @@ const decoderOf = (encoding: string | undefined): Transform | undefined => {
   );
 };
 
-interface CollectedBody {
-  readonly body: Buffer;
-  /** Bytes as they crossed the wire. */
-  readonly wireBytes: number;
-}
-
 interface BodyRules {
   readonly encoding: string | undefined;
   readonly length: number | undefined;
   readonly maxBytes: number;
 }
 
-/** Collects a body, decoded; a body beyond `maxBytes`, on the wire or decoded, is terminal RESPONSE_TOO_LARGE. */
-const collectBody = async (source: Readable, rules: BodyRules): Promise<CollectedBody> => {
+/**
+ * Collects a body, decoded; a body beyond `maxBytes`, on the wire or decoded, is terminal RESPONSE_TOO_LARGE.
+ * `wireBytes` = bytes as they crossed the wire.
+ */
+const collectBody = async (source: Readable, rules: BodyRules) => {
   const decoder = decoderOf(rules.encoding);
   if ((rules.length ?? 0) > rules.maxBytes) throw tooLarge(rules.maxBytes);
   let wireBytes = 0;

@@ -31,23 +31,8 @@ export const liveIdleMs = 5 * 60_000;
  */
 export const requestLimitMarginMs = (rules: RequestLimitRules): number => Math.max(5, rules.perMs * 0.05);
 
-interface Grant {
-  /** Milliseconds until the granted slot, from now. */
-  readonly waitMs: number;
-  /** The slot itself, in milliseconds on the clock of the source of slots. */
-  readonly at: number;
-}
-
 /** Where slots are handed out; in this process or in the store. */
-interface SlotSource {
-  grant(live: boolean): Promise<Grant>;
-  /** No slot for `ms` from now. */
-  block(ms: number): Promise<void>;
-  /** Whether a block that came after the grant covers the slot at `at`, in whichever process it was announced. */
-  isBlocked(at: number): Promise<boolean>;
-  /** The slot at `at` was used `ms` later, so later slots move with it. */
-  defer(at: number, ms: number): Promise<void>;
-}
+type SlotSource = ReturnType<typeof createLocalSlots>;
 
 /**
  * Waits for granted slots. A slot that a busy process used late moves to the time of its use, so that the service
@@ -77,7 +62,7 @@ export const createRequestLimiter = (slots: SlotSource, rules: RequestLimitRules
  * Slots of one process. Two rolling windows that together make the limit: one for all work, one for live work. Live work
  * takes the earlier slot of both, so that it may use the whole limit. @param now monotonic milliseconds.
  */
-export const createLocalSlots = (rules: RequestLimitRules, now: () => number = () => performance.now()): SlotSource => {
+export const createLocalSlots = (rules: RequestLimitRules, now: () => number = () => performance.now()) => {
   const span = rules.perMs + requestLimitMarginMs(rules);
   const shared = { size: rules.requests - rules.live, granted: [] as number[] };
   const live = { size: rules.live, granted: [] as number[] };
@@ -93,7 +78,8 @@ export const createLocalSlots = (rules: RequestLimitRules, now: () => number = (
           granted.at(-1) ?? 0,
         );
   return {
-    grant: async (isLive) => {
+    /** The slot: milliseconds from now until it, and its time on the clock of the source of slots. */
+    grant: async (isLive: boolean) => {
       const present = now();
       if (isLive) liveAt = present;
       const mayUseLive = isLive || present > liveAt + liveIdleMs;
@@ -102,11 +88,14 @@ export const createLocalSlots = (rules: RequestLimitRules, now: () => number = (
       if (chosen.granted.push(at) > chosen.size) chosen.granted.shift();
       return { waitMs: at - present, at };
     },
-    block: async (ms) => {
+    /** No slot for `ms` from now. */
+    block: async (ms: number) => {
       blockedUntil = Math.max(blockedUntil, now() + ms);
     },
-    isBlocked: async (at) => at < blockedUntil,
-    defer: async (at, ms) => {
+    /** Whether a block that came after the grant covers the slot at `at`, in whichever process it was announced. */
+    isBlocked: async (at: number) => at < blockedUntil,
+    /** The slot at `at` was used `ms` later, so later slots move with it. */
+    defer: async (at: number, ms: number) => {
       for (const { granted } of [shared, live]) {
         const index = granted.lastIndexOf(at);
         if (index >= 0) granted[index] = at + ms;

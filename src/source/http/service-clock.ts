@@ -1,9 +1,3 @@
-/**
- * The service's clock, learned from the Date header of its responses. One header says only within which second a
- * response was made; each response narrows the offset between both clocks a little further.
- */
-import type { Micros } from '../../lib/timestamps.ts';
-
 /** Local milliseconds that never jump, on the scale of Date.now(). */
 export const steadyNow = (): number => performance.timeOrigin + performance.now();
 
@@ -13,28 +7,13 @@ export const serviceNow = (clock: ServiceClock): number | undefined => {
   return offset === undefined ? undefined : Math.floor((steadyNow() + offset.low) * 1000);
 };
 
-interface Exchange {
-  /** Local milliseconds (`steadyNow`) at which the request was sent and the response head arrived. */
-  readonly sentAt: number;
-  readonly headAt: number;
-  readonly date: string | undefined;
-}
-
-export interface ServiceClock {
-  /**
-   * Time of the service when the request was sent, in microseconds. A webhook made while the answer travels therefore
-   * counts as newer. Without a usable Date header: the time of arrival.
-   */
-  observe(exchange: Exchange): Micros;
-  /** Milliseconds by which the service's clock is ahead of ours: bounds, or undefined before the first Date. */
-  offset(): { readonly low: number; readonly high: number } | undefined;
-}
+export type ServiceClock = ReturnType<typeof createServiceClock>;
 
 /** Clocks drift apart: the known offset widens by this share of the time since it was last narrowed. */
 const drift = 100e-6;
 
 /** @param allowedSkewMs how far ahead of arrival an observation may lie. */
-export const createServiceClock = (allowedSkewMs: number): ServiceClock => {
+export const createServiceClock = (allowedSkewMs: number) => {
   let known: { low: number; high: number; at: number } | undefined;
 
   const narrow = (low: number, high: number, at: number): { low: number; high: number } => {
@@ -49,13 +28,27 @@ export const createServiceClock = (allowedSkewMs: number): ServiceClock => {
   };
 
   return {
-    observe: ({ sentAt, headAt, date }) => {
+    /**
+     * Time of the service when the request was sent, in microseconds. A webhook made while the answer travels
+     * therefore counts as newer. Without a usable Date header: the time of arrival.
+     */
+    observe: ({
+      sentAt,
+      headAt,
+      date,
+    }: {
+      /** Local milliseconds (`steadyNow`) at which the request was sent and the response head arrived. */
+      readonly sentAt: number;
+      readonly headAt: number;
+      readonly date: string | undefined;
+    }) => {
       const second = date === undefined ? Number.NaN : Date.parse(date);
       if (Number.isNaN(second)) return Math.round(headAt * 1000);
       const { low } = narrow(second - headAt, second + 1000 - sentAt, headAt);
       const sent = Math.min(sentAt + low, second + 999.999, headAt + allowedSkewMs);
       return Math.round(sent * 1000);
     },
+    /** Milliseconds by which the service's clock is ahead of ours: bounds, or undefined before the first Date. */
     offset: () => (known === undefined ? undefined : { low: known.low, high: known.high }),
   };
 };

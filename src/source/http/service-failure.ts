@@ -11,32 +11,25 @@ export const failureOf = (response: HttpResponse): CallsyncError => {
   const detail = describeError(response);
   const said = detail === undefined ? '' : `: ${detail}`;
   const retryAfterMs = retryAfterOf(response);
-  if (status === 429) {
+  if (status === 429)
     return transient('SERVICE_RATE_LIMIT', `${url.host} answers 429: too many requests.`, {
       retryAfterMs,
       hint: 'Lower source.limits.requests if something else uses the same address.',
     });
-  }
-  if (temporary.has(status) || status > 530) {
-    return transient('SERVICE_UNAVAILABLE', `${where} answers ${status}.`, {
-      retryAfterMs,
-    });
-  }
-  if (status === 403) {
+  if (temporary.has(status) || status > 530)
+    return transient('SERVICE_UNAVAILABLE', `${where} answers ${status}.`, { retryAfterMs });
+  if (status === 403)
     return terminal('ACCESS_DENIED', `${where} answers 403: these credentials may not read it${said}.`, {
       hint: 'Ask the account manager for access to the call API, and whether only certain IP addresses are allowed.',
     });
-  }
-  if (status === 404) {
+  if (status === 404)
     return terminal('LIST_MISSING', `${where} answers 404: there is nothing at that address.`, {
       hint: 'Correct source.base_url, source.version and source.list.path, then run callsync probe.',
     });
-  }
-  if (status === 400 || status === 414 || status === 422) {
+  if (status === 400 || status === 414 || status === 422)
     return terminal('LIST_REFUSED', `${where} refuses the query with ${status}${said}.`, {
       hint: 'Compare source.list with the service’s documentation, or run `callsync probe`.',
     });
-  }
   return terminal('SERVICE_REFUSED', `${where} answers ${status}${said}.`);
 };
 
@@ -98,18 +91,6 @@ const defaultGraceMs = 5 * 60_000;
 /** Questions whose refusals are remembered at once. */
 const mostQuestions = 1_000;
 
-interface Refusals {
-  /** The service is known to have answered before. */
-  proven(): void;
-  /** The service answered: a refusal of access or address is over, and so is that of this question. */
-  answered(question: string): void;
-  /**
-   * A terminal refusal as a transient one, while it may pass: access was proven, and the refusal is younger than the
-   * grace. Later as a terminal one that tells its history. Other errors as they are.
-   */
-  judge(failure: CallsyncError, question: string): CallsyncError;
-}
-
 /** Refusals that concern every question, by code; the others concern one query. */
 const general = new Set([
   'ACCESS_DENIED',
@@ -121,22 +102,25 @@ const general = new Set([
 const ofQuestion = 'LIST_REFUSED';
 
 /** @param now monotonic milliseconds. */
-export const createRefusals = (
-  graceMs: number = defaultGraceMs,
-  now: () => number = () => performance.now(),
-): Refusals => {
+export const createRefusals = (graceMs: number = defaultGraceMs, now: () => number = () => performance.now()) => {
   let proven = false;
   const since = new Map<string, { readonly at: number; count: number }>();
   return {
+    /** The service is known to have answered before. */
     proven: () => {
       proven = true;
     },
-    answered: (question) => {
+    /** The service answered: a refusal of access or address is over, and so is that of this question. */
+    answered: (question: string) => {
       proven = true;
       since.delete(question);
       for (const code of general) since.delete(code);
     },
-    judge: (failure, question) => {
+    /**
+     * A terminal refusal as a transient one, while it may pass: access was proven, and the refusal is younger than
+     * the grace. Later as a terminal one that tells its history. Other errors as they are.
+     */
+    judge: (failure: CallsyncError, question: string) => {
       const key = general.has(failure.code) ? failure.code : question;
       if (!proven || failure.kind !== 'terminal' || (key === question && failure.code !== ofQuestion)) return failure;
       const refusal = since.get(key) ?? { at: now(), count: 0 };
@@ -144,9 +128,7 @@ export const createRefusals = (
       if (since.size < mostQuestions) since.set(key, refusal);
       const { code, message, hint } = failure;
       const lastedMs = now() - refusal.at;
-      if (lastedMs < graceMs) {
-        return transient(code, `${message} It had answered before.`, { hint, cause: failure });
-      }
+      if (lastedMs < graceMs) return transient(code, `${message} It had answered before.`, { hint, cause: failure });
       const history = `It had answered before, and has refused ${refusal.count} times over ${Math.round(lastedMs / 60_000)} minutes.`;
       return terminal(code, `${message} ${history}`, { hint, cause: failure });
     },

@@ -69,11 +69,10 @@ const wholePage = (body: Buffer, path: string, envelope: unknown, records: reado
     dispose: () => undefined,
     *parts(maxBytes) {
       const perPart = Math.max(1, Math.floor((records.length * maxBytes) / Math.max(1, body.length)));
-      for (let from = 0; from < records.length; from += perPart) {
+      for (let from = 0; from < records.length; from += perPart)
         yield records
           .slice(from, from + perPart)
           .map((value, index) => ({ value, bytes: () => bytesOf(from + index) }));
-      }
     },
   };
 };

@@ -55,10 +55,7 @@ export const planFetches = (listed: readonly ListedCall[], wanted: ReadonlySet<s
 };
 
 /** Joins wanted places into spans of at most a page, wherever the records between two of them weigh less than a request. */
-const cutSpans = (
-  places: readonly number[],
-  { pageSize, recordBytes }: FetchRules,
-): [first: number, last: number][] => {
+const cutSpans = (places: readonly number[], { pageSize, recordBytes }: FetchRules) => {
   const spans: [number, number][] = [];
   for (const [index, place] of places.entries()) {
     const span = spans.at(-1);

@@ -214,10 +214,7 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
   };
 };
 
-interface Fetched {
-  readonly permit: Permit;
-  readonly answer: Promise<[Page, SeenPage]>;
-}
+type Fetched = { readonly permit: Permit; readonly answer: Promise<[Page, SeenPage]> };
 
 /** The next page is fetched ahead where two fit; otherwise once the one before is released. */
 async function* readAhead(
@@ -287,19 +284,16 @@ const refusedAmid = (url: URL): CallsyncError =>
 const readAnswer = (response: HttpResponse, list: ListConfig, shapeProven: boolean): PageBody => {
   if (response.status === 204) return emptyPage(undefined);
   const read = readPageBody(response.body, list.records);
-  if (read === 'malformed') {
+  if (read === 'malformed')
     throw transient('LIST_MALFORMED', `The list of ${response.url.host} is not valid JSON.`, {
       hint: 'callsync retries automatically. If the error persists, check source.base_url and source.list.path.',
     });
-  }
   if (read !== 'no_array') {
     if (read.count > 0 || !saysFailed(read.envelope)) return read;
     throw transient(
       'LIST_FAILED',
       `The list of ${response.url.host} answers ${response.status} with an error in place of calls.`,
-      {
-        hint: 'callsync retries automatically. If the error persists, contact the operator of the service.',
-      },
+      { hint: 'callsync retries automatically. If the error persists, contact the operator of the service.' },
     );
   }
   const where =

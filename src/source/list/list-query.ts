@@ -7,11 +7,7 @@ import { terminal } from '../../lib/errors.ts';
 import { valueAt } from '../../lib/parse-json.ts';
 import { formatStep, formatTimestamp, type Micros, parseTimestamp } from '../../lib/timestamps.ts';
 
-export interface Window {
-  readonly axis: string;
-  readonly from: Micros;
-  readonly to: Micros;
-}
+export type Window = { readonly axis: string; readonly from: Micros; readonly to: Micros };
 
 export interface ListQuery {
   /** Without a window: everything the list has. */
@@ -96,11 +92,7 @@ export const listParams = (list: ListConfig, query: ListQuery): Map<string, stri
  * The bounds sent for a window of the query. Those of the other axis are never tight: its times need not be multiples of
  * the step.
  */
-const boundsOf = (
-  list: ListConfig,
-  query: ListQuery,
-  window: Window,
-): { readonly from: Micros; readonly to: Micros } => {
+const boundsOf = (list: ListConfig, query: ListQuery, window: Window) => {
   const rules = { step: boundStep(list), fromInclusive: list.from_inclusive, toInclusive: list.to_inclusive };
   return query.tight && window === query.window ? tightBounds(window, rules) : wideBounds(window, rules);
 };

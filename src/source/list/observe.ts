@@ -41,9 +41,8 @@ export const observeRecord = (
   },
 ): ObservedRecord => {
   if (record === undefined) return { kind: 'rejected', reason: 'the record is not valid JSON' };
-  if (typeof record !== 'object' || record === null || Array.isArray(record)) {
+  if (typeof record !== 'object' || record === null || Array.isArray(record))
     return { kind: 'rejected', reason: 'the record is not an object' };
-  }
   const id = (record as CallDocument).unique_id;
   const refusal = refuseId(id, bytes);
   if (refusal !== undefined) return { kind: 'rejected', reason: refusal };

@@ -5,25 +5,19 @@ import type { SourceConfig } from '../../../schemas/config/source.ts';
 
 type MrcpOutcome = 'answers' | 'refused' | 'unreachable' | 'timed_out' | 'unknown_host' | 'not_configured';
 
-interface MrcpCheck {
-  readonly outcome: MrcpOutcome;
-  /** One sentence. */
-  readonly message: string;
-  /** The next step; absent when the port answers. */
-  readonly hint?: string;
-  readonly ms: number;
-}
-
-/** Connects to the configured host and port and closes at once. Never throws. */
-export const checkMrcp = async ({ host, port, timeout_s }: SourceConfig['mrcp']): Promise<MrcpCheck> => {
-  if (host === undefined) {
+/**
+ * Connects to the configured host and port and closes at once. Never throws.
+ * `message` = one sentence.
+ * `hint` = the next step; absent when the port answers.
+ */
+export const checkMrcp = async ({ host, port, timeout_s }: SourceConfig['mrcp']) => {
+  if (host === undefined)
     return {
       outcome: 'not_configured',
       message: 'No MRCP host is configured.',
       hint: 'Set source.mrcp.host if you use the MRCP interface.',
       ms: 0,
     };
-  }
   const started = performance.now();
   const outcome = await reach(host, port, timeout_s * 1000);
   const ms = Math.round(performance.now() - started);

@@ -121,10 +121,7 @@ const createPagePagination = (config: Of<'page'>): Pagination => ({
     ? {}
     : {
         at: (offset, size) => ({
-          params: {
-            [config.page_param]: String(config.first + offset / size),
-            ...sizeParam(config.size_param, size),
-          },
+          params: { [config.page_param]: String(config.first + offset / size), ...sizeParam(config.size_param, size) },
           size,
           offset,
           index: 0,
@@ -195,9 +192,8 @@ const createCursorPagination = (config: Of<'cursor'>): Pagination => ({
     if (seen.records === 0 && cursor === seen.request.params[config.cursor_param]) return undefined;
     const offset = seen.request.offset + seen.records;
     const index = seen.request.index + 1;
-    if (/^(https?:\/\/|\/|\?)/.test(cursor) && URL.canParse(cursor, seen.url.href)) {
+    if (/^(https?:\/\/|\/|\?)/.test(cursor) && URL.canParse(cursor, seen.url.href))
       return { params: {}, size: seen.request.size, url: new URL(cursor, seen.url).href, offset, index };
-    }
     return {
       params: { ...seen.request.params, [config.cursor_param]: cursor },
       size: seen.request.size,

@@ -47,10 +47,7 @@ export const readPreset = async (preset: string, baseDir = process.cwd()): Promi
  * Lays the user's raw configuration over the preset in `source.list.preset`. The user's values win; lists are
  * replaced whole.
  */
-export const applyPreset = async (
-  raw: Readonly<Record<string, unknown>>,
-  baseDir?: string,
-): Promise<Record<string, unknown>> => {
+export const applyPreset = async (raw: Readonly<Record<string, unknown>>, baseDir?: string) => {
   const source = raw.source;
   const list = isObject(source) ? source.list : undefined;
   const name = isObject(list) ? list.preset : undefined;

@@ -64,20 +64,17 @@ export const openFrames = async (options: FramesOptions) => {
 };
 
 const streamAddress = (config: SourceConfig['websocket']): URL => {
-  if (config.url === undefined || !URL.canParse(config.url)) {
+  if (config.url === undefined || !URL.canParse(config.url))
     throw terminal('CONFIG_INVALID', 'source.websocket.url is needed to open the WebSocket.', {
       hint: 'The interface does not show the address: ask the account manager for it.',
     });
-  }
   const url = new URL(config.url);
-  if (url.protocol !== 'wss:' && url.protocol !== 'ws:') {
+  if (url.protocol !== 'wss:' && url.protocol !== 'ws:')
     throw terminal('CONFIG_INVALID', 'source.websocket.url must begin with wss:// or ws://.');
-  }
-  if (url.protocol === 'ws:' && !isLoopback(url.hostname)) {
+  if (url.protocol === 'ws:' && !isLoopback(url.hostname))
     throw terminal('CONFIG_INVALID', 'source.websocket.url is not encrypted, so the token would be readable.', {
       hint: 'Use wss://.',
     });
-  }
   return url;
 };
 

@@ -37,10 +37,7 @@ export interface WebhookQuality {
 const inRange = `call_timestamp >= ${toTimestamp('$1')} AND call_timestamp < ${toTimestamp('$2')} AND revision > 0 AND NOT tombstone`;
 
 /** Counts by UTC day of the calls whose own time lies in `[from, to)`, oldest first; days without calls are absent. */
-export const readDeliveryStatistics = async (
-  db: Queryable,
-  range: { readonly from: number; readonly to: number },
-): Promise<DayDeliveries[]> =>
+export const readDeliveryStatistics = async (db: Queryable, range: { readonly from: number; readonly to: number }) =>
   await db.query<DayDeliveries>(
     `SELECT ${toMicros("date_trunc('day', call_timestamp)")} AS from, count(*) AS calls,
             count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NOT NULL) AS both,
@@ -78,17 +75,11 @@ export const measureWebhooks = async (
 };
 
 /** Of the senders, because the ledger has no index by this time: a row each, however many calls there are. */
-const firstWebhook = async (db: Queryable): Promise<number | null> => {
-  return (
-    (await readValue<number | null>(db, `SELECT ${toMicros('min(first_at)')} AS first FROM delivery_senders`)) ?? null
-  );
-};
+const firstWebhook = async (db: Queryable): Promise<number | null> =>
+  (await readValue<number | null>(db, `SELECT ${toMicros('min(first_at)')} AS first FROM delivery_senders`)) ?? null;
 
 /** Ranges that were read on any axis and overlap the given one. */
-export const readRanges = async (
-  db: Queryable,
-  range: { readonly from: number; readonly to: number },
-): Promise<{ from: number; to: number }[]> =>
+export const readRanges = async (db: Queryable, range: { readonly from: number; readonly to: number }) =>
   await db.query<{ from: number; to: number }>(
     `SELECT ${toMicros('lower(r)')} AS from, ${toMicros('upper(r)')} AS to
        FROM unnest((SELECT range_agg(tstzrange(window_from, window_to)) FROM windows

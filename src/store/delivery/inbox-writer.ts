@@ -30,21 +30,7 @@ export type RejectedDelivery = Pick<Delivery, 'arrivalId' | 'deliveryId' | 'hook
   readonly reason: string;
 };
 
-interface InboxDepth {
-  readonly pending: number;
-  readonly oldestReceivedAt: Date | null;
-}
-
-export interface InboxWriter {
-  /** Durable when it resolves. Rejects with a transient error after `deadlineMs`, when the outcome may be unknown. */
-  insert(deliveries: readonly Delivery[], options: { deadlineMs: number; spooled?: boolean }): Promise<void>;
-  recordRejected(rejected: readonly RejectedDelivery[], options: { deadlineMs: number }): Promise<void>;
-  /** Tells workers that listen (`listenToInbox`) that deliveries came. */
-  wake(): Promise<void>;
-  /** Rejects when the inbox cannot be written to. */
-  ping(options: { deadlineMs: number }): Promise<void>;
-  depth(options: { deadlineMs: number }): Promise<InboxDepth>;
-}
+export type InboxWriter = ReturnType<typeof createInboxWriter>;
 
 const insertColumns =
   'arrival_id, delivery_id, hook_id, agent, received_at, signing_key, body, body_hash, privacy_version, spooled' as const;
@@ -56,7 +42,7 @@ const wakeDeadlineMs = 5_000;
  * @param pool from `openPool`, with at least the writers + 1 connections. The receiver has its own, so that a busy
  * merge delays no answer.
  */
-export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }): InboxWriter => {
+export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }) => {
   const durable = new WeakSet<pg.PoolClient>();
 
   const run = async <Row extends pg.QueryResultRow>(
@@ -86,7 +72,11 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }): InboxWr
     run(deadlineMs, async (client) => (await client.query<Row>(text, values)).rows);
 
   return {
-    async insert(deliveries, { deadlineMs, spooled = false }) {
+    /** Durable when it resolves. Rejects with a transient error after `deadlineMs`, when the outcome may be unknown. */
+    async insert(
+      deliveries: readonly Delivery[],
+      { deadlineMs, spooled = false }: { deadlineMs: number; spooled?: boolean },
+    ) {
       if (!spooled) {
         await run(deadlineMs, async (client) => {
           await copyOf(deliveries).send(client, `inbox (${insertColumns})`);
@@ -104,7 +94,7 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }): InboxWr
       await ask(deadlineMs, text, values);
     },
 
-    async recordRejected(rejected, { deadlineMs }) {
+    async recordRejected(rejected: readonly RejectedDelivery[], { deadlineMs }: { deadlineMs: number }) {
       const rows = rejected.map((one) => ({
         arrival_id: one.arrivalId,
         delivery_id: one.deliveryId,
@@ -127,16 +117,18 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }): InboxWr
       );
     },
 
+    /** Tells workers that listen (`listenToInbox`) that deliveries came. */
     async wake() {
       await ask(wakeDeadlineMs, `NOTIFY ${inboxChannel}`, []);
     },
 
-    async ping({ deadlineMs }) {
+    /** Rejects when the inbox cannot be written to. */
+    async ping({ deadlineMs }: { deadlineMs: number }) {
       // Takes the same lock and needs the same rights as a delivery, but writes nothing.
       await ask(deadlineMs, `INSERT INTO inbox (received_at) SELECT now() WHERE false`, []);
     },
 
-    async depth({ deadlineMs }) {
+    async depth({ deadlineMs }: { deadlineMs: number }) {
       const rows = await ask<{ pending: number; oldest: Date | null }>(
         deadlineMs,
         `SELECT (SELECT coalesce(sum(value), 0)::int FROM counters WHERE name = 'deliveries:pending') AS pending,
@@ -221,11 +213,7 @@ const reconnectAfterMs = 1_000;
  * @param pool gives up one connection for the whole time.
  * @param onFailure called once for consecutive failures.
  */
-export const listenToInbox = (
-  pool: pg.Pool,
-  onDeliveries: () => void,
-  onFailure: (error: unknown) => void,
-): { readonly stop: () => Promise<void> } => {
+export const listenToInbox = (pool: pg.Pool, onDeliveries: () => void, onFailure: (error: unknown) => void) => {
   let failures = 0;
   const stopped = new AbortController();
   const pause = (ms: number): Promise<void> => delay(ms, undefined, stopped).catch(() => undefined);

@@ -21,12 +21,7 @@ export interface PendingDelivery {
   readonly privacyVersion: string | null;
 }
 
-export interface EarlierBodies {
-  /** Hashes (hex) of bodies that were settled before. */
-  readonly hashes: ReadonlySet<string>;
-  /** Deliveries (by `seq`) that were settled before under the same delivery id. */
-  readonly retries: ReadonlySet<number>;
-}
+export type EarlierBodies = Awaited<ReturnType<typeof findEarlierBodies>>;
 
 type DeliveryOutcome = 'accepted' | 'duplicate' | 'repeat' | 'quarantined';
 
@@ -56,10 +51,7 @@ const lockPendingSql = `SELECT seq, delivery_id AS "deliveryId", hook_id AS "hoo
  * The oldest waiting deliveries, locked, with known outcomes of their bodies. Deliveries that another transaction holds
  * stay with it. The array selects them once, not again for each row.
  */
-export const lockPendingDeliveries = async (
-  tx: Transaction,
-  limit: number,
-): Promise<{ readonly deliveries: readonly PendingDelivery[]; readonly earlier: EarlierBodies }> => {
+export const lockPendingDeliveries = async (tx: Transaction, limit: number) => {
   const deliveries = await tx.query<PendingDelivery>(lockPendingSql, [limit, batchBytes]);
   return { deliveries, earlier: await findEarlierBodies(tx, deliveries) };
 };
@@ -68,7 +60,7 @@ export const lockPendingDeliveries = async (
  * Locks their hashes until the transaction ends. Of two merges with the same body, the second then sees the outcome of
  * the first.
  */
-const findEarlierBodies = async (tx: Transaction, deliveries: readonly PendingDelivery[]): Promise<EarlierBodies> => {
+const findEarlierBodies = async (tx: Transaction, deliveries: readonly PendingDelivery[]) => {
   if (deliveries.length === 0) return { hashes: new Set(), retries: new Set() };
   const hashes = deliveries.map(({ bodyHash }) => bodyHash);
   await tx.query(
@@ -85,7 +77,9 @@ const findEarlierBodies = async (tx: Transaction, deliveries: readonly PendingDe
     [deliveries.map(({ seq }) => seq), hashes, deliveries.map(({ deliveryId }) => deliveryId)],
   );
   return {
+    /** Hashes (hex) of bodies that were settled before. */
     hashes: new Set(rows.map(({ hash }) => hash)),
+    /** Deliveries (by `seq`) that were settled before under the same delivery id. */
     retries: new Set(rows.filter(({ retry }) => retry).map(({ seq }) => seq)),
   };
 };

@@ -91,13 +91,7 @@ export const readOpenBatch = async (
   db: Queryable,
   input: { readonly after: number; readonly ids?: readonly number[] | undefined; readonly limit: number },
 ): Promise<QuarantinedRecord[]> => {
-  const rows = await db.query<
-    RejectedRecord & {
-      id: number;
-      deliveryId: string | null;
-      bodyHash: Buffer;
-    }
-  >(
+  const rows = await db.query<RejectedRecord & { id: number; deliveryId: string | null; bodyHash: Buffer }>(
     `SELECT q.id, q.source, q.origin, q.reason, q.body, q.received_at AS "receivedAt", i.delivery_id AS "deliveryId", q.body_hash AS "bodyHash"
        FROM (${firstBodiesSql(
          `SELECT * FROM quarantine
@@ -118,10 +112,7 @@ export const readOpenBatch = async (
 };
 
 /** One entry with its bytes; undefined when there is none of that id. */
-export const readQuarantine = async (
-  db: Queryable,
-  id: number,
-): Promise<(QuarantineEntry & { readonly body: Buffer }) | undefined> => {
+export const readQuarantine = async (db: Queryable, id: number) => {
   const [row] = await db.query<QuarantineEntry & { body: Buffer }>(
     `SELECT id, source, origin, reason, octet_length(body) AS bytes, received_at AS "receivedAt", state, body
        FROM quarantine WHERE id = $1`,
@@ -138,11 +129,7 @@ export const lockOpen = (tx: Transaction, ids: readonly number[]): Promise<reado
   lockRows(tx, 'quarantine', `id = ANY($1) AND state = 'open' AND octet_length(body) > 0`, ids);
 
 /** Marks entries as replayed or dropped; returns how many were open. */
-export const settleQuarantine = (
-  db: Database,
-  ids: readonly number[],
-  state: 'replayed' | 'dropped',
-): Promise<number> =>
+export const settleQuarantine = (db: Database, ids: readonly number[], state: 'replayed' | 'dropped') =>
   db.transaction(async (tx) => {
     const open = await lockRows(tx, 'quarantine', `id = ANY($1) AND state = 'open'`, ids);
     await tx.query('UPDATE quarantine SET state = $2, settled_at = now() WHERE id = ANY($1)', [open, state]);
@@ -171,13 +158,12 @@ export const lockRows = async (
   table: keyof typeof keys,
   where: string,
   values: readonly unknown[],
-): Promise<readonly number[]> => {
-  return await readColumn<number>(
+): Promise<readonly number[]> =>
+  await readColumn<number>(
     tx,
     `SELECT ${keys[table]} AS key FROM ${table} WHERE ${where} ORDER BY ${keys[table]} FOR UPDATE`,
     [values],
   );
-};
 
 interface StoredFrame {
   /** One run of `callsync frames`, and the number of the connection within it. */
@@ -197,10 +183,7 @@ export const storeFrame = async (db: Queryable, frame: StoredFrame): Promise<voi
   ]);
 };
 
-interface Admitted {
-  readonly body: Buffer;
-  readonly bodyHash: Buffer;
-}
+type Admitted = { readonly body: Buffer; readonly bodyHash: Buffer };
 
 /** Statements on the stored bytes of a table: keys in order, bytes of a key, update. `version` is that of the rules. */
 const heldBytes = {

@@ -157,13 +157,6 @@ export const bucketEdges = (bucket: number): { readonly from: number; readonly t
   to: endOf(bucket),
 });
 
-interface LateChange {
-  /** Microseconds since the end of processing that the record had before, where it had one. */
-  readonly sinceProcessed: number | undefined;
-  /** Microseconds since the call's own time. */
-  readonly sinceTimestamp: number | undefined;
-}
-
 /** Facts about a reading that found changes. */
 export interface LateContext {
   /** Changes found count this often: 1 / the share of windows that are read like this one. */
@@ -182,13 +175,10 @@ const timeOf = (row: LedgerRow, field: string): number | undefined => parseTimes
  * change.
  * A new end of processing or a webhook gives the time of the change. For a poll, the middle since the last
  * observation counts, unless the span is too long.
+ * `sinceProcessed`: Microseconds since the end of processing that the record had before, where it had one.
+ * `sinceTimestamp`: Microseconds since the call's own time.
  */
-const lateChangeOf = (
-  before: LedgerRow,
-  after: LedgerRow,
-  processedField: string,
-  context?: LateContext,
-): LateChange | undefined => {
+const lateChangeOf = (before: LedgerRow, after: LedgerRow, processedField: string, context?: LateContext) => {
   if (before.tombstone || after.tombstone) return undefined;
   const changed = Object.keys(after.versions).filter((name) => {
     if (!Object.hasOwn(before.versions, name) || before.versions[name]?.[2] === after.versions[name]?.[2]) return false;

@@ -14,21 +14,15 @@ export type LedgerAxis = 'call_timestamp' | 'processed_at';
 const assumedBytes = 32 * 1024;
 
 /** Estimated JSON bytes of a whole record of some calls, from up to 200 of those that the ledger has. */
-export const meanDocumentBytes = async (db: Queryable, callIds: readonly string[]): Promise<number> => {
-  return (
-    (await readValue<number | null>(
-      db,
-      `SELECT avg(octet_length(body))::float8 * 5 AS bytes
+export const meanDocumentBytes = async (db: Queryable, callIds: readonly string[]): Promise<number> =>
+  (await readValue<number | null>(
+    db,
+    `SELECT avg(octet_length(body))::float8 * 5 AS bytes
        FROM (SELECT body FROM ledger_documents WHERE call_id = ANY($1) LIMIT 200) d`,
-      [callIds.slice(0, 1_000)],
-    )) ?? assumedBytes
-  );
-};
+    [callIds.slice(0, 1_000)],
+  )) ?? assumedBytes;
 
-interface WindowCall {
-  readonly callId: string;
-  readonly sourceDeletedAt: number | null;
-}
+type WindowCall = { readonly callId: string; readonly sourceDeletedAt: number | null };
 
 /** Calls of the ledger in a window, tombstones left out. */
 export const listWindowCalls = async (
@@ -43,17 +37,13 @@ export const listWindowCalls = async (
   );
 
 /** Calls that were erased, or that have expired. */
-export const findTombstones = async (db: Queryable, callIds: readonly string[]): Promise<ReadonlySet<string>> => {
-  return new Set(
+export const findTombstones = async (db: Queryable, callIds: readonly string[]): Promise<ReadonlySet<string>> =>
+  new Set(
     await readColumn<string>(db, 'SELECT call_id AS id FROM ledger WHERE call_id = ANY($1) AND tombstone', [callIds]),
   );
-};
 
 /** Numbers of stored calls and of tombstones among the given calls. */
-export const countStates = async (
-  db: Queryable,
-  callIds: readonly string[],
-): Promise<{ readonly stored: number; readonly tombstones: number }> => {
+export const countStates = async (db: Queryable, callIds: readonly string[]) => {
   const [row] = await db.query<{ stored: number; tombstones: number }>(
     `SELECT count(*) FILTER (WHERE revision > 0 AND NOT tombstone)::int AS stored,
             count(*) FILTER (WHERE tombstone)::int AS tombstones
@@ -64,11 +54,7 @@ export const countStates = async (
 };
 
 /** When calls of a UTC day were last loaded, of the loads of the last three days; by the start of the day, in microseconds. */
-export const lastLoads = async (
-  db: Queryable,
-  column: LedgerAxis,
-  warehouses: readonly string[],
-): Promise<ReadonlyMap<number, number>> => {
+export const lastLoads = async (db: Queryable, column: LedgerAxis, warehouses: readonly string[]) => {
   const rows = await db.query<{ day: number; at: number }>(
     `SELECT ${toMicros(`date_trunc('day', l.${column}, 'UTC')`)} AS day, ${toMicros('max(w.applied_at)')} AS at
        FROM warehouse_calls w JOIN ledger l USING (call_id)
@@ -79,11 +65,7 @@ export const lastLoads = async (
 };
 
 /** Times of calls, in microseconds; calls without one are left out. */
-export const readCallTimes = async (
-  db: Queryable,
-  column: LedgerAxis,
-  callIds: readonly string[],
-): Promise<ReadonlyMap<string, number>> => {
+export const readCallTimes = async (db: Queryable, column: LedgerAxis, callIds: readonly string[]) => {
   const rows = await db.query<{ id: string; time: number }>(
     `SELECT call_id AS id, ${toMicros(column)} AS time FROM ledger
       WHERE call_id = ANY($1) AND ${column} IS NOT NULL`,
@@ -97,16 +79,13 @@ export const revisionsDigest = async (
   db: Queryable,
   column: LedgerAxis,
   range: { readonly from: number; readonly to: number },
-): Promise<string> => {
-  return (
-    (await readValue<string>(
-      db,
-      `SELECT encode(sha256(convert_to(coalesce(string_agg(call_id || ':' || revision, E'\\n' ORDER BY call_id), ''), 'UTF8')), 'hex') AS digest
+): Promise<string> =>
+  (await readValue<string>(
+    db,
+    `SELECT encode(sha256(convert_to(coalesce(string_agg(call_id || ':' || revision, E'\\n' ORDER BY call_id), ''), 'UTF8')), 'hex') AS digest
        FROM ledger WHERE ${column} >= ${toTimestamp('$1')} AND ${column} < ${toTimestamp('$2')} AND revision > 0 AND NOT tombstone`,
-      [range.from, range.to],
-    )) ?? ''
-  );
-};
+    [range.from, range.to],
+  )) ?? '';
 
 /** Guard that a warehouse is known to have, and whether a newer one is pending. */
 interface AppliedGuard {
@@ -209,13 +188,10 @@ const isOther = '(privacy_version < $1 OR privacy_version > $1 OR privacy_versio
 const isAlive = 'NOT tombstone AND revision > 0';
 
 /** Calls of the ledger whose documents are under other rules than these, or under none. */
-export const countUnderOthers = async (db: Queryable, version: string): Promise<number> => {
-  return (
-    (await readValue<number>(db, `SELECT count(*)::int AS calls FROM ledger WHERE ${isOther} AND ${isAlive}`, [
-      version,
-    ])) ?? 0
-  );
-};
+export const countUnderOthers = async (db: Queryable, version: string): Promise<number> =>
+  (await readValue<number>(db, `SELECT count(*)::int AS calls FROM ledger WHERE ${isOther} AND ${isAlive}`, [
+    version,
+  ])) ?? 0;
 
 /** Their ids in key order, `limit` at a time; those that are brought under the rules meanwhile are left out. */
 export const listUnderOthers = (db: Queryable, version: string, limit: number): AsyncGenerator<readonly string[]> =>

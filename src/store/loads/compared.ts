@@ -18,13 +18,10 @@ export const readClock = async (db: Queryable): Promise<number> =>
   (await db.query<{ now: number }>(`SELECT ${toMicros('clock_timestamp()')} AS now`))[0]?.now ?? 0;
 
 /** When the loads of a warehouse were last compared, in microseconds; undefined = never. */
-export const lastComparison = async (db: Queryable, warehouse: string): Promise<number | undefined> => {
-  return (
-    (await readValue<number | null>(db, `SELECT ${toMicros('compared_at')} AS at FROM warehouses WHERE name = $1`, [
-      warehouse,
-    ])) ?? undefined
-  );
-};
+export const lastComparison = async (db: Queryable, warehouse: string): Promise<number | undefined> =>
+  (await readValue<number | null>(db, `SELECT ${toMicros('compared_at')} AS at FROM warehouses WHERE name = $1`, [
+    warehouse,
+  ])) ?? undefined;
 
 /** A comparison costs queries of the warehouses, which some of them bill: one in ten minutes. */
 export const isComparisonDue = async (db: Queryable, warehouses: readonly string[]): Promise<boolean> =>
@@ -64,24 +61,20 @@ export const listCommitted = async (
   );
 
 /** How many loads were committed since a time in microseconds. */
-export const countCommittedSince = async (db: Queryable, warehouse: string, since: number): Promise<number> => {
-  return (
-    (await readValue<number>(
-      db,
-      `SELECT count(*) AS n FROM loads WHERE warehouse = $1 AND state = 'committed' AND committed_at >= ${toTimestamp('$2')}`,
-      [warehouse, since],
-    )) ?? 0
-  );
-};
+export const countCommittedSince = async (db: Queryable, warehouse: string, since: number): Promise<number> =>
+  (await readValue<number>(
+    db,
+    `SELECT count(*) AS n FROM loads WHERE warehouse = $1 AND state = 'committed' AND committed_at >= ${toTimestamp('$2')}`,
+    [warehouse, since],
+  )) ?? 0;
 
 /** Load ids that the ledger does not know. */
-export const unknownLoads = async (db: Queryable, loadIds: readonly string[]): Promise<string[]> => {
-  return await readColumn<string>(
+export const unknownLoads = async (db: Queryable, loadIds: readonly string[]): Promise<string[]> =>
+  await readColumn<string>(
     db,
     'SELECT id FROM unnest($1::text[]) AS id WHERE NOT EXISTS (SELECT FROM loads WHERE load_id = id)',
     [loadIds],
   );
-};
 
 /** Log rows may be loaded long after they were made; those of a lost load are looked for this far back. */
 const longestWait = 7 * dayMicros;
@@ -115,11 +108,8 @@ export const sendAgain = async (tx: Transaction, warehouse: string, { since, loa
   ]);
 };
 
-interface StoreLease {
-  run<T>(name: string, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
-}
-
 /** The lock goes with its connection; when that breaks, `signal` aborts and another holder may start. */
-export const createLease = (database: Database): StoreLease => ({
-  run: (name, work) => withSessionLock(database, `${database.schema}.lease.${name}`, work),
+export const createLease = (database: Database) => ({
+  run: <T>(name: string, work: (signal: AbortSignal) => Promise<T>) =>
+    withSessionLock(database, `${database.schema}.lease.${name}`, work),
 });

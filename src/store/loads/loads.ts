@@ -21,11 +21,7 @@ interface PendingCall {
 }
 
 /** Progress of one drain: calls before `front`, and those between `last` and `tail`, are still unread. */
-export interface QueueCursor {
-  readonly front: Place;
-  readonly last: Place;
-  readonly tail: Place | undefined;
-}
+export type QueueCursor = { readonly front: Place; readonly last: Place; readonly tail: Place | undefined };
 type Place = readonly [position: number, callId: string];
 
 interface PendingBatch {
@@ -73,11 +69,7 @@ export const tombstonesBefore = (at: string): string =>
 /**
  * Makes changed calls pending in every registered warehouse, inside the transaction that changed them. Erasures are served before changes, and both before the backlog.
  */
-export const markPending = async (
-  tx: Transaction,
-  callIds: readonly string[],
-  kind: PendingKind = 'change',
-): Promise<void> => {
+export const markPending = async (tx: Transaction, callIds: readonly string[], kind: PendingKind = 'change') => {
   if (callIds.length === 0) return;
   for (const warehouse of await readColumn<string>(tx, `${concernedWarehouses} ORDER BY 1`))
     await tx.query(markPendingSql, [warehouse, callIds, kind === 'backlog']);
@@ -129,10 +121,7 @@ export const requestRewrite = async (db: Queryable, warehouse: string, callIds: 
   );
 };
 
-interface QueuedCall {
-  readonly id: string;
-  readonly position: number;
-}
+type QueuedCall = { readonly id: string; readonly position: number };
 
 interface Chosen {
   /** Calls that came before the front since the drain began. */
@@ -195,13 +184,7 @@ interface QueueRange {
  * Part of the queue. Excludes calls of running loads. Excludes rows that only a worker of a higher flatten version
  * can improve, because they would win again and again.
  */
-const readQueue = async (
-  tx: Transaction,
-  warehouse: string,
-  rules: PendingRules,
-  range: QueueRange,
-  limit: number,
-): Promise<QueuedCall[]> => {
+const readQueue = async (tx: Transaction, warehouse: string, rules: PendingRules, range: QueueRange, limit: number) => {
   const direction = range.backwards === true ? 'DESC' : 'ASC';
   return await tx.query<QueuedCall>(
     `SELECT call_id AS id, queue_position AS position FROM warehouse_calls w
@@ -281,11 +264,7 @@ interface LoadEntry {
 const lockCalls = `SELECT 1 FROM warehouse_calls WHERE warehouse = $1 AND call_id = ANY($2) ORDER BY call_id FOR UPDATE`;
 
 /** Writes a load and its list before anything is submitted; the id is new. */
-export const planLoad = async (
-  tx: Transaction,
-  load: Omit<PlannedLoad, 'loadId'>,
-  entries: readonly LoadEntry[],
-): Promise<PlannedLoad> => {
+export const planLoad = async (tx: Transaction, load: Omit<PlannedLoad, 'loadId'>, entries: readonly LoadEntry[]) => {
   const loadId = `${load.warehouse}-${randomUUID()}`;
   await tx.query(
     `INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls) VALUES ($1, $2, $3, $4, $5, $6)`,
@@ -349,11 +328,7 @@ export interface VisibleDelivery {
  * @param visible deliveries that it made visible; one that was visible before keeps its time.
  * @returns false if the ledger does not know the load, because it was restored since.
  */
-export const completeLoad = async (
-  store: Database,
-  load: PlannedLoad,
-  visible: readonly VisibleDelivery[] = [],
-): Promise<boolean> =>
+export const completeLoad = async (store: Database, load: PlannedLoad, visible: readonly VisibleDelivery[] = []) =>
   await store.transaction(async (tx) => {
     await tx.query(
       `SELECT 1 FROM warehouse_calls WHERE warehouse = $2
@@ -387,16 +362,13 @@ export const keepLoad = async (db: Queryable, loadId: string): Promise<void> => 
 };
 
 /** Pending calls of a warehouse that are left to a load whose process was alive within `graceSeconds`. */
-export const countHeld = async (db: Queryable, warehouse: string, graceSeconds: number): Promise<number> => {
-  return (
-    (await readValue<number>(
-      db,
-      `SELECT count(*) AS n FROM load_calls JOIN loads USING (load_id)
+export const countHeld = async (db: Queryable, warehouse: string, graceSeconds: number): Promise<number> =>
+  (await readValue<number>(
+    db,
+    `SELECT count(*) AS n FROM load_calls JOIN loads USING (load_id)
       WHERE warehouse = $1 AND state = 'planned' AND alive_at > now() - make_interval(secs => $2)`,
-      [warehouse, graceSeconds],
-    )) ?? 0
-  );
-};
+    [warehouse, graceSeconds],
+  )) ?? 0;
 
 /** Gives up a load that is known not to be committed; its calls are still pending. `error` names a code, not data. */
 export const failLoad = async (db: Queryable, loadId: string, error: string): Promise<void> => {

@@ -27,13 +27,12 @@ export const registerWarehouse = async (store: Database, name: string, flattenVe
       `UPDATE warehouses SET configured_at = now(), flatten_version = greatest(flatten_version, $2) WHERE name = $1`,
       [name, flattenVersion],
     );
-    if (before?.present !== true) {
+    if (before?.present !== true)
       await tx.query(
         `INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
          SELECT $1, outcome = 'rejected', seq FROM inbox WHERE outcome <> 'pending' ON CONFLICT DO NOTHING`,
         [name],
       );
-    }
     if (before?.present !== true || before.flatten < flattenVersion) await requestWalk(tx, { warehouse: name });
   });
 
@@ -62,13 +61,6 @@ interface WalkRequest {
   readonly rewrite?: boolean;
 }
 
-interface WalkedBatch {
-  /** Calls that became pending. */
-  readonly marked: number;
-  /** `waiting`: older transactions have not ended, or another worker is at this batch. */
-  readonly state: 'under way' | 'waiting' | 'done';
-}
-
 /** Calls that one batch looks at. */
 const batchCalls = 400;
 export const waitingMs = 50;
@@ -88,8 +80,10 @@ export const requestWalk = async (db: Queryable, request: WalkRequest): Promise<
 /**
  * The next batch of a warehouse's walk; undefined if there is none. Folds that ran when the walk was requested end
  * first, so that the walk sees their calls.
+ * `marked` = calls that became pending.
+ * `state` = `waiting`: older transactions have not ended, or another worker is at this batch.
  */
-export const walkBatch = async (store: Database, warehouse: string): Promise<WalkedBatch | undefined> => {
+export const walkBatch = async (store: Database, warehouse: string) => {
   const [requested] = await store.query(`SELECT 1 FROM warehouses WHERE name = $1 AND ${underWay}`, [warehouse]);
   if (requested === undefined) return undefined;
   return await store.transaction(async (tx) => {

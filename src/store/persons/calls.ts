@@ -55,11 +55,7 @@ export const listSubjects = async (
   return listed;
 };
 
-interface ListedCall {
-  readonly callId: string;
-  readonly revision: number;
-  readonly hashes: readonly string[];
-}
+type ListedCall = { readonly callId: string; readonly revision: number; readonly hashes: readonly string[] };
 
 /** Unless they have changed since they were read. */
 const noteSubjects = async (store: Store, read: readonly ListedCall[]): Promise<void> => {
@@ -201,12 +197,7 @@ const tombstoneCalls = async (
   await markPending(tx, callIds);
   const inbox = await purgeDeliveries(tx, callIds, store.keyOf);
   const texts = naming.length === 0 ? { quarantine: 0, frames: 0 } : await purgeNamedTexts(tx, naming);
-  return {
-    calls: erased.length,
-    inbox,
-    ...texts,
-    rereads: await purgeRereads(tx, callIds),
-  };
+  return { calls: erased.length, inbox, ...texts, rereads: await purgeRereads(tx, callIds) };
 };
 
 /** Ids of the ledger's calls that are no tombstones, in key order. */

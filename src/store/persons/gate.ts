@@ -42,10 +42,7 @@ export const readNoted = async (db: Queryable, { joins = false } = {}): Promise<
 };
 
 /** Folds and deletions that run have ended before `work` begins; others begin after its end. */
-export const awaitFolds = async (
-  db: Database,
-  work: (tx: Queryable) => Promise<unknown> = () => Promise.resolve(),
-): Promise<void> =>
+export const awaitFolds = async (db: Database, work: (tx: Queryable) => Promise<unknown> = () => Promise.resolve()) =>
   await db.transaction(async (tx) => {
     await tx.query('SELECT pg_advisory_xact_lock($1)', [foldLock]);
     await work(tx);
@@ -75,25 +72,19 @@ interface Arriving {
   readonly refuse: (observation: Observation, reason: string) => RejectedRecord;
 }
 
-interface Admitted {
-  /** After the rules, without expired parts. */
-  readonly kept: readonly PreparedObservation[];
-  /** Calls that become tombstones if the ledger does not know them: erased, objected to, or expired. */
-  readonly tombstoned: ReadonlySet<string>;
-  /** Calls that a legal hold keeps. */
-  readonly held: ReadonlySet<string>;
-  /** How many records go to quarantine, or would. */
-  readonly refused: number;
-  /** Texts without erased subjects, sealed if there are rules, with their subjects. */
-  readonly texts: readonly StoredText[];
-}
-
-/** Inside the transaction that stores the batch, before it locks rows other than those of deliveries. */
+/**
+ * Inside the transaction that stores the batch, before it locks rows other than those of deliveries.
+ * `kept` = after the rules, without expired parts.
+ * `tombstoned` = calls that become tombstones if the ledger does not know them: erased, objected to, or expired.
+ * `held` = calls that a legal hold keeps.
+ * `refused` = how many records go to quarantine, or would.
+ * `texts` = texts without erased subjects, sealed if there are rules, with their subjects.
+ */
 export const admit = async (
   tx: Transaction,
   { cleaned, rejected, refuse }: Arriving,
   { store: keys, ...rules }: GateRules & { readonly store: Keys },
-): Promise<Admitted> => {
+) => {
   const noted = await readNoted(tx, { joins: true });
   const { erased, objecting, held } = await findNamed(tx, cleaned, keys, noted);
   const kept: PreparedObservation[] = [];
@@ -113,20 +104,12 @@ export const admit = async (
  * Cleans, ages, renders and hashes an observation; undefined when it is nested too deeply to be written as JSON.
  * @param held calls under a legal hold, from which no age takes anything.
  */
-export const tryPrepare = (
-  rules: GateRules,
-  observation: Observation,
-  held: ReadonlySet<string>,
-): PreparedObservation | undefined => {
+export const tryPrepare = (rules: GateRules, observation: Observation, held: ReadonlySet<string>) => {
   const clean = unlessTooDeep(() => rules.sanitize?.(observation) ?? observation);
   return clean && ageOf(rules, clean, held);
 };
 
-const ageOf = (
-  { ages }: Pick<GateRules, 'ages'>,
-  clean: Observation,
-  held: ReadonlySet<string>,
-): PreparedObservation | undefined =>
+const ageOf = ({ ages }: Pick<GateRules, 'ages'>, clean: Observation, held: ReadonlySet<string>) =>
   unlessTooDeep(() => prepareObservation(ages === undefined || held.has(clean.callId) ? clean : ages.age(clean)));
 
 const keysPerStatement = 10_000;
@@ -160,11 +143,7 @@ export const findKnown = async (db: Queryable, keys: Iterable<string>): Promise<
   return known;
 };
 
-interface HeldKey {
-  readonly key: string;
-  readonly hold: string;
-  readonly ofCall: boolean;
-}
+type HeldKey = { readonly key: string; readonly hold: string; readonly ofCall: boolean };
 
 /** In order, so that folds which note the same calls do not wait for each other. */
 export const insertHeld = async (tx: Queryable, keys: readonly HeldKey[]): Promise<void> => {
@@ -177,19 +156,9 @@ export const insertHeld = async (tx: Queryable, keys: readonly HeldKey[]): Promi
   );
 };
 
-interface NamedCalls {
-  readonly erased: readonly string[];
-  readonly objecting: readonly string[];
-  readonly held: ReadonlySet<string>;
-}
-
-const findNamed = async (
-  tx: Transaction,
-  cleaned: readonly Cleaned[],
-  keys: Keys,
-  noted: NotedKeys,
-): Promise<NamedCalls> => {
-  if (cleaned.length === 0 || !(noted.erased || noted.held)) return { erased: [], objecting: [], held: new Set() };
+const findNamed = async (tx: Transaction, cleaned: readonly Cleaned[], keys: Keys, noted: NotedKeys) => {
+  if (cleaned.length === 0 || !(noted.erased || noted.held))
+    return { erased: [], objecting: [], held: new Set<string>() };
   const calls = cleaned.map((one) => ({
     id: one.observation.callId,
     key: keys.keyOf(one.observation.callId),
@@ -279,11 +248,7 @@ const keepTexts = async (
 };
 
 /** Calls that are held by id now. Deletions use `lockFreeCalls` instead. */
-export const findHeldCalls = async (
-  db: Queryable,
-  callIds: readonly string[],
-  keyOf: Store['keyOf'],
-): Promise<ReadonlySet<string>> => {
+export const findHeldCalls = async (db: Queryable, callIds: readonly string[], keyOf: Store['keyOf']) => {
   const ids = new Map(callIds.map((id) => [keyOf(id), id]));
   const rows = await db.query<{ key: string }>(
     'SELECT DISTINCT held_key AS key FROM held_keys WHERE held_key = ANY($1)',
@@ -297,11 +262,7 @@ const heldSql = `SELECT u.id FROM unnest($1::text[], $2::text[]) AS u(id, key) L
      OR ($3 AND d.call_id IS NOT NULL AND (d.subjects_version IS DISTINCT FROM $4 OR ${isHeldSql('d.subjects', 'AND NOT k.of_call')}))`;
 
 /** Calls that no hold keeps, by id or by their subjects. Excludes calls with unknown subjects. */
-export const listFreeCalls = async (
-  db: Queryable,
-  callIds: readonly string[],
-  { index, keyOf }: Keys,
-): Promise<readonly string[]> => {
+export const listFreeCalls = async (db: Queryable, callIds: readonly string[], { index, keyOf }: Keys) => {
   const noted = await readNoted(db);
   if (!noted.held) return callIds;
   const version = noted.holdsLater ? index.version : null;
@@ -315,11 +276,7 @@ export const listFreeCalls = async (
  * transaction; a hold that a fold finds counts.
  * Run `listSubjects` first: calls with unknown subjects stay.
  */
-export const lockFreeCalls = async (
-  tx: Transaction,
-  callIds: readonly string[],
-  keys: Keys,
-): Promise<readonly string[]> => {
+export const lockFreeCalls = async (tx: Transaction, callIds: readonly string[], keys: Keys) => {
   if (!(await readNoted(tx, { joins: true })).held) return callIds;
   const free = await listFreeCalls(tx, callIds, keys);
   // A fold that is under way may make one of them held; their rows are ours when it has ended.

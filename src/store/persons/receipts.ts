@@ -69,10 +69,7 @@ export const addReceipt = async (store: Store, receipt: unknown): Promise<Receip
 };
 
 /** The receipt of a request to erase, as it was signed, with its place in the chain; undefined where none is signed. */
-export const findReceipt = async <Receipt extends object>(
-  db: Queryable,
-  requestId: string,
-): Promise<(Receipt & { readonly proof: ReceiptProof }) | undefined> => {
+export const findReceipt = async <Receipt extends object>(db: Queryable, requestId: string) => {
   const [row] = await db.query<ReceiptProof & { receipt: string }>(
     `SELECT receipt, receipt_id, key_id, digest, previous_digest FROM erasure_receipts
       WHERE receipt::jsonb ->> 'requestId' = $1`,
@@ -137,10 +134,7 @@ export const openErasure = async (
 };
 
 /** Undefined where there is none, or its receipt is signed. */
-export const readOpenErasure = async <Draft>(
-  db: Queryable,
-  requestId: string,
-): Promise<OpenErasure<Draft> | undefined> => {
+export const readOpenErasure = async <Draft>(db: Queryable, requestId: string) => {
   const [open] = await db.query<OpenErasure<Draft>>(
     `SELECT draft, call_ids AS "callIds", subjects, opened_at AS "openedAt" FROM erasure_requests WHERE request_id = $1`,
     [requestId],

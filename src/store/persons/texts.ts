@@ -106,18 +106,8 @@ export const purgeNamedTexts = async (tx: Transaction, by: NamedBy): Promise<Pic
   return { quarantine: await purge('quarantine'), frames: await purge('websocket_frames') };
 };
 
-interface TextCounts {
-  /** Texts that are meant, and that no hold keeps. */
-  readonly quarantine: number;
-  readonly frames: number;
-  /** Texts under a hold. */
-  readonly heldTexts: number;
-  /** Sealed records, whose subjects only the holder of the private key can read. */
-  readonly sealed: number;
-}
-
 /** Texts that name one of some subjects, by the first 8 bytes of their hashes. List subjects that are not known before. */
-export const countTexts = async (db: Queryable, by: readonly string[]): Promise<TextCounts> => {
+export const countTexts = async (db: Queryable, by: readonly string[]) => {
   const count = async (table: TextTable) => {
     const [row] = await db.query<{ all: number; held: number }>(
       `SELECT count(*)::int AS all, count(*) FILTER (WHERE ${isHeldSql('t.subjects')})::int AS held
@@ -131,9 +121,12 @@ export const countTexts = async (db: Queryable, by: readonly string[]): Promise<
     `SELECT count(*)::int AS n FROM quarantine WHERE state = 'open' AND ${isSealedSql} AND subjects IS NULL`,
   );
   return {
+    /** Texts that are meant, and that no hold keeps. */
     quarantine: quarantine.all - quarantine.held,
     frames: frames.all - frames.held,
+    /** Texts under a hold. */
     heldTexts: quarantine.held + frames.held,
+    /** Sealed records, whose subjects only the holder of the private key can read. */
     sealed: sealed?.n ?? 0,
   };
 };
@@ -144,11 +137,7 @@ export const countTexts = async (db: Queryable, by: readonly string[]): Promise<
  * Skips waiting deliveries: the merge locks them before calls, so waiting here could deadlock. The merge folds them
  * to nothing.
  */
-export const purgeDeliveries = async (
-  tx: Transaction,
-  callIds: readonly string[],
-  keyOf: Store['keyOf'],
-): Promise<number> => {
+export const purgeDeliveries = async (tx: Transaction, callIds: readonly string[], keyOf: Store['keyOf']) => {
   const settled = await lockRows(tx, 'inbox', `call_id = ANY($1) AND outcome <> 'pending'`, callIds);
   await tx.query(
     `WITH purged AS (
@@ -180,12 +169,7 @@ export const purgeRereads = async (tx: Transaction, callIds: readonly string[]):
  * first 8 bytes of hashes. The current call may name another person, so this reads every body. Sealed ones are
  * unreadable.
  */
-export const purgeNamingBodies = async (
-  store: Store,
-  by: readonly string[],
-  before: Date,
-  note: NotePurged,
-): Promise<void> => {
+export const purgeNamingBodies = async (store: Store, by: readonly string[], before: Date, note: NotePurged) => {
   const { erasures, index, keyOf } = store;
   const sought = new Set(by);
   for (let after: number | undefined = by.length === 0 ? undefined : -1; after !== undefined; ) {

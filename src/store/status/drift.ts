@@ -1,6 +1,6 @@
 /** Differences between records and the known fields of their source, with their first time. */
 
-import { type CallDocument, knownCallFields } from '../../../schemas/call.ts';
+import { type CallDocument, knownCallFields, shownTypes } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
 import type { EncodedFields } from '../../lib/parse-json.ts';
 import { columnsOf, type Queryable } from '../../postgres/database.ts';
@@ -52,15 +52,7 @@ const settledKey = (source: string): string => `fields:${source}`;
 // Compares the fields of arriving records with the known fields: new, vanished and mistyped ones, per source. Drift
 // does not stop the fold.
 
-export interface DriftWatch {
-  /** Counts the fields of folded records. Never rejects, because drift must not delay a call. */
-  see(observations: readonly Observation[]): Promise<void>;
-  /**
-   * Notes fields that a window sent empty although nothing says that the list carries them, and calls that it listed
-   * twice.
-   */
-  seeWindow(result: Parameters<typeof windowFindings>[1]): Promise<void>;
-}
+export type DriftWatch = ReturnType<typeof createDriftWatch>;
 
 const names: Readonly<Record<ObservationSource, string>> = { poll: 'list', webhook: 'webhook', import: 'import' };
 /** Fewest records, and the time, after which counts without a new finding are stored. */
@@ -77,10 +69,7 @@ interface Watched {
 }
 
 /** One per process: counting is cheap, and the store is asked only for a new finding or after half a minute. */
-export const createDriftWatch = (
-  store: Queryable,
-  log: (event: string, fields: Record<string, unknown>) => void,
-): DriftWatch => {
+export const createDriftWatch = (store: Queryable, log: (event: string, fields: Record<string, unknown>) => void) => {
   const watched = new Map<string, Watched>();
 
   const stateOf = (source: string): Watched => {
@@ -108,9 +97,8 @@ export const createDriftWatch = (
     for (const finding of findings) state.reported.add(keyOf(finding));
     await recordDrift(store, findings);
     const settled = tally.settled();
-    if (settled.some((field) => !before.has(field))) {
+    if (settled.some((field) => !before.has(field)))
       state.before = new Set(await addToMeta(store, settledKey(source), settled));
-    }
   };
 
   const quietly = async (work: () => Promise<void>): Promise<void> => {
@@ -122,7 +110,8 @@ export const createDriftWatch = (
   };
 
   return {
-    see: (observations) =>
+    /** Counts the fields of folded records. Never rejects, because drift must not delay a call. */
+    see: (observations: readonly Observation[]) =>
       quietly(async () => {
         const sources = new Set<string>();
         for (const { source, fields, encoded } of observations) {
@@ -131,66 +120,35 @@ export const createDriftWatch = (
         }
         for (const source of sources) await compare(source, stateOf(source));
       }),
-    seeWindow: (result) => quietly(() => recordDrift(store, windowFindings(names.poll, result))),
+    /**
+     * Notes fields that a window sent empty although nothing says that the list carries them, and calls that it
+     * listed twice.
+     */
+    seeWindow: (result: Parameters<typeof windowFindings>[1]) =>
+      quietly(() => recordDrift(store, windowFindings(names.poll, result))),
   };
 };
 
 const keyOf = ({ kind, field }: DriftFinding): string => `${kind} ${field}`;
 
 /** Fields that some records of one source carried. */
-interface FieldTally {
-  readonly records: number;
-  /** Counts the top-level fields of one record; those that are kept as bytes are not parsed for it. */
-  count(document: CallDocument, encoded?: EncodedFields): void;
-  /**
-   * Compares with the fields that interface §2.1 shows and with those that the source carried before. Findings name fields
-   * and types, never values.
-   * @param before fields that this source carried before, in nearly every record; see `settled`.
-   */
-  findings(before: ReadonlySet<string>): DriftFinding[];
-  /** Baseline of later tallies: fields in at least nine of ten records, once there are enough records. */
-  settled(): string[];
-}
+type FieldTally = ReturnType<typeof createTally>;
 
-interface CountedField {
-  count: number;
-  readonly types: Map<string, number>;
-}
-
-/** Types that the interface shows (§2.1); null is one of them where it says so or shows nothing to the contrary. */
-const shownTypes = new Map<string, readonly string[]>(
-  Object.entries({
-    unique_id: ['string'],
-    timestamp: ['string'],
-    transcript_json: ['object', 'null'],
-    duration: ['string'],
-    ivr_end: ['number'],
-    status: ['string'],
-    campaign: ['string'],
-    audio_state: ['string'],
-    metadata: ['object', 'null'],
-    tags: ['array', 'null'],
-    visit: ['object', 'null'],
-    tracking_info: ['object', 'null'],
-    out: ['object', 'null'],
-    in: ['object', 'null'],
-    qualified: ['string', 'null'],
-    qualification: ['object', 'null'],
-  }),
-);
+type CountedField = { count: number; readonly types: Map<string, number> };
 
 /** Records without a field after which it counts as vanished. */
 const enough = 20;
 
 /** A tally of no records. */
-const createTally = (source: string): FieldTally => {
+const createTally = (source: string) => {
   const fields = new Map<string, CountedField>();
   let records = 0;
   return {
     get records() {
       return records;
     },
-    count: (document, encoded) => {
+    /** Counts the top-level fields of one record; those that are kept as bytes are not parsed for it. */
+    count: (document: CallDocument, encoded?: EncodedFields) => {
       records++;
       for (const name of Object.keys(document)) {
         const bytes = encoded?.get(name);
@@ -201,15 +159,27 @@ const createTally = (source: string): FieldTally => {
         field.types.set(type, (field.types.get(type) ?? 0) + 1);
       }
     },
-    findings: (before) => {
+    /**
+     * Compares with the fields that interface §2.1 shows and with those that the source carried before. Findings name
+     * fields and types, never values. @param before fields that this source carried before, in nearly every record;
+     * see `settled`.
+     */
+    findings: (before: ReadonlySet<string>) => {
       const vanished = records < enough ? [] : [...before].filter((field) => !fields.has(field));
       return [
         ...[...fields].flatMap(([field, counted]) => findingsOf(source, field, counted)),
-        ...vanished.map((field): DriftFinding => {
-          return { source, field, kind: 'vanished', detail: 'carried before, absent now', seen: records };
-        }),
+        ...vanished.map(
+          (field): DriftFinding => ({
+            source,
+            field,
+            kind: 'vanished',
+            detail: 'carried before, absent now',
+            seen: records,
+          }),
+        ),
       ].sort((a, b) => (a.field < b.field ? -1 : a.field > b.field ? 1 : a.kind < b.kind ? -1 : 1));
     },
+    /** Baseline of later tallies: fields in at least nine of ten records, once there are enough records. */
     settled: () =>
       records < enough ? [] : [...fields].flatMap(([field, { count }]) => (count < records * 0.9 ? [] : field)).sort(),
   };
@@ -228,7 +198,7 @@ const findingsOf = (source: string, field: string, { count, types }: CountedFiel
     const detail = `a field the interface does not show, as ${[...types.keys()].sort().join(' or ')}`;
     findings.push({ source, field, kind: 'new', detail, seen: count });
   }
-  const shown = shownTypes.get(field);
+  const shown = Object.hasOwn(shownTypes, field) ? shownTypes[field] : undefined;
   const strange = [...types].filter(([type]) => shown?.includes(type) === false);
   if (shown !== undefined && strange.length > 0) {
     const given = strange.map(([type]) => type).sort();
@@ -248,9 +218,9 @@ const windowFindings = (
   { uncarried, repeated }: { readonly uncarried: Readonly<Record<string, number>>; readonly repeated: number },
 ): DriftFinding[] => {
   const empty = 'null or empty, while source.list.authoritative_fields does not name it';
-  const findings = Object.entries(uncarried).map(([field, seen]): DriftFinding => {
-    return { source, field, kind: 'uncarried', detail: empty, seen };
-  });
+  const findings = Object.entries(uncarried).map(
+    ([field, seen]): DriftFinding => ({ source, field, kind: 'uncarried', detail: empty, seen }),
+  );
   const twice = 'names calls more than once and counts each row';
   if (repeated > 0) findings.push({ source, field: 'unique_id', kind: 'repeated', detail: twice, seen: repeated });
   return findings;

@@ -62,22 +62,16 @@ export const listEvents = async (db: Queryable, limit: number): Promise<Timeline
     [limit],
   );
 
-/** Records events under a role that can insert events and do nothing else. */
-interface Recorder {
-  /** @throws CallsyncError DATABASE_… */
-  record(event: Parameters<typeof recordEvent>[1]): Promise<void>;
-  close(): Promise<void>;
-}
-
 /**
  * Nothing connects before the first event. Where the role is missing, the owner of the store makes it.
  * @param options.url of a role that somebody else made; then `owner` is not asked.
+ * Records events under a role that can insert events and do nothing else.
  */
 export const openRecorder = (options: {
   readonly owner: () => ConnectionUrl;
   readonly url?: ConnectionUrl | undefined;
   readonly schema: string;
-}): Recorder => {
+}) => {
   const { schema } = options;
   const common = { schema, purpose: 'operational store', application: 'callsync recorder' };
   // With its schema: for a role without rights on that, an unqualified table is missing instead of forbidden.
@@ -95,7 +89,8 @@ export const openRecorder = (options: {
     await grant().finally(() => owner.close());
   };
   return {
-    record: (event) =>
+    /** @throws CallsyncError DATABASE_… */
+    record: (event: Parameters<typeof recordEvent>[1]) =>
       recordEvent(database, event, table).catch(async (error: unknown) => {
         if (ownUrl === undefined || !isRoleMissing(error)) throw error;
         await makeRole(ownUrl);

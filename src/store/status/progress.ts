@@ -44,10 +44,7 @@ const inventedPrefix = 'sample-';
  * Compares calls whose processing ended in the range, or whose own time is in it. A webhook record has no end of
  * processing: a later delivery may belong to a later listing.
  */
-export const measureOverlap = async (
-  db: Queryable,
-  range: { readonly from: number; readonly to: number },
-): Promise<Overlap> => {
+export const measureOverlap = async (db: Queryable, range: { readonly from: number; readonly to: number }) => {
   const [row] = await db.query<Pick<Overlap, 'both' | 'webhookOnly' | 'pollOnly'>>(
     `SELECT count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NOT NULL) AS both,
             count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NULL AND first_seen_at < ${toTimestamp('$2')}
@@ -62,14 +59,13 @@ export const measureOverlap = async (
 };
 
 /** Reasons for which deliveries were rejected since an instant, most frequent first. */
-export const listRejections = async (db: Queryable, since: number): Promise<readonly string[]> => {
-  return await readColumn<string>(
+export const listRejections = async (db: Queryable, since: number): Promise<readonly string[]> =>
+  await readColumn<string>(
     db,
     `SELECT reason FROM inbox WHERE outcome = 'rejected' AND reason IS NOT NULL AND received_at >= ${toTimestamp('$1')}
       GROUP BY reason ORDER BY count(*) DESC LIMIT 3`,
     [since],
   );
-};
 
 export interface ImportState {
   readonly form: 'lines' | 'array';

@@ -114,16 +114,7 @@ const isHead = (value: unknown): value is ChainHead => {
   return typeof head?.warehouse === 'string' && typeof head.verdict_id === 'number' && typeof head.digest === 'string';
 };
 
-export interface ChainCheck {
-  readonly warehouse: string;
-  readonly verdicts: number;
-  /** Ids of verdicts that were changed, whose key is not configured, or whose predecessor was removed or changed. */
-  readonly broken: readonly number[];
-  /** Heads that were recorded outside the store and that the chain does not have: its tail was cut off or restored. */
-  readonly cut: readonly ChainHead[];
-  /** Digest of the last verdict; null when there is none. */
-  readonly head: string | null;
-}
+export type ChainCheck = Awaited<ReturnType<typeof checkChain>>;
 
 export interface ChainEntry {
   readonly id: number;
@@ -140,7 +131,7 @@ export const checkChain = async (
   entries: AsyncIterable<ChainEntry> | Iterable<ChainEntry>,
   /** Digest of the last entry that has expired. */
   expired: string | null,
-): Promise<ChainCheck> => {
+) => {
   const broken: number[] = [];
   let count = 0;
   let head = expired;

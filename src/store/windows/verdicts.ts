@@ -120,10 +120,7 @@ type Withdraw = (calls: SentCalls, warehouse?: string) => Promise<void>;
  * Runs work that sends calls again, cuts or erases them, and withdraws the proof of their days in the same
  * transaction. Repeats the work after a deadlock.
  */
-export const withdrawProof = async <T>(
-  store: Store,
-  work: (tx: Transaction, withdraw: Withdraw) => Promise<T>,
-): Promise<T> => {
+export const withdrawProof = async <T>(store: Store, work: (tx: Transaction, withdraw: Withdraw) => Promise<T>) => {
   let heads: StoredVerdict[] = [];
   const done = await repeatTransaction(store, (tx) => {
     heads = [];
@@ -178,12 +175,7 @@ const noteWithdrawn = async (tx: Transaction, warehouse: string, days: readonly 
 };
 
 /** Returns withdrawals for the good verdicts of the present ledger on these days. */
-const voidDays = async (
-  tx: Transaction,
-  store: Store,
-  warehouse: string,
-  days: readonly Range[],
-): Promise<readonly StoredVerdict[]> => {
+const voidDays = async (tx: Transaction, store: Store, warehouse: string, days: readonly Range[]) => {
   await lockChain(tx, warehouse);
   const good = await readVerdicts(
     tx,
@@ -245,10 +237,7 @@ export const markVerdictsLoaded = async (db: Queryable, ids: readonly number[]):
  * The latest verdict of each window that overlaps a range, per warehouse. Verdicts of an earlier ledger prove
  * nothing.
  */
-export const latestVerdicts = (
-  db: Queryable,
-  range: { readonly from: number; readonly to: number },
-): Promise<StoredVerdict[]> =>
+export const latestVerdicts = (db: Queryable, range: { readonly from: number; readonly to: number }) =>
   readVerdicts(
     db,
     `WHERE verdict_id IN (SELECT max(verdict_id) FROM verdicts
@@ -330,10 +319,7 @@ interface Outcome {
 const isGood = ({ outcome }: Pick<Outcome, 'outcome'>): boolean => outcome === 'proven' || outcome === 'healed';
 
 /** The least that must have been compared. */
-export interface ProofLevel {
-  readonly source?: SourceLevel | undefined;
-  readonly warehouse?: WarehouseLevel | undefined;
-}
+export type ProofLevel = { readonly source?: SourceLevel | undefined; readonly warehouse?: WarehouseLevel | undefined };
 
 const sourceRank: Readonly<Record<SourceLevel, number>> = { ids: 0, fields: 1, records: 2 };
 const warehouseRank: Readonly<Record<WarehouseLevel, number>> = { guards: 0, rows: 1 };
@@ -384,8 +370,8 @@ export const findUnproven = async (
 export const listBehind = async (
   store: Store,
   { axis, range, warehouses }: { readonly axis: string; readonly range: Range; readonly warehouses: readonly string[] },
-): Promise<string[]> => {
-  return await readColumn<string>(
+): Promise<string[]> =>
+  await readColumn<string>(
     store,
     `SELECT DISTINCT warehouse FROM verdicts
       WHERE NOT loaded AND warehouse = ANY($1) AND axis = $2
@@ -393,14 +379,6 @@ export const listBehind = async (
       ORDER BY warehouse`,
     [warehouses, axis, range.from, range.to],
   );
-};
-
-interface ProvenThrough {
-  /** Of the newest verdict; null before the first. */
-  readonly axis: string | null;
-  /** Microseconds: end of the gapless proof from the first read window on, or null. */
-  readonly through: number | null;
-}
 
 /** Folded from the verdicts of one warehouse, and kept: every heartbeat of a warehouse asks, and verdicts only grow. */
 interface ProvenFold {
@@ -418,8 +396,10 @@ const foldKey = (warehouse: string): string => `proven:${warehouse}`;
 /**
  * How far one warehouse is proven, by verdicts of the present ledger. Reads only verdicts since the last call. Under
  * the lock of the chain, because withdrawals change the fold too.
+ * `axis` = of the newest verdict; null before the first.
+ * `through` = microseconds: end of the gapless proof from the first read window on, or null.
  */
-export const readProvenThrough = (store: Store, warehouse: string): Promise<ProvenThrough> =>
+export const readProvenThrough = (store: Store, warehouse: string) =>
   store.transaction(async (tx) => {
     await lockChain(tx, warehouse);
     const epoch = await store.epoch(tx);

@@ -70,11 +70,8 @@ export const uncoveredRanges = async (
  * `begin` sets a missing watermark. On a change of axis, the watermark restarts at the earlier of both.
  * Returns it with its start; undefined without watermark and `begin`.
  */
-export const advanceWatermark = async (
-  db: Queryable,
-  begin?: { readonly axis: string; readonly start: number },
-): Promise<{ readonly watermark: number; readonly startedFrom: number } | undefined> => {
-  if (begin !== undefined) {
+export const advanceWatermark = async (db: Queryable, begin?: { readonly axis: string; readonly start: number }) => {
+  if (begin !== undefined)
     await db.query(
       `INSERT INTO watermarks (name, axis, watermark, started_from)
        VALUES ('sync', $1, ${toTimestamp('$2')}, ${toTimestamp('$2')})
@@ -84,7 +81,6 @@ export const advanceWatermark = async (
         WHERE watermarks.axis <> excluded.axis`,
       [begin.axis, begin.start],
     );
-  }
   const [moved] = await db.query<{ watermark: number; startedFrom: number }>(
     `UPDATE watermarks w SET updated_at = now(), watermark = coalesce(
         (SELECT upper(r) FROM unnest((SELECT range_agg(tstzrange(window_from, window_to)) FROM (
@@ -137,11 +133,8 @@ export const compactWindows = async (db: Queryable, olderThanHours: number): Pro
 };
 
 /** Start of the earliest window that was read, on any axis, in microseconds. */
-export const firstReadInstant = async (db: Queryable): Promise<number | undefined> => {
-  return (
-    (await readValue<number | null>(db, `SELECT ${toMicros('min(window_from)')} AS first FROM windows`)) ?? undefined
-  );
-};
+export const firstReadInstant = async (db: Queryable): Promise<number | undefined> =>
+  (await readValue<number | null>(db, `SELECT ${toMicros('min(window_from)')} AS first FROM windows`)) ?? undefined;
 
 interface RangeOnAxis {
   readonly axis: string;
@@ -161,11 +154,7 @@ const firstWait = `interval '1 minute'`;
  * Replaces the open problems within a range that was just read. New problems inherit the attempts of those that they
  * overlap.
  */
-export const replaceProblems = async (
-  store: Database,
-  range: RangeOnAxis,
-  found: readonly WindowProblem[],
-): Promise<void> =>
+export const replaceProblems = async (store: Database, range: RangeOnAxis, found: readonly WindowProblem[]) =>
   await store.transaction(async (tx) => {
     await tx.query(
       `INSERT INTO window_problems (axis, window_from, window_to, problem, attempts, next_at)

@@ -32,14 +32,12 @@ export const createClient = async (config: BigqueryWarehouseConfig): Promise<Big
     userAgent: 'callsync',
     retryOptions: { autoRetry: false },
   };
-  if (config.api_endpoint !== undefined) {
+  if (config.api_endpoint !== undefined)
     return new BigQuery({ ...base, apiEndpoint: config.api_endpoint, authClient: new PassThroughClient() });
-  }
   const keyFilename = config.key_file;
   if (keyFilename !== undefined) await checkKeyFile(keyFilename);
-  if (config.impersonate === undefined) {
+  if (config.impersonate === undefined)
     return new BigQuery({ ...base, ...(keyFilename === undefined ? {} : { keyFilename }) });
-  }
   const source = new GoogleAuth({
     scopes: ['https://www.googleapis.com/auth/cloud-platform'],
     ...(keyFilename === undefined ? {} : { keyFilename }),

@@ -7,18 +7,13 @@ export interface WireField {
   readonly fields?: readonly WireField[];
 }
 
-export interface WireRow {
-  readonly f: readonly { readonly v: unknown }[];
-}
+export type WireRow = { readonly f: readonly { readonly v: unknown }[] };
 
 /** How instants and JSON appear: as flatten makes them (microseconds, text), or for people (Date, parsed). */
 export type Reading = 'flat' | 'plain';
 
-export const decodeRow = (fields: readonly WireField[], row: WireRow, reading: Reading): Record<string, unknown> => {
-  return Object.fromEntries(
-    fields.map((field, index) => [field.name, decodeField(field, row.f[index]?.v ?? null, reading)]),
-  );
-};
+export const decodeRow = (fields: readonly WireField[], row: WireRow, reading: Reading): Record<string, unknown> =>
+  Object.fromEntries(fields.map((field, index) => [field.name, decodeField(field, row.f[index]?.v ?? null, reading)]));
 
 const decodeField = (field: WireField, value: unknown, reading: Reading): unknown => {
   if (field.mode === 'REPEATED') {

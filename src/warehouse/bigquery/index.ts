@@ -37,10 +37,7 @@ const requestTimeoutMs = 30_000;
  * One sentence. Creates, writes and reads a scratch table in each dataset of the warehouse; where a dataset does not exist, in a
  * scratch dataset. @throws CallsyncError BIGQUERY_…
  */
-const checkBigqueryAccess = async (options: {
-  readonly name: string;
-  readonly config: BigqueryWarehouseConfig;
-}): Promise<string> => {
+const checkBigqueryAccess = async (options: { readonly name: string; readonly config: BigqueryWarehouseConfig }) => {
   const { name, config } = options;
   const rest = createRest(() => createClient(config), config.project, requestTimeoutMs);
   const datasets = [...new Set([config.dataset, config.staging_dataset ?? config.dataset])];
@@ -101,10 +98,9 @@ const writeAndRead = async (rest: Rest, { location }: BigqueryWarehouseConfig, t
   for (const query of [`INSERT INTO \`${table}\` (id) VALUES (1)`, `SELECT id FROM \`${table}\``]) {
     const json = { query, useLegacySql: false, location, timeoutMs: 20_000 };
     const answer = await rest<{ jobComplete?: boolean; rows?: unknown[] }>({ method: 'POST', path: '/queries', json });
-    if (answer.jobComplete === false || (query.startsWith('SELECT') && answer.rows?.length !== 1)) {
+    if (answer.jobComplete === false || (query.startsWith('SELECT') && answer.rows?.length !== 1))
       throw terminal('BIGQUERY_SLOW', `BigQuery did not finish a query of one row in ${table} within 20 s.`, {
         hint: 'Check the job in the console: slots of the project may be used up.',
       });
-    }
   }
 };

@@ -19,14 +19,7 @@ interface JobRequest {
   readonly media?: readonly Buffer[];
 }
 
-export interface Jobs {
-  /** Submits the job and waits for its end. Rejects with the `Fault` of the submission or of the job. */
-  run(request: JobRequest, signal?: AbortSignal): Promise<void>;
-  /** Jobs submitted since the start. */
-  submitted(): number;
-  /** Bytes that BigQuery billed for finished queries since the start. */
-  billedBytes(): number;
-}
+export type Jobs = ReturnType<typeof createJobs>;
 
 const attempts = 12;
 const pollFirstMs = 100;
@@ -39,7 +32,7 @@ export const createJobs = (deps: {
   readonly project: string;
   readonly location: string;
   readonly pause: Pause;
-}): Jobs => {
+}) => {
   const { rest, project, location, pause } = deps;
   let submitted = 0;
   let billedBytes = 0;
@@ -72,9 +65,12 @@ export const createJobs = (deps: {
   };
 
   return {
+    /** Jobs submitted since the start. */
     submitted: () => submitted,
+    /** Bytes that BigQuery billed for finished queries since the start. */
     billedBytes: () => billedBytes,
-    async run(request, signal) {
+    /** Submits the job and waits for its end. Rejects with the `Fault` of the submission or of the job. */
+    async run(request: JobRequest, signal?: AbortSignal) {
       let job: JobResource | undefined = await retry(pause, () => submitOnce(request), { attempts, signal });
       for (let wait = pollFirstMs; job.status.state !== 'DONE'; wait = Math.min(pollCapMs, wait * 1.5)) {
         await pause(wait, signal);

@@ -57,13 +57,6 @@ export const loadBatch = async (deps: LoadDeps, batch: LoadBatch, signal?: Abort
   return { changed, unchanged: sent - changed, committedAt };
 };
 
-/** The answer of the script of a commit. */
-interface Commit {
-  readonly changed: number;
-  /** Microseconds. */
-  readonly committedAt: number;
-}
-
 interface Part {
   readonly part: LoadBatch;
   readonly last: boolean;
@@ -90,7 +83,11 @@ const createNames = (deps: LoadDeps, { loadId }: LoadBatch) => {
 };
 type Names = ReturnType<typeof createNames>;
 
-const commitPart = async (deps: LoadDeps, task: Part, signal?: AbortSignal): Promise<Commit> => {
+/**
+ * The answer of the script of a commit.
+ * `committedAt` = microseconds.
+ */
+const commitPart = async (deps: LoadDeps, task: Part, signal?: AbortSignal) => {
   await awaitQuota(deps, signal);
   const encoded = await encodeBatch(task.part, deps.config, deps.compress);
   const names = createNames(deps, task.part);
@@ -112,12 +109,11 @@ const commitPart = async (deps: LoadDeps, task: Part, signal?: AbortSignal): Pro
 
 const awaitQuota = async (deps: LoadDeps, signal?: AbortSignal): Promise<void> => {
   const wait = await deps.quota.waitMs('any');
-  if (wait > maxQuotaWaitMs) {
+  if (wait > maxQuotaWaitMs)
     throw transient('BIGQUERY_QUOTA_RESERVED', `Warehouse "${deps.name}" has used its share of the quota for now.`, {
       hint: 'Wait, or raise `quota` of this warehouse where the quotas of the project allow it.',
       retryAfterMs: wait,
     });
-  }
   if (wait > 0) await deps.pause(wait, signal);
 };
 
@@ -142,12 +138,7 @@ interface Application extends Part {
 }
 
 /** Undefined when the staging table was lost before the script could read it. */
-const apply = async (
-  deps: LoadDeps,
-  names: Names,
-  task: Application,
-  signal?: AbortSignal,
-): Promise<Commit | undefined> => {
+const apply = async (deps: LoadDeps, names: Names, task: Application, signal?: AbortSignal) => {
   const configuration = queryConfiguration(deps.config, { sql: scriptOf(deps, task) });
   const applyOnce = async (): Promise<string> => {
     const jobId = names.nextJob();
@@ -207,15 +198,10 @@ const logDates = (part: LoadBatch): Map<string, (string | null)[]> => {
 
 // A batch as newline-delimited JSON for the staging table: one line per call, tombstone and log row.
 
-interface EncodedBatch {
-  readonly media: readonly Buffer[];
-  readonly rows: number;
-  /** Before compression, about: characters. */
-  readonly bytes: number;
-}
+type EncodedBatch = Awaited<ReturnType<typeof encodeBatch>>;
 
 /** With `compress`, gzip at its fastest level, to save upload time. */
-export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: boolean): Promise<EncodedBatch> => {
+export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: boolean) => {
   const chunks: Buffer[] = [];
   let pending = '';
   let rows = 0;
@@ -235,9 +221,8 @@ export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: bo
   for (const tombstone of batch.tombstones) add(tombstoneLine(rows, tombstone));
   for (const table of logTables) {
     const encode = encoderOf(table, []);
-    for (const row of batch.logs[table.name as keyof LoadBatch['logs']] ?? []) {
+    for (const row of batch.logs[table.name as keyof LoadBatch['logs']] ?? [])
       add(`{"n":${rows},"kind":"log","${table.name}":[${encode.row(row)}]}`);
-    }
   }
   chunks.push(Buffer.from(pending));
   return { media: compress ? await compressChunks(chunks) : chunks, rows, bytes };
@@ -291,10 +276,7 @@ const encodeWords = (words: WordArrays): string => {
   return `[${list}]`;
 };
 
-interface CallEncoders {
-  readonly tables: readonly TableEncoder[];
-  readonly changes: TableEncoder;
-}
+type CallEncoders = { readonly tables: readonly TableEncoder[]; readonly changes: TableEncoder };
 
 const callLine = (n: number, call: CallLoad, key: string, { tables, changes }: CallEncoders): string => {
   const flat = call.flatten();

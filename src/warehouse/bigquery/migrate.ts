@@ -12,11 +12,7 @@ import { type Fault, judge } from './errors.ts';
 import type { Queries } from './queries.ts';
 import { failTo, type Pause, retry } from './retry.ts';
 
-interface MigrateDeps {
-  readonly config: BigqueryWarehouseConfig;
-  readonly rest: Rest;
-  readonly pause: Pause;
-}
+type MigrateDeps = { readonly config: BigqueryWarehouseConfig; readonly rest: Rest; readonly pause: Pause };
 
 export const migrate = async (deps: MigrateDeps): Promise<void> => {
   const { config } = deps;
@@ -48,11 +44,10 @@ const ensureDataset = async (deps: MigrateDeps, name: string, extra: Record<stri
     return;
   }
   const { location = config.location } = found;
-  if (location.toLowerCase() !== config.location.toLowerCase()) {
+  if (location.toLowerCase() !== config.location.toLowerCase())
     throw terminal('BIGQUERY_LOCATION', `Dataset ${name} is in ${location}, not in ${config.location}.`, {
       hint: `Set \`location: ${location}\` for this warehouse, or use another dataset.`,
     });
-  }
 };
 
 interface TableResource {
@@ -122,23 +117,19 @@ const encryption = (key: string, { kms_key }: BigqueryWarehouseConfig): Record<s
   kms_key === undefined ? {} : { [key]: { kmsKeyName: kms_key } };
 
 /** The wanted fields, present ones first; undefined when nothing changes. @throws CallsyncError BIGQUERY_SCHEMA */
-export const extendFields = (
-  relation: Relation,
-  present: readonly WireField[],
-): readonly (Parameters<typeof typeSql>[0] | WireField)[] | undefined => {
+export const extendFields = (relation: Relation, present: readonly WireField[]) => {
   let changed = false;
   const byName = new Map(relation.fields.map((field) => [field.name, field]));
   const kept = present.map((field) => {
     const wanted = byName.get(field.name);
     byName.delete(field.name);
     if (wanted === undefined) return field;
-    if (standardType(field.type) !== wanted.type) {
+    if (standardType(field.type) !== wanted.type)
       throw terminal(
         'BIGQUERY_SCHEMA',
         `Column ${relation.name}.${field.name} is of type ${standardType(field.type)}, not ${wanted.type}.`,
         { hint: 'Use another dataset, or drop the table and run `callsync warehouse rebuild`.' },
       );
-    }
     if (wanted.description === undefined || descriptionOf(field) === wanted.description) return field;
     changed = true;
     return { ...field, description: wanted.description };
@@ -193,12 +184,7 @@ const change = ({ rest, pause }: MigrateDeps, request: RestRequest): Promise<unk
 const versionedDescription = ({ description, version }: View): string => `${description} [callsync ${version}]`;
 
 /** See `Warehouse.ensureViews`. */
-export const ensureViews = async (
-  deps: MigrateDeps,
-  queries: Queries,
-  dataset: string,
-  views: readonly View[],
-): Promise<readonly string[]> => {
+export const ensureViews = async (deps: MigrateDeps, queries: Queries, dataset: string, views: readonly View[]) => {
   await ensureDataset(deps, dataset, {});
   const changed: string[] = [];
   for (const view of views) {

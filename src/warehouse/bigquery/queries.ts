@@ -15,21 +15,7 @@ interface Query {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface Queries {
-  run(query: Query, reading?: Reading): Promise<Record<string, unknown>[]>;
-  stream(query: Query, reading?: Reading): AsyncIterable<Record<string, unknown>>;
-  /** Rows that a finished job returned; BigQuery keeps them for a day. */
-  resultOf(jobId: string): Promise<Record<string, unknown>[]>;
-  /** Result of BigQuery's own parser, without a run of the statement. */
-  plan(sql: string): Promise<Plan>;
-}
-
-/** Tables are `dataset.table`, of this project, or `project.dataset.table`; of a view, also the tables behind it. */
-interface Plan {
-  readonly type: string | undefined;
-  readonly bytes: number;
-  readonly tables: readonly string[];
-}
+export type Queries = ReturnType<typeof createQueries>;
 
 interface PlanAnswer {
   readonly statementType?: string;
@@ -75,12 +61,11 @@ export const queryConfiguration = (config: BigqueryWarehouseConfig, query: Query
 };
 
 const parameter = (type: string, value: string | number | readonly string[]): Record<string, unknown> => {
-  if (typeof value === 'object') {
+  if (typeof value === 'object')
     return {
       parameterType: { type: 'ARRAY', arrayType: { type: 'STRING' } },
       parameterValue: { arrayValues: value.map((item) => ({ value: item })) },
     };
-  }
   return { parameterType: { type }, parameterValue: { value: String(value) } };
 };
 
@@ -89,7 +74,7 @@ export const createQueries = (deps: {
   readonly rest: Rest;
   readonly jobs: Jobs;
   readonly pause: Pause;
-}): Queries => {
+}) => {
   const { config, rest, jobs, pause } = deps;
 
   /** Nobody waits for the job any more, and it would be billed. Where BigQuery does not hear it, the job ends by its time limit. */
@@ -148,9 +133,14 @@ export const createQueries = (deps: {
 
   return {
     stream,
-    run: (query, reading) => collect(stream(query, reading)),
-    resultOf: (jobId) => collect(readPages(jobId, 'flat')).catch(failTo('read the result of a load')),
-    async plan(sql) {
+    run: (query: Query, reading?: Reading) => collect(stream(query, reading)),
+    /** Rows that a finished job returned; BigQuery keeps them for a day. */
+    resultOf: (jobId: string) => collect(readPages(jobId, 'flat')).catch(failTo('read the result of a load')),
+    /**
+     * Result of BigQuery's own parser, without a run of the statement. Tables are `dataset.table`, of this project, or
+     * `project.dataset.table`; of a view, also the tables behind it.
+     */
+    async plan(sql: string) {
       const configuration = { ...queryConfiguration(config, { sql }), dryRun: true };
       const ask = () =>
         rest<{ statistics?: { query?: PlanAnswer } }>({

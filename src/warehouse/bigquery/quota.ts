@@ -91,31 +91,22 @@ interface QuotaMemory {
   write(spent: readonly SpentCommits[]): Promise<void>;
 }
 
-export interface Quota {
-  /** Milliseconds to wait before a commit of that pace; 0 = start now. */
-  waitMs(pace: Pace): Promise<number>;
-  /** Records a commit: its load jobs, and whether it changed calls. */
-  spend(jobs: number, hasChanges?: boolean): Promise<void>;
-  /** Load jobs of the last 24 hours, and how many there may be; infinite where nothing limits them. */
-  jobs(): Promise<{ readonly used: number; readonly limit: number }>;
-}
+export type Quota = ReturnType<typeof createQuota>;
 
 /** `clock` tells milliseconds since the epoch. Without `memory`, only this process is counted. */
-export const createQuota = (
-  limits: QuotaLimits,
-  clock: () => number,
-  memory: QuotaMemory = createLocalMemory(),
-): Quota => {
+export const createQuota = (limits: QuotaLimits, clock: () => number, memory: QuotaMemory = createLocalMemory()) => {
   const read = async (): Promise<readonly SpentCommits[]> => {
     const since = clock() - dayMs;
     return (await memory.read()).filter(({ at }) => at > since);
   };
   return {
-    async waitMs(pace) {
+    /** Milliseconds to wait before a commit of that pace; 0 = start now. */
+    async waitMs(pace: Pace) {
       const now = clock();
       return nextCommitAt(await read(), limits, now, pace) - now;
     },
-    async spend(jobs, hasChanges = false) {
+    /** Records a commit: its load jobs, and whether it changed calls. */
+    async spend(jobs: number, hasChanges: boolean = false) {
       const spent = await read();
       const at = clock();
       const extra = at < dueAt(spent, limits) ? jobs : 0;
@@ -130,6 +121,7 @@ export const createQuota = (
       };
       await memory.write([...(isSame ? spent.slice(0, -1) : spent), sum]);
     },
+    /** Load jobs of the last 24 hours, and how many there may be; infinite where nothing limits them. */
     jobs: async () => ({ used: countJobs(await read()), limit: limits.jobsPerDay }),
   };
 };

@@ -17,15 +17,18 @@ export const refuseScript = (sql: string): void => {
   if (/;\s*\S/.test(sql.replace(quoted, ' '))) throw notSelect();
 };
 
-interface ReaderDeps {
+/** @throws CallsyncError QUERY_READER where the restricted are asked for and the account reads transcripts. */
+export const openReader = ({
+  queries,
+  config,
+  rights,
+  query,
+}: {
   readonly queries: Queries;
   readonly config: BigqueryWarehouseConfig;
   readonly rights: ReaderRights;
   readonly query: Warehouse['query'];
-}
-
-/** @throws CallsyncError QUERY_READER where the restricted are asked for and the account reads transcripts. */
-export const openReader = ({ queries, config, rights, query }: ReaderDeps): Reader => {
+}): Reader => {
   const { dataset } = config;
   const open = new Set([dataset, rights.marts, restrictedName(dataset)]);
   let checked: Promise<void> | undefined;
@@ -49,17 +52,15 @@ export const openReader = ({ queries, config, rights, query }: ReaderDeps): Read
       refuseScript(sql);
       const { type, bytes, tables } = await queries.plan(sql);
       if (type !== 'SELECT') throw notSelect();
-      if (bytes > limits.billedBytes) {
+      if (bytes > limits.billedBytes)
         throw terminal('QUERY_REFUSED', `The query reads ${bytes} bytes; the limit is ${limits.billedBytes}.`, {
           hint: 'Select fewer columns, or a range of call_timestamp.',
         });
-      }
       const foreign = tables.find((name) => !open.has(name.slice(0, name.lastIndexOf('.'))));
-      if (foreign !== undefined) {
+      if (foreign !== undefined)
         throw terminal('QUERY_REFUSED', `The query reads ${foreign}, which is no table or mart of this warehouse.`, {
           hint: 'describe_tables lists the tables.',
         });
-      }
       const limited = `SELECT TO_JSON_STRING(callsync_row) AS row FROM (\n${sql.replace(/[;\s]+$/, '')}\n) AS callsync_row LIMIT ${limits.rows + 1}`;
       const rows: string[] = [];
       let left = limits.bytes;

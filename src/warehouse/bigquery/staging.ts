@@ -6,21 +6,7 @@ import { stagingFields } from './ddl.ts';
 import { type Fault, judge } from './errors.ts';
 import { failTo, type Pause, retry } from './retry.ts';
 
-export interface Staging {
-  /** `project.dataset.table`. */
-  fullName(table: string): string;
-  /** `table` is a name that was never used: one that exists was created by a request whose answer was lost. */
-  create(table: string): Promise<void>;
-  /** Never fails: a table that stays behind expires. */
-  drop(table: string): Promise<void>;
-  /**
-   * Drops tables that loads left behind, under the warehouse's lease: they hold rows of calls that have been erased since.
-   * Never fails.
-   */
-  dropLeftovers(): Promise<void>;
-  /** Configuration of the load job; the table must exist and be empty. */
-  loadConfiguration(table: string): Record<string, unknown>;
-}
+export type Staging = ReturnType<typeof createStaging>;
 
 interface TableList {
   readonly tables?: readonly { readonly tableReference: { readonly tableId: string } }[];
@@ -39,7 +25,7 @@ export const createStaging = (deps: {
   readonly rest: Rest;
   readonly clock: () => number;
   readonly pause: Pause;
-}): Staging => {
+}) => {
   const { config, rest, clock, pause } = deps;
   const dataset = config.staging_dataset ?? config.dataset;
   const reference = (table: string) => ({ projectId: config.project, datasetId: dataset, tableId: table });
@@ -47,8 +33,10 @@ export const createStaging = (deps: {
     await rest({ method: 'DELETE', path: `/datasets/${dataset}/tables/${table}` }).catch(() => undefined);
   };
   return {
-    fullName: (table) => `${config.project}.${dataset}.${table}`,
-    async create(table) {
+    /** `project.dataset.table`. */
+    fullName: (table: string) => `${config.project}.${dataset}.${table}`,
+    /** `table` is a name that was never used: one that exists was created by a request whose answer was lost. */
+    async create(table: string) {
       const json = {
         tableReference: reference(table),
         schema: { fields: stagingFields(config) },
@@ -62,7 +50,12 @@ export const createStaging = (deps: {
         },
       );
     },
+    /** Never fails: a table that stays behind expires. */
     drop,
+    /**
+     * Drops tables that loads left behind, under the warehouse's lease: they hold rows of calls that have been erased
+     * since. Never fails.
+     */
     async dropLeftovers() {
       for (let pageToken: string | undefined, more = true; more; more = pageToken !== undefined) {
         const page: TableList = await rest<TableList>({
@@ -74,7 +67,8 @@ export const createStaging = (deps: {
         pageToken = page.nextPageToken;
       }
     },
-    loadConfiguration: (table) => ({
+    /** Configuration of the load job; the table must exist and be empty. */
+    loadConfiguration: (table: string) => ({
       jobTimeoutMs: String(jobTimeoutMs),
       labels: config.labels,
       load: {

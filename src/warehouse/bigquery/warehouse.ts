@@ -24,7 +24,20 @@ import { createTranscriptSearch } from './search.ts';
 import { createStaging } from './staging.ts';
 import { stateQuery } from './state.ts';
 
-interface BigqueryWarehouseOptions {
+interface BigqueryWarehouse extends Warehouse {
+  readonly kind: 'bigquery';
+  /** Jobs submitted since the start. */
+  jobsSubmitted(): number;
+}
+
+const requestTimeoutMs = 60_000;
+/** Keeps a script far below the 1 MB that a query may have. */
+const itemsPerRemoval = 1_000;
+/**
+ * A dataset of BigQuery as a warehouse; nothing is asked before the first call of a method. Errors are CallsyncErrors with a
+ * code `BIGQUERY_…`.
+ */
+export const createBigqueryWarehouse = (options: {
   readonly name: string;
   readonly config: BigqueryWarehouseConfig;
   /** Shared by all processes that load this warehouse; one within this process by default. */
@@ -39,22 +52,7 @@ interface BigqueryWarehouseOptions {
   readonly requestTimeoutMs?: number;
   /** Gzip of uploads; by default where there is a network between. */
   readonly compress?: boolean;
-}
-
-interface BigqueryWarehouse extends Warehouse {
-  readonly kind: 'bigquery';
-  /** Jobs submitted since the start. */
-  jobsSubmitted(): number;
-}
-
-const requestTimeoutMs = 60_000;
-/** Keeps a script far below the 1 MB that a query may have. */
-const itemsPerRemoval = 1_000;
-/**
- * A dataset of BigQuery as a warehouse; nothing is asked before the first call of a method. Errors are CallsyncErrors with a
- * code `BIGQUERY_…`.
- */
-export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): BigqueryWarehouse => {
+}): BigqueryWarehouse => {
   const { name, config, clock = Date.now, pause = realPause, lease = createLocalLease() } = options;
   const emulated = config.api_endpoint !== undefined;
   const quota = options.quota ?? createQuota(limitsOf(config), clock, options.quotaMemory);
@@ -80,9 +78,8 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
 
   const runRemoval = <T>(items: readonly T[], scriptOf: (some: readonly T[]) => string): Promise<void> =>
     lease.run(`bigquery ${name}`, async () => {
-      for (let start = 0; start < items.length; start += itemsPerRemoval) {
+      for (let start = 0; start < items.length; start += itemsPerRemoval)
         await queries.run({ sql: scriptOf(items.slice(start, start + itemsPerRemoval)) });
-      }
     });
 
   const query: Warehouse['query'] = async (sql, signal) => {

@@ -39,15 +39,12 @@ export const checkPostgresAccess = async (options: {
       await tx.query(`CREATE TEMPORARY TABLE ${scratch}_stage (id integer)`);
       await tx.query('ROLLBACK TO before');
       const refused = present ? await unwritable(tx, layout) : [];
-      if (refused.length > 0) {
+      if (refused.length > 0)
         throw terminal(
           'DATABASE_PERMISSION',
           `The ${purpose} has tables that its user may not change: ${refused.join(', ')}.`,
-          {
-            hint: `Make that user the owner of the tables in schema ${layout.schema}.`,
-          },
+          { hint: `Make that user the owner of the tables in schema ${layout.schema}.` },
         );
-      }
       const version = server?.version.split(' ')[0];
       return `PostgreSQL ${version}: may create, write and read in schema ${layout.schema}.`;
     });

@@ -29,7 +29,7 @@ const createTombstones = (layout: Layout): string =>
 /** The query of the view `words`. */
 const wordsQuery = (
   layout: Layout,
-): string => `SELECT u.call_id, u.call_timestamp, u.utterance_index, (w.position - 1)::integer AS word_index, u.side,
+) => `SELECT u.call_id, u.call_timestamp, u.utterance_index, (w.position - 1)::integer AS word_index, u.side,
        w.value, w.start_offset, w.length, w.score
   FROM ${qualified(layout, 'utterances')} u
  CROSS JOIN LATERAL unnest(u.word_values, u.word_starts, u.word_lengths, u.word_scores)

@@ -17,10 +17,7 @@ const lockTimeout = '500ms';
 const pauseMs = 200;
 
 /** Target of a new index or table, and its shared part. */
-export interface Schema {
-  readonly db: Database;
-  readonly layout: Layout;
-}
+export type Schema = { readonly db: Database; readonly layout: Layout };
 
 /**
  * Changes the schema in a transaction that waits half a second for a lock, because later queries wait behind it.

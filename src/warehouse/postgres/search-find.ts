@@ -123,10 +123,7 @@ const wordsOf = (words: readonly WordRow[]): string =>
   );
 
 /** Undefined for a language that takes all that is wanted for stop words outside phrases. */
-const readIn = (
-  alternatives: readonly (readonly SearchTerm[])[],
-  rows: readonly WordRow[],
-): LanguageQuery | undefined => {
+const readIn = (alternatives: readonly (readonly SearchTerm[])[], rows: readonly WordRow[]) => {
   let number = 0;
   const wanted: WordRow[][] = [];
   const asked = alternatives.flatMap((terms) => {
@@ -366,22 +363,17 @@ const readHits = async (
 };
 
 /** Each text as every language of the index reads it. */
-const readAll = async (
-  tx: Transaction,
-  layout: Layout,
-  texts: readonly (readonly (readonly SearchTerm[])[])[],
-): Promise<LanguageQuery[][]> => {
+const readAll = async (tx: Transaction, layout: Layout, texts: readonly (readonly (readonly SearchTerm[])[])[]) => {
   const read: LanguageQuery[][] = [];
   for (const alternatives of texts) {
     const words = await tx.query<WordRow>(wordsSql(layout), [alternatives.flat().map(({ text }) => text)]);
     const languages = [...new Set(words.map(({ language }) => language))];
     const rowsOf = (name: string): WordRow[] => words.filter(({ language }) => language === name);
     const queries = languages.flatMap((name) => readIn(alternatives, rowsOf(name)) ?? []);
-    if (words.length > 0 && queries.length === 0) {
+    if (words.length > 0 && queries.length === 0)
       throw terminal('USAGE_SEARCH', 'The search has only stop words, which are in nearly every call.', {
         hint: 'Put them into a phrase, such as "votre contrat", or add a rarer word.',
       });
-    }
     read.push(queries);
   }
   return read;

@@ -311,10 +311,7 @@ const runWhenUnlocked = (schema: Schema, statements: readonly string[]): Promise
     for (const sql of statements) await tx.query(sql);
   });
 
-export const createIndex = async (
-  schema: Schema,
-  onProgress: (indexedCalls: number) => void = () => undefined,
-): Promise<void> => {
+export const createIndex = async (schema: Schema, onProgress: (indexedCalls: number) => void = () => undefined) => {
   const { db, layout } = schema;
   const state = await readState(schema);
   if (isReady(state)) return;

@@ -17,7 +17,12 @@ import { createTranscriptSearch } from './search-find.ts';
 import { createSearchFiller } from './search-index.ts';
 import { ensureViews } from './views.ts';
 
-interface PostgresWarehouseOptions {
+const slowMs = 3_600_000;
+/** One step of a search index takes a fraction of a second; closing waits for it. */
+const fillMs = 10_000;
+
+/** Nothing connects before the first call. @throws CallsyncError DATABASE_… from every method. */
+export const createPostgresWarehouse = (options: {
   readonly name: string;
   readonly url: ConnectionUrl;
   readonly config: Pick<PostgresWarehouseConfig, 'schema' | 'documents'>;
@@ -26,14 +31,7 @@ interface PostgresWarehouseOptions {
   readonly maxConnections?: number;
   /** Gets failures of background work. */
   readonly warn?: ((error: unknown) => void) | undefined;
-}
-
-const slowMs = 3_600_000;
-/** One step of a search index takes a fraction of a second; closing waits for it. */
-const fillMs = 10_000;
-
-/** Nothing connects before the first call. @throws CallsyncError DATABASE_… from every method. */
-export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Warehouse => {
+}): Warehouse => {
   const layout: Layout = options.config;
   const applyLoad = createLoader(layout);
   const purpose = `warehouse ${options.name}`;

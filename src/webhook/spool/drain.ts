@@ -12,17 +12,7 @@ import type { Delivery, InboxWriter } from '../../store/delivery/inbox-writer.ts
 import { errorCode, type ReceiverLog } from '../server/receiver-log.ts';
 import type { Spool } from './spool.ts';
 
-export interface SpoolDrain {
-  /** The store is tried first. */
-  usable(): boolean;
-  /** The store failed or was too slow. */
-  trip(error: unknown): void;
-  /** Starts the drain, unless it runs. */
-  start(): void;
-  /** Since when the drain brings nothing although the store takes deliveries; undefined while it does, or has nothing to do. */
-  stalledSince(): Date | undefined;
-  close(): Promise<void>;
-}
+export type SpoolDrain = ReturnType<typeof createDrain>;
 
 const firstPingMs = 250;
 const longestPingMs = 5_000;
@@ -42,7 +32,7 @@ export const createDrain = (options: {
   readonly log: ReceiverLog;
   /** Called with the number of drained deliveries. */
   readonly onDrained: (deliveries: number) => void;
-}): SpoolDrain => {
+}) => {
   const { inbox, spool, deadlineMs, log, onDrained } = options;
   const stop = new AbortController();
   let usable = true;
@@ -143,9 +133,16 @@ export const createDrain = (options: {
 
   start();
   return {
+    /** The store is tried first. */
     usable: () => usable,
+    /** The store failed or was too slow. */
     trip,
+    /** Starts the drain, unless it runs. */
     start,
+    /**
+     * Since when the drain brings nothing although the store takes deliveries; undefined while it does, or has
+     * nothing to do.
+     */
     stalledSince: () => stalledSince,
     async close() {
       stop.abort();

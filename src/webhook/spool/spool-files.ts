@@ -229,18 +229,11 @@ export const encodeRecord = (delivery: Delivery, reason?: string): Buffer => {
   return Buffer.concat([magic, lengths, checksum(lengths, metaBytes, delivery.body), metaBytes, delivery.body]);
 };
 
-interface ReadRecord {
-  readonly delivery: Delivery;
-  /** Offset of the byte behind the record. */
-  readonly end: number;
-}
-
-/** The record that begins at `offset`; undefined when there is no whole and undamaged one. */
-export const readRecord = async (
-  file: FileHandle,
-  offset: number,
-  fileBytes: number,
-): Promise<ReadRecord | undefined> => {
+/**
+ * The record that begins at `offset`; undefined when there is no whole and undamaged one.
+ * `end` = offset of the byte behind the record.
+ */
+export const readRecord = async (file: FileHandle, offset: number, fileBytes: number) => {
   if (offset + headBytes > fileBytes) return undefined;
   const head = await readExactly(file, offset, headBytes);
   if (head === undefined || !head.subarray(0, magic.length).equals(magic)) return undefined;
@@ -279,9 +272,8 @@ export const findRecord = async (file: FileHandle, offset: number, fileBytes: nu
   return undefined;
 };
 
-const checksum = (lengths: Buffer, meta: Buffer, body: Buffer): Buffer => {
-  return createHash('sha256').update(lengths).update(meta).update(body).digest();
-};
+const checksum = (lengths: Buffer, meta: Buffer, body: Buffer): Buffer =>
+  createHash('sha256').update(lengths).update(meta).update(body).digest();
 
 const toDelivery = (meta: Meta, body: Buffer): Delivery => {
   const [arrivalId, deliveryId, hookId, agent, receivedAtMs, signingKey, bodyHash, , privacyVersion] = meta;
@@ -310,18 +302,14 @@ const readExactly = async (file: FileHandle, offset: number, length: number): Pr
 };
 
 /** One receiver at a time per spool folder. */
-export interface SpoolLock {
-  /** False once the lock file was removed or replaced: then another receiver can lock the folder too. */
-  isHeld(): Promise<boolean>;
-  release(): Promise<void>;
-}
+export type SpoolLock = Awaited<ReturnType<typeof lockSpool>>;
 
 /** A receiver that is just being replaced may still be closing. */
 const waitMs = 3_000;
 const retryMs = 100;
 
 /** @throws CallsyncError SPOOL_IN_USE, SPOOL_LOCK_UNSUPPORTED */
-export const lockSpool = async (dir: string, options: { readonly waitMs?: number } = {}): Promise<SpoolLock> => {
+export const lockSpool = async (dir: string, options: { readonly waitMs?: number } = {}) => {
   const tryLock = await loadTryLock();
   const path = join(dir, 'lock');
   const giveUpAt = performance.now() + (options.waitMs ?? waitMs);

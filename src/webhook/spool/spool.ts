@@ -62,10 +62,7 @@ interface Waiting {
 }
 
 /** Last result of `read`, and its end in the oldest segment. */
-interface Reading {
-  readonly deliveries: readonly Delivery[];
-  readonly end: number;
-}
+type Reading = { readonly deliveries: readonly Delivery[]; readonly end: number };
 
 const groupBytes = 8 * 1024 * 1024;
 /** How long one reading of the free disk space is reused. */
@@ -232,9 +229,8 @@ class DiskSpool implements Spool {
       } catch (error) {
         this.#full = true;
         this.#options.log.error({ code: errorCode(error) }, 'The spool cannot be written to.');
-        for (const one of group) {
+        for (const one of group)
           one.reject(transient('SPOOL_FAILED', 'The spool could not be written to.', { cause: error }));
-        }
         // A failed sync leaves unknown bytes on disk: never append to them.
         await this.#seal();
       }

@@ -50,12 +50,11 @@ const storeCheck = (opening: Promise<Store>, config: Config): Check => ({
               current_setting('synchronous_commit') AS commit`,
     );
     const [{ version = '', fsync, commit } = {}] = rows;
-    if (fsync === 'off' || commit === 'off') {
+    if (fsync === 'off' || commit === 'off')
       return failed(
         `PostgreSQL ${version} answers, but forgets commits when it crashes (${fsync === 'off' ? 'fsync' : 'synchronous_commit'} = off).`,
         'Set it to on: a delivery that was answered must not be lost.',
       );
-    }
     return ok(`PostgreSQL ${version.split(' ')[0]}, schema callsync is up to date.`);
   },
 });
@@ -175,16 +174,14 @@ const analyticsCheck = ({ config }: Services): Check => ({
   run: async () => {
     const { units, agent_side: side } = config.analytics;
     const unknown = unitFields.filter((field) => units[field] === 'unknown');
-    if (unknown.length > 0) {
+    if (unknown.length > 0)
       return warning(
         `The unit of ${unknown.join(', ')} is not known, so marts leave figures in seconds empty.`,
         'Run callsync calibrate --write once calls are loaded.',
       );
-    }
     const sides = [side.default, ...Object.values(side.by_direction)];
-    if (sides.every((one) => one === 'unknown')) {
+    if (sides.every((one) => one === 'unknown'))
       return warning('The side of the agent in transcripts is unknown.', 'Set analytics.agent_side.');
-    }
     return ok('Units and the side of the agent are known.');
   },
 });
@@ -205,9 +202,8 @@ const operationsCheck = ({ config: { operations } }: Pick<Services, 'config'>): 
 });
 
 const describeObstacle = (address: string, code: string): Finding => {
-  if (code === 'EADDRINUSE') {
+  if (code === 'EADDRINUSE')
     return failed(`Another program has ${address}.`, 'Set operations.port to one that is free, or operations.listen.');
-  }
   return failed(
     `Health and metrics cannot be served on ${address} (${code}).`,
     'Set operations.listen to an address of this machine, and operations.port to one that this user may take.',

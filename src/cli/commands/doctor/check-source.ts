@@ -27,19 +27,15 @@ export const sourceChecks = (services: Services, limiter?: RequestLimiter): Chec
       name: 'token',
       run: async (signal) => {
         const format = await findTokenFormat(opened, signal);
-        if (format !== opened.token_format) {
+        if (format !== opened.token_format)
           return failed(
             `The identity provider takes the token request as ${format} only.`,
             `Set source.token_format: ${format}.`,
           );
-        }
         return ok(opened.token === undefined && opened.token_file === undefined ? 'Issued.' : 'Configured.');
       },
     },
-    {
-      name: 'list',
-      run: async (signal) => describeList(opened.list.records, await list(signal)),
-    },
+    { name: 'list', run: async (signal) => describeList(opened.list.records, await list(signal)) },
     {
       name: 'clock',
       run: async (signal) => {

@@ -48,11 +48,10 @@ export const provideTemporalCli = async ({ config, say }: Services): Promise<voi
 /** Never builds the development server’s program: that takes minutes. */
 const openPresent = async (services: Services): Promise<TemporalService> => {
   const { temporal } = services.config;
-  if (temporal.address === undefined && (await findTemporalCli({ configured: temporal.cli })) === undefined) {
+  if (temporal.address === undefined && (await findTemporalCli({ configured: temporal.cli })) === undefined)
     throw terminal('TEMPORAL_CLI', 'The Temporal CLI for the development server is not installed.', {
       hint: 'callsync doctor --fix or callsync up downloads it once, or builds it with Go (3 minutes) where the download is blocked; or set temporal.address.',
     });
-  }
   return openTemporal(services);
 };
 
@@ -61,12 +60,11 @@ const describeNamespace = async ({ client, address }: TemporalService, namespace
     await client.workflowService.describeNamespace({ namespace });
   } catch (cause) {
     const code = (cause as { code?: number }).code;
-    if (code === notFound) {
+    if (code === notFound)
       throw terminal('TEMPORAL_NAMESPACE', `${address} has no namespace ${namespace}.`, {
         hint: `Create it (temporal operator namespace create ${namespace}), or correct temporal.namespace.`,
         cause,
       });
-    }
     throw terminal('TEMPORAL_REFUSED', `${address} does not let us see the namespace ${namespace}.`, {
       hint: 'Check temporal.api_key_file or the client certificate (temporal.tls).',
       cause,
@@ -101,12 +99,11 @@ const checkSchedules = async (services: Services, temporal: TemporalService, fix
     await ensureConfiguredSchedules(services, temporal);
     return ok(`Created: ${missing.join(', ')}.`);
   }
-  if (missing.length > 0) {
+  if (missing.length > 0)
     return warning(
       `Not there: ${missing.join(', ')}.`,
       'callsync doctor --fix, callsync up or callsync go-live creates them.',
     );
-  }
   if (paused.length > 0)
     return warning(`Paused: ${paused.join(', ')}.`, 'Resume them in the Temporal UI when the reason is gone.');
   return ok(`${wanted.length} schedules are on.`);

@@ -39,19 +39,17 @@ export const webhookChecks = (services: Services, opening: Promise<Store>): Chec
 };
 
 const checkKeys = ({ config: { webhook } }: Services): Finding => {
-  if (webhook.secrets.length === 0 && !webhook.allow_unsigned) {
+  if (webhook.secrets.length === 0 && !webhook.allow_unsigned)
     return failed(
       'No signing secret is configured: the receiver does not start.',
       'Set webhook.secrets with the secret from the account manager.',
     );
-  }
   for (const { name } of webhook.secrets) readSigningKey(webhook.secrets, name);
-  if (webhook.allow_unsigned) {
+  if (webhook.allow_unsigned)
     return warning(
       'Unsigned deliveries are taken: anyone can send call data.',
       'Set webhook.secrets and remove webhook.allow_unsigned.',
     );
-  }
   return ok(`In force: ${webhook.secrets.map(({ name }) => name).join(', ')}.`);
 };
 
@@ -67,7 +65,10 @@ const checkAddress = async (url: string | undefined): Promise<readonly Finding[]
 
 // A signed sample to the webhook's address, found again in the inbox and removed: it never becomes a call.
 
-interface RoundTripOptions {
+const recordedWithinMs = 2_000;
+
+/** Sends the sample, then the same bytes with a wrong signature, which must be refused. @throws CallsyncError of the store */
+export const tryRoundTrip = async (options: {
   readonly url: string;
   readonly headerPrefix: string;
   /** Undefined where unsigned deliveries are taken. */
@@ -76,12 +77,7 @@ interface RoundTripOptions {
   readonly ca?: string;
   /** Longest from the answer to the row in the inbox. */
   readonly storedWithinMs?: number;
-}
-
-const recordedWithinMs = 2_000;
-
-/** Sends the sample, then the same bytes with a wrong signature, which must be refused. @throws CallsyncError of the store */
-export const tryRoundTrip = async (options: RoundTripOptions): Promise<Finding> => {
+}): Promise<Finding> => {
   const { url, headerPrefix: prefix, key, store, ca, storedWithinMs = 15_000 } = options;
   // Without unique_id it never becomes a call, even if it cannot be removed.
   const body = Buffer.from(JSON.stringify({ callsync_check: randomUUID() }));

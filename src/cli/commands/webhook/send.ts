@@ -3,7 +3,18 @@ import { Agent, request } from 'undici';
 import { errorCode } from '../../../webhook/server/receiver-log.ts';
 import { signBody } from '../../../webhook/server/signature.ts';
 
-interface SendOptions {
+export interface SendAttempt {
+  /** Absent when no answer came. */
+  readonly status?: number;
+  /** Code of the failure, such as ECONNREFUSED. */
+  readonly failure?: string;
+  readonly ms: number;
+}
+
+const senderVersion = '1.0.0';
+
+/** An answer other than 2XX, or none, is an attempt in the result, not an error. */
+export const sendWebhook = async (options: {
   readonly url: string;
   readonly body: Buffer | string;
   /** Without it the delivery is not signed. */
@@ -18,20 +29,7 @@ interface SendOptions {
   readonly retry?: boolean;
   /** Further trusted certificates, PEM. */
   readonly ca?: string | Buffer;
-}
-
-export interface SendAttempt {
-  /** Absent when no answer came. */
-  readonly status?: number;
-  /** Code of the failure, such as ECONNREFUSED. */
-  readonly failure?: string;
-  readonly ms: number;
-}
-
-const senderVersion = '1.0.0';
-
-/** An answer other than 2XX, or none, is an attempt in the result, not an error. */
-export const sendWebhook = async (options: SendOptions) => {
+}) => {
   const { url, secret, hookId = 'sample-hook', prefix = 'X-Service-', timeoutMs = 10_000, retry = true } = options;
   const body = Buffer.isBuffer(options.body) ? options.body : Buffer.from(options.body);
   const deliveryId = options.deliveryId ?? newDeliveryId(new Date());
@@ -61,11 +59,7 @@ export const newDeliveryId = (at: Date): string => {
   return `${(at.getTime() / 1_000).toFixed(3)}${String(micros).padStart(3, '0')}`;
 };
 
-const sendOnce = async (
-  url: string,
-  sent: NonNullable<Parameters<typeof request>[1]>,
-  timeoutMs: number,
-): Promise<SendAttempt> => {
+const sendOnce = async (url: string, sent: NonNullable<Parameters<typeof request>[1]>, timeoutMs: number) => {
   const startedAt = performance.now();
   const elapsed = () => Math.round(performance.now() - startedAt);
   try {

@@ -1,5 +1,5 @@
 /** Every stored place, its content, personal data and retention. The data inventory derives from this. */
-import { type Column, columnsOf, tables, withTheCall } from './tables.ts';
+import { type Column, columnsOf, tables, withTheCall } from '../schemas/tables.ts';
 
 interface StoredData {
   readonly holds: string;
