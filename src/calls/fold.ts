@@ -226,15 +226,9 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
   for (const name of Object.keys(observation.json)) {
     const held = own(row.versions, name);
     const candidate = versionOf(observation, name);
-    if (held !== undefined) {
-      if (!isHigher(candidate, held)) continue;
-      if (!isSameHash(held[2], candidate[2])) {
-        if (row.document === null) throw new Error('fold: the document was not fetched');
-        if (!isDeepStrictEqual(row.document[name], observation.fields[name])) changes.push(name);
-      }
-    } else {
+    if (held !== undefined && !isHigher(candidate, held)) continue;
+    if (held === undefined || (!isSameHash(held[2], candidate[2]) && isOther(row, observation, name)))
       changes.push(name);
-    }
     versions[name] = candidate;
   }
   const seen = {
@@ -276,6 +270,12 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
     revision,
     changedAt: higher(row.changedAt, observation.observedAt),
   };
+};
+
+/** Two hashes of one value differ where its keys come in another order. */
+const isOther = ({ document }: LedgerRow, { fields }: PreparedObservation, name: string): boolean => {
+  if (document === null) throw new Error('fold: the document was not fetched');
+  return !isDeepStrictEqual(document[name], fields[name]);
 };
 
 /** Erasure is a fold too: nothing of the call stays but its identity, and no later observation brings it back. */

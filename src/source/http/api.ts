@@ -56,21 +56,12 @@ export interface AccessProof {
   keep(): Promise<void>;
 }
 
+const noCounts = { requests: 0, retries: 0, rateLimited: 0, wireBytes: 0, bodyBytes: 0, waitedMs: 0 };
+
 /** Each takes minutes: a smaller question, or a later attempt, has better chances. */
 const retriesOfTimeouts = 1;
 
-/**
- * Sends requests with a token, within the request limit, and repeats failed ones (interface §4).
- * @throws CallsyncError of the last attempt, from `get`.
- */
-export const createApi = ({
-  config,
-  http,
-  tokens,
-  limiter,
-  clock,
-  proof,
-}: {
+interface ApiParts {
   readonly config: SourceConfig;
   readonly http: Http;
   readonly tokens: TokenSource;
@@ -78,20 +69,17 @@ export const createApi = ({
   readonly clock: ServiceClock;
   /** Without it, this process knows only of answers of its own. */
   readonly proof?: AccessProof | undefined;
-}): Api => {
+}
+
+/**
+ * Sends requests with a token, within the request limit, and repeats failed ones (interface §4).
+ * @throws CallsyncError of the last attempt, from `get`.
+ */
+export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiParts): Api => {
   const { limits, version } = config;
   const base = baseAddress(config);
   refusePlainHttp(base, 'source.base_url', config);
-  const backoff = { baseMs: limits.retry_base_ms, maxMs: limits.retry_max_ms };
-  const counts: ApiCounts = {
-    requests: 0,
-    retries: 0,
-    rateLimited: 0,
-    wireBytes: 0,
-    bodyBytes: 0,
-    waitedMs: 0,
-    answers: new Map(),
-  };
+  const counts: ApiCounts = { ...noCounts, answers: new Map() };
   const refusals = createRefusals();
   let accessProven = false;
   let proofKept = proof === undefined;
@@ -104,30 +92,7 @@ export const createApi = ({
     return true;
   };
 
-  const sendOnce = async (url: URL, signal: AbortSignal | undefined): Promise<HttpResponse> => {
-    if (url.origin !== base.origin)
-      throw terminal(
-        'REDIRECT_REFUSED',
-        `The list points to another address (${url.origin}); the token was not sent there.`,
-        { hint: 'If that address is right, put it into source.base_url.' },
-      );
-    for (let rejections = 0; ; rejections++) {
-      const token = await tokens.get(signal);
-      const askedAt = performance.now();
-      await limiter.acquire(signal);
-      counts.waitedMs += performance.now() - askedAt;
-      counts.requests++;
-      const response = await http.send({ url, headers: headersOf(config, token.value), signal });
-      const digit = String(response.status).slice(0, 1);
-      counts.answers.set(digit, (counts.answers.get(digit) ?? 0) + 1);
-      counts.wireBytes += response.wireBytes;
-      counts.bodyBytes += response.body.length;
-      if (response.status !== 401) return response;
-      tokens.invalidate(token.value);
-      if (rejections > 0) throw rejectedTwice(url, await isProven());
-    }
-  };
-
+  const sendOnce = createSender({ config, http, tokens, limiter, base, counts, isProven });
   const attempt = async <T>(url: URL, parse: (response: HttpResponse) => T, options: GetOptions) => {
     const response = await sendOnce(url, options.signal);
     const good = response.status >= 200 && response.status <= 299;
@@ -156,31 +121,84 @@ export const createApi = ({
 
   return {
     counts,
-    address: (path, params) => {
-      const url = new URL(`${trimSlashes(base.href)}/${path.replace(/^\/+/, '')}`);
-      for (const [name, value] of params) url.searchParams.set(name, value);
-      if (version.by === 'query' && version.name !== undefined) url.searchParams.set(version.name, version.value ?? '');
-      return url;
-    },
-    get: async (url, parse, options = {}) => {
-      const retries = options.retries ?? limits.retries;
-      for (let tries = 0; ; tries++) {
-        try {
-          const answer = await attempt(url, parse, options);
-          if (answer.response.status < 400 || !options.askAgain || tries > 0) return answer;
-          counts.retries++;
-          await wait(backoffMs(tries, backoff), options.signal);
-        } catch (error) {
-          options.signal?.throwIfAborted();
-          const failure = asTrouble(error, await isProven());
-          const most = failure.code === 'SERVICE_TIMEOUT' ? Math.min(retries, retriesOfTimeouts) : retries;
-          if (failure.kind === 'terminal' || tries >= most) throw failure;
-          counts.retries++;
-          await wait(backoffMs(tries, backoff, failure.retryAfterMs), options.signal);
-        }
-      }
-    },
+    address: (path, params) => addressOf(base, version, path, params),
+    get: (url, parse, options = {}) =>
+      repeatFailed(() => attempt(url, parse, options), { options, limits, counts, isProven }),
   };
+};
+
+type Sending = Pick<ApiParts, 'config' | 'http' | 'tokens' | 'limiter'> & {
+  readonly base: URL;
+  readonly counts: ApiCounts;
+  readonly isProven: () => Promise<boolean>;
+};
+
+/** One request, repeated with a fresh token where the service rejects the one that it has. */
+const createSender =
+  ({ config, http, tokens, limiter, base, counts, isProven }: Sending) =>
+  async (url: URL, signal: AbortSignal | undefined): Promise<HttpResponse> => {
+    if (url.origin !== base.origin)
+      throw terminal(
+        'REDIRECT_REFUSED',
+        `The list points to another address (${url.origin}); the token was not sent there.`,
+        { hint: 'If that address is right, put it into source.base_url.' },
+      );
+    for (let rejections = 0; ; rejections++) {
+      const token = await tokens.get(signal);
+      const askedAt = performance.now();
+      await limiter.acquire(signal);
+      counts.waitedMs += performance.now() - askedAt;
+      counts.requests++;
+      const response = await http.send({ url, headers: headersOf(config, token.value), signal });
+      const digit = String(response.status).slice(0, 1);
+      counts.answers.set(digit, (counts.answers.get(digit) ?? 0) + 1);
+      counts.wireBytes += response.wireBytes;
+      counts.bodyBytes += response.body.length;
+      if (response.status !== 401) return response;
+      tokens.invalidate(token.value);
+      if (rejections > 0) throw rejectedTwice(url, await isProven());
+    }
+  };
+
+/** The first good answer; the error of the last attempt. */
+const repeatFailed = async <T>(
+  attempt: () => Promise<ApiAnswer<T>>,
+  {
+    options,
+    limits,
+    counts,
+    isProven,
+  }: Pick<Sending, 'counts' | 'isProven'> & { readonly options: GetOptions; readonly limits: SourceConfig['limits'] },
+) => {
+  const retries = options.retries ?? limits.retries;
+  const backoff = { baseMs: limits.retry_base_ms, maxMs: limits.retry_max_ms };
+  for (let tries = 0; ; tries++) {
+    try {
+      const answer = await attempt();
+      if (answer.response.status < 400 || !options.askAgain || tries > 0) return answer;
+      counts.retries++;
+      await wait(backoffMs(tries, backoff), options.signal);
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      const failure = asTrouble(error, await isProven());
+      const most = failure.code === 'SERVICE_TIMEOUT' ? Math.min(retries, retriesOfTimeouts) : retries;
+      if (failure.kind === 'terminal' || tries >= most) throw failure;
+      counts.retries++;
+      await wait(backoffMs(tries, backoff, failure.retryAfterMs), options.signal);
+    }
+  }
+};
+
+const addressOf = (
+  base: URL,
+  version: SourceConfig['version'],
+  path: string,
+  params: Iterable<readonly [string, string]>,
+): URL => {
+  const url = new URL(`${trimSlashes(base.href)}/${path.replace(/^\/+/, '')}`);
+  for (const [name, value] of params) url.searchParams.set(name, value);
+  if (version.by === 'query' && version.name !== undefined) url.searchParams.set(version.name, version.value ?? '');
+  return url;
 };
 
 const baseAddress = ({ base_url, version }: SourceConfig): URL => {

@@ -95,6 +95,91 @@ const findOtherSize = (count: number, size: number): number => {
   return larger;
 };
 
+/** Asks for one page, and notes how many records a page can have. */
+const createAsk = (api: Api, list: ListConfig, learned: LearnedFacts) => {
+  let shapeProven = false;
+  return async ({ signal, retries, ...query }: ListQuery, request: PageRequest, more: GetOptions) => {
+    const params = [...listParams(list, query), ...Object.entries(request.params)];
+    const url = request.url === undefined ? api.address(list.path, params) : new URL(request.url);
+    const parse = (response: HttpResponse): PageBody =>
+      response.status >= 400 ? emptyPage(undefined) : readAnswer(response, list, shapeProven);
+    const answer = await api.get(url, parse, { signal, retries, ...more });
+    shapeProven = true;
+    learned.page = Math.max(learned.page, answer.value.count);
+    return { ...answer, url, isRefused: answer.response.status >= 400 };
+  };
+};
+
+interface Asking {
+  readonly list: ListConfig;
+  readonly pagination: ReturnType<typeof createPagination>;
+  readonly learned: LearnedFacts;
+  readonly ask: ReturnType<typeof createAsk>;
+}
+
+/**
+ * Whether the list ends before a refused page: one of another size that reaches beyond that place says so by holding
+ * no further record. Undefined where no other size can be asked for.
+ */
+const endsBefore = async ({ pagination, ask }: Asking, query: ListQuery, request: PageRequest, behind: number) => {
+  const known = request.known ?? request.offset;
+  const size = findOtherSize(known, behind);
+  const other = pagination.at?.(known - (known % size), size);
+  if (other === undefined) return undefined;
+  const { isRefused, value } = await ask(query, other, { accept: beyondTheEnd });
+  return !isRefused && value.count <= known % size;
+};
+
+/** @param before total that came with the page before. */
+const fetchPage = async (
+  asking: Asking,
+  query: ListQuery,
+  request: PageRequest,
+  before?: number,
+): Promise<[Page, SeenPage]> => {
+  const { list, learned, ask } = asking;
+  const isAtTotal = request.index > 0 && (request.known ?? request.offset) === before;
+  const { emptyBefore = 0 } = request;
+  const behind = isAtTotal || emptyBefore > 0 ? undefined : request.behind;
+  const accept = isAtTotal || emptyBefore > 0 || behind !== undefined ? beyondTheEnd : [];
+  const answer = await ask(query, request, { accept, askAgain: behind !== undefined });
+  const { response, value, observedAt, url, isRefused } = answer;
+  const isShownEnd = isRefused && behind !== undefined ? await endsBefore(asking, query, request, behind) : false;
+  if (isShownEnd === false && isRefused && behind !== undefined) throw refusedAmid(url);
+  const fullPage = Math.min(request.size ?? Number.POSITIVE_INFINITY, learned.page);
+  const isEmpty = value.count <= (query.overlap ?? 0);
+  const { emptyAtEnd } = learned;
+  if (!isEmpty && (emptyBefore > 0 || (behind ?? fullPage) < fullPage)) learned.emptyAtEnd = mostAtEnd;
+  else if (isEmpty && emptyBefore + 1 >= emptyAtEnd) learned.emptyAtEnd = Math.max(fewestAtEnd, emptyAtEnd - 1);
+  const total = readTotalOf(list, value.envelope, response);
+  const seen: SeenPage = {
+    request,
+    records: value.count,
+    isFull: value.count >= fullPage,
+    total,
+    totalIsProven: learned.totalIsProven,
+    emptyAtEnd,
+    envelope: value.envelope,
+    headers: response.headers,
+    url,
+    isShownEnd: isShownEnd === true,
+  };
+  const page: Page = {
+    index: request.index,
+    count: value.count,
+    isRefused,
+    refusedBehind: isShownEnd === undefined ? behind : undefined,
+    total,
+    bytes: response.body.length,
+    wireBytes: response.wireBytes,
+    observedAt,
+    receivedAt: new Date(),
+    parts: value.parts,
+    dispose: value.dispose,
+  };
+  return [page, seen];
+};
+
 /**
  * Reads one configured list.
  * @throws CallsyncError LIST_…, from its methods, for answers that the list must not give.
@@ -111,75 +196,7 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
     totalIsProven: false,
     emptyAtEnd: fewestAtEnd,
   };
-  let shapeProven = false;
-
-  const ask = async ({ signal, retries, ...query }: ListQuery, request: PageRequest, more: GetOptions) => {
-    const params = [...listParams(list, query), ...Object.entries(request.params)];
-    const url = request.url === undefined ? api.address(list.path, params) : new URL(request.url);
-    const parse = (response: HttpResponse): PageBody =>
-      response.status >= 400 ? emptyPage(undefined) : readAnswer(response, list, shapeProven);
-    const answer = await api.get(url, parse, { signal, retries, ...more });
-    shapeProven = true;
-    learned.page = Math.max(learned.page, answer.value.count);
-    return { ...answer, url, isRefused: answer.response.status >= 400 };
-  };
-
-  /**
-   * Whether the list ends before a refused page: one of another size that reaches beyond that place says so by holding
-   * no further record. Undefined where no other size can be asked for.
-   */
-  const endsBefore = async (query: ListQuery, request: PageRequest, behind: number): Promise<boolean | undefined> => {
-    const known = request.known ?? request.offset;
-    const size = findOtherSize(known, behind);
-    const other = pagination.at?.(known - (known % size), size);
-    if (other === undefined) return undefined;
-    const { isRefused, value } = await ask(query, other, { accept: beyondTheEnd });
-    return !isRefused && value.count <= known % size;
-  };
-
-  /** @param before total that came with the page before. */
-  const fetchPage = async (query: ListQuery, request: PageRequest, before?: number): Promise<[Page, SeenPage]> => {
-    const isAtTotal = request.index > 0 && (request.known ?? request.offset) === before;
-    const { emptyBefore = 0 } = request;
-    const behind = isAtTotal || emptyBefore > 0 ? undefined : request.behind;
-    const accept = isAtTotal || emptyBefore > 0 || behind !== undefined ? beyondTheEnd : [];
-    const answer = await ask(query, request, { accept, askAgain: behind !== undefined });
-    const { response, value, observedAt, url, isRefused } = answer;
-    const isShownEnd = isRefused && behind !== undefined ? await endsBefore(query, request, behind) : false;
-    if (isShownEnd === false && isRefused && behind !== undefined) throw refusedAmid(url);
-    const fullPage = Math.min(request.size ?? Number.POSITIVE_INFINITY, learned.page);
-    const isEmpty = value.count <= (query.overlap ?? 0);
-    const { emptyAtEnd } = learned;
-    if (!isEmpty && (emptyBefore > 0 || (behind ?? fullPage) < fullPage)) learned.emptyAtEnd = mostAtEnd;
-    else if (isEmpty && emptyBefore + 1 >= emptyAtEnd) learned.emptyAtEnd = Math.max(fewestAtEnd, emptyAtEnd - 1);
-    const total = readTotalOf(list, value.envelope, response);
-    const seen: SeenPage = {
-      request,
-      records: value.count,
-      isFull: value.count >= fullPage,
-      total,
-      totalIsProven: learned.totalIsProven,
-      emptyAtEnd,
-      envelope: value.envelope,
-      headers: response.headers,
-      url,
-      isShownEnd: isShownEnd === true,
-    };
-    const page: Page = {
-      index: request.index,
-      count: value.count,
-      isRefused,
-      refusedBehind: isShownEnd === undefined ? behind : undefined,
-      total,
-      bytes: response.body.length,
-      wireBytes: response.wireBytes,
-      observedAt,
-      receivedAt: new Date(),
-      parts: value.parts,
-      dispose: value.dispose,
-    };
-    return [page, seen];
-  };
+  const asking = { list, pagination, learned, ask: createAsk(api, list, learned) };
 
   return {
     list,
@@ -187,11 +204,11 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
     pageSize: pagination.size,
     seekable: pagination.seekable,
     learned,
-    readPages: (query) => readAhead(limit, pagination, query, fetchPage),
+    readPages: (query) => readAhead(limit, asking, query),
     readTotal: async (query) => {
       if (list.total_path === undefined && list.total_header === undefined) return undefined;
       try {
-        const [page] = await fetchPage({ ...query, summary: true }, pagination.first(1));
+        const [page] = await fetchPage(asking, { ...query, summary: true }, pagination.first(1));
         learned.total = Math.max(learned.total, page.total ?? 0);
         return page.total;
       } catch (error) {
@@ -202,7 +219,7 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
     },
     readRows: async (query, offset, size) => {
       const request = pagination.at?.(offset, size);
-      return request === undefined ? undefined : (await fetchPage(query, request))[0];
+      return request === undefined ? undefined : (await fetchPage(asking, query, request))[0];
     },
     fetchCall: async (callId, options = {}) => {
       if (list.single_path === undefined) return undefined;
@@ -219,10 +236,10 @@ type Fetched = { readonly permit: Permit; readonly answer: Promise<[Page, SeenPa
 /** The next page is fetched ahead where two fit; otherwise once the one before is released. */
 async function* readAhead(
   limit: ReturnType<typeof createMemoryLimit>,
-  pagination: ReturnType<typeof createPagination>,
+  asking: Asking,
   query: ListQuery,
-  fetchPage: (query: ListQuery, request: PageRequest, before?: number) => Promise<[Page, SeenPage]>,
 ): AsyncGenerator<Page, void, undefined> {
+  const { pagination } = asking;
   const stop = new AbortController();
   const onAbort = (): void => stop.abort(query.signal?.reason);
   query.signal?.addEventListener('abort', onAbort, { once: true });
@@ -234,7 +251,7 @@ async function* readAhead(
   const start = (request: PageRequest, permit: Permit, before?: number): Fetched => {
     permits.add(permit);
     const key = `${request.url ?? ''}${JSON.stringify(request.params)}`;
-    const answer = asked.has(key) ? Promise.reject(loops()) : fetchPage(guarded, request, before);
+    const answer = asked.has(key) ? Promise.reject(loops()) : fetchPage(asking, guarded, request, before);
     asked.add(key);
     // The caller that awaits it gets the failure; until then it must not count as unhandled.
     answer.then(([page]) => permit.fill(page.bytes)).catch(() => undefined);

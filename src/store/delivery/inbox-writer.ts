@@ -37,15 +37,11 @@ const insertColumns =
 const columnCount = 10;
 const wakeDeadlineMs = 5_000;
 
-/**
- * Needs no more rights than `receiverGrants`.
- * @param pool from `openPool`, with at least the writers + 1 connections. The receiver has its own, so that a busy
- * merge delays no answer.
- */
-export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }) => {
+/** Work on a connection of the pool whose commits are durable, within a time. */
+const createRunner = (pool: pg.Pool) => {
   const durable = new WeakSet<pg.PoolClient>();
 
-  const run = async <Row extends pg.QueryResultRow>(
+  return async <Row extends pg.QueryResultRow>(
     deadlineMs: number,
     ask: (client: pg.PoolClient) => Promise<readonly Row[]>,
   ): Promise<readonly Row[]> => {
@@ -67,7 +63,24 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }) => {
       throw transient('INBOX_UNREACHABLE', 'The inbox could not be reached in time.', { cause: error });
     }
   };
+};
 
+const recordRejectedSql = `WITH stored AS (
+       INSERT INTO inbox (arrival_id, delivery_id, hook_id, agent, received_at, reason, outcome)
+       SELECT "arrivalId", "deliveryId", "hookId", agent, "receivedAt", reason, 'rejected'
+         FROM jsonb_to_recordset($1::jsonb) AS rejected
+              ("arrivalId" uuid, "deliveryId" text, "hookId" text, agent text, "receivedAt" timestamptz, reason text)
+       ON CONFLICT (arrival_id) DO NOTHING RETURNING seq)
+     INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
+     SELECT c.warehouse, true, seq FROM stored, (${concernedWarehouses}) AS c`;
+
+/**
+ * Needs no more rights than `receiverGrants`.
+ * @param pool from `openPool`, with at least the writers + 1 connections. The receiver has its own, so that a busy
+ * merge delays no answer.
+ */
+export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }) => {
+  const run = createRunner(pool);
   const ask = <Row extends pg.QueryResultRow>(deadlineMs: number, text: string, values: unknown[]) =>
     run(deadlineMs, async (client) => (await client.query<Row>(text, values)).rows);
 
@@ -95,26 +108,7 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }) => {
     },
 
     async recordRejected(rejected: readonly RejectedDelivery[], { deadlineMs }: { deadlineMs: number }) {
-      const rows = rejected.map((one) => ({
-        arrival_id: one.arrivalId,
-        delivery_id: one.deliveryId,
-        hook_id: one.hookId,
-        agent: one.agent,
-        received_at: one.receivedAt,
-        reason: one.reason,
-      }));
-      await ask(
-        deadlineMs,
-        `WITH stored AS (
-           INSERT INTO inbox (arrival_id, delivery_id, hook_id, agent, received_at, reason, outcome)
-           SELECT arrival_id, delivery_id, hook_id, agent, received_at, reason, 'rejected'
-             FROM jsonb_to_recordset($1::jsonb) AS rejected
-                  (arrival_id uuid, delivery_id text, hook_id text, agent text, received_at timestamptz, reason text)
-           ON CONFLICT (arrival_id) DO NOTHING RETURNING seq)
-         INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
-         SELECT c.warehouse, true, seq FROM stored, (${concernedWarehouses}) AS c`,
-        [JSON.stringify(rows)],
-      );
+      await ask(deadlineMs, recordRejectedSql, [JSON.stringify(rejected)]);
     },
 
     /** Tells workers that listen (`listenToInbox`) that deliveries came. */

@@ -1,5 +1,12 @@
 /** The Postgres warehouse: the analysts' schema, which may be on the server of the operational store. */
-import { type ConnectionUrl, openDatabase, type Queryable, readValue } from '../../postgres/database.ts';
+import {
+  type ConnectionUrl,
+  type Database,
+  openDatabase,
+  type Queryable,
+  readValue,
+  type Transaction,
+} from '../../postgres/database.ts';
 import { createLogExpiry } from '../expire-logs.ts';
 import { restrictedName } from '../grants.ts';
 import { createReading } from '../reading.ts';
@@ -21,8 +28,7 @@ const slowMs = 3_600_000;
 /** One step of a search index takes a fraction of a second; closing waits for it. */
 const fillMs = 10_000;
 
-/** Nothing connects before the first call. @throws CallsyncError DATABASE_… from every method. */
-export const createPostgresWarehouse = (options: {
+interface PostgresWarehouseOptions {
   readonly name: string;
   readonly url: ConnectionUrl;
   readonly config: Pick<PostgresWarehouseConfig, 'schema' | 'documents'>;
@@ -31,23 +37,25 @@ export const createPostgresWarehouse = (options: {
   readonly maxConnections?: number;
   /** Gets failures of background work. */
   readonly warn?: ((error: unknown) => void) | undefined;
-}): Warehouse => {
+}
+
+const openFor = (
+  { name, url, config, maxConnections = 4 }: PostgresWarehouseOptions,
+  limits: Pick<Parameters<typeof openDatabase>[0], 'statementMs' | 'max'> = {},
+): Database => {
+  const { schema } = config;
+  const purpose = `warehouse ${name}`;
+  return openDatabase({ url, schema, application: 'callsync warehouse', purpose, max: maxConnections, ...limits });
+};
+
+/** Nothing connects before the first call. @throws CallsyncError DATABASE_… from every method. */
+export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Warehouse => {
   const layout: Layout = options.config;
   const applyLoad = createLoader(layout);
-  const purpose = `warehouse ${options.name}`;
-  const open = (limits: Pick<Parameters<typeof openDatabase>[0], 'statementMs' | 'max'> = {}) =>
-    openDatabase({
-      url: options.url,
-      schema: layout.schema,
-      application: 'callsync warehouse',
-      purpose,
-      max: options.maxConnections ?? 4,
-      ...limits,
-    });
-  const db = open();
+  const db = openFor(options);
   // For queries that may take long on a large warehouse; a load notices a dead connection sooner.
-  const slow = open({ statementMs: slowMs });
-  const filling = open({ statementMs: fillMs, max: 2 });
+  const slow = openFor(options, { statementMs: slowMs });
+  const filling = openFor(options, { statementMs: fillMs, max: 2 });
   const schema = { db: slow, layout };
   const filler = createSearchFiller({ db: filling, layout }, options.warn);
   const grants = createGrants(slow, layout);
@@ -72,15 +80,9 @@ export const createPostgresWarehouse = (options: {
     },
     ensureViews: (name, views) => ensureViews(slow, name, views),
     load: async (batch) => {
-      let sentAt = 0;
-      const result = await db.transaction(async ({ client }) => {
-        const applied = await applyLoad(client, batch);
-        sentAt = Date.now();
-        return applied;
-      });
+      const result = await loadTimed(db, (client) => applyLoad(client, batch));
       if (result.changed > 0) filler.wake();
-      // The commit was between the two: where the machine is busy, they are far apart.
-      return { ...result, committedAt: (sentAt + Date.now()) * 500 };
+      return result;
     },
     expireLogs: createLogExpiry(
       (name) => qualified(layout, name),
@@ -92,18 +94,7 @@ export const createPostgresWarehouse = (options: {
     heartbeatMs: 15_000,
     recordState: async (row) => void (await db.query(stateSql(layout), stateValues(row))),
     query: (sql, signal) => queryRows(db, sql, { signal }),
-    openReader: ({ marts, restricted, queryMs }) =>
-      openReader({
-        ...options,
-        purpose,
-        queryMs,
-        schemas: [restricted === undefined ? layout.schema : restrictedName(layout.schema), marts],
-        group: restricted && {
-          name: restricted.restricted,
-          grant: () => grants.apply(restricted),
-          closed: layout.schema,
-        },
-      }),
+    openReader: (rights) => openReader({ ...options, purpose: db.purpose, ...readerOf(layout, grants, rights) }),
     removeCalls: (guards, options) => db.transaction((tx) => removeCalls(tx, layout, { guards, ...options })),
     removeOrphans: (callIds) => db.transaction((tx) => removeOrphans(tx, layout, callIds)),
     grants,
@@ -113,6 +104,28 @@ export const createPostgresWarehouse = (options: {
       await Promise.all([db, slow, filling].map((one) => one.close()));
     },
   };
+};
+
+/** How a reader with these rights reads: whole tables, or as the restricted group. */
+const readerOf = (
+  { schema }: Layout,
+  grants: Warehouse['grants'],
+  { marts, restricted, queryMs }: Parameters<Warehouse['openReader']>[0],
+) => ({
+  queryMs,
+  schemas: [restricted === undefined ? schema : restrictedName(schema), marts],
+  group: restricted && { name: restricted.restricted, grant: () => grants.apply(restricted), closed: schema },
+});
+
+/** The commit was between the end of the work and that of the transaction: where the machine is busy, they are far apart. */
+const loadTimed = async <R extends object>(db: Database, apply: (client: Transaction['client']) => Promise<R>) => {
+  let sentAt = 0;
+  const result = await db.transaction(async ({ client }) => {
+    const applied = await apply(client);
+    sentAt = Date.now();
+    return applied;
+  });
+  return { ...result, committedAt: (sentAt + Date.now()) * 500 };
 };
 
 // Removing calls that the ledger does not know.
