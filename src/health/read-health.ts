@@ -208,10 +208,7 @@ export interface ProofHealth {
 }
 
 /** Reads an index entry a verdict of `days`: ask seldom. */
-export const readProofs = async (
-  db: Queryable,
-  input: { readonly warehouses: readonly string[]; readonly days: number },
-): Promise<ProofHealth[]> =>
+export const readProofs = async (db: Queryable, input: { warehouses: readonly string[]; days: number }) =>
   await db.query<ProofHealth>(
     `SELECT name AS warehouse, count(*) FILTER (WHERE outcome = 'unproven')::int AS unproven,
             count(*) FILTER (WHERE outcome = 'unproven' AND calls_found + missing + different = 0 AND calls_listed > excluded

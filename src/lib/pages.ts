@@ -20,10 +20,7 @@ export async function* gatherParts<T>(items: AsyncIterable<T>, size: number): As
  * Pages of rows, until one is shorter than `size`; where pages are bounded otherwise too, 1 = until one is empty.
  * @param read the page behind a row; the first one behind none.
  */
-export async function* readPages<Row>(
-  size: number,
-  read: (last: Row | undefined) => Promise<readonly Row[]>,
-): AsyncGenerator<readonly Row[]> {
+export async function* readPages<Row>(size: number, read: (last: Row | undefined) => Promise<readonly Row[]>) {
   for (let last: Row | undefined; ; ) {
     const page = await read(last);
     if (page.length > 0) yield page;

@@ -103,12 +103,7 @@ type Read = (tokens: readonly Token[], at: number, reading: Reading) => Part | u
 
 /** A number with a scale word in it: "deux cent trois", "mille". No hyphens are written around scale words. */
 const readScaled =
-  (scale: {
-    readonly words: ReadonlySet<string>;
-    readonly factor: number;
-    readonly mostBefore: number;
-    readonly read: Read;
-  }): Read =>
+  (scale: { words: ReadonlySet<string>; factor: number; mostBefore: number; read: Read }): Read =>
   (tokens, at, reading) => {
     const isAlone = scale.words.has(tokens[at]?.key ?? '');
     const first = isAlone ? { value: 1, next: at } : scale.read(tokens, at, reading);

@@ -181,8 +181,5 @@ const selectorsOf = (entry: Entry): Selector[] =>
 
 const readHolds = (entries: readonly Entry[]): Pick<LoggedErasures, 'holds' | 'unheld'> => {
   const unheld = entries.flatMap((entry) => (isText(entry.unheld) ? [entry.unheld] : []));
-  return {
-    unheld,
-    holds: entries.flatMap(({ hold }) => (isHold(hold) && !unheld.includes(hold.id) ? [hold] : [])),
-  };
+  return { unheld, holds: entries.flatMap(({ hold }) => (isHold(hold) && !unheld.includes(hold.id) ? [hold] : [])) };
 };

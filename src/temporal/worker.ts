@@ -125,11 +125,7 @@ const keyRefreshMs = 10_000;
  * A key that was changed in its file takes effect within `refreshMs`.
  * @throws CallsyncError TEMPORAL_UNREACHABLE
  */
-export const connectWorker = async (
-  config: TemporalConfig,
-  address: string,
-  options: { readonly refreshMs?: number } = {},
-): Promise<NativeConnection> => {
+export const connectWorker = async (config: TemporalConfig, address: string, options: { refreshMs?: number } = {}) => {
   const readKey = apiKeyOf(config);
   const apiKey = readKey?.();
   let timer: NodeJS.Timeout | undefined;

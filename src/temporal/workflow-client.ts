@@ -85,11 +85,7 @@ export const backfillHandle = (client: Client, prefix: string, name: string): Wo
   client.workflow.getHandle(backfillId(prefix, name));
 
 /** Loads the pending calls of a warehouse, or joins the running load. The store has the requests for rewriting. */
-export const startLoadWarehouse = (
-  client: Client,
-  prefix: string,
-  input: { readonly warehouse: string; readonly origin: string },
-): Promise<WorkflowHandle> =>
+export const startLoadWarehouse = (client: Client, prefix: string, input: { warehouse: string; origin: string }) =>
   startOrJoin(client, prefix, {
     type: 'loadWarehouse',
     id: loadWarehouseId(prefix, input.warehouse),

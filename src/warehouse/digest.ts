@@ -225,10 +225,7 @@ export const digestCall = (callId: string, rows: FlatRows, { documents, wordsTex
  * One query over all tables; columns `call_id`, `relation`, `digest` and `json_0` … as in `DigestPart`. Returns rows in the
  * order of call ids. @param of.where condition on row `r`
  */
-export const digestSql = (
-  dialect: DigestDialect,
-  { documents, where }: { readonly documents: boolean; readonly where: string },
-): string => {
+export const digestSql = (dialect: DigestDialect, { documents, where }: { documents: boolean; where: string }) => {
   const selects = keptTables(documents).map((table) => selectParts(dialect, table, where));
   return `SELECT * FROM (\n${selects.join('\nUNION ALL\n')}\n) AS parts\nORDER BY ${dialect.ordered('parts.call_id')}`;
 };

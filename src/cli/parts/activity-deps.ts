@@ -20,10 +20,7 @@ export const processedFieldOf = ({ source }: Pick<Config, 'source'>): string =>
   endOfProcessingAxis(source.list)?.record_field ?? 'qualified';
 
 /** Dependencies of folding and loading, without access to the service. */
-export const ingestDeps = (
-  services: Services,
-  parts: { readonly store: Store; readonly targets: readonly WarehouseTarget[] },
-): IngestDeps => ({
+export const ingestDeps = (services: Services, parts: { store: Store; targets: readonly WarehouseTarget[] }) => ({
   ...parts,
   ...privacyDeps(services.config),
   log: services.log,

@@ -7,13 +7,7 @@ import { iso, say } from '../shell/output.ts';
 import { instant } from '../shell/parsers.ts';
 
 /** @throws CallsyncError USAGE_RANGE */
-export const refuseEmptyRange = ({
-  from,
-  to,
-}: {
-  readonly from?: number | undefined;
-  readonly to?: number | undefined;
-}): void => {
+export const refuseEmptyRange = ({ from, to }: { from?: number | undefined; to?: number | undefined }): void => {
   if (from !== undefined && to !== undefined && from >= to)
     throw terminal('USAGE_RANGE', 'The range is empty: its start must be before its end and before now.');
 };

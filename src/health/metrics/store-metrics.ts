@@ -205,8 +205,5 @@ const inboxGauges: readonly Gauge<InboxState>[] = [
  * Depth of the inbox and age of its oldest delivery, by the receiver's own connections. While the store does not answer, both
  * gauges have no value. An answer is reused for `cacheMs`.
  */
-export const watchInbox = (options: {
-  readonly registry: Registry;
-  readonly read: () => Promise<InboxState>;
-  readonly cacheMs?: number;
-}): void => watch(options.registry, shareReading(options.read, options), inboxGauges, (state) => [state]);
+export const watchInbox = (options: { registry: Registry; read: () => Promise<InboxState>; cacheMs?: number }): void =>
+  watch(options.registry, shareReading(options.read, options), inboxGauges, (state) => [state]);

@@ -305,10 +305,7 @@ export const drawPage = (state: PageState, sections: readonly Section[]): string
 
 const minute = (micros: number): string => formatInstant(micros / 1000).slice(5, 16);
 
-export const drawVerdicts = (
-  input: { readonly warehouse: string; readonly day: string },
-  verdicts: readonly StoredVerdict[],
-): string => {
+export const drawVerdicts = (input: { warehouse: string; day: string }, verdicts: readonly StoredVerdict[]): string => {
   const columns: Columns<StoredVerdict> = {
     'Window (UTC)': (one) => `${minute(one.window_from)} – ${minute(one.window_to)}`,
     Outcome: (one) => one.outcome.replace('_', ' '),

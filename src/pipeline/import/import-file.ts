@@ -148,10 +148,7 @@ const importOpened = async (
 };
 
 /** Plain bytes from the position at which reading starts or continues. */
-const beginning = async (
-  { name, packed }: { readonly name: string; readonly packed: Bytes },
-  state: ImportState | undefined,
-): Promise<{ readonly start: Position; readonly rest: Bytes }> => {
+const beginning = async ({ name, packed }: { name: string; packed: Bytes }, state: ImportState | undefined) => {
   const { head, rest } = await peek(packed, 4);
   const begins = head.toString('hex');
   if (/^(fffe|feff)/.test(begins))

@@ -16,11 +16,7 @@ import type { Warehouse } from '../../warehouse/warehouse.ts';
  * warehouses. Holds do not stop them, because they are older. The next run continues after a crash.
  * @param all also uses keys that were applied before, because ledger or warehouses may have lost their tombstones.
  */
-export const replayErasures = async (
-  store: Store,
-  warehouses: readonly Warehouse[],
-  { all }: { readonly all: boolean },
-): Promise<void> => {
+export const replayErasures = async (store: Store, warehouses: readonly Warehouse[], { all }: { all: boolean }) => {
   const { log } = store.erasures;
   const logged = await log.read(all ? undefined : await readMeta<LogPlace>(store, replayedTo));
   const keys = new Set(logged.selectors.flatMap(({ kind, key }) => (kind === 'call' ? [key] : [])));

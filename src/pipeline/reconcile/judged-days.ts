@@ -17,10 +17,7 @@ export interface JudgedDay extends Range {
 }
 
 /** The whole UTC days before `to` of which something was read, oldest first. @throws CallsyncError of the store. */
-export const listDays = async (
-  store: Store,
-  input: { readonly axis: string; readonly warehouses: readonly string[]; readonly to: number },
-): Promise<JudgedDay[]> => {
+export const listDays = async (store: Store, input: { axis: string; warehouses: readonly string[]; to: number }) => {
   const begun = await firstReadInstant(store);
   if (begun === undefined) return [];
   const span = { from: Math.floor(begun / day) * day, to: Math.floor(input.to / day) * day };
@@ -58,10 +55,8 @@ export const findUnjudged = async (
 };
 
 /** The parts of a range that not every warehouse has a good verdict for. */
-const listUnjudged = async (
-  store: Store,
-  input: { readonly axis: string; readonly warehouses: readonly string[]; readonly range: Range },
-): Promise<Range[]> => Object.values(await findUnproven(store, { ...input, level: {} })).flat();
+const listUnjudged = async (store: Store, input: { axis: string; warehouses: readonly string[]; range: Range }) =>
+  Object.values(await findUnproven(store, { ...input, level: {} })).flat();
 
 /**
  * When every day that was read will have been judged by the schedule, in microseconds; undefined when all are. Days

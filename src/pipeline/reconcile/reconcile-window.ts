@@ -320,11 +320,7 @@ const confirmGone = async (
   return { marked, found: found.map(({ callId }) => callId), omitted };
 };
 
-const shouldBeListed = (
-  deps: ReadDeps,
-  { axis, range }: { readonly axis: string; readonly range: Range },
-  { fields }: Observation,
-): boolean => {
+const shouldBeListed = (deps: ReadDeps, { axis, range }: { axis: string; range: Range }, { fields }: Observation) => {
   const { list } = deps.source.list;
   const time = axisTime(list, axis, fields);
   if (time === undefined || time < range.from || time >= range.to) return false;

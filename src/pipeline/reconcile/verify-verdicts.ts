@@ -26,10 +26,7 @@ interface VerdictCheck extends ChainCheck {
  * warehouse's copy, reveal a cut tail.
  * @throws CallsyncError of the store, or PROOF_HEADS.
  */
-export const verifyVerdicts = async (
-  store: Store,
-  targets: readonly Pick<WarehouseTarget, 'warehouse'>[],
-): Promise<VerdictCheck[]> => {
+export const verifyVerdicts = async (store: Store, targets: readonly Pick<WarehouseTarget, 'warehouse'>[]) => {
   const chains = await verifyVerdictChain(store);
   return await Promise.all(
     targets.map(async ({ warehouse }) => {

@@ -123,10 +123,7 @@ export const truthAt = (parts: TruthParts, index: number, light: boolean): Truth
 };
 
 /** The truth of all calls in index order, lazily. */
-export function* truthOf(
-  parts: TruthParts,
-  query: TruthQuery,
-): Generator<{ readonly index: number; readonly entry: TruthEntry }> {
+export function* truthOf(parts: TruthParts, query: TruthQuery) {
   parts.world.advance();
   const { after = 0, limit = Number.POSITIVE_INFINITY, light = false, knowable = false, statuses } = query;
   const now = parts.world.now();

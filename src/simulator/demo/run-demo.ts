@@ -349,10 +349,7 @@ const readSyncedTo = async (store: Store): Promise<number> => {
 };
 
 /** Done when no webhook is on its way, nothing waits in the inbox, the watermark has passed now, and all is loaded. */
-const settleLive = async (
-  services: Services,
-  input: { readonly store: Store; readonly control: SimulatorControl },
-): Promise<void> => {
+const settleLive = async (services: Services, input: { store: Store; control: SimulatorControl }): Promise<void> => {
   // The last live call is processed a second after it appeared; then all that will be sent has been queued.
   const quietFrom = Date.now() + 2_000;
   const deadline = Date.now() + catchUpDeadlineMs;

@@ -34,11 +34,7 @@ export const observeCall = async (
 const parallel = 4;
 
 /** Asks for calls several at once; yields each group's answers by call id. @throws CallsyncError, or the signal's reason. */
-export async function* observeCalls(
-  client: ListClient,
-  callIds: readonly string[],
-  signal: AbortSignal,
-): AsyncGenerator<ReadonlyMap<string, CallAnswer>> {
+export async function* observeCalls(client: ListClient, callIds: readonly string[], signal: AbortSignal) {
   for (let start = 0; start < callIds.length; start += parallel) {
     signal.throwIfAborted();
     const group = callIds.slice(start, start + parallel);

@@ -65,10 +65,7 @@ const callIdIn = (body: Buffer): string | null => {
 };
 
 /** Entries without their bytes, newest first; 50 by default. */
-export const listQuarantine = async (
-  db: Queryable,
-  filter: { readonly state?: string; readonly limit?: number } = {},
-): Promise<QuarantineEntry[]> =>
+export const listQuarantine = async (db: Queryable, filter: { state?: string; limit?: number } = {}) =>
   await db.query<QuarantineEntry>(
     `SELECT id, source, origin, reason, octet_length(body) AS bytes, received_at AS "receivedAt", state
        FROM quarantine WHERE $1::text IS NULL OR state = $1 ORDER BY id DESC LIMIT $2`,
@@ -153,12 +150,7 @@ const keys = { inbox: 'seq', quarantine: 'id', websocket_frames: 'id' } as const
  * deadlock.
  * @param where condition on the table's columns; `$1` holds `values`.
  */
-export const lockRows = async (
-  tx: Transaction,
-  table: keyof typeof keys,
-  where: string,
-  values: readonly unknown[],
-): Promise<readonly number[]> =>
+export const lockRows = async (tx: Transaction, table: keyof typeof keys, where: string, values: readonly unknown[]) =>
   await readColumn<number>(
     tx,
     `SELECT ${keys[table]} AS key FROM ${table} WHERE ${where} ORDER BY ${keys[table]} FOR UPDATE`,

@@ -25,11 +25,7 @@ export const meanDocumentBytes = async (db: Queryable, callIds: readonly string[
 type WindowCall = { readonly callId: string; readonly sourceDeletedAt: number | null };
 
 /** Calls of the ledger in a window, tombstones left out. */
-export const listWindowCalls = async (
-  db: Queryable,
-  column: LedgerAxis,
-  range: { readonly from: number; readonly to: number },
-): Promise<WindowCall[]> =>
+export const listWindowCalls = async (db: Queryable, column: LedgerAxis, range: { from: number; to: number }) =>
   await db.query<WindowCall>(
     `SELECT call_id AS "callId", ${toMicros('source_deleted_at')} AS "sourceDeletedAt" FROM ledger
       WHERE ${column} >= ${toTimestamp('$1')} AND ${column} < ${toTimestamp('$2')} AND revision > 0 AND NOT tombstone`,
@@ -75,11 +71,7 @@ export const readCallTimes = async (db: Queryable, column: LedgerAxis, callIds: 
 };
 
 /** SHA-256 (hex) over the ids and revisions of the calls of a window. */
-export const revisionsDigest = async (
-  db: Queryable,
-  column: LedgerAxis,
-  range: { readonly from: number; readonly to: number },
-): Promise<string> =>
+export const revisionsDigest = async (db: Queryable, column: LedgerAxis, range: { from: number; to: number }) =>
   (await readValue<string>(
     db,
     `SELECT encode(sha256(convert_to(coalesce(string_agg(call_id || ':' || revision, E'\\n' ORDER BY call_id), ''), 'UTF8')), 'hex') AS digest
@@ -106,11 +98,7 @@ const batchBytes = 4 * 1024 * 1024;
 const batchCalls = 500;
 
 /** The given calls with their documents and their revision in a warehouse, batch by batch. */
-export async function* readExpected(
-  db: Queryable,
-  warehouse: string,
-  callIds: readonly string[],
-): AsyncGenerator<readonly ExpectedCall[]> {
+export async function* readExpected(db: Queryable, warehouse: string, callIds: readonly string[]) {
   const heads = await db.query<AppliedGuard & { callId: string; sent: boolean; bytes: number }>(
     `SELECT call_id AS "callId", coalesce(octet_length(d.body), 0) AS bytes, w.call_id IS NOT NULL AS sent, w.pending,
             w.applied_epoch AS epoch, w.applied_revision AS revision, w.applied_flatten AS "flattenVersion"

@@ -215,10 +215,7 @@ export async function* listCallIds(db: Queryable): AsyncGenerator<string> {
 const overlapMicros = 1_000_000;
 
 /** Calls by their own time, page by page, oldest first; tombstones and calls without a time left out. Times in microseconds since the epoch. */
-export async function* listCallsBetween(
-  db: Queryable,
-  range: { readonly from: number; readonly to: number; readonly limit: number },
-): AsyncGenerator<string[]> {
+export async function* listCallsBetween(db: Queryable, range: { from: number; to: number; limit: number }) {
   const first = Number.isFinite(range.from) ? range.from - overlapMicros : null;
   const pages = readPages<{ id: string; at: number }>(range.limit, (last) =>
     db.query(

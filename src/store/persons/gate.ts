@@ -190,10 +190,7 @@ const findNamed = async (tx: Transaction, cleaned: readonly Cleaned[], keys: Key
  * The calls of the batch are locked first, like in a fold. Otherwise a deletion in between would miss the note.
  * Tombstones hold nothing.
  */
-const noteHeld = async (
-  tx: Transaction,
-  named: readonly { readonly id: string; readonly key: string; readonly holds: readonly string[] }[],
-): Promise<readonly string[]> => {
+const noteHeld = async (tx: Transaction, named: readonly { id: string; key: string; holds: readonly string[] }[]) => {
   if (named.every(({ holds }) => holds.length === 0)) return [];
   const gone = await lockCalls(tx, [...new Set(named.map(({ id }) => id))]);
   const noting = named.filter(({ id, holds }) => holds.length > 0 && !gone.has(id));

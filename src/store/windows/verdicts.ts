@@ -248,10 +248,7 @@ export const latestVerdicts = (db: Queryable, range: { readonly from: number; re
   );
 
 /** Counts of the listings for the same hours of the four previous weeks. */
-export const listedInEarlierWeeks = async (
-  db: Queryable,
-  window: { readonly axis: string; readonly from: number; readonly to: number },
-): Promise<number[]> => {
+export const listedInEarlierWeeks = async (db: Queryable, window: { axis: string; from: number; to: number }) => {
   const week = 7 * dayMicros;
   const rows = await db.query<{ listed: number }>(
     `SELECT max(calls_listed) AS listed FROM verdicts

@@ -27,12 +27,7 @@ const pollCapMs = 2_000;
 const uploadTimeoutMs = 10 * 60_000;
 
 /** Runs jobs in one project and location. A request whose answer is lost is repeated 12 times under the same id. */
-export const createJobs = (deps: {
-  readonly rest: Rest;
-  readonly project: string;
-  readonly location: string;
-  readonly pause: Pause;
-}) => {
+export const createJobs = (deps: { rest: Rest; project: string; location: string; pause: Pause }) => {
   const { rest, project, location, pause } = deps;
   let submitted = 0;
   let billedBytes = 0;

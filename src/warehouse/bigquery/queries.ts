@@ -69,12 +69,7 @@ const parameter = (type: string, value: string | number | readonly string[]): Re
   return { parameterType: { type }, parameterValue: { value: String(value) } };
 };
 
-export const createQueries = (deps: {
-  readonly config: BigqueryWarehouseConfig;
-  readonly rest: Rest;
-  readonly jobs: Jobs;
-  readonly pause: Pause;
-}) => {
+export const createQueries = (deps: { config: BigqueryWarehouseConfig; rest: Rest; jobs: Jobs; pause: Pause }) => {
   const { config, rest, jobs, pause } = deps;
 
   /** Nobody waits for the job any more, and it would be billed. Where BigQuery does not hear it, the job ends by its time limit. */

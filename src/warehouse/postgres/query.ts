@@ -71,11 +71,7 @@ const cancelAt = async (signal: AbortSignal, pool: pg.Pool, client: pg.PoolClien
 };
 
 /** Streams through a cursor, so that memory holds one page. */
-export async function* streamRows(
-  db: Database,
-  sql: string,
-  values: readonly unknown[] = [],
-): AsyncIterable<Record<string, unknown>> {
+export async function* streamRows(db: Database, sql: string, values: readonly unknown[] = []) {
   const client = await connectTo(db);
   let broken = true;
   try {
