@@ -39,7 +39,7 @@ import type { SimulatorControl } from '../control/control.ts';
 import { createRemoteControl } from '../control/remote-control.ts';
 import { askLines } from './ask-lines.ts';
 import { checkEqualWhenSettled } from './check-equal.ts';
-import { checkTruth, type TruthReport } from './check-truth.ts';
+import { checkTruth } from './check-truth.ts';
 import { breakRows, brokenRows, readProof, reconcileDays } from './prove-days.ts';
 import {
   demoAnalytics,
@@ -58,26 +58,6 @@ interface DemoOptions extends CommonOptions {
   readonly break?: boolean;
   /** Ends after the summary: nobody would look at a status page. */
   readonly exit?: boolean;
-}
-
-interface DemoResult {
-  readonly calls: number;
-  readonly rows: Readonly<Record<string, number>>;
-  readonly truth: TruthReport;
-  readonly proof: Awaited<ReturnType<typeof readProof>>;
-  /** Of `--break`: rows that were broken, and calls that the comparison found and healed. */
-  readonly broken?: {
-    readonly altered: number;
-    readonly deleted: number;
-    readonly found: number;
-    readonly healed: number;
-  };
-  /** With two warehouses: rows of each table, and those that are not the same in both. */
-  readonly equal?: Awaited<ReturnType<typeof checkEqualWhenSettled>>['equal'];
-  readonly deliveries: Readonly<Record<string, number>>;
-  /** Calls written by this run; 0 for those that an earlier run had written. */
-  readonly written: number;
-  readonly seconds: Readonly<Record<string, number>>;
 }
 
 const catchUpDeadlineMs = 300_000;
@@ -244,7 +224,7 @@ export const runDemo = async (options: DemoOptions) => {
     const days = { services, store, range, level: options.warehouse === 'postgres' ? 'rows' : 'guards' } as const;
     say('Comparing the settled days with the service …');
     await reconcileDays(days);
-    let broken: DemoResult['broken'];
+    let broken: (typeof brokenRows & { readonly found: number; readonly healed: number }) | undefined;
     if (options.break === true) {
       await breakRows(days);
       say(`Altered ${brokenRows.altered} rows and deleted ${brokenRows.deleted} in table calls. Comparing again …`);
@@ -275,22 +255,21 @@ export const runDemo = async (options: DemoOptions) => {
         : await checkEqualWhenSettled(warehouse, other, { tables: Object.keys(rows), settle });
     if (equality !== undefined) endPhase('compare');
     const summary = await readHealth(store);
-    const result: DemoResult = {
+    const result = {
       calls: summary.calls,
       rows,
       truth,
       proof,
-      ...(broken && { broken }),
+      /** Of `--break`: rows that were broken, and calls that the comparison found and healed. */
+      broken,
+      /** With two warehouses: rows of each table, and those that are not the same in both. */
       equal: equality?.equal,
       deliveries: summary.inbox.outcomes,
+      /** Calls written by this run; 0 for those that an earlier run had written. */
       written: backfill.totals.changed + Math.max(0, summary.calls - before.calls - backfill.totals.changed),
       seconds: {
         ...seconds,
-        total: Number(
-          Object.values(seconds)
-            .reduce((sum, value) => sum + value, 0)
-            .toFixed(2),
-        ),
+        total: Math.round(100 * Object.values(seconds).reduce((sum, value) => sum + value, 0)) / 100,
       },
     };
     // A service on which nothing happens has nothing to look at.
