@@ -49,41 +49,46 @@ const sharedReadings = 2;
 /** Memory that a delivery takes in addition to its body. */
 const overheadBytes = 1024;
 
-/** @param isKnown whether the sender has lately sent a verified delivery. */
-export const createBodyReader = (
-  { body_bytes: maxBodyBytes, inflight_bytes: maxInflightBytes }: WebhookConfig['limits'],
-  isKnown: (sender: string) => boolean,
-): BodyReader => {
-  const readings = new Set<Reading>();
-  const heldBy = new Map<string, number>();
-  const maxUnknownBytes = Math.max(maxInflightBytes / 2, maxBodyBytes + overheadBytes);
-  let held = 0;
+/** The bodies that are being read or held, and the rule by which they share bandwidth and memory. */
+class SharedBodies {
+  readonly readings = new Set<Reading>();
+  held = 0;
+  private readonly heldBy = new Map<string, number>();
+  private readonly isKnown: (sender: string) => boolean;
+  private readonly maxInflightBytes: number;
+  private readonly maxUnknownBytes: number;
 
-  const hold = (sender: string, bytes: number): void => {
-    held += bytes;
-    const own = (heldBy.get(sender) ?? 0) + bytes;
-    if (own > 0) heldBy.set(sender, own);
-    else heldBy.delete(sender);
-  };
+  constructor({ body_bytes, inflight_bytes }: WebhookConfig['limits'], isKnown: (sender: string) => boolean) {
+    this.isKnown = isKnown;
+    this.maxInflightBytes = inflight_bytes;
+    this.maxUnknownBytes = Math.max(inflight_bytes / 2, body_bytes + overheadBytes);
+  }
 
-  const isOver = (): boolean => {
-    if (readings.size === 0) return false;
-    if (held > maxInflightBytes) return true;
-    const unknown = [...readings].filter(({ sender }) => !isKnown(sender));
-    return unknown.reduce((sum, reading) => sum + reading.bytes(), 0) > maxUnknownBytes;
-  };
+  hold(sender: string, bytes: number): void {
+    this.held += bytes;
+    const own = (this.heldBy.get(sender) ?? 0) + bytes;
+    if (own > 0) this.heldBy.set(sender, own);
+    else this.heldBy.delete(sender);
+  }
+
+  isOver(): boolean {
+    if (this.readings.size === 0) return false;
+    if (this.held > this.maxInflightBytes) return true;
+    const unknown = [...this.readings].filter(({ sender }) => !this.isKnown(sender));
+    return unknown.reduce((sum, reading) => sum + reading.bytes(), 0) > this.maxUnknownBytes;
+  }
 
   /** Unknown senders first, then the one that holds most; of its bodies the one that takes most memory for longest. */
-  const costliest = (): Reading | undefined => {
+  costliest(): Reading | undefined {
     const now = performance.now();
     const rank = ({ sender, startedAt, bytes }: Reading) => [
-      isKnown(sender) ? 0 : 1,
-      heldBy.get(sender) ?? 0,
+      this.isKnown(sender) ? 0 : 1,
+      this.heldBy.get(sender) ?? 0,
       bytes() * (now - startedAt),
     ];
     let found: Reading | undefined;
     let highest: readonly number[] = [];
-    for (const reading of readings) {
+    for (const reading of this.readings) {
       const own = rank(reading);
       const differs = own.findIndex((value, index) => value !== highest[index]);
       if ((own[differs] ?? 0) < (highest[differs] ?? 0)) continue;
@@ -91,15 +96,16 @@ export const createBodyReader = (
       highest = own;
     }
     return found;
-  };
+  }
 
   /** Reads or pauses each body by the rule above. */
-  const share = (): void => {
-    const senders = [...heldBy.keys()];
-    const knownSends = senders.some(isKnown);
-    const unknown = [...readings].filter(({ sender }) => !isKnown(sender));
+  share(): void {
+    const senders = [...this.heldBy.keys()];
+    const knownSends = senders.some((sender) => this.isKnown(sender));
+    const unknown = [...this.readings].filter(({ sender }) => !this.isKnown(sender));
     // A sender that holds little goes first: one that is new must have its chance to become known.
-    if (knownSends) unknown.sort((left, right) => (heldBy.get(left.sender) ?? 0) - (heldBy.get(right.sender) ?? 0));
+    if (knownSends)
+      unknown.sort((left, right) => (this.heldBy.get(left.sender) ?? 0) - (this.heldBy.get(right.sender) ?? 0));
     const atOnce = new Map<string, number>();
     for (const [index, { request, sender }] of unknown.entries()) {
       const count = (atOnce.get(sender) ?? 0) + 1;
@@ -107,76 +113,81 @@ export const createBodyReader = (
       if (knownSends ? index === 0 : count <= sharedReadings || senders.length === 1) request.resume();
       else request.pause();
     }
-  };
+  }
+}
 
+/** @param isKnown whether the sender has lately sent a verified delivery. */
+export const createBodyReader = (limits: WebhookConfig['limits'], isKnown: (sender: string) => boolean): BodyReader => {
+  const bodies = new SharedBodies(limits, isKnown);
   return {
-    bytesHeld: () => held,
+    bytesHeld: () => bodies.held,
     abandonAll() {
-      for (const reading of readings) reading.abandon('closing');
+      for (const reading of bodies.readings) reading.abandon('closing');
     },
-    read: (request, sender) =>
-      new Promise((resolve, reject) => {
-        const announced = Number(request.headers['content-length']);
-        if (announced > maxBodyBytes) {
-          reject(new BodyError('too_large'));
-          return;
-        }
-        if (request.destroyed) {
-          reject(new BodyError('incomplete'));
-          return;
-        }
-        const chunks: Buffer[] = [];
-        let length = 0;
-        let taken = overheadBytes;
-        hold(sender, taken);
-        const release = () => {
-          hold(sender, -taken);
-          taken = 0;
-          share();
-        };
-        const settle = () => {
-          readings.delete(reading);
-          share();
-          request.off('data', onData).off('end', onEnd).off('close', onCut);
-        };
-        const reading: Reading = {
-          request,
-          sender,
-          startedAt: performance.now(),
-          bytes: () => taken,
-          abandon(refusal) {
-            settle();
-            release();
-            chunks.length = 0;
-            request.pause();
-            reject(new BodyError(refusal, length));
-          },
-        };
-        const onData = (chunk: Buffer) => {
-          length += chunk.length;
-          taken += chunk.length;
-          hold(sender, chunk.length);
-          chunks.push(chunk);
-          if (length > maxBodyBytes) {
-            reading.abandon('too_large');
-            return;
-          }
-          while (isOver()) costliest()?.abandon('overload');
-        };
-        const onEnd = () => {
-          settle();
-          const [only] = chunks;
-          resolve({ body: chunks.length === 1 && only ? only : Buffer.concat(chunks, length), release });
-        };
-        const onCut = () => reading.abandon('incomplete');
-        readings.add(reading);
-        // Errors of the stream are followed by 'close'; without a listener they would be thrown.
-        request
-          .on('data', onData)
-          .on('end', onEnd)
-          .on('close', onCut)
-          .on('error', () => {});
-        share();
-      }),
+    async read(request, sender) {
+      const announced = Number(request.headers['content-length']);
+      if (announced > limits.body_bytes) throw new BodyError('too_large');
+      if (request.destroyed) throw new BodyError('incomplete');
+      return await collect(bodies, { request, sender, maxBodyBytes: limits.body_bytes });
+    },
   };
 };
+
+const collect = (
+  bodies: SharedBodies,
+  { request, sender, maxBodyBytes }: Pick<Reading, 'request' | 'sender'> & { readonly maxBodyBytes: number },
+): Promise<HeldBody> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    let taken = overheadBytes;
+    bodies.hold(sender, taken);
+    const release = () => {
+      bodies.hold(sender, -taken);
+      taken = 0;
+      bodies.share();
+    };
+    const settle = () => {
+      bodies.readings.delete(reading);
+      bodies.share();
+      request.off('data', onData).off('end', onEnd).off('close', onCut);
+    };
+    const reading: Reading = {
+      request,
+      sender,
+      startedAt: performance.now(),
+      bytes: () => taken,
+      abandon(refusal) {
+        settle();
+        release();
+        chunks.length = 0;
+        request.pause();
+        reject(new BodyError(refusal, length));
+      },
+    };
+    const onData = (chunk: Buffer) => {
+      length += chunk.length;
+      taken += chunk.length;
+      bodies.hold(sender, chunk.length);
+      chunks.push(chunk);
+      if (length > maxBodyBytes) {
+        reading.abandon('too_large');
+        return;
+      }
+      while (bodies.isOver()) bodies.costliest()?.abandon('overload');
+    };
+    const onEnd = () => {
+      settle();
+      const [only] = chunks;
+      resolve({ body: chunks.length === 1 && only ? only : Buffer.concat(chunks, length), release });
+    };
+    const onCut = () => reading.abandon('incomplete');
+    bodies.readings.add(reading);
+    // Errors of the stream are followed by 'close'; without a listener they would be thrown.
+    request
+      .on('data', onData)
+      .on('end', onEnd)
+      .on('close', onCut)
+      .on('error', () => {});
+    bodies.share();
+  });

@@ -35,7 +35,7 @@ interface Entry {
 }
 
 export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
-  const { inbox, spool, drain } = options;
+  const { drain } = options;
   const { group_commit: config, limits } = options.config;
   /** Oldest first; those that no group has taken yet are in `waiting` too. */
   const unanswered = new Set<Entry>();
@@ -45,32 +45,7 @@ export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
 
   const mayWrite = (): boolean => writing.size < config.writers || !drain.usable();
 
-  const takeGroup = (): Entry[] => {
-    let bytes = 0;
-    let count = 0;
-    for (const { delivery } of waiting) {
-      bytes += delivery.body.length;
-      if (count > 0 && (count >= config.batch_rows || bytes > config.batch_bytes)) break;
-      count += 1;
-    }
-    return waiting.splice(0, count).filter((entry) => unanswered.has(entry));
-  };
-
-  const store = async (deliveries: readonly Delivery[]): Promise<StoredIn> => {
-    if (drain.usable()) {
-      try {
-        await inbox.insert(deliveries, { deadlineMs: config.deadline_s * 1_000 });
-        options.onStored.inbox();
-        return 'inbox';
-      } catch (error) {
-        drain.trip(error);
-      }
-    }
-    await spool.append(deliveries);
-    options.onStored.spool();
-    return 'spool';
-  };
-
+  const store = createStorer(options);
   const write = async (group: readonly Entry[]): Promise<void> => {
     let answer: (entry: Entry) => void;
     try {
@@ -87,7 +62,7 @@ export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
     delay = undefined;
     // While the store is away there is no reason to hold back: the spool forms groups by itself.
     while (waiting.length > 0 && mayWrite()) {
-      const group = takeGroup();
+      const group = takeGroup(waiting, config).filter((entry) => unanswered.has(entry));
       if (group.length === 0) continue;
       const work = write(group).then(() => {
         writing.delete(work);
@@ -97,14 +72,7 @@ export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
     }
   };
 
-  const overdue = setInterval(() => {
-    const now = performance.now();
-    for (const entry of unanswered) {
-      if (now - entry.since < limits.answer_within_s * 1_000) break;
-      unanswered.delete(entry);
-      entry.reject(transient('NOT_DURABLE', 'The delivery could not be stored in time.'));
-    }
-  }, 250);
+  const overdue = setInterval(() => refuseOverdue(unanswered, limits.answer_within_s * 1_000), 250);
   overdue.unref();
 
   return {
@@ -125,4 +93,42 @@ export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
       clearTimeout(delay);
     },
   };
+};
+
+/** The oldest entries, up to the limits of a group; one at least. */
+const takeGroup = (waiting: Entry[], { batch_rows, batch_bytes }: WebhookConfig['group_commit']): Entry[] => {
+  let bytes = 0;
+  let count = 0;
+  for (const { delivery } of waiting) {
+    bytes += delivery.body.length;
+    if (count > 0 && (count >= batch_rows || bytes > batch_bytes)) break;
+    count += 1;
+  }
+  return waiting.splice(0, count);
+};
+
+const createStorer =
+  ({ config: { group_commit: config }, inbox, spool, drain, onStored }: GroupCommitOptions) =>
+  async (deliveries: readonly Delivery[]): Promise<StoredIn> => {
+    if (drain.usable()) {
+      try {
+        await inbox.insert(deliveries, { deadlineMs: config.deadline_s * 1_000 });
+        onStored.inbox();
+        return 'inbox';
+      } catch (error) {
+        drain.trip(error);
+      }
+    }
+    await spool.append(deliveries);
+    onStored.spool();
+    return 'spool';
+  };
+
+const refuseOverdue = (unanswered: Set<Entry>, withinMs: number): void => {
+  const now = performance.now();
+  for (const entry of unanswered) {
+    if (now - entry.since < withinMs) break;
+    unanswered.delete(entry);
+    entry.reject(transient('NOT_DURABLE', 'The delivery could not be stored in time.'));
+  }
 };

@@ -75,62 +75,18 @@ const bodyGraceMs = 2_000;
 
 /** Puts the receiver together; it takes deliveries from `listen` on. @throws CallsyncError WEBHOOK_TLS_INVALID */
 export const createReceiver = (options: ReceiverOptions): Receiver => {
-  const { config, secrets, inbox, spool, registry, log } = options;
-  const deadlineMs = config.group_commit.deadline_s * 1_000;
+  const { config, secrets, spool, registry, log } = options;
   const metrics = createWebhookMetrics(registry);
   let closing = false;
 
   const certificate = config.tls && openCertificate(config.tls);
   const app = createApp(config, certificate);
-  const senders = createKnownSenders();
-  const drops = createDropLog(log);
-  limitConnections(app.server, {
-    limits: config.limits,
-    isProxy: createAddressList(config.trusted_proxies),
-    isKnown: senders.has,
-    onDrop() {
-      metrics.connectionsDropped.inc();
-      drops.count('connection');
-    },
-  });
-  const bodies = createBodyReader(config.limits, senders.has);
-  const wakeUp = createWakeUp({
-    wake: options.wake,
-    intervalMs: config.wake_interval_ms,
-    log,
-    onFailure: () => metrics.wakeFailures.inc(),
-  });
-  const drain = createDrain({
-    inbox,
-    spool,
-    deadlineMs,
-    log,
-    onDrained(deliveries) {
-      metrics.drained.inc(deliveries);
-      wakeUp.notify();
-    },
-  });
-  const groupCommit = createGroupCommit({
-    config,
-    inbox,
-    spool,
-    drain,
-    onStored: { inbox: wakeUp.notify, spool: drain.start },
-  });
+  const { senders, drops, bodies, wakeUp, drain, groupCommit, rejections } = assemble(options, app, metrics);
   const ready = (): boolean => {
     const stalledMs = Date.now() - (drain.stalledSince()?.getTime() ?? Number.POSITIVE_INFINITY);
     return !closing && (drain.usable() || !spool.status().full) && stalledMs < stalledAfterMs;
   };
-  const rejections = createRejections({
-    perMinute: config.rejected_per_minute,
-    record: (rejected) => inbox.recordRejected(rejected, { deadlineMs }),
-    onUnrecorded: (count) => metrics.unrecorded.inc(count),
-  });
-  metrics.watch(() => ({
-    inflightBytes: bodies.bytesHeld(),
-    spool: spool.status(),
-    storeUsable: drain.usable(),
-  }));
+  metrics.watch(() => ({ inflightBytes: bodies.bytesHeld(), spool: spool.status(), storeUsable: drain.usable() }));
   addRoutes(app, {
     config,
     keys: secrets,
@@ -149,26 +105,11 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
 
   return {
     async listen({ orAnyPort = false } = {}) {
-      // Connections wait here to be accepted: a flood must not fill it before one of another sender.
-      const { listen: host, limits } = config;
-      const listenOn = (port: number) => app.listen({ host, port, backlog: limits.connections });
-      try {
-        await listenOnPort(config.port, orAnyPort, listenOn);
-      } catch (error) {
-        throw terminal(
-          'WEBHOOK_PORT_TAKEN',
-          `The webhook receiver cannot listen on ${config.listen}:${config.port} (${errorCode(error)}).`,
-          { hint: 'Set webhook.listen and webhook.port to an address of this machine that is free.', cause: error },
-        );
-      }
-      if (config.tls) {
-        certificateWatch = watchCertificate(config.tls, app.server as unknown as TlsServer, log);
-      }
+      await listenAt(app, config, orAnyPort);
+      if (config.tls) certificateWatch = watchCertificate(config.tls, app.server as unknown as TlsServer, log);
     },
     get address() {
-      const { address, family, port } = app.server.address() as AddressInfo;
-      const host = family === 'IPv6' ? `[${address}]` : address;
-      return `${config.tls ? 'https' : 'http'}://${host}:${port}`;
+      return addressOf(app, config);
     },
     ready,
     status: () => ({
@@ -191,6 +132,78 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
       await spool.close();
     },
   };
+};
+
+const deadlineOf = (config: WebhookConfig): number => config.group_commit.deadline_s * 1_000;
+
+/** The parts that a delivery passes through, and those that they tell. */
+const assemble = (
+  { config, inbox, spool, log, wake }: ReceiverOptions,
+  app: FastifyInstance,
+  metrics: ReturnType<typeof createWebhookMetrics>,
+) => {
+  const senders = createKnownSenders();
+  const drops = createDropLog(log);
+  limitConnections(app.server, {
+    limits: config.limits,
+    isProxy: createAddressList(config.trusted_proxies),
+    isKnown: senders.has,
+    onDrop() {
+      metrics.connectionsDropped.inc();
+      drops.count('connection');
+    },
+  });
+  const bodies = createBodyReader(config.limits, senders.has);
+  const wakeUp = createWakeUp({
+    wake,
+    intervalMs: config.wake_interval_ms,
+    log,
+    onFailure: () => metrics.wakeFailures.inc(),
+  });
+  const drain = createDrain({
+    inbox,
+    spool,
+    deadlineMs: deadlineOf(config),
+    log,
+    onDrained(deliveries) {
+      metrics.drained.inc(deliveries);
+      wakeUp.notify();
+    },
+  });
+  const groupCommit = createGroupCommit({
+    config,
+    inbox,
+    spool,
+    drain,
+    onStored: { inbox: wakeUp.notify, spool: drain.start },
+  });
+  const rejections = createRejections({
+    perMinute: config.rejected_per_minute,
+    record: (rejected) => inbox.recordRejected(rejected, { deadlineMs: deadlineOf(config) }),
+    onUnrecorded: (count) => metrics.unrecorded.inc(count),
+  });
+  return { senders, drops, bodies, wakeUp, drain, groupCommit, rejections };
+};
+
+/** @throws CallsyncError WEBHOOK_PORT_TAKEN */
+const listenAt = async (app: FastifyInstance, config: WebhookConfig, orAnyPort: boolean): Promise<void> => {
+  // Connections wait here to be accepted: a flood must not fill it before one of another sender.
+  const { listen: host, limits } = config;
+  const listenOn = (port: number) => app.listen({ host, port, backlog: limits.connections });
+  try {
+    await listenOnPort(config.port, orAnyPort, listenOn);
+  } catch (error) {
+    throw terminal(
+      'WEBHOOK_PORT_TAKEN',
+      `The webhook receiver cannot listen on ${host}:${config.port} (${errorCode(error)}).`,
+      { hint: 'Set webhook.listen and webhook.port to an address of this machine that is free.', cause: error },
+    );
+  }
+};
+
+const addressOf = (app: FastifyInstance, { tls }: WebhookConfig): string => {
+  const { address, family, port } = app.server.address() as AddressInfo;
+  return `${tls ? 'https' : 'http'}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 };
 
 const createApp = (config: WebhookConfig, certificate: Certificate | undefined): FastifyInstance => {

@@ -44,23 +44,7 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
   const { path, allow_unsigned: allowUnsigned, allow_from: allowFrom, header_prefix: prefix } = options.config;
   const isAllowed = allowFrom.length === 0 ? () => true : createAddressList(allowFrom);
 
-  // No body is ever parsed: deliveries are read as bytes by their route, everything else is left unread.
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
-  app.addHook('onRequest', async (request, reply) => {
-    // The content type of a sender must not decide about its delivery.
-    request.raw.headers['content-type'] = 'application/octet-stream';
-    if (!request.is404) return;
-    if (request.url.split('?', 1)[0] !== path) return refuse(reply, 404, 'not found');
-    return refuse(reply.header('allow', 'POST'), 405, 'method not allowed');
-  });
-  app.setNotFoundHandler((_request, reply) => refuse(reply, 404, 'not found'));
-  app.setErrorHandler((error, _request, reply) => {
-    const status = statusOf(error);
-    if (status >= 500) log.error({ code: errorCode(error) }, 'A request could not be served.');
-    return refuse(reply, status, status >= 500 ? 'not available' : 'bad request');
-  });
-
+  answerOthers(app, path, log);
   app.post(path, async (request, reply) => {
     const startedAt = performance.now();
     const receivedAt = new Date();
@@ -110,6 +94,26 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
       if (reason === 'incomplete') return refuse(reply, 400, 'incomplete');
       return refuse(reply.header('retry-after', '1'), 503, 'not available');
     }
+  });
+};
+
+/** Everything but deliveries: their path alone takes requests, and nothing is parsed. */
+const answerOthers = (app: FastifyInstance, path: string, log: ReceiverLog): void => {
+  // No body is ever parsed: deliveries are read as bytes by their route, everything else is left unread.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  app.addHook('onRequest', async (request, reply) => {
+    // The content type of a sender must not decide about its delivery.
+    request.raw.headers['content-type'] = 'application/octet-stream';
+    if (!request.is404) return;
+    if (request.url.split('?', 1)[0] !== path) return refuse(reply, 404, 'not found');
+    return refuse(reply.header('allow', 'POST'), 405, 'method not allowed');
+  });
+  app.setNotFoundHandler((_request, reply) => refuse(reply, 404, 'not found'));
+  app.setErrorHandler((error, _request, reply) => {
+    const status = statusOf(error);
+    if (status >= 500) log.error({ code: errorCode(error) }, 'A request could not be served.');
+    return refuse(reply, status, status >= 500 ? 'not available' : 'bad request');
   });
 };
 
