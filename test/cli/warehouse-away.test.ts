@@ -63,15 +63,27 @@ test('opens with one warehouse away, once the ledger has its epoch', async () =>
   expect(said.join('\n')).toContain('Warehouse away does not answer');
 });
 
+const load = async (store: Store, [warehouse]: readonly Warehouse[]) => {
+  const { name, load: send } = warehouse as Warehouse;
+  const epoch = await store.epoch();
+  const plan = await store.transaction((tx) =>
+    planLoad(tx, { warehouse: name, epoch, flattenVersion: 1, origin: 'test' }, []),
+  );
+  await send({ ...plan, calls: [], tombstones: [], logs: {}, keyOf: store.keyOf });
+};
+
+test('a running process makes the marts of a warehouse anew that was dropped', async () => {
+  await open({ here: {} }, async (store, opened) => {
+    await load(store, opened);
+    await store.pool.query('DROP SCHEMA calls CASCADE');
+    await expect(load(store, opened)).rejects.toMatchObject({ kind: 'transient' });
+    await load(store, opened).catch(() => load(store, opened));
+    const [warehouse] = opened;
+    expect(await warehouse?.query('SELECT count(*) AS n FROM calls_marts.completeness_daily')).toEqual([{ n: 0 }]);
+  });
+});
+
 test('asks a warehouse that was away at the start for its last load before the first one', async () => {
-  const load = async (store: Store, [warehouse]: readonly Warehouse[]) => {
-    const { name, load: send } = warehouse as Warehouse;
-    const epoch = await store.epoch();
-    const plan = await store.transaction((tx) =>
-      planLoad(tx, { warehouse: name, epoch, flattenVersion: 1, origin: 'test' }, []),
-    );
-    await send({ ...plan, calls: [], tombstones: [], logs: {}, keyOf: store.keyOf });
-  };
   const link = await openLink(far.url);
   const warehouses = { far: { url: link.url } };
   await open(warehouses, load);

@@ -82,18 +82,20 @@ export const openWarehouses = async (services: Services, store: Store): Promise<
   const warehouses: Warehouse[] = [];
   const ledgerCheck = createLedgerCheck({ store, warehouses, say: services.say });
   for (const [name, config] of Object.entries(services.config.warehouses)) {
-    const warehouse = createWarehouse(name, config, store, (error) =>
+    const tables = createWarehouse(name, config, store, (error) =>
       services.log('loaded calls could not be indexed for search', { warehouse: name, error }),
     );
-    services.defer(() => warehouse.close());
+    services.defer(() => tables.close());
+    // Also when a running process makes lost tables anew: their marts went with them.
+    const migrate = () => tables.migrate().then(() => openMarts(services, tables));
+    const warehouse = checkBeforeLoad({ ...tables, migrate }, ledgerCheck);
     await warehouse.migrate().catch((error: unknown) => {
       if (!(error instanceof CallsyncError) || error.kind === 'terminal') throw error;
       services.say(`Warehouse ${name} does not answer; its calls stay pending. ${error.message}`);
     });
     await registerWarehouse(store, name, flattenVersion);
-    await openMarts(services, warehouse);
-    warehouses.push(warehouse);
-    targets.push({ warehouse: checkBeforeLoad(warehouse, ledgerCheck), documents: config.documents });
+    warehouses.push({ ...tables, migrate });
+    targets.push({ warehouse, documents: config.documents });
   }
   await ledgerCheck.run();
   for (const { name } of warehouses) await beginWalk(store, name);

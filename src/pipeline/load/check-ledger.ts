@@ -149,6 +149,7 @@ export const checkBeforeLoad = (warehouse: Warehouse, check: LedgerCheck): Wareh
   };
   return {
     ...warehouse,
+    migrate,
     load: (batch) =>
       migratedFirst(async () => {
         await check.beforeLoad(warehouse, batch);
