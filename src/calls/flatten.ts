@@ -157,7 +157,8 @@ export const flattenCall = (
     return tagRow({ value: read.element(tag, field), field, index }, call);
   });
   const values = readMetadata(document.metadata, read);
-  const metadata = [...values].map(([key, value]) => ({ ...keys, key, value }));
+  // In literals: copied keys took a tenth of a flattening.
+  const metadata = [...values].map(([key, value]) => ({ call_id: input.callId, call_timestamp: at, key, value }));
   const sides = ['in', 'out'].flatMap((field, index) => {
     const value = read.object(document[field], field);
     return value === undefined ? [] : [{ value, field, index }];
@@ -284,14 +285,14 @@ const readMetadata = (metadata: unknown, read: FieldReader): ReadonlyMap<string,
 };
 
 /** The row of `udfs` that a row of `metadata` has, if its key is that of a user-defined field. */
-const udfOf = (row: { readonly key: string; readonly value: string | null }): Row[] => {
+const udfOf = (row: Row & { readonly key: string; readonly value: string | null }): Row[] => {
   const match = udfKey.exec(row.key);
   if (match === null) return [];
-  const { key, value, ...keys } = row;
+  const { call_id, call_timestamp, value } = row;
   const kind = match[1] as string;
   const number = kind === 'num' && value !== null && value.trim() !== '' ? parseDecimal(value) : null;
   const udf = { kind, udf_index: Number(match[2]), value_number: number ?? null, value_text: value };
-  return [{ ...keys, ...udf, unparsable: number === undefined }];
+  return [{ call_id, call_timestamp, ...udf, unparsable: number === undefined }];
 };
 
 // Ledger row → rows of table `changes`: field, time and source of each change, never a value. Pure.
