@@ -74,8 +74,13 @@ class SharedBodies {
   isOver(): boolean {
     if (this.readings.size === 0) return false;
     if (this.held > this.maxInflightBytes) return true;
-    const unknown = [...this.readings].filter(({ sender }) => !this.isKnown(sender));
-    return unknown.reduce((sum, reading) => sum + reading.bytes(), 0) > this.maxUnknownBytes;
+    return this.listUnknown().reduce((sum, reading) => sum + reading.bytes(), 0) > this.maxUnknownBytes;
+  }
+
+  /** Bodies of unknown senders. Senders are few: the bodies, of which there are many, are looked at only where one is unknown. */
+  private listUnknown(): Reading[] {
+    if ([...this.heldBy.keys()].every((sender) => this.isKnown(sender))) return [];
+    return [...this.readings].filter(({ sender }) => !this.isKnown(sender));
   }
 
   /** Unknown senders first, then the one that holds most; of its bodies the one that takes most memory for longest. */
@@ -100,9 +105,10 @@ class SharedBodies {
 
   /** Reads or pauses each body by the rule above. */
   share(): void {
+    const unknown = this.listUnknown();
+    if (unknown.length === 0) return;
     const senders = [...this.heldBy.keys()];
     const knownSends = senders.some((sender) => this.isKnown(sender));
-    const unknown = [...this.readings].filter(({ sender }) => !this.isKnown(sender));
     // A sender that holds little goes first: one that is new must have its chance to become known.
     if (knownSends)
       unknown.sort((left, right) => (this.heldBy.get(left.sender) ?? 0) - (this.heldBy.get(right.sender) ?? 0));
