@@ -22,7 +22,7 @@ import type { SubjectIndex } from '../store.ts';
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
 /** A tenth to a fifth of the size at the least time; a smaller window costs less to set up than it saves here. */
-const deflateOptions = { level: 1, windowBits: 14, memLevel: 7 } as const;
+const deflateOptions = { level: 1, windowBits: 14, memLevel: 8 } as const;
 /** Documents deflated at once, on threads. */
 const deflateLanes = 4;
 
