@@ -28,13 +28,7 @@ interface HeldBody {
   release(): void;
 }
 
-export interface BodyReader {
-  /** @throws BodyError */
-  read(request: IncomingMessage, sender: string): Promise<HeldBody>;
-  bytesHeld(): number;
-  /** Gives up the bodies that are still on their way. */
-  abandonAll(): void;
-}
+export type BodyReader = ReturnType<typeof createBodyReader>;
 
 interface Reading {
   readonly request: IncomingMessage;
@@ -123,14 +117,16 @@ class SharedBodies {
 }
 
 /** @param isKnown whether the sender has lately sent a verified delivery. */
-export const createBodyReader = (limits: WebhookConfig['limits'], isKnown: (sender: string) => boolean): BodyReader => {
+export const createBodyReader = (limits: WebhookConfig['limits'], isKnown: (sender: string) => boolean) => {
   const bodies = new SharedBodies(limits, isKnown);
   return {
     bytesHeld: () => bodies.held,
+    /** Gives up the bodies that are still on their way. */
     abandonAll() {
       for (const reading of bodies.readings) reading.abandon('closing');
     },
-    async read(request, sender) {
+    /** @throws BodyError */
+    async read(request: IncomingMessage, sender: string) {
       const announced = Number(request.headers['content-length']);
       if (announced > limits.body_bytes) throw new BodyError('too_large');
       if (request.destroyed) throw new BodyError('incomplete');

@@ -11,12 +11,7 @@ import type { Spool } from '../spool/spool.ts';
 
 type StoredIn = 'inbox' | 'spool';
 
-export interface GroupCommit {
-  /** Durable when it resolves. Rejects with a transient error when neither store nor spool took it in time. */
-  commit(delivery: Delivery): Promise<StoredIn>;
-  /** Finishes the accepted deliveries. */
-  close(): Promise<void>;
-}
+export type GroupCommit = ReturnType<typeof createGroupCommit>;
 
 interface GroupCommitOptions {
   readonly config: WebhookConfig;
@@ -34,7 +29,7 @@ interface Entry {
   reject(error: unknown): void;
 }
 
-export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
+export const createGroupCommit = (options: GroupCommitOptions) => {
   const { drain } = options;
   const { group_commit: config, limits } = options.config;
   /** Oldest first; those that no group has taken yet are in `waiting` too. */
@@ -76,14 +71,16 @@ export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
   overdue.unref();
 
   return {
-    commit: (delivery) =>
-      new Promise((resolve, reject) => {
+    /** Durable when it resolves. Rejects with a transient error when neither store nor spool took it in time. */
+    commit: (delivery: Delivery) =>
+      new Promise<StoredIn>((resolve, reject) => {
         const entry: Entry = { delivery, since: performance.now(), resolve, reject };
         unanswered.add(entry);
         waiting.push(entry);
         if (waiting.length >= config.batch_rows) writeGroups();
         else if (mayWrite()) delay ??= setTimeout(writeGroups, config.max_delay_ms);
       }),
+    /** Finishes the accepted deliveries. */
     async close() {
       while (waiting.length > 0 || writing.size > 0) {
         writeGroups();

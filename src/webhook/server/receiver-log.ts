@@ -17,13 +17,8 @@ export const errorCode = (error: unknown): string => {
   return 'unknown';
 };
 
-interface DropLog {
-  count(reason: string): void;
-  close(): void;
-}
-
 /** One line a minute for all that was refused or dropped: a line each would let anyone fill the disk. */
-export const createDropLog = (log: ReceiverLog, intervalMs = 60_000): DropLog => {
+export const createDropLog = (log: ReceiverLog, intervalMs = 60_000) => {
   let counts: Record<string, number> = {};
   const write = (): void => {
     if (Object.keys(counts).length === 0) return;
@@ -33,7 +28,7 @@ export const createDropLog = (log: ReceiverLog, intervalMs = 60_000): DropLog =>
   const timer = setInterval(write, intervalMs);
   timer.unref();
   return {
-    count(reason) {
+    count(reason: string) {
       counts[reason] = (counts[reason] ?? 0) + 1;
     },
     close() {

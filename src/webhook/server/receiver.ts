@@ -18,7 +18,7 @@ import { terminal } from '../../lib/errors.ts';
 import type { FileWatch } from '../../lib/file-watch.ts';
 import type { InboxWriter } from '../../store/delivery/inbox-writer.ts';
 import { createDrain } from '../spool/drain.ts';
-import type { Spool, SpoolStatus } from '../spool/spool.ts';
+import type { Spool } from '../spool/spool.ts';
 import { type BodyReader, createBodyReader } from './body.ts';
 import { createGroupCommit } from './group-commit.ts';
 import { createDropLog, errorCode, type ReceiverLog } from './receiver-log.ts';
@@ -43,28 +43,7 @@ interface ReceiverOptions {
   readonly admit?: Admit | undefined;
 }
 
-interface ReceiverStatus {
-  readonly storeUsable: boolean;
-  readonly spool: SpoolStatus;
-  readonly allowUnsigned: boolean;
-  readonly keys: readonly string[];
-  readonly inflightBytes: number;
-}
-
-export interface Receiver {
-  /**
-   * Rejects with a terminal error when the address cannot be had.
-   * @param options.orAnyPort any port will do where another process has the configured one.
-   */
-  listen(options?: { readonly orAnyPort?: boolean | undefined }): Promise<void>;
-  /** Such as `http://127.0.0.1:8780`. */
-  readonly address: string;
-  /** False when deliveries cannot be made durable, when those in the spool get no further, or when it closes. */
-  ready(): boolean;
-  status(): ReceiverStatus;
-  /** Accepts nothing new, finishes and answers accepted requests, then closes secrets and spool. */
-  close(): Promise<void>;
-}
+export type Receiver = ReturnType<typeof createReceiver>;
 
 /** How often Node looks for requests past their time. */
 const connectionCheckMs = 500;
@@ -74,7 +53,7 @@ const stalledAfterMs = 5 * 60_000;
 const bodyGraceMs = 2_000;
 
 /** Puts the receiver together; it takes deliveries from `listen` on. @throws CallsyncError WEBHOOK_TLS_INVALID */
-export const createReceiver = (options: ReceiverOptions): Receiver => {
+export const createReceiver = (options: ReceiverOptions) => {
   const { config, secrets, spool, registry, log } = options;
   const metrics = createWebhookMetrics(registry);
   let closing = false;
@@ -104,13 +83,19 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
   let certificateWatch: FileWatch | undefined;
 
   return {
-    async listen({ orAnyPort = false } = {}) {
+    /**
+     * Rejects with a terminal error when the address cannot be had. @param options.orAnyPort any port will do where
+     * another process has the configured one.
+     */
+    async listen({ orAnyPort = false }: { readonly orAnyPort?: boolean | undefined } = {}) {
       await listenAt(app, config, orAnyPort);
       if (config.tls) certificateWatch = watchCertificate(config.tls, app.server as unknown as TlsServer, log);
     },
+    /** Such as `http://127.0.0.1:8780`. */
     get address() {
       return addressOf(app, config);
     },
+    /** False when deliveries cannot be made durable, when those in the spool get no further, or when it closes. */
     ready,
     status: () => ({
       storeUsable: drain.usable(),
@@ -119,6 +104,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
       keys: secrets.current().map((key) => key.name),
       inflightBytes: bodies.bytesHeld(),
     }),
+    /** Accepts nothing new, finishes and answers accepted requests, then closes secrets and spool. */
     async close() {
       closing = true;
       await closeServer(app, bodies, config.limits.answer_within_s * 1_000);

@@ -2,11 +2,6 @@
 import type { RejectedDelivery } from '../../store/delivery/inbox-writer.ts';
 import { newArrivalId } from './routes.ts';
 
-interface Rejections {
-  note(rejected: Omit<RejectedDelivery, 'arrivalId'>): void;
-  close(): Promise<void>;
-}
-
 const gatherMs = 250;
 const minuteMs = 60_000;
 
@@ -19,7 +14,7 @@ export const createRejections = (options: {
   record: (rejected: readonly RejectedDelivery[]) => Promise<void>;
   onUnrecorded: (count: number) => void;
   minuteMs?: number;
-}): Rejections => {
+}) => {
   const { perMinute, record, onUnrecorded } = options;
   let gathered: RejectedDelivery[] = [];
   let noted = 0;
@@ -53,7 +48,7 @@ export const createRejections = (options: {
   writer.unref();
   minute.unref();
   return {
-    note(rejected) {
+    note(rejected: Omit<RejectedDelivery, 'arrivalId'>) {
       // `gathered` is bounded too, for the time that a write hangs.
       if (noted >= perMinute || gathered.length > perMinute) {
         surplus += 1;

@@ -11,18 +11,9 @@ import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 type AddressList = (address: string) => boolean;
 
 /** Senders that have lately signed a delivery rightly. Where room is short, they come before all others. */
-export interface KnownSenders {
-  /** A delivery of this sender was verified. */
-  note(sender: string): void;
-  has(sender: string): boolean;
-}
+export type KnownSenders = ReturnType<typeof createKnownSenders>;
 
-export interface Offenders {
-  /** Whether bodies of the sender are left unread for now. */
-  isHeldBack(sender: string): boolean;
-  /** A delivery was not taken after `bytes` of its body were read; resolves when it may be answered. */
-  note(sender: string, bytes: number): Promise<void>;
-}
+export type Offenders = ReturnType<typeof createOffenders>;
 
 const keptMs = 24 * 3_600_000;
 /** More are forgotten, the longest unheard of first; a service sends from few addresses. */
@@ -63,16 +54,17 @@ export const senderOf = (address: string): string => {
   return all.slice(0, 4).join(':');
 };
 
-export const createKnownSenders = (): KnownSenders => {
+export const createKnownSenders = () => {
   const lastVerified = new Map<string, number>();
   return {
-    note(sender) {
+    /** A delivery of this sender was verified. */
+    note(sender: string) {
       lastVerified.delete(sender);
       lastVerified.set(sender, performance.now());
       const [oldest] = lastVerified.keys();
       if (lastVerified.size > most && oldest !== undefined) lastVerified.delete(oldest);
     },
-    has: (sender) => performance.now() - (lastVerified.get(sender) ?? Number.NEGATIVE_INFINITY) < keptMs,
+    has: (sender: string) => performance.now() - (lastVerified.get(sender) ?? Number.NEGATIVE_INFINITY) < keptMs,
   };
 };
 
@@ -85,13 +77,15 @@ export const createOffenders = (options: {
   /** Milliseconds. */
   readonly clock?: () => number;
   readonly delayMs?: number;
-}): Offenders => {
+}) => {
   const { isKnown, clock = () => performance.now(), delayMs = answerDelayMs } = options;
   const bytesLeft = createAllowances(reading, clock);
   const refusalsLeft = createAllowances(refusals, clock);
   return {
-    isHeldBack: (sender) => !isKnown(sender) && bytesLeft.of(sender) < 0,
-    async note(sender, bytes) {
+    /** Whether bodies of the sender are left unread for now. */
+    isHeldBack: (sender: string) => !isKnown(sender) && bytesLeft.of(sender) < 0,
+    /** A delivery was not taken after `bytes` of its body were read; resolves when it may be answered. */
+    async note(sender: string, bytes: number) {
       if (isKnown(sender)) return;
       bytesLeft.take(sender, bytes);
       refusalsLeft.take(sender, 1);

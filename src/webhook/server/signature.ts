@@ -79,10 +79,7 @@ const verify: Verifier['verify'] = (input) => {
 export const signatureVerifier: Verifier = { checkHeader, verify };
 
 /** The keys in force; they follow their files while the receiver runs. */
-export interface SigningKeys {
-  current(): readonly SigningKey[];
-  close(): void;
-}
+export type SigningKeys = ReturnType<typeof openSigningKeys>;
 
 /**
  * Throws when no secret is configured (unless unsigned deliveries are allowed), or one cannot be read or is empty.
@@ -93,7 +90,7 @@ export const openSigningKeys = (options: {
   allowUnsigned: boolean;
   log: ReceiverLog;
   intervalMs?: number;
-}): SigningKeys => {
+}) => {
   const { secrets, allowUnsigned, log, intervalMs = 1_000 } = options;
   if (secrets.length === 0 && !allowUnsigned) {
     throw terminal('WEBHOOK_SECRET_MISSING', 'No signing secret is configured for the webhook receiver.', {

@@ -2,12 +2,6 @@
 import { transient } from '../../lib/errors.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
 
-interface WakeUp {
-  /** The inbox has something new. Never throws: a failing wake is logged once per outage, and the next commit tries again. */
-  notify(): void;
-  close(): Promise<void>;
-}
-
 /** A wake that takes longer counts as failed. */
 const giveUpMs = 5_000;
 
@@ -17,7 +11,7 @@ export const createWakeUp = (options: {
   intervalMs: number;
   log: Pick<ReceiverLog, 'warn'>;
   onFailure: () => void;
-}): WakeUp => {
+}) => {
   const { wake, intervalMs, log, onFailure } = options;
   let timer: NodeJS.Timeout | undefined;
   let underWay: Promise<void> | undefined;
@@ -51,6 +45,10 @@ export const createWakeUp = (options: {
   };
 
   return {
+    /**
+     * The inbox has something new. Never throws: a failing wake is logged once per outage, and the next commit tries
+     * again.
+     */
     notify() {
       wanted = true;
       if (!closed && underWay === undefined && timer === undefined) underWay = attempt();
