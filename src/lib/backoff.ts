@@ -24,3 +24,13 @@ export const wait = async (ms: number, signal?: AbortSignal): Promise<void> => {
     throw signal?.aborted === true ? signal.reason : error;
   });
 };
+
+/** The outcome of the work, or an error where it takes longer than `ms`; the work goes on then. */
+export const withinTime = async <T>(work: Promise<T>, ms: number, late: () => Error): Promise<T> => {
+  work.catch(() => undefined);
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(late()), ms);
+  });
+  return await Promise.race([work, tooLate]).finally(() => clearTimeout(timer));
+};

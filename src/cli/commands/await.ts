@@ -9,7 +9,7 @@ import type { ReconcileProgress } from '../../../workflows/messages.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { dayMs } from '../../lib/day.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
-import { chooseAxis } from '../../pipeline/read/choose-axis.ts';
+import { requireAxis } from '../../pipeline/read/choose-axis.ts';
 import { lookAtProof, type ProofFound } from '../../pipeline/reconcile/look-at-proof.ts';
 import type { Store } from '../../store/store.ts';
 import type { ProofLevel } from '../../store/windows/verdicts.ts';
@@ -228,11 +228,7 @@ export default leaf({
     const range = awaitedRange(options, config.analytics.time_zone, Date.now());
     const warehouses = options.warehouse ?? Object.keys(config.warehouses);
     for (const name of warehouses) configuredWarehouse(config, name);
-    const axis = chooseAxis(config.source.list, processedFieldOf(config))?.axis;
-    if (axis === undefined)
-      throw terminal('RECONCILE_AXIS', 'The list has no axis of the call’s own time or of the end of processing.', {
-        hint: 'Correct the record_field of source.list.cursor_fields; callsync probe finds it.',
-      });
+    const { axis } = requireAxis(config.source.list, processedFieldOf(config));
     const { sourceLevel: source, warehouseLevel: warehouse } = options;
     const timeoutMs = options.start ? options.timeout : 0;
     const found = await awaitProof(store, services, {

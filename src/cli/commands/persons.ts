@@ -73,6 +73,12 @@ const add = (options: PersonOptions & ReasonOptions): Promise<void> =>
     print(options, receipt, describe(receipt));
   });
 
+const unusable = (message: string, cause?: unknown) =>
+  terminal('USAGE_RECEIPT', message, {
+    hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
+    cause,
+  });
+
 const isReceipt = (value: unknown): value is { readonly proof: ReceiptProof } =>
   isObject(value) && isObject(value.proof) && typeof value.proof.digest === 'string';
 
@@ -80,10 +86,7 @@ const isSignedBy = (receipt: { readonly proof: ReceiptProof }, pem: string): boo
   try {
     return isSigned(receipt, pem);
   } catch (cause) {
-    throw terminal('USAGE_RECEIPT', 'The public key is no key in PEM.', {
-      hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
-      cause,
-    });
+    throw unusable('The public key is no key in PEM.', cause);
   }
 };
 
@@ -174,16 +177,10 @@ export const personCommands = {
     /** Needs neither a configuration nor a secret. */
     run: async (file, { publicKey, ...options }) => {
       const [text, pem] = await Promise.all([file, publicKey].map((path) => readFile(path, 'utf8'))).catch((cause) => {
-        throw terminal('USAGE_RECEIPT', 'The receipt or the public key cannot be read.', {
-          hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
-          cause,
-        });
+        throw unusable('The receipt or the public key cannot be read.', cause);
       });
       const receipt: unknown = parseQuietly(Buffer.from(text as string));
-      if (!isReceipt(receipt))
-        throw terminal('USAGE_RECEIPT', 'The file is no receipt as --json prints it.', {
-          hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
-        });
+      if (!isReceipt(receipt)) throw unusable('The file is no receipt as --json prints it.');
       const signed = isSignedBy(receipt, pem as string);
       print(
         options,

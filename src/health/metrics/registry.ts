@@ -1,5 +1,6 @@
 /** The metrics of one process, in Prometheus form; an OpenTelemetry collector scrapes the same address. */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { withinTime } from '../../lib/backoff.ts';
 
 /** Gauges that prom-client names like counters, which Prometheus' own check refuses; their parts by type stay. */
 const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
@@ -41,7 +42,7 @@ export const shareReading = <T>(
   return {
     read: () => {
       if (cached === undefined || performance.now() - cached.at > cacheMs) {
-        const answer = within(read(), deadlineMs).catch(() => undefined);
+        const answer = withinTime(read(), deadlineMs, () => new Error('too late')).catch(() => undefined);
         cached = { at: performance.now(), answer };
       }
       return cached.answer;
@@ -99,16 +100,4 @@ export const counterOver = (
       for (const [value, labels = {}] of await counter.samples()) this.inc({ ...labels }, value);
     },
   });
-};
-
-const within = async <T>(answer: Promise<T>, ms: number): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('too late')), ms);
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 };

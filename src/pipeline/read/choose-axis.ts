@@ -1,5 +1,6 @@
 /** The axis on which the ledger and the list can be compared. */
 import type { ListConfig } from '../../../schemas/config/list.ts';
+import { terminal } from '../../lib/errors.ts';
 import { isCuttable } from '../../source/list/list-query.ts';
 import type { LedgerAxis } from '../../store/ledger/read-ledger.ts';
 
@@ -30,4 +31,13 @@ export const chooseAxis = (list: ListConfig, processedField: string): ChosenAxis
     }
   }
   return undefined;
+};
+
+/** The same, where nothing can be done without one. @throws CallsyncError RECONCILE_AXIS */
+export const requireAxis = (list: ListConfig, processedField: string): ChosenAxis => {
+  const chosen = chooseAxis(list, processedField);
+  if (chosen !== undefined) return chosen;
+  throw terminal('RECONCILE_AXIS', 'The list has no axis of the call’s own time or of the end of processing.', {
+    hint: 'Correct the record_field of source.list.cursor_fields; callsync probe finds it.',
+  });
 };

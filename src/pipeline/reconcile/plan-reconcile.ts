@@ -10,11 +10,11 @@ import {
   type SourceLevel,
 } from '../../../schemas/orchestration.ts';
 import { dayMicros as day } from '../../lib/day.ts';
-import { CallsyncError, terminal } from '../../lib/errors.ts';
+import { CallsyncError } from '../../lib/errors.ts';
 import { lastLoads } from '../../store/ledger/read-ledger.ts';
 import type { VerdictOutcome } from '../../store/windows/verdicts.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
-import { chooseAxis } from '../read/choose-axis.ts';
+import { requireAxis } from '../read/choose-axis.ts';
 import { findUnjudged, type JudgedDay, listDays } from './judged-days.ts';
 import { type ReconcileDeps, reconcileWindow } from './reconcile-window.ts';
 import { removeStray } from './remove-unexpected.ts';
@@ -44,12 +44,7 @@ interface ReconcileSettings {
  * @throws CallsyncError RECONCILE_AXIS, or of the store.
  */
 export const planReconcile = async (deps: ReconcileDeps, settings: ReconcileSettings, request: ReconcileRequest) => {
-  const chosen = chooseAxis(deps.source.list.list, deps.processedField);
-  if (chosen === undefined)
-    throw terminal('RECONCILE_AXIS', 'The list has no axis of the call’s own time or of the end of processing.', {
-      hint: 'Correct the record_field of source.list.cursor_fields; callsync probe finds it.',
-    });
-  const { axis, column, cuttable } = chosen;
+  const { axis, column, cuttable } = requireAxis(deps.source.list.list, deps.processedField);
   const to = deps.now().getTime() * 1000 - settings.age;
   const asked = request.range;
   const again = request.force === true || (asked !== undefined && request.warehouseLevel !== undefined);

@@ -3,8 +3,8 @@ import { hashJson } from '../../calls/fold.ts';
 import { type Queryable, readValue } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 
-/** Statuses of calls that the service sends to a webhook (interface §1). */
-const sentStatuses = ['qualified', 'void'];
+/** Statuses of calls that the service sends to a webhook (interface §1), as the ledger holds their values. */
+export const sentStatuses = ['qualified', 'void'].map((status) => hashJson(JSON.stringify(status)));
 
 export interface DeliveryStatistics {
   readonly calls: number;
@@ -68,7 +68,7 @@ export const measureWebhooks = async (
      SELECT count(*) AS expected, count(*) FILTER (WHERE webhook_at IS NULL) AS lost,
             percentile_cont(0.5) WITHIN GROUP (ORDER BY lag) FILTER (WHERE lag >= 0) AS p50,
             percentile_cont(0.95) WITHIN GROUP (ORDER BY lag) FILTER (WHERE lag >= 0) AS p95 FROM sent`,
-    [input.from, input.to, sentStatuses.map((status) => hashJson(JSON.stringify(status))), since, input.until],
+    [input.from, input.to, sentStatuses, since, input.until],
   );
   const { expected, lost, p50, p95 } = row ?? { expected: 0, lost: 0, p50: null, p95: null };
   return { since, expected, lost, lossRate: expected === 0 ? null : lost / expected, lagP50: p50, lagP95: p95 };

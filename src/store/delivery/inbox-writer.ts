@@ -2,6 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
+import { withinTime } from '../../lib/backoff.ts';
 import { transient } from '../../lib/errors.ts';
 import { scramVerifier } from '../../lib/keyed-hash.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
@@ -181,18 +182,8 @@ const borrow = async (pool: pg.Pool, deadlineMs: number): Promise<pg.PoolClient>
   }
 };
 
-const within = async <T>(work: Promise<T>, ms: number): Promise<T> => {
-  work.catch(() => {});
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(transient('STORE_SLOW', 'The operational store did not answer in time.')), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-};
+const within = <T>(work: Promise<T>, ms: number): Promise<T> =>
+  withinTime(work, ms, () => transient('STORE_SLOW', 'The operational store did not answer in time.'));
 
 /** Channel of `NOTIFY`; messages carry nothing, because the inbox says which deliveries wait. */
 const inboxChannel = 'callsync_inbox';

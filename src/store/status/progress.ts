@@ -1,9 +1,9 @@
 /** How far going live has come, and the comparison of both ways in. Times in microseconds. */
 
 import { createHash } from 'node:crypto';
-import { hashJson } from '../../calls/fold.ts';
 import { type Queryable, readColumn } from '../../postgres/database.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
+import { sentStatuses } from '../delivery/delivery-statistics.ts';
 import { readMeta, writeMeta } from '../meta.ts';
 
 /** A step that is done has its entry; the next run begins after the last. */
@@ -33,9 +33,6 @@ export const readGoLive = (db: Queryable): Promise<GoLiveState | undefined> => r
 
 /** Replaces the whole state. */
 export const saveGoLive = (db: Queryable, state: GoLiveState): Promise<void> => writeMeta(db, key, state);
-
-/** Statuses of calls that the service sends to a webhook (interface §1), as the ledger holds their values. */
-const sentStatuses = ['qualified', 'void'].map((status) => hashJson(JSON.stringify(status)));
 
 /** Calls that `callsync webhook send` invented: no list shows them. */
 const inventedPrefix = 'sample-';
