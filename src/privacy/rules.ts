@@ -96,14 +96,8 @@ const doorVersion = 4;
  * Changes with every setting that affects stored data, and with the detectors; undefined without rules. Calls under
  * another version are processed again.
  */
-export const versionOfRules = ({
-  profile,
-  rules,
-  countries,
-  disabled_detectors: disabled,
-  patterns,
-  key_id: keyId,
-}: PrivacyConfig): string | undefined => {
+export const versionOfRules = (config: PrivacyConfig): string | undefined => {
+  const { profile, rules, countries, disabled_detectors: disabled, patterns, key_id: keyId } = config;
   const all = [...rules, ...profileRules[profile]];
   if (all.length === 0) return undefined;
   return createHash('sha256')

@@ -4,17 +4,14 @@ import type { SimulatorAddresses } from './control/control.ts';
 import { startSimulator } from './start-simulator.ts';
 
 /** Starts a simulator, reports its addresses, and resolves after `signal` aborted and every socket is closed. */
-export const runSimulator = async ({
-  options,
-  onReady,
-  signal,
-}: {
+export const runSimulator = async (input: {
   readonly options: SimulatorOptions;
   /** Called once all servers listen. */
   readonly onReady: (addresses: SimulatorAddresses) => void;
   /** Ends the run. */
   readonly signal: AbortSignal;
 }): Promise<void> => {
+  const { options, onReady, signal } = input;
   const simulator = await startSimulator(options);
   onReady(simulator.addresses);
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));

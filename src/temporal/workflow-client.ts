@@ -38,13 +38,7 @@ export const wakeMergeInbox = async (client: Client, prefix: string): Promise<vo
 const startOrJoin = async (
   client: Client,
   prefix: string,
-  {
-    type,
-    id,
-    input,
-    facts,
-    ...described
-  }: {
+  work: {
     readonly type: string;
     readonly id: string;
     readonly input: object;
@@ -53,6 +47,7 @@ const startOrJoin = async (
     readonly staticDetails?: string;
   },
 ): Promise<WorkflowHandle> => {
+  const { type, id, input, facts, ...described } = work;
   const queues = taskQueuesOf(prefix);
   return await client.workflow.start(type, {
     workflowId: id,

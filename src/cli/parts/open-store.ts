@@ -14,11 +14,8 @@ export const configuredStore = ({ url, url_file }: Config['store']): ConnectionU
   openSecret({ key: 'store.url', value: url, file: url_file })?.read;
 
 /** The configured server, or the embedded one, which is started where it does not run. */
-export const openStoreServer = async ({
-  config,
-  say,
-  defer,
-}: Services<Pick<Config, 'store'>>): Promise<ConnectionUrl> => {
+export const openStoreServer = async (services: Services<Pick<Config, 'store'>>): Promise<ConnectionUrl> => {
+  const { config, say, defer } = services;
   const configured = configuredStore(config.store);
   if (configured !== undefined) return configured;
   const dataDir = resolveDataDir(config.store.data_dir);

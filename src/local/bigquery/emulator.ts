@@ -182,13 +182,11 @@ if not (target / source.name).exists():
  * In this order: CALLSYNC_BQEMULATOR, PATH, our cache, an installation into the cache.
  * `home` = home folder that holds its DuckDB extension; undefined for a program that somebody else installed.
  */
-export const locateEmulator = async ({
-  env = process.env,
-  log,
-}: {
+export const locateEmulator = async (input: {
   readonly env?: NodeJS.ProcessEnv;
   readonly log: (message: string) => void;
 }) => {
+  const { env = process.env, log } = input;
   const installed = await findInstalled('bqemulator', {
     configured: env.CALLSYNC_BQEMULATOR,
     env,

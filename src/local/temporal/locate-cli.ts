@@ -46,10 +46,8 @@ export const locateTemporalCli = async (options: LocateTemporalCliOptions): Prom
 };
 
 /** The same without download and build; undefined if either would be needed. */
-export const findTemporalCli = async ({
-  configured,
-  env = process.env,
-}: Omit<LocateTemporalCliOptions, 'log'>): Promise<string | undefined> => {
+export const findTemporalCli = async (options: Omit<LocateTemporalCliOptions, 'log'>): Promise<string | undefined> => {
+  const { configured, env = process.env } = options;
   const installed = await findInstalled(program, {
     configured: configured ?? env.CALLSYNC_TEMPORAL_CLI,
     env,

@@ -105,18 +105,14 @@ const compareIds = async (
 const isEqual = (
   { processedField }: IngestDeps,
   { documents, warehouse }: WarehouseTarget,
-  {
-    call,
-    epoch,
-    guard,
-    digests,
-  }: {
+  compared: {
     readonly call: ExpectedCall;
     readonly epoch: number;
     readonly guard: CallGuard;
     readonly digests: ReadonlyMap<string, CallDigest> | undefined;
   },
 ): boolean => {
+  const { call, epoch, guard, digests } = compared;
   const { row, applied } = call;
   const expected =
     applied === undefined || applied.pending ? { epoch, revision: row.revision, flattenVersion } : applied;

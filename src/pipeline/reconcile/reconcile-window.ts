@@ -251,12 +251,7 @@ const median = (values: readonly number[]): number => {
 };
 
 /** Whether a listing is too empty to be believed: an empty answer may also mean "not authorised". */
-const isSuspiciouslyEmpty = ({
-  listed,
-  known,
-  gone,
-  history,
-}: {
+const isSuspiciouslyEmpty = (counts: {
   readonly listed: number;
   /** Calls of the window that the ledger has and that were listed when last looked for. */
   readonly known: number;
@@ -265,6 +260,7 @@ const isSuspiciouslyEmpty = ({
   /** Counts of the listings for the same hours of earlier weeks. */
   readonly history: readonly number[];
 }): boolean => {
+  const { listed, known, gone, history } = counts;
   if (listed === 0 && known >= fewKnown) return true;
   if (gone >= manyGone && gone * 2 > known) return true;
   return listed === 0 && known === 0 && history.length >= 2 && median(history) >= manyUsual;

@@ -163,13 +163,12 @@ const createSender =
 /** The first good answer; the error of the last attempt. */
 const repeatFailed = async <T>(
   attempt: () => Promise<ApiAnswer<T>>,
-  {
-    options,
-    limits,
-    counts,
-    isProven,
-  }: Pick<Sending, 'counts' | 'isProven'> & { readonly options: GetOptions; readonly limits: SourceConfig['limits'] },
+  deps: Pick<Sending, 'counts' | 'isProven'> & {
+    readonly options: GetOptions;
+    readonly limits: SourceConfig['limits'];
+  },
 ) => {
+  const { options, limits, counts, isProven } = deps;
   const retries = options.retries ?? limits.retries;
   const backoff = { baseMs: limits.retry_base_ms, maxMs: limits.retry_max_ms };
   for (let tries = 0; ; tries++) {

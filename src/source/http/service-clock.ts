@@ -32,16 +32,13 @@ export const createServiceClock = (allowedSkewMs: number) => {
      * Time of the service when the request was sent, in microseconds. A webhook made while the answer travels
      * therefore counts as newer. Without a usable Date header: the time of arrival.
      */
-    observe: ({
-      sentAt,
-      headAt,
-      date,
-    }: {
+    observe: (answer: {
       /** Local milliseconds (`steadyNow`) at which the request was sent and the response head arrived. */
       readonly sentAt: number;
       readonly headAt: number;
       readonly date: string | undefined;
     }) => {
+      const { sentAt, headAt, date } = answer;
       const second = date === undefined ? Number.NaN : Date.parse(date);
       if (Number.isNaN(second)) return Math.round(headAt * 1000);
       const { low } = narrow(second - headAt, second + 1000 - sentAt, headAt);

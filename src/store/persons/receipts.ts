@@ -203,12 +203,9 @@ export const countLeft = async (db: Queryable, callIds: readonly string[], alive
  */
 export const readSent = async (
   db: Queryable,
-  {
-    warehouses,
-    callIds,
-    openedAt,
-  }: Pick<OpenErasure<unknown>, 'callIds' | 'openedAt'> & { readonly warehouses: readonly string[] },
+  request: Pick<OpenErasure<unknown>, 'callIds' | 'openedAt'> & { readonly warehouses: readonly string[] },
 ) => {
+  const { warehouses, callIds, openedAt } = request;
   const rows = await db.query<{ warehouse: string; waiting: number; dates: (string | null)[] }>(
     `SELECT name AS warehouse,
             (SELECT count(*)::int FROM (

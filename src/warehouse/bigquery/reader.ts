@@ -18,17 +18,13 @@ export const refuseScript = (sql: string): void => {
 };
 
 /** @throws CallsyncError QUERY_READER where the restricted are asked for and the account reads transcripts. */
-export const openReader = ({
-  queries,
-  config,
-  rights,
-  query,
-}: {
+export const openReader = (deps: {
   readonly queries: Queries;
   readonly config: BigqueryWarehouseConfig;
   readonly rights: ReaderRights;
   readonly query: Warehouse['query'];
 }): Reader => {
+  const { queries, config, rights, query } = deps;
   const { dataset } = config;
   const open = new Set([dataset, rights.marts, restrictedName(dataset)]);
   let checked: Promise<void> | undefined;
