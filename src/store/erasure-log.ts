@@ -41,17 +41,6 @@ export interface LoggedHold {
   readonly subjects: readonly string[];
 }
 
-interface LoggedErasures {
-  readonly selectors: readonly Selector[];
-  readonly receipts: readonly LoggedReceipt[];
-  /** Holds that no later line of the same reading removes. */
-  readonly holds: readonly LoggedHold[];
-  /** Ids of holds that were taken off. */
-  readonly unheld: readonly string[];
-  /** Where the next reading begins. */
-  readonly end: LogPlace;
-}
-
 /** Bytes of whole lines, and how the file begins: another host may have a file of its own. */
 type LogPlace = { readonly bytes: number; readonly head: string };
 
@@ -179,7 +168,11 @@ const selectorsOf = (entry: Entry): Selector[] =>
     return isKey(key) ? [{ kind, key }] : [];
   });
 
-const readHolds = (entries: readonly Entry[]): Pick<LoggedErasures, 'holds' | 'unheld'> => {
+/**
+ * `holds` = holds that no later line of the same reading removes.
+ * `unheld` = ids of holds that were taken off.
+ */
+const readHolds = (entries: readonly Entry[]) => {
   const unheld = entries.flatMap((entry) => (isText(entry.unheld) ? [entry.unheld] : []));
   return { unheld, holds: entries.flatMap(({ hold }) => (isHold(hold) && !unheld.includes(hold.id) ? [hold] : [])) };
 };

@@ -12,21 +12,13 @@ interface ProofRequest {
   readonly level: ProofLevel;
 }
 
-export interface ProofFound extends Range {
-  readonly proven: boolean;
-  /** Unproven ranges, by warehouse. */
-  readonly warehouses: Readonly<Record<string, readonly Range[]>>;
-  /** Warehouses that lack tables, loads or all calls: nothing is proven of them. */
-  readonly lost: readonly string[];
-  /** Warehouses whose tables, and so their marts, do not have all of the verdicts yet. */
-  readonly behind: readonly string[];
-}
+export type ProofFound = Awaited<ReturnType<typeof lookAtProof>>;
 
 /**
  * Asks every warehouse and reads the verdicts.
  * @throws CallsyncError of the store, or of a warehouse that does not answer: nothing is said of it then
  */
-export const lookAtProof = async (store: Store, request: ProofRequest): Promise<ProofFound> => {
+export const lookAtProof = async (store: Store, request: ProofRequest) => {
   const lost: string[] = [];
   // Before the verdicts: the process that notices a loss withdraws them when it sends the calls again.
   for (const warehouse of request.warehouses) if (await hasLost(store, warehouse)) lost.push(warehouse.name);
@@ -36,5 +28,14 @@ export const lookAtProof = async (store: Store, request: ProofRequest): Promise<
     unproven.map(([name, ranges]) => [name, lost.includes(name) ? [request.range] : ranges]),
   );
   const proven = Object.values(warehouses).every((ranges) => ranges.length === 0);
-  return { ...request.range, warehouses, proven, lost, behind: await listBehind(store, names) };
+  return {
+    ...request.range,
+    /** Unproven ranges, by warehouse. */
+    warehouses,
+    proven,
+    /** Warehouses that lack tables, loads or all calls: nothing is proven of them. */
+    lost,
+    /** Warehouses whose tables, and so their marts, do not have all of the verdicts yet. */
+    behind: await listBehind(store, names),
+  };
 };

@@ -1,7 +1,6 @@
 /** Whether verdicts are as they were recorded: each chain in itself, and the warehouse's copy against the chain. */
 import { CallsyncError } from '../../lib/errors.ts';
 import type { Store } from '../../store/store.ts';
-import type { ChainCheck } from '../../store/windows/chain.ts';
 import {
   allVerdicts,
   digestOfRow,
@@ -10,16 +9,6 @@ import {
   verifyVerdictChain,
 } from '../../store/windows/verdicts.ts';
 import type { WarehouseTarget } from '../deps.ts';
-
-interface VerdictCheck extends ChainCheck {
-  /** The warehouse's own table; null when the warehouse did not answer. */
-  readonly copy: {
-    readonly verdicts: number;
-    /** Ids of verdicts that the warehouse holds otherwise than the store, or that one of them should have and has not. */
-    readonly differing: readonly number[];
-  } | null;
-  readonly intact: boolean;
-}
 
 /**
  * The key reveals a chain that was rewritten in the store. The head in the file outside the store, and the
@@ -44,7 +33,12 @@ export const verifyVerdicts = async (store: Store, targets: readonly Pick<Wareho
   );
 };
 
-const compareCopy = async (store: Store, warehouse: WarehouseTarget['warehouse']): Promise<VerdictCheck['copy']> => {
+/**
+ * Of the warehouse's own table; null when the warehouse did not answer.
+ * `differing` = ids of verdicts that the warehouse holds otherwise than the store, or that one of them should have and
+ * has not.
+ */
+const compareCopy = async (store: Store, warehouse: WarehouseTarget['warehouse']) => {
   const stored = new Map<unknown, StoredVerdict>();
   for await (const verdict of allVerdicts(store, warehouse.name)) stored.set(verdict.digest, verdict);
   // Read after those, so that no verdict counts as loaded that is not, and before the copy.

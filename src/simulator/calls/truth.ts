@@ -6,36 +6,7 @@ import { listDocument } from '../service/record-shape.ts';
 import type { WebhookSender } from '../webhooks/webhook-sender.ts';
 import type { World } from './world.ts';
 
-interface TruthVersion {
-  readonly version: number;
-  /** Time of the change, ISO 8601 on the simulated clock. */
-  readonly at: string;
-  /** Hash of the document that a client would hold if this were the present version. */
-  readonly hash: string;
-  /** Sent by webhook at least once; the answer does not matter. */
-  readonly sent: boolean;
-}
-
-export interface TruthEntry {
-  readonly callId: string;
-  /**
-   * Fields of the list come from the current version. Others come from the last version whose webhook got a 2XX, or
-   * stay absent or as listed. Null for a call that is neither listed nor delivered.
-   */
-  readonly document: CallDocument | null;
-  readonly hash: string | null;
-  readonly version: number;
-  /** All versions, oldest first; their hashes only for calls that have more than one. */
-  readonly versions: readonly TruthVersion[];
-  readonly timestamp: string;
-  readonly qualified: string;
-  readonly status: string;
-  readonly visibleInList: boolean;
-  readonly deletedAt: string | null;
-  /** Whether any version was answered 2XX, and which was the last. */
-  readonly deliveredByWebhook: boolean;
-  readonly deliveredVersion: number | null;
-}
+export type TruthEntry = ReturnType<typeof truthAt>;
 
 export interface TruthQuery {
   /** Index to start from, and most entries to return. */
@@ -76,6 +47,11 @@ const knowableDocument = (
   return { ...fromWebhook, ...listDocument(world, settings, index, listed) };
 };
 
+/**
+ * `at` = time of the change, ISO 8601 on the simulated clock.
+ * `hash` = hash of the document that a client would hold if this were the present version.
+ * `sent` = sent by webhook at least once; the answer does not matter.
+ */
 const describeVersions = (parts: TruthParts, index: number, delivered: number | null, light: boolean) => {
   const { world, sender } = parts;
   const latest = world.versionOf(index);
@@ -93,7 +69,7 @@ const describeVersions = (parts: TruthParts, index: number, delivered: number | 
 };
 
 /** The truth about the call at an index. */
-export const truthAt = (parts: TruthParts, index: number, light: boolean): TruthEntry => {
+export const truthAt = (parts: TruthParts, index: number, light: boolean) => {
   const { world, settings, sender } = parts;
   const now = world.now();
   const place = world.placeOf(index);
@@ -108,15 +84,21 @@ export const truthAt = (parts: TruthParts, index: number, light: boolean): Truth
       : knowableDocument(parts, index, everListed ? version : null, delivered);
   return {
     callId: world.idOf(index),
+    /**
+     * Fields of the list come from the current version. Others come from the last version whose webhook got a 2XX, or
+     * stay absent or as listed. Null for a call that is neither listed nor delivered.
+     */
     document,
     hash: document === null ? null : hashDocument(document),
     version,
+    /** All versions, oldest first; their hashes only for calls that have more than one. */
     versions: describeVersions(parts, index, delivered, light),
     timestamp: world.formatTimestamp(place.timestamp),
     qualified: world.formatTimestamp(place.qualified),
     status: place.status,
     visibleInList: visible,
     deletedAt: deletedAt === undefined ? null : new Date(deletedAt).toISOString(),
+    /** Whether any version was answered 2XX, and which was the last. */
     deliveredByWebhook: delivered !== null,
     deliveredVersion: delivered,
   };

@@ -3,7 +3,7 @@ import type { ListConfig } from '../../../schemas/config/list.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { parseQuietly, valueAt } from '../../lib/parse-json.ts';
 import type { Micros } from '../../lib/timestamps.ts';
-import type { Api, ApiCounts, GetOptions } from '../http/api.ts';
+import type { Api, GetOptions } from '../http/api.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { emptyPage, type PageBody, type RawRecord, readPageBody } from '../json/page-body.ts';
 import { createPagination, type PageRequest, type SeenPage } from '../pagination/pagination.ts';
@@ -38,21 +38,7 @@ export interface FetchedCall {
   readonly receivedAt: Date;
 }
 
-export interface ListClient {
-  readonly list: ListConfig;
-  readonly counts: Readonly<ApiCounts>;
-  readonly pageSize: number | undefined;
-  readonly seekable: boolean;
-  /** Facts learned while reading, such as a cap that the service does not tell. */
-  readonly learned: LearnedFacts;
-  readPages(query: ListQuery): AsyncGenerator<Page, void, undefined>;
-  /** `size` rows from `offset` on, a multiple of `size`; undefined where the style cannot be asked for them. */
-  readRows(query: ListQuery, offset: number, size: number): Promise<Page | undefined>;
-  /** Total that matches a query for the price of one small request; undefined where there is none to be had. */
-  readTotal(query: ListQuery): Promise<number | undefined>;
-  /** One call by its id; undefined when the service does not know it (404) or has no such endpoint. */
-  fetchCall(callId: string, options?: AskOptions): Promise<FetchedCall | undefined>;
-}
+export type ListClient = ReturnType<typeof createListClient>;
 
 export interface AskOptions {
   readonly signal?: AbortSignal | undefined;
@@ -184,7 +170,7 @@ const fetchPage = async (
  * Reads one configured list.
  * @throws CallsyncError LIST_…, from its methods, for answers that the list must not give.
  */
-export const createListClient = (api: Api, list: ListConfig): ListClient => {
+export const createListClient = (api: Api, list: ListConfig) => {
   const pagination = createPagination(list.pagination);
   const limit = createMemoryLimit();
   const learned: LearnedFacts = {
@@ -203,9 +189,11 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
     counts: api.counts,
     pageSize: pagination.size,
     seekable: pagination.seekable,
+    /** Facts learned while reading, such as a cap that the service does not tell. */
     learned,
-    readPages: (query) => readAhead(limit, asking, query),
-    readTotal: async (query) => {
+    readPages: (query: ListQuery) => readAhead(limit, asking, query),
+    /** Total that matches a query for the price of one small request; undefined where there is none to be had. */
+    readTotal: async (query: ListQuery) => {
       if (list.total_path === undefined && list.total_header === undefined) return undefined;
       try {
         const [page] = await fetchPage(asking, { ...query, summary: true }, pagination.first(1));
@@ -217,11 +205,13 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
         throw error;
       }
     },
-    readRows: async (query, offset, size) => {
+    /** `size` rows from `offset` on, a multiple of `size`; undefined where the style cannot be asked for them. */
+    readRows: async (query: ListQuery, offset: number, size: number) => {
       const request = pagination.at?.(offset, size);
       return request === undefined ? undefined : (await fetchPage(asking, query, request))[0];
     },
-    fetchCall: async (callId, options = {}) => {
+    /** One call by its id; undefined when the service does not know it (404) or has no such endpoint. */
+    fetchCall: async (callId: string, options: AskOptions = {}) => {
       if (list.single_path === undefined) return undefined;
       const url = api.address(list.single_path.replace('{unique_id}', encodeURIComponent(callId)), []);
       const { response, value, observedAt } = await api.get(url, parseSingle, { ...options, accept: [404] });

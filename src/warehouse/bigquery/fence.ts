@@ -5,11 +5,6 @@ import type { WireRow } from './decode.ts';
 import type { Queries } from './queries.ts';
 import { failTo, type Pause, retry } from './retry.ts';
 
-interface Fence {
-  /** Cached; while the answer is yes, the warehouse is asked again every hour, because loads replace those rows. */
-  hasUnknownPartitions(epoch: number): Promise<boolean>;
-}
-
 const askAgainMs = 3_600_000;
 
 /** Parameter @epoch. Loads of earlier epochs claim nothing any more, so no such row can appear afterwards. */
@@ -24,7 +19,7 @@ export const createFence = (deps: {
   readonly queries: Queries;
   readonly pause: Pause;
   readonly clock: () => number;
-}): Fence => {
+}) => {
   const { config, rest, queries, pause, clock } = deps;
   let last: { readonly epoch: number; readonly unknown: boolean; readonly askedAt: number } | undefined;
 
@@ -39,7 +34,8 @@ export const createFence = (deps: {
     );
   };
   return {
-    async hasUnknownPartitions(epoch) {
+    /** Cached; while the answer is yes, the warehouse is asked again every hour, because loads replace those rows. */
+    async hasUnknownPartitions(epoch: number) {
       if (last?.epoch === epoch && (!last.unknown || clock() < last.askedAt + askAgainMs)) return last.unknown;
       let unknown = await read(epoch);
       if (unknown) {
