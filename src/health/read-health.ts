@@ -31,24 +31,19 @@ export interface WarehouseHealth {
   readonly loaded: number;
 }
 
-/** Ages in seconds. */
-export interface Health {
+export type Health = Awaited<ReturnType<typeof readHealth>>;
+
+/** What one statement counts. Ages in seconds. */
+interface Figures {
   /** Milliseconds since the epoch, by the store's clock. */
   readonly at: number;
   readonly epoch: number;
-  readonly calls: number;
-  readonly tombstones: number;
   /** Legal holds. */
   readonly holds: number;
-  readonly inbox: Waiting & { readonly outcomes: Readonly<Record<string, number>> };
-  readonly quarantine: Waiting;
+  readonly inboxAge: number | null;
+  readonly quarantineAge: number | null;
   /** Calls that callsync reads again; counted up to 10,000. */
   readonly rereads: Waiting & { readonly unanswered: number };
-  readonly warehouses: readonly WarehouseHealth[];
-  /** Null before continuous sync has begun. */
-  readonly sync: SyncHealth | null;
-  /** Name → instant in ISO form. */
-  readonly watermarks: Readonly<Record<string, string>>;
   /** Windows that callsync read and could not show to be complete; counted up to 10,000. */
   readonly openProblems: number;
   /** Requests that were granted, or are already promised, within the span of the limit. */
@@ -142,12 +137,6 @@ const figuresSql = `
               'callAge', (SELECT ${age('call_timestamp')} FROM ledger WHERE call_timestamp <= now() AND NOT tombstone ORDER BY call_timestamp DESC LIMIT 1))
             FROM (SELECT outcome FROM inbox WHERE outcome <> 'rejected' AND received_at > now() - interval '1 minute' LIMIT ${countedAtMost}) AS d) AS flow`;
 
-interface Figures
-  extends Omit<Health, 'calls' | 'tombstones' | 'inbox' | 'quarantine' | 'warehouses' | 'sync' | 'watermarks'> {
-  readonly inboxAge: number | null;
-  readonly quarantineAge: number | null;
-}
-
 /**
  * @param input.warehouses names; every registered one by default. @param input.limitSpanMs length of the request limit's window.
  * @throws CallsyncError DATABASE_…
@@ -155,7 +144,7 @@ interface Figures
 export const readHealth = async (
   db: Queryable,
   input: { readonly warehouses?: readonly string[]; readonly limitSpanMs?: number } = {},
-): Promise<Health> => {
+) => {
   // Watermarks first: calls read up to them are in the ledger by then, and so in the pending counts that follow.
   const watermarks = await db.query<SyncHealth & { name: string; watermark: Date }>(
     `SELECT name, ${readToSql} AS watermark, greatest(0, ${age(readToSql)}) AS "watermarkAge", last_error AS "lastError", failed_at AS "failedAt",
@@ -165,7 +154,7 @@ export const readHealth = async (
   const counted = (name: string): number => counters.get(name) ?? 0;
   const [row] = (await db.query<Figures>(figuresSql, [input.limitSpanMs ?? 0])) as [Figures];
   const warehouses = await db.query<WarehouseHealth>(warehousesSql, [input.warehouses ?? null]);
-  const sync = watermarks.find(({ name }) => name === 'sync');
+  const sync: SyncHealth | undefined = watermarks.find(({ name }) => name === 'sync');
   const { inboxAge, quarantineAge, ...figures } = row;
   return {
     ...figures,
@@ -174,7 +163,9 @@ export const readHealth = async (
     inbox: { count: counted('deliveries:pending'), oldestAge: inboxAge, outcomes: outcomesOf(counters) },
     quarantine: { count: counted('quarantine:open'), oldestAge: quarantineAge },
     warehouses,
+    /** Null before continuous sync has begun. */
     sync: sync ?? null,
+    /** Name → instant in ISO form. */
     watermarks: Object.fromEntries(watermarks.map(({ name, watermark }) => [name, watermark.toISOString()])),
   };
 };

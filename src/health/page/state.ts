@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { dayMicros as day } from '../../lib/day.ts';
-import { listEvents, type TimelineEvent } from '../../store/status/events.ts';
+import { listEvents } from '../../store/status/events.ts';
 import type { Store } from '../../store/store.ts';
 import { latestVerdicts, readProvenThrough, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import { judge, type Readings } from '../conditions.ts';
@@ -11,33 +11,7 @@ import { formatSpan } from '../format.ts';
 import { type SharedReading, shareReading } from '../metrics/registry.ts';
 import type { StepLatency, Waiting, WarehouseUsage } from '../read-health.ts';
 
-export interface PageState {
-  readonly at: number;
-  readonly version: string;
-  /** Null while the operational store does not answer. */
-  readonly health: Readings | null;
-  /** Since when store and Temporal do not answer; null while they do. */
-  readonly away: { readonly store: number | null; readonly temporal: number | null };
-  /** By warehouse, oldest first. */
-  readonly days: Readonly<Record<string, readonly PageDay[]>>;
-  /** Last day (`YYYY-MM-DD`) of the gapless proof in every warehouse; null before the first. */
-  readonly provenThrough: string | null;
-  /** Deliveries that the receiver of this process keeps on disk; null without a receiver. */
-  readonly spool: Waiting | null;
-  readonly funnel: readonly StepLatency[];
-  readonly ways: {
-    readonly both: number;
-    readonly pollOnly: number;
-    readonly webhookOnly: number;
-    readonly importOnly: number;
-  };
-  /** Null while Temporal does not answer. */
-  readonly backfills: readonly PageBackfill[] | null;
-  readonly limits: readonly UsedLimit[];
-  /** To the service, by all workers. */
-  readonly requestsAMinute: number;
-  readonly events: readonly TimelineEvent[];
-}
+export type PageState = Awaited<ReturnType<PageReader['readState']>>;
 
 export interface PageDay {
   /** `YYYY-MM-DD`, UTC. */
@@ -65,13 +39,7 @@ export interface PageBackfill {
   } | null;
 }
 
-export interface UsedLimit {
-  readonly what: string;
-  readonly used: number;
-  /** Null where nothing limits it. */
-  readonly limit: number | null;
-  readonly note: string;
-}
+export type UsedLimit = ReturnType<typeof describeUsage>;
 
 /**
  * The worst fault of all parts decides.
@@ -149,7 +117,7 @@ export const createPageReader = (input: {
   );
 
   const since = { store: lasting(), temporal: lasting() };
-  const readState = async (): Promise<PageState> => {
+  const readState = async () => {
     const [health, covered, through, measured, used, running, happened] = await Promise.all([
       input.readHealth(),
       readUnlessSlow(coverage),
@@ -169,14 +137,19 @@ export const createPageReader = (input: {
     return {
       at,
       version: input.version,
+      /** Null while the operational store does not answer. */
       health: health ?? null,
+      /** Since when store and Temporal do not answer; null while they do. */
       away: { store: since.store(health === undefined, at), temporal: since.temporal(running === undefined, at) },
+      /** By warehouse, oldest first. */
       days: Object.fromEntries(warehouses.map((name) => [name, daysOf(name)])),
+      /** Last day (`YYYY-MM-DD`) of the gapless proof in every warehouse; null before the first. */
       provenThrough: through ?? null,
-      // Shown also while the store is away, because the spool then fills.
+      /** Deliveries that the receiver of this process keeps on disk, shown also while the store is away; null without a receiver. */
       spool: input.readSpool?.() ?? null,
       funnel: measured ?? [],
       ways: covered?.deliveries ?? { both: 0, pollOnly: 0, webhookOnly: 0, importOnly: 0 },
+      /** Null while Temporal does not answer. */
       backfills: running ?? null,
       limits: [
         {
@@ -187,6 +160,7 @@ export const createPageReader = (input: {
         },
         ...(used ?? []).map(describeUsage),
       ],
+      /** To the service, by all workers. */
       requestsAMinute: ((health?.grantedRequests ?? 0) * 60_000) / rules.perMs,
       events: happened ?? [],
     };
@@ -224,9 +198,10 @@ const readProven = async (store: Store, warehouses: readonly string[]): Promise<
 const readUnlessSlow = async <T>(reading: SharedReading<T>): Promise<T | undefined> =>
   await Promise.race([reading.read(), delay(1_000, undefined, { ref: false })]);
 
-const describeUsage = ({ warehouse, jobs, nextCommitInMs }: WarehouseUsage): UsedLimit => ({
+const describeUsage = ({ warehouse, jobs, nextCommitInMs }: WarehouseUsage) => ({
   what: `Load jobs of ${warehouse}`,
   used: jobs.used,
+  /** Null where nothing limits it. */
   limit: Number.isFinite(jobs.limit) ? jobs.limit : null,
   note: `in 24 h; next commit ${nextCommitInMs === 0 ? 'at once' : `in ${Math.ceil(nextCommitInMs / 1000)} s`}`,
 });

@@ -9,33 +9,12 @@ import type { LoggedHold } from '../../store/erasure-log.ts';
 import { findTombstones } from '../../store/ledger/read-ledger.ts';
 import { findKnown } from '../../store/persons/gate.ts';
 import { addHoldKeys, dropHolds, listHolds } from '../../store/persons/keys.ts';
-import { addReceipt, type ReceiptProof } from '../../store/persons/receipts.ts';
+import { addReceipt } from '../../store/persons/receipts.ts';
 import { listTextSubjects, purgeTexts } from '../../store/persons/texts.ts';
 import { recordEvent } from '../../store/status/events.ts';
 import type { Store } from '../../store/store.ts';
 import { listUnreplayed } from '../load/replay-erasures.ts';
 import { findCalls, selectorKey } from './erase.ts';
-
-/** Receipt of a hold: its calls and persons under keyed hashes. */
-interface HoldReceipt {
-  readonly at: string;
-  readonly hold: {
-    readonly id: string;
-    readonly action: 'put on' | 'taken off';
-    readonly kind: string;
-    readonly reason: string;
-    readonly actor: string;
-    /** A keyed hash of each value; empty when the hold is removed. */
-    readonly keys: readonly string[];
-  };
-  /** Calls that it names now, or named. */
-  readonly calls: number;
-  /** Requested calls that were erased before, so nothing of them can be kept. */
-  readonly gone: number;
-  /** Values of earlier erasures. The number of calls that they erased is unknown. */
-  readonly persons: number;
-  readonly proof: ReceiptProof;
-}
 
 interface HoldOptions {
   /** The reason, without names of persons. */
@@ -53,7 +32,7 @@ const keysPerLine = 500;
  * An interrupted run keeps its progress, and `listHolds` shows it.
  * @throws CallsyncError USAGE_HOLD, ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…
  */
-export const addHold = async (store: Store, meant: PurgeScope, options: HoldOptions): Promise<HoldReceipt> => {
+export const addHold = async (store: Store, meant: PurgeScope, options: HoldOptions) => {
   const { reason, actor } = options;
   const { kind, values } = meant.request;
   if (values.some((value) => value.length >= leastText && reason.includes(value)))
@@ -83,21 +62,14 @@ export const addHold = async (store: Store, meant: PurgeScope, options: HoldOpti
     actor,
   });
   const keys = values.map((value) => selectorKey(store, kind, value));
-  const receipt = {
-    at,
-    hold: { id: hold.id, action: 'put on' as const, kind, reason, actor, keys },
-    calls,
-    gone,
-    persons,
-  };
-  return { ...receipt, proof: await addReceipt(store, receipt) };
+  return await sign(store, at, { id: hold.id, action: 'put on', kind, reason, actor, keys }, { calls, gone, persons });
 };
 
 /**
  * Erasure and retention apply again, also to calls that the hold kept. Texts that name an erased subject go at once.
  * @throws CallsyncError USAGE_HOLD, ERASURE_LOG, DATABASE_…
  */
-export const removeHold = async (store: Store, id: string, { reason, actor }: HoldOptions): Promise<HoldReceipt> => {
+export const removeHold = async (store: Store, id: string, { reason, actor }: HoldOptions) => {
   const hold = (await listHolds(store)).find((one) => one.id === id);
   if (hold === undefined)
     throw terminal('USAGE_HOLD', 'There is no hold of this name.', { hint: 'See callsync privacy hold list.' });
@@ -107,13 +79,30 @@ export const removeHold = async (store: Store, id: string, { reason, actor }: Ho
   await purgeTexts(store);
   const { calls, kind } = hold;
   await recordEvent(store, { kind: 'hold', what: `Hold ${id} taken off ${countOf(calls, 'call')}`, actor });
-  const receipt = {
-    at: new Date().toISOString(),
-    hold: { id, action: 'taken off' as const, kind, reason, actor, keys: [] },
-    calls,
-    gone: 0,
-    persons: 0,
-  };
+  const at = new Date().toISOString();
+  return await sign(
+    store,
+    at,
+    { id, action: 'taken off', kind, reason, actor, keys: [] },
+    { calls, gone: 0, persons: 0 },
+  );
+};
+
+type HoldAct = HoldOptions & {
+  readonly id: string;
+  readonly action: 'put on' | 'taken off';
+  readonly kind: string;
+  /** A keyed hash of each value; empty when the hold is removed. */
+  readonly keys: readonly string[];
+};
+
+/**
+ * Receipt of a hold: its calls and persons under keyed hashes.
+ * @param counts.calls that it names now, or named. @param counts.gone requested calls that were erased before, so nothing of them
+ * can be kept. @param counts.persons values of earlier erasures; the number of calls that they erased is unknown.
+ */
+const sign = async (store: Store, at: string, hold: HoldAct, counts: Record<'calls' | 'gone' | 'persons', number>) => {
+  const receipt = { at, hold, ...counts };
   return { ...receipt, proof: await addReceipt(store, receipt) };
 };
 
