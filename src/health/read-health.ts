@@ -33,7 +33,7 @@ export interface WarehouseHealth {
 
 export type Health = Awaited<ReturnType<typeof readHealth>>;
 
-/** What one statement counts. Ages in seconds. */
+/** Counts and ages in seconds that one statement reads. */
 interface Figures {
   /** Milliseconds since the epoch, by the store's clock. */
   readonly at: number;

@@ -19,7 +19,7 @@ interface ApiAnswer<T> {
 }
 
 /** Counts since the start, for progress and for tests. */
-export interface ApiCounts {
+interface ApiCounts {
   requests: number;
   retries: number;
   rateLimited: number;

@@ -21,7 +21,7 @@ import {
   takeOverSegments,
 } from './spool-files.ts';
 
-export interface SpoolStatus {
+interface SpoolStatus {
   readonly records: number;
   readonly bytes: number;
   /** Arrival of the oldest delivery that waits. */
