@@ -73,12 +73,6 @@ const add = (options: PersonOptions & ReasonOptions): Promise<void> =>
     print(options, receipt, describe(receipt));
   });
 
-const unusable = (message: string, cause?: unknown) =>
-  terminal('USAGE_RECEIPT', message, {
-    hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
-    cause,
-  });
-
 const isReceipt = (value: unknown): value is { readonly proof: ReceiptProof } =>
   isObject(value) && isObject(value.proof) && typeof value.proof.digest === 'string';
 
@@ -86,7 +80,10 @@ const isSignedBy = (receipt: { readonly proof: ReceiptProof }, pem: string): boo
   try {
     return isSigned(receipt, pem);
   } catch (cause) {
-    throw unusable('The public key is no key in PEM.', cause);
+    throw terminal('USAGE_RECEIPT', 'The public key is no key in PEM.', {
+      hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
+      cause,
+    });
   }
 };
 
@@ -177,10 +174,16 @@ export const personCommands = {
     /** Needs neither a configuration nor a secret. */
     run: async (file, { publicKey, ...options }) => {
       const [text, pem] = await Promise.all([file, publicKey].map((path) => readFile(path, 'utf8'))).catch((cause) => {
-        throw unusable('The receipt or the public key cannot be read.', cause);
+        throw terminal('USAGE_RECEIPT', 'The receipt or the public key cannot be read.', {
+          hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
+          cause,
+        });
       });
       const receipt: unknown = parseQuietly(Buffer.from(text as string));
-      if (!isReceipt(receipt)) throw unusable('The file is no receipt as --json prints it.');
+      if (!isReceipt(receipt))
+        throw terminal('USAGE_RECEIPT', 'The file is no receipt as --json prints it.', {
+          hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
+        });
       const signed = isSignedBy(receipt, pem as string);
       print(
         options,
