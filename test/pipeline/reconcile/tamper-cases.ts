@@ -165,7 +165,8 @@ const forge = async (target: Target, forged: readonly Victim[]): Promise<void> =
 
 const digestsOf = async ({ warehouse }: TestedWarehouse): Promise<Record<string, string>> => {
   const { verdicts: _verdicts, deliveries: _deliveries, ...data } = await digestTables(warehouse);
-  return data;
+  const [changes] = await warehouse.query(`SELECT COUNT(*) AS n FROM changes WHERE source = 'by hand'`);
+  return { ...data, changes: String(changes?.n) };
 };
 
 const reconcileRows = async ({ deps, range }: Site) => {
@@ -184,7 +185,7 @@ export const findTampering = async (wanted: Tampering): Promise<Readonly<Record<
     // Changes before the last ones, which the ledger no longer knows.
     for (const { target } of here.warehouses)
       await target.execute(`INSERT INTO changes (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
-        SELECT call_id, call_timestamp, 'status', 1, 'poll', call_timestamp, call_timestamp, 'changed' FROM calls`);
+        SELECT call_id, call_timestamp, 'status', 1, 'by hand', call_timestamp, call_timestamp, 'changed' FROM calls`);
     const before = await Promise.all(here.warehouses.map(digestsOf));
     expect(before[1]).toEqual(before[0]);
     const done = new Map<string, Awaited<ReturnType<typeof tamper>>>();
