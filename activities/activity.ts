@@ -14,7 +14,7 @@ export interface ActivityRun<P> {
   readonly onProgress: (progress: P) => void;
 }
 
-/** A third of the shortest heartbeat time-out, which the SDK throttles to 80 %. */
+/** A third of the shortest heartbeat time-out, because the SDK throttles heartbeats to 80 % of it. */
 const beatMs = 5_000;
 
 /**

@@ -22,7 +22,7 @@ export interface ActivityDeps extends SyncDeps, RereadDeps, ReconcileDeps, Maint
   readonly reconcile: Parameters<typeof planReconcile>[1];
 }
 
-/** A run of windows ends after this much, so that history shows progress and a deploy does not wait for it. */
+/** Longest run of windows. Short runs show progress in the history, and a deploy does not wait for them. */
 const reconcileSeconds = 600;
 
 type ReconcileProgress = { readonly done: number; readonly totals: ReconcileTotals };

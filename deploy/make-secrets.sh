@@ -1,9 +1,9 @@
 #!/bin/sh
-# Makes the secret files of docker-compose.yml in deploy/secrets/: random passwords for the databases, and empty places
-# for what your account manager issues. Files that exist are left alone.
+# Makes the secret files of docker-compose.yml in deploy/secrets/: random passwords and keys, and empty files for the secrets
+# of your account manager. Existing files stay.
 set -eu
 cd "$(dirname "$0")/secrets"
-# The folder keeps other users of this machine out; the files must be readable to the accounts inside the containers.
+# The folder keeps other users of this machine out. The accounts inside the containers must be able to read the files.
 chmod 700 .
 umask 022
 
@@ -16,7 +16,7 @@ keep store_url "postgres://callsync:$(cat store_password)@postgres:5432/callsync
 keep receiver_password "$(random)"
 keep receiver_url "postgres://callsync_receiver:$(cat receiver_password)@postgres:5432/callsync"
 keep temporal_password "$(random)"
-# Under it erased calls stay known: keep a copy of it outside the backups of the databases.
+# Recognises erased calls. Keep a copy outside the backups of the databases.
 keep tombstone_key "$(random)"
 # They sign verdicts, and make the tokens of privacy rules: every worker needs the same, receivers the second one too.
 keep proof_key "$(random)"

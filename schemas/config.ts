@@ -13,7 +13,7 @@ import { webhookConfigSchema } from './config/webhook.ts';
 
 export const configSchema = z
   .strictObject({
-    source: sourceConfigSchema.describe('The service whose calls are read.'),
+    source: sourceConfigSchema.describe('The service whose calls callsync reads.'),
     webhook: webhookConfigSchema.prefault({}),
     store: storeConfigSchema.prefault({}),
     warehouses: warehousesConfigSchema,

@@ -9,7 +9,7 @@ export const sourceRank: Readonly<Record<ObservationSource, number>> = { import:
 export interface Observation {
   readonly callId: string;
   readonly source: ObservationSource;
-  /** Microseconds since the epoch, on the service's clock where that can be known. */
+  /** Microseconds since the epoch, on the service's clock if the record tells it. */
   readonly observedAt: number;
   /** Only the top-level fields that this observation carried; an absent field says nothing about the call. */
   readonly fields: CallDocument;

@@ -1,4 +1,4 @@
-/** How the simulated call list is asked and how it answers: one object a dialect. */
+/** Requests and answers of the simulated call list: one object for each dialect. */
 import { z } from 'zod';
 import { a } from './config/values.ts';
 

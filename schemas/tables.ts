@@ -83,7 +83,7 @@ export interface WordArrays {
   readonly score: readonly (number | null)[];
 }
 
-const sentUnit = 'Unit not stated by the service; stored as sent.';
+const sentUnit = 'The service does not state the unit; the value is as sent.';
 
 /** Readers of a column, and whether it holds personal data. A `!` after it makes the column required. */
 const kinds: Readonly<Record<string, Pick<Column, 'open' | 'personal'>>> = {
@@ -158,7 +158,7 @@ ledger_epoch | int | open! | - | Epoch of the ledger that sent the row; first pa
 revision | int | open! | - | The call's revision in the ledger; second part of the guard.
 flatten_version | int | open! | - | Version of the flattening that made the row; third part of the guard.
 load_id | text | open! | - | The load that wrote the row (table loads).
-content_hash | text | closed | - | Hash over all columns and child rows of the call as it was written, documents left out; null for rows of callsync before it had one.`);
+content_hash | text | closed | - | Hash over all columns and child rows of the call, without documents; null in rows that are older than this column.`);
 
 export const withTheCall = 'until the call is erased, or `privacy.retention.calls`';
 
@@ -166,12 +166,12 @@ export const tables: readonly Table[] = [
   {
     name: 'calls',
     grain: 'call',
-    description: 'One row per call: its scalar fields, contacts and counts.',
+    description: 'One row per call, with scalar fields, contacts and counts.',
     kind: 'call',
     key: ['call_id'],
     columns: columnsFrom(`
 ${callId}
-call_timestamp | timestamp | open | =derived | The call's own time (UTC); null when it was not sent or is not a date-time.
+call_timestamp | timestamp | open | =derived | The call's own time (UTC); null if the service sent none or one that is not a date-time.
 processed_at | timestamp | open | =derived | End of processing (field qualified), where the service sends it.
 status | text | open | status | Status of the call, such as qualified or void.
 campaign | text | open | campaign | Campaign identifier.
@@ -180,7 +180,7 @@ ivr_end | float | open | ivr_end | End of the interactive voice response part. $
 audio_state | text | open | audio_state | State of the audio, such as AVAILABLE.
 lang | text | open | transcript_json.meta.lang | Language code of the transcript (transcript_json.meta.lang).
 asr_model | text | open | transcript_json.meta.asr_model | Speech-recognition model (transcript_json.meta.asr_model).
-obfuscated | bool | open | transcript_json.meta.obfuscated | Whether the transcript is obfuscated, parsed from its text.
+obfuscated | bool | open | transcript_json.meta.obfuscated | True if the transcript is obfuscated.
 transcript_call_id | text | personal | transcript_json.callUniqueId | transcript_json.callUniqueId; may be an empty string.
 in_label | text | personal | in.label | Label of the inbound contact.
 in_data | text | personal | in.data | Data of the inbound contact, a telephone number when its type is PHONE.
@@ -202,10 +202,10 @@ extra | json | personal | =derived | Object of all top-level fields that callsyn
 utterance_count | int | open! | =count utterances | Number of rows in utterances.
 word_count | int | open! | =count words | Number of words over all utterances.
 tag_count | int | open! | =count tags | Number of rows in tags.
-issues | json | personal | =derived | Array of {field, reason}: fields that could not be typed and are null here; null if none.
+issues | json | personal | =derived | Array of {field, reason} for fields that could not be converted and are null here; null if there are none.
 first_seen_at | timestamp | open | =derived | Service time of the earliest observation of the call, as of this revision's load.
-last_seen_at | timestamp | open | =derived | Service time of the latest observation that changed the call. One that repeats what is known does not move it, so the same observations in another order may leave another time: never later than the last observation.
-source_deleted_at | timestamp | open | =derived | Since when the service no longer lists the call; null while it does.`),
+last_seen_at | timestamp | open | =derived | Service time of the latest observation that changed the call. A repeated observation does not move it, so the value depends on the order of arrival.
+source_deleted_at | timestamp | open | =derived | Time since which the service no longer lists the call; null while the service lists it.`),
   },
   {
     name: 'utterances',
@@ -258,7 +258,7 @@ value | text | personal | - | Value as text; values that are not text are writte
   {
     name: 'udfs',
     grain: 'call × kind × index',
-    description: 'User-defined fields: metadata keys UDF_num_nn and UDF_text_nn.',
+    description: 'User-defined fields, from the metadata keys UDF_num_nn and UDF_text_nn.',
     kind: 'child',
     key: ['call_id', 'kind', 'udf_index'],
     columns: columnsFrom(`
@@ -267,7 +267,7 @@ kind | text | closed! | - | num or text.
 udf_index | int | closed! | - | The two-digit index nn of the key, as a number.
 value_number | decimal | personal | - | UDF_num_nn as an exact number; null when it cannot be parsed.
 value_text | text | personal | - | The text as sent, of either kind.
-unparsable | bool | closed! | - | True for a UDF_num_nn whose text is not a number (empty text counts as no value, not as unparsable).`),
+unparsable | bool | closed! | - | True for a UDF_num_nn whose text is not a number; false for empty text, which counts as no value.`),
   },
   {
     name: 'contacts',
@@ -281,13 +281,13 @@ side | text | open! | =derived | in or out.
 label | text | personal | label | Label of the contact.
 data | text | personal | data | Data as sent, a telephone number when type is PHONE.
 type | text | open | type | Type of the contact, such as PHONE.
-phone | text | personal | =derived | When type is PHONE: the number without separators, with a leading + if it had one or began with 00.`),
+phone | text | personal | =derived | If type is PHONE, the number without separators, with a leading + if the sent number began with + or 00.`),
   },
   {
     name: 'redactions',
     grain: 'call × redaction',
     description:
-      'Replacements of privacy rules in transcripts: one row per span with its place and detector, never the value. Empty for calls without such rules.',
+      'Replacements of privacy rules in transcripts. One row per replaced span, with its place and detector, never the value.',
     kind: 'child',
     key: ['call_id', 'redaction_index'],
     kept: `${withTheCall}; \`privacy.retention.transcripts\``,
@@ -295,15 +295,15 @@ phone | text | personal | =derived | When type is PHONE: the number without sepa
 ${ofCall}
 redaction_index | int | open! | - | Position among the redactions of the call, in the order of its words, from 0.
 utterance_index | int | open! | - | Position of the utterance in the transcript, from 0.
-first_word | int | open | - | Position of the first replaced word in its utterance, from 0; null where text and words differed, so that all of the utterance was replaced, or where it has no words.
-last_word | int | open | - | Position of the last replaced word; null as first_word.
-detector | text | open! | - | What found it, such as phone or card, or the name of a configured pattern.
+first_word | int | open | - | Position of the first replaced word in its utterance, from 0. Null if the utterance has no words, or was replaced as a whole because text and words differed.
+last_word | int | open | - | Position of the last replaced word; null where first_word is null.
+detector | text | open! | - | Detector that found the value, such as phone or card, or the name of a configured pattern.
 detector_version | int | open | - | Version of the detector; null for a configured pattern.`),
   },
   {
     name: 'documents',
     grain: 'call',
-    description: 'The full folded document of each call (only with documents: true).',
+    description: 'The full folded document of each call, if the warehouse has documents set to true.',
     kind: 'child',
     key: ['call_id'],
     columns: columnsFrom(`
@@ -314,40 +314,40 @@ document | json | personal! | - | The whole call record as JSON.`),
     name: 'changes',
     grain: 'call × field × revision',
     description:
-      'Changes of top-level fields of a call, with revision, source and time, never the value. One row with field * says that the call was first seen; later revisions have a row for each field that changed. The load of a revision adds its rows, and no load changes them. A field that changed twice between two loads shows once. Two warehouses may differ, so nothing compares this table. Changes by privacy rules, and those before the table existed, have no row.',
+      'Changes of top-level fields of a call, with revision, source and time, never the value. One row with field * says that the call was first seen; later revisions have a row for each field that changed. The load of a revision adds its rows, and no load changes them. A field that changed twice between two loads shows once. Two warehouses may differ, so nothing compares this table. Changes by privacy rules have no row.',
     kind: 'history',
     key: ['call_id', 'field', 'source', 'observed_at'],
     columns: columnsFrom(`
 ${callId}
 call_timestamp | timestamp | open | =derived | The call's own time (UTC), as the load that added the row knew it.
-field | text | open! | - | Name of the top-level field; * for all fields of the first revision; extra for names longer than 64 characters or with other characters than letters, digits, _, - and the dot.
-revision | int | open! | - | The call's revision in the ledger with which the field changed; 1 where field is *.
-source | text | open! | - | What brought the observation: webhook, poll or import.
-observed_at | timestamp | open! | - | Service time of the observation; where field is *, of the earliest one that was known when the row was added.
-loaded_at | timestamp | open | - | When a load added the row here; null in rows that are older than this column.
-kind | text | open | - | added, changed or removed; a field that is null counts as absent. Null in rows that are older than this column.`),
+field | text | open! | - | Name of the top-level field, or * for all fields of the first revision. extra stands for names longer than 64 characters, or with special characters.
+revision | int | open! | - | The call's revision in the ledger that changed the field; 1 if field is *.
+source | text | open! | - | Source of the observation, which is webhook, poll or import.
+observed_at | timestamp | open! | - | Service time of the observation. If field is *, the time of the earliest observation that callsync knew when it added the row.
+loaded_at | timestamp | open | - | Time at which a load added the row; null in rows that are older than this column.
+kind | text | open | - | added, changed or removed; a null field counts as absent. Null in rows that are older than this column.`),
   },
   {
     name: 'deliveries',
     grain: 'webhook delivery',
-    description: 'Every webhook delivery that reached the receiver and what became of it.',
+    description: 'Every webhook delivery that reached the receiver, with its outcome.',
     kind: 'log',
     key: ['arrival_id'],
     kept: '`store.warehouse_log_retention`',
     agedBy: 'received_at',
     columns: columnsFrom(`
 seq | int | open! | - | Number of the delivery in the inbox.
-arrival_id | text | open! | - | UUID given on arrival; unlike seq, no other delivery ever gets it, also after a restore.
-delivery_id | text | closed | - | Delivery header as sent (not under the signature).
+arrival_id | text | open! | - | UUID that the receiver gives on arrival. Unlike seq, it stays unique after a restore.
+delivery_id | text | closed | - | Delivery header as sent; the signature does not cover it.
 hook_id | text | open | - | Identifier of the webhook.
 agent | text | open | - | User-agent of the sender, with its version.
 received_at | timestamp | open! | - | Arrival at the receiver.
 signing_key | text | open | - | Name of the secret that verified the signature; null if none did.
-call_id | text | id | - | The call it brought, once read.
+call_id | text | id | - | Call in the delivery; null until callsync has read it.
 outcome | text | open! | - | accepted, duplicate, repeat, quarantined or rejected.
-reason | text | closed | - | Why, for outcomes other than accepted.
-revision | int | open | - | The call's revision in the ledger with what the delivery brought; null if it changed nothing.
-visible_at | timestamp | open | - | When this warehouse first had that revision, as far as callsync knew when it wrote the row; the mart delivery_latency knows it of every delivery.`),
+reason | text | closed | - | Reason of an outcome other than accepted.
+revision | int | open | - | Revision of the call that the delivery made in the ledger; null if the delivery changed nothing.
+visible_at | timestamp | open | - | Time at which this warehouse first had that revision. Null if the load came after the row; the mart delivery_latency has the time of every delivery.`),
   },
   {
     name: 'loads',
@@ -359,17 +359,17 @@ visible_at | timestamp | open | - | When this warehouse first had that revision,
     agedBy: 'loaded_at',
     columns: columnsFrom(`
 load_id | text | open! | - | Identifier of the load.
-ledger_epoch | int | open! | - | Epoch of the ledger that made it.
+ledger_epoch | int | open! | - | Epoch of the ledger that made the load.
 flatten_version | int | open! | - | Version of the flattening.
-origin | text | open! | - | What asked for it: read, inbox, pending, rebuild, ….
+origin | text | open! | - | Work that asked for the load, such as read, inbox, pending or rebuild.
 calls_sent | int | open! | - | Calls in the load.
 calls_changed | int | open! | - | Calls whose guard was higher and whose rows were written.
-loaded_at | timestamp | open! | - | When it was committed.`),
+loaded_at | timestamp | open! | - | Time of the commit.`),
   },
   {
     name: 'verdicts',
     grain: 'reconciled window',
-    description: 'Verdicts: the recorded result of comparing one window.',
+    description: 'Verdicts, each the recorded result of comparing one window.',
     kind: 'log',
     key: ['digest'],
     kept: '`store.verdict_retention`',
@@ -379,53 +379,53 @@ verdict_id | int | open! | - | Number of the verdict.
 axis | text | open! | - | Axis of the window.
 window_from | timestamp | open! | - | Start of the window, inclusive.
 window_to | timestamp | open! | - | End of the window, exclusive.
-level | text | closed! | - | ids, fields or records: what was compared with the service.
-warehouse_level | text | closed | - | guards or rows: what was compared in this warehouse.
+level | text | closed! | - | Level of the comparison with the service (ids, fields or records).
+warehouse_level | text | closed | - | Level of the comparison in this warehouse (guards or rows).
 calls_listed | int | closed! | - | Calls that the service listed.
-calls_found | int | closed! | - | Of those, calls found equal in this warehouse before healing.
-missing | int | open! | - | Calls that were missing here, or new to the ledger.
+calls_found | int | closed! | - | Listed calls that were equal in this warehouse before healing.
+missing | int | open! | - | Calls that this warehouse lacked, or that were new to the ledger.
 different | int | open! | - | Calls that differed.
 healed | int | open! | - | Calls healed.
 deleted | int | open | - | Calls of the window that the service no longer lists.
-unexpected | int | open | - | Calls found here of which the ledger knows nothing.
-excluded | int | closed | - | Listed calls that may be nowhere: they were erased, or are too old to be kept.
-confirmed | text | open | - | How the listing was shown to be complete: total, one_response, second_listing, page_overlap, or none.
+unexpected | int | open | - | Calls in this warehouse that the ledger does not know.
+excluded | int | closed | - | Listed calls that callsync must not keep, because they were erased or are beyond a retention limit.
+confirmed | text | open | - | Evidence that the listing is complete (total, one_response, second_listing, page_overlap, or none).
 outcome | text | open! | - | proven, healed, unproven or suspicious_empty.
-compared_at | timestamp | open! | - | When it was compared.
+compared_at | timestamp | open! | - | Time of the comparison.
 ledger_epoch | int | closed | - | Epoch of the ledger that was compared.
 flatten_version | int | closed | - | Version of the flattening that was compared.
 revisions_digest | text | closed | - | SHA-256 over the ids and ledger revisions of the calls of the window after healing.
 compared_by | text | closed | - | Version of callsync that compared.
 digest | text | closed! | - | HMAC-SHA-256 over this verdict and the digest before it, under the key of key_id.
-key_id | text | closed | - | Identifies the key of the digest; the key itself is in no store.
+key_id | text | closed | - | Identifier of the key of the digest. The key itself is in no store.
 previous_digest | text | closed | - | Digest of the verdict before it; null for the first.`),
   },
   {
     name: 'sync_state',
     grain: 'warehouse',
     description:
-      'Freshness and proof of this warehouse, in one row. callsync updates it also while no call arrives, so that a quiet night does not look like a standstill.',
+      'Freshness and proof of this warehouse, in one row. callsync also updates the row while no call arrives, so that a quiet night does not look like a standstill.',
     kind: 'state',
     key: ['warehouse'],
     kept: 'no limit',
     columns: columnsFrom(`
 warehouse | text | open! | - | Name of the warehouse in the configuration.
-watermark | timestamp | open | - | Everything from the start of continuous sync up to it was read, on its axis; null before the first sync.
-newest_call | timestamp | open | - | Time of the newest call that this warehouse holds; NULL if none of the 500 newest calls is loaded.
+watermark | timestamp | open | - | Time up to which continuous sync has read every call, on its axis; null before the first sync.
+newest_call | timestamp | open | - | Time of the newest call in this warehouse; null if none of the 500 newest calls is loaded.
 proven_axis | text | open | - | Axis of the verdicts behind proven_through; null before the first verdict.
-proven_through | timestamp | open | - | Everything that was read before it has a good verdict (proven or healed), without a gap; null while the first window has none.
-pending | int | open! | - | Calls that wait to be loaded here.
-last_load_at | timestamp | open | - | When the last load was committed.
-last_error | text | open | - | Code of what the last run of continuous sync failed with; null once one succeeded.
-ledger_epoch | int | open! | - | Epoch of the ledger that keeps the row.
-heartbeat_at | timestamp | open! | - | When this row was last brought up to date.`),
+proven_through | timestamp | open | - | Time up to which every read window has a good verdict (proven or healed), without a gap; null while the first window has none.
+pending | int | open! | - | Calls that wait for their load into this warehouse.
+last_load_at | timestamp | open | - | Time of the last committed load.
+last_error | text | open | - | Error code of the last run of continuous sync; null if that run succeeded.
+ledger_epoch | int | open! | - | Epoch of the ledger that writes the row.
+heartbeat_at | timestamp | open! | - | Time of the last update of this row.`),
   },
 ];
 
 /** Replaces the id of an erased call in deliveries: its keyed hash, with a mark. */
 export const erasedPrefix = 'erased:';
 
-/** The definition of one table. */
+/** Finds the definition of a table. Throws if there is none. */
 export const tableOf = (name: TableName): Table => {
   const table = tables.find((candidate) => candidate.name === name);
   if (table === undefined) throw new Error(`no table ${name}`);
@@ -457,7 +457,7 @@ interface TableView extends Pick<Table, 'grain' | 'description' | 'key' | 'colum
 export const wordsView: TableView = {
   name: 'words',
   grain: 'call × utterance × word',
-  description: 'One row per word of every utterance: a view over the arrays in utterances.',
+  description: 'One row per word of every utterance. A view over the arrays in utterances.',
   kind: 'view',
   key: ['call_id', 'utterance_index', 'word_index'],
   columns: columnsFrom(`

@@ -31,7 +31,7 @@ and sum(increase(callsync_calls_merged_total{origin="sync",outcome="changed"}[1h
     for: '15m',
     severity: 'warning',
     summary: 'Worker {{ $labels.instance }} has no free slot for {{ $labels.worker_type }}.',
-    action: 'start one more worker, or raise temporal.concurrency: callsync worker',
+    action: 'callsync worker; start it on one more machine, or raise temporal.concurrency',
   },
   {
     alert: 'CallsyncWorkflowTaskFailed',

@@ -8,6 +8,10 @@ const shared = new Set(['--config', '--json', '--log-level', '--help']);
 
 const plain = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
 
+/** Indented lines, such as a list of dialects, would become one paragraph. */
+const fenceLists = (text: string): string =>
+  text.replaceAll(/(?:^ {2}.*\n?)+/gm, (lines) => `\n\`\`\`text\n${lines.trimEnd()}\n\`\`\`\n`);
+
 const readHelp = (command: Command): string => {
   let text = '';
   command.configureOutput({ writeOut: (part) => (text += part) });
@@ -38,7 +42,7 @@ const renderCommand = (command: Command, path: string): readonly string[] => {
     ...(names.length === 0
       ? [`Usage: \`${path} ${command.usage()}\``, '']
       : [`Commands: ${names.map((name) => `\`${name}\``).join(', ')}.`, '']),
-    ...command.registeredArguments.map((one) => `- \`${one.name()}\`: ${plain(one.description)}`),
+    ...command.registeredArguments.map((one) => `- \`${one.name()}\` – ${plain(one.description)}`),
     ...(command.registeredArguments.length === 0 ? [] : ['']),
     ...(options.length === 0 ? [] : ['| option | meaning | default |', '|---|---|---|', ...options.map(optionRow), '']),
     ...(examples === ''
@@ -52,7 +56,7 @@ const renderCommand = (command: Command, path: string): readonly string[] => {
           '```',
           '',
         ]),
-    ...(remark === '' ? [] : [plain(remark), '']),
+    ...(remark === '' ? [] : [fenceLists(plain(remark)), '']),
     ...command.commands
       .filter((one) => one.name() !== 'help')
       .flatMap((one) => renderCommand(one, `${path} ${one.name()}`)),
@@ -90,7 +94,7 @@ export const renderExitCodesPage = (): string =>
     '|---|---|',
     renderExits((code, text) => `| ${code} | ${text} |`),
     '',
-    '`callsync status` and `callsync coverage` only show: they end with 0 whatever they show. A script that needs proven days',
-    'runs `callsync await --proven`.',
+    'If `callsync status` or `callsync coverage` can show the state, it ends with 0, also while something is wrong. In scripts,',
+    'use `callsync await --proven`.',
     '',
   ].join('\n');

@@ -150,7 +150,7 @@ const wordRows = (calls: readonly CallDocument[]): readonly Row[] =>
 /** Days from the first one, in microseconds since the epoch. */
 const micros = (days: number): number => (firstMs + days * dayMs) * 1000;
 
-/** Rows of the tables that no call makes; a table that is not here has none. */
+/** Rows of tables without calls; other tables have none. */
 const logRows = (calls: readonly CallDocument[]): Partial<Record<TableName, readonly Row[]>> => ({
   verdicts: seedVerdicts.map(({ from, to, outcome, level = 'rows' }, index) => ({
     verdict_id: index + 1,

@@ -1,9 +1,9 @@
 /** Every error code of the source with its messages and their hints, as docs/reference/errors.md. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { errorNotes } from '../src/cli/shell/error-notes.ts';
 import { exitOf, exits, nextStep } from '../src/cli/shell/exit.ts';
 import { CallsyncError } from '../src/lib/errors.ts';
-import { errorNotes } from './error-notes.ts';
 
 export interface ErrorCode {
   readonly code: string;
@@ -111,7 +111,7 @@ const areas: readonly (readonly [title: string, codes: RegExp])[] = [
   ['Proof', /^(PROOF|VERDICT|RECONCILE)/],
   ['Personal data', /^(PRIVACY|ERASURE|TOMBSTONE|SEAL|HOLD|RECEIPT)/],
   ['Temporal and workers', /^(TEMPORAL|WORKFLOW|NO_WORKER|BACKFILL|SCHEDULE|HEARTBEAT)/],
-  ['WebSocket frames', /^TAP/],
+  ['WebSocket frames', /^STREAM/],
   ['Simulator and demo', /^(SIMULATOR|DEMO)/],
   ['Files, ports and this machine', /^/],
 ];

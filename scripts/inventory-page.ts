@@ -22,7 +22,7 @@ export const renderInventoryPage = (): string =>
     'Readers of the store are all holders of its URL: workers and receivers. The role of receivers reads no call. Readers of a',
     'warehouse are all users with rights on its schema or dataset. Only the user that runs callsync reads the files.',
     '',
-    table('Operational store (schema `callsync`)', storedData.store),
+    table('Store (schema `callsync`)', storedData.store),
     table('Warehouses', storedData.warehouses),
     table('Files and servers', storedData.files),
   ].join('\n');

@@ -1,6 +1,6 @@
 /**
- * Runs every argument, a command or the name of a script of package.json, at the same time, prints what each said once it
- * ends, and fails when one fails.
+ * Runs all arguments at the same time: commands, or names of scripts in package.json. Prints the output of each at its
+ * end, and fails when one fails.
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';

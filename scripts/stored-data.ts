@@ -10,12 +10,12 @@ interface StoredData {
 
 type Places = Readonly<Record<string, StoredData>>;
 
-/** Tables of the operational store (schema `callsync`). */
+/** Tables of the store (schema `callsync`). */
 const store: Places = {
   inbox: {
-    holds: 'deliveries: body, sender, outcome, call id; of erased calls a keyed hash instead',
+    holds: 'body, sender, outcome and call id of each delivery; for erased calls, a keyed hash of the id',
     personal: 'yes',
-    kept: 'bodies until they are merged, and `store.inbox_retention` after they came; outcomes `store.delivery_retention`',
+    kept: 'bodies until merged, and at least `store.inbox_retention`; outcomes `store.delivery_retention`',
   },
   visible_deliveries: {
     holds: 'time at which each warehouse first had the changes of a delivery',
@@ -25,9 +25,9 @@ const store: Places = {
   unloaded_deliveries: { holds: 'deliveries that a warehouse does not know yet', personal: 'no', kept: 'until loaded' },
   delivery_senders: { holds: 'agents and keys of deliveries, counted', personal: 'no', kept: 'until compacted' },
   quarantine: {
-    holds: 'records that could not be read; sealed where there are privacy rules',
+    holds: 'records that callsync cannot read; sealed if there are privacy rules',
     personal: 'yes',
-    kept: '`store.quarantine_retention` where the call came in since; else until somebody replays or drops them, and 30 days',
+    kept: '`store.quarantine_retention` if the call came in since; else until 30 days after a replay or drop',
   },
   websocket_frames: { holds: 'frames of `callsync frames`', personal: 'yes', kept: '`store.frame_retention`' },
   ledger: {
@@ -47,10 +47,10 @@ const store: Places = {
   },
   warehouses: { holds: 'names and progress of warehouses', personal: 'no', kept: 'no limit' },
   loads: { holds: 'commits into warehouses', personal: 'no', kept: '`store.load_retention`' },
-  load_calls: { holds: 'calls of loads under way', personal: 'call ids', kept: 'until committed' },
-  rereads: { holds: 'calls to be asked for again', personal: 'call ids', kept: 'until answered' },
+  load_calls: { holds: 'calls of running loads', personal: 'call ids', kept: 'until committed' },
+  rereads: { holds: 'calls that callsync must read again', personal: 'call ids', kept: 'until answered' },
   late_changes: { holds: 'how late calls change, by age', personal: 'no', kept: '400 days' },
-  reread_bands: { holds: 'ages of calls that are read again', personal: 'no', kept: 'no limit' },
+  reread_bands: { holds: 'ages of calls that callsync reads again', personal: 'no', kept: 'no limit' },
   reread_runs: { holds: 'runs of re-reading', personal: 'no', kept: 'no limit' },
   erased_keys: {
     holds: 'keyed hashes of erased call ids, and of values by which persons were erased',
@@ -67,26 +67,30 @@ const store: Places = {
     personal: 'call ids',
     kept: 'until their receipts are signed',
   },
-  holds: { holds: 'legal holds: reason, who put them on, when', personal: 'no', kept: 'until they are taken off' },
+  holds: { holds: 'reason, user and time of each legal hold', personal: 'no', kept: 'until removed' },
   held_keys: {
     holds: 'keyed hashes of call ids, numbers and values that legal holds name',
     personal: 'keyed',
-    kept: 'until the hold is taken off',
+    kept: 'until the hold is removed',
   },
   token_keys: { holds: 'fingerprints of keys', personal: 'no', kept: 'no limit' },
   epochs: { holds: 'epochs of the ledger', personal: 'no', kept: 'no limit' },
   windows: { holds: 'windows that were read, with counts', personal: 'no', kept: 'no limit' },
-  window_problems: { holds: 'windows that could not be read', personal: 'no', kept: 'until resolved' },
-  watermarks: { holds: 'how far syncs are', personal: 'no', kept: 'no limit' },
+  window_problems: { holds: 'windows that callsync could not read', personal: 'no', kept: 'until resolved' },
+  watermarks: { holds: 'progress of continuous sync', personal: 'no', kept: 'no limit' },
   verdicts: { holds: 'outcomes of reconciling, with counts', personal: 'no', kept: '`store.verdict_retention`' },
   drift: { holds: 'names of unknown fields, counted', personal: 'no', kept: 'no limit' },
   request_limits: { holds: 'times of requests', personal: 'no', kept: 'seconds' },
   events: { holds: 'actions of operators, and changes of version', personal: 'no', kept: '`store.delivery_retention`' },
-  notified_conditions: { holds: 'conditions that callsync has reported', personal: 'no', kept: 'until it is right' },
+  notified_conditions: {
+    holds: 'conditions that callsync has reported',
+    personal: 'no',
+    kept: 'until the condition ends',
+  },
   notification_messages: { holds: 'messages that are not sent yet', personal: 'no', kept: 'a day at most' },
   counters: { holds: 'numbers of rows', personal: 'no', kept: 'no limit' },
   meta: { holds: 'single values of the store', personal: 'no', kept: 'no limit' },
-  migrations: { holds: 'which version made the tables', personal: 'no', kept: 'no limit' },
+  migrations: { holds: 'versions that changed the tables', personal: 'no', kept: 'no limit' },
 };
 
 const personalOf = (columns: readonly Column[]): StoredData['personal'] => {
@@ -97,17 +101,17 @@ const personalOf = (columns: readonly Column[]): StoredData['personal'] => {
 /** Tables of every warehouse; staging tables of BigQuery hold the same rows for at most a day. */
 const warehouseTables: Places = Object.fromEntries(
   tables.map((table) => {
-    const [holds = ''] = table.description.split(/[.:;] /);
+    const [holds = ''] = table.description.split(/\.(?: |$)/);
     return [table.name, { holds, personal: personalOf(columnsOf(table)), kept: table.kept ?? withTheCall }];
   }),
 );
 
-/** Tables of a Postgres warehouse while it has a search index. */
+/** Tables of a PostgreSQL warehouse while it has a search index. */
 const searchTables: Places = {
   transcript_search: {
-    holds: 'words of transcripts with their positions, where there is a search index in Postgres',
+    holds: 'words of transcripts with their positions, where there is a search index in PostgreSQL',
     personal: 'yes',
-    kept: 'as the utterances that they are of',
+    kept: 'as the utterances',
   },
 };
 
@@ -126,7 +130,7 @@ const files: Places = {
   'Temporal, process log, metrics': {
     holds: 'ranges, counts, error codes',
     personal: 'no',
-    kept: 'as they are set up',
+    kept: 'as you configure them',
   },
 };
 

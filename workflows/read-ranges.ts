@@ -100,7 +100,7 @@ export const readRanges = async (state: RangeReading, input: RangeReadingInput):
     if (mustEnd()) break;
     if (state.active === 0 && state.todo.length === 0) break;
     const [active, todo] = [state.active, state.todo.length];
-    // `mustEnd`: updates of a paused backfill make history grow too, and a resume would then start nothing for ever.
+    // `mustEnd`: updates of a paused backfill also make the history grow. A resume would then start nothing.
     await condition(
       () => state.active !== active || state.todo.length !== todo || (mayStart() && state.todo.length > 0) || mustEnd(),
     );

@@ -55,7 +55,7 @@ const startDurable = async (url: string, spoolDir: string, secret: string, rules
   const privacy = rulesOf[rules ?? ''];
   const keys = { token: Buffer.alloc(32, 7), seal: undefined };
   const threads = privacy && openCleaner(privacyConfigSchema.parse(privacy), keys);
-  const pool = openPool({ url, schema: 'callsync', application: 'bench', purpose: 'operational store', max: 4 });
+  const pool = openPool({ url, schema: 'callsync', application: 'bench', purpose: 'store', max: 4 });
   const receiver = createReceiver({
     config,
     secrets: openSigningKeys({ secrets, allowUnsigned: false, log }),
@@ -82,7 +82,7 @@ const startDurable = async (url: string, spoolDir: string, secret: string, rules
 
 /** The status page without a receiver. */
 const startPage = async (url: string): Promise<Running> => {
-  const pool = openPool({ url, schema: 'callsync', application: 'bench', purpose: 'operational store', max: 1 });
+  const pool = openPool({ url, schema: 'callsync', application: 'bench', purpose: 'store', max: 1 });
   const page = await serveStatusPage(pool);
   return {
     port: Number(new URL(page.address).port),

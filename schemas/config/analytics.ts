@@ -31,14 +31,14 @@ export const analyticsConfigSchema = z
       .regex(/^[A-Za-z0-9_+\-/]+$/)
       .refine(isTimeZone, { error: 'must be an IANA time zone such as Europe/Paris' })
       .default('UTC')
-      .describe('Time zone of business days in marts (IANA name). Proof is given for UTC days.'),
+      .describe('Time zone of business days in marts (IANA name). Verdicts are for UTC days.'),
     agent_side: z
       .strictObject({
-        default: sideSchema.default('unknown').describe('Side of the agent in transcripts, whatever the direction.'),
+        default: sideSchema.default('unknown').describe('Side of the agent in transcripts, for all directions.'),
         by_direction: z
           .record(z.string().regex(/^[\w .-]{1,40}$/), sideSchema)
           .default({})
-          .describe('Side of the agent by metadata.Direction (in any case), such as {IN: out, OUT: in}.'),
+          .describe('Side of the agent by metadata.Direction (in any case), such as `{IN: out, OUT: in}`.'),
       })
       .prefault({})
       .describe(
@@ -77,7 +77,7 @@ export const analyticsConfigSchema = z
       )
       .default({})
       .refine((fields) => new Set(namesOf(fields)).size === namesOf(fields).length, { error: 'names must differ' })
-      .describe('Metadata keys, user-defined fields among them, that become columns of calls_wide.'),
+      .describe('Metadata keys that become columns of calls_wide, also user-defined fields.'),
   })
   .describe('Facts for marts that the service does not send.');
 

@@ -22,9 +22,9 @@ export const scheduledBackfillSchema = z
       .string()
       .regex(/^[a-z0-9][a-z0-9_-]{0,59}$/, { error: 'must be lower-case letters, digits, - and _' })
       .describe('Name of the schedule and of its backfills.'),
-    cron: z.string().min(1).optional().describe('When, as a cron expression such as `0 3 * * *`.'),
+    cron: z.string().min(1).optional().describe('Times of the runs, as a cron expression such as `0 3 * * *`.'),
     calendar: calendarSchema.optional().describe('When, by the calendar, instead of `cron`.'),
-    every: durationSchema.optional().describe('When, as an interval such as 6h, instead of `cron`.'),
+    every: durationSchema.optional().describe('Interval between runs, such as 6h, instead of `cron`.'),
     time_zone: z
       .string()
       .refine(isTimeZone, { error: 'must be a time zone such as Europe/Paris' })
@@ -53,7 +53,7 @@ export const scheduledBackfillSchema = z
     overlap_policy: z
       .enum(overlapPolicies)
       .default('buffer_one')
-      .describe('Policy for a run that is due while the one before goes on. `buffer_one` starts one afterwards.'),
+      .describe('Policy for a run that is due while an earlier run continues. `buffer_one` starts one run afterwards.'),
   })
   .refine(({ cron, calendar, every }) => [cron, calendar, every].filter((when) => when !== undefined).length === 1, {
     error: 'takes one of `cron`, `calendar` and `every`',

@@ -4,7 +4,7 @@ import { a } from './values.ts';
 
 const size = a.count.max(100_000);
 const pageSize = size.default(100).describe('Records a page.');
-const optionalSizeParam = a.text.describe('Query parameter that carries the page size, where there is one.');
+const optionalSizeParam = a.text.describe('Query parameter that carries the page size, if the service has one.');
 
 const pageStyle = z.strictObject({
   style: z.literal('page'),
@@ -35,7 +35,7 @@ const linkStyle = z.strictObject({
 });
 const noneStyle = z.strictObject({
   style: z.literal('none'),
-  size_param: a.text.describe('Query parameter that limits the one response, where there is one.'),
+  size_param: a.text.describe('Query parameter that limits the response, if the service has one.'),
   size: size.default(100).describe('Value of that parameter.'),
 });
 
@@ -49,18 +49,16 @@ export const paginationSchema = z.discriminatedUnion('style', [
 
 const axisSchema = z.strictObject({
   name: z.string().describe('Name of the axis, used in windows and commands.'),
-  from_param: a.text.describe('Query parameter of the lower bound; without it, cut locally.'),
-  to_param: a.text.describe('Query parameter of the upper bound; without it, cut locally.'),
+  from_param: a.text.describe('Query parameter of the lower bound; without it, callsync filters the records itself.'),
+  to_param: a.text.describe('Query parameter of the upper bound; without it, callsync filters the records itself.'),
   record_field: z.string().describe('Path of the record’s time on this axis, such as `timestamp`.'),
   order: a.text.describe('Value of `order_param` that sorts by this axis.'),
-  end_of_processing: a.off.describe(
-    'True where the axis is the end of processing: nothing joins a window of the past.',
-  ),
+  end_of_processing: a.off.describe('True if the axis is the end of processing. No call then joins a past window.'),
 });
 
 export const listConfigSchema = z.strictObject({
   preset: a.text.describe(
-    'Preset whose settings the ones given here override: a name (`callsync presets`) or the path of a YAML file.',
+    'Preset of list settings, by name (`callsync presets`) or as the path of a YAML file. The settings here override it.',
   ),
   path: z.string().default('/calls').describe('Path of the call list under `base_url`.'),
   records: z
@@ -72,18 +70,18 @@ export const listConfigSchema = z.strictObject({
   pagination: paginationSchema
     .optional()
     .describe(
-      'Paging of the list. Unset = unknown: callsync reads one response and calls no window complete. `callsync probe` finds it out.',
+      'Paging of the list; `callsync probe` finds it. While it is unset, callsync reads one response and counts no window as complete.',
     ),
   max_results: a.count
     .optional()
     .describe(
-      'Most records that one query can reach, over all its pages; larger windows are split before paging. A list without window parameters counts as complete only when this is stated and it holds fewer.',
+      'Most records that one query can reach, over all its pages; larger windows are split before paging. A list without window parameters counts as complete only if it holds fewer records than this.',
     ),
   cursor_fields: z
     .array(axisSchema)
     .default([])
     .describe(
-      'Time axes by which the list can be cut; empty = no window parameters, the list is read whole and cut by `timestamp`.',
+      'Time axes by which the list can be cut. If there are none, callsync reads the whole list and cuts it by `timestamp`.',
     ),
   axis: a.text.describe('Axis of incremental reading; the end-of-processing axis, else the first, by default.'),
   order_param: a.text.describe('Query parameter that chooses the order.'),
@@ -93,17 +91,19 @@ export const listConfigSchema = z.strictObject({
     .describe('Format of bounds: ISO 8601 with or without milliseconds, or seconds or milliseconds since 1970.'),
   time_resolution_ms: a.count
     .default(1)
-    .describe('Finest step of a bound in milliseconds; windows are asked wider and cut locally.'),
+    .describe(
+      'Finest step of a bound, in milliseconds. callsync rounds windows outwards and filters the records itself.',
+    ),
   bounds_slack_ms: a.natural
     .default(1_000)
     .describe(
-      'Milliseconds by which the time of a record may lie outside the requested bounds. callsync folds and reports records further out.',
+      'Milliseconds by which the time of a record may lie outside the requested bounds. callsync folds records beyond them too, and reports them.',
     ),
   from_inclusive: a.on.describe('The service returns the lower bound itself.'),
   to_inclusive: a.on.describe('The service returns the upper bound itself.'),
   status_param: a.text.describe('Query parameter that filters by status.'),
   status: a.text.describe('Its value, such as `qualified,void`.'),
-  status_values: a.texts.describe('Single statuses by which an instant too large for one query can still be cut.'),
+  status_values: a.texts.describe('Single statuses, to split an instant with too many calls for one query.'),
   exclude_param: a.text.describe('Query parameter that leaves fields out.'),
   exclude: a.texts.describe('Heavy fields that a summary listing leaves out, such as `transcript_json`.'),
   single_path: a.text.describe(
@@ -111,7 +111,7 @@ export const listConfigSchema = z.strictObject({
   ),
   params: z.record(z.string(), z.string()).default({}).describe('Further query parameters sent with every listing.'),
   authoritative_fields: a.texts.describe(
-    'Fields that the list is known to carry: only for these does null or empty in the list replace content.',
+    'Fields that the list always carries. Only for these fields does null or empty in the list replace content.',
   ),
 });
 

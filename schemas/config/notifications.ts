@@ -34,8 +34,10 @@ const channelSchema = z.discriminatedUnion('type', [
 
 const ruleSchema = z.strictObject({
   when: z.enum(conditions).describe('Condition; docs/reference/metrics.md explains each.'),
-  after: durationSchema.prefault('0s').describe('For how long it must be wrong before somebody is told.'),
-  channels: z.array(nameSchema).min(1).optional().describe('Names of channels that are told; all by default.'),
+  after: durationSchema
+    .prefault('0s')
+    .describe('Time for which the condition must last before callsync sends a message.'),
+  channels: z.array(nameSchema).min(1).optional().describe('Names of channels for the message; all by default.'),
 });
 
 export const notificationsConfigSchema = z
@@ -44,7 +46,7 @@ export const notificationsConfigSchema = z
     rules: z
       .array(ruleSchema)
       .default(conditions.map((when) => ({ when, after: when === 'unproven' ? 86_400_000 : 0 })))
-      .describe('Conditions to report. By default all of them; unproven windows after a day.'),
+      .describe('Conditions to report. By default all conditions, with unproven windows after a day.'),
   })
   .superRefine(({ channels, rules }, context) => {
     const names = new Set(channels.map(({ name }) => name));
@@ -53,9 +55,7 @@ export const notificationsConfigSchema = z
         context.addIssue({ code: 'custom', message: `names a channel that is not there: ${wanted}` });
     }
   })
-  .describe(
-    'Messages when something stays wrong, and when it is right again. They hold names and figures, no personal data.',
-  );
+  .describe('Messages when a condition begins and when it ends. They hold names and figures, no personal data.');
 
 export type NotificationsConfig = z.infer<typeof notificationsConfigSchema>;
 export type ChannelConfig = NotificationsConfig['channels'][number];

@@ -9,8 +9,8 @@ export const operationsConfigSchema = z
       .string()
       .min(1)
       .default('127.0.0.1')
-      .describe('Address to listen on; in a container its own, or 0.0.0.0, so that probes reach it.'),
-    port: a.natural.max(65_535).default(9464).describe('Port to listen on; 0 takes any free one.'),
+      .describe('Address to listen on. In a container, use its own address or `0.0.0.0`, so that probes reach it.'),
+    port: a.natural.max(65_535).default(9464).describe('Port to listen on; 0 = any free port.'),
     tls: tlsSchema
       .optional()
       .describe('Serve HTTPS with this certificate, /healthz and /metrics too; plain HTTP without it.'),
@@ -18,12 +18,14 @@ export const operationsConfigSchema = z
       .string()
       .min(1)
       .optional()
-      .describe('File of a token that /metrics then asks for (Authorization: Bearer …). Health never needs one.'),
+      .describe(
+        'File of a token that /metrics then requires, in the header Authorization as bearer token. Health probes need no token.',
+      ),
     page: a.on.describe('Serve the status page at /. On other addresses than loopback, it needs a token.'),
     hosts: z
       .array(z.string().regex(/^[A-Za-z0-9.-]{1,253}$/))
       .default([])
-      .describe('Host names under which browsers may ask for the page, besides localhost and addresses.'),
+      .describe('Host names of the page for browsers, besides localhost and addresses.'),
     users: z
       .array(
         z.strictObject({
@@ -35,7 +37,7 @@ export const operationsConfigSchema = z
         }),
       )
       .default([])
-      .describe('Users that may look at the page and act on it, each with its own token.'),
+      .describe('Users that may read the page and act on it, each with its own token.'),
     process_metrics: a.on.describe('Include memory, CPU and event loop of the process in /metrics.'),
   })
   .describe(

@@ -7,12 +7,12 @@ const ruleSchema = z.strictObject({
     .string()
     .regex(/^[^.]+(\.[^.]+)*$/)
     .describe(
-      'Field, dotted, such as `metadata.ANI`, `in.data` or `visit`; `*` is any text within a name. Lists have no path of their own; a rule acts on everything below its field.',
+      'Dotted path of the field, such as `metadata.ANI`, `in.data` or `visit`; `*` is any text within a name. A rule acts on all values below its field, also in lists.',
     ),
   action: z
     .enum(['keep', 'drop', 'token', 'last4', 'redact'])
     .describe(
-      '`drop` leaves the field out, `token` replaces the whole value by one that still joins, `last4` keeps four characters, `redact` replaces values that the detectors find, `keep` changes nothing.',
+      '`drop` removes the field. `token` replaces the whole value by a token that still joins. `last4` keeps four characters. `redact` replaces values that the detectors find. `keep` changes nothing.',
     ),
 });
 
@@ -20,7 +20,7 @@ const patternSchema = z.strictObject({
   name: z
     .string()
     .regex(/^[a-z][a-z0-9_]{0,31}$/)
-    .describe('Stands in brackets where a match was.'),
+    .describe('Name in brackets that replaces a match.'),
   pattern: z
     .string()
     .min(1)
@@ -40,8 +40,8 @@ const patternSchema = z.strictObject({
 const keyIdSchema = z.string().regex(/^[a-z0-9]{1,16}$/);
 
 const formerKeySchema = z.strictObject({
-  id: keyIdSchema.describe('Name that the key had as `key_id`: it is part of the tokens that were made with it.'),
-  file: z.string().min(1).describe('File with the key, as it was `key_file`.'),
+  id: keyIdSchema.describe('Name that the key had as `key_id`. The name is part of its tokens.'),
+  file: z.string().min(1).describe('File with the former key.'),
 });
 
 export const privacyConfigSchema = z
@@ -50,17 +50,17 @@ export const privacyConfigSchema = z
       .enum(['none', 'pseudonymous', 'no_transcript'])
       .default('none')
       .describe(
-        'Rules behind your own: `none` has none; `pseudonymous` tokenises contacts, ANI, Agent and ClientID and redacts everything else, transcripts included; `no_transcript` drops the transcript too.',
+        'Rules after your own. `none` has none. `pseudonymous` replaces contacts, ANI, Agent and ClientID by tokens, and redacts all other fields, also transcripts. `no_transcript` also drops the transcript.',
       ),
     rules: z
       .array(ruleSchema)
       .default([])
-      .describe('Rules of your own, before those of the profile: the first that fits a field decides.'),
+      .describe('Rules of your own, before those of the profile. The first rule that matches a field decides.'),
     countries: z
       .array(z.string().regex(/^[A-Z]{2}$/))
       .min(1)
       .default(['FR'])
-      .describe('Countries (ISO codes) whose national telephone numbers are known; the first is the default.'),
+      .describe('Countries (ISO codes) whose national telephone numbers the detectors know; the first is the default.'),
     disabled_detectors: z
       .array(z.enum(['phone', 'card', 'cvv', 'iban', 'email', 'nir', 'birth']))
       .default([])
@@ -73,7 +73,7 @@ export const privacyConfigSchema = z
         free_fields: durationSchema
           .optional()
           .describe('Metadata, `visit`, `tracking_info`, and every field that the interface does not name.'),
-        calls: durationSchema.optional().describe('Whole calls. A tombstone stays, as of erased ones.'),
+        calls: durationSchema.optional().describe('Whole calls. A tombstone stays, as for erased calls.'),
       })
       .prefault({})
       .describe(
@@ -85,33 +85,31 @@ export const privacyConfigSchema = z
       .min(1)
       .optional()
       .describe(
-        'File with the key of tokens, at least 16 bytes; receivers and workers need the same. `callsync serve` and `callsync worker` require it. Default elsewhere: `privacy.key` in `store.data_dir`, made at the first start. Keep it outside the store: anyone who has both can try numbers out.',
+        'File with the key of tokens, at least 16 bytes. Receivers and workers need the same key. `callsync serve` and `callsync worker` require it. Default elsewhere: `privacy.key` in `store.data_dir`, made at the first start. Keep it outside the store. Anyone with both can guess numbers and match them to tokens.',
       ),
     former_keys: z
       .array(formerKeySchema)
       .default([])
       .describe(
-        'Keys that tokens were made with before, the oldest first. While a key is here, erasures, objections, holds and exports find calls under its tokens, and callsync recognises repeated deliveries.',
+        'Former keys of tokens, the oldest first. While a key is here, erasures, objections, holds and exports find calls under its tokens, and callsync recognises repeated deliveries.',
       ),
     unreadable: z
       .enum(['seal', 'drop'])
       .default('seal')
       .describe(
-        'Treatment of records that callsync cannot parse: sealed for `callsync quarantine replay --key-file`, or dropped, which loses them.',
+        'Treatment of records that callsync cannot parse. `seal` keeps them for `callsync quarantine replay --key-file`; `drop` loses them.',
       ),
     seal_key_file: z
       .string()
       .min(1)
       .optional()
       .describe(
-        'File with the public key (X25519, PEM) that seals; the private one stays elsewhere. Made by `openssl genpkey -algorithm x25519 -out private.pem` and `openssl pkey -in private.pem -pubout`.',
+        'File with the public key (X25519, PEM) that seals. Keep the private key elsewhere. Make the keys with `openssl genpkey -algorithm x25519 -out private.pem` and `openssl pkey -in private.pem -pubout`.',
       ),
     former_seal_key_files: z
       .array(z.string().min(1))
       .default([])
-      .describe(
-        'Files with public keys that sealed before: with them, `seal_key_file` may be another key than before.',
-      ),
+      .describe('Files with former public keys. They allow another key in `seal_key_file`.'),
   })
   .refine(
     ({ profile, rules, unreadable, seal_key_file }) =>

@@ -10,19 +10,23 @@ const limitsSchema = z.strictObject({
     .max(0.9)
     .default(0.25)
     .describe(
-      'Share of `requests` kept for continuous sync and for re-reads of single calls; backfills and reconcile take the rest, and all of it while no such work comes for 5 minutes.',
+      'Share of `requests` kept for continuous sync and for re-reads of single calls; backfills and reconcile take the rest. After 5 minutes without such work, they take all.',
     ),
   concurrency: a.count.max(256).default(8).describe('Connections at once from one process.'),
   connect_timeout_s: a.positive.default(10).describe('Longest time to open a connection, in seconds.'),
   headers_timeout_s: a.positive
     .default(120)
-    .describe('Longest wait for the response headers, in seconds; a list may count for long before it answers.'),
+    .describe(
+      'Longest wait for the response headers, in seconds. Some lists count for a long time before they answer.',
+    ),
   idle_timeout_s: a.positive.default(30).describe('Longest pause within a response body, in seconds.'),
   total_timeout_s: a.positive.default(300).describe('Longest time for one whole response, in seconds.'),
   max_response_bytes: a.count.default(134_217_728).describe('Largest response taken, in bytes after decoding.'),
   retries: a.natural.default(5).describe('Number of retries of a request that may succeed later.'),
-  retry_base_ms: a.count.default(500).describe('First bound of the random wait before a retry; doubles.'),
-  retry_max_ms: a.count.default(30_000).describe('Largest bound of the random wait before a retry.'),
+  retry_base_ms: a.count
+    .default(500)
+    .describe('Bound of the random wait before the first retry, in milliseconds; it doubles with each retry.'),
+  retry_max_ms: a.count.default(30_000).describe('Largest bound of the random wait before a retry, in milliseconds.'),
 });
 
 const versionSchema = z.strictObject({
@@ -40,14 +44,14 @@ const websocketSchema = z.strictObject({
   token_max_age_s: a.positive
     .max(300)
     .default(240)
-    .describe('Oldest token with which the connection is opened (interface §5.2: 5 minutes), in seconds.'),
+    .describe('Highest age of a token that opens the connection, in seconds (interface §5.2 allows 5 minutes).'),
   protocols: a.texts.describe('WebSocket subprotocols to offer.'),
   max_frame_bytes: a.count.default(16_777_216).describe('Largest frame taken, in bytes.'),
-  ping_interval_s: a.positive.default(30).describe('A silent connection is pinged this often, in seconds.'),
+  ping_interval_s: a.positive.default(30).describe('Interval between pings of a silent connection, in seconds.'),
 });
 
 const mrcpSchema = z.strictObject({
-  host: a.text.describe('Host of the MRCP interface, reached through the VPN.'),
+  host: a.text.describe('Host of the MRCP interface, behind the VPN.'),
   port: z
     .number()
     .int()
@@ -55,14 +59,14 @@ const mrcpSchema = z.strictObject({
     .max(65_535)
     .default(5060)
     .describe('Port of the MRCP interface (SIP control by default).'),
-  timeout_s: a.positive.default(5).describe('Longest wait for it to answer, in seconds.'),
+  timeout_s: a.positive.default(5).describe('Longest wait for an answer, in seconds.'),
 });
 
 export const sourceConfigSchema = z.strictObject({
   base_url: a.webAddress.describe('Address of the call API, {base_url} of the interface.'),
   auth_url: a.webAddress.optional().describe('Address of the identity provider, {auth_url} of the interface.'),
   allow_http: a.off.describe(
-    'Allow plain HTTP to other hosts than this one: token and client secret are then readable on the way.',
+    'Allow plain HTTP to other hosts. Anyone on the network path can then read token and client secret.',
   ),
   realm: a.text.describe('Realm of the token endpoint.'),
   token_url: a.webAddress
@@ -76,13 +80,13 @@ export const sourceConfigSchema = z.strictObject({
   token_format: z
     .enum(['form', 'json'])
     .default('form')
-    .describe('Format of the token request: a form, or a JSON object with the same fields (interface §4.1).'),
-  scope: z.string().default('openid').describe('Scope asked for; empty = none.'),
+    .describe('Format of the token request, a form or a JSON object with the same fields (interface §4.1).'),
+  scope: z.string().default('openid').describe('Scope of the token request; empty = none.'),
   token: a.text.describe('A fixed token, used instead of the token endpoint (older services).'),
   token_file: a.text.describe('File that holds the fixed token.'),
   token_lifetime_s: a.positive
     .default(3_600)
-    .describe('Lifetime assumed for a token that comes without `expires_in`, in seconds (interface §8).'),
+    .describe('Assumed lifetime of a token without `expires_in`, in seconds (interface §8).'),
   auth_header: z.string().default('Authorization').describe('Header that carries the token.'),
   auth_scheme: z
     .string()

@@ -1,4 +1,4 @@
-/** Config section `store:`: the operational store, always PostgreSQL. */
+/** Config section `store:`: the store, always PostgreSQL. */
 import { z } from 'zod';
 import { durationSchema, ownPortSchema } from './values.ts';
 
@@ -9,7 +9,7 @@ export const storeConfigSchema = z
       .regex(/^postgres(ql)?:\/\//, { error: 'must look like postgres://user:password@host:port/database' })
       .optional()
       .describe(
-        'PostgreSQL server of your own; without it, an embedded one is started. With a password, prefer `url_file`.',
+        'PostgreSQL server of your own. Without it, callsync starts an embedded server. With a password, prefer `url_file`.',
       ),
     url_file: z.string().min(1).optional().describe('File that holds the URL; read again when it changes.'),
     schema: z
@@ -24,7 +24,7 @@ export const storeConfigSchema = z
       .min(1)
       .optional()
       .describe(
-        'Folder of everything embedded (PostgreSQL, Temporal); kept between runs. Default: /var/lib/callsync as root, else ~/.local/share/callsync.',
+        'Folder of the embedded servers (PostgreSQL, Temporal), spool, keys and logs. Default: /var/lib/callsync as root, else ~/.local/share/callsync.',
       ),
     port: ownPortSchema('the embedded PostgreSQL'),
     proof_key_file: z
@@ -32,7 +32,7 @@ export const storeConfigSchema = z
       .min(1)
       .optional()
       .describe(
-        'File with the key of the proof chain, at least 16 bytes; every worker needs the same. Default: `proof.key` in `data_dir`, made at the first start. Keep it outside the store: verdicts can be rewritten with access to both.',
+        'File with the key of the proof chain, at least 16 bytes; every worker needs the same. Default: `proof.key` in `data_dir`, made at the first start. Keep it outside the store. Anyone with access to both can rewrite verdicts.',
       ),
     former_proof_key_files: z
       .array(z.string().min(1))
@@ -43,7 +43,7 @@ export const storeConfigSchema = z
       .min(1)
       .optional()
       .describe(
-        'File outside the store that holds the newest entry of each chain of verdicts, so that a cut-off tail is seen. Default: `proof-heads.json` in `data_dir`.',
+        'File outside the store with the newest entry of each chain of verdicts. It shows whether the end of a chain was cut off. Default: `proof-heads.json` in `data_dir`.',
       ),
     pool_size: z.number().int().min(2).max(200).default(10).describe('Most connections of one process to the store.'),
     inbox_retention: durationSchema
@@ -54,22 +54,22 @@ export const storeConfigSchema = z
       .min(1)
       .optional()
       .describe(
-        'File with the key under which erased calls stay known, at least 16 bytes; every worker needs the same, for good. Default: `tombstone.key` in `data_dir`, made at the first start. Keep it, and a copy of it, outside the store and its backups.',
+        'File with the key that recognises erased calls, at least 16 bytes. Every worker needs the same key, permanently. Default: `tombstone.key` in `data_dir`, made at the first start. Keep it, and a copy of it, outside the store and its backups.',
       ),
     erasure_log: z
       .string()
       .min(1)
       .optional()
       .describe(
-        'File outside store and warehouses to which each erasure is added, as keyed hashes: it is replayed when one of them was restored. Every worker needs the same file. Default: `erasures.log` in `data_dir`.',
+        'File outside store and warehouses with the keyed hashes of each erasure. callsync replays it after a restore. Every worker needs the same file. Default: `erasures.log` in `data_dir`.',
       ),
     delivery_retention: durationSchema
       .prefault('400d')
-      .describe('How long to keep each delivery’s outcome. A body that comes again later counts as new.'),
+      .describe('How long to keep each delivery’s outcome. A body that comes again after this time counts as new.'),
     quarantine_retention: durationSchema
       .prefault('90d')
       .describe(
-        'How long records wait in quarantine for a replay. Then callsync deletes records whose call came in since and that no legal hold names; others wait on.',
+        'How long records wait in quarantine for a replay. After this time, callsync deletes records whose call came in since, except under a legal hold. Other records stay.',
       ),
     frame_retention: durationSchema.prefault('30d').describe('How long to keep WebSocket frames of `callsync frames`.'),
     load_retention: durationSchema
@@ -87,4 +87,4 @@ export const storeConfigSchema = z
   .refine((store) => store.url === undefined || store.url_file === undefined, {
     error: 'takes `url` or `url_file`, not both',
   })
-  .describe('Operational store: inbox, ledger, windows, quarantine, loads, verdicts. Always PostgreSQL.');
+  .describe('Store: inbox, ledger, windows, quarantine, loads, verdicts. Always PostgreSQL.');

@@ -7,11 +7,11 @@ const windowSchema = z
   .strictObject({
     initial: durationSchema
       .prefault('1h')
-      .describe('Length of the first windows, until it is learned how much they hold.'),
+      .describe('Length of the first windows. Later lengths follow the number of calls in earlier windows.'),
     min: durationSchema
       .prefault('1s')
-      .describe('Shortest window that planning chooses; splitting goes on below it where it must.'),
-    max: durationSchema.prefault('31d').describe('Longest window.'),
+      .describe('Shortest planned window. If a window is too full, callsync splits it further.'),
+    max: durationSchema.prefault('31d').describe('Longest planned window.'),
     target_calls: z.number().int().min(1).max(1_000_000).default(2_000).describe('Calls that a window should hold.'),
   })
   .refine(({ initial, min, max }) => min <= initial && initial <= max, { error: 'needs `min` ≤ `initial` ≤ `max`' });
@@ -20,20 +20,22 @@ const rereadSchema = z.strictObject({
   horizon: z
     .union([z.literal('learned'), durationSchema])
     .prefault('learned')
-    .describe('Range of older windows to read again: `learned` from late changes of calls, or fixed, such as 7d.'),
+    .describe(
+      'Age up to which callsync reads windows again. `learned` follows the late changes of calls; a duration such as 7d is fixed.',
+    ),
   share: z
     .number()
     .min(0.5)
     .max(0.999999)
     .default(0.999)
     .describe('Share of late changes that the learned horizon must catch.'),
-  delay: durationSchema.prefault('1d').describe('Longest time after the change until callsync reads it.'),
+  delay: durationSchema.prefault('1d').describe('Longest time from a late change until callsync reads it.'),
   max_horizon: durationSchema.prefault('90d').describe('Longest horizon that learning may choose.'),
   sample: a.notNegative
     .max(1)
     .default(0.01)
     .describe(
-      'Share of the windows beyond the horizon that is read again anyway, so that the horizon cannot confirm itself.',
+      'Share of the windows beyond the horizon that callsync reads again, to notice changes that are later still.',
     ),
 });
 
@@ -46,13 +48,13 @@ const reconcileSchema = z.strictObject({
     .max(10_000)
     .default(30)
     .describe(
-      'Days before `span` that each run judges as well, oldest first, until every day that was read has a verdict; `callsync coverage` says by when.',
+      'Days before `span` that each run also compares, oldest first, until every read day has a verdict. `callsync coverage` estimates the end.',
     ),
   rows_days: a.natural
     .max(1_000)
     .default(1)
     .describe(
-      'Judged days of which each run compares the rows themselves in every warehouse, in rotation, to find values that were altered there; 0 = none.',
+      'Days whose rows each run compares value by value in every warehouse, in rotation; 0 = none. It finds values that somebody altered.',
     ),
   level: z
     .enum(['ids', 'fields', 'records'])
@@ -68,12 +70,8 @@ export const syncConfigSchema = z
         error: 'must be a date such as 2025-01-31, or a duration before the first start such as 7d',
       })
       .default('7d')
-      .describe(
-        'Where continuous sync begins when nothing has been read yet: a date (UTC), or a duration before its first start.',
-      ),
-    interval: durationSchema
-      .prefault('1m')
-      .describe('Interval between two polls for new calls; webhooks arrive in between.'),
+      .describe('Start of the first continuous sync: a date (UTC), or a duration before the first start.'),
+    interval: durationSchema.prefault('1m').describe('Interval between two polls for new calls.'),
     settle: durationSchema
       .prefault('30s')
       .describe('Safety delay: polls stop this far before the current time, because calls can appear late.'),
@@ -99,14 +97,14 @@ export const syncConfigSchema = z
     reconcile: reconcileSchema.prefault({}).describe('Proving that windows are complete.'),
     inbox_sweep: durationSchema
       .prefault('1m')
-      .describe('Interval between two looks into the inbox without a notification.'),
+      .describe('Interval between checks of the inbox that need no notification.'),
     confirm_webhooks: a.off.describe(
-      'Ask the API for the call after each delivery, one request each: its answer decides, also about a captured body that somebody sends under a new delivery id.',
+      'Ask the API for the call after each delivery, with one request each. This corrects captured bodies that somebody sends under a new delivery id.',
     ),
     clock_skew: durationSchema
       .prefault('2m')
       .describe(
-        'Most that the service’s clock may be ahead of ours: an observation counts as made at most this long after it arrived. A Date header further than this (or 15m, if that is longer) from its arrival is not taken for a time, nor is a delivery id so far ahead; after a delivery whose id is so far behind, the API is asked for the call.',
+        'Most that the service’s clock may be ahead of ours. An observation counts as made at most this long after its arrival. Below, the tolerance is the longer of this and 15m. callsync ignores a Date header beyond the tolerance, and a delivery id beyond it in the future. If a delivery id is older, callsync asks the API for the call.',
       ),
   })
   .refine(({ lookback, settle }) => lookback >= settle, {

@@ -6,19 +6,15 @@ const count = (most: number) => z.number().int().min(1).max(most);
 
 const tlsSchema = z
   .strictObject({
-    enabled: z.boolean().optional().describe('Speak TLS; by itself when a certificate, a CA or an API key is given.'),
+    enabled: z.boolean().optional().describe('Use TLS. On by default if there is a certificate, a CA or an API key.'),
     cert_file: z.string().min(1).optional().describe('Client certificate for mTLS, PEM.'),
     key_file: z.string().min(1).optional().describe('Private key of that certificate, PEM.'),
     ca_file: z
       .string()
       .min(1)
       .optional()
-      .describe('Certificate authority of the server, PEM; the system’s without it.'),
-    server_name: z
-      .string()
-      .min(1)
-      .optional()
-      .describe('Name that the server’s certificate must carry, where it is not the host.'),
+      .describe('Certificate authority of the server, PEM. Default: those of the system.'),
+    server_name: z.string().min(1).optional().describe('Name in the server’s certificate, if it is not the host name.'),
   })
   .refine((tls) => (tls.cert_file === undefined) === (tls.key_file === undefined), {
     error: 'needs `cert_file` and `key_file` together',
@@ -41,7 +37,7 @@ export const temporalConfigSchema = z
       .string()
       .regex(/^[^\s:/]+:\d{1,5}$/, { error: 'must be host:port, such as temporal.example.com:7233' })
       .optional()
-      .describe('Front end of a Temporal cluster, host:port; without it, a development server is started here.'),
+      .describe('Front end of a Temporal cluster, as `host:port`. Without it, callsync starts a development server.'),
     namespace: z
       .string()
       .min(1)
@@ -57,21 +53,21 @@ export const temporalConfigSchema = z
       .describe('Prefix of the task queues; two installations on one namespace need different ones.'),
     max_cached_workflows: count(10_000)
       .default(200)
-      .describe('Workflows that one worker process keeps in memory between their tasks.'),
+      .describe('Most workflows that one worker process keeps in memory between their tasks.'),
     deployment: z
       .strictObject({
         name: z.string().min(1).describe('Name of the worker deployment, the same for all its versions.'),
         build_id: z
           .string()
           .min(1)
-          .describe('This version; running workflows take the current one with their next task.'),
+          .describe('Name of this build. A running workflow moves to the current build at its next task.'),
       })
       .optional()
       .describe('Worker versioning: workflow tasks go to the version that was made current. Off without it.'),
     concurrency: concurrencySchema.prefault({}).describe('Concurrency of one worker process.'),
     shutdown_grace: durationSchema
       .prefault('20s')
-      .describe('Time for activities of a stopping worker before it cancels them.'),
+      .describe('Time that a stopping worker gives its activities before it cancels them.'),
     ui_url: a.webAddress
       .optional()
       .describe('Address of the cluster’s web interface, for the links that callsync prints.'),
@@ -80,7 +76,7 @@ export const temporalConfigSchema = z
       .min(1)
       .optional()
       .describe(
-        'Path of the Temporal CLI for the development server; otherwise from PATH, the cache, the official release, or built with Go.',
+        'Path of the Temporal CLI for the development server. By default, callsync looks on PATH and in its cache, then downloads or builds it.',
       ),
     port: ownPortSchema('the development server'),
     ui_port: ownPortSchema('its web interface'),
@@ -88,6 +84,6 @@ export const temporalConfigSchema = z
   .refine((temporal) => temporal.api_key === undefined || temporal.api_key_file === undefined, {
     error: 'takes `api_key` or `api_key_file`, not both',
   })
-  .describe('Temporal: the engine that runs and resumes all work.');
+  .describe('Temporal, the engine that runs and resumes all work.');
 
 export type TemporalConfig = z.infer<typeof temporalConfigSchema>;

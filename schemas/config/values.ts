@@ -39,7 +39,13 @@ export const durationSchema = z
 
 /** The port of a server that callsync starts itself. */
 export const ownPortSchema = (server: string) =>
-  z.number().int().min(0).max(65_535).default(0).describe(`Port of ${server}; 0 = the one used last, or any free one.`);
+  z
+    .number()
+    .int()
+    .min(0)
+    .max(65_535)
+    .default(0)
+    .describe(`Port of ${server}; 0 = the last used port, or any free port.`);
 
 /** Certificate of a server of ours: section `tls` of the receiver and of the operations port. */
 export const tlsSchema = z.strictObject({

@@ -7,6 +7,6 @@ const warehouseConfigSchema = z.discriminatedUnion('type', [postgresWarehouseSch
 export const warehousesConfigSchema = z
   .record(z.string().regex(/^[a-z][a-z0-9_-]{0,40}$/), warehouseConfigSchema)
   .default({ postgres: { type: 'postgres', schema: 'calls', documents: false, marts: true } })
-  .describe('Warehouses that get the call data, each under a name of your choice.');
+  .describe('Warehouses for the call data, each under a name of your choice.');
 
 export type WarehouseConfig = z.infer<typeof warehouseConfigSchema>;

@@ -14,20 +14,20 @@ const signingSecretSchema = z
     name: z
       .string()
       .regex(/^[A-Za-z0-9._-]{1,64}$/)
-      .describe('Name under which the use of this secret is counted; it appears in metrics and in the warehouse.'),
+      .describe('Name of this secret in metrics and in the warehouse.'),
     secret: z.string().min(1).optional().describe('The signing secret itself; prefer `secret_file`.'),
     secret_file: z
       .string()
       .min(1)
       .optional()
       .describe(
-        'File that holds the signing secret; read again when it changes, retired when it is emptied or removed.',
+        'File that holds the signing secret. callsync reads it again when it changes. An empty or removed file retires the secret.',
       ),
     hook_ids: z
       .array(z.string().min(1))
       .min(1)
       .optional()
-      .describe('The secret verifies only deliveries of these webhooks (X-Service-Hook-Id); of all without it.'),
+      .describe('Webhooks whose deliveries the secret verifies (X-Service-Hook-Id); all by default.'),
   })
   .refine((entry) => entry.secret !== undefined || entry.secret_file !== undefined, {
     error: 'needs `secret_file` (or `secret`)',
@@ -37,26 +37,28 @@ const limitsSchema = z.strictObject({
   body_bytes: a.count
     .max(256 * MiB)
     .default(16 * MiB)
-    .describe('Largest delivery taken; a larger one is answered 413. A two-hour call is several MiB.'),
+    .describe('Largest accepted delivery, in bytes; a larger delivery gets 413. A two-hour call is several MiB.'),
   inflight_bytes: a.count
     .default(48 * MiB)
     .describe(
-      'Bytes of deliveries held in memory at once; beyond it, the sender that holds most is answered 503. Senders that never signed a delivery rightly share half of it.',
+      'Bytes of deliveries in memory at once. Beyond it, the sender with most of them gets 503. Senders without a valid signature so far share half of it.',
     ),
-  header_bytes: z.number().int().min(1024).default(16_384).describe('Largest request head taken.'),
-  connections: a.count.default(2_000).describe('Connections open at once; beyond it, who has most of them loses one.'),
+  header_bytes: z.number().int().min(1024).default(16_384).describe('Largest accepted request head, in bytes.'),
+  connections: a.count
+    .default(2_000)
+    .describe('Open connections at once. Beyond it, the sender with most of them loses one.'),
   connections_per_sender: a.count
     .default(500)
-    .describe('Of these, from one address (IPv6: network of 64 bits); `trusted_proxies` are exempt.'),
-  headers_timeout_s: a.positive.default(5).describe('Seconds within which the request head must be here.'),
+    .describe('Open connections of one address (for IPv6, of one /64 network); `trusted_proxies` are exempt.'),
+  headers_timeout_s: a.positive.default(5).describe('Longest time until the request head has arrived, in seconds.'),
   request_timeout_s: a.positive
     .default(9)
-    .describe('Seconds within which a whole request must be here; the service itself gives up after 10.'),
-  keep_alive_s: a.positive.default(30).describe('Seconds that an idle connection is kept.'),
+    .describe('Longest time until a whole request has arrived, in seconds. The service itself stops after 10.'),
+  keep_alive_s: a.positive.default(30).describe('Time for which an idle connection stays open, in seconds.'),
   answer_within_s: a.positive
     .max(10)
     .default(8)
-    .describe('A delivery that is not durable after these seconds is answered 503, so that the service tries again.'),
+    .describe('Seconds after which a delivery that is not durable gets 503, so that the service sends it again.'),
 });
 
 const groupCommitSchema = z.strictObject({
@@ -69,7 +71,9 @@ const groupCommitSchema = z.strictObject({
   batch_bytes: a.count.default(8 * MiB).describe('Most bytes in one group, unless a single delivery is larger.'),
   deadline_s: a.positive
     .default(2)
-    .describe('Seconds after which writing a group to the inbox counts as failed and its deliveries go to the spool.'),
+    .describe(
+      'Seconds after which a write of a group to the inbox counts as failed, and its deliveries go to the spool.',
+    ),
 });
 
 const spoolSchema = z.strictObject({
@@ -77,12 +81,14 @@ const spoolSchema = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe('Folder of the spool, on a disk that survives a restart; `spool` below store.data_dir without it.'),
-  max_bytes: a.count.default(1024 * MiB).describe('Largest size of the spool; beyond it deliveries are answered 503.'),
+    .describe('Folder of the spool, on a disk that survives a restart. Default: `spool` in `store.data_dir`.'),
+  max_bytes: a.count
+    .default(1024 * MiB)
+    .describe('Largest size of the spool, in bytes; beyond it, deliveries get 503.'),
   min_free_bytes: a.natural
     .default(512 * MiB)
-    .describe('Free space left alone on the spool’s disk; below it deliveries are answered 503.'),
-  segment_bytes: a.count.default(64 * MiB).describe('Size at which a new spool file is begun.'),
+    .describe('Free bytes that the spool leaves on its disk; below it, deliveries get 503.'),
+  segment_bytes: a.count.default(64 * MiB).describe('Size at which callsync begins a new spool file, in bytes.'),
   damaged_retention: durationSchema
     .prefault('30d')
     .describe('How long to keep spool files with unreadable bytes after their other deliveries are stored.'),
@@ -91,13 +97,13 @@ const spoolSchema = z.strictObject({
 export const webhookConfigSchema = z
   .strictObject({
     enabled: a.on.describe('Start the receiver with `callsync up`.'),
-    listen: z.string().min(1).default('127.0.0.1').describe('Address to listen on; 0.0.0.0 or :: for all.'),
-    port: a.natural.max(65_535).default(8780).describe('Port to listen on; 0 takes any free one.'),
+    listen: z.string().min(1).default('127.0.0.1').describe('Address to listen on; `0.0.0.0` or `::` for all.'),
+    port: a.natural.max(65_535).default(8780).describe('Port to listen on; 0 = any free port.'),
     path: z
       .string()
       .regex(/^\/[A-Za-z0-9._~/-]*$/)
       .default('/webhook')
-      .describe('Path of the webhook URL; everything else is answered 404.'),
+      .describe('Path of the webhook URL; the receiver answers 404 on all others.'),
     public_url: a.webAddress
       .optional()
       .describe(
@@ -122,11 +128,11 @@ export const webhookConfigSchema = z
     trusted_proxies: z
       .array(addressSchema)
       .default([])
-      .describe('Addresses or CIDR ranges of proxies whose X-Forwarded-For is believed.'),
+      .describe('Addresses or CIDR ranges of proxies whose X-Forwarded-For callsync trusts.'),
     allow_from: z
       .array(addressSchema)
       .default([])
-      .describe('Addresses or CIDR ranges from which deliveries are taken; from anywhere if empty.'),
+      .describe('Addresses or CIDR ranges of allowed senders; empty = all.'),
     limits: limitsSchema.prefault({}).describe('Limits against slow, large and many requests.'),
     group_commit: groupCommitSchema
       .prefault({})
@@ -134,8 +140,10 @@ export const webhookConfigSchema = z
     spool: spoolSchema.prefault({}).describe('Folder of deliveries while the store is away.'),
     rejected_per_minute: a.natural
       .default(10)
-      .describe('Rejected deliveries recorded one by one in a minute; the rest is counted in one row.'),
-    wake_interval_ms: a.natural.default(200).describe('Least milliseconds between two wake-ups of the inbox merge.'),
+      .describe('Rejected deliveries that get a row each, per minute. One further row counts the others.'),
+    wake_interval_ms: a.natural
+      .default(200)
+      .describe('Shortest time between two wake-ups of the inbox merge, in milliseconds.'),
   })
   .describe('Receiver of webhook deliveries.');
 

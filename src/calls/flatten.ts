@@ -47,7 +47,7 @@ interface FlatCall {
 
 const known = new Set(knownCallFields.filter((name) => name !== 'qualified'));
 
-/** When the call was, as its rows have it: microseconds since the epoch, null where it cannot be read. */
+/** Time of the call, as in its rows: microseconds since the epoch, or null if it is unreadable. */
 export const callTimestampOf = (document: CallDocument): number | null =>
   new FieldReader().timestamp(document.timestamp, 'timestamp');
 

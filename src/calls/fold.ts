@@ -18,7 +18,7 @@ type JsonText = string | Buffer;
  */
 type FieldVersion = readonly [observedAt: number, rank: number, hash: string];
 
-/** When a field's value was last changed, which an equal observation does not move; the rank is that of the source. An earlier version wrote no kind. */
+/** Time of the last change of a field's value; an equal observation does not move it. The rank is that of the source. An earlier version wrote no kind. */
 type FieldChange = readonly [revision: number, observedAt: number, rank: number, kind?: ChangeKind];
 type ChangeKind = 'added' | 'changed' | 'removed';
 
@@ -76,7 +76,7 @@ export const emptyRow = (callId: string): LedgerRow => ({
 
 const unstorable = /[\0\ud800-\udfff]/;
 
-/** The text with NUL and lone surrogates, which Postgres refuses and BigQuery replaces, as U+FFFD; else the same text. */
+/** The text with NUL and lone surrogates, which PostgreSQL refuses and BigQuery replaces, as U+FFFD; else the same text. */
 export const cleanText = (text: string): string =>
   unstorable.test(text) ? text.replaceAll('\0', '\ufffd').toWellFormed() : text;
 
@@ -183,7 +183,7 @@ const versionOf = (observation: PreparedObservation, name: string): FieldVersion
 const isEarlier = (row: LedgerRow, observation: Observation): boolean =>
   row.firstSeenAt !== null && observation.observedAt < row.firstSeenAt;
 
-/** True when folding this observation may change the document, so that the stored one has to be fetched before. */
+/** True if this observation may change the document, so that the caller must fetch the stored document first. */
 export const needsDocument = (row: LedgerRow, observation: PreparedObservation): boolean => {
   if (row.document !== null || row.tombstone) return false;
   if (row.sourceDeletedAt !== null || isEarlier(row, observation)) return true;

@@ -5,7 +5,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { terminal } from '../lib/errors.ts';
 
-/** Root's home is closed to the account that PostgreSQL then runs as, so root gets the place of system services. */
+/** As root, PostgreSQL runs under another account, which cannot enter root's home. Root therefore gets the folder of system services. */
 export const resolveDataDir = (configured: string | undefined, env: NodeJS.ProcessEnv = process.env): string => {
   if (configured !== undefined) return resolve(configured.replace(/^~(?=\/|$)/, homedir()));
   if (process.getuid?.() === 0) return '/var/lib/callsync';
@@ -34,7 +34,7 @@ const unlessMadeByAnother = (error: { code?: string }): void => {
   if (error.code !== 'EEXIST') throw error;
 };
 
-/** From the outermost to the folder itself. */
+/** Folders from the outermost to the folder itself. */
 const missingFolders = async (dir: string): Promise<readonly string[]> => {
   const missing: string[] = [];
   for (let at = dir; at !== dirname(at); at = dirname(at)) {

@@ -183,8 +183,7 @@ const oneOf = (values: readonly unknown[]) => `${values.length > 1 ? 'one of ' :
 const unit = (origin: string) => ({ string: ' characters', array: ' entries' })[origin] ?? '';
 
 // Every key can be set by environment: CALLSYNC_ and its path in upper case, joined by two underscores, such as
-// CALLSYNC_SOURCE__LIST__PRESET or CALLSYNC_WEBHOOK__SECRETS__0__SECRET_FILE. Text is taken as it is, everything
-// else (numbers, lists, whole sections) as YAML, of which JSON is a part.
+// CALLSYNC_SOURCE__LIST__PRESET or CALLSYNC_WEBHOOK__SECRETS__0__SECRET_FILE. Text stays as it is; numbers, lists and whole sections are YAML or JSON.
 
 const prefix = 'CALLSYNC_';
 

@@ -21,7 +21,7 @@ export const renderConfigExample = (): string => {
     '# yaml-language-server: $schema=docs/callsync.schema.json',
     '#',
     '# Every key of callsync with its meaning and its default; made from the schema by `npm run generate`.',
-    '# Copy to callsync.yaml and keep what differs: only source.base_url has no default. `#key:` (no space) is a key that',
+    '# Copy it to callsync.yaml and keep your own values; only source.base_url has no default. `#key:` (no space) is a key that',
     '# is switched off. Every key can also be set by environment: CALLSYNC_ and its path in upper case, joined by two',
     '# underscores, such as CALLSYNC_SOURCE__LIST__PRESET=activate; lists and sections as YAML or JSON.',
     '# A key that ends in _file names a file that holds the value; secrets belong there or in the environment.',

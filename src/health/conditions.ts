@@ -35,7 +35,7 @@ interface Definition {
   /** Above it, page, status and doctor show it; the same limit by default. */
   readonly shown?: (readings: Readings, subject: string) => number;
   read(readings: Readings): readonly Found[];
-  /** Seconds since it began; without it the value is an age. Null = unknown. */
+  /** Seconds since the condition began; without this function, the value is an age. Null = unknown. */
   readonly age?: (readings: Readings, subject: string) => number | null;
   /** One sentence: names and figures, no personal data. */
   say(readings: Readings, found: Found): string;
@@ -60,13 +60,13 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     above: 120,
     shown: () => 30,
     read: ({ workerAge }) => (workerAge === null ? [] : [['', workerAge]]),
-    say: (_, [, value]) => `No worker has run for ${formatSpan(value)}: nothing is read, merged or loaded.`,
+    say: (_, [, value]) => `No worker has run for ${formatSpan(value)}. Nothing is read, merged or loaded.`,
     command: 'callsync worker',
     alert: {
       alert: 'CallsyncWorkerGone',
       expr: 'absent(temporal_num_pollers) or sum(temporal_num_pollers) == 0',
       for: '2m',
-      summary: 'No worker polls.',
+      summary: 'No worker runs.',
       description: 'Nothing is read, merged or loaded. Deliveries wait in the inbox.',
     },
   },
@@ -88,7 +88,7 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
       metric: 'max(callsync_sync_lag_seconds)',
       summary: 'New calls are not read.',
       description:
-        'The newest calls of the service were last read {{ $value | humanizeDuration }} ago. A backlog or a backfill does not count here.',
+        'callsync read the newest calls of the service {{ $value | humanizeDuration }} ago. A backlog or a backfill does not count.',
       action: 'callsync status; callsync doctor',
     },
   },
@@ -105,8 +105,8 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
       metric: 'max(callsync_inbox_oldest_age_seconds)',
       summary: 'Webhook deliveries wait in the inbox.',
       description:
-        'The oldest delivery waits for {{ $value | humanizeDuration }}. Nothing is lost; no worker merges it.',
-      action: 'callsync status; start a worker with the role live: callsync worker',
+        'The oldest delivery waits for {{ $value | humanizeDuration }}, because no worker merges it. No delivery is lost.',
+      action: 'callsync worker; it needs the role live',
     },
   },
   load_stalled: {
@@ -123,7 +123,7 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
       metric: 'max by (warehouse) (callsync_warehouse_pending_oldest_age_seconds{kind=~"live|erasure"})',
       summary: 'Warehouse {{ $labels.warehouse }} does not get new calls.',
       description:
-        'The oldest change waits for {{ $value | humanizeDuration }}. Calls of a backfill or an import do not count here.',
+        'The oldest change waits for {{ $value | humanizeDuration }}. Calls of a backfill or an import do not count.',
       action: 'callsync status; callsync doctor',
     },
   },
@@ -143,7 +143,7 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
       for: '10m',
       summary: 'Deliveries are rejected for {{ $labels.reason }}.',
       description:
-        '{{ $value | humanize }} a second. After a change of the signing secret this means that the receiver does not know the new one.',
+        '{{ $value | humanize }} a second. After a change of the signing secret, add the new secret to webhook.secrets.',
       action: 'callsync status; check webhook.secrets',
     },
   },
@@ -153,14 +153,13 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     read: ({ proofs = [] }) => proofs.map((one) => [one.warehouse, one.suspiciousEmpty]),
     age: ({ proofs }, name) => proofs?.find(({ warehouse }) => warehouse === name)?.oldestAge ?? null,
     say: (_, [, value]) =>
-      `The service lists far fewer calls than are known in ${countOf(value, 'window')}; callsync deleted nothing.`,
+      `In ${countOf(value, 'window')}, the service lists far fewer calls than the ledger has; callsync deleted nothing.`,
     command: 'callsync coverage',
     alert: {
       alert: 'CallsyncSuspiciouslyEmpty',
       metric: 'max by (warehouse) (callsync_windows_suspicious_empty)',
-      summary: 'The service lists far fewer calls than are known.',
-      description:
-        'An empty answer may also mean that the client may no longer see the calls. Nothing is deleted meanwhile.',
+      summary: 'The service lists far fewer calls than the ledger has.',
+      description: 'The credentials may have lost the right to read these calls. callsync deletes nothing.',
       action: 'callsync coverage; callsync doctor',
     },
   },
@@ -169,7 +168,7 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     above: 0,
     read: ({ quarantine }) => [['', quarantine.count]],
     age: ({ quarantine }) => quarantine.oldestAge,
-    say: (_, [, value]) => `In quarantine, to be decided on: ${countOf(value, 'record')}.`,
+    say: (_, [, value]) => `In quarantine: ${countOf(value, 'record')}. Replay or drop ${value === 1 ? 'it' : 'them'}.`,
     command: 'callsync quarantine list',
   },
   reread_unanswered: {
@@ -194,7 +193,7 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
       metric: 'max by (warehouse) (callsync_windows_unproven)',
       for: '1d',
       summary: '{{ $value }} windows of warehouse {{ $labels.warehouse }} have been unproven for a day.',
-      description: 'A comparison with the service found a difference that could not be healed, or could not be made.',
+      description: 'callsync could not compare the windows with the service, or could not heal a difference.',
       action: 'callsync coverage; callsync reconcile',
     },
   },
@@ -210,7 +209,7 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
       metric: 'max by (warehouse, quota) (callsync_quota_used_ratio)',
       summary:
         'Warehouse {{ $labels.warehouse }} has used {{ $value | humanizePercentage }} of its daily {{ $labels.quota }}.',
-      description: 'Backfills wait from here on, so that new calls are still loaded.',
+      description: 'Backfills wait now, so that callsync can still load new calls.',
       action: 'callsync status; raise warehouses.*.commit_interval_s',
     },
   },

@@ -60,7 +60,7 @@ interface Flow {
   /** Deliveries of the last minute that were let in, and those of them that are merged. */
   readonly arrived: number;
   readonly merged: number;
-  /** Deliveries of the last hour that were not let in. */
+  /** Refused deliveries of the last hour. */
   readonly refused: number;
   /** Since the last delivery; null before the first. */
   readonly deliveryAge: number | null;
@@ -198,7 +198,7 @@ export interface ProofHealth {
   readonly oldestAge: number | null;
 }
 
-/** Reads an index entry a verdict of `days`: ask seldom. */
+/** Reads one index entry for each verdict of `days`, so call it seldom. */
 export const readProofs = async (db: Queryable, input: { warehouses: readonly string[]; days: number }) =>
   await db.query<ProofHealth>(
     `SELECT name AS warehouse, count(*) FILTER (WHERE outcome = 'unproven')::int AS unproven,
@@ -218,7 +218,7 @@ export const readProofs = async (db: Queryable, input: { warehouses: readonly st
 /** Usage of a warehouse with quotas. */
 export interface WarehouseUsage {
   readonly warehouse: string;
-  /** Load jobs of the last 24 hours, and how many there may be; infinite where nothing limits them. */
+  /** Load jobs of the last 24 hours, and their limit; infinite without a limit. */
   readonly jobs: { readonly used: number; readonly limit: number };
   readonly billedBytes: number;
   readonly nextCommitInMs: number;

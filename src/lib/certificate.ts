@@ -1,4 +1,4 @@
-/** How servers listen: a port that is wished for, and a certificate and key that are read again when their files change. */
+/** Listening of servers: a preferred port, and a certificate and key that are read again when their files change. */
 import type { Server } from 'node:https';
 import { createSecureContext } from 'node:tls';
 import { type FileContents, type FileWatch, readFiles, watchFiles } from './file-watch.ts';

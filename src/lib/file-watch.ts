@@ -1,4 +1,4 @@
-/** Notices that small files changed, by reading them: works for links, mounted secrets and editors alike. */
+/** Notices changes of small files by reading them, which also works for links, mounted secrets and all editors. */
 import { readFileSync } from 'node:fs';
 
 /** Content by path; undefined = not readable. */

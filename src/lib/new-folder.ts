@@ -31,14 +31,14 @@ const prepareFolders = async (folder: string, partial: string): Promise<void> =>
   const found = await readdir(folder).catch((error: { code?: string }) => error.code ?? 'no access');
   if (found !== 'ENOENT' && (typeof found === 'string' || found.length > 0))
     throw terminal('USAGE_FILE', `The folder ${folder} is not empty, or is no folder.`, {
-      hint: 'Name one that does not exist: nothing is replaced.',
+      hint: 'Name a folder that does not exist; callsync replaces nothing.',
     });
   try {
     await mkdir(dirname(folder), { recursive: true });
     await mkdir(partial, { mode: 0o700 });
   } catch (cause) {
     throw terminal('USAGE_FILE', `The folder ${folder} cannot be made (${(cause as { code?: string }).code}).`, {
-      hint: 'Name one in a folder that may be written to.',
+      hint: 'Name a folder inside one that you may write to.',
       cause,
     });
   }

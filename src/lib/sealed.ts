@@ -23,7 +23,7 @@ const nonce = Buffer.alloc(12);
 const derPrefix = Buffer.from('302a300506032b656e032100', 'hex');
 
 /** Why a sealed record waits in quarantine. */
-export const sealedReason = 'sealed on arrival, for no privacy rule could read it; replay it with --key-file';
+export const sealedReason = 'sealed on arrival, because callsync cannot parse it; replay it with --key-file';
 
 /** Whether bytes begin as `seal` makes them. */
 export const isSealed = (bytes: Buffer): boolean =>

@@ -19,7 +19,7 @@ export const keepServer = (first: KeptServer, start: () => Promise<KeptServer>, 
   let server = first;
   let starting: Promise<void> | undefined;
   const restart = async (): Promise<void> => {
-    say(`The server with process id ${server.pid} ended; it is started again.`);
+    say(`The server with process id ${server.pid} ended; callsync starts it again.`);
     try {
       await server.stop();
       server = await start();
@@ -61,7 +61,7 @@ const passedOn = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'TEM
 export const minimalEnvironment = (env = process.env): NodeJS.ProcessEnv =>
   Object.fromEntries(passedOn.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 
-/** Processes that this one started and must end, each with the signal for it. */
+/** Processes that this process started and must end, each with its signal. */
 const started = new Map<number, NodeJS.Signals>();
 process.once('exit', () => {
   for (const [pid, signal] of started) sendSignal(pid, signal);

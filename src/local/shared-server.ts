@@ -34,7 +34,7 @@ export const shareServer = async <Server extends { readonly pid: number }>(
   const openLock = (): number => openSync(join(home, 'users.lock'), 'a+', 0o600);
   mkdirSync(home, { recursive: true });
   const use = openLock();
-  // Open from the start: the folder may be gone when this user leaves.
+  // Open from the start, because the folder may be gone when this user leaves.
   const alone = openLock();
   /** Synchronous, because an exiting process can do nothing else. If it is the last, nobody can join before `free`. */
   const leave = (): { readonly isLast: boolean; free(): void } => {

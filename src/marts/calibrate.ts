@@ -35,7 +35,7 @@ export interface UnitFinding {
 }
 
 const charactersPerSecond = 15;
-/** Powers of ten by which a value may be off its yardstick. */
+/** Most powers of ten between a value and its yardstick. */
 const tolerance = 1.2;
 const leastVotes = 5;
 /** Least lower bound: five calls that all agree are just enough. */

@@ -19,7 +19,7 @@ export const cookbook: readonly CookbookQuestion[] = [
     sql: "SELECT business_day, proven_share\nFROM {marts}.completeness_daily\nWHERE completeness <> 'proven'\nORDER BY business_day",
   },
   {
-    title: 'Until when is everything proven, without a gap?',
+    title: 'Up to which time are all calls proven, without a gap?',
     sql: 'SELECT MAX(proven_through) AS proven_through, MAX(heartbeat_at) AS as_of\nFROM {marts}.completeness_daily',
   },
   {
@@ -35,11 +35,11 @@ export const cookbook: readonly CookbookQuestion[] = [
     sql: 'SELECT agent, SUM(calls) AS calls\nFROM {marts}.agent_daily\nGROUP BY agent\nORDER BY calls DESC, agent NULLS LAST\nLIMIT 5',
   },
   {
-    title: 'How long did each agent talk to customers in all?',
+    title: 'How long did each agent talk to customers in total?',
     sql: 'SELECT agent, COUNT(*) AS calls, SUM(talk_agent_seconds) AS talk_seconds\nFROM {marts}.call_talk\nGROUP BY agent\nORDER BY agent NULLS LAST',
   },
   {
-    title: 'What part of the talk is the agent’s, by agent?',
+    title: 'How large is the share of each agent in the talk time?',
     sql: 'SELECT agent, AVG(agent_talk_share) AS agent_talk_share\nFROM {marts}.call_talk\nGROUP BY agent\nORDER BY agent_talk_share DESC NULLS LAST, agent\nLIMIT 5',
   },
   {
@@ -71,7 +71,7 @@ export const cookbook: readonly CookbookQuestion[] = [
     sql: 'SELECT call_id, tag_name, confidence\nFROM {marts}.call_tags\nWHERE is_true AND confidence < 0.1\nORDER BY confidence, call_id, tag_index\nLIMIT 5',
   },
   {
-    title: 'What is a configured field worth, by campaign?',
+    title: 'How large is the sum of a configured field, by campaign?',
     sql: 'SELECT campaign, COUNT(deal_value) AS deals, SUM(deal_value) AS value\nFROM {marts}.calls_wide\nGROUP BY campaign\nORDER BY campaign NULLS LAST',
   },
   {
@@ -84,7 +84,7 @@ export const cookbook: readonly CookbookQuestion[] = [
     },
   },
   {
-    title: 'What did webhooks bring, and what became of it?',
+    title: 'How many webhook deliveries came, and with which outcome?',
     sql: 'SELECT business_day, SUM(deliveries) AS deliveries, SUM(accepted) AS accepted, SUM(rejected) AS rejected\nFROM {marts}.delivery_daily\nGROUP BY business_day\nORDER BY business_day',
   },
   {
@@ -92,7 +92,7 @@ export const cookbook: readonly CookbookQuestion[] = [
     sql: "SELECT source, field, COUNT(*) AS changes, COUNT(DISTINCT call_id) AS calls\nFROM {marts}.call_changes\nWHERE field <> '*'\nGROUP BY source, field\nORDER BY changes DESC, source, field",
   },
   {
-    title: 'What was said in the longest transcript, in its first words?',
+    title: 'What are the first words of the longest transcript?',
     sql: 'SELECT call_id, words, SUBSTR(dialogue, 1, 60) AS beginning\nFROM {marts}.transcripts\nORDER BY words DESC NULLS LAST, call_id\nLIMIT 1',
   },
   {

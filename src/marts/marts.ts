@@ -6,7 +6,7 @@ import type { Mart } from './mart.ts';
 
 export const marts: readonly Mart[] = [...callMarts, ...talkMarts, ...dailyMarts];
 
-/** The open columns of each mart that the restricted role reads; of the others it reads none, whatever columns they share. */
+/** Open columns of each mart for the restricted role. The role reads no other mart, even if a mart has the same columns. */
 export const openMartColumns: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
   marts.flatMap(({ name, key, columns }) => {
     const open = columns.filter((column) => column.open === true).map((column) => column.name);

@@ -34,7 +34,7 @@ export const leastDigits = 7;
 const leastWhole = 1e5;
 /** Lines recur in nearly every call, and numbers of some countries take long to read. */
 const mostNumbers = 1_000;
-/** Raise it if a function below returns other subjects for the same call. */
+/** Raise this number if a function below returns other subjects for the same call. */
 const subjectsVersion = 3;
 /** The library decides about numbers, and its versions differ. */
 const { version: numbersVersion } = createRequire(import.meta.url)('libphonenumber-js/package.json') as {
@@ -243,7 +243,7 @@ const colon = 0x3a;
 
 const numericId = /"unique_id"\s*:\s*(-?\d+)(?![\d.eE])/g;
 
-/** Whole numbers that a text has in place of a call id, which is text. */
+/** Whole numbers in a text that stand for a call id, although ids are text. */
 const listNumericIds = (text: string): readonly string[] =>
   text.includes(idName) ? Array.from(text.matchAll(numericId), ([, id]) => id as string) : [];
 
@@ -253,7 +253,7 @@ const isCallId = (text: string, at: number): boolean => {
   return text.charCodeAt(behindColon - 1) === colon && text.endsWith(idName, skipBlanksBack(text, behindColon - 1));
 };
 
-/** Offset behind the last character before `at` that is no blank. */
+/** Offset after the last character before `at` that is not blank. */
 const skipBlanksBack = (text: string, at: number): number => {
   let end = at;
   while (end > 0 && text.charCodeAt(end - 1) <= blank) end -= 1;

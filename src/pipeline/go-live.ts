@@ -22,7 +22,7 @@ interface GoLiveInput {
   readonly parallelRun: number;
   /** Continue although no call ended in the overlap. */
   readonly acceptEmpty?: boolean;
-  /** Forget how far an earlier run came. */
+  /** Forget the progress of an earlier run. */
   readonly restart?: boolean;
   readonly signal: AbortSignal;
 }
@@ -94,7 +94,9 @@ const compareOverlap = async (deps: GoLiveDeps, input: GoLiveInput, from: number
   if (Date.now() < ready) {
     deps.say(`  waiting until ${new Date(ready).toISOString()}, so that webhooks and list can be compared …`);
     await delay(ready - Date.now(), undefined, { signal: input.signal }).catch(() => {
-      throw transient('GO_LIVE_STOPPED', 'Stopped while waiting.', { hint: 'callsync go-live goes on from there.' });
+      throw transient('GO_LIVE_STOPPED', 'Stopped while waiting.', {
+        hint: 'Run callsync go-live again; it continues from there.',
+      });
     });
   }
   const to = nowMicros() - settle * 1000;
@@ -122,11 +124,11 @@ const describeOverlap = ({ from, to, both, webhookOnly, pollOnly }: Overlap): st
 const refuseBadOverlap = (overlap: Overlap, { acceptEmpty }: GoLiveInput, rejections: readonly string[]): void => {
   if (overlap.webhookOnly > 0)
     throw transient('GO_LIVE_OVERLAP', `The list lacks calls that came by webhook: ${overlap.webhookOnly}.`, {
-      hint: 'Run callsync probe to see the calls that the credentials reach, correct source.list.params, then run callsync go-live again.',
+      hint: 'Run callsync probe to see which calls the credentials can read, correct source.list.params, then run callsync go-live again.',
     });
   if (overlap.both + overlap.pollOnly === 0 && acceptEmpty !== true)
-    throw transient('GO_LIVE_EMPTY', 'No call ended while webhooks and list ran side by side, so nothing is shown.', {
-      hint: 'Run callsync go-live again once calls have come, or callsync go-live --accept-empty.',
+    throw transient('GO_LIVE_EMPTY', 'No call ended during the comparison, so callsync could compare nothing.', {
+      hint: 'Run callsync go-live again when there are new calls, or callsync go-live --accept-empty.',
     });
   if (overlap.both === 0 && overlap.pollOnly > 0) {
     const message = `None of ${countOf(overlap.pollOnly, 'call')} came by webhook`;

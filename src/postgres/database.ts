@@ -16,7 +16,7 @@ interface PoolOptions {
   /** Shown in pg_stat_activity. */
   readonly application: string;
   readonly max?: number;
-  /** Purpose of the database, for errors: `operational store`, `warehouse main`. */
+  /** Purpose of the database, for errors: `store`, `warehouse main`. */
   readonly purpose: string;
   /** Longest time of one statement, in milliseconds; the connection is given up when the server does not end it. */
   readonly statementMs?: number | undefined;
@@ -25,7 +25,7 @@ interface PoolOptions {
 }
 
 export interface Queryable {
-  /** Purpose of the database, for errors: `operational store`, `warehouse main`. */
+  /** Purpose of the database, for errors: `store`, `warehouse main`. */
   readonly purpose: string;
   /** Rows of one statement; bigint columns are numbers. @throws CallsyncError DATABASE_…, without any value of the statement */
   query<R extends object = Record<string, unknown>>(sql: string, values?: readonly unknown[]): Promise<R[]>;
@@ -39,7 +39,7 @@ export interface Transaction extends Queryable {
 export interface Database extends Queryable {
   /** Schema that unqualified names resolve to. */
   readonly schema: string;
-  /** For work with its own connections: session locks, the receiver's writes. */
+  /** For work with connections of its own, such as session locks and writes of the receiver. */
   readonly pool: pg.Pool;
   /** Commits when `work` resolves, rolls back when it throws. */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
@@ -78,7 +78,7 @@ const queryableOn = (db: pg.Pool | pg.PoolClient, purpose: string): Queryable =>
 /** The URL as it is at this moment. */
 export const readUrl = (url: ConnectionUrl): URL => new URL(typeof url === 'string' ? url : url());
 
-/** All numbers of callsync's tables are safe integers. Query results of users may not be, and must not be rounded. */
+/** All numbers of callsync's tables are safe integers. Query results of users can be larger, and must not be rounded. */
 const readBigint = (text: string): number | string => {
   const value = Number(text);
   return Number.isSafeInteger(value) ? value : text;
@@ -119,7 +119,7 @@ export const openPool = (options: PoolOptions): pg.Pool => {
   return pool;
 };
 
-/** Settings of the session by a statement: as parameters of the start, poolers refuse or ignore them. */
+/** Sets the session by a statement, because poolers refuse or ignore parameters of the start. */
 const settingsSql = `SELECT pg_backend_pid() AS pid, set_config('search_path', $1, false), set_config('TimeZone', 'UTC', false),
   set_config('statement_timeout', $2, false), set_config('idle_in_transaction_session_timeout', $3, false)`;
 
@@ -136,7 +136,7 @@ const prepareSession = (options: PoolOptions, statementMs: number) => {
   };
 };
 
-/** A pooler at its limit makes others wait: then each has a session of its own. */
+/** If the pooler makes a second connection wait, each connection has a session of its own. */
 const otherSessionMs = 2_000;
 
 /**
@@ -164,7 +164,7 @@ const refuseSharedSession = async (options: PoolOptions, client: pg.PoolClient, 
   } finally {
     await other.end().catch(() => undefined);
   }
-  throw terminal('DATABASE_POOLING', `The ${options.purpose} is behind a connection pooler that shares sessions.`, {
+  throw terminal('DATABASE_POOLING', `The ${options.purpose} is behind a connection pooler in transaction mode.`, {
     hint: 'Set pool_mode = session for this database in PgBouncer, or name PostgreSQL itself in the connection URL.',
   });
 };

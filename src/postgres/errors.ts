@@ -15,7 +15,7 @@ const connectionCodes = new Set([
 /** Classes of SQLSTATE after which the same statement may succeed: connection, serialization, shutdown, resources. */
 const transientStates = /^(08|40|53|55P03|57P0[1-5]|25006|58)/;
 
-/** Missing tables, schema, functions or unique indexes, as after an incomplete restore. */
+/** Missing tables, schema, functions or unique indexes, such as after an incomplete restore. */
 const incompleteStates: ReadonlySet<string> = new Set(['42P01', '3F000', '42883', '42P10']);
 
 const lostConnection = /timeout|connection terminated|connection ended|not queryable/i;
@@ -51,7 +51,7 @@ export const postgresError = (purpose: string, cause: unknown): CallsyncError =>
     });
   if (incompleteStates.has(code))
     return transient('DATABASE_INCOMPLETE', `Tables of the ${purpose} are missing (SQLSTATE ${code}).`, {
-      hint: 'They were dropped, or are being restored from a backup: see docs/guides/backup-restore.md.',
+      hint: 'If somebody dropped or restored them, follow docs/guides/backup-restore.md.',
       cause,
     });
   const kind = transientStates.test(code) ? transient : terminal;

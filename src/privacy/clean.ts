@@ -233,7 +233,7 @@ const isAnnouncing = rememberRecent(mostNames, (name) => announces(wordsOf(name)
 const identifier = /^(?:[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|ph_[a-z\d]+_[a-z2-7]{52})$/;
 const timestamp = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?$/;
 
-/** Most values of a record are ids, times and words, in which nothing can be found. */
+/** Most values of a record are ids, times and single words, which hold no personal value. */
 const isPlain = (text: string, name: string): boolean => {
   const { parts, hasSign, hasDot } = lookAt(text);
   const digits = parts.reduce((sum, part) => sum + Math.max(0, part), 0);

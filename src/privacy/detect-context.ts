@@ -87,7 +87,6 @@ export const claimAnnounced = (
 
 /** Of one utterance. */
 interface Heard {
-  /** In their order. */
   readonly values: readonly Announced[];
   /** Values before it stand before every further mention. */
   next: number;
@@ -125,7 +124,7 @@ const between = setOf("of de du the le er ere st nd rd th in en and , . - / '");
 const written =
   /^(?:(?:[0-3]?\d\/[01]?\d|[01]?\d\/[0-3]?\d)\/(?:19|20)\d\d$|(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))/;
 
-/** A date is looked for in signs: digits of a number, or a letter for each kind of word. */
+/** The search for dates runs over signs: digits of a number, or a letter for each kind of word. */
 const signOf = (piece: Said): string => {
   if (piece.kind === 'number') return piece.text;
   if (piece.kind === 'mark') return 'x';

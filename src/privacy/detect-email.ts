@@ -74,7 +74,7 @@ const hosts = new Set(
   ),
 );
 const announcement = /^(?:e?mails?|mailto|courriel|address|contact|write|send|reach|inbox|login|username)$/;
-/** Words before "at" in which it may be announced. */
+/** Number of words before "at" that may announce an address. */
 const announcedWithin = 40;
 
 /** "I bought it at amazon dot com" is none: one word before "at" needs something that says so. */
@@ -119,7 +119,7 @@ const readDomain = (said: readonly Said[], from: number, needsEnding: boolean): 
   return end === 0 ? undefined : parts.slice(0, end);
 };
 
-/** Backwards: a word, and the parts that connectors or spelling join to it. */
+/** Reads backwards: a word, and the parts that connectors or spelling join to it. */
 const readLocal = (said: readonly Said[], from: number): Said[] => {
   const parts: Said[] = [];
   for (let at = from; at >= 0 && parts.length < 40; at -= 1) {

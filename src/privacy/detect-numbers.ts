@@ -48,7 +48,7 @@ const card: Shape = { least: 13, most: 19, mayBegin: (text) => /^(?:4|5|3[04-8]|
 const nir: Shape = { least: 15, most: 15, mayBegin: (text) => /^[1-478](?:\d|$)/.test(text) };
 const unkeyedNir: Shape = { ...nir, least: 13, most: 13 };
 
-/** Words by which digits without a check of their own are a social security number. */
+/** Words that announce a social security number, for digits without a valid check. */
 const nirContext = /\bsecu\b|securite sociale|vitale|assure|matricule|immatricul|\bnir\b|ss\b/;
 
 interface NumberOptions {

@@ -107,7 +107,7 @@ const passedOver: readonly Piece[] = [
   { kind: 'mark', key: '', utterance: -1, start: 0, end: 0, isSpaced: false, isFiller: false },
 ];
 
-/** Whether the second reading of an utterance holds the values of the first only, which are claimed. */
+/** True if the second reading of an utterance has only values of the first reading, which are already claimed. */
 const saysNothingElse = (second: readonly Piece[], first: readonly Piece[]): boolean =>
   second.length === first.length &&
   second.every((piece, index) => {

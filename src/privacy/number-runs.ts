@@ -15,7 +15,7 @@ export interface Atom {
 /** Words that are no fillers, of which so many may stand after an interruption ("go on"), or between the parts of a value. */
 export const interruptionWords = 2;
 
-/** Fewer digits are no value but behind words that announce one. */
+/** Fewer digits count only after words that announce a value. */
 export const leastDigits = 7;
 
 /**

@@ -13,8 +13,7 @@ const leastNational = 9;
 const mostNational = 13;
 
 /**
- * The number of these digits as dialled: international after a plus or 00, else national with its trunk prefix, else
- * international. Undefined if no country writes numbers so.
+ * The number of these digits: international after a plus or 00, else national with its trunk prefix, else international. Undefined if no country writes numbers so.
  * After a plus or trunk prefix, only the length must fit: overseas numbers, new ranges and slips of the tongue are
  * personal too.
  * @param countries ISO codes; the first is the default.

@@ -1,7 +1,7 @@
 /** A thread that applies the rules to the bodies that it is sent; see `threads.ts`. */
 import { Tinypool } from 'tinypool';
-import { asBuffer, createPrivacy } from './privacy.ts';
-import type { Task, ThreadData } from './threads.ts';
+import { asBuffer, type Bytes, createPrivacy } from './privacy.ts';
+import type { ThreadData } from './threads.ts';
 
 const { config, token, former = [], seal } = Tinypool.workerData as ThreadData;
 const { admit } = createPrivacy(config, {
@@ -10,7 +10,4 @@ const { admit } = createPrivacy(config, {
   seal: seal && asBuffer(seal),
 });
 
-export default ({ bodies, begun }: Task) => {
-  begun[0] = process.hrtime.bigint();
-  return bodies.map((body) => admit(asBuffer(body)));
-};
+export default (bodies: readonly Bytes[]) => bodies.map((body) => admit(asBuffer(body)));

@@ -27,18 +27,11 @@ export interface ThreadData {
   readonly seal: Bytes | undefined;
 }
 
-/** Message to a thread. */
-export interface Task {
-  readonly bodies: readonly Bytes[];
-  /** Shared memory with the time at which the thread began (nanoseconds of the monotonic clock), 0 until then. */
-  readonly begun: BigInt64Array;
-}
-
 /** Bytes of a body that is done before a thread has heard of it, where speech is read and where it is not. */
 const smallBytes = { speech: 4_096, fields: 262_144 } as const;
 /** More of them wait for the store. */
 const mostThreads = 4;
-/** Bodies that one thread is given at once: a message costs as much as reading a short transcript. */
+/** Bodies in one message to a thread. A message costs as much as reading a short transcript. */
 const mostAtOnce = 16;
 /** A thread that takes so long over one body hangs, as a pattern of the configuration may let it. */
 const hangsAfterMs = 20_000;
@@ -80,22 +73,15 @@ export const openCleaner = (config: PrivacyConfig, keys: PrivacyKeys, patienceMs
   const waiting: Waiting[] = [];
   let busy = 0;
 
-  /** A thread that hangs is ended; of several bodies each is then tried by itself. */
+  /** A thread that hangs is ended. If it had several bodies, each is then tried alone. */
   const send = async (batch: readonly Waiting[]): Promise<void> => {
     const clock = new AbortController();
-    const begun = new BigInt64Array(new SharedArrayBuffer(8));
-    // A new thread hangs over nothing until it has started, which takes long on a busy machine.
-    const watch = (): void => {
-      const passedMs = begun[0] ? Number(process.hrtime.bigint() - begun[0]) / 1e6 : 0;
-      if (passedMs >= patienceMs) clock.abort();
-      else timer = setTimeout(watch, Math.ceil(patienceMs - passedMs));
-    };
-    let timer = setTimeout(watch, patienceMs);
+    const timer = setTimeout(() => clock.abort(), patienceMs);
     try {
-      const task: Task = { bodies: batch.map(({ body }) => body), begun };
-      const admitted: readonly { readonly body: Bytes; readonly bodyHash: Bytes }[] = await pool.run(task, {
-        signal: clock.signal,
-      });
+      const admitted: readonly { readonly body: Bytes; readonly bodyHash: Bytes }[] = await pool.run(
+        batch.map(({ body }) => body),
+        { signal: clock.signal },
+      );
       for (const [index, { body, bodyHash }] of admitted.entries())
         batch[index]?.resolve({ body: asBuffer(body), bodyHash: asBuffer(bodyHash), privacyVersion });
     } catch (error) {

@@ -95,7 +95,7 @@ const tokensFor = (config: SourceConfig, http: Http): TokenSource => {
   const { retry_base_ms, retry_max_ms } = config.limits;
   return createTokenSource(grant, {
     assumedLifetimeMs: config.token_lifetime_s * 1000,
-    // Everything waits for a token: it is asked for again sooner than other requests, never later.
+    // All requests wait for a token, so callsync retries it sooner than other requests.
     backoff: { baseMs: Math.min(250, retry_base_ms), maxMs: Math.min(5_000, retry_max_ms) },
   });
 };

@@ -117,8 +117,7 @@ export const openErasureLog = (file: string) => {
       );
     },
     /**
-     * Reads lines after the end of an earlier reading. Reads everything if the file is shorter, or begins otherwise,
-     * and thus is another one.
+     * Reads lines after the end of an earlier reading. If the file is shorter or begins differently, it is another file, and all lines are read.
      */
     read: async (after?: LogPlace) => {
       try {
@@ -151,7 +150,7 @@ const readFrom = async (handle: FileHandle, start: number): Promise<Buffer> => {
   return bytes.subarray(0, bytesRead);
 };
 
-/** A line that was cut off names nothing: its erasure was never confirmed. */
+/** A cut-off line names nothing, because its erasure was never confirmed. */
 const readLine = (line: string): Entry[] => {
   if (line === '') return [];
   try {

@@ -61,7 +61,7 @@ interface Subjects {
 /** Stored form of subjects: for each, the first 8 bytes of its keyed hash, in hex. */
 export type SubjectIndex = ReturnType<typeof createIndex>;
 
-/** Of 8 bytes in hex. */
+/** 8 bytes in hex. */
 const hashLength = 16;
 
 const createIndex = ({ subjects }: Erasures, keyOf: (subject: string) => string) => {
@@ -115,7 +115,7 @@ export const openStore = async (options: {
     url: options.url,
     schema: options.schema ?? 'callsync',
     application: options.application ?? 'callsync',
-    purpose: 'operational store',
+    purpose: 'store',
   };
   const database = openDatabase({ ...common, max: options.max ?? 12 });
   let erasures: Erasures | undefined;
@@ -164,7 +164,7 @@ const markSql = `SELECT concat_ws(' ', pg_postmaster_start_time(), c.oid, e.epoc
 export const readLedgerMark = async (store: Store, loadIds: readonly string[]): Promise<LedgerMark> => {
   const [mark] = await store.query<LedgerMark>(markSql, [loadIds]);
   if (mark !== undefined) return mark;
-  throw transient('DATABASE_INCOMPLETE', 'The operational store is being restored.');
+  throw transient('DATABASE_INCOMPLETE', 'The store is being restored.');
 };
 
 /**
@@ -197,7 +197,7 @@ const tombstoneKey = (bytes: Buffer): StoreKey => ({
 });
 
 const refuseErasures = (): Erasures => {
-  throw terminal('TOMBSTONE_KEY', 'The store was opened without the key of tombstones.');
+  throw terminal('TOMBSTONE_KEY', 'The tombstone key is missing.');
 };
 
 const currentEpoch = async (db: Queryable): Promise<number> =>
@@ -224,8 +224,8 @@ export const migrateStore = async (database: Database, since: readonly Migration
     const applied = new Set(rows.map((row) => row.name));
     const foreign = [...applied].filter((one) => known.every((mine) => mine.name !== one));
     if (foreign.some((one) => !/^\d+-expand-/.test(one)))
-      throw terminal('STORE_SCHEMA', 'Another version of callsync made the tables of the operational store.', {
-        hint: 'Run that version, or name an empty database in store.url (without store.url: another store.data_dir) and read the calls again with callsync backfill.',
+      throw terminal('STORE_SCHEMA', 'The tables of the store are of another version of callsync.', {
+        hint: 'Run that version. Or name an empty database in store.url, or another store.data_dir, and read the calls again with callsync backfill.',
       });
     for (const open of known.filter((one) => !applied.has(one.name))) {
       await tx.client.query(open.sql);
@@ -269,8 +269,8 @@ export const compareKeys = async (db: Queryable, keys: readonly StoreKey[]): Pro
     const known = new Set(rows.flatMap(({ id, fingerprint }) => (id === name ? [fingerprint] : [])));
     if (known.has(fingerprintOf(bytes))) return false;
     if (known.size === 0 || former.some((one) => known.has(fingerprintOf(one)))) return true;
-    throw terminal(code, `The key in ${file} (${name}) is not the one that this store is used with.`, {
-      hint: `Replace ${file} by a copy of that file from a host whose workers run. After a change of the key, name the key before it as a former one.`,
+    throw terminal(code, `The key in ${file} (${name}) is not the key of this store.`, {
+      hint: `Replace ${file} by a copy of that file from a host whose workers run. After a change of the key, add the old key to the former keys.`,
     });
   });
 };

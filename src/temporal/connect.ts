@@ -71,7 +71,7 @@ export const explainUnreachable = async (config: TemporalConfig, address: string
   });
   if (/H2NotNegotiated/.test(String(cause)))
     return terminal('TEMPORAL_UNTRUSTED', `The TLS proxy at ${address} does not offer HTTP/2.`, {
-      hint: 'Let it offer ALPN h2, because workers refuse a connection without it.',
+      hint: 'Configure it to offer ALPN h2; workers refuse a connection without it.',
       cause,
     });
   if (connectionOptions(config, address).tls === false) return unreachable;

@@ -45,7 +45,7 @@ const plan = (prefix: string, sync: SyncConfig): readonly Planned[] => {
       runTimeout: '1h',
       everyMs: sync.inbox_sweep,
       args: [{ queues, prefix }],
-      note: 'Sweep: waiting deliveries, calls to be read again, pending calls.',
+      note: 'Sweep: waiting deliveries, calls to read again, pending calls.',
     },
     {
       scheduleId: rereadScheduleId(prefix),
@@ -54,7 +54,7 @@ const plan = (prefix: string, sync: SyncConfig): readonly Planned[] => {
       runTimeout: '1d',
       everyMs: planningInterval(sync.reread.delay * 1000) / 1000,
       args: [{ queues }],
-      note: 'Re-reads older windows, as far back as calls were seen to change.',
+      note: 'Reads older windows again, as far back as calls change.',
     },
     ...(sync.reconcile.enabled ? [reconcilePlan(prefix, sync)] : []),
   ];

@@ -89,7 +89,7 @@ export const startLoadWarehouse = (client: Client, prefix: string, input: { ware
     staticSummary: `Load pending calls into ${input.warehouse} (${input.origin})`,
   });
 
-/** Carries an erasure of the store to its end, or joins the workflow that does. Its payload is the name that the store gave it. */
+/** Starts or joins the workflow that finishes an erasure. The payload is the erasure's name in the store. */
 export const startErase = (client: Client, prefix: string, requestId: string): Promise<WorkflowHandle> =>
   startOrJoin(client, prefix, {
     type: 'erase',

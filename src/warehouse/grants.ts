@@ -2,11 +2,11 @@
  * Readers of a warehouse: analysts read everything, restricted readers no transcript, telephone number or free field.
  */
 
-/** Postgres: names of group roles. BigQuery: principals such as `group:analysts@example.com`. */
+/** PostgreSQL: names of group roles. BigQuery: principals such as `group:analysts@example.com`. */
 export interface Readers {
   readonly analyst: string;
   readonly restricted: string;
-  /** Schema or dataset of the marts, which analysts read, too. */
+  /** Schema or dataset of the marts, which analysts also read. */
   readonly marts: string;
   /** Marts and their columns that the restricted read; none where callsync makes no marts. */
   readonly openMarts: Readonly<Record<string, readonly string[]>>;

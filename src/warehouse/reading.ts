@@ -51,7 +51,7 @@ export const createReading = ({
   readonly dialect: Dialect;
   readonly ask: Ask;
   readonly documents: boolean;
-  /** Tables that have rows of calls, too, and are in no definition. */
+  /** Further tables with rows of calls, without a definition in schemas/tables.ts. */
   readonly moreTables?: () => Promise<readonly string[]>;
 }): Reading => ({
   async *listGuards(range) {

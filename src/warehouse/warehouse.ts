@@ -1,4 +1,4 @@
-/** Interface of every warehouse. Postgres and BigQuery implement it; one conformance suite runs over both. */
+/** Interface of every warehouse. PostgreSQL and BigQuery implement it; one conformance suite runs over both. */
 import type { CallTableName, LogTableName, Row, TableName } from '../../schemas/tables.ts';
 import type { Grants, Readers } from './grants.ts';
 import type { TranscriptSearch } from './search.ts';
@@ -82,7 +82,7 @@ export interface Warehouse {
   migrate(): Promise<void>;
   /**
    * Creates views in a schema or dataset of their own, in this order, and replaces those whose version differs. Returns
-   * the names of the ones that it created or replaced. Idempotent. In Postgres a view that loses columns is dropped, and
+   * the names of the ones that it created or replaced. Idempotent. In PostgreSQL a view that loses columns is dropped, and
    * grants on it with it.
    */
   ensureViews(schema: string, views: readonly View[]): Promise<readonly string[]>;
@@ -151,7 +151,7 @@ export interface Warehouse {
   readonly search: TranscriptSearch;
   /**
    * Milliseconds until the next commit is due (`interval`), until any may start, or until changes to existing calls
-   * may start. Absent if commits are not paced.
+   * may start. Absent if commits have no interval.
    */
   nextCommitInMs?(pace: 'interval' | 'any' | 'changes'): Promise<number>;
   /** Usage of the quota; absent if there is none. @throws CallsyncError DATABASE_… */
@@ -188,9 +188,9 @@ export interface AnswerLimits {
 type Answer = { readonly rows: readonly string[]; readonly complete: boolean };
 
 export interface WarehouseUsage {
-  /** Load jobs of the last 24 hours, and how many there may be; infinite where nothing limits them. */
+  /** Load jobs of the last 24 hours, and their limit; infinite without a limit. */
   readonly jobs: { readonly used: number; readonly limit: number };
-  /** Bytes that this process was billed for since its start. */
+  /** Bytes that the warehouse billed for this process since its start. */
   readonly billedBytes: number;
   /** Milliseconds until a commit of continuous sync may start. */
   readonly nextCommitInMs: number;

@@ -1,4 +1,4 @@
-/** A function that another room uses says what goes in and out, in which unit, and which errors it throws. */
+/** The comment of a function for other rooms states parameters and results with units, and thrown errors. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { expect, test } from 'vitest';

@@ -272,7 +272,7 @@ describe('webhook round trip', () => {
     });
     expect(finding).toMatchObject({
       outcome: 'failed',
-      message: expect.stringContaining('does not arrive in this inbox'),
+      message: expect.stringContaining('did not arrive in this inbox'),
     });
     await elsewhere.close();
     await other.drop();

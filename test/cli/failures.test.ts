@@ -137,13 +137,13 @@ describe('a failure is a code with one clear sentence, and the next step', { tim
   test('a database that refuses connections, the user, or does not exist', async () => {
     await folder.configure(configOf({ store: { url: `postgres://me:secret-word@127.0.0.1:${closedPort}/x` } }));
     const away = await folder.run(['status']);
-    expectFailure(away, 4, /operational store does not answer .*Start PostgreSQL or correct its address/);
+    expectFailure(away, 4, /store does not answer .*Start PostgreSQL or correct its address/);
     expect(away.stderr).not.toContain('secret-word');
 
     const missing = new URL(database.url);
     missing.pathname = '/no_such_database';
     await folder.configure(configOf({ store: { url: missing.href } }));
-    expectFailure(await folder.run(['status']), 6, /database of the operational store does not exist/);
+    expectFailure(await folder.run(['status']), 6, /database of the store does not exist/);
 
     const stranger = new URL(database.url);
     stranger.username = 'nobody_of_that_name';

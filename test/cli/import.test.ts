@@ -88,11 +88,11 @@ describe('import and quarantine', { timeout: 180_000 }, () => {
     const named = ['call-to-erase', 'call-known', 'mistyped'] as const;
     const dry = await ask(['erase', '--by', 'call'], ...named);
     expect(dry.stdout).toContain(
-      '3 calls are meant: 1 stored here, 1 erased before, 1 never seen here. Nothing was erased',
+      'The request covers 3 calls: 1 stored, 1 erased earlier, 1 unknown. callsync erased nothing yet',
     );
-    expect(dry.stdout).toContain('Check the id of a call that was never seen.');
+    expect(dry.stdout).toContain('Check the id of the unknown call.');
     expect((await ask(['erase', '--by', 'call'], named[0])).stdout).toContain(
-      '1 erased before. Nothing is left to erase.',
+      '1 erased earlier. Nothing is left to erase.',
     );
     const exported = await ask(['privacy', 'export', '--by', 'call'], ...named);
     expect(
@@ -101,7 +101,7 @@ describe('import and quarantine', { timeout: 180_000 }, () => {
         .split('\n')
         .map((text) => JSON.parse(text).unique_id),
     ).toEqual(['call-known']);
-    expect(exported.stderr).toContain('1 call; 1 erased; 1 never seen here.');
+    expect(exported.stderr).toContain('1 call; 1 erased; 1 unknown.');
 
     const why = ['--reason', 'case 18'];
     const refused = await ask(['privacy', 'hold', 'add', '--by', 'call', ...why], named[0]);

@@ -63,7 +63,7 @@ describe('without a worker', { timeout: 400_000 }, () => {
     const erase = (input: string, ...more: string[]) =>
       folder.run(['erase', '--by', 'call', '--yes', '--json', ...more], { input, deadlineMs: 120_000 });
     const waited = await erase('call-1');
-    expect(waited.stderr).toContain('No worker answers: this process loads the tombstones.');
+    expect(waited.stderr).toContain('No worker answers, so this process loads the tombstones.');
     expect(waited.code, waited.stderr).toBe(0);
     expect(JSON.parse(waited.stdout)).toMatchObject({ erased: 1, found: { warehouses: [{ erased: 1, waiting: 0 }] } });
 
@@ -81,7 +81,7 @@ describe('without a worker', { timeout: 400_000 }, () => {
     for (const { code, stderr } of results) {
       expect(code, stderr).toBe(2);
       expect(stderr).toBe(
-        'callsync: USAGE_BACKFILL: There is no backfill named “nowhere”.\n  callsync backfill list shows the names of all.\n',
+        'callsync: USAGE_BACKFILL: There is no backfill named “nowhere”.\n  Run callsync backfill list for the names.\n',
       );
     }
   });
@@ -141,7 +141,7 @@ describe('without a worker', { timeout: 400_000 }, () => {
     }
     const { stdout } = await schedule('list');
     expect(stdout).toContain('nightly: on, owned by an operator');
-    expect(stdout).toContain('1 begun, 0 skipped for overlap, 0 missed');
+    expect(stdout).toContain('1 begun, 0 skipped because an earlier run continued, 0 missed');
     expect(await facts('delete', 'nightly')).toEqual({ deleted: 'nightly' });
   });
 });

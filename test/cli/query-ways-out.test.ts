@@ -55,7 +55,7 @@ const run = async (url: string, sql: string): Promise<pg.QueryResult> => {
   }
 };
 
-const notReading = /not a query that only reads/;
+const notReading = /not a read-only query/;
 const onlyReads = /cannot execute .* in a read-only transaction/;
 const denied = /permission denied|must be a member/;
 const oneQuery = /cannot insert multiple commands/;

@@ -56,7 +56,10 @@ test('what a query does to values is told in words of ours, with the place', asy
       'SELECT coun FROM (SELECT 1 AS count) AS t',
       /character 8\)\. Perhaps you meant to reference the column "t\.count"\./,
     ],
-    ['SELECT 1 FORM t t', /syntax error at or near "t" \(line 1, character 15\)\. Send one query; correct it where/],
+    [
+      'SELECT 1 FORM t t',
+      /syntax error at or near "t" \(line 1, character 15\)\. Correct the query at the marked place/,
+    ],
   ];
   for (const [sql, sentence] of wrong) {
     const { code, stderr } = await folder.run(['query', sql]);

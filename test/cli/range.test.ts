@@ -64,8 +64,8 @@ test('a range that reaches into the future ends now, and says so; one that ends 
 
 test.each([
   ['nothing was', 0, undefined],
-  ['all was', 1_000, '  100 % of the range was read before and is skipped: --force reads it again'],
-  ['nearly nothing was', 1, '  1 % of the range was read before and is skipped: --force reads it again'],
+  ['all was', 1_000, '  100 % of the range was read before and is skipped; --force reads it again'],
+  ['nearly nothing was', 1, '  1 % of the range was read before and is skipped; --force reads it again'],
 ])('backfill: %s read before', (_, skippedSeconds, line) => {
   const told = describeBackfill('old', {
     state: 'done',

@@ -60,8 +60,7 @@ test('pages keep quarantine and bodies as long as the store does, and believe no
   const { inbox, quarantine } = storedData.store;
   for (const text of [kept('quarantine'), quarantine?.kept])
     expect(text).toMatch(/^`store\.quarantine_retention` (if|where) the call came (in )?since[,;] else until/);
-  for (const text of [kept('inbox'), inbox?.kept])
-    expect(text).toMatch(/(until they are merged.*|^)`store\.inbox_retention`/);
+  for (const text of [kept('inbox'), inbox?.kept]) expect(text).toMatch(/(until merged.*|^)`store\.inbox_retention`/);
   expect(inbox?.kept).not.toContain('after they were folded');
   const own = pages.filter((page) => /^docs\/(explanation|guides)/.test(page));
   const wrong = own.filter((page) => /in another order|is not believed|at most `store\.quarantine/.test(textOf(page)));

@@ -124,14 +124,16 @@ describe('a second start finds its data again, heals the rows that --break alter
     expect((await query(['-'])).said).toMatch(/There is no query/);
     const refused = await query(['DELETE FROM calls']);
     expect(refused.code).not.toBe(0);
-    expect(refused.said).toMatch(/not a query that only reads/);
+    expect(refused.said).toMatch(/not a read-only query/);
   });
 
   test('refuses a third one in its folder before anything is started', async () => {
     const third = startProgram(['demo', '--exit', '--calls', '150', '--data-dir', folder]);
     expect({ code: await third.ended, said: third.stderr() }).toEqual({
       code: 6,
-      said: expect.stringMatching(/^callsync: DEMO_RUNS: A demo runs in the folder \S+\.\n {2}End it, or .*--data-dir/),
+      said: expect.stringMatching(
+        /^callsync: DEMO_RUNS: A demo already runs in the folder \S+\.\n {2}End it, or .*--data-dir/,
+      ),
     });
   });
 

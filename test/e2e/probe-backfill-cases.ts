@@ -72,7 +72,7 @@ const expectIncomplete = async (site: Installation, backfill: string): Promise<v
   try {
     const { code, stdout, stderr } = await folder.run(['backfill', 'watch', backfill, '--config', site.configPath]);
     expect(code, stderr).toBe(5);
-    expect(stdout).toContain('1 window could not be shown to be complete: see callsync status');
+    expect(stdout).toContain('1 window could not be shown to be complete; callsync status names them');
   } finally {
     await folder.remove();
   }

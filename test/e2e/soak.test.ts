@@ -1,4 +1,4 @@
-/** A minute of the campaign `soak`, most of it faults. */
+/** One minute of the campaign `soak`, mostly with faults. */
 import { expect, test } from 'vitest';
 import { plot, soak } from './soak-cases.ts';
 

@@ -70,7 +70,7 @@ afterAll(async () => {
   await site.dispose();
 });
 
-/** A delivery for each name; calls repeat, so that some deliveries change what an earlier one brought. */
+/** A delivery for each name. Calls repeat, so some deliveries change a call of an earlier delivery. */
 const send = async (names: readonly string[], wake = true): Promise<void> => {
   for (const [index, name] of names.entries()) {
     const receivedAt = new Date();

@@ -86,7 +86,7 @@ export const fillWarehouses = async (calls: SimulatedCalls): Promise<FilledWareh
   };
 };
 
-/** The same in Postgres alone. */
+/** The same in PostgreSQL alone. */
 export const fillPostgres = async (calls: SimulatedCalls): Promise<FilledPostgres> => {
   const database = await createDatabase();
   const config = postgresWarehouseSchema.parse({ type: 'postgres' });

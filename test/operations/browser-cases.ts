@@ -17,7 +17,7 @@ export interface LookedAt {
   stopService(): Promise<unknown>;
   /** The last lines of the demo before it stays up. */
   said(): string;
-  /** Asks its operational store. */
+  /** Asks its store. */
   query(sql: string, values?: readonly unknown[]): Promise<readonly Record<string, unknown>[]>;
 }
 
@@ -182,6 +182,8 @@ export const testInBrowser = (site: () => LookedAt): void => {
       await expect.poll(() => text('#headline'), patience).toMatch(word);
       await takePictures(state);
     }
+    // The page's security policy would refuse the style.
+    await page.goto('about:blank');
     await page.setViewport({ width: 860, height: 200 });
     await page.setContent(
       `<pre style="font: 14px/1.4 monospace; padding: 8px; white-space: pre-wrap; overflow-wrap: anywhere"></pre>`,

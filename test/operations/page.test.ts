@@ -43,9 +43,7 @@ test('sums everything up in one sentence while nothing is wrong', () => {
     word: 'On time',
     sentence: 'The newest visible call is 5.0 s old; all is proven through 2026-01-03.',
   });
-  expect(sumUp({ ...calm, provenThrough: null }).sentence).toContain(
-    '; the first day that was read is not proven yet.',
-  );
+  expect(sumUp({ ...calm, provenThrough: null }).sentence).toContain('; no day is proven yet.');
   expect(sumUp({ ...calm, health: { ...healthy, sync: null } }).word).toBe('Not started');
   expect(sumUp({ ...calm, health: null, away: { store: 7, temporal: 7 } })).toMatchObject({
     mood: 'action',

@@ -27,7 +27,7 @@ const backendOf = async (client: pg.PoolClient): Promise<number> =>
 test('a connection that is cut in mid-transaction is a transient error, and the process lives', async () => {
   const work = db.transaction(async ({ client }) => {
     const pid = await backendOf(client);
-    // Until it has ended: one that still ran would answer.
+    // Waits for its end, because a running server would answer.
     await pool.query('SELECT pg_terminate_backend($1, 30000)', [pid]);
     // Nothing runs on the connection while it breaks: without a listener this ends the process.
     await delay(50);

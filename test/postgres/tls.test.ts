@@ -96,7 +96,7 @@ describe('PostgreSQL', () => {
     url.port = String(await serveTls(certificate, new URL(database.url)));
     url.hostname = 'localhost';
     url.search = new URLSearchParams({ sslmode: 'verify-full', sslrootcert: file }).toString();
-    const db = openDatabase({ url: url.href, schema: 'public', application: 'test', purpose: 'operational store' });
+    const db = openDatabase({ url: url.href, schema: 'public', application: 'test', purpose: 'store' });
     return await db.query('SELECT 1 AS one').finally(db.close);
   };
 

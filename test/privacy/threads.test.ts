@@ -49,7 +49,7 @@ test('a body whose thread is gone is not stored', async () => {
 
 test('a body over which a thread hangs is sealed, and the others are read', async () => {
   const hanging = privacyConfigSchema.parse({ ...config, patterns: [{ name: 'slow', pattern: '(?:a+)+b' }] });
-  const cleaner = openCleaner(hanging, keys, 1_000);
+  const cleaner = openCleaner(hanging, keys, 2_000);
   try {
     const bodies = [bodyOf(1, 20), Buffer.from(`{"unique_id":"call-2","x":"${'a'.repeat(60)}"}`), bodyOf(3, 20)];
     const [first, second, third] = await Promise.all(bodies.map(cleaner.clean));

@@ -78,7 +78,7 @@ test('it has every table and column with its key, and hides transcripts, numbers
   for (const table of tables) {
     const found = contract.schema.find(({ name }) => name === table.name);
     const names = found?.properties.map(({ name }) => name);
-    // Postgres lays the words of an utterance out as four arrays.
+    // PostgreSQL lays the words of an utterance out as four arrays.
     const columns = columnsOf(table)
       .map(({ name }) => name)
       .filter((name) => !name.startsWith('word_') || name === 'word_count');

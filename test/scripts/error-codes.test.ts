@@ -1,8 +1,10 @@
 /** Every error code has its entry in docs/reference/errors.md, and every message its next step. */
 import { resolve } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { findErrorCodes, renderTroubleshooting } from '../../scripts/error-codes.ts';
-import { errorNotes } from '../../scripts/error-notes.ts';
+import { errorNotes } from '../../src/cli/shell/error-notes.ts';
+import { reportFailure } from '../../src/cli/shell/exit.ts';
+import { transient } from '../../src/lib/errors.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const codes = findErrorCodes(root);
@@ -13,7 +15,7 @@ test('finds codes of calls and of tables, with what they say', () => {
   expect(of('OPERATIONS_PORT_TAKEN')?.says).toEqual([
     {
       message: 'Health and metrics cannot be served on …:….',
-      hint: 'Set operations.listen and operations.port to an address of this machine that is free.',
+      hint: 'Set operations.listen and operations.port to a free address of this machine.',
     },
   ]);
   for (const code of ['CONFIG_INVALID', 'TOKEN_REFUSED', 'BIGQUERY_QUOTA', 'DATABASE_UNREACHABLE', 'NO_WORKER']) {
@@ -37,4 +39,15 @@ test('says of errors that only commands make that nothing tries them again', () 
     expect(saysOf(code)).not.toContain('retries automatically');
   }
   expect(saysOf('SERVICE_UNAVAILABLE')).toContain('retries automatically');
+});
+
+test('a failing command prints the next step that the page has', () => {
+  const written = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  try {
+    reportFailure(transient('SERVICE_UNREACHABLE', 'https://api.example.com does not answer.'), true);
+    const { error } = JSON.parse(String(written.mock.calls[0]?.[0]));
+    expect(error.hint).toBe(errorNotes.SERVICE_UNREACHABLE?.todo);
+  } finally {
+    written.mockRestore();
+  }
 });

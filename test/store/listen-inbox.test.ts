@@ -8,7 +8,7 @@ const database = useDatabase();
 
 test('a receiver wakes whoever listens, and a connection that was lost comes back and tells what it may have missed', async () => {
   const pool = (application: string) =>
-    openPool({ url: database.url, schema: 'callsync', application, purpose: 'operational store', max: 1 });
+    openPool({ url: database.url, schema: 'callsync', application, purpose: 'store', max: 1 });
   const [listening, writing] = [pool('test listener'), pool('test receiver')];
   let heard = 0;
   const heardNot = () => expect.unreachable();
@@ -32,7 +32,7 @@ test('who cannot listen is told of it once, and not of each attempt', async () =
     url: database.url.replace(/\/[^/]*$/, '/no_such_database'),
     schema: 'callsync',
     application: 'test listener',
-    purpose: 'operational store',
+    purpose: 'store',
     max: 1,
   });
   const connect = vi.spyOn(pool, 'connect');

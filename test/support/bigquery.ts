@@ -65,7 +65,7 @@ const installCompiledParser = async (python: string): Promise<string | undefined
     const options = ['--quiet', '--no-input', '--disable-pip-version-check', '--no-compile', '--no-deps'];
     const wheel = ['--only-binary', ':all:', '--target', partial, `sqlglotc==${version}`];
     await run(python, ['-m', 'pip', 'install', ...options, ...wheel]);
-    // Another run may have been quicker.
+    // Another run may have finished first.
     await rename(partial, folder).catch(() => rm(partial, { recursive: true, force: true }));
     return folder;
   } catch (error) {

@@ -1,5 +1,5 @@
 /**
- * A store and a Postgres warehouse in a database of the test file's own, wired as a worker wires them.
+ * A store and a PostgreSQL warehouse in a database of the test file's own, wired as a worker wires them.
  *
  *   const pipeline = usePipeline();            // opened before the tests, emptied after each
  */

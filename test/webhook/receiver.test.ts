@@ -303,7 +303,7 @@ test('survives a wake that fails or hangs', async () => {
     await until('it was woken', () => calls >= Number(id));
   }
   await other.stop();
-  expect(other.logged).toContain('warn The inbox merge could not be woken; a sweep finds what is in the inbox.');
+  expect(other.logged).toContain('warn callsync could not wake the inbox merge; the sweep merges the deliveries.');
 });
 
 test('refuses to start on an address that is taken', async () => {

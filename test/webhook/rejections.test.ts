@@ -30,7 +30,7 @@ test('records few of many, counts the rest in one row, and starts anew with the 
     '0',
     '1',
     '2',
-    '997 more rejected, not recorded one by one',
+    '997 more rejected deliveries, without a row each',
   ]);
   expect(unrecorded).toBe(997);
   rejections.note(rejected(1_000));

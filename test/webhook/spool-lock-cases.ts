@@ -1,6 +1,6 @@
 /**
  * Two receivers on one spool folder: while the first is frozen, from another PID namespace, and many started at the same
- * moment. Every delivery that was answered must be found by one of the drains.
+ * moment. One of the drains must find every answered delivery.
  */
 import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -177,7 +177,7 @@ describe('refuses', () => {
       await expect(spool.append([makeDelivery('lost')])).rejects.toMatchObject({ kind: 'transient' });
       await spool.append([makeDelivery('kept')]);
       expect(ids(await drain(spool))).toEqual(['kept']);
-      expect(logged).toContain('A spool file is gone, and with it the deliveries that it held.');
+      expect(logged).toContain('A spool file is missing, so its deliveries are lost.');
     }
     await spool.close();
   });

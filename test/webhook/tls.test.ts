@@ -38,7 +38,7 @@ test('serves HTTPS, takes a new certificate without a restart, and leaves a brok
 
   await writeFile(files().cert_file, 'not a certificate');
   await until('the broken file is noticed', () =>
-    started.logged.some((line) => line.includes('the one before stays in force')),
+    started.logged.some((line) => line.includes('the earlier certificate stays in use')),
   );
   expect(await servedSerial(started.port)).toBe(serial);
 

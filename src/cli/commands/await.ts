@@ -42,7 +42,7 @@ const startOfDay = (date: string, timeZone: string): number => {
   const clock = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' });
   const aheadAt = (ms: number): number => Date.parse(`${clock.format(ms).replace(' ', 'T')}Z`) - ms;
   const midnight = Date.parse(`${date}T00:00:00Z`);
-  // The offset may change between midnight of UTC and that of the zone.
+  // The offset may change between midnight UTC and midnight of the zone.
   return midnight - aheadAt(midnight - aheadAt(midnight));
 };
 
@@ -135,7 +135,7 @@ const awaitProof = async (store: Store, services: Services, request: AwaitReques
       const unanswered = failure ?? (await askInVain(services));
       if (unanswered === undefined) return found;
       throw transient('PROOF_UNANSWERED', `The range could not be proven in time: ${unanswered}`, {
-        hint: 'Run callsync await again once it answers; proofs in between are kept.',
+        hint: 'Run callsync await again when it answers; earlier proofs stay.',
       });
     }
     services.say(
@@ -191,26 +191,26 @@ const describe = ({ proven, from, to, warehouses, lost, behind }: ProofFound, le
     .filter(([, ranges]) => ranges.length > 0)
     .map(([name, ranges]) => `${name}: ${ranges.map((one) => `${iso(one.from)} to ${iso(one.to)}`).join(', ')}`);
   if (lost.length > 0) missing.unshift(`${lost.join(', ')} lacks tables, loads or all calls.`);
-  return `Not proven.\n  ${missing.join('\n  ')}\ncallsync coverage shows these days. Days that are suspiciously empty or unreadable stay unproven until the cause is gone (docs/explanation/completeness.md).`;
+  return `Not proven.\n  ${missing.join('\n  ')}\ncallsync coverage shows these days. Suspiciously empty or unreadable days stay unproven until you remove the cause (docs/explanation/completeness.md).`;
 };
 
 const options = {
-  proven: flag('--proven', 'wait for proof, which is the default; for readable scripts'),
+  proven: flag('--proven', 'wait for proof; this is the default, and the option makes scripts readable'),
   from: option('--from <instant>', 'start of the range; a date is a day of analytics.time_zone, as in the marts', {
     parse: parseMoment,
   }),
   to: option('--to <instant>', 'end of the range, exclusive and not after now; a date as with --from', {
     parse: parseMoment,
   }),
-  lastWeek: flag('--last-week', 'the last whole week, Monday to Sunday, in analytics.time_zone'),
+  lastWeek: flag('--last-week', 'take the last whole week, Monday to Sunday, in analytics.time_zone'),
   warehouse: several('--warehouse <name...>', 'warehouses to wait for; all by default'),
   ...levelOptions,
-  timeout: option('--timeout <duration>', 'longest wait; with 0, look once and start nothing', {
+  timeout: option('--timeout <duration>', 'longest wait; 0 = look once and start nothing', {
     parse: duration,
     standard: 3_600_000,
     shown: '1h',
   }),
-  start: flag('--no-start', 'look once, start no reconciliation'),
+  start: flag('--no-start', 'look once, and start no reconciliation'),
 };
 
 export default leaf({

@@ -42,7 +42,7 @@ const describe = (facts: ReturnType<typeof factsOf>): string =>
     `${facts.name}: ${facts.paused ? 'paused' : 'on'}, owned by ${facts.owner === 'config' ? 'sync.backfills' : 'an operator'}`,
     `  next runs   ${facts.nextRuns.join(', ') || 'none'}`,
     `  overlap     ${facts.overlapPolicy}; a missed run may begin up to ${facts.catchupWindowSeconds} s late`,
-    `  runs        ${facts.runs} begun, ${facts.skippedForOverlap} skipped for overlap, ${facts.missedBeyondCatchup} missed beyond that`,
+    `  runs        ${facts.runs} begun, ${facts.skippedForOverlap} skipped because an earlier run continued, ${facts.missedBeyondCatchup} missed beyond that`,
   ].join('\n');
 
 /** The last runs, newest first; Temporal forgets a workflow after its retention time. */
@@ -91,7 +91,7 @@ const change =
 
 const remove = async ({ handle, name, options }: Found): Promise<void> => {
   await handle.delete();
-  print(options, { deleted: name }, `${name} is deleted; a backfill that it began goes on.`);
+  print(options, { deleted: name }, `${name} is deleted; a running backfill of it continues.`);
 };
 
 const name = argument('<name>', 'name of the schedule');
@@ -108,7 +108,7 @@ const about = (verb: string, does: string, act: (found: Found) => Promise<void>)
       await act({ handle, name, options, temporal, prefix }).catch((cause: unknown) => {
         if (!(cause instanceof ScheduleNotFoundError)) throw cause;
         throw terminal('USAGE_SCHEDULE', `There is no scheduled backfill named “${name}”.`, {
-          hint: 'callsync backfill schedule list shows all.',
+          hint: 'Run callsync backfill schedule list for the names.',
           cause,
         });
       });
@@ -122,8 +122,7 @@ export const schedule = group({
     'callsync backfill schedule list',
     'callsync backfill schedule show nightly',
   ],
-  remarks:
-    'callsync up and callsync worker --schedules bring the schedules of sync.backfills up to date when they start.',
+  remarks: 'callsync up and callsync worker --schedules update the schedules of sync.backfills at their start.',
   commands: {
     create: leaf({
       does: 'create a schedule',
@@ -134,10 +133,10 @@ export const schedule = group({
         timeZone: option('--time-zone <name>', 'time zone of --cron', { standard: 'UTC' }),
         last: option('--last <duration>', 'range of each run before its scheduled time', { standard: '30d' }),
         ...windowOptions,
-        force: flag('--no-force', 'leave out windows that are read already'),
-        jitter: option('--jitter <duration>', 'begin up to this much later, at random', { standard: '0s' }),
+        force: flag('--no-force', 'skip windows that callsync has read'),
+        jitter: option('--jitter <duration>', 'longest random delay of a run', { standard: '0s' }),
         catchupWindow: option('--catchup-window <duration>', 'longest delay of a missed run', { standard: '7d' }),
-        overlapPolicy: option('--overlap-policy <policy>', 'treatment of a run that is due while one goes on', {
+        overlapPolicy: option('--overlap-policy <policy>', 'treatment of a run that is due while another runs', {
           choices: overlapPolicies,
           standard: 'buffer_one',
         }),
@@ -165,7 +164,7 @@ export const schedule = group({
           const problems = parsed.error.issues.map(
             ({ path, message }) => `${path.join('.') || 'the schedule'} ${message}`,
           );
-          throw terminal('USAGE_SCHEDULE', `The schedule cannot be made: ${problems.join('; ')}.`);
+          throw terminal('USAGE_SCHEDULE', `The schedule cannot be created: ${problems.join('; ')}.`);
         }
         if (options.axis !== undefined) axisOf(services.config.source.list, options.axis);
         try {
@@ -174,7 +173,7 @@ export const schedule = group({
         } catch (cause) {
           if (!(cause instanceof ScheduleAlreadyRunning)) throw cause;
           throw terminal('USAGE_SCHEDULE', `There is a schedule named “${name}” already.`, {
-            hint: 'callsync backfill schedule delete removes one; those of sync.backfills follow the configuration.',
+            hint: 'Run callsync backfill schedule delete first. If the schedule is from sync.backfills, change the configuration.',
             cause,
           });
         }
@@ -194,7 +193,7 @@ export const schedule = group({
         print(options, all, all.map(describe).join('\n') || 'There is none.');
       },
     }),
-    show: about('show', 'one schedule with its last results', show),
+    show: about('show', 'show a schedule with its last results', show),
     pause: about(
       'pause',
       'stop starting runs',

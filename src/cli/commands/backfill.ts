@@ -27,9 +27,9 @@ export const describeBackfill = (name: string, progress: BackfillProgress): stri
   return [
     `backfill ${name}: ${state}, ${Math.floor(shareOf(progress) * 100)} % of ${iso(range.from)} … ${iso(range.to)} (${axis})`,
     `  ${countOf(totals.calls, 'call')} in ${countOf(totals.windows, 'window')}, ${totals.changed} written, ${countOf(totals.requests, 'request')}`,
-    ...(skipped > 0 ? [`  ${skipped} % of the range was read before and is skipped: --force reads it again`] : []),
+    ...(skipped > 0 ? [`  ${skipped} % of the range was read before and is skipped; --force reads it again`] : []),
     ...(totals.problems > 0
-      ? [`  ${countOf(totals.problems, 'window')} could not be shown to be complete: see callsync status`]
+      ? [`  ${countOf(totals.problems, 'window')} could not be shown to be complete; callsync status names them`]
       : []),
   ].join('\n');
 };
@@ -50,7 +50,7 @@ const watch = async ({ options, name, handle }: Found): Promise<void> => {
   const progress = await watchBackfill(handle, name, signal);
   print(options, toJson(name, progress), describeBackfill(name, progress));
   if (progress.state !== 'done')
-    say(`The backfill goes on in its workers: callsync backfill watch ${name}, or callsync backfill cancel ${name}.`);
+    say(`The backfill continues. Commands: callsync backfill watch ${name}, or callsync backfill cancel ${name}.`);
   if (progress.state !== 'done' || progress.totals.problems > 0) endWith('incomplete');
 };
 
@@ -60,7 +60,7 @@ const statusOf = async (handle: Handle, name: string): Promise<string> => {
   } catch (cause) {
     if (!(cause instanceof WorkflowNotFoundError)) throw cause;
     throw terminal('USAGE_BACKFILL', `There is no backfill named “${name}”.`, {
-      hint: 'callsync backfill list shows the names of all.',
+      hint: 'Run callsync backfill list for the names.',
       cause,
     });
   }
@@ -118,7 +118,7 @@ export default group({
         from: fromOption,
         to: toOption,
         ...windowOptions,
-        force: flag('--force', 'read windows again that were read before and shown complete'),
+        force: flag('--force', 'read windows again that callsync has read'),
         name: option('--name <name>', 'name of the backfill (default: its dates)'),
         wait: flag('--no-wait', 'start it and return at once'),
       },

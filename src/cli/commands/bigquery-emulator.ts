@@ -32,7 +32,7 @@ export default leaf({
     const { restUrl, grpcAddress, project } = emulator;
     const lines = `warehouses:\n  bigquery:\n    type: bigquery\n    project: ${project}\n    api_endpoint: ${restUrl}`;
     print(options, { restUrl, grpcAddress, project }, lines);
-    say('This is a local stand-in without quotas and credentials, not BigQuery. Ctrl-C stops it.');
+    say('This is a local BigQuery without quotas and credentials. Ctrl-C stops it.');
     await stopped;
     await stop();
   },

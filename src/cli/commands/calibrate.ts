@@ -37,7 +37,7 @@ export default leaf({
     write: flag('--write', 'write the findings into the configuration file; comments stay'),
   },
   examples: ['callsync calibrate', 'callsync calibrate --write'],
-  remarks: 'Reads the newest calls from the operational store. Exit code 5: the unit of a field is unclear.',
+  remarks: 'The command reads the newest calls from the store. Exit code 5: the unit of a field is unclear.',
   within: withStore,
   run: async (options, store) => {
     const { path } = await loadConfig({ path: options.config });

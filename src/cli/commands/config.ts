@@ -18,7 +18,7 @@ const checkCredentials = ({ source, webhook }: ReceiverConfig): void => {
   if (webhook.enabled && webhook.secrets.length === 0 && !webhook.allow_unsigned) missing.push('webhook.secrets');
   if (missing.length === 0) return;
   throw terminal('CONFIG_CREDENTIALS', `Credentials are missing: ${missing.join(', ')}.`, {
-    hint: 'Your account manager issues them; keep them in files that the configuration names.',
+    hint: 'Get them from your account manager, and name their files in the configuration (client_secret_file).',
   });
 };
 
@@ -69,9 +69,9 @@ export default group({
       () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
     ),
     check: leaf({
-      does: 'check the configuration file and the environment: keys, credentials, readable files',
+      does: 'check the configuration file and the environment',
       options: {
-        receiver: flag('--receiver', 'check the file of a receiver (callsync serve), which needs no section source'),
+        receiver: flag('--receiver', 'check the file of a receiver (callsync serve), which has no section source'),
       },
       examples: ['callsync config check', 'CALLSYNC_CONFIG=/etc/callsync.yaml callsync config check --json'],
       run: async (options) => {

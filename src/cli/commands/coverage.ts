@@ -24,10 +24,14 @@ const describeUnjudged = async ({ sync, source, ...config }: Config, store: Stor
   const listed = await listDays(store, { axis: chosen.axis, warehouses: Object.keys(config.warehouses), to: now });
   const days = listed.filter((one) => !one.judged);
   const isCompared = (one: JudgedDay): boolean => one.judged && one.rowsAt >= now - rowsWithin;
-  const level = `Proven: of ${countOf(listed.length - days.length, 'day')}, the rows of ${listed.filter(isCompared).length} were compared in the last 30 days; of the others guards (docs/explanation/completeness.md).`;
+  const level = `Proven: ${countOf(listed.length - days.length, 'day')}; rows compared in the last 30 days: ${listed.filter(isCompared).length}; other days: guards only (docs/explanation/completeness.md).`;
   if (days.length === 0) return { days: 0, judgedBy: null, lines: listed.length === 0 ? [] : [level] };
   const { judgedBy, hint } = forecast(sync.reconcile, days, now);
-  return { days: days.length, judgedBy, lines: [level, `Days read and not judged yet: ${days.length}. ${hint}`] };
+  return {
+    days: days.length,
+    judgedBy,
+    lines: [level, `Read days that wait for a comparison: ${days.length}. ${hint}`],
+  };
 };
 
 const forecast = (reconcile: Config['sync']['reconcile'], days: readonly JudgedDay[], now: number) => {
@@ -36,9 +40,7 @@ const forecast = (reconcile: Config['sync']['reconcile'], days: readonly JudgedD
   const micros = { age: reconcile.age * 1000, span: reconcile.span * 1000, interval: reconcile.interval * 1000 };
   const by = forecastVerdicts(days, { ...micros, backlogDays: reconcile.backlog_days }, now);
   if (by === undefined || !Number.isFinite(by))
-    return none(
-      'sync.reconcile.backlog_days is 0: days before sync.reconcile.span are judged only by callsync reconcile.',
-    );
+    return none('sync.reconcile.backlog_days is 0: only callsync reconcile compares days before sync.reconcile.span.');
   const judgedBy = iso(by);
   const hint = `While a worker runs, all are judged by ${judgedBy.slice(0, 10)}; callsync reconcile judges them now.`;
   return { judgedBy, hint };

@@ -13,8 +13,9 @@ const listed = (counts: Readonly<Record<string, number>>, render: (name: string,
     .map(([name, n]) => render(name, n))
     .join(', ');
 
+/** Without today, whose live calls all fall into one hour. */
 const hourlyCalls = `SELECT EXTRACT(HOUR FROM call_timestamp) AS hour, count(*) AS calls FROM calls
-  WHERE call_timestamp IS NOT NULL GROUP BY 1`;
+  WHERE call_timestamp < CURRENT_DATE GROUP BY 1`;
 
 /** @param staysUp only then do the addresses still answer when somebody reads them. */
 const renderSummary = async (demo: Awaited<ReturnType<typeof runDemo>>, staysUp: boolean): Promise<string> => {
@@ -30,7 +31,7 @@ const renderSummary = async (demo: Awaited<ReturnType<typeof runDemo>>, staysUp:
   );
   if (result.equal !== undefined) {
     const compared = Object.entries(result.equal).map(([table, { rows, different }]) => ({ table, rows, different }));
-    lines.push('', 'Rows in Postgres and BigQuery, compared in all columns but load ids', renderTable(compared), '');
+    lines.push('', 'Rows in PostgreSQL and BigQuery, compared in all columns but load ids', renderTable(compared), '');
   }
   lines.push(
     `Webhook deliveries: ${listed(result.deliveries, (name, n) => `${n} ${name}`)}`,
@@ -47,7 +48,7 @@ const renderSummary = async (demo: Awaited<ReturnType<typeof runDemo>>, staysUp:
   }
   const end = [
     '',
-    'Calls by hour of the day (UTC)',
+    'Calls of the days before today, by hour (UTC)',
     drawHours(new Map(hours.map(({ hour, calls: n }) => [Number(hour), Number(n)]))),
     '',
     'Newest settled days: calls in the service and in the warehouse',
@@ -72,7 +73,7 @@ export default leaf({
   shared: 'json',
   options: {
     exit: flag('--exit', 'end after the summary'),
-    break: flag('--break', 'alter 20 rows of an earlier demo, delete 5, and let callsync find and heal them'),
+    break: flag('--break', 'alter 20 rows of an earlier demo and delete 5; callsync then finds and heals them'),
     calls: option('--calls <n>', 'calls to backfill', { parse: wholeNumber(1, 1_000_000), standard: 500 }),
     warehouse: option('--warehouse <kind>', 'warehouse to load', {
       choices: ['postgres', 'bigquery', 'both'],

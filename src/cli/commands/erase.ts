@@ -45,13 +45,13 @@ const run = (options: EraseOptions): Promise<void> =>
     const finishHere = async (): Promise<void> => {
       const { waiting, receipt } = await finishErasure(deps, requestId, { load: true });
       if (receipt !== undefined) return report(receipt);
-      say(`Not signed yet: ${waiting.join(', ')} still holds something.`);
+      say(`Not signed yet: ${waiting.join(', ')} still has data.`);
       leave();
       endWith('incomplete');
     };
     const temporal = await findTemporal(services);
     if (temporal === undefined) {
-      say('No Temporal server answers: this process loads the tombstones once.');
+      say('No Temporal server answers, so this process loads the tombstones once.');
       return await finishHere();
     }
     const handle = await startErase(temporal.client, services.config.temporal.task_queue, requestId);
@@ -63,7 +63,7 @@ const run = (options: EraseOptions): Promise<void> =>
       signal: untilStopped().signal,
     }).catch(async (error: unknown) => {
       if (!(error instanceof CallsyncError) || error.code !== 'NO_WORKER') throw error;
-      say('No worker answers: this process loads the tombstones.');
+      say('No worker answers, so this process loads the tombstones.');
       return { ended: true };
     });
     if (followed.ended) return await finishHere();

@@ -9,7 +9,9 @@ import { print, readVersion } from '../shell/output.ts';
 import { untilStopped } from '../shell/signals.ts';
 
 export default leaf({
-  args: [argument('<folder>', 'folder for the files; must not exist, and appears when all files are complete')],
+  args: [
+    argument('<folder>', 'folder for the files; it must not exist. callsync creates it when all files are complete'),
+  ],
   options: {
     format: option('--format <format>', 'documents, a file for each table, or vCons', {
       choices: exportFormats,
@@ -42,7 +44,7 @@ analytics.units is set. manifest.json counts the rows. If you stop an export, no
       print(options, { folder, format, calls, files }, [`${calls} calls in ${given}`, ...rows].join('\n'));
     } catch (error) {
       if (!signal.aborted) throw error;
-      say('Stopped; nothing was left behind.');
+      say('Stopped; no files were written.');
       endWith('incomplete');
     }
   },

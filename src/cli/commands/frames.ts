@@ -22,8 +22,7 @@ const describe = (event: StreamEvent): string => {
 export default leaf({
   options: { for: option('--for <duration>', 'end after this long, such as 30s', { parse: duration }) },
   examples: ['callsync frames --for 5m'],
-  remarks:
-    'Needs source.websocket.url. Frames are stored in the table callsync.websocket_frames; the interface does not explain them.',
+  remarks: 'Needs source.websocket.url. callsync stores frames as they are in the table callsync.websocket_frames.',
   within: withStore,
   run: async (options, store, services) => {
     await claimSource(store, services.config);

@@ -31,9 +31,9 @@ const verifyReceiver = async (services: Services, store: Store, given: string | 
 
 export default leaf({
   options: {
-    from: required('--from <instant>', 'where the past begins (UTC)', { parse: instant }),
-    url: option('--url <url>', 'try this address instead of webhook.public_url; it need not be public'),
-    parallelRun: option('--parallel-run <duration>', 'time for which webhooks and list must have run side by side', {
+    from: required('--from <instant>', 'time of the oldest calls to read (UTC)', { parse: instant }),
+    url: option('--url <url>', 'send the sample delivery to this address instead of webhook.public_url'),
+    parallelRun: option('--parallel-run <duration>', 'time for which callsync compares webhooks with the list', {
       parse: duration,
       standard: 600_000,
       shown: '10m',
@@ -52,7 +52,7 @@ not live yet. Exit code 4: a server or the service does not answer. In both case
     const { namespace, task_queue: prefix } = services.config.temporal;
     if ((await unpolledQueues(temporal.client.workflow, namespace, prefix)).length > 0)
       throw transient('GO_LIVE_WORKER', 'No worker is running.', {
-        hint: 'Start callsync up --no-schedules (or worker and serve) and run the same command again.',
+        hint: 'Start callsync up --no-schedules (or worker and serve), then run the same command again.',
       });
     const state = await goLive(
       {
@@ -64,8 +64,8 @@ not live yet. Exit code 4: a server or the service does not answer. In both case
           const handle = await beginBackfill(services, temporal, { name, range, force });
           const { state: reached, totals } = await watchBackfill(handle, name, signal);
           if (reached === 'done') return totals;
-          throw transient('GO_LIVE_STOPPED', 'You stopped watching; the reading continues.', {
-            hint: 'callsync go-live joins it again.',
+          throw transient('GO_LIVE_STOPPED', 'You stopped the display; the backfill continues.', {
+            hint: 'Run callsync go-live again to watch it.',
           });
         },
         wakeInbox: () => wakeMergeInbox(temporal.client, prefix),
@@ -73,6 +73,10 @@ not live yet. Exit code 4: a server or the service does not answer. In both case
       },
       { ...options, signal },
     );
-    print(options, tellTimes(state), 'Live: webhooks are taken, the past is read, and continuous sync runs.');
+    print(
+      options,
+      tellTimes(state),
+      'Live: the receiver accepts webhooks, the past is read, and continuous sync runs.',
+    );
   },
 });

@@ -5,7 +5,7 @@ import { argument, flag, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 
 export default leaf({
-  args: [argument('[warehouse]', 'name of the warehouse (default: the first Postgres one)')],
+  args: [argument('[warehouse]', 'name of the warehouse (default: the first PostgreSQL one)')],
   options: {
     analyst: option('--analyst <role>', 'role that reads the whole warehouse; on BigQuery a principal', {
       standard: 'callsync_analyst',
@@ -22,7 +22,7 @@ export default leaf({
   ],
   remarks: `The restricted role reads views in the schema calls_restricted, and marts without transcripts, numbers and free fields (on
 BigQuery as views in calls_restricted). The command lists allowed columns one by one, so new columns stay hidden. Run it again
-after an upgrade. On Postgres, it creates both as group roles: GRANT callsync_analyst TO a user.`,
+after an upgrade. On PostgreSQL, it creates both as group roles: GRANT callsync_analyst TO a user.`,
   within: withStore,
   run: async (name, options, store, services) => {
     const { analyst, restricted } = options;

@@ -33,7 +33,7 @@ const checkReadable = async (files: readonly string[]): Promise<void> => {
 };
 
 export default leaf({
-  args: [argument('<files...>', 'files of call records; - reads standard input')],
+  args: [argument('<files...>', 'files of call records, or - for standard input')],
   options: {
     acceptSource,
     observedAt: option(
@@ -41,15 +41,15 @@ export default leaf({
       'time of the records in the files (default: the end of processing of each, else its own time)',
       { parse: instant },
     ),
-    restart: flag('--restart', 'read files again from the beginning, also those that are done'),
+    restart: flag('--restart', 'read all files again from the beginning, also finished ones'),
   },
   examples: [
     'callsync import calls-2024.ndjson.gz',
     'callsync import export/*.json --observed-at 2024-12-31T23:00:00Z',
     'zcat old.gz | callsync import -',
   ],
-  remarks: `If an import is interrupted, run it again: it continues where it stopped. Imported values never replace newer ones. Unreadable
-records go to quarantine with file and line. Exit code 5: some records went there.`,
+  remarks: `If an import is interrupted, run the command again; it continues where it stopped. Imported values never replace newer ones. Unreadable
+records go to quarantine with file and line. Exit code 5: records went to quarantine.`,
   run: async (files, options) => {
     await checkReadable(files);
     await withStore(options, async (store, services) => {
@@ -67,7 +67,7 @@ records go to quarantine with file and line. Exit code 5: some records went ther
           if (!signal.aborted) throw error;
         });
         if (result === undefined) {
-          services.say(`Stopped in ${name}; the same command goes on from there.`);
+          services.say(`Stopped in ${name}; the same command continues from there.`);
           return endWith('incomplete');
         }
         print(options, { file, ...result }, describe(file, result));

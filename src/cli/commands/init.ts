@@ -31,7 +31,7 @@ const answersOf = async (options: InitOptions, folder: string): Promise<Answers>
   const settings = Object.fromEntries(questions.map(({ key }) => [key, given[key]]));
   if (options.yes !== true) {
     if (!process.stdin.isTTY)
-      throw usage('There is no terminal to ask on.', 'Give the answers as options, with --yes.');
+      throw usage('There is no terminal for questions.', 'Give the answers as options, with --yes.');
     // The library of questions is loaded when somebody is asked.
     const { askAnswers } = await import('./init/ask.ts');
     const presets = (await listPresets()).map(({ name }) => name);
@@ -93,20 +93,23 @@ const run = async (options: InitOptions): Promise<void> => {
 };
 
 const options = {
-  yes: flag('--yes', 'ask nothing; settings without an option stay out'),
+  yes: flag('--yes', 'ask nothing, and omit settings without an option'),
   baseUrl: option('--base-url <address>', 'address of the call API'),
   authUrl: option('--auth-url <address>', 'address of the identity provider'),
   realm: option('--realm <name>', 'realm of the token endpoint'),
   clientId: option('--client-id <id>', 'client id'),
   clientSecretFile: option('--client-secret-file <file>', 'file that holds the client secret'),
-  preset: option('--preset <name>', 'preset of the call list (callsync presets); without it, init probes the list'),
+  preset: option(
+    '--preset <name>',
+    'preset of the call list (callsync presets lists them); without it, init probes the list',
+  ),
   warehouse: option('--warehouse <type>', 'kind of the warehouse', {
     choices: kinds.map(({ type }) => type),
     standard: 'postgres',
   }),
   postgresUrlFile: option(
     '--postgres-url-file <file>',
-    'file that holds the connection URL; PostgreSQL of its own without it',
+    'file that holds the connection URL; without it, callsync starts a PostgreSQL server',
   ),
   project: option('--project <id>', 'Google Cloud project, for BigQuery'),
   signingSecretFile: option(

@@ -22,7 +22,7 @@ import { explainAt } from './query.ts';
 
 const gigabyte = 2 ** 30;
 
-/** Assistants load nothing: no lease is taken, and no memory of commits is needed. */
+/** Assistants load nothing, so they need neither a lease nor the commits. */
 const withoutLoads = {
   lease: { run: () => Promise.reject(new Error('assistants load nothing')) },
   memory: () => ({ read: async () => [], write: async () => undefined }),
@@ -35,7 +35,7 @@ const checkHttp = ({ config }: Services, listen: string) => {
   const certificate = tls && readCertificate(tls);
   if (!isLoopback(listen) && (certificate === undefined || users.length === 0))
     throw terminal('MCP_EXPOSED', `Assistants on ${listen} need a certificate and a token.`, {
-      hint: 'Set operations.tls and operations.users, or leave out --listen.',
+      hint: 'Set operations.tls and operations.users, or omit --listen.',
     });
   const access = createAccess({ isOpen: users.length === 0, readToken: undefined, users, hosts });
   return { listen, tls: certificate, access };
@@ -45,7 +45,7 @@ export default leaf({
   options: {
     warehouse: option(
       '--warehouse <name>',
-      'warehouse to read (default: the first Postgres warehouse, else the first)',
+      'warehouse to read (default: the first PostgreSQL warehouse, else the first)',
     ),
     transcripts: flag('--transcripts', 'let assistants read transcripts, telephone numbers and free fields'),
     http: option('--http <port>', 'serve streamable HTTP on this port, instead of standard input and output', {

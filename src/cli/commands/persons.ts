@@ -32,7 +32,7 @@ const exportPerson = (options: PersonOptions): Promise<void> =>
         process.stdout.write(`${JSON.stringify(row.document)}\n`);
       }
     }
-    const others = [...(erased > 0 ? [`${erased} erased`] : []), ...(unseen > 0 ? [`${unseen} never seen here`] : [])];
+    const others = [...(erased > 0 ? [`${erased} erased`] : []), ...(unseen > 0 ? [`${unseen} unknown`] : [])];
     services.say(`${countOf(found, 'call')}${others.map((one) => `; ${one}`).join('')}.`);
   });
 
@@ -50,10 +50,8 @@ const readActor = (): string => {
 const describe = ({ hold: { id, action }, calls, gone, persons, proof }: Awaited<ReturnType<typeof addHold>>): string =>
   [
     `Hold ${id} is ${action} ${countOf(calls, 'call')}.`,
-    ...(gone > 0 ? [`${gone} were erased before: nothing is left of them to be kept.`] : []),
-    ...(persons > 0
-      ? [`An erasure of ${persons} of the values was asked for before: what it took cannot be kept.`]
-      : []),
+    ...(gone > 0 ? [`${gone} were erased earlier, so a hold cannot keep them.`] : []),
+    ...(persons > 0 ? [`An earlier erasure named ${persons} of the values; a hold cannot keep the erased calls.`] : []),
     `Receipt ${proof.receipt_id} is signed: callsync verdicts verify checks it.`,
   ].join('\n');
 
@@ -80,8 +78,8 @@ const isSignedBy = (receipt: { readonly proof: ReceiptProof }, pem: string): boo
   try {
     return isSigned(receipt, pem);
   } catch (cause) {
-    throw terminal('USAGE_RECEIPT', 'The public key is no key in PEM.', {
-      hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
+    throw terminal('USAGE_RECEIPT', 'The public key is not in PEM format.', {
+      hint: 'Give the output of callsync erase --json, and that of callsync privacy public-key.',
       cause,
     });
   }
@@ -95,7 +93,7 @@ const hold = group({
   examples: [listing, removing],
   commands: {
     add: leaf({
-      does: 'hold the calls with these values, and later ones',
+      does: 'exempt present and later calls with these values',
       options: { ...personOptions, reason: required('--reason <text>', 'reason, such as the number of a case') },
       examples: [
         'callsync privacy hold add --by phone --reason "case 2026-17"',
@@ -116,7 +114,7 @@ const hold = group({
     remove: leaf({
       does: 'remove a hold; erasures and retention then apply to its calls again',
       args: [argument('<hold>', `its name, as ${listing} has it`)],
-      options: { reason: required('--reason <text>', 'why') },
+      options: { reason: required('--reason <text>', 'reason of the removal') },
       examples: [removing],
       within: withStore,
       run: async (id, options, store) => {
@@ -140,7 +138,7 @@ export const personCommands = {
   }),
   receipt: leaf({
     does: 'print the signed receipt of an earlier erasure',
-    args: [argument('<erasure>', 'name of the erasure, as callsync erase printed it')],
+    args: [argument('<erasure>', 'name of the erasure, from the output of callsync erase')],
     examples: ['callsync privacy receipt 0123456789abcdef --json'],
     /** Prints the receipt of an earlier erasure. If no worker runs and nothing waits, it finishes the erasure here. */
     within: withStore,
@@ -148,16 +146,12 @@ export const personCommands = {
       const deps = await openIngest(services, store);
       const { waiting, receipt } = await finishErasure(deps, requestId, { load: false });
       if (receipt !== undefined) return print(options, receipt, describeErasure(receipt));
-      print(
-        options,
-        { requestId, receipt: null, waiting },
-        `Not signed yet: ${waiting.join(', ')} still holds something.`,
-      );
+      print(options, { requestId, receipt: null, waiting }, `Not signed yet: ${waiting.join(', ')} still has data.`);
       endWith('incomplete');
     },
   }),
   'public-key': leaf({
-    does: 'print the public key with which anyone can check receipts of erasures and holds',
+    does: 'print the public key for checks of receipts',
     examples: ['callsync privacy public-key > callsync.pem'],
     within: withServices,
     run: async (options, { config }) => {
@@ -167,7 +161,7 @@ export const personCommands = {
   }),
   'check-receipt': leaf({
     does: 'check the signature of a receipt; needs no configuration and no secret',
-    args: [argument('<file>', 'the receipt, as --json printed it')],
+    args: [argument('<file>', 'file with the output of callsync erase --json')],
     options: { publicKey: required('--public-key <file>', 'file with the output of callsync privacy public-key') },
     examples: ['callsync privacy check-receipt receipt.json --public-key callsync.pem'],
     remarks: 'Exit code 5: the signature is wrong.',
@@ -175,14 +169,14 @@ export const personCommands = {
     run: async (file, { publicKey, ...options }) => {
       const [text, pem] = await Promise.all([file, publicKey].map((path) => readFile(path, 'utf8'))).catch((cause) => {
         throw terminal('USAGE_RECEIPT', 'The receipt or the public key cannot be read.', {
-          hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
+          hint: 'Give the output of callsync erase --json, and that of callsync privacy public-key.',
           cause,
         });
       });
       const receipt: unknown = parseQuietly(Buffer.from(text as string));
       if (!isReceipt(receipt))
-        throw terminal('USAGE_RECEIPT', 'The file is no receipt as --json prints it.', {
-          hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
+        throw terminal('USAGE_RECEIPT', 'The file is not a receipt that --json printed.', {
+          hint: 'Give the output of callsync erase --json, and that of callsync privacy public-key.',
         });
       const signed = isSignedBy(receipt, pem as string);
       print(

@@ -97,12 +97,12 @@ export default group({
         print(
           options,
           { rules: privacy.version, ...result },
-          `Rules ${privacy.version} changed ${changed} of ${calls} calls that were under others, ${inbox} deliveries and ${quarantine} quarantined records; ${indexed} calls came into the index by which requests of persons find them. Warehouses get the calls with their next loads. What rules took before does not come back: looser rules act on what comes in from now on.`,
+          `Rules ${privacy.version} changed ${changed} of ${calls} calls under older rules, ${inbox} deliveries and ${quarantine} quarantined records; ${indexed} calls came into the index of persons. Warehouses get the calls with their next loads. Relaxing a rule does not restore removed data.`,
         );
       },
     }),
     retention: leaf({
-      does: 'remove data beyond privacy.retention, as maintenance does; with --dry-run count it',
+      does: 'remove data beyond privacy.retention, as the daily maintenance does',
       options: { dryRun: flag('--dry-run', 'count the calls, and change nothing') },
       examples: ['callsync privacy retention --dry-run', 'callsync privacy retention --json'],
       within: withStore,

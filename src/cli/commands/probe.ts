@@ -41,11 +41,11 @@ export const runProbe = async (options: ProbeCommandOptions): Promise<void> => {
 
 const options = {
   write: flag('--write', 'show the findings, then write them into the configuration file; comments stay'),
-  maxRequests: option('--max-requests <n>', 'never make more requests to the call list', {
+  maxRequests: option('--max-requests <n>', 'most requests to the call list', {
     parse: wholeNumber(1),
     standard: defaultProbeRequests,
   }),
-  tryParam: option('--try-param <from,to>', 'further window parameters to try first; may be repeated', {
+  tryParam: option('--try-param <from,to>', 'names of window parameters to try first; repeatable', {
     parse: collectPairs,
   }),
 };
@@ -57,7 +57,7 @@ export default leaf({
     'callsync probe --write --max-requests 30',
     'callsync probe --try-param created_after,created_before',
   ],
-  remarks: `It needs source.base_url and credentials only. It prints names of fields and parameters, never their content.
-Exit code 5: the requests were used up before every question was answered.`,
+  remarks: `The command needs only source.base_url and credentials. It prints names of fields and parameters, never values.
+Exit code 5: --max-requests was too low to answer every question.`,
   run: runProbe,
 });

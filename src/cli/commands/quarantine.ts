@@ -39,7 +39,7 @@ const show = (id: number, options: Given<typeof showOptions>): Promise<void> =>
     const entry = await readQuarantine(store, id);
     if (entry === undefined)
       throw terminal('USAGE_QUARANTINE', `There is no record ${id} in quarantine.`, {
-        hint: 'See callsync quarantine list --state all.',
+        hint: 'Run callsync quarantine list --state all.',
       });
     const { body, ...facts } = entry;
     if (options.raw) return void process.stdout.write(body);
@@ -87,17 +87,14 @@ export default group({
       run: show,
     }),
     replay: leaf({
-      does: 'read records again after a fix; exit code 5: some still fail',
+      does: 'read records again after a fix. Exit code 5: some records still fail',
       args: [argument('[ids...]', 'numbers of the records', { parse: numbers, standard: [] })],
       options: {
         all: flag('--all', 'replay all open records'),
         observedAt: option('--observed-at <instant>', 'time of imported records without a time of their own', {
           parse: instant,
         }),
-        keyFile: option(
-          '--key-file <file>',
-          'private key (PEM) of records that were sealed on arrival (privacy.seal_key_file)',
-        ),
+        keyFile: option('--key-file <file>', 'private key (PEM) for sealed records (privacy.seal_key_file)'),
       },
       examples: [
         'callsync quarantine replay --all',
@@ -119,7 +116,7 @@ export default group({
             open: key && createOpener(key.readBytes()),
           });
           const { replayed, refused, changed } = result;
-          const text = `${replayed} replayed (${countOf(changed, 'call')} new or changed), ${refused} still refused.`;
+          const text = `${replayed} replayed (${countOf(changed, 'call')} new or changed), ${refused} still unreadable.`;
           print(options, result, text);
           if (refused > 0) endWith('incomplete');
           if (!all) tellAbsent(ids.length - replayed - refused);
@@ -133,7 +130,7 @@ export default group({
       within: withStore,
       run: async (ids, options, store) => {
         const dropped = await settleQuarantine(store, ids, 'dropped');
-        const text = `${dropped} of ${ids.length} dropped; they stay dropped if the service sends them again.`;
+        const text = `${dropped} of ${ids.length} dropped. If the service sends them again, they stay dropped.`;
         print(options, { dropped }, text);
         tellAbsent(ids.length - dropped);
       },

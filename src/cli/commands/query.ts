@@ -10,7 +10,7 @@ const readSql = async (argument: string): Promise<string> => {
   const sql = argument === '-' ? await text(process.stdin) : argument;
   if (sql.trim() !== '') return sql;
   throw terminal('USAGE_QUERY', 'There is no query.', {
-    hint: "Give one: callsync query 'SELECT count(*) FROM calls'. With - it comes on standard input.",
+    hint: "callsync query 'SELECT count(*) FROM calls' runs a query; callsync query - reads it from standard input.",
   });
 };
 
@@ -19,9 +19,9 @@ const refusals = /^(42...|0A...|25...|22000)$/;
 
 /** SQLSTATE of statements that are refused for their effect, not their wording. */
 const advice: Readonly<Record<string, string>> = {
-  '25006': 'Queries only read. Other commands of callsync change data.',
+  '25006': 'Send a query that only reads.',
   '42501': 'Queries may read the tables and marts of this warehouse, and nothing else.',
-  '42601': 'Send one query; correct it where the place is given.',
+  '42601': 'Correct the query at the marked place.',
 };
 
 /** SQLSTATE of faults in values. The server's message may repeat a value, so callsync writes its own. */
@@ -29,12 +29,12 @@ const conditions: Readonly<Record<string, string>> = {
   '21000': 'a subquery that stands for one value gave several rows',
   '22001': 'a text is too long for its type',
   '22003': 'a number is out of the range of its type',
-  '22004': 'a value is NULL where none may be',
+  '22004': 'a value is NULL where NULL is not allowed',
   '22007': 'a text cannot be read as a date or time',
   '22008': 'a date or time is out of range',
   '22011': 'a substring has a negative length',
   '22012': 'division by zero',
-  '22023': 'an argument of a function has a value that it does not take',
+  '22023': 'an argument of a function has an invalid value',
   '22P02': 'a text cannot be read as a value of its type',
   '2201B': 'a regular expression is not valid',
   '2201E': 'a logarithm of zero or of a negative number',
@@ -63,7 +63,7 @@ export const explainAt =
     const condition = conditions[code];
     if (condition !== undefined)
       throw terminal('QUERY_FAILED', `PostgreSQL cannot compute the query: ${condition}${place(sql, position)}.`, {
-        hint: 'Change the query, or leave out the rows for which it cannot be computed.',
+        hint: 'Change the query, or exclude the rows for which PostgreSQL cannot compute it.',
         cause: error,
       });
     if (!refusals.test(code)) throw error;
@@ -87,9 +87,12 @@ const place = (sql: string, position: string | undefined): string => {
 };
 
 export default leaf({
-  args: [argument('<sql>', "one query, in the warehouse's own SQL; - reads it from standard input")],
+  args: [argument('<sql>', 'one query in the SQL of the warehouse, or - for standard input')],
   options: {
-    warehouse: option('--warehouse <name>', 'warehouse to ask (default: the first Postgres warehouse, else the first)'),
+    warehouse: option(
+      '--warehouse <name>',
+      'warehouse to ask (default: the first PostgreSQL warehouse, else the first)',
+    ),
   },
   examples: [
     "callsync query 'SELECT status, count(*) AS calls FROM calls GROUP BY status'",

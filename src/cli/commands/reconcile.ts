@@ -21,7 +21,9 @@ const describe = ({ done, windows, totals }: ReconcileProgress): string =>
     `  calls: ${totals.missing} missing, ${totals.different} different, ${totals.healedCalls} healed, ${totals.markedMissing} no longer listed; ${totals.requests} requests`,
     ...(totals.removed > 0 ? [`  ${totals.removed} unexpected calls removed from warehouses`] : []),
     ...(totals.failed > 0
-      ? [`  ${countOf(totals.failed, 'window')} failed; the log of the worker says why, the next run takes them again`]
+      ? [
+          `  ${countOf(totals.failed, 'window')} failed; the log of the worker has the reason, and the next run compares them again`,
+        ]
       : []),
     ...(totals.unreachable > 0 ? [`  ${totals.unreachable} warehouses did not answer`] : []),
   ].join('\n');
@@ -46,12 +48,12 @@ const emptyTotals = { unproven: 0, suspicious: 0, failed: 0, unreachable: 0 };
 
 export default leaf({
   options: {
-    from: option('--from <instant>', 'start of the range (UTC); windows without a verdict by default', {
+    from: option('--from <instant>', 'start of the range (UTC); by default, windows without a verdict', {
       parse: instant,
     }),
     to: toOption,
     ...levelOptions,
-    force: flag('--force', 'compare windows with a good verdict too'),
+    force: flag('--force', 'also compare windows with a good verdict'),
     acceptEmpty: flag('--accept-empty', 'accept empty windows that used to contain calls'),
   },
   examples: [
@@ -64,7 +66,7 @@ export default leaf({
   run: async (options, services) => {
     const { from, to, force, acceptEmpty, sourceLevel: level, warehouseLevel } = options;
     if (from === undefined && to !== undefined)
-      throw terminal('USAGE_RANGE', '--to needs --from: without a range, windows without a verdict are compared.');
+      throw terminal('USAGE_RANGE', '--to needs --from. Without a range, callsync compares windows without a verdict.');
     const range = from === undefined ? undefined : untilNow({ from, to });
     const { client } = await openTemporal(services);
     const handle = await startReconcile(client, services.config.temporal.task_queue, {

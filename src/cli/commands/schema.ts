@@ -30,7 +30,7 @@ export default group({
   examples,
   commands: {
     drift: leaf({
-      does: 'show new, vanished and oddly typed fields per source, and versions of the delivering agent',
+      does: 'show new, missing and unexpectedly typed fields by source, and versions of the sending agent',
       options: { clear: flag('--clear', 'delete the entries after showing them') },
       examples,
       within: withStore,
@@ -41,7 +41,7 @@ export default group({
             `agent ${agent ?? '(none)'}${isNew ? ' (NEW)' : ''}: ${deliveries} deliveries, ${firstSeen.toISOString()} … ${lastSeen.toISOString()}`,
         );
         const text = [...found.map(describeDrift), ...lines].join('\n');
-        print(options, { drift: found, agents }, text || 'Records look as the interface shows them.');
+        print(options, { drift: found, agents }, text || 'Records look as in the documented interface.');
         if (options.clear) say(`${await clearDrift(store)} entries forgotten.`);
       },
     }),

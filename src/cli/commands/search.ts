@@ -35,13 +35,13 @@ const knownSides = ['in', 'out', 'agent', 'customer'];
 const renderNone = (side: string | undefined): string =>
   side === undefined || knownSides.includes(side)
     ? 'No call has it.'
-    : `No call has it, said by side “${side}”. Sides are named as they were sent, mostly in and out; or write agent or customer.`;
+    : `No call has the words on side “${side}”. Sides are mostly in and out; agent and customer also work.`;
 
 const render = ({ calls, more, pending }: SearchResult, side: string | undefined): string =>
   [
     ...calls.map(renderCall),
     calls.length === 0 ? renderNone(side) : `${calls.length} calls${more ? ', and more: --limit shows them' : ''}`,
-    ...(pending === 0 ? [] : [`${pending} loaded calls are not indexed yet: they were not searched.`]),
+    ...(pending === 0 ? [] : [`${pending} loaded calls are not indexed yet, so they are missing from the results.`]),
   ].join('\n');
 
 const toJson = ({ calls, more, pending }: SearchResult) => ({
@@ -59,20 +59,20 @@ export default leaf({
   args: [
     argument(
       '<text...>',
-      'words and "phrases in quotes"; or between alternatives, a minus sign before an excluded word, * after a beginning',
+      'words and "phrases in quotes"; or between alternatives, - before an excluded word, * after the beginning of a word',
     ),
   ],
   options: {
     from: option('--from <instant>', 'earliest time of a call (UTC)', { parse: instant }),
     to: option('--to <instant>', 'end of the time range, exclusive (UTC)', { parse: instant }),
-    side: option('--side <side>', 'side that says the words, such as in or out; or agent or customer'),
+    side: option('--side <side>', 'side that says the words, which is in, out, agent or customer'),
     // biome-ignore lint/suspicious/noThenProperty: the name of the option, and nothing to await
     then: option('--then <text>', 'words that a later utterance of the call must have'),
     limit: option('--limit <n>', 'most calls to show, newest first; at most 1000', {
       parse: wholeNumber(1, 1_000),
       standard: 20,
     }),
-    warehouse: option('--warehouse <name>', 'warehouse to search (default: the first Postgres warehouse)'),
+    warehouse: option('--warehouse <name>', 'warehouse to search (default: the first PostgreSQL warehouse)'),
   },
   examples: [
     'callsync warehouse search-index create',

@@ -117,21 +117,21 @@ const run = async (options: SimulateOptions): Promise<void> => {
     if (code !== 'EADDRINUSE' && code !== 'EACCES' && code !== 'EADDRNOTAVAIL') throw cause;
     const why = code === 'EADDRINUSE' ? 'is taken' : 'may not be used';
     throw terminal('USAGE_PORT', `Port ${settings.port} ${why}.`, {
-      hint: 'callsync simulate --port 0 takes any free one.',
+      hint: 'callsync simulate --port 0 takes any free port.',
       cause,
     });
   }
 };
 
 const options = {
-  port: option('--port <port>', 'port of its HTTP interface; 0 = any free one', { parse: port, standard: 0 }),
+  port: option('--port <port>', 'port of its HTTP interface; 0 = any free port', { parse: port, standard: 0 }),
   calls: option('--calls <n>', 'number of calls', { parse: wholeNumber(0, 4_000_000), standard: 2_000 }),
   dialect: option('--dialect <name>', 'dialect of its call list, from the list below', { standard: 'activate' }),
-  webhook: option('--webhook <url>', 'send webhooks there'),
-  options: option('--options <yaml>', 'further options as YAML or JSON, such as "{live: {callsPerSecond: 5}}"', {
+  webhook: option('--webhook <url>', 'address of the receiver for webhooks'),
+  options: option('--options <yaml>', 'further options as YAML or JSON, from the list below', {
     standard: '{}',
   }),
-  secrets: option('--secrets <folder>', 'also write client-secret and signing-secret into files there'),
+  secrets: option('--secrets <folder>', 'folder for the files client-secret and signing-secret'),
 };
 
 export default leaf({

@@ -160,7 +160,7 @@ const showUntilStopped = async (show: () => Promise<string>, seconds: number, pl
 
 export default leaf({
   options: {
-    watch: option<number | true>('--watch [seconds]', 'repeat until Ctrl-C, every 2 seconds by default', {
+    watch: option<number | true>('--watch [seconds]', 'repeat until Ctrl-C; every 2 seconds by default', {
       parse: seconds,
     }),
   },

@@ -33,7 +33,7 @@ export default group({
   examples: ['callsync verdicts verify'],
   commands: {
     verify: leaf({
-      does: 'check that no verdict and no receipt of an erasure was changed: the keyed chain in the store, its head outside, its copy in each warehouse',
+      does: 'check that nobody changed a verdict or a receipt, in the store or in a warehouse',
       examples: ['callsync verdicts verify', 'callsync verdicts verify --json'],
       remarks: 'Exit code 5: verdicts were changed. Needs the key of the proof chain (store.proof_key_file).',
       within: withStore,

@@ -78,7 +78,7 @@ const describeIndex = (name: string, { state, calls, pending, bytes }: SearchInd
 const index = (action: 'create' | 'drop' | 'status', does: string) =>
   leaf({
     does,
-    args: [argument('[name]', 'name of the warehouse (default: the first Postgres one)')],
+    args: [argument('[name]', 'name of the warehouse (default: the first PostgreSQL one)')],
     examples: [`callsync warehouse search-index ${action} postgres`],
     within: withStore,
     run: async (name, options, store, services) => {

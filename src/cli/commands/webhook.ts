@@ -59,8 +59,8 @@ const send = async (options: SendCommandOptions): Promise<void> => {
 
 const sendOptions = {
   url: option('--url <url>', 'receiver (default: webhook.public_url, else the configured listener)'),
-  file: option('--file <file>', 'send these bytes instead of an invented call; - reads standard input'),
-  key: option('--key <name>', 'sign with this one of webhook.secrets (default: the first)'),
+  file: option('--file <file>', 'file to send instead of an invented call; - for standard input'),
+  key: option('--key <name>', 'name of the signing secret in webhook.secrets (default: the first)'),
   unsigned: flag('--unsigned', 'send no signature'),
   hookId: option('--hook-id <id>', 'X-Service-Hook-Id'),
   deliveryId: option('--delivery-id <id>', 'X-Service-Delivery (default: now)'),
@@ -103,7 +103,7 @@ export default group({
       },
     }),
     send: leaf({
-      does: 'sign and send an invented call, or a file, as the service would: 10 seconds, one retry',
+      does: 'sign and send an invented call, or a file, with the time-out and the one retry of the service',
       options: sendOptions,
       examples: [
         'callsync webhook send',

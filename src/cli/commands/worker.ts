@@ -15,7 +15,7 @@ import { untilStopped } from '../shell/signals.ts';
 export default leaf({
   options: {
     roles: several('--roles <roles...>', `kinds of work to poll for (default: ${workerRoles.join(', ')})`, workerRoles),
-    schedules: flag('--schedules', 'also start continuous sync: create its schedules, or bring them up to date'),
+    schedules: flag('--schedules', 'also start continuous sync: create or update its schedules'),
     acceptSource,
   },
   examples: ['callsync worker --config callsync.yaml --roles read load'],

@@ -11,7 +11,7 @@ import { say } from '../shell/output.ts';
 export const openConfigFile = (path: string | undefined): ((change: (text: string) => string) => Promise<void>) => {
   if (path === undefined)
     throw terminal('CONFIG_MISSING', 'There is no configuration file to write into.', {
-      hint: 'Leave --write out and copy the printed lines.',
+      hint: 'Omit --write, and copy the printed lines into your configuration.',
     });
   return async (change) => {
     const partial = `${path}.${process.pid}.partial`;

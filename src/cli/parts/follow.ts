@@ -58,7 +58,9 @@ const keepLooking = async <Progress>({ look, what }: FollowOptions<Progress>, ov
   const remind = setInterval(() => {
     const seconds = Math.round((Date.now() - answered) / 1000);
     if (seconds * 1000 < silentMs) return;
-    say(`The ${what} has told no progress for ${seconds} s; the worker's log or Temporal's interface may say why.`);
+    say(
+      `The ${what} has reported no progress for ${seconds} s; the worker's log or Temporal's interface may have the reason.`,
+    );
   }, silentMs);
   over.addEventListener('abort', () => clearInterval(remind), { once: true });
   while (!over.aborted) {
@@ -79,11 +81,11 @@ const explain = (what: string, error: unknown): unknown => {
   if (!(error instanceof WorkflowFailedError)) return error;
   if (error.cause instanceof CancelledFailure)
     return terminal('WORKFLOW_CANCELLED', `The ${what} was cancelled.`, {
-      hint: 'Finished work is kept. Start it again to continue.',
+      hint: 'Start it again; finished work stays.',
       cause: error,
     });
   return terminal('WORKFLOW_FAILED', `The ${what} ended with an error: ${rootMessage(error)}.`.replace(/\.\.$/, '.'), {
-    hint: 'Finished work is kept. Start it again to continue.',
+    hint: 'Start it again; finished work stays.',
     cause: error,
   });
 };
@@ -99,7 +101,7 @@ const graceMs = 15_000;
 const lookMs = 2_000;
 
 /**
- * Watches for workers that can do a workflow, and says the first time that there are none.
+ * Watches for workers that can run a workflow, and reports once if there is none.
  * `lost` = rejects with NO_WORKER once task queues have been without a worker for a quarter of a minute; never
  * resolves.
  */
@@ -128,7 +130,7 @@ const watchWorkers = (handle: WorkflowHandle, roles?: readonly QueueRole[]) => {
 
 const noWorker = (where: string) =>
   transient('NO_WORKER', `No worker answers on ${where}.`, {
-    hint: 'Start callsync worker or callsync up; the request is kept and continues then.',
+    hint: 'Start callsync worker or callsync up; the request then continues.',
   });
 
 /** The outcome of `work`, which a worker must do. @throws transient NO_WORKER */

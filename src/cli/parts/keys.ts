@@ -103,7 +103,7 @@ export const listPrivacyKeys = (config: KeySettings): readonly StoreKey[] => {
  */
 export const requireKeyFile = ({ privacy }: Pick<Config, 'privacy'>): void => {
   if (versionOfRules(privacy) === undefined || privacy.key_file !== undefined) return;
-  throw terminal('PRIVACY_KEY', 'The configuration names no key of tokens, which receivers and workers must share.', {
+  throw terminal('PRIVACY_KEY', 'privacy.key_file is not set; receivers and workers must share one token key.', {
     hint: 'Run openssl rand -hex 32 > privacy.key, copy the file to every host, and set privacy.key_file to it.',
   });
 };
@@ -126,11 +126,11 @@ export const openReceiverPrivacy = (config: KeySettings): ReturnType<typeof open
   return keys && openCleaner(config.privacy, keys);
 };
 
-/** The same, but rules are required. @throws CallsyncError PRIVACY_OFF too */
+/** As above, but rules are required. @throws CallsyncError PRIVACY_OFF too */
 export const openRules = (config: KeySettings): Privacy => {
   const privacy = openPrivacy(config);
   if (privacy !== undefined) return privacy;
-  throw terminal('PRIVACY_OFF', 'There are no privacy rules, so everything is stored as it comes.', {
+  throw terminal('PRIVACY_OFF', 'There are no privacy rules, so callsync stores calls unchanged.', {
     hint: 'Set privacy.profile or privacy.rules.',
   });
 };

@@ -38,7 +38,7 @@ export const openOperations = async (
     readonly portMayBeTaken?: boolean;
     /** If another process has the port, takes a free one. */
     readonly orAnyPort?: boolean;
-    /** The status page; a process that does no work has none. */
+    /** The status page; only workers have one. */
     readonly page?: Page | undefined;
   },
 ): Promise<string | undefined> => {
@@ -171,7 +171,10 @@ const createPageActions = (services: Services, parts: Parts): Actions => {
     await temporal.client
       .withDeadline(Date.now() + updateDeadlineMs, () => handle.executeUpdate<BackfillProgress, []>(update))
       .catch((cause: unknown) => {
-        throw transient('BACKFILL_UNANSWERED', 'The backfill does not run, or no worker answers.', { cause });
+        throw transient('BACKFILL_UNANSWERED', 'The backfill does not run, or no worker answers.', {
+          hint: 'Run callsync backfill list; if the backfill runs, start callsync worker.',
+          cause,
+        });
       });
     return name;
   };

@@ -17,7 +17,7 @@ import { listPrivacyKeys, openReceiverPrivacy } from './keys.ts';
 import type { Services } from './services.ts';
 
 const gaugeDeadlineMs = 2_000;
-const purpose = 'operational store';
+const purpose = 'store';
 
 /** Listens when it resolves. The store may be away: deliveries then wait in the spool. */
 export const openReceiver = async (

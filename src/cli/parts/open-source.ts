@@ -17,7 +17,7 @@ import type { Services } from './services.ts';
 
 /**
  * The service, with the request limiter that all workers share.
- * @param own limiter of this process, used without a store: by default a new one, which knows of no earlier request.
+ * @param own limiter of this process, used without a store: by default a new limiter, which knows no earlier request.
  */
 export const openSource = (services: Services, store?: Store, own?: RequestLimiter): Source => {
   const { source, sync } = services.config;
@@ -82,7 +82,7 @@ export const claimSource = async (store: Store, config: Config, how: 'keep' | 'a
 /** For commands that bring calls in. */
 export const acceptSource = flag(
   '--accept-source',
-  'take the configured service for the one whose calls the store holds: it has moved',
+  'accept another address or client id of the same service, after a move',
 );
 
 /** One request to the list, tried twice at most. @throws CallsyncError of the source */

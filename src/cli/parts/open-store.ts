@@ -9,7 +9,7 @@ import { openStore, type Store } from '../../store/store.ts';
 import { listKeys, openErasures } from './keys.ts';
 import type { Services } from './services.ts';
 
-/** Where the operational store is configured to be; undefined = on the embedded server. */
+/** Where the store is configured to be; undefined = on the embedded server. */
 export const configuredStore = ({ url, url_file }: Config['store']): ConnectionUrl | undefined =>
   openSecret({ key: 'store.url', value: url, file: url_file })?.read;
 
@@ -27,7 +27,7 @@ export const openStoreServer = async (services: Services<Pick<Config, 'store'>>)
   return server.url;
 };
 
-/** The operational store, migrated. */
+/** The store, migrated. */
 export const openStoreService = async (services: Services<Pick<Config, 'privacy' | 'store'>>): Promise<Store> => {
   const { config } = services;
   const store = await openStore({

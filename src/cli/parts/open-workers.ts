@@ -55,11 +55,14 @@ const wakeMerges = (services: Services, { store, temporal }: Parts): void => {
     url: store.url,
     schema: store.schema,
     application: 'callsync listener',
-    purpose: 'operational store',
+    purpose: 'store',
     max: 1,
   });
   const listener = listenToInbox(pool, wakeUp.notify, (error) =>
-    services.log('new deliveries are not heard of, and wait for the sweep', { level: 'warn', error }),
+    services.log('notifications of new deliveries do not arrive; deliveries wait for the sweep', {
+      level: 'warn',
+      error,
+    }),
   );
   services.defer(async () => {
     await listener.stop();
@@ -74,8 +77,5 @@ const tellRules = async (services: Services, store: Store, rules: string | undef
   await recordRules(store, rules);
   const calls = await countUnderOthers(store, rules);
   if (calls === 0) return;
-  services.log(
-    'calls are under other privacy rules; callsync privacy apply takes from them what these rules take, and what looser rules would keep comes back only as it is read again',
-    { rules, calls },
-  );
+  services.log('calls are under other privacy rules; run callsync privacy apply', { rules, calls });
 };

@@ -21,13 +21,13 @@ import { withServices } from './with-services.ts';
 
 type PersonOptions = Given<typeof personOptions>;
 
-/** The options that say whose calls are meant. */
+/** Options that select the calls of a person. */
 export const personOptions = {
   by: required('--by <kind>', 'kind of the values', {
     choices: Object.keys(requestKinds) as (keyof typeof requestKinds)[],
   }),
   key: option('--key <name>', 'the metadata key that holds the values'),
-  file: option('--file <file>', 'file with one value a line (default: standard input, or a question)'),
+  file: option('--file <file>', 'file with one value a line (default: standard input, or a prompt)'),
 };
 
 /**
@@ -37,7 +37,7 @@ export const personOptions = {
 const readValues = async (file: string | undefined, question: string): Promise<string[]> => {
   const lines = (await readLines(file, question)).split('\n').map((line) => line.trim());
   const values = [...new Set(lines.filter((line) => line !== ''))];
-  if (values.length === 0) throw terminal('USAGE_VALUES', 'There is no value: write one a line.');
+  if (values.length === 0) throw terminal('USAGE_VALUES', 'The input has no value.');
   return values;
 };
 
@@ -58,7 +58,7 @@ const readLines = async (file: string | undefined, question: string): Promise<st
 /** Values never come from the arguments. @throws CallsyncError USAGE_ERASE */
 const readPersonRequest = async ({ by, key, file }: PersonOptions): Promise<PersonRequest> => {
   if ((by === 'metadata') !== (key !== undefined))
-    throw terminal('USAGE_ERASE', '--key names the metadata key of --by metadata, and goes with it alone.');
+    throw terminal('USAGE_ERASE', '--by metadata needs --key, and no other kind takes --key.');
   const { name, read, isValid } = requestKinds[by];
   const values = await readValues(file, `${name.charAt(0).toUpperCase()}${name.slice(1)}`);
   // A value that no search can find. The error does not repeat it.
@@ -133,19 +133,19 @@ const describeMeant = (receipt: ErasureReceipt): string => {
   const { calls, known = calls, erasedBefore = 0 } = receipt;
   const unseen = countUnseen(receipt);
   const parts = [
-    `${known} stored here`,
-    ...(erasedBefore > 0 ? [`${erasedBefore} erased before`] : []),
-    ...(unseen > 0 ? [`${unseen} never seen here`] : []),
+    `${known} stored`,
+    ...(erasedBefore > 0 ? [`${erasedBefore} erased earlier`] : []),
+    ...(unseen > 0 ? [`${unseen} unknown`] : []),
   ];
-  return `${countOf(calls, 'call')} ${are(calls)} meant${parts.length > 1 ? `: ${parts.join(', ')}` : ''}`;
+  return `The request covers ${countOf(calls, 'call')}${parts.length > 1 ? `: ${parts.join(', ')}` : ''}`;
 };
 
 const describeUnseen = (receipt: ErasureReceipt): string[] => {
   if (countUnseen(receipt) === 0) return [];
   const keeps = receipt.dryRun
-    ? 'With --yes it is kept out, should it ever come'
-    : 'It is kept out, should it ever come';
-  return [`Check the id of a call that was never seen. ${keeps}.`];
+    ? 'With --yes, callsync also refuses it if it comes later'
+    : 'callsync refuses it if it comes later';
+  return [`Check the id of the unknown call. ${keeps}.`];
 };
 
 const describeHeld = (held: number): string[] =>
@@ -166,7 +166,7 @@ const describePreview = (receipt: ErasureReceipt, exceptHeld: boolean): string[]
     ];
   }
   if (calls > 0 && calls === erasedBefore) return [`${meant} Nothing is left to erase.`];
-  return [`${meant} Nothing was erased; --yes erases them for good.`, ...describeHeld(held)];
+  return [`${meant} callsync erased nothing yet; --yes erases them permanently.`, ...describeHeld(held)];
 };
 
 /** @param exceptHeld of a dry run: whether it was asked for with --except-held. */
@@ -179,14 +179,14 @@ export const describeErasure = (receipt: ErasureReceipt, { exceptHeld = false } 
     `${describeMeant(receipt)}; ${erased} became ${erased === 1 ? 'a tombstone' : 'tombstones'} now.`,
     ...describeUnseen(receipt),
     ...describeHeld(held),
-    `Bodies of ${purged.inbox} deliveries, ${purged.quarantine} quarantined records, ${purged.rereads} rereads and ${purged.frames} frames are gone.`,
+    `Bodies of ${purged.inbox} deliveries, ${purged.quarantine} quarantined records, ${purged.rereads} rereads and ${purged.frames} frames are deleted.`,
     `A search of the store afterwards found ${left}.`,
     ...found.warehouses.map(
       ({ name, erased: gone, rows = 0 }) =>
         `${name}: has ${countOf(gone ?? 0, 'tombstone')}; a search found ${countOf(rows ?? 0, 'row')}.`,
     ),
-    ...(found.heldTexts > 0 ? [`A legal hold keeps ${found.heldTexts} records or frames that belong to no call.`] : []),
-    ...(sealed > 0 ? [`${sealed} sealed records in quarantine cannot be searched: replay or drop them.`] : []),
+    ...(found.heldTexts > 0 ? [`A legal hold keeps ${found.heldTexts} records or frames without a call.`] : []),
+    ...(sealed > 0 ? [`${sealed} sealed records in quarantine cannot be searched; replay or drop them.`] : []),
     ...copies.map(({ of, until, why }) => `${of}: ${why}${until === null ? '' : `; until ${until}`}.`),
     ...(proof === undefined ? [] : [`Receipt ${proof.receipt_id} is signed: callsync verdicts verify checks it.`]),
   ].join('\n');

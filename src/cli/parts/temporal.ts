@@ -18,7 +18,7 @@ import { withServices } from './with-services.ts';
 
 export type TemporalService = { readonly client: Client; readonly address: string; readonly uiUrl: string | undefined };
 
-/** The configured cluster, or the development server, which is started where it does not run. */
+/** The configured cluster, or the development server, which this function starts if it does not run. */
 export const openTemporal = async (services: Services<Pick<Config, 'store' | 'temporal'>>) => {
   const { temporal } = services.config;
   let address = temporal.address;
@@ -46,7 +46,7 @@ export const openTemporal = async (services: Services<Pick<Config, 'store' | 'te
   return { client, address, uiUrl };
 };
 
-/** As `openTemporal`, where a server answers; nothing is started. */
+/** As `openTemporal`, but only for a running server. */
 export const findTemporal = async (services: Services<Pick<Config, 'store' | 'temporal'>>) => {
   const { store, temporal } = services.config;
   const home = join(resolveDataDir(store.data_dir), 'temporal');
@@ -96,7 +96,9 @@ export const ensureConfiguredSchedules = async (
     defaults: backfillDefaults(services),
   });
   for (const name of taken)
-    services.say(`The schedule ${name} was made by callsync backfill schedule create; the configured one is left out.`);
+    services.say(
+      `The schedule ${name} is from callsync backfill schedule create, so callsync ignores the entry in the configuration.`,
+    );
 };
 
 interface ListedBackfill {
@@ -129,14 +131,13 @@ export type QueueRole = keyof TaskQueues;
 
 const allRoles: readonly QueueRole[] = ['workflows', 'live', 'read', 'load'];
 /**
- * A worker that lives asks for workflow tasks at least once a minute; Temporal remembers it for five. By the server's
- * clock, which may not be ours.
+ * A live worker polls at least once a minute, and Temporal remembers it for five minutes. The time is that of the server's clock.
  */
 const silentMs = 180_000;
 
 const askedAt = (time: { seconds?: unknown } | null | undefined): number => Number(time?.seconds ?? 0) * 1000;
 
-/** Task queues that no worker asked for work of late. */
+/** Task queues without a worker that polled recently. */
 export const unpolledQueues = async (
   { workflowService }: Pick<WorkflowClient, 'workflowService'>,
   namespace: string,

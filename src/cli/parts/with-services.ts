@@ -41,6 +41,6 @@ const runWith = async <C extends ReceiverConfig, T>(
   }
 };
 
-/** As `withServices`, with the operational store open. */
+/** As `withServices`, with the store open. */
 export const withStore = <T>(options: CommonOptions, work: (store: Store, services: Services) => Promise<T>) =>
   withServices(options, async (services) => work(await openStoreService(services), services));

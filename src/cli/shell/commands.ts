@@ -3,16 +3,16 @@ import type { AddCommand } from './define.ts';
 
 /** One line of `callsync --help` each. */
 export const commandsDo = {
-  demo: 'run the whole job against a simulated service, and prove the result',
-  init: 'write a configuration file: ask for settings, probe the call list, check everything',
+  demo: 'run all of callsync against a simulated service, and prove the result',
+  init: 'ask for settings, probe the call list, and write a checked configuration file',
   up: 'run everything in one process; start embedded servers if none are configured',
   serve: 'run the webhook receiver alone; needs no Temporal',
   worker: 'run a worker alone; add workers on any number of hosts',
   backfill: 'read all calls of a range; needs a worker',
-  'go-live': 'switch over without a gap: verify the receiver, read the past, compare, start schedules',
+  'go-live': 'start without a gap: check the receiver, read the past, compare, start the schedules',
   import: 'import call records from files: NDJSON or JSON arrays, plain or gzip',
   status: 'show the ledger, queues, pending calls of each warehouse, and problems',
-  coverage: 'show the state of each day: proven, healed, read, unproven or unread',
+  coverage: 'show the state of each day (proven, healed, read, unproven or unread)',
   reconcile: 'compare the service with every warehouse, heal differences, record verdicts; needs a worker',
   await: 'wait until a range is proven, to start downstream jobs only on verified data; needs a worker',
   verdicts: 'list and verify the results of comparisons',
@@ -22,7 +22,7 @@ export const commandsDo = {
   warehouse: 'fill or rebuild a warehouse from the ledger; manage its search index',
   export: 'write calls of a range to files: NDJSON, Parquet or vCons',
   grants: 'create roles that read a warehouse, with or without transcripts, numbers and free fields',
-  sql: 'print every statement that can be sent to a warehouse',
+  sql: 'print every statement that callsync can send to a warehouse',
   store: 'print or grant the rights of receivers, which cannot read calls',
   config: 'print example, reference or JSON Schema of the configuration; check yours',
   doctor: 'check every dependency and permission, and name each repair',
@@ -37,7 +37,7 @@ export const commandsDo = {
   webhook: 'list signing keys; send test deliveries',
   notify: 'send test messages to the configured channels',
   schema: 'show how records differ from the interface',
-  simulate: 'run the simulated call-data service alone, on loopback',
+  simulate: 'run the simulated call-data service, on loopback',
 } as const;
 
 /**

@@ -1,5 +1,6 @@
 /** Exit codes of commands: one table of the codes, and one of the error codes that lead to each. */
 import { CallsyncError, type ErrorKind } from '../../lib/errors.ts';
+import { errorNotes } from './error-notes.ts';
 
 /** The exit codes with their meaning; `callsync --help` and docs/reference/exit-codes.md print them. */
 export const exits = {
@@ -33,13 +34,14 @@ const table: readonly (readonly [codes: RegExp, exit: Exit])[] = [
 const exitFor = (code: string, kind: ErrorKind): Exit =>
   table.find(([codes]) => codes.test(code))?.[1] ?? (kind === 'transient' ? 'unanswered' : 'blocked');
 
-/** The next step where an error names none. */
+/** The next step of an error without a hint. */
 export const nextStep = (code: string): string =>
-  code.startsWith('CONFIG')
+  errorNotes[code]?.todo ??
+  (code.startsWith('CONFIG')
     ? 'Correct the file, then run callsync config check.'
     : code.startsWith('USAGE')
       ? 'Run the same command with --help.'
-      : 'Run callsync doctor.';
+      : 'Run callsync doctor.');
 
 export const exitOf = (error: unknown): Exit =>
   error instanceof CallsyncError ? exitFor(error.code, error.kind) : 'unexpected';

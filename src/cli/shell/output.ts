@@ -1,11 +1,11 @@
-/** Results go to standard output and remarks to standard error; this file also tells times, tables and the version. */
+/** Results go to standard output, remarks to standard error. This file also renders times, tables and the version. */
 import { existsSync, readFileSync } from 'node:fs';
 
 /** If the reader closes the pipe (`| head`), output stops but the command's work continues. */
 const readerGone = new Set(['EPIPE', 'ECONNRESET', 'EIO']);
 let isRead = true;
 
-/** False once the reader has closed standard output. */
+/** False if the reader has closed standard output. */
 export const hasReader = (): boolean => isRead;
 
 /** A closed pipe is no fault of the command. */

@@ -11,7 +11,7 @@ import { readVersion, say } from './output.ts';
 export const createProgram = async (isAsked: (name: string) => boolean): Promise<Command> => {
   const program = new Command('callsync')
     .description(
-      'Brings the call records of a call-data service into Postgres and BigQuery: completely, once, and proves it.',
+      'Copies the call records of a call-data service into PostgreSQL and BigQuery, without gaps or duplicates, and proves it.',
     )
     .version(readVersion())
     .showHelpAfterError('(see --help)')

@@ -22,7 +22,7 @@ export interface CoverageDay extends Interval {
   readonly shares: Readonly<Record<CoverageState, number>>;
   readonly byWarehouse: Readonly<Record<string, CoverageState>>;
   readonly deliveries: DeliveryStatistics;
-  /** Over all warehouses, of the latest verdicts. */
+  /** Sums of the latest verdicts over all warehouses. */
   readonly healedCalls: number;
   /** Listed calls that may be nowhere, for they were erased or are too old to be kept; of the latest verdicts. */
   readonly excludedCalls: number;

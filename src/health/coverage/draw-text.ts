@@ -79,7 +79,7 @@ const describeDeliveries = ({ deliveries, webhooks }: Coverage): string[] => {
     ),
   ];
   if (deliveries.missing > 0) lines.push(`No longer listed by the service: ${formatCount(deliveries.missing)}`);
-  if (webhooks.since === null) return [...lines, 'Webhooks: none received yet'];
+  if (webhooks.since === null) return [...lines, 'No webhook received yet'];
   const since = new Date(webhooks.since / 1000).toISOString().slice(0, 16).replace('T', ' ');
   return [
     ...lines,

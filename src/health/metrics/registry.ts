@@ -26,7 +26,7 @@ export const createRegistry = (options: { readonly process_metrics: boolean; rea
 
 /** One reading for many gauges: a scrape asks the store once, however many gauges show parts of the answer. */
 export interface SharedReading<T> {
-  /** The last answer while it is younger than `cacheMs`; undefined while none came within `deadlineMs`. */
+  /** The last answer, if it is younger than `cacheMs`; undefined if none came within `deadlineMs`. */
   read(): Promise<T | undefined>;
 }
 

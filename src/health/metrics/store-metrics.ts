@@ -17,35 +17,31 @@ type Gauge<T> = readonly [
 const storeGauges: readonly Gauge<Health>[] = [
   ['ledger_calls', 'Calls in the ledger.', ({ calls }) => [[calls]]],
   ['ledger_tombstones', 'Erased calls in the ledger.', ({ tombstones }) => [[tombstones]]],
-  [
-    'quarantine_open',
-    'Records that could not be read and wait for a decision.',
-    ({ quarantine }) => [[quarantine.count]],
-  ],
+  ['quarantine_open', 'Records in quarantine that wait for a decision.', ({ quarantine }) => [[quarantine.count]]],
   [
     'quarantine_oldest_age_seconds',
     'Age of the oldest open record in quarantine; 0 = none.',
     ({ quarantine }) => [[quarantine.oldestAge ?? 0]],
   ],
-  ['rereads_pending', 'Calls that are to be read again from the API.', ({ rereads }) => [[rereads.count]]],
+  ['rereads_pending', 'Calls that callsync must read again from the API.', ({ rereads }) => [[rereads.count]]],
   [
     'rereads_oldest_age_seconds',
-    'Age of the oldest call that is to be read again; 0 = none.',
+    'Age of the oldest call that callsync must read again; 0 = none.',
     ({ rereads }) => [[rereads.oldestAge ?? 0]],
   ],
   [
     'sync_lag_seconds',
-    'Time since which the newest calls of the service are not read; no backlog counts.',
+    'Time for which the newest calls of the service have not been read; a backlog does not count.',
     ({ sync }) => known(sync?.lag ?? null),
   ],
   [
     'sync_watermark_age_seconds',
-    'Time since the end of the gapless part that is read: backlog counts.',
+    'Age of the watermark; a backlog counts.',
     ({ sync }) => known(sync?.watermarkAge ?? null),
   ],
   [
     'window_problems_open',
-    'Windows that were read and could not be shown complete.',
+    'Windows that callsync read but could not show to be complete.',
     ({ openProblems }) => [[openProblems]],
   ],
 ];
@@ -67,7 +63,7 @@ const warehouseGauges: readonly Gauge<WarehouseHealth>[] = [
   ],
   [
     'warehouse_last_load_timestamp_seconds',
-    'When a load was last committed.',
+    'Time of the last committed load.',
     ({ lastLoadAt }) => known(lastLoadAt === null ? null : lastLoadAt / 1000),
   ],
   [
@@ -85,7 +81,7 @@ const proofGauges: readonly Gauge<ProofHealth>[] = [
   ],
   [
     'windows_suspicious_empty',
-    'Windows of the last days that were too empty to be believed.',
+    'Windows of the last days that are suspiciously empty.',
     ({ suspiciousEmpty }) => [[suspiciousEmpty]],
   ],
 ];
@@ -141,7 +137,7 @@ export const watchStore = (
 ): void => {
   const limit: Gauge<Health> = [
     'source_limit_used_ratio',
-    'Part of the request limit that is used now, by all workers together.',
+    'Used part of the request limit, of all workers together.',
     ({ grantedRequests }) => [[grantedRequests / rules.requestsAllowed]],
   ];
   watch(registry, health, [...storeGauges, limit], (state) => [state]);
@@ -168,13 +164,13 @@ export const watchStore = (
   );
   const up: Gauge<boolean> = [
     'store_up',
-    '1 while the operational store answers this process, else 0.',
+    '1 while the store answers this process, else 0.',
     (isUp) => [[isUp ? 1 : 0]],
   ];
   watch(registry, { read: async () => (await health.read()) !== undefined }, [up], (isUp) => [isUp]);
 };
 
-/** Quota and cost of warehouses that have such; asks the store, never the warehouse. */
+/** Quota and cost of warehouses with limits. Asks the store, never the warehouse. */
 export const watchUsage = (registry: Registry, usage: SharedReading<readonly WarehouseUsage[]>): void => {
   watch(
     registry,

@@ -23,7 +23,7 @@ export const createWebhookMetrics = (registry: Registry) => {
     new Counter<Label>({ name: `callsync_webhook_${name}`, help, labelNames, registers });
   const accepted = counter(
     'accepted_total',
-    'Deliveries answered 2XX. stored_in: inbox or spool; key: empty = unsigned.',
+    'Deliveries that got 2XX. `stored_in` is inbox or spool; an empty `key` means unsigned.',
     ['stored_in', 'key'],
   );
   // From the first scrape on: the rule that notices silence needs a series that does not grow.
@@ -31,8 +31,10 @@ export const createWebhookMetrics = (registry: Registry) => {
   return {
     accepted,
     /** Refused deliveries, by address or signature. */
-    rejected: counter('rejected_total', 'Deliveries answered 403, by reason.', ['reason']),
-    refused: counter('refused_total', 'Deliveries not taken for want of room or time, or cut off.', ['reason']),
+    rejected: counter('rejected_total', 'Deliveries that got 403, by reason.', ['reason']),
+    refused: counter('refused_total', 'Deliveries that the receiver did not store, for lack of room or time.', [
+      'reason',
+    ]),
     connectionsDropped: counter('connections_dropped_total', 'Connections closed to make room for others.'),
     drained: counter('drained_total', 'Deliveries brought from the spool to the inbox.'),
     wakeFailures: counter('wake_failures_total', 'Failed attempts to wake the inbox merge.'),
@@ -52,7 +54,7 @@ export const createWebhookMetrics = (registry: Registry) => {
       gauge('spool_bytes', 'Size of the spool.', ({ spool }) => spool.bytes);
       gauge(
         'spool_parked_records',
-        'Deliveries that the store refuses; a restart tries them again.',
+        'Deliveries in the spool that the store refuses; a restart of the receiver tries them again.',
         ({ spool }) => spool.parked,
       );
       gauge(

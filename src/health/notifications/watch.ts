@@ -155,7 +155,7 @@ export const watchHealth = (input: {
     await beat(store);
     const isBack = silentSince !== undefined && Date.now() - silentSince > longSilenceMs;
     if (silentSince !== undefined && isBack) {
-      const what = `The operational store did not answer from ${new Date(silentSince).toISOString()} on`;
+      const what = `The store did not answer from ${new Date(silentSince).toISOString()} on`;
       await recordEvent(store, { kind: 'recovery', what, actor: null });
     }
     silentSince = undefined;

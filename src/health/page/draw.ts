@@ -21,9 +21,12 @@ const section = (id: string, title: string, content: Part): Section => ({
 
 /** Cells by their heads; the first is the head of its row. Narrow screens show each row as a card. */
 type Columns<Row> = Readonly<Record<string, (row: Row) => Part>>;
+const isEmpty = (cell: Part): boolean => cell === null || cell === undefined || cell === false || cell === '';
+/** Leaves out columns without content. */
 const table = <Row>(title: string, columns: Columns<Row>, rows: readonly Row[]): Html => {
-  const [[, first] = ['', (): Part => ''], ...others] = Object.entries(columns);
-  const heads = Object.keys(columns).map((head) => html`<th scope="col">${head}</th>`);
+  const filled = Object.entries(columns).filter(([, cell]) => rows.some((row) => !isEmpty(cell(row))));
+  const [[, first] = ['', (): Part => ''], ...others] = filled;
+  const heads = filled.map(([head]) => html`<th scope="col">${head}</th>`);
   const body = rows.map(
     (row) =>
       html`<tr><th scope="row">${first(row)}</th>${others.map(([head, cell]) => html`<td data-head="${head}">${cell(row)}</td>`)}</tr>`,
@@ -62,7 +65,7 @@ const stopped: Readonly<Record<string, readonly string[]>> = {
   reread_unanswered: ['Ledger'],
 };
 
-/** Its light, its rate and its age. */
+/** Name, rate and age of one part; `draw` adds the light. */
 type PathPart = readonly [name: string, rate: string | false, age: string | false];
 
 const path = ({ health, requestsAMinute, at }: PageState): Section => {
@@ -83,7 +86,7 @@ const path = ({ health, requestsAMinute, at }: PageState): Section => {
   const steps: readonly (readonly PathPart[])[] = [
     [['Service', aMinute(requestsAMinute, 'requests'), ago(sync?.lag, 'listed')]],
     [
-      ['Webhook', aMinute(flow.arrived, 'deliveries'), ago(flow.deliveryAge, 'last one')],
+      ['Webhook', aMinute(flow.arrived, 'deliveries'), ago(flow.deliveryAge, 'last delivery')],
       [
         'Poll',
         sync !== null && `every ${formatSpan(syncEvery).replace('.0 ', ' ')}`,

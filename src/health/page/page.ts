@@ -19,7 +19,7 @@ export type Page = ReturnType<typeof createPage>;
 
 /** A client that takes nothing for so long is cut off. */
 const idleMs = 15_000;
-/** Parts of the state that take longer are left out of it; all of it takes no longer. */
+/** Limit for each part of the state and for the whole; a part that takes longer is missing. */
 const longestReadMs = 15_000;
 /** Questions for single days under way at once; each costs one query. */
 const maxQuestions = 4;
@@ -67,8 +67,8 @@ export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, a
     const warehouse = params.get('warehouse') ?? '';
     const day = params.get('day') ?? '';
     if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || Number.isNaN(Date.parse(day)) || warehouse.length > 200)
-      return answer(response, 400, 'text', 'A day as 2026-01-31 and a warehouse are needed.\n');
-    if (questions >= maxQuestions) return answer(response, 503, 'text', 'Too many questions at once; try again.\n');
+      return answer(response, 400, 'text', 'Give a day such as 2026-01-31, and a warehouse.\n');
+    if (questions >= maxQuestions) return answer(response, 503, 'text', 'Too many requests at once; try again.\n');
     questions += 1;
     try {
       answer(response, 200, 'html', drawVerdicts({ warehouse, day }, await readVerdicts(warehouse, day)));
@@ -81,7 +81,8 @@ export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, a
     {
       '/': async (response) => {
         const page = (await snapshots.read())?.page;
-        if (page === undefined) return answer(response, 503, 'text', 'The state cannot be read now; try again.\n');
+        if (page === undefined)
+          return answer(response, 503, 'text', 'callsync cannot read the state now; try again.\n');
         answer(response, 200, 'html', page);
       },
       '/verdicts': showVerdicts,
@@ -101,7 +102,12 @@ export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, a
     handle: async (request: IncomingMessage, response: ServerResponse) => {
       response.setTimeout(idleMs, () => response.destroy());
       if (!access.isOurHost(request))
-        return answer(response, 421, 'text', 'This name is not ours. Add it to operations.hosts, or ask by address.\n');
+        return answer(
+          response,
+          421,
+          'text',
+          'callsync does not know this host name. Add it to operations.hosts, or use the address.\n',
+        );
       const [path = '', query = ''] = request.url?.split('?', 2) ?? [];
       if (runAction !== undefined && isActionPath(path)) {
         const { status, text } = await runAction(request, response);
@@ -109,7 +115,7 @@ export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, a
       }
       if (!access.mayRead(request)) {
         response.setHeader('www-authenticate', 'Basic realm="callsync", charset="UTF-8"');
-        return answer(response, 401, 'text', 'A token is needed: any name and the token as password.\n');
+        return answer(response, 401, 'text', 'A token is required. Enter any user name, and the token as password.\n');
       }
       if (request.method !== 'GET' && request.method !== 'HEAD') {
         response.setHeader('allow', 'GET, HEAD');

@@ -74,7 +74,7 @@ export const serveOperations = async (options: {
     });
   await listenOnPort(port, options.orAnyPort === true, listenOn).catch((cause) => {
     throw terminal('OPERATIONS_PORT_TAKEN', `Health and metrics cannot be served on ${listen}:${port}.`, {
-      hint: 'Set operations.listen and operations.port to an address of this machine that is free.',
+      hint: 'Set operations.listen and operations.port to a free address of this machine.',
       cause,
     });
   });
@@ -100,7 +100,7 @@ const openTls = (files: TlsFiles, answer: RequestListener): { server: Server; wa
     });
   const handshakeTimeout = requestLimits.headersTimeout;
   const server: TlsServer = createTlsServer({ ...requestLimits, ...certificate, handshakeTimeout }, answer);
-  // A pair that does not fit is left aside: the one before stays in force.
+  // A pair that does not fit is left aside: the earlier certificate stays in use.
   const watch = reloadCertificate({ files, server, onRead: () => undefined, onError: () => undefined });
   return { server, watch };
 };

@@ -50,9 +50,7 @@ export type UsedLimit = ReturnType<typeof describeUsage>;
 export const sumUp = (state: PageState) => {
   const { health, away } = state;
   if (health === null) {
-    const wrong = [
-      { summary: 'The operational store does not answer.', since: away.store, command: 'callsync doctor' },
-    ];
+    const wrong = [{ summary: 'The store does not answer.', since: away.store, command: 'callsync doctor' }];
     return { mood: 'action', word: 'Action required', sentence: null, wrong };
   }
   const alarms = judge(health);
@@ -80,7 +78,7 @@ const describeProgress = ({ at, provenThrough }: PageState, { warehouses }: Read
     newest.length === 0
       ? 'No call is visible yet'
       : `The newest visible call is ${formatSpan(Math.max(0, (at - Math.min(...newest)) / 1000))} old`;
-  return `${age}; ${provenThrough === null ? 'the first day that was read is not proven yet' : `all is proven through ${provenThrough}`}.`;
+  return `${age}; ${provenThrough === null ? 'no day is proven yet' : `all is proven through ${provenThrough}`}.`;
 };
 
 const shownDays = 35;
@@ -88,7 +86,7 @@ const shownEvents = 40;
 
 export type PageReader = ReturnType<typeof createPageReader>;
 
-/** Readings that do not come in time are empty parts of the state; nothing rejects because the store or Temporal is away. */
+/** Readings that are late become empty parts of the state. No promise rejects while the store or Temporal is away. */
 export const createPageReader = (input: {
   readonly store: Store;
   readonly warehouses: readonly string[];
@@ -137,7 +135,7 @@ export const createPageReader = (input: {
     return {
       at,
       version: input.version,
-      /** Null while the operational store does not answer. */
+      /** Null while the store does not answer. */
       health: health ?? null,
       /** Since when store and Temporal do not answer; null while they do. */
       away: { store: since.store(health === undefined, at), temporal: since.temporal(running === undefined, at) },

@@ -54,7 +54,7 @@ export const startBigQueryEmulator = async (options: {
     await once(queue, 'listening');
   } catch (cause) {
     throw terminal('BIGQUERY_EMULATOR', `The local BigQuery cannot listen on port ${options.restPort}.`, {
-      hint: 'callsync bigquery-emulator --port 0 takes any free one.',
+      hint: 'callsync bigquery-emulator --port 0 takes any free port.',
       cause,
     });
   }
@@ -192,7 +192,7 @@ export const locateEmulator = async (input: {
     env,
     refuse: (path) =>
       terminal('BIGQUERY_EMULATOR', `There is no program at ${path}, as CALLSYNC_BQEMULATOR says.`, {
-        hint: 'Correct CALLSYNC_BQEMULATOR, or leave it out.',
+        hint: 'Correct CALLSYNC_BQEMULATOR, or remove it.',
       }),
   });
   if (installed !== undefined) return { program: installed };

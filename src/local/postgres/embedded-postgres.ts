@@ -30,7 +30,7 @@ const ownerPassword = (adminPassword: string): string =>
 /** 28P01 invalid_password, 3D000 invalid_catalog_name: the role or its database is not there yet. */
 const missing = new Set(['28P01', '3D000']);
 
-/** Makes the role and its database where they are missing. */
+/** Creates the role and its database if they are missing. */
 const ensureOwner = async (urls: { readonly url: string; readonly adminUrl: string }): Promise<void> => {
   if (await answers(urls.url)) return;
   const adminServer = new URL('/postgres', urls.adminUrl).href;
@@ -126,7 +126,10 @@ export const startEmbeddedPostgres = async (options: {
     const url = urlOf(owner, ownerPassword(password));
     const adminUrl = urlOf(administrator, password);
     await ensureOwner({ url, adminUrl }).catch((cause: unknown) => {
-      throw terminal('STORE_START', `The embedded PostgreSQL on ${data} runs but refuses our connection.`, { cause });
+      throw terminal('STORE_START', `The embedded PostgreSQL on ${data} runs but refuses our connection.`, {
+        hint: `End the process with the number in the first line of ${join(data, 'postmaster.pid')}, then run the command again.`,
+        cause,
+      });
     });
     return { url, adminUrl, ...server, started, stop };
   } catch (cause) {
@@ -169,7 +172,7 @@ const readAdminPassword = async (data: string): Promise<string> => {
       'STORE_DATA_DIR',
       `An unreleased version of callsync, whose role was a superuser, created ${data}.`,
       {
-        hint: `Move that folder away: callsync then creates a new database and reads all calls again. Or set store.data_dir to another folder.`,
+        hint: `Move that folder away; callsync then creates a new database and reads all calls again. Or set store.data_dir to another folder.`,
       },
     );
   });
@@ -269,7 +272,7 @@ export const launch = async (
   const said = (await readFile(logFile)).subarray(logStart).toString();
   // PostgreSQL says one of these when a postmaster, or a child of a killed one, still holds the data.
   if (/lock file .* already exists|shared memory block .* still in use/.test(said)) return undefined;
-  // A port that nobody asked for was free a moment ago.
+  // A port that nobody asked for was free a moment ago, so another start picks another port.
   if (!wantedPort && /could not bind .*: Address already in use/.test(said)) return undefined;
   const reason = said.split('\n').findLast((line) => /FATAL|could not/.test(line)) ?? outcome.failure;
   throw terminal('STORE_START', `The embedded PostgreSQL did not start: ${reason}.`, {

@@ -89,10 +89,14 @@ export const resolvePostgresAccount = async (): Promise<Account | undefined> => 
     // Two processes may have tried at once, so only the existence of the account counts.
     const made = await findAccount();
     if (made !== undefined) return made;
-    throw terminal('STORE_NO_ACCOUNT', 'PostgreSQL does not run as root and no account "postgres" could be made.', {
-      hint: 'Run callsync as another user, or make the account: useradd --system postgres.',
-      cause,
-    });
+    throw terminal(
+      'STORE_NO_ACCOUNT',
+      'PostgreSQL does not run as root, and callsync cannot create the account "postgres".',
+      {
+        hint: 'Run callsync as another user, or create the account with useradd --system postgres.',
+        cause,
+      },
+    );
   }
   return findAccount();
 };

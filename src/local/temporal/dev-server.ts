@@ -93,7 +93,7 @@ const launch = async (home: string, options: TemporalDevServerOptions): Promise<
   const outcome = await startServer({ program, args, cwd: home, logFile }, { ...stopRules, startDeadlineMs, probe });
   if ('failure' in outcome) {
     const lines = (await readFile(logFile, 'utf8')).trim().split('\n');
-    // A panic is told before its stack.
+    // A panic stands before its stack.
     const reason = lines.find((line) => line.startsWith('panic:')) || lines.at(-1) || outcome.failure;
     if (reason.includes('SQLITE_BUSY') || isOtherPort(reason, [options.port, options.uiPort])) return undefined;
     throw startError(home, reason);

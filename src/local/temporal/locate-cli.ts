@@ -53,7 +53,7 @@ export const findTemporalCli = async (options: Omit<LocateTemporalCliOptions, 'l
     env,
     refuse: (path) =>
       terminal('TEMPORAL_CLI', `There is no program at ${path}, the configured path of the Temporal CLI.`, {
-        hint: 'Correct temporal.cli or CALLSYNC_TEMPORAL_CLI, or leave both out.',
+        hint: 'Correct temporal.cli or CALLSYNC_TEMPORAL_CLI, or remove both.',
       }),
   });
   const cached = join(cacheFolder(env), program);
@@ -93,14 +93,14 @@ const download = async (folder: string, env: NodeJS.ProcessEnv, log: (message: s
     log(`Downloading the Temporal CLI ${version}, once, into ${cacheFolder(env)}.`);
     const bytes = await get(`${base}/${archive}`);
     if (bytes === undefined) {
-      log('The download of the Temporal CLI broke off.');
+      log('The download of the Temporal CLI failed.');
       return false;
     }
     if (hash('sha256', bytes) !== wanted)
       throw terminal(
         'TEMPORAL_CLI',
         `The downloaded ${archive} does not have its published checksum; callsync deleted it.`,
-        { hint: 'Ask the operator of the proxy or mirror, or install the Temporal CLI yourself and set temporal.cli.' },
+        { hint: 'Install the Temporal CLI yourself and set temporal.cli, or ask the operator of the proxy.' },
       );
     await writeFile(join(folder, archive), bytes, { mode: 0o600 });
     await run('tar', ['-xzf', join(folder, archive), '-C', folder, program]);

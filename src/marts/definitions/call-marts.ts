@@ -24,7 +24,7 @@ const callsWide: Mart = {
   name: 'calls_wide',
   perCall: true,
   grain: 'call',
-  description: 'One row per call: its fields in known units, and the configured metadata keys as typed columns.',
+  description: 'One row per call, with its fields in known units and the configured metadata keys as typed columns.',
   key: ['call_id'],
   columns: columnsOf(`${openIdentity}
 calls.processed_at
@@ -41,10 +41,10 @@ calls.in_type
 calls.out_data
 calls.out_type
 +agent_side text Side of the agent in the transcript (in or out), by the setting analytics.agent_side; null while it is unknown.
-+duration_as_sent float Duration of the call as sent; its unit is not stated by the service.
++duration_as_sent float Duration of the call as sent; the service does not state the unit.
 +duration_seconds float Duration of the call in seconds; null while its unit is unknown.
 +ivr_end_seconds float End of the interactive voice response part in seconds; null while its unit is unknown.
-+duration_status text ok, or why duration_seconds is null.
++duration_status text ok, or the reason why duration_seconds is null.
 calls.utterance_count
 calls.word_count
 calls.tag_count
@@ -98,14 +98,14 @@ const transcripts: Mart = {
   name: 'transcripts',
   perCall: true,
   grain: 'call with at least one utterance',
-  description: 'One row per transcript: the dialogue as readable text.',
+  description: 'One row per transcript, with the dialogue as readable text.',
   key: ['call_id'],
   columns: columnsOf(`${identity}
 calls.lang
 agent_side text Side of the agent; null while it is unknown.
 utterances int Number of utterances.
 words int Number of words.
-dialogue text The utterances in order, one a line: agent or customer where the side of the agent is known, else the side, then the text.`),
+dialogue text The utterances in order, one a line. Each line begins with agent or customer, or with the side while the side of the agent is unknown.`),
   query: (d) => `WITH spoken AS (
   SELECT
     u.call_id,
@@ -141,7 +141,7 @@ const callTags: Mart = {
   name: 'call_tags',
   perCall: true,
   grain: 'call × tag',
-  description: 'One row per tag of a call, with what the call is filtered by.',
+  description: 'One row per tag of a call, with the columns by which calls are filtered.',
   key: ['call_id', 'tag_index'],
   columns: columnsOf(`${openIdentity}
 calls.status
@@ -212,10 +212,10 @@ calls.campaign
 calls.agent
 calls.lang
 chunk_index int Position of the chunk in its call, from 0.
-first_utterance int Index of its first utterance.
-last_utterance int Index of its last utterance.
+first_utterance int Position of the first utterance of the chunk.
+last_utterance int Position of the last utterance of the chunk.
 words int Number of its words.
-chunk_text text Its utterances in order, one a line, as in transcripts.`),
+chunk_text text Utterances of the chunk in order, one a line, as in transcripts.`),
   query: (d) => `WITH spoken AS (
   SELECT
     u.call_id,
@@ -269,15 +269,15 @@ const repeatCalls: Mart = {
   name: 'repeat_calls',
   grain: 'call with a time and the number of its caller',
   description:
-    'Whether the caller called before. The caller is in_data, as sent or as a token. A call is a repeat if the call before it of the same caller began at most 7 days (168 hours) earlier.',
+    'One row per call, with the previous call of the same caller. The caller is in_data, as sent or as a token. A call is a repeat if the previous call began at most 7 days (168 hours) earlier.',
   key: ['call_id'],
   columns: columnsOf(`${openIdentity}
 calls.campaign
 calls.agent
 calls.direction
-+previous_call_id text The call of the same caller before this one; null if there is none.
-+hours_since_previous float Hours from the start of that call to the start of this one.
-+is_repeat bool Whether that is at most 168 hours; false if there is none.`),
++previous_call_id text Previous call of the same caller; null if there is none.
++hours_since_previous float Hours from the start of the previous call to the start of this call.
++is_repeat bool True if hours_since_previous is at most 168; false if there is no previous call.`),
   query: (d) => `WITH placed AS (
   SELECT
     call_id,
@@ -314,10 +314,10 @@ const tagPairs: Mart = {
     openAll(`
 tag_name text Name of the tag.
 other_tag_name text Name of the other tag.
-calls int Calls that have both.
+calls int Calls that have both tags.
 calls_with_tag int Calls that have the tag.
 calls_with_other int Calls that have the other tag.
-lift float How much more often both are in a call than by chance: calls × all calls with a tag / (calls_with_tag × calls_with_other).`),
+lift float calls × all calls with a tag / (calls_with_tag × calls_with_other). Above 1, both tags occur together more often than by chance.`),
   ),
   query: (d) => `WITH had AS (
   SELECT DISTINCT call_id, tag_name FROM ${d.mart('call_tags')} WHERE tag_name IS NOT NULL AND COALESCE(is_true, TRUE)

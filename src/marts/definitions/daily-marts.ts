@@ -4,9 +4,9 @@ import { columnsOf, type Mart, openAll } from '../mart.ts';
 
 const good = `('proven', 'healed')`;
 const provenShare =
-  'proven_share float Part of the day that has a good verdict of this warehouse, 0 to 1, on the axis of sync_state.proven_axis; the latest verdict counts. rows_proven_share of completeness_daily says what the verdicts compared.';
+  'proven_share float Part of the day with a good verdict of this warehouse, 0 to 1, on the axis of sync_state.proven_axis. The latest verdict counts. rows_proven_share of completeness_daily has the part that was compared value by value.';
 const rowsProvenShare =
-  'rows_proven_share float The part of proven_share whose verdict compared every stored value (level rows). The rest was compared at level guards, by revision, content hash and numbers of rows: there, a value that somebody altered in a row is not seen.';
+  'rows_proven_share float Part of proven_share whose verdict compared every stored value (level rows). The rest was compared at level guards, which does not find a value that somebody altered in a row.';
 
 /** Verdicts that still say something: of the present ledger, on the axis that is proven now, the latest of each window. */
 const latestVerdicts = (d: Dialect): string => `numbered AS (
@@ -29,16 +29,15 @@ const provenDays: Mart = {
   name: 'proven_days',
   intermediate: true,
   grain: 'business day with calls or verdicts',
-  description:
-    'What part of each business day is proven: verdicts are of UTC windows, so a day is as proven as those that it touches.',
+  description: 'Proven part of each business day, from the verdicts of the UTC windows that touch the day.',
   key: ['business_day'],
   columns: columnsOf(`
 business_day date Day in the business time zone.
-day_start timestamp Its first instant (UTC).
-day_end timestamp The first instant of the next day (UTC).
+day_start timestamp First instant of the day (UTC).
+day_end timestamp First instant of the next day (UTC).
 ${provenShare}
 ${rowsProvenShare}
-last_compared_at timestamp When the newest verdict that touches the day was given.`),
+last_compared_at timestamp Time of the newest verdict that touches the day.`),
   query: (d) => `WITH ${latestVerdicts(d)},
 spans AS (
   SELECT DISTINCT ${d.day('window_from')} AS first_day, ${d.day(d.just_before('window_to'))} AS last_day FROM latest
@@ -116,13 +115,13 @@ LEFT JOIN compared AS c ON c.business_day = y.business_day`,
 
 const figures = `
 calls int Number of calls.
-qualified_calls int Of those, calls of status qualified.
-void_calls int Of those, calls of status void.
+qualified_calls int Calls with status qualified.
+void_calls int Calls with status void.
 duration_seconds float Duration of all calls; null while its unit is unknown.
 mean_duration_seconds float Mean duration; null while its unit is unknown.
 calls_with_talk int Calls with figures of call_talk.
-mean_agent_talk_share float Mean part of the agent in the talk, 0 to 1; null while side or units are unknown.
-mean_silence_share float Mean part of silence, 0 to 1; null while units are unknown.
+mean_agent_talk_share float Mean share of the agent in the talk time, 0 to 1; null while side or units are unknown.
+mean_silence_share float Mean share of silence, 0 to 1; null while units are unknown.
 words_per_minute float Words per minute of talk, over all calls; null while units are unknown.
 ${provenShare}`;
 
@@ -159,13 +158,13 @@ LEFT JOIN ${d.mart('proven_days')} AS p ON p.business_day = c.business_day
 GROUP BY c.business_day, c.${column}`,
 });
 
-const agentDaily = byDayAnd('agent', 'metadata.Agent; null where it was not sent.');
-const campaignDaily = byDayAnd('campaign', 'Campaign identifier; null where it was not sent.');
+const agentDaily = byDayAnd('agent', 'metadata.Agent; null if the service sent none.');
+const campaignDaily = byDayAnd('campaign', 'Campaign identifier; null if the service sent none.');
 
 const tagDaily: Mart = {
   name: 'tag_daily',
   grain: 'business day × campaign × tag',
-  description: 'How often each tag was found, by business day and campaign.',
+  description: 'Number of calls with each tag, by business day and campaign.',
   key: ['business_day', 'campaign', 'tag_id', 'tag_name'],
   keyMayBeNull: true,
   columns: columnsOf(`
@@ -174,7 +173,7 @@ calls.campaign
 +tag_id text Identifier of the tag.
 +tag_name text Name of the tag.
 +calls int Calls that have the tag.
-+calls_true int Of those, calls in which its value is true; null where it never is a boolean.
++calls_true int Calls in which the value of the tag is true; null if the value never is a boolean.
 +mean_confidence float Mean confidence.
 +${provenShare}`),
   query: (d) => `SELECT
@@ -200,13 +199,13 @@ const completenessDaily: Mart = {
 +business_day date Day in the business time zone.
 +warehouse text Name of this warehouse.
 +calls int Calls of the day in this warehouse.
-+deleted_calls int Of those, calls that the service no longer lists.
++deleted_calls int Calls of the day that the service no longer lists.
 +${provenShare}
 +${rowsProvenShare}
-+completeness text proven, partly proven, or not proven, at either level: see rows_proven_share.
-+last_compared_at timestamp When the newest verdict that touches the day was given.
-+proven_through timestamp Everything that was read before it is proven, without a gap (sync_state).
-+heartbeat_at timestamp When sync_state was last brought up to date.`),
++completeness text proven, partly proven, or not proven, at any warehouse level; rows_proven_share has the part at level rows.
++last_compared_at timestamp Time of the newest verdict that touches the day.
++proven_through timestamp Time up to which every read window is proven, without a gap (sync_state).
++heartbeat_at timestamp Time of the last update of sync_state.`),
   query: (d) => `WITH counted AS (
   SELECT
     business_day,
@@ -244,14 +243,14 @@ const deliveryDaily: Mart = {
   keyMayBeNull: true,
   columns: columnsOf(`
 +business_day date Day of arrival in the business time zone.
-+hook_id text Identifier of the webhook; null where none was sent.
++hook_id text Identifier of the webhook; null if the service sent none.
 +deliveries int Number of deliveries.
 +accepted int Deliveries that were folded.
-+duplicates int Deliveries that came again under the same id.
-+repeats int Deliveries whose body came again under another id.
-+quarantined int Deliveries that could not be read.
-+rejected int Deliveries that were refused.
-+calls int Calls that they brought.`),
++duplicates int Deliveries that repeat an earlier id.
++repeats int Deliveries that repeat an earlier body under another id.
++quarantined int Deliveries that callsync cannot read.
++rejected int Deliveries that the receiver refused.
++calls int Calls in the deliveries.`),
   query: (d) => `SELECT
   ${d.day('v.received_at')} AS business_day,
   v.hook_id,
@@ -270,18 +269,18 @@ const talkWeekly: Mart = {
   name: 'talk_weekly',
   grain: 'week × campaign',
   description:
-    'Trends of silence and talk-over: means over the calls of a week whose talk_status is ok, beside those of the week before in which the campaign had such calls.',
+    'Trends of silence and talk-over. Means over the calls of a week whose talk_status is ok, and their change since the last earlier week with such calls.',
   key: ['week', 'campaign'],
   keyMayBeNull: true,
   columns: columnsOf(
     openAll(`
 week date Monday of the week in the business time zone.
-campaign text Campaign identifier; null where it was not sent.
+campaign text Campaign identifier; null if the service sent none.
 calls int Calls with figures of talk.
-silence_share float Mean part of silence, 0 to 1.
-silence_change float silence_share less that of the week before; null in the first week.
-overlap_share float Mean part of the speech in which both sides talk, 0 to 1.
-overlap_change float overlap_share less that of the week before; null in the first week.
+silence_share float Mean share of silence, 0 to 1.
+silence_change float silence_share minus that of the earlier week; null in the first week.
+overlap_share float Mean share of the speech in which both sides talk, 0 to 1.
+overlap_change float overlap_share minus that of the earlier week; null in the first week.
 interruptions_per_call float Mean number of interruptions.`),
   ),
   query: (d) => `WITH weekly AS (
@@ -312,14 +311,14 @@ const newWords: Mart = {
   name: 'new_words',
   grain: 'week × word',
   description:
-    'Words of a week that no call of the four weeks before has. In lower case, as transcribed. Until there are calls in weeks_before weeks, many words are new.',
+    'Words of a week that no call of the four weeks before has, in lower case. If weeks_before is below 4, many words are new only because earlier transcripts are missing.',
   key: ['week', 'word'],
   columns: columnsOf(`
 week date Monday of the week in the business time zone.
 word text The word in lower case.
-calls int Calls of the week that have it.
-uses int How often it is said.
-weeks_before int How many of the four weeks before have transcripts, 0 to 4.`),
+calls int Calls of the week that have the word.
+uses int Number of times that the word is said.
+weeks_before int Number of the four weeks before that have transcripts, 0 to 4.`),
   query: (d) => `WITH weekly AS (
   SELECT
     ${d.week('c.business_day')} AS week,
@@ -353,7 +352,7 @@ const deliveryLatency: Mart = {
   name: 'delivery_latency',
   grain: 'webhook delivery that changed its call',
   description:
-    'How long each delivery took from its arrival to the first moment in which this warehouse had what it brought. Later loads and restores leave the time. A delivery that changed nothing has no row.',
+    'Time of each delivery from its arrival until this warehouse first had its changes. Later loads and restores do not change the time. A delivery that changed nothing has no row.',
   key: ['arrival_id'],
   columns: columnsOf(
     openAll(`
@@ -362,7 +361,7 @@ deliveries.received_at
 business_day date Day of arrival in the business time zone.
 deliveries.hook_id
 deliveries.call_id
-visible_at timestamp When this warehouse first had what the delivery brought; null while it does not have it.
+visible_at timestamp Time at which this warehouse first had the changes of the delivery; null until then.
 seconds_to_visible float Seconds from received_at to visible_at.`),
   ),
   query: (d) => `WITH timed AS (

@@ -34,11 +34,11 @@ const speechIntervals: Mart = {
   intermediate: true,
   grain: 'call × speaker × interval',
   description:
-    'When each side talks: utterances of a side that overlap or touch, merged. Speaker * is anybody. Empty while the units of utterances are unknown.',
+    'Intervals in which a side talks. Overlapping utterances of a side are merged. Speaker * merges all sides. Empty while the units of utterances are unknown.',
   key: ['call_id', 'speaker', 'interval_number'],
   columns: columnsOf(`
 call_id text Identifier of the call.
-speaker text Side, or * for anybody.
+speaker text Side, or * for all sides merged.
 interval_number int Number of the interval, from 1.
 start_seconds float Start of the interval, in seconds.
 end_seconds float End of the interval, in seconds.`),
@@ -91,7 +91,7 @@ const speechTurns: Mart = {
   columns: columnsOf(`
 call_id text Identifier of the call.
 turn_index int Number of the turn, from 1.
-side text Who talks.
+side text Side that talks.
 utterances int Number of utterances.
 words int Number of words.
 length_seconds float From the start of the first utterance to the latest end, in seconds; null while the units of utterances are unknown.`),
@@ -138,8 +138,7 @@ const callTalk: Mart = {
   name: 'call_talk',
   perCall: true,
   grain: 'call',
-  description:
-    'Who talks how much: talk per side, interruptions, overlap, silence and the longest of it, longest monologue, turns, words per minute.',
+  description: 'Talk per side, interruptions, overlap, silence, longest monologue, turns, and words per minute.',
   key: ['call_id'],
   columns: columnsOf(`
 +call_id text Identifier of the call.
@@ -148,26 +147,26 @@ const callTalk: Mart = {
 calls.campaign
 calls.agent
 +agent_side text Side of the agent; null while it is unknown.
-+talk_status text ok, or why the figures in seconds are null.
-+agent_status text ok, or why the figures of agent and customer are null.
++talk_status text ok, or the reason why the figures in seconds are null.
++agent_status text ok, or the reason why the figures of agent and customer are null.
 +turns int Number of turns: utterances of one side that no other side interrupts.
 +words int Number of words of utterances that have a side.
-+talk_in_seconds float Time in which side in talks.
-+talk_out_seconds float Time in which side out talks.
-+talk_agent_seconds float Time in which the agent talks.
-+talk_customer_seconds float Time in which the customer talks.
-+agent_talk_share float Part of the agent in the time that both talk in all, 0 to 1.
-+speech_seconds float Time in which anybody talks.
-+interruptions int How often a side begins to talk while the other one is talking. Sides that begin at the same time do not interrupt.
-+interruptions_by_agent int Of these, those by the agent.
-+overlap_seconds float Time in which both sides talk: the talk of the sides less speech_seconds.
-+silence_seconds float Gaps between the first and the last utterance in which nobody talks, each longer than analytics.silence_gap_s.
-+silence_share float Part of silence in the time from the first utterance to the end of the last one, 0 to 1.
-+longest_silence_seconds float The longest of the gaps in silence_seconds; 0 where there is none.
++talk_in_seconds float Talk time of the side in.
++talk_out_seconds float Talk time of the side out.
++talk_agent_seconds float Talk time of the agent.
++talk_customer_seconds float Talk time of the customer.
++agent_talk_share float Share of the agent in the talk time of both sides, 0 to 1.
++speech_seconds float Time in which at least one side talks.
++interruptions int Number of times that a side begins to talk while the other side talks. A simultaneous start is no interruption.
++interruptions_by_agent int Interruptions by the agent.
++overlap_seconds float Time in which both sides talk at once.
++silence_seconds float Total of the gaps between first and last utterance that are longer than analytics.silence_gap_s.
++silence_share float Share of silence in the time from the first utterance to the end of the last utterance, 0 to 1.
++longest_silence_seconds float Longest gap of silence_seconds; 0 if there is none.
 +longest_monologue_seconds float The longest turn.
-+longest_monologue_side text Who holds it.
++longest_monologue_side text Side that holds the longest monologue.
 +words_per_minute float Words per minute of talk.`),
-  // Each view is read once, and calls_wide is joined last: PostgreSQL works views out anew wherever they are named.
+  // Reads each view once, and joins calls_wide last, because PostgreSQL evaluates a view at each mention.
   query: (d) => `WITH intervals AS (
   SELECT
     call_id,

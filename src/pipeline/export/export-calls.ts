@@ -1,4 +1,4 @@
-/** Calls of the ledger to files: a folder that is there, whole, or not at all. */
+/** Writes calls of the ledger to files. The folder appears when it is complete. */
 
 import { once } from 'node:events';
 import { closeSync, createWriteStream, openSync, writeSync } from 'node:fs';

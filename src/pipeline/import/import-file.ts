@@ -270,7 +270,7 @@ const readBatch = (
   };
 };
 
-/** One record's bytes → observation, or why it is none. */
+/** One record's bytes → observation, or the reason why it is none. */
 export const readImported = (
   bytes: Buffer,
   rules: Omit<ReadRules, 'name'>,

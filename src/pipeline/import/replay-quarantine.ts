@@ -101,7 +101,7 @@ const replayBatch = async (deps: IngestDeps, input: ReplayInput, batch: readonly
  * they may have been erased under a value that no ledger knows.
  */
 const lockEntries = async (tx: Transaction, read: readonly ReadEntry[]): Promise<readonly ReadEntry[]> => {
-  // Taken before any row that holders of the shared lock have locked.
+  // Take this lock before the rows that holders of the shared lock have locked.
   await readNoted(tx, { joins: true });
   for (let left = read; ; ) {
     await tx.query('SAVEPOINT entries');

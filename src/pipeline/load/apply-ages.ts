@@ -28,7 +28,7 @@ const agedTo = (name: string, dropped: string | undefined): string =>
  * A call that expires as a whole becomes a tombstone, so that no list or delivery restores it. Calls under a legal
  * hold stay whole. May be interrupted.
  * @param dryRun counts the calls beyond an age and changes nothing.
- * Calls from which something of a class was taken, or, of `calls`, that went as a whole; `bodies` of deliveries.
+ * Calls that lost data of a class. `calls` counts removed calls, and `bodies` counts deliveries.
  */
 export const applyAges = async (
   deps: Pick<IngestDeps, 'processedField' | 'sanitize' | 'store'>,

@@ -69,7 +69,7 @@ export const applyRules = async (
     /** Bodies of deliveries, and quarantined records, that changed. */
     inbox,
     quarantine: await sealQuarantine(deps.store, (body) => door.admit(body).body),
-    /** Calls of which the index of subjects did not know. */
+    /** Calls that the index of subjects did not have. */
     indexed,
   };
 };

@@ -104,7 +104,7 @@ export const createLedgerCheck = (deps: LedgerCheckDeps) => {
     afterLoad: (warehouse: Warehouse, batch: LoadBatch) => latest.set(warehouse.name, batch.loadId),
     /** The warehouse is compared before its next load. */
     suspect: (warehouse: Warehouse) => suspects.set(warehouse.name, undefined),
-    /** For a timer: compares when the ledger looks like another one, and creates it anew when it stays dropped. */
+    /** For a timer. If the ledger looks like another ledger, compares. If the ledger stays dropped, creates it again. */
     watch: async () => {
       try {
         const { identity, epoch } = await readLedgerMark(store, []);
@@ -162,7 +162,7 @@ export const checkBeforeLoad = (warehouse: Warehouse, check: LedgerCheck): Wareh
 };
 
 const planAgain = (): CallsyncError =>
-  transient('LEDGER_RESTORED', 'The ledger or a warehouse was restored: the load is planned again.');
+  transient('LEDGER_RESTORED', 'The ledger or a warehouse was restored, so callsync plans the load again.');
 
 /** Asked only where a question costs next to nothing. */
 const lacksLatest = async (warehouse: Warehouse, loadId: string | undefined): Promise<boolean> =>
@@ -194,7 +194,7 @@ const compareAll = async (deps: LedgerCheckDeps) => {
   const isOlder = [...compared.values()].some(({ unknown }) => unknown.some((load) => load.epoch >= epoch));
   const issued = epoch === 0 || isOlder ? await beginEpoch(deps, epoch, compared) : epoch;
   const isOther = issued !== healed;
-  // Before anything is sent: marts say by this row that verdicts of an earlier ledger prove nothing.
+  // Runs before any load. By this row, marts ignore verdicts of an earlier ledger.
   if (isOther)
     for (const warehouse of compared.keys()) await warehouse.recordState(await readStateRow(store, warehouse.name));
   const restored = isOther || [...compared.values()].some(({ lost }) => lost !== undefined);
@@ -277,8 +277,7 @@ const idsPerQuery = 500;
 const clockMargin = 15 * 60_000_000;
 
 /**
- * Looks in each side for the loads that the other one committed since the last comparison, and some earlier ones.
- * Creates missing tables; then everything is lost.
+ * Looks on each side for the loads that the other side committed since the last comparison, and for some earlier loads. Creates missing tables; then all loads are lost.
  * @param epoch the ledger's; 0 = it is new and knows no load.
  * @throws CallsyncError of the warehouse or the store
  */
@@ -404,7 +403,7 @@ const findLost = async (
       loadIds.push(loadId);
       since = Math.min(since, plannedAt);
     }
-    // Loads are known to be committed a moment after they were: the last of a page may be lost, and one before it not.
+    // The ledger learns of a commit a moment later, so the last load of a page may be lost while an earlier load is not.
     if (lost.length < page.length) return loadIds.length === 0 ? undefined : { since, loadIds };
     skip += page.length;
     page = await listCommitted(store, warehouse.name, { skip, limit: comparedLoads });

@@ -40,7 +40,7 @@ const verdictsPerLoad = 2_000;
 const walkedBatches = 10;
 /** Longest wait for transactions that were under way when a walk was requested. */
 const maxWaitMs = 10_000;
-/** A run ends after this much, so that a deploy does not wait for it. */
+/** Longest run, so that a deploy does not wait for it. */
 const maxMs = 30_000;
 
 /**
@@ -54,7 +54,7 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput) => 
   if (target === undefined) {
     if (!(await isConfiguredSomewhere(store, input.warehouse))) return { sent: 0, changed: 0, more: false, held: 0 };
     throw transient('WAREHOUSE_NOT_CONFIGURED', `This worker does not know the warehouse ${input.warehouse}.`, {
-      hint: 'End this worker and run callsync worker with the present configuration; until then another worker takes the load.',
+      hint: 'Stop this worker, and run callsync worker with the current configuration. Meanwhile, another worker does the load.',
     });
   }
   await keepRegistered(store, input.warehouse, flattenVersion);

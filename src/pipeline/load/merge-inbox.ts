@@ -20,7 +20,7 @@ import { createPipeline, ingest } from './ingest.ts';
 
 /** Deliveries of one transaction. */
 const deliveriesPerBatch = 200;
-/** A run ends after this much, so that a deploy does not wait for it. */
+/** Longest run, so that a deploy does not wait for it. */
 const maxMs = 30_000;
 
 /**

@@ -36,8 +36,7 @@ import { loadPending } from '../load/load-pending.ts';
 import { mergeInbox } from '../load/merge-inbox.ts';
 
 /**
- * Ids of the calls that a request means.
- * @param onProgress told of calls that had to be read so far: those of which the index does not know.
+ * Ids of the calls of a request. @param onProgress gets the number of calls read so far, because the index does not have them.
  */
 export const findCalls = async (
   store: Store,
@@ -129,8 +128,8 @@ const refuseHeld = async (deps: IngestDeps, meant: PurgeScope): Promise<void> =>
   if (held.size === 0) return;
   throw terminal(
     'ERASURE_HELD',
-    `${held.size} of the ${ids.length} calls that are meant are under a legal hold. Nothing was erased.`,
-    { hint: 'See callsync privacy hold list; with --except-held the others are erased.' },
+    `${held.size} of the ${ids.length} calls are under a legal hold. callsync erased nothing.`,
+    { hint: 'Run callsync privacy hold list, or erase the other calls with --except-held.' },
   );
 };
 
@@ -203,7 +202,7 @@ const loadTombstones = async (deps: IngestDeps): Promise<void> => {
 const readOpen = async (store: Store, requestId: string) => {
   const open = await readOpenErasure<ErasureDraft>(store, requestId);
   if (open !== undefined) return open;
-  throw terminal('ERASURE_UNKNOWN', 'The store knows no erasure of this name.', {
+  throw terminal('ERASURE_UNKNOWN', 'The store has no erasure with this name.', {
     hint: 'If the store was restored, run callsync erase again with the same values.',
   });
 };
@@ -309,9 +308,9 @@ interface ErasureCheck extends Purged {
 
 interface WarehouseCheck {
   readonly name: string;
-  /** Calls whose tombstone it has: with it, in one commit, their rows went. Null where it did not answer. */
+  /** Calls whose tombstone the warehouse has, and whose rows the same commit removed. Null if the warehouse did not answer. */
   readonly erased: number | null;
-  /** Calls whose tombstone it is still to be sent. */
+  /** Calls whose tombstone the warehouse does not have yet. */
   readonly waiting: number;
   /** Rows that any of its tables has of the calls, by a search for their ids. Null where it did not answer. */
   readonly rows: number | null;

@@ -17,7 +17,7 @@ import { listUnreplayed } from '../load/replay-erasures.ts';
 import { findCalls, selectorKey } from './erase.ts';
 
 interface HoldOptions {
-  /** The reason, without names of persons. */
+  /** The reason; it must not name a person. */
   readonly reason: string;
   /** Operating system user. */
   readonly actor: string;
@@ -36,7 +36,11 @@ export const addHold = async (store: Store, meant: PurgeScope, options: HoldOpti
   const { reason, actor } = options;
   const { kind, values } = meant.request;
   if (values.some((value) => value.length >= leastText && reason.includes(value)))
-    throw terminal('USAGE_HOLD', 'The reason holds one of the values: it is stored and shown, so it must name nobody.');
+    throw terminal(
+      'USAGE_HOLD',
+      'The reason contains one of the values. callsync stores and shows the reason, so it must not name a person.',
+      { hint: 'Run the command again with another --reason, such as the number of a case.' },
+    );
   const at = new Date().toISOString();
   const hold = { id: randomBytes(4).toString('hex'), kind, reason, actor, at };
   const note = async (keys: readonly string[], what: 'calls' | 'subjects'): Promise<void> => {
@@ -72,7 +76,9 @@ export const addHold = async (store: Store, meant: PurgeScope, options: HoldOpti
 export const removeHold = async (store: Store, id: string, { reason, actor }: HoldOptions) => {
   const hold = (await listHolds(store)).find((one) => one.id === id);
   if (hold === undefined)
-    throw terminal('USAGE_HOLD', 'There is no hold of this name.', { hint: 'See callsync privacy hold list.' });
+    throw terminal('USAGE_HOLD', 'There is no hold with this name.', {
+      hint: 'Run callsync privacy hold list for the names.',
+    });
   await store.erasures.log.append(store, [{ unheld: id }]);
   await dropHolds(store, [id]);
   await listTextSubjects(store);
@@ -109,7 +115,9 @@ const sign = async (store: Store, at: string, hold: HoldAct, counts: Record<'cal
 /** A hold of calls that are all gone would keep nothing, now or later. @throws CallsyncError USAGE_HOLD */
 const refuseGone = async (store: Store, ids: readonly string[]): Promise<void> => {
   if ((await readGone(store, ids)).size < new Set(ids).size) return;
-  throw terminal('USAGE_HOLD', 'All of these calls were erased before, so there is nothing to hold.');
+  throw terminal('USAGE_HOLD', 'All of these calls were erased before, so there is nothing to hold.', {
+    hint: 'Correct the values, if they were mistyped; an erased call cannot be held.',
+  });
 };
 
 /** Calls that were erased, or that are in the log and will be erased by the next check of the ledger. */

@@ -100,7 +100,7 @@ const comparePage = async (
   });
 };
 
-/** Every field is known, some with another hash: their values may be the same in another key order. */
+/** If a field has another hash, its value may be the same in another key order. */
 const mayBeEqual = (head: LedgerRow | undefined, observation: PreparedObservation): boolean =>
   head !== undefined &&
   !head.tombstone &&

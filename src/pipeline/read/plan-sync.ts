@@ -51,7 +51,7 @@ export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: 
   const topFrom = Math.max(startedFrom, settledTo - lookback);
   const older = { axis, from: Math.min(from, topFrom), to: topFrom };
   const open = await uncoveredRanges(store, older, { overlap: lookback + settle, now: present });
-  // Time that has just settled is read with the newest range, without a request of its own.
+  // The time that has just settled belongs to the newest range, so it costs no further request.
   const last = open.at(-1);
   const joined = last?.to === topFrom && last.to - last.from <= lookback ? open.splice(-1) : [];
   // An axis that the configuration no longer has cannot be read.

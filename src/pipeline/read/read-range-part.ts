@@ -224,7 +224,7 @@ const passOverFailing = async (
     if (!(await isServiceUp(deps.source.list, window, { cause: error, signal }))) throw error;
     const { axis, from, to } = window;
     const { list } = deps.source.list;
-    // A list that cannot be cut is read whole for each half.
+    // If a list cannot be split, each half reads it whole.
     const halves = (isCuttable(axisOf(list, axis)) ? halve(window) : [{ from, to }]).map((half) => ({
       axis,
       ...half,

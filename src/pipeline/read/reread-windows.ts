@@ -159,7 +159,7 @@ interface RereadRules {
   /** Share of changes to be caught, 0 to 1. */
   readonly share: number;
   readonly maxHorizon: number;
-  /** Longest time after the change. */
+  /** Longest time from a change until callsync reads it. */
   readonly delay: number;
   /** Share of the windows beyond the horizon that is re-read all the same, 0 to 1. */
   readonly sample: number;
@@ -217,7 +217,7 @@ const planAll = ({ bands, coveredAt }: Coverage, now: number, delay: number): Re
   ];
 };
 
-/** Bands beyond the horizon: the sampled windows that are not read anyway. */
+/** Bands beyond the horizon: only the sampled windows. */
 const planSample = ({ bands, coveredAt }: Coverage, now: number, share: number, taken: readonly Interval[]) => {
   const since = Math.min(now, ...bands.map(coveredAt));
   const ranges = subtract(
@@ -317,7 +317,7 @@ const chooseBands = (
   return chosen;
 };
 
-/** A re-reading covers everything that was made within `delay` anyway, so shorter gaps cost nothing. */
+/** A re-read also covers changes within `delay`, so shorter gaps cost nothing. */
 const fillGaps = (all: readonly AgeBand[], chosen: ReadonlySet<number>, delay: number): readonly AgeBand[] => {
   const filled: AgeBand[] = [];
   let gap: AgeBand[] = [];

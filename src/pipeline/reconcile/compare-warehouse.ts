@@ -40,7 +40,7 @@ export const compareWarehouse = async (
   const known =
     input.range === undefined ? new Map<string, boolean>() : await findInLedger(deps.store, extra, input.range);
   const unexpected = extra.filter(({ callId }) => !known.has(callId));
-  // A row of an erased call is wrong wherever it is found, and one under another day than the ledger's may be a second one.
+  // A row of an erased call is always wrong. A row under another day than the ledger's may be a duplicate.
   for (const [callId, isHere] of known) {
     if (isHere) continue;
     wanted.add(callId);

@@ -59,7 +59,7 @@ export class World {
   private readonly states = new Map<number, CallState>();
   private readonly planned: readonly PlannedEdit[];
   private plannedAt = 0;
-  /** Next planned call, in the order of qualified, whose processing has not been announced. */
+  /** Next planned call, in order of qualified, without an announcement of its processing. */
   private processedAt: number;
   /** Inserted calls that are not processed yet, by (qualified, index). */
   private readonly awaiting: { readonly at: number; readonly index: number }[] = [];

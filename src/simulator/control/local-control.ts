@@ -65,7 +65,7 @@ export const createControl = (parts: {
       return choice.callIds.map((callId) => {
         const index = world.indexOf(callId);
         if (index === undefined)
-          throw terminal('SIMULATOR_CALL_UNKNOWN', 'The simulator knows no call with that identifier.');
+          throw terminal('SIMULATOR_CALL_UNKNOWN', 'The simulator has no call with that identifier.');
         return index;
       });
     const { random = 1, seed = 1, withinHours } = choice;
@@ -153,7 +153,7 @@ export const createControl = (parts: {
       sender.stop(discard);
     },
 
-    /** Queues the present version of calls at once, sender started or not; returns how many. */
+    /** Queues the current version of calls at once, even before the sender starts. Returns their number. */
     async sendWebhooks(choice: CallChoice & { readonly count?: number }): Promise<number> {
       const whole = choice.callIds === undefined && choice.random === undefined;
       world.advance();

@@ -1,7 +1,7 @@
 /** How others ask the demo: printed once its data is loaded. */
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 
-/** Three questions an analyst would ask, in SQL that both warehouses understand. */
+/** Three questions of analysts, in SQL that both warehouses understand. */
 export const analystQueries: readonly { readonly title: string; readonly sql: string }[] = [
   {
     title: 'Calls, mean duration and words by status',
@@ -32,20 +32,20 @@ interface Asked {
 /** @param staysUp only then do psql and searches find a database that answers */
 export const askLines = ({ warehouse, configFile, psql }: Asked, staysUp: boolean): readonly string[] => {
   const lines = [
-    'Ask in SQL: tables are in schema calls (docs/reference/tables.md), marts in calls_marts (docs/reference/marts.md; docs/reference/cookbook.md answers questions with them).',
+    'Ask in SQL. Tables are in schema calls (docs/reference/tables.md), marts in calls_marts (docs/reference/marts.md). Queries: docs/reference/cookbook.md',
     `npx callsync query --config ${configFile} 'SELECT * FROM calls_marts.agent_daily LIMIT 5'`,
   ];
   if (!staysUp) return lines;
   if (psql !== undefined)
     lines.push(
       `PGOPTIONS='-c search_path=calls_marts,calls' ${psql}`,
-      'Search transcripts, once their index is made:',
+      'Create the index, then search transcripts:',
       `npx callsync warehouse search-index create ${warehouse.name} --config ${configFile}`,
       `npx callsync search '"votre facture"' --config ${configFile}`,
     );
   return [
     ...lines,
-    'Other commands ask this demo with the same --config, or once its name is set: export, coverage, await, status.',
+    'Other commands (export, coverage, await, status) need the same --config, or this variable:',
     `export CALLSYNC_CONFIG=${configFile}`,
   ];
 };

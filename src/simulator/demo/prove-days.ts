@@ -107,10 +107,14 @@ export const drawHours = (calls: ReadonlyMap<number, number>): string => {
 
 export const brokenRows = { altered: 20, deleted: 5 } as const;
 
-/** Alters and deletes rows behind callsync's back, on days of the range. */
+/**
+ * Alters and deletes rows behind callsync's back, on days of the range. Healing a call withdraws the proof of both its
+ * days. If it had two, the day that was compared first would stay unproven.
+ */
 export const breakRows = async ({ store, range }: Work): Promise<void> => {
   const chosen = `SELECT call_id, row_number() OVER (ORDER BY call_id) AS n FROM calls.calls
-    WHERE call_timestamp >= ${toTimestamp('$1')} AND call_timestamp < ${toTimestamp('$2')} ORDER BY call_id LIMIT $3`;
+    WHERE call_timestamp >= ${toTimestamp('$1')} AND call_timestamp < ${toTimestamp('$2')}
+      AND date_trunc('day', call_timestamp, 'UTC') = date_trunc('day', processed_at, 'UTC') ORDER BY call_id LIMIT $3`;
   const { altered, deleted } = brokenRows;
   const values = [range.from, range.to, altered + deleted];
   await store.transaction(async (tx) => {

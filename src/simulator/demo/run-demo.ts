@@ -56,7 +56,7 @@ interface DemoOptions extends CommonOptions {
   readonly dataDir?: string;
   /** Alters and deletes rows, for a comparison to find and heal. */
   readonly break?: boolean;
-  /** Ends after the summary: nobody would look at a status page. */
+  /** Ends after the summary, so nobody needs a status page. */
   readonly exit?: boolean;
 }
 
@@ -133,7 +133,7 @@ const operationsFor = async (options: DemoOptions, passwordFile: string): Promis
 const lockFolder = (dir: string): Promise<SpoolLock> =>
   lockSpool(dir, { waitMs: 0 }).catch((cause: unknown) => {
     if (!(cause instanceof CallsyncError) || cause.code !== 'SPOOL_IN_USE') throw cause;
-    throw terminal('DEMO_RUNS', `A demo runs in the folder ${dir}.`, {
+    throw terminal('DEMO_RUNS', `A demo already runs in the folder ${dir}.`, {
       hint: 'End it, or run callsync demo --data-dir FOLDER with another folder.',
       cause,
     });
@@ -272,12 +272,12 @@ export const runDemo = async (options: DemoOptions) => {
         total: Math.round(100 * Object.values(seconds).reduce((sum, value) => sum + value, 0)) / 100,
       },
     };
-    // A service on which nothing happens has nothing to look at.
+    // An idle service leaves the page empty.
     if (options.exit !== true) await control.configure({ live: { callsPerSecond: 1 } });
     return {
       services,
       result,
-      /** Where the truth was checked and the analysts ask: the first of the configured ones. */
+      /** Warehouse of the truth check and of the queries: the first configured warehouse. */
       warehouse,
       /** The first of them, where two warehouses differ. */
       differences: equality?.differences ?? [],
@@ -299,7 +299,7 @@ export const runDemo = async (options: DemoOptions) => {
 /** @throws terminal USAGE_DEMO */
 const requirePostgresDemo = ({ warehouse }: DemoOptions, dir: string): void => {
   if (warehouse !== 'postgres')
-    throw terminal('USAGE_DEMO', '--break changes rows of PostgreSQL.', { hint: 'callsync demo --break' });
+    throw terminal('USAGE_DEMO', '--break works only with --warehouse postgres.', { hint: 'callsync demo --break' });
   if (!existsSync(join(dir, 'postgres')))
     throw terminal('USAGE_DEMO', `There is no demo in the folder ${dir}.`, { hint: 'callsync demo --exit' });
 };
@@ -327,7 +327,7 @@ const readSyncedTo = async (store: Store): Promise<number> => {
   return row?.at ?? 0;
 };
 
-/** Done when no webhook is on its way, nothing waits in the inbox, the watermark has passed now, and all is loaded. */
+/** Waits until no webhook is on its way, the inbox is empty, the watermark has passed the present, and every call is loaded. */
 const settleLive = async (services: Services, input: { store: Store; control: SimulatorControl }): Promise<void> => {
   // The last live call is processed a second after it appeared; then all that will be sent has been queued.
   const quietFrom = Date.now() + 2_000;

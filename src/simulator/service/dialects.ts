@@ -174,7 +174,7 @@ export const dialects: Readonly<Record<string, DialectInput>> = {
 export const dialectOf = (name: string, overrides: Partial<Dialect>): Dialect => {
   const named = dialects[name];
   if (named === undefined)
-    throw terminal('SIMULATOR_DIALECT_UNKNOWN', `The simulator knows no dialect named ${name}.`, {
+    throw terminal('SIMULATOR_DIALECT_UNKNOWN', `The simulator has no dialect named ${name}.`, {
       hint: `Choose one of: ${Object.keys(dialects).join(', ')}.`,
     });
   return dialectSchema.parse({ ...named, ...overrides });

@@ -79,7 +79,7 @@ const sendDamaged = async (exchange: Exchange, status: number, headers: Record<s
     response.end();
     return;
   }
-  // Truncated: fewer bytes than announced, then the end of the connection.
+  // Truncated: fewer bytes than announced, then the connection ends.
   response.write(half, () => response.socket?.destroySoon());
 };
 

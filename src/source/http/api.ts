@@ -51,7 +51,7 @@ export interface Api {
 
 /** Facts about the service that all processes share. */
 export interface AccessProof {
-  /** Whether the service, as it is configured, ever answered one of them. */
+  /** True if the configured service ever answered one of them. */
   has(): Promise<boolean>;
   keep(): Promise<void>;
 }

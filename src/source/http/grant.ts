@@ -97,7 +97,7 @@ const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: 
   if (answer === undefined) {
     const found = cause instanceof CallsyncError ? cause : cause instanceof Error ? cause.cause : undefined;
     if (found instanceof CallsyncError) return found;
-    return transient('TOKEN_UNAVAILABLE', `The token could not be requested from ${endpoint.host}.`);
+    return transient('TOKEN_UNAVAILABLE', `callsync cannot request a token from ${endpoint.host}.`);
   }
   const reason = errorCode(parseObject(answer.body)?.error);
   const said = reason === undefined ? `status ${answer.status}` : `status ${answer.status}, ${reason}`;

@@ -116,14 +116,14 @@ const flatHeaders = (headers: Record<string, string | string[] | undefined>): Re
 const timedOut = (url: URL, what: string, cause: unknown): CallsyncError =>
   transient('SERVICE_TIMEOUT', `${url.host} took too long ${what}.`, {
     cause,
-    hint: 'Try again later, or raise the timeouts in source.limits.',
+    hint: 'Run the command again later, or raise the time-outs in source.limits.',
   });
 
 /** The error of a certificate that `isUntrusted` tells of. */
 export const untrusted = (url: URL, code: string, cause: unknown): CallsyncError =>
   terminal('SERVICE_UNTRUSTED', `The TLS certificate of ${url.host} cannot be trusted (${code}).`, {
     cause,
-    hint: 'Check the address; for a private certificate authority set NODE_EXTRA_CA_CERTS.',
+    hint: 'Check the address; for a private certificate authority, set NODE_EXTRA_CA_CERTS.',
   });
 
 const codeOf = (error: unknown): string => {
@@ -177,9 +177,13 @@ export const isLoopback = (host: string): boolean =>
 /** @throws CallsyncError TOKEN_INSECURE for an address that would carry token or client secret unencrypted. */
 export const refusePlainHttp = (url: URL, key: string, { allow_http }: Pick<SourceConfig, 'allow_http'>): void => {
   if (url.protocol !== 'http:' || isLoopback(url.hostname) || allow_http) return;
-  throw terminal('TOKEN_INSECURE', `${key} (${url.host}) is plain HTTP: token and client secret would be readable.`, {
-    hint: 'Use an https address; source.allow_http allows plain HTTP within a network of your own.',
-  });
+  throw terminal(
+    'TOKEN_INSECURE',
+    `${key} (${url.host}) is plain HTTP, so anyone on the network path could read token and client secret.`,
+    {
+      hint: 'Use an https address. Inside your own network, you can set source.allow_http.',
+    },
+  );
 };
 
 // Response bodies: decoded, bounded, and collected outside the JavaScript heap.
@@ -262,5 +266,5 @@ const keepAll = (keep: (chunk: Buffer) => void): Writable =>
 
 const tooLarge = (maxBytes: number): Error =>
   terminal('RESPONSE_TOO_LARGE', `The service sent more than ${maxBytes} bytes in one response.`, {
-    hint: 'Ask for smaller pages (source.list.pagination.size) or raise source.limits.max_response_bytes.',
+    hint: 'Lower source.list.pagination.size, or raise source.limits.max_response_bytes.',
   });

@@ -14,7 +14,7 @@ export const failureOf = (response: HttpResponse): CallsyncError => {
   if (status === 429)
     return transient('SERVICE_RATE_LIMIT', `${url.host} answers 429: too many requests.`, {
       retryAfterMs,
-      hint: 'Lower source.limits.requests if something else uses the same address.',
+      hint: 'If another program uses the same credentials or address, lower source.limits.requests.',
     });
   if (temporary.has(status) || status > 530)
     return transient('SERVICE_UNAVAILABLE', `${where} answers ${status}.`, { retryAfterMs });
@@ -23,7 +23,7 @@ export const failureOf = (response: HttpResponse): CallsyncError => {
       hint: 'Ask the account manager for access to the call API, and whether only certain IP addresses are allowed.',
     });
   if (status === 404)
-    return terminal('LIST_MISSING', `${where} answers 404: there is nothing at that address.`, {
+    return terminal('LIST_MISSING', `${where} answers 404.`, {
       hint: 'Correct source.base_url, source.version and source.list.path, then run callsync probe.',
     });
   if (status === 400 || status === 414 || status === 422)

@@ -17,11 +17,10 @@ interface Token {
 export interface TokenSource {
   /** A token that is good for now. While renewal fails, the current one as long as it lasts. */
   get(signal?: AbortSignal): Promise<Token>;
-  /** Forgets the token, but only if it is the rejected one: a newer one is not punished for it. */
+  /** Forgets the token if it is the rejected token; a newer token stays. */
   invalidate(rejected: string): void;
   /** A token requested at most `maxAgeMs` ago. */
   fresh(maxAgeMs: number, signal?: AbortSignal): Promise<Token>;
-  /** Since the start. */
   readonly counts: Readonly<TokenCounts>;
 }
 
@@ -88,7 +87,7 @@ export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules)
               backoff,
               error instanceof CallsyncError ? error.retryAfterMs : undefined,
             );
-            // A request that still has a good token goes on with it and renews it later.
+            // A request with a valid token uses it, and renews it later.
             if (!again || usable(current)) {
               notBefore = now() + Math.max(pause, 250);
               throw error;

@@ -278,15 +278,19 @@ async function* readAhead(
 
 /** The error of a list that would be read for ever. */
 export const loops = (): CallsyncError =>
-  terminal('LIST_LOOP', 'The list gives the same page again and again.', {
+  terminal('LIST_LOOP', 'The list returns the same page again and again.', {
     hint: 'Check source.list.pagination, or run `callsync probe`.',
   });
 
 /** A refused page ends a list only where something else says so too. */
 const refusedAmid = (url: URL): CallsyncError =>
-  transient('LIST_FAILED', `The list of ${url.host} refuses a page, and does not show that it ends before it.`, {
-    hint: 'callsync retries automatically. If the error persists, contact the operator of the service.',
-  });
+  transient(
+    'LIST_FAILED',
+    `The list of ${url.host} refuses a page, and callsync cannot show that the list ends there.`,
+    {
+      hint: 'callsync retries automatically. If the error persists, contact the operator of the service.',
+    },
+  );
 
 const readAnswer = (response: HttpResponse, list: ListConfig, shapeProven: boolean): PageBody => {
   if (response.status === 204) return emptyPage(undefined);

@@ -5,7 +5,7 @@ import { valueAt } from '../../lib/parse-json.ts';
 export interface PageRequest {
   /** Query parameters of this page, on top of those of the query. */
   readonly params: Readonly<Record<string, string>>;
-  /** The whole address, where the service dictates it (links). */
+  /** The whole address, if the service gives it (links). */
   readonly url?: string;
   /** Records asked for; undefined where the service decides. */
   readonly size: number | undefined;

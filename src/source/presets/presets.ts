@@ -34,7 +34,7 @@ export const readPreset = async (preset: string, baseDir = process.cwd()): Promi
   } catch (error) {
     throw terminal('PRESET_UNREADABLE', `The preset “${preset}” cannot be read.`, {
       cause: error,
-      hint: 'See `callsync presets` for the names; anything else is taken as the path of a YAML file.',
+      hint: 'Give a name that callsync presets lists, or the path of a YAML file.',
     });
   }
   if (!isObject(content))

@@ -112,7 +112,7 @@ const fitPreset = async (inquiry: ask.Inquiry, authScheme: string): Promise<Prob
   return undefined;
 };
 
-/** Question after question, where no preset fits. */
+/** Asks question after question if no preset fits. */
 const fillIn = async (inquiry: ask.Inquiry, bounds: readonly ask.BoundNames[]): Promise<void> => {
   const sample = await ask.takeSample(inquiry, await ask.findPaging(inquiry));
   await ask.findWindows(inquiry, sample, bounds);
@@ -176,8 +176,8 @@ const nothingToSee = (look: Look): CallsyncError =>
     ? terminal('LIST_MALFORMED', `${look.url.host}${look.url.pathname} does not answer with JSON.`, {
         hint: 'Correct source.base_url and source.list.path, then run callsync probe.',
       })
-    : terminal('LIST_EMPTY', 'The list shows no records, so there is nothing to learn from.', {
-        hint: 'Ask the account manager whether these credentials may see calls, or give a part with calls in source.list.params.',
+    : terminal('LIST_EMPTY', 'The list has no records, so callsync cannot find out how it works.', {
+        hint: 'Ask the account manager whether these credentials may read calls, or choose a part with calls in source.list.params.',
       });
 
 /** One line a finding, then the section as it would be written. */

@@ -140,12 +140,12 @@ export const findPaging = async (inquiry: Inquiry): Promise<PaginationConfig> =>
   const [style, words, evidence] = (await findStyle(trial, inquiry.recordsPath)) ?? none;
   say('pagination.style', words, style === none[0] ? 'likely' : 'sure', evidence);
   const size = sizeParam === undefined ? base.records.length : await findSize(session, base, sizeParam);
-  say('pagination.size', String(size), 'likely', 'the largest page that was given and is not too heavy');
+  say('pagination.size', String(size), 'likely', 'the largest page that the service returned within limits');
   list.pagination = paginationSchema.parse({ ...style, size, ...(sizeParam && { size_param: sizeParam }) });
 
   const said = Number(totalKey === 'total_path' ? valueAt(base.body, total) : base.headers[total]);
   if (style === none[0] && said > base.records.length) {
-    const holds = `the total says ${said}, one response holds ${base.records.length}, and no way to the rest was found`;
+    const holds = `the total says ${said}, one response holds ${base.records.length}, and no parameter reached the other records`;
     say('contradiction', 'between pagination.style and the total', 'sure', holds);
   }
   return list.pagination;
@@ -472,6 +472,6 @@ export const findSingle = async ({ list, say }: Inquiry, { session, look }: Samp
   const asked = id && (await session.look({}, path.replace('{unique_id}', encodeURIComponent(id))));
   if (asked && !asked.isRefusal && isObject(asked.body) && asked.body.unique_id === id) {
     list.single_path = path;
-    say('single_path', path, 'sure', 'it gave the call that was asked for');
+    say('single_path', path, 'sure', 'it returned the requested call');
   } else say('single_path', 'none', 'likely', 'the list’s path with an id gave no call');
 };

@@ -11,7 +11,7 @@ export type Params = Readonly<Record<string, string>>;
 /** One look at the list. */
 export interface Look {
   readonly status: number;
-  /** A refusal that is about the question, rather than about us. */
+  /** A refusal of this request, not of our credentials. */
   readonly isRefusal: boolean;
   readonly records: readonly Record<string, unknown>[];
   /** Ids of the records, or the values that identify them, in order. */
@@ -40,7 +40,7 @@ export interface ProbeSession {
   readonly rateHeaders: ReadonlySet<string>;
 }
 
-/** Failures over the whole probe that are waited out: about a minute of 429s. */
+/** Failures that the whole probe tolerates: about a minute of 429s. */
 const mostFailures = 20;
 const pauseMs = 250;
 const refusedPauseMs = 3_000;

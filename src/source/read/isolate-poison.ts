@@ -57,7 +57,7 @@ export const isolatePoison = async (
   cause: CallsyncError,
 ): Promise<ReadPart> => {
   const first = await readApart(context, query, cause);
-  // Calls may come and go: one that left can hide one that slipped between two answers, but not twice in the same way.
+  // Calls come and go. A call that left can hide a call that slipped between two answers, but not twice in the same way.
   const reading =
     isWhole(first) && chooseProof(context, query) !== 'total' ? await readApart(context, query, cause) : first;
   const { state, total, unread, isListed } = reading;
@@ -75,7 +75,7 @@ export const isolatePoison = async (
   const what = !isListed
     ? 'it cannot be listed'
     : unread > 0
-      ? `${unread} calls cannot be had`
+      ? `${unread} calls cannot be read`
       : 'it was read row by row';
   const reason = `${what} (${cause.code})`;
   reportProblem(context, query.window, 'unreadable', `fails as a whole: ${reason}; ${state.ids.size} calls were read.`);
@@ -147,7 +147,7 @@ const readSpan = async (reading: Reading, offset: number, size: number): Promise
       return page.count === 0 || offset + page.count === reading.total ? 'end' : 'more';
     }
     page.dispose();
-    // Fewer than asked for: the list ends here, or the service gives less a page.
+    // Fewer records than requested mean that the list ends here, or that the service limits the page.
   } catch (error) {
     if (!isPoison(error)) throw error;
     if (size === 1) {

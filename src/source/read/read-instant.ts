@@ -104,7 +104,7 @@ const cutByStatus = async (context: ReadContext, query: InstantQuery, found: Fou
   return complete ? readWhole(context, query, found) : undefined;
 };
 
-/** The cut instant: shown complete where its pieces gave as many calls as its total says, undefined where they gave fewer. */
+/** The split instant. Shown complete if its pieces have as many calls as its total; undefined if they have fewer. */
 const readWhole = (context: ReadContext, query: InstantQuery, found: Found): ReadPart | undefined => {
   const { ids, last } = found;
   const { lastTotal } = last.pass;
@@ -127,10 +127,10 @@ const report = (
 ): ReadPart => {
   const held = pass.lastTotal === undefined ? `at least ${Math.max(pass.ids.size, ids.size)}` : String(pass.lastTotal);
   const reasons: Record<typeof problem, string> = {
-    instant_too_large: `holds ${held} calls, more than one query can give, and cannot be cut further`,
+    instant_too_large: `holds ${held} calls, more than one query returns, and cannot be split further`,
     looks_truncated: `gave ${ids.size} calls where the service seems to hold ${held}`,
-    disagrees: 'gave other calls each time it was listed',
-    unverified_cut: 'was cut by another axis or by status without a total to compare with',
+    disagrees: 'returned different calls each time',
+    unverified_cut: 'was split by another axis or by status, without a total for comparison',
   };
   reportProblem(
     context,

@@ -61,7 +61,7 @@ export interface WindowResult {
   /** Decoded bytes read. */
   readonly bytes: number;
   readonly splits: number;
-  /** The weakest of all its parts. */
+  /** Evidence of the weakest part. */
   readonly shown: Shown;
   /** In order of time; together they are the window. */
   readonly parts: readonly WindowPart[];
@@ -169,11 +169,11 @@ type Outcome =
   /** Calls came while it was compared with its halves. */
   | { readonly kind: 'changed' };
 
-/** Once larger questions fail, smaller ones are not asked often; one that is not answered in time costs minutes. */
+/** If larger requests fail, callsync sends few smaller requests, because a time-out costs minutes. */
 const retriesFor = (part: Exclude<Outcome, ReadPart>): number | undefined =>
   part.kind !== 'poison' ? undefined : part.cause.code === 'SERVICE_TIMEOUT' ? 0 : 1;
 
-/** One part: read, and compared with its halves where its count may be the service's cap. */
+/** Reads one part. If its count may be the cap of the service, compares it with its halves. */
 const readOpen = async (context: ReadContext, query: ListQuery & Open): Promise<Outcome> => {
   try {
     const part = await readPart(context, query);
@@ -193,10 +193,10 @@ const readOpen = async (context: ReadContext, query: ListQuery & Open): Promise<
           query.window,
           'looks_truncated',
           endsInDoubt(context, part.pass)
-            ? `gave ${part.pass.ids.size} calls, ends with a page that the service refuses, and cannot be cut to compare; state source.list.total_path or source.list.pagination.size_param.`
-            : `gave ${part.pass.ids.size} calls, as many as any query, and cannot be cut to compare; state source.list.max_results, the most that the service gives.`,
+            ? `gave ${part.pass.ids.size} calls, ends with a page that the service refuses, and cannot be split for comparison. Set source.list.total_path or source.list.pagination.size_param.`
+            : `gave ${part.pass.ids.size} calls, as many as any query, and cannot be split for comparison. Set source.list.max_results to the cap of the service.`,
         );
-        return notShown(part.pass, 'the service may hold more calls than it gives');
+        return notShown(part.pass, 'the service may have more calls than it returns');
     }
   } catch (error) {
     if (!isPoison(error)) throw error;
@@ -222,9 +222,9 @@ const explainShortAnswer = async (context: ReadContext, query: ListQuery & Open,
     context,
     query.window,
     'looks_truncated',
-    `gave ${rows} records where its total says ${largestTotal}, and no more when it is cut.`,
+    `gave ${rows} records where its total says ${largestTotal}, and no more when it is split.`,
   );
-  return notShown(pass, 'the list gives fewer records than its total says');
+  return notShown(pass, 'the list returns fewer records than its total');
 };
 
 /** Pieces that should each fit, if the total is known; otherwise halves. */
@@ -242,7 +242,7 @@ const reportUnproven = (context: ReadContext, window: Window, { pass, ids }: Rea
       context,
       window,
       'paging_unknown',
-      `was read from one response (${ids.size} calls), and nobody said how the list is paged: run \`callsync probe\`, or set source.list.pagination.`,
+      `was read from one response (${ids.size} calls), and the paging of the list is unknown; run \`callsync probe\`, or set source.list.pagination.`,
     );
   }
   const { count, furthest } = pass.outOfBounds;
@@ -252,7 +252,7 @@ const reportUnproven = (context: ReadContext, window: Window, { pass, ids }: Rea
     context,
     window,
     'outside',
-    `gave ${count} of ${pass.ids.size} records with times up to ${seconds} s outside the bounds asked for; they were kept. Check record_field and time zone of source.list.cursor_fields, or raise source.list.bounds_slack_ms.`,
+    `gave ${count} of ${pass.ids.size} records with times up to ${seconds} s outside the requested bounds; callsync kept them. Check record_field and time zone of source.list.cursor_fields, or raise source.list.bounds_slack_ms.`,
   );
 };
 
@@ -293,7 +293,7 @@ const lookForCap = async (context: ReadContext, query: WindowQuery, pass: Pass):
   const { list, learned } = context.client;
   const { rows, lastTotal } = pass;
   const isRefusedEnd = endsInDoubt(context, pass);
-  // Omitted records count for a cap too, so that no two queries end at the same count.
+  // Omitted records also count for a cap, so queries end at different counts.
   const isDoubtful = isRefusedEnd || (lastTotal === undefined && hasGaps(learned) && rows >= fewestOf(list));
   const isSuspect = (): boolean =>
     isDoubtful ||
@@ -309,7 +309,7 @@ const lookForCap = async (context: ReadContext, query: WindowQuery, pass: Pass):
   return finding;
 };
 
-/** Whether only refusals end a list, behind a page that is as full as any. */
+/** True if the list ends only in refusals, after a page as full as any other. */
 const endsInDoubt = ({ client }: ReadContext, { refusedBehind = 0 }: Pass): boolean =>
   refusedBehind >= Math.max(2, client.learned.page);
 
@@ -344,7 +344,7 @@ const compareWithHalves = async (context: ReadContext, query: WindowQuery, pass:
   for (const window of halves ?? cutAroundCalls(query.window, pass, step)) {
     const listing = await passOver(context, summaryOf(query, window), { quiet: true });
     for (const id of listing.ids.keys()) if (isCall(id) && !pass.ids.has(id)) further.add(id);
-    // All of them in one half, or only refusals at its end: that half is as suspect as the whole.
+    // If one half has all calls, or ends in refusals, that half is as suspect as the whole.
     if (listing.rows >= pass.rows || endsInDoubt(context, listing)) suspects.push({ window, listing });
   }
   if (further.size === 0) {

@@ -66,7 +66,7 @@ export const openFrames = async (options: FramesOptions) => {
 const streamAddress = (config: SourceConfig['websocket']): URL => {
   if (config.url === undefined || !URL.canParse(config.url))
     throw terminal('CONFIG_INVALID', 'source.websocket.url is needed to open the WebSocket.', {
-      hint: 'The interface does not show the address: ask the account manager for it.',
+      hint: 'Ask the account manager for the address; the interface does not show it.',
     });
   const url = new URL(config.url);
   if (url.protocol !== 'wss:' && url.protocol !== 'ws:')
@@ -169,14 +169,14 @@ const explainRefusal = (url: URL, status: number): CallsyncError => {
     case 401:
       return transient(
         'STREAM_TOKEN',
-        `${url.host} refused the token (401): it must be requested at most 5 minutes before the connection is opened.`,
+        `${url.host} refused the token (401): a token must be at most 5 minutes old when the connection opens.`,
         {
-          hint: 'A fresh one is requested by itself; if it stays refused, check that the client_id may use the WebSocket API.',
+          hint: 'callsync requests a new token. If the error persists, check that the client_id may use the WebSocket API.',
         },
       );
     case 403:
       return terminal('STREAM_IP_NOT_ALLOWED', `${url.host} refuses connections from this IP address (403).`, {
-        hint: 'Ask the account manager to add the public address of this machine to the whitelist of your client_id.',
+        hint: 'Ask the account manager to add the public address of this machine to the allowed addresses of your client_id.',
       });
     case 404:
     case 405:

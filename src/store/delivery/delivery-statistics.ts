@@ -24,7 +24,7 @@ export interface DayDeliveries extends DeliveryStatistics {
 export interface WebhookQuality {
   /** Calls that ended processing before this are not judged: no webhook was received yet. */
   readonly since: number | null;
-  /** Calls that should have come by webhook, and those of them that only a poll brought. */
+  /** Calls that should have come by webhook, and the number that came only by poll. */
   readonly expected: number;
   readonly lost: number;
   /** Share of the expected calls that were lost; null when none was expected. */

@@ -26,7 +26,7 @@ export interface Delivery {
   readonly privacyVersion?: string | undefined;
 }
 
-/** A delivery that was not let in: no body, and nothing that the caller could make long. */
+/** A refused delivery, without its body and without values of unlimited length. */
 export type RejectedDelivery = Pick<Delivery, 'arrivalId' | 'deliveryId' | 'hookId' | 'agent' | 'receivedAt'> & {
   readonly reason: string;
 };
@@ -178,12 +178,12 @@ const borrow = async (pool: pg.Pool, deadlineMs: number): Promise<pg.PoolClient>
       (late) => late.release(),
       () => {},
     );
-    throw transient('INBOX_UNREACHABLE', 'The operational store could not be reached in time.', { cause: error });
+    throw transient('INBOX_UNREACHABLE', 'The store could not be reached in time.', { cause: error });
   }
 };
 
 const within = <T>(work: Promise<T>, ms: number): Promise<T> =>
-  withinTime(work, ms, () => transient('STORE_SLOW', 'The operational store did not answer in time.'));
+  withinTime(work, ms, () => transient('STORE_SLOW', 'The store did not answer in time.'));
 
 /** Channel of `NOTIFY`; messages carry nothing, because the inbox says which deliveries wait. */
 const inboxChannel = 'callsync_inbox';

@@ -165,7 +165,7 @@ export interface Reread {
   readonly requestedAt: number;
 }
 
-/** After this many vain attempts a call is no longer asked for. */
+/** Failed attempts after which callsync no longer asks for a call. */
 const rereadAttempts = 10;
 
 /** SQL of the requests that were given up. */
@@ -237,7 +237,7 @@ const deliveryValue = (name: string): string => {
   return name === 'arrival_id' ? `coalesce(arrival_id::text, 'seq:' || seq) AS ${name}` : name;
 };
 
-/** Whether a row of the warehouse table is a rejected delivery, for which no commit of its own is made. */
+/** True if a row of the warehouse table is a rejected delivery. Rejected deliveries start no commit. */
 export const isRejectedRow = ({ outcome }: Row): boolean => outcome === 'rejected';
 
 /** Takes rows that a warehouse has now off its queue; one that changed meanwhile (its call was erased) stays. */

@@ -74,7 +74,7 @@ export const compactLateChanges = async (db: Queryable): Promise<void> => {
   );
 };
 
-/** The bands of an axis that were re-read, and up to when changes of calls of that age were looked for. */
+/** The re-read bands of an axis, with the time up to which callsync looked for changes in each. */
 export const readCoveredBands = async (db: Queryable, axis: string): Promise<CoveredBand[]> =>
   await db.query<CoveredBand>(
     `SELECT band, kind, ${toMicros('covered_at')} AS "coveredAt" FROM reread_bands WHERE axis = $1`,
@@ -161,7 +161,7 @@ export const bucketEdges = (bucket: number): { readonly from: number; readonly t
 export interface LateContext {
   /** Changes found count this often: 1 / the share of windows that are read like this one. */
   readonly weight: number;
-  /** When the same calls were last looked at; null = so long ago that the time of a change cannot be told. */
+  /** Time of the last look at the same calls; null = too long ago to tell the time of a change. */
   readonly since: number | null;
 }
 

@@ -67,7 +67,7 @@ const readLedgerRow = async ({ body, ...row }: StoredLedgerRow): Promise<LedgerR
 const readDocument = async (body: Buffer): Promise<CallDocument> =>
   JSON.parse((await inflate(body)).toString('utf8')) as CallDocument;
 
-/** The privacy rules that observations are under. */
+/** Version of the privacy rules of the observations. */
 export interface FoldedRules {
   readonly sanitize: (observation: Observation) => Observation;
   readonly version: string;

@@ -128,7 +128,7 @@ interface Chosen {
   readonly fresh: readonly QueuedCall[];
   /** Calls after the last one of the drain. */
   readonly next: readonly QueuedCall[];
-  /** From the end of the queue; empty when the others are all that there is. */
+  /** Calls from the end of the queue; empty if `newest` has all. */
   readonly oldest: readonly QueuedCall[];
   readonly isAll: boolean;
 }

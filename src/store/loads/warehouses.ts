@@ -124,7 +124,7 @@ export const beginWalk = async (store: Database, warehouse: string): Promise<voi
   while ((await walkBatch(store, warehouse))?.state === 'waiting' && performance.now() < until) await delay(waitingMs);
 };
 
-/** Walks to the end, for a command that says how much there is to do. Returns how many calls became pending. */
+/** Walks to the end, for a command that prints the number of calls. Returns how many calls became pending. */
 export const walkToEnd = async (store: Database, warehouse: string): Promise<number> => {
   let marked = 0;
   for (;;) {
@@ -135,7 +135,7 @@ export const walkToEnd = async (store: Database, warehouse: string): Promise<num
   }
 };
 
-/** Loads that are being completed end before their calls are looked at: they may know only an older epoch. */
+/** Waits for the end of running completions, because they may know only an older epoch. */
 const markLacking = async (
   tx: Transaction,
   warehouse: string,

@@ -33,7 +33,7 @@ interface NotedKeys {
 const notedSql = `SELECT EXISTS (SELECT FROM erased_keys) AS erased, EXISTS (SELECT FROM erased_keys WHERE objects) AS objects,
        EXISTS (SELECT FROM held_keys) AS held, EXISTS (SELECT FROM held_keys WHERE NOT of_call) AS "holdsLater"`;
 
-/** @param joins takes part in the fold lock: keys that are being added are known then, others come after the transaction. */
+/** @param joins takes part in the fold lock, so that keys of other writers are known or come after the transaction. */
 export const readNoted = async (db: Queryable, { joins = false } = {}): Promise<NotedKeys> => {
   // A statement sees only commits before its start, so one that waits for the lock would miss the holder's.
   if (joins) await db.query('SELECT pg_advisory_xact_lock_shared($1)', [foldLock]);

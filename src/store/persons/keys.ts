@@ -60,7 +60,7 @@ export const whileSought = async (db: Queryable, search: () => Promise<void>): P
 
 interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 'actor'> {
   readonly at: Date;
-  /** Calls that it names so far and that were not erased. */
+  /** Known calls of the hold that are not erased. */
   readonly calls: number;
 }
 
@@ -79,7 +79,7 @@ export const addHoldKeys = (db: Database, hold: LoggedHold): Promise<void> =>
     ]);
   });
 
-/** Whether the store lacks one of these holds, or a key of it. */
+/** True if the store lacks one of these holds, or one of its keys. */
 export const lackHolds = async (db: Queryable, holds: readonly LoggedHold[]): Promise<boolean> => {
   const keys = holds.flatMap(({ id, calls, subjects }) => [...calls, ...subjects].map((key) => ({ id, key })));
   const rows = await db.query(

@@ -18,7 +18,7 @@ export interface ReceiptProof {
   readonly previous_digest: string | null;
 }
 
-/** No warehouse can be named so. */
+/** No warehouse can have this name. */
 const receiptChain = '(erasures)';
 
 type Linked = Omit<ReceiptProof, 'digest'>;
@@ -80,7 +80,7 @@ export const findReceipt = async <Receipt extends object>(db: Queryable, request
   return { ...(JSON.parse(receipt) as Receipt), proof };
 };
 
-/** Puts receipts back that a store has lost which was set back. */
+/** Restores receipts that a restored store has lost. */
 export const restoreReceipts = async (db: Queryable, receipts: readonly LoggedReceipt[]): Promise<void> => {
   for (const receipt of receipts) await insertReceipt(db, receipt);
 };
@@ -118,7 +118,7 @@ export interface OpenErasure<Draft> {
   readonly openedAt: Date;
 }
 
-/** Returns the name under which it is found again. */
+/** Returns the name of the erasure. */
 export const openErasure = async (
   db: Queryable,
   { draft, callIds, subjects }: Omit<OpenErasure<object>, 'openedAt'>,

@@ -79,8 +79,7 @@ const namingSql = (table: TextTable, by: NamedBy): string =>
     WHERE octet_length(t.body) > 0`;
 
 /**
- * Empties records in quarantine, and deletes frames, that name something that was erased and nothing that is held. Those whose subjects
- * are not known stay: list them before.
+ * Empties records in quarantine, and deletes frames, with an erased value and without a held value. Records without listed subjects stay, so list them before.
  */
 export const purgeTexts = async (store: Store, note = noteNothing): Promise<void> =>
   await repeatTransaction(store, async (tx) => {
@@ -121,7 +120,7 @@ export const countTexts = async (db: Queryable, by: readonly string[]) => {
     `SELECT count(*)::int AS n FROM quarantine WHERE state = 'open' AND ${isSealedSql} AND subjects IS NULL`,
   );
   return {
-    /** Texts that are meant, and that no hold keeps. */
+    /** Texts of the request that no hold keeps. */
     quarantine: quarantine.all - quarantine.held,
     frames: frames.all - frames.held,
     /** Texts under a hold. */
@@ -202,7 +201,7 @@ export const purgeNamingBodies = async (store: Store, by: readonly string[], bef
   }
 };
 
-/** Bodies of deliveries that go in one transaction. */
+/** Number of delivery bodies that one transaction empties. */
 const deliveriesAtOnce = 1_000;
 
 /**

@@ -121,8 +121,7 @@ export const createDriftWatch = (store: Queryable, log: (event: string, fields: 
         for (const source of sources) await compare(source, stateOf(source));
       }),
     /**
-     * Notes fields that a window sent empty although nothing says that the list carries them, and calls that it
-     * listed twice.
+     * Records fields that are empty in a window although authoritative_fields does not name them, and calls that the window listed twice.
      */
     seeWindow: (result: Parameters<typeof windowFindings>[1]) =>
       quietly(() => recordDrift(store, windowFindings(names.poll, result))),

@@ -29,7 +29,7 @@ export const recordVersion = (db: Queryable, version: string): Promise<void> =>
 export const recordRules = (db: Queryable, version: string): Promise<void> =>
   recordOnce(db, 'privacy', `Privacy rules ${version} act on what comes in from now on`);
 
-/** An event that says the same as the last one of its kind is none. */
+/** An event with the same content as the last event of its kind is not recorded. */
 const recordOnce = async (db: Queryable, kind: string, what: string): Promise<void> => {
   await db.query(
     `INSERT INTO events (kind, what) SELECT $1, $2
@@ -73,7 +73,7 @@ export const openRecorder = (options: {
   readonly schema: string;
 }) => {
   const { schema } = options;
-  const common = { schema, purpose: 'operational store', application: 'callsync recorder' };
+  const common = { schema, purpose: 'store', application: 'callsync recorder' };
   // With its schema: for a role without rights on that, an unqualified table is missing instead of forbidden.
   const table = `${schema}.events`;
   const ownUrl = options.url === undefined ? ownRoleUrl(options.owner(), 'recorder') : undefined;

@@ -1,4 +1,4 @@
-/** How far going live has come, and the comparison of both ways in. Times in microseconds. */
+/** Progress of going live, and the comparison of webhooks with the list. Times are in microseconds. */
 
 import { createHash } from 'node:crypto';
 import { type Queryable, readColumn } from '../../postgres/database.ts';

@@ -76,7 +76,7 @@ export const readChainHeads = async (path: string): Promise<readonly ChainHead[]
   } catch (cause) {
     if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return [];
     throw transient('PROOF_HEADS', `The heads of the proof chain cannot be read: ${path}.`, {
-      hint: 'Restore the file from a backup, or remove it: the heads in the warehouses stay.',
+      hint: 'Restore the file from a backup, or remove it; the heads in the warehouses stay.',
       cause,
     });
   }

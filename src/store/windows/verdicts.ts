@@ -48,8 +48,7 @@ const selectList = ['warehouse', ...columns]
   .join(', ');
 
 /**
- * HMAC-SHA-256 (hex) over every column of the warehouse's table but the digest itself, the digest before among them;
- * undefined where the key is not configured.
+ * HMAC-SHA-256 (hex) over every column of the warehouse's table except the digest itself, including the previous digest. Undefined if the key is not configured.
  */
 const digestVerdict = (keys: ProofKeys, verdict: Omit<StoredVerdict, 'digest'>): string | undefined => {
   const values = columns

@@ -1,4 +1,4 @@
-/** Windows that are read, problems of windows that could not be, and watermarks. Times in microseconds. */
+/** Read windows, problems of unreadable windows, and watermarks. Times are in microseconds. */
 import type { Shown } from '../../../schemas/observation.ts';
 import { columnsOf, type Database, type Queryable, readValue } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';

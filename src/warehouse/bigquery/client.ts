@@ -60,8 +60,7 @@ const checkKeyFile = async (path: string): Promise<void> => {
 };
 
 /**
- * Requests by absolute address, because the client takes BIGQUERY_EMULATOR_HOST before its own endpoint; each with a
- * deadline of ours, because its transport has none.
+ * Requests use absolute addresses, because the client prefers BIGQUERY_EMULATOR_HOST to its endpoint. Each has our deadline, because the transport has none.
  */
 export const createRest = (connect: () => Promise<BigQuery>, project: string, requestTimeoutMs: number): Rest => {
   let client: Promise<BigQuery> | undefined;

@@ -27,24 +27,24 @@ export const bigqueryWarehouseSchema = z.strictObject({
     .int()
     .positive()
     .optional()
-    .describe('Partitions older than this are dropped by BigQuery.'),
+    .describe('Age in days at which BigQuery drops a partition.'),
   staging_expiration_hours: z
     .number()
     .positive()
     .default(24)
-    .describe('After this, BigQuery drops a left-over staging table by itself.'),
+    .describe('Hours after which BigQuery drops an abandoned staging table.'),
   maximum_bytes_billed: z.number().int().positive().optional().describe('Limit on the bytes that one job may bill.'),
   commit_interval_s: z
     .number()
     .positive()
     .default(60)
-    .describe('Least seconds between two commits of continuous sync.'),
+    .describe('Shortest time between two commits of continuous sync, in seconds.'),
   changes_interval_s: z
     .number()
     .min(0)
     .optional()
     .describe(
-      'Least seconds between two commits that change calls which are there already: each reads, and bills, the whole days of these calls. New calls and erasures do not wait. 600 by default, 0 with an emulator.',
+      'Shortest time between two commits that update existing calls, in seconds. Each reads and bills the whole days of these calls. New calls and erasures do not wait. 600 by default, 0 with an emulator.',
     ),
   max_calls_per_load: z.number().int().positive().max(20_000).default(2_000).describe('Most calls in one commit.'),
   quota: z
@@ -54,7 +54,7 @@ export const bigqueryWarehouseSchema = z.strictObject({
         .int()
         .positive()
         .default(1_400)
-        .describe('Load jobs a day that callsync allows itself (documented limit 1,500 a table).'),
+        .describe('Most load jobs of callsync a day (documented limit 1,500 a table).'),
     })
     .prefault({})
     .describe('Share of the documented quotas that callsync uses.'),

@@ -62,20 +62,19 @@ export const logTables: readonly Table[] = tables.filter((table) => table.kind =
 const guardTables: readonly Relation[] = [
   {
     name: 'tombstones',
-    description: 'Guards of erased calls under a keyed hash of their id: what was erased is never written again.',
+    description: 'Guards of erased calls by keyed hash of their id. No load writes an erased call again.',
     fields: [
       { name: 'call_key', type: 'STRING', mode: 'REQUIRED', description: 'Keyed hash of the call id.' },
       { name: 'ledger_epoch', type: 'INT64', mode: 'REQUIRED', description: 'Epoch of the ledger that erased it.' },
       { name: 'revision', type: 'INT64', mode: 'REQUIRED', description: "The call's revision in the ledger." },
-      { name: 'load_id', type: 'STRING', mode: 'REQUIRED', description: 'The load that brought it (table loads).' },
+      { name: 'load_id', type: 'STRING', mode: 'REQUIRED', description: 'Load that wrote the row (table loads).' },
       { name: 'erased_at', type: 'TIMESTAMP', mode: 'REQUIRED', description: 'When it was committed here.' },
     ],
     clusteredBy: ['call_key'],
   },
   {
     name: 'moved_calls',
-    description:
-      'Guards of calls that were sent under more than one date, for loads that know only the partition of an older one.',
+    description: 'Guards of calls whose date changed, for a late load with the old date.',
     fields: ['call_id', 'ledger_epoch', 'revision', 'flatten_version'].map((name) => ({
       name,
       type: name === 'call_id' ? 'STRING' : 'INT64',
@@ -85,10 +84,15 @@ const guardTables: readonly Relation[] = [
   },
   {
     name: 'fence',
-    description: 'One row that every commit changes, so that two at once conflict instead of writing a call twice.',
+    description: 'One row that every commit changes, so that parallel commits conflict.',
     fields: [
-      { name: 'ledger_epoch', type: 'INT64', mode: 'REQUIRED', description: 'Highest epoch that has committed.' },
-      { name: 'earlier_epochs', type: 'BOOL', mode: 'REQUIRED', description: 'Whether an earlier one has, too.' },
+      { name: 'ledger_epoch', type: 'INT64', mode: 'REQUIRED', description: 'Highest epoch of a commit.' },
+      {
+        name: 'earlier_epochs',
+        type: 'BOOL',
+        mode: 'REQUIRED',
+        description: 'True if an earlier epoch also committed.',
+      },
       { name: 'load_id', type: 'STRING', mode: 'REQUIRED', description: 'Last load.' },
     ],
   },

@@ -1,6 +1,5 @@
 /**
- * Rights of readers in BigQuery. Analysts view the dataset. Restricted readers view another one, whose views the
- * first one authorises. A right on the whole project overrides both.
+ * Rights of readers in BigQuery. Analysts view the dataset. Restricted readers view a second dataset, whose views the first dataset authorises. A right on the whole project overrides both.
  */
 
 import { openColumns } from '../../../schemas/tables.ts';
@@ -26,8 +25,8 @@ const principal = /^(user|group|domain|serviceAccount|specialGroup):[\w.+@-]+$/;
 
 const grantee = (reader: string): string => {
   if (principal.test(reader)) return `"${reader}"`;
-  throw terminal('USAGE_GRANTS', 'BigQuery grants to principals, not to roles of its own.', {
-    hint: 'Name them like group:analysts@example.com, user:… or serviceAccount:….',
+  throw terminal('USAGE_GRANTS', 'BigQuery grants rights to principals, not to roles.', {
+    hint: 'Write principals such as group:analysts@example.com, user:… or serviceAccount:….',
   });
 };
 
@@ -51,7 +50,7 @@ export const grantsSql = (config: BigqueryWarehouseConfig, readers: Readers): re
         `CREATE OR REPLACE VIEW \`${views}.${name}\` AS SELECT ${columns.join(', ')} FROM \`${project}.${readers.marts}.${name}\``,
     ),
     `GRANT \`roles/bigquery.dataViewer\` ON SCHEMA \`${views}\` TO ${grantee(readers.restricted)}, ${grantee(readers.analyst)}`,
-    // Marts show transcripts, too.
+    // Marts also show transcripts.
     ...[dataset, `${project}.${readers.marts}`].map(
       (name) => `REVOKE \`roles/bigquery.dataViewer\` ON SCHEMA \`${name}\` FROM ${grantee(readers.restricted)}`,
     ),
@@ -62,7 +61,7 @@ interface Access {
   readonly dataset?: { readonly dataset?: { readonly datasetId?: string; readonly projectId?: string } };
 }
 
-/** Lets the views of a dataset read the tables of another one, for every user. */
+/** Lets the views of a dataset read the tables of another dataset, for every user. */
 interface Authorisation {
   readonly dataset: string;
   readonly entry: {

@@ -100,7 +100,7 @@ const writeAndRead = async (rest: Rest, { location }: BigqueryWarehouseConfig, t
     const answer = await rest<{ jobComplete?: boolean; rows?: unknown[] }>({ method: 'POST', path: '/queries', json });
     if (answer.jobComplete === false || (query.startsWith('SELECT') && answer.rows?.length !== 1))
       throw terminal('BIGQUERY_SLOW', `BigQuery did not finish a query of one row in ${table} within 20 s.`, {
-        hint: 'Check the job in the console: slots of the project may be used up.',
+        hint: 'Check the job in the console; the project may have no free slots.',
       });
   }
 };

@@ -26,7 +26,7 @@ interface LoadDeps {
   readonly quota: Quota;
   readonly pause: Pause;
   readonly compress: boolean;
-  /** Others may load at the same time: staging tables beside one's own may be theirs. */
+  /** Other processes may load at the same time, so other staging tables may be theirs. */
   readonly isShared: boolean;
   /** Whether an earlier ledger than that of the epoch has written here. */
   readonly hasUnknownPartitions: (epoch: number) => Promise<boolean>;
@@ -110,8 +110,8 @@ const commitPart = async (deps: LoadDeps, task: Part, signal?: AbortSignal) => {
 const awaitQuota = async (deps: LoadDeps, signal?: AbortSignal): Promise<void> => {
   const wait = await deps.quota.waitMs('any');
   if (wait > maxQuotaWaitMs)
-    throw transient('BIGQUERY_QUOTA_RESERVED', `Warehouse "${deps.name}" has used its share of the quota for now.`, {
-      hint: 'Wait, or raise `quota` of this warehouse where the quotas of the project allow it.',
+    throw transient('BIGQUERY_QUOTA_RESERVED', `Warehouse "${deps.name}" has used its share of the quota.`, {
+      hint: 'Wait, or raise `quota` of this warehouse if the quotas of the project allow it.',
       retryAfterMs: wait,
     });
   if (wait > 0) await deps.pause(wait, signal);
@@ -186,7 +186,7 @@ const scriptOf = (deps: LoadDeps, task: Application): string => {
   });
 };
 
-/** The log tables of the batch, each with the dates of its rows where the table is partitioned. */
+/** The log tables of the batch. Partitioned tables have the dates of their rows. */
 const logDates = (part: LoadBatch): Map<string, (string | null)[]> => {
   const logs = new Map<string, (string | null)[]>();
   for (const [name, rows] of Object.entries(part.logs)) {

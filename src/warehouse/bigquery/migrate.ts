@@ -162,7 +162,7 @@ const ensureWordsView = async (deps: MigrateDeps): Promise<void> => {
 const refuseKind = (name: string, found: TableResource, wanted: 'TABLE' | 'VIEW'): void => {
   if (found.type === undefined || found.type === wanted) return;
   throw terminal('BIGQUERY_SCHEMA', `${name} is a ${found.type.toLowerCase()}, not a ${wanted.toLowerCase()}.`, {
-    hint: 'Use another dataset and run `callsync warehouse fill`.',
+    hint: 'Set another dataset, then run callsync warehouse fill.',
   });
 };
 

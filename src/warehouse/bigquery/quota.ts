@@ -11,10 +11,10 @@ import type { BigqueryWarehouseConfig } from './config.ts';
 
 interface QuotaLimits {
   readonly jobsPerDay: number;
-  /** Least milliseconds between any two commits: a table without partitions allows 5 metadata updates in 10 s, and a commit makes one. */
+  /** Shortest time between two commits, in milliseconds. A table without partitions allows 5 metadata updates in 10 s, and a commit makes one. */
   readonly spacingMs: number;
   readonly commitIntervalMs: number;
-  /** Between two commits that change calls which the warehouse has already. */
+  /** Time between two commits that change existing calls. */
   readonly changesIntervalMs: number;
 }
 
@@ -34,7 +34,7 @@ interface SpentCommits {
 type Pace = 'interval' | 'any' | 'changes';
 
 const entryMs = 600_000;
-/** Extra commits wait while more than this part of a day's quota is used; the rest keeps the interval going. */
+/** Extra commits wait while more than this part of the daily quota is used. The rest is for commits at the interval. */
 const extraShare = 0.25;
 /** Part that the steady interval uses, so that it never waits for a whole entry to expire. */
 const steadyShare = 0.98;
@@ -60,7 +60,7 @@ const dueAt = (spent: readonly SpentCommits[], { commitIntervalMs, jobsPerDay }:
 
 const countJobs = (spent: readonly SpentCommits[]): number => spent.reduce((sum, { jobs }) => sum + jobs, 0);
 
-/** Time at which one more job is within the limit of the last day. */
+/** Earliest time at which the daily limit allows one more job. */
 const freeAt = (spent: readonly SpentCommits[], limit: number): number => {
   let used = countJobs(spent);
   let at = Number.NEGATIVE_INFINITY;
@@ -121,7 +121,7 @@ export const createQuota = (limits: QuotaLimits, clock: () => number, memory: Qu
       };
       await memory.write([...(isSame ? spent.slice(0, -1) : spent), sum]);
     },
-    /** Load jobs of the last 24 hours, and how many there may be; infinite where nothing limits them. */
+    /** Load jobs of the last 24 hours, and their limit; infinite without a limit. */
     jobs: async () => ({ used: countJobs(await read()), limit: limits.jobsPerDay }),
   };
 };

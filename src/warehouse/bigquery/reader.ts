@@ -6,7 +6,7 @@ import type { BigqueryWarehouseConfig } from './config.ts';
 import type { Queries } from './queries.ts';
 
 export const notSelect = (): CallsyncError =>
-  terminal('QUERY_REFUSED', 'Only a single SELECT can be run here.', { hint: 'Send one query.' });
+  terminal('QUERY_REFUSED', 'The statement is not a single SELECT.', { hint: 'Send one query.' });
 
 /** Texts, names and comments, in which a semicolon ends no statement. */
 const quoted =

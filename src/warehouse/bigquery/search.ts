@@ -65,15 +65,15 @@ export const searchSql = (dataset: string, request: Omit<SearchRequest, 'text'>)
  LIMIT ${request.limit + 1}`;
 };
 
-/** Words and phrases as SEARCH reads them: in backticks, so that nothing in them is an operator. */
+/** Words and phrases for SEARCH, in backticks, so that they contain no operators. */
 const searchTerms = (terms: readonly SearchTerm[]): string =>
   terms.map(({ text }) => `\`${text.replaceAll('`', ' ')}\``).join(' ');
 
 const plainTerms = (text: string): readonly SearchTerm[] => {
   const [terms = [], ...others] = readSearchText(text);
   if (others.length === 0 && !terms.some(({ isExcluded, isPrefix }) => isExcluded || isPrefix)) return terms;
-  throw terminal('USAGE_SEARCH', 'BigQuery searches for words and phrases that are all there, nothing else.', {
-    hint: 'Leave out “or”, excluded words and prefixes, or search a Postgres warehouse.',
+  throw terminal('USAGE_SEARCH', 'On BigQuery, a search finds only calls with all words and phrases.', {
+    hint: 'Omit “or”, excluded words and prefixes, or search a PostgreSQL warehouse.',
   });
 };
 
@@ -120,8 +120,8 @@ const explainMissingIndexes =
   };
 
 const cannotSearch = (cause: unknown): CallsyncError =>
-  terminal('SEARCH_UNSUPPORTED', 'This BigQuery has no SEARCH function: it is a local stand-in.', {
-    hint: 'Search a Postgres warehouse, or BigQuery itself; callsync query can compare with LIKE.',
+  terminal('SEARCH_UNSUPPORTED', 'The local BigQuery has no SEARCH function.', {
+    hint: 'Search a PostgreSQL warehouse, or BigQuery itself; callsync query can compare with LIKE.',
     cause,
   });
 

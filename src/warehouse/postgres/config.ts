@@ -1,4 +1,4 @@
-/** Settings of a Postgres warehouse. */
+/** Settings of a PostgreSQL warehouse. */
 import { z } from 'zod';
 import { everyWarehouse } from '../../../schemas/config/every-warehouse.ts';
 
@@ -7,14 +7,14 @@ export const postgresWarehouseSchema = z.strictObject({
   url: z
     .string()
     .optional()
-    .describe('Connection URL. Without it, the store’s own server is used (schema of its own).'),
+    .describe('Connection URL. Without it, the tables have a schema of their own on the server of the store.'),
   url_file: z.string().optional().describe('File that holds the connection URL, instead of `url`.'),
   reader_url_file: z
     .string()
     .min(1)
     .optional()
     .describe(
-      'File that holds the connection URL of a role that only reads, for `callsync query`. Without it, callsync makes a role: the user of the tables, followed by _callsync_reader.',
+      'File that holds the connection URL of a read-only role, for `callsync query`. Without it, callsync creates the role USER_callsync_reader, where USER owns the tables.',
     ),
   schema: z
     .string()

@@ -95,7 +95,7 @@ COMMENT ON VIEW ${qualified(layout, wordsView.name)} IS ${literal(wordsComment)}
       describeTable(layout, table.name, `${table.description} Grain: ${table.grain}.`),
       ...describeColumns(layout, table.name, columnsOf(table)),
     ]),
-    describeTable(layout, 'tombstones', 'Erased calls by keyed hash of their id: no load brings them back.'),
+    describeTable(layout, 'tombstones', 'Erased calls by keyed hash of their id. No load brings them back.'),
     ...describeColumns(layout, wordsView.name, wordsView.columns),
   ];
 };

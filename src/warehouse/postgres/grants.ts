@@ -1,5 +1,5 @@
 /**
- * Rights of readers in a Postgres warehouse. The restricted role reads views in a schema of their own, and columns of marts;
+ * Rights of readers in a PostgreSQL warehouse. The restricted role reads views in a schema of their own, and columns of marts;
  * both run with the rights of their owner. It may not enter the schema of the tables, so that nothing that is added there is
  * open to it.
  */

@@ -1,4 +1,4 @@
-/** The logical tables in Postgres: names and types. */
+/** The logical tables in PostgreSQL: names and types. */
 
 import {
   type Column,

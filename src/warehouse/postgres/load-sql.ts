@@ -15,7 +15,7 @@ const upsertSet = (names: readonly string[], key: readonly string[]): string =>
 /** Element types of parameters; all others are text. */
 const logTypes: Partial<Record<ColumnType, string>> = { int: 'bigint', timestamp: 'float8' };
 
-/** The statements of a load, with ids, keys or load values as parameters. A commit empties temporary tables. */
+/** The statements of a load, with ids, keys or load values as parameters. A commit empties the temporary tables. */
 export const loadSql = (layout: Layout) => {
   const calls = qualified(layout, 'calls');
   const changes = qualified(layout, 'changes');
@@ -59,7 +59,7 @@ SELECT key, $2, revision, $4 FROM unnest($1::text[], $3::int[]) AS u(key, revisi
 ON CONFLICT (call_key) DO UPDATE SET ledger_epoch = excluded.ledger_epoch, revision = excluded.revision, load_id = excluded.load_id
  WHERE (t.ledger_epoch, t.revision) < (excluded.ledger_epoch, excluded.revision)
 RETURNING call_key`,
-    // Gives deliveries the keyed hash in place of the id: those that a restored ledger does not know were never told.
+    // Replaces the id of deliveries by the keyed hash, because a restored ledger may not know all of them.
     renameDeliveries: `UPDATE ${qualified(layout, 'deliveries')} AS d SET call_id = u.name
   FROM unnest($1::text[], $2::text[]) AS u(id, name),
        (SELECT arrival_id FROM ${qualified(layout, 'deliveries')} WHERE call_id = ANY($1) ORDER BY arrival_id FOR UPDATE) AS held

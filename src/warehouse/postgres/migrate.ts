@@ -59,8 +59,7 @@ export const migrate = async (schema: Schema): Promise<void> => {
     return listChanges(schema.layout).filter((change) => !change.isDone(found));
   };
   /**
-   * One change, or a whole new schema, on which no lock can exist yet. If several processes start at once, one creates
-   * it and the others find it.
+   * One change, or a whole new schema, which nobody can have locked. If several processes start at once, one of them creates it.
    */
   const apply = (changes: readonly Change[], what: string, mustBe: { readonly forMs: number } | undefined) =>
     changeSchema(

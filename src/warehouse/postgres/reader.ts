@@ -17,7 +17,7 @@ interface ReaderOptions {
   readonly purpose: string;
   /** The tables', then the marts'. */
   readonly schemas: readonly string[];
-  /** The role reads as this group, instead of all of `schemas`; `grant` gives the group its rights. */
+  /** The role has the rights of this group, instead of all of `schemas`; `grant` creates them. */
   readonly group?: { readonly name: string; grant(): Promise<void>; readonly closed: string } | undefined;
   /** Longest time of a query, in milliseconds. */
   readonly queryMs?: number | undefined;
@@ -78,7 +78,7 @@ export const openReader = (options: ReaderOptions): Reader => {
 };
 
 const refused = (hint: string): CallsyncError =>
-  terminal('QUERY_REFUSED', 'This is not a query that only reads.', { hint });
+  terminal('QUERY_REFUSED', 'The statement is not a read-only query.', { hint });
 
 /** Rows as JSON, one more than the limit; null for those beyond the limit of bytes, which the server does not send. */
 const limitedSql = (sql: string, { rows, bytes }: AnswerLimits): string =>
@@ -135,12 +135,12 @@ const refuseMoreRights = async (connection: Queryable, { purpose, schemas, group
   const [found] = await connection.query<{ too_much: string }>(rightsSql, [schemas, group?.closed ?? null]);
   if (found === undefined || found.too_much === '') return;
   throw terminal('QUERY_READER', `The role for queries of the ${purpose} may ${found.too_much}.`, {
-    hint: `Name a role that reads less: callsync grants --apply makes ${group?.name ?? 'callsync_analyst'}, which a role with LOGIN can be a member of.`,
+    hint: `Name a role with fewer rights. callsync grants --apply creates ${group?.name ?? 'callsync_analyst'}, which a role with LOGIN can be a member of.`,
   });
 };
 
 const noReader = (cause: CallsyncError): CallsyncError =>
-  terminal('QUERY_READER', 'There is no role under which a query can only read, and callsync may not make one.', {
+  terminal('QUERY_READER', 'There is no read-only role for queries, and callsync may not create one.', {
     hint: 'Run callsync grants --apply and CREATE ROLE somebody LOGIN PASSWORD … IN ROLE callsync_analyst. Set reader_url_file of the warehouse to the URL of that role.',
     cause,
   });

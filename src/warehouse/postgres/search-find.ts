@@ -32,7 +32,7 @@ import {
   requireIndex,
 } from './search-index.ts';
 
-/** @param filling whose connections searches fill rows with: they give a server up that does not answer, before loads wait for long. */
+/** @param filling connections with which searches fill rows. Their short time-out protects loads from a long wait. */
 export const createTranscriptSearch = (schema: Schema, filling: Database): TranscriptSearch => ({
   create: ({ onProgress, onWait } = {}) =>
     withSessionLock(
@@ -84,7 +84,7 @@ SELECT l.language, ${boundary('l.language')} AS boundary, w.term, w.place,
 /** A search as one language reads it. */
 interface LanguageQuery {
   readonly language: string;
-  /** The whole condition, and a necessary one: its words, anywhere. As tsquery. */
+  /** The whole condition, and a necessary condition (its words, anywhere), both as tsquery. */
   readonly full: string;
   readonly words: string;
   /** One wanted word or phrase of it, for the utterances to show. */
@@ -164,7 +164,7 @@ const readIn = (alternatives: readonly (readonly SearchTerm[])[], rows: readonly
 
 /** So many of the newest rows are looked at first. */
 const newestRows = 2_000;
-/** A row that the index names is read out of order: it costs so many rows of a walk. */
+/** A row from the index is read out of order, so it costs as much as this many rows of a walk. */
 const namedCost = 1.5;
 /** A word without hits counts as if half a row had it. */
 const halfFound = 0.5;
@@ -266,7 +266,7 @@ const findCalls = async (
       of.map((query) => query[part]),
       '|',
     );
-  // Of two texts, the first side may say what -excluded words name in another utterance.
+  // With two texts, excluded words count only within the utterance of each text.
   const wanted = inAny(then === undefined ? 'full' : 'words');
   const parameters = [wanted, limit + 1, from ?? null, to ?? null, side ?? null];
   await tx.query(prepareToFind);
@@ -391,7 +391,7 @@ const find = async (schema: Schema, filling: Database, request: SearchRequest): 
   await requireIndex(schema);
   await fillBriefly({ db: filling, layout });
   return await db.transaction(async (tx) => {
-    // All that is read is of one moment: a call that a load changes meanwhile is found as it was, and is not pending.
+    // All reads see one moment, so a call that a load changes meanwhile appears in its earlier state.
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const pending = await countWaiting(tx, layout);
     const [queries = [], then] = await readAll(tx, layout, texts);
@@ -417,7 +417,7 @@ const asReader = async <T>({ db, layout }: Schema, reading: Promise<T>): Promise
     return await reading;
   } catch (cause) {
     if (!(cause instanceof CallsyncError) || cause.code !== 'DATABASE_PERMISSION') throw cause;
-    throw terminal('DATABASE_PERMISSION', `The user of the ${db.purpose} may not read all that a search needs.`, {
+    throw terminal('DATABASE_PERMISSION', `The user of the ${db.purpose} lacks rights that a search needs.`, {
       hint: `Give it the rights of analysts, which callsync grants prints: USAGE on schema ${layout.schema}, SELECT on all its tables, EXECUTE on all its functions.`,
       cause: cause.cause,
     });

@@ -1,5 +1,5 @@
 /**
- * The search index of a Postgres warehouse: a side table with a row per call and side. Triggers on utterances replace
+ * The search index of a PostgreSQL warehouse: a side table with a row per call and side. Triggers on utterances replace
  * the rows of changed calls in the same transaction, without their documents. Documents follow later, so that no load
  * waits for them.
  * A row without a document is both a note and a lock between loads and the filling. Each change of a call deletes its
@@ -283,7 +283,7 @@ const isReady = ({ isKept, isValid }: State): boolean => isKept && isValid === t
 export const requireIndex = async (schema: Schema): Promise<void> => {
   if (isReady(await readState(schema))) return;
   throw terminal('SEARCH_INDEX_MISSING', `The ${schema.db.purpose} has no complete search index.`, {
-    hint: 'Run callsync warehouse search-index create with the same --config; it also finishes one that was interrupted.',
+    hint: 'Run callsync warehouse search-index create with the same --config. It also completes an interrupted index.',
   });
 };
 
@@ -315,7 +315,7 @@ export const createIndex = async (schema: Schema, onProgress: (indexedCalls: num
   const { db, layout } = schema;
   const state = await readState(schema);
   if (isReady(state)) return;
-  // Rows of another definition, or that no trigger kept for a while, cannot be trusted.
+  // Rows are outdated if they have another definition, or if a trigger was disabled for a while.
   if (!state.isKept) {
     const unaccentSchema = await ensureUnaccent(schema);
     await runWhenUnlocked(schema, [...dropSearchSql(layout), ...createSearchSql(layout, unaccentSchema)]);

@@ -1,4 +1,4 @@
-/** The Postgres warehouse: the analysts' schema, which may be on the server of the operational store. */
+/** The PostgreSQL warehouse: the analysts' schema, which may be on the server of the store. */
 import {
   type ConnectionUrl,
   type Database,

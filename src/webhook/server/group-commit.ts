@@ -32,7 +32,7 @@ interface Entry {
 export const createGroupCommit = (options: GroupCommitOptions) => {
   const { drain } = options;
   const { group_commit: config, limits } = options.config;
-  /** Oldest first; those that no group has taken yet are in `waiting` too. */
+  /** Oldest first, including `waiting`, which no group has taken yet. */
   const unanswered = new Set<Entry>();
   const waiting: Entry[] = [];
   let delay: NodeJS.Timeout | undefined;

@@ -22,7 +22,7 @@ export const createDropLog = (log: ReceiverLog, intervalMs = 60_000) => {
   let counts: Record<string, number> = {};
   const write = (): void => {
     if (Object.keys(counts).length === 0) return;
-    log.warn(counts, 'Deliveries or connections were refused since the last such line, by reason.');
+    log.warn(counts, 'Refused deliveries and connections since the last such line, by reason.');
     counts = {};
   };
   const timer = setInterval(write, intervalMs);

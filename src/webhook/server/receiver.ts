@@ -182,7 +182,7 @@ const listenAt = async (app: FastifyInstance, config: WebhookConfig, orAnyPort: 
     throw terminal(
       'WEBHOOK_PORT_TAKEN',
       `The webhook receiver cannot listen on ${host}:${config.port} (${errorCode(error)}).`,
-      { hint: 'Set webhook.listen and webhook.port to an address of this machine that is free.', cause: error },
+      { hint: 'Set webhook.listen and webhook.port to a free address of this machine.', cause: error },
     );
   }
 };
@@ -250,5 +250,8 @@ const watchCertificate = (files: TlsFiles, server: TlsServer, log: ReceiverLog):
     server,
     onRead: () => log.info({}, 'Certificate read again.'),
     onError: (error) =>
-      log.error({ code: errorCode(error) }, 'The changed certificate cannot be used; the one before stays in force.'),
+      log.error(
+        { code: errorCode(error) },
+        'The changed certificate cannot be used; the earlier certificate stays in use.',
+      ),
   });

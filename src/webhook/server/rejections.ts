@@ -35,7 +35,7 @@ export const createRejections = (options: {
   const turn = (): void => {
     if (surplus > 0) {
       const receivedAt = new Date();
-      const reason = `${surplus} more rejected, not recorded one by one`;
+      const reason = `${surplus} more rejected deliveries, without a row each`;
       const nobody = { deliveryId: null, hookId: null, agent: null };
       gathered.push({ arrivalId: newArrivalId(receivedAt), ...nobody, receivedAt, reason });
     }

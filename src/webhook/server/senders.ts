@@ -138,7 +138,7 @@ export const limitConnections = (
   server: Server,
   options: {
     readonly limits: WebhookConfig['limits'];
-    /** Proxies carry the connections of many: they are not counted. */
+    /** Proxies carry connections of many senders, so they are exempt. */
     readonly isProxy: AddressList;
     readonly isKnown: (sender: string) => boolean;
     readonly onDrop: () => void;
@@ -156,7 +156,7 @@ export const limitConnections = (
     if (own?.size === 0) bySender.delete(connection.sender);
   };
 
-  /** Closes the oldest idle one; where all are busy, the newest connection if it is one of them, else the oldest. */
+  /** Closes the oldest idle connection. If all are busy, closes the newest connection if it is among them, else the oldest. */
   const drop = (connections: ReadonlySet<Connection>, newest: Connection): void => {
     const [oldest = newest] = connections;
     let found = connections.has(newest) ? newest : oldest;

@@ -94,11 +94,10 @@ export const openSigningKeys = (options: {
   const { secrets, allowUnsigned, log, intervalMs = 1_000 } = options;
   if (secrets.length === 0 && !allowUnsigned) {
     throw terminal('WEBHOOK_SECRET_MISSING', 'No signing secret is configured for the webhook receiver.', {
-      hint: 'Set webhook.secrets (or webhook.allow_unsigned: true to take deliveries from anyone), then run callsync config check.',
+      hint: 'Set webhook.secrets (or webhook.allow_unsigned: true, which accepts deliveries from anyone), then run callsync config check.',
     });
   }
-  if (allowUnsigned)
-    log.warn({}, 'Unsigned webhook deliveries are taken (webhook.allow_unsigned): anyone can send them.');
+  if (allowUnsigned) log.warn({}, 'webhook.allow_unsigned is set, so anyone can send webhook deliveries.');
   const contents = readFiles(secrets.flatMap((entry) => entry.secret_file ?? []));
   let keys = secrets.map((entry) => keyOf(entry, contents) ?? refuseEmpty(entry));
 
@@ -108,7 +107,7 @@ export const openSigningKeys = (options: {
     onChange: (changed) => {
       const next = secrets.flatMap((entry) => keyOf(entry, changed) ?? []);
       if (next.length === 0) {
-        log.error({}, 'All signing secret files are empty or gone; the secrets read last stay in force.');
+        log.error({}, 'All signing secret files are empty or gone; the last secrets stay in use.');
         return;
       }
       keys = next;

@@ -31,7 +31,10 @@ export const createWakeUp = (options: {
     } catch (error) {
       onFailure();
       if (!failing) {
-        log.warn({ code: errorCode(error) }, 'The inbox merge could not be woken; a sweep finds what is in the inbox.');
+        log.warn(
+          { code: errorCode(error) },
+          'callsync could not wake the inbox merge; the sweep merges the deliveries.',
+        );
       }
       failing = true;
     }

@@ -20,7 +20,7 @@ const batchRecords = 128;
 /** Attempts at one delivery, and the pause between them, before it is parked. */
 const attempts = 3;
 const pauseMs = 1_000;
-/** Slowest link to the store that a batch is given time for. */
+/** Slowest link to the store for which the time limit of a batch suffices. */
 const bytesPerSecond = 128 * 1024;
 
 /** Does nothing before `start`. Deliveries leave the spool once they are in the inbox or parked. */
@@ -49,7 +49,7 @@ export const createDrain = (options: {
       try {
         await inbox.ping({ deadlineMs });
         usable = true;
-        log.info({}, 'The store takes deliveries again.');
+        log.info({}, 'The store accepts deliveries again.');
         return start();
       } catch {
         // Said once, by `trip`.
@@ -60,7 +60,7 @@ export const createDrain = (options: {
   const trip = (error: unknown): void => {
     if (!usable) return;
     usable = false;
-    log.warn({ code: errorCode(error) }, 'The store is away or slow: deliveries go to the spool.');
+    log.warn({ code: errorCode(error) }, 'The store is away or slow; deliveries go to the spool.');
     probing = probe();
   };
 
@@ -87,7 +87,7 @@ export const createDrain = (options: {
       failures = 0;
       log.error(
         { code, parked: spool.status().parked },
-        'The store refuses a delivery; it is parked in the spool folder and tried again at the next start.',
+        'The store refuses a delivery; it stays in the spool folder until the next start, which tries it again.',
       );
     }
   };
@@ -133,7 +133,6 @@ export const createDrain = (options: {
 
   start();
   return {
-    /** The store is tried first. */
     usable: () => usable,
     /** The store failed or was too slow. */
     trip,

@@ -174,7 +174,7 @@ const syncFolder = async (dir: string): Promise<void> => {
   }
 };
 
-/** Deletes damaged files that were last written before `before`. Returns the bytes of those that stay, and how many went. */
+/** Deletes damaged files older than `before`. Returns the bytes of the other files, and the number of deleted files. */
 export const expireDamaged = async (dir: string, before: Date): Promise<{ bytes: number; deleted: number }> => {
   let bytes = 0;
   let deleted = 0;

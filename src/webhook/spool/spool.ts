@@ -104,11 +104,11 @@ const makeFolder = async (dir: string, log: ReceiverLog): Promise<void> => {
     await mkdir(dir, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw terminal('SPOOL_UNUSABLE', `The spool folder ${dir} cannot be made.`, {
-      hint: 'Set webhook.spool.dir to a folder that the receiver may write to.',
+      hint: 'Set webhook.spool.dir to a folder that the receiver can write to.',
       cause: error,
     });
   }
-  // A folder that was there before may be open to others; it holds call data.
+  // An existing folder may be open to other users, but it holds call data.
   if (((await stat(dir)).mode & 0o077) === 0) return;
   await chmod(dir, 0o700).catch((error: unknown) =>
     log.warn({ code: errorCode(error), dir }, 'Other users can open the spool folder, and its mode cannot be changed.'),
@@ -230,14 +230,14 @@ class DiskSpool implements Spool {
         this.#full = true;
         this.#options.log.error({ code: errorCode(error) }, 'The spool cannot be written to.');
         for (const one of group)
-          one.reject(transient('SPOOL_FAILED', 'The spool could not be written to.', { cause: error }));
+          one.reject(transient('SPOOL_FAILED', 'callsync cannot write to the spool.', { cause: error }));
         // A failed sync leaves unknown bytes on disk: never append to them.
         await this.#seal();
       }
     }
   }
 
-  /** The next entries that fit; those for which there is no room are refused. */
+  /** The next entries that fit; the spool refuses the others. */
   async #takeGroup(): Promise<Waiting[]> {
     const group: Waiting[] = [];
     let bytes = 0;
@@ -246,9 +246,12 @@ class DiskSpool implements Spool {
       const one = this.#waiting.shift() as Waiting;
       if (one.bytes.length > room) {
         if (!this.#full)
-          this.#options.log.error({ bytes: this.status().bytes }, 'The spool is full: deliveries are refused.');
+          this.#options.log.error(
+            { bytes: this.status().bytes },
+            'The spool is full; the receiver refuses deliveries.',
+          );
         this.#full = true;
-        one.reject(transient('SPOOL_FULL', 'There is no room left in the spool.'));
+        one.reject(transient('SPOOL_FULL', 'The spool is full.'));
         continue;
       }
       room -= one.bytes.length;
@@ -318,7 +321,7 @@ class DiskSpool implements Spool {
     const code = errorCode(error);
     const left = { file: segment.path, records: segment.records - this.#drained.records };
     if (code === 'ENOENT') {
-      this.#options.log.error(left, 'A spool file is gone, and with it the deliveries that it held.');
+      this.#options.log.error(left, 'A spool file is missing, so its deliveries are lost.');
       this.#forgetOldest();
     } else if (code === 'EIO') {
       this.#options.log.error(left, 'A spool file cannot be read; it is kept as damaged.');

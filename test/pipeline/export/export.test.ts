@@ -1,4 +1,4 @@
-/** Exports read back: NDJSON by the import, Parquet by a library, against what the ledger and the warehouse hold. */
+/** Exports read back: NDJSON by the import, Parquet by a library, compared with ledger and warehouse. */
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';

@@ -200,7 +200,7 @@ export const eraseUnderRestores = async (
       warehouses: await Promise.all(targets.map((one) => one.backUp())),
     };
 
-    // Half of them by number, half by the value of a key; events arrive all the while.
+    // Half of the requests name a number, half the value of a key. Events arrive meanwhile.
     let erasedCalls = 0;
     const half = Math.ceil(input.erased / 2);
     const numbers = Array.from({ length: half }, (_, index) => inGroups(personOf(index).phone));
@@ -254,7 +254,7 @@ export const eraseUnderRestores = async (
   }
 };
 
-/** The Postgres warehouse of the pipeline, with a search index. */
+/** The PostgreSQL warehouse of the pipeline, with a search index. */
 export const openPostgresTarget = async (pipeline: Pipeline): Promise<RestorableTarget> => {
   await pipeline.warehouse.search.create();
   return restorablePostgres(pipeline);

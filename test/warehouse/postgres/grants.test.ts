@@ -63,7 +63,7 @@ beforeAll(async () => {
   await warehouse.load(makeBatch({ calls: [makeCall({ callId: 'a', text: 'transcriptcanary', extra })] }));
   await warehouse.search.create();
   await makeMarts({ metadata: 'UDF_text_01' });
-  // Tables of others in the same database, such as the operational store.
+  // Tables of others in the same database, such as the store.
   await admin.query(`CREATE VIEW marts.theirs AS SELECT * FROM calls.utterances;
     CREATE SCHEMA callsync; CREATE TABLE callsync.ledger AS SELECT 'freecanary' AS document`);
 });

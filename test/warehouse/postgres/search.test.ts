@@ -1,4 +1,4 @@
-/** The search index of a Postgres warehouse: what is found, and that every load, erasure and removal keeps it right. */
+/** The search index of a PostgreSQL warehouse: what is found, and that every load, erasure and removal keeps it right. */
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { analyticsConfigSchema } from '../../../schemas/config/analytics.ts';

@@ -1,4 +1,4 @@
-/** A migrated operational store of the test file's own, and what it holds. */
+/** A migrated store of the test file's own, and what it holds. */
 import pg from 'pg';
 import { afterAll, beforeAll } from 'vitest';
 import { openStore, type Store } from '../../../src/store/store.ts';

@@ -1,4 +1,4 @@
-/** Merges a whole inbox into a Postgres warehouse, as workers do, and returns how often each call stands there. */
+/** Merges a whole inbox into a PostgreSQL warehouse, as workers do, and returns how often each call stands there. */
 
 import { flattenVersion } from '../../../src/calls/flatten.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';

@@ -20,7 +20,7 @@ const receiver = createReceiver({
   config,
   secrets: openSigningKeys({ secrets: config.secrets, allowUnsigned: false, log }),
   inbox: createInboxWriter({
-    pool: openPool({ url, schema: 'callsync', application: 'receiver', purpose: 'operational store', max: 5 }),
+    pool: openPool({ url, schema: 'callsync', application: 'receiver', purpose: 'store', max: 5 }),
   }),
   spool: await openSpool({ dir: spoolDir, config: config.spool, log }),
   registry: new Registry(),

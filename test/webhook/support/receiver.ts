@@ -54,7 +54,7 @@ export const startReceiver = async (options: StartOptions): Promise<StartedRecei
   };
   const log: ReceiverLog = { info: write('info'), warn: write('warn'), error: write('error') };
   const { databaseUrl: url, intervalMs } = options;
-  const pool = openPool({ url, schema: 'callsync', application: 'receiver', purpose: 'operational store', max: 5 });
+  const pool = openPool({ url, schema: 'callsync', application: 'receiver', purpose: 'store', max: 5 });
   const inbox = createInboxWriter({ pool });
   const spool = await openSpool({ dir: options.spoolDir ?? join(folder, 'spool'), config: config.spool, log });
   const registry = new Registry();

@@ -52,8 +52,8 @@ const storeCheck = (opening: Promise<Store>, config: Config): Check => ({
     const [{ version = '', fsync, commit } = {}] = rows;
     if (fsync === 'off' || commit === 'off')
       return failed(
-        `PostgreSQL ${version} answers, but forgets commits when it crashes (${fsync === 'off' ? 'fsync' : 'synchronous_commit'} = off).`,
-        'Set it to on: a delivery that was answered must not be lost.',
+        `PostgreSQL ${version} answers, but can lose commits in a crash (${fsync === 'off' ? 'fsync' : 'synchronous_commit'} = off).`,
+        'Set it to on, so that no answered delivery is lost.',
       );
     return ok(`PostgreSQL ${version.split(' ')[0]}, schema callsync is up to date.`);
   },
@@ -122,7 +122,7 @@ const nearest = (folder: string): string => {
   }
 };
 
-/** Calls whose ids are looked at. */
+/** Number of calls whose ids the check reads. */
 const newestCalls = 200;
 
 /** None where there are no rules. */

@@ -29,7 +29,7 @@ export const sourceChecks = (services: Services, limiter?: RequestLimiter): Chec
         const format = await findTokenFormat(opened, signal);
         if (format !== opened.token_format)
           return failed(
-            `The identity provider takes the token request as ${format} only.`,
+            `The identity provider accepts the token request only as ${format} only.`,
             `Set source.token_format: ${format}.`,
           );
         return ok(opened.token === undefined && opened.token_file === undefined ? 'Issued.' : 'Configured.');
@@ -40,7 +40,7 @@ export const sourceChecks = (services: Services, limiter?: RequestLimiter): Chec
       name: 'clock',
       run: async (signal) => {
         await list(signal).catch(() => {
-          throw new NotChecked('The list did not answer, so the service’s clock is not known.');
+          throw new NotChecked('The list did not answer, so callsync does not know the clock of the service.');
         });
         return describeClock(open(), services.config.sync.clock_skew);
       },

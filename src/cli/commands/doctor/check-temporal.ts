@@ -39,7 +39,7 @@ export const temporalChecks = (services: Services, fix: boolean): Check[] => {
   ];
 };
 
-/** Fetches or builds the development server's program where it is needed and not here: minutes, so no check does it. */
+/** Fetches or builds the program of the development server if it is missing. No check does this, because it takes minutes. */
 export const provideTemporalCli = async ({ config, say }: Services): Promise<void> => {
   if (config.temporal.address !== undefined) return;
   await locateTemporalCli({ configured: config.temporal.cli, log: say });
@@ -50,7 +50,7 @@ const openPresent = async (services: Services): Promise<TemporalService> => {
   const { temporal } = services.config;
   if (temporal.address === undefined && (await findTemporalCli({ configured: temporal.cli })) === undefined)
     throw terminal('TEMPORAL_CLI', 'The Temporal CLI for the development server is not installed.', {
-      hint: 'callsync doctor --fix or callsync up downloads it once, or builds it with Go (3 minutes) where the download is blocked; or set temporal.address.',
+      hint: 'Run callsync doctor --fix, which downloads the Temporal CLI, or builds it with Go in 3 minutes. Or set temporal.address.',
     });
   return openTemporal(services);
 };
@@ -65,7 +65,7 @@ const describeNamespace = async ({ client, address }: TemporalService, namespace
         hint: `Create it (temporal operator namespace create ${namespace}), or correct temporal.namespace.`,
         cause,
       });
-    throw terminal('TEMPORAL_REFUSED', `${address} does not let us see the namespace ${namespace}.`, {
+    throw terminal('TEMPORAL_REFUSED', `${address} refuses access to the namespace ${namespace}.`, {
       hint: 'Check temporal.api_key_file or the client certificate (temporal.tls).',
       cause,
     });

@@ -41,13 +41,13 @@ export const webhookChecks = (services: Services, opening: Promise<Store>): Chec
 const checkKeys = ({ config: { webhook } }: Services): Finding => {
   if (webhook.secrets.length === 0 && !webhook.allow_unsigned)
     return failed(
-      'No signing secret is configured: the receiver does not start.',
+      'No signing secret is configured, so the receiver does not start.',
       'Set webhook.secrets with the secret from the account manager.',
     );
   for (const { name } of webhook.secrets) readSigningKey(webhook.secrets, name);
   if (webhook.allow_unsigned)
     return warning(
-      'Unsigned deliveries are taken: anyone can send call data.',
+      'The receiver accepts unsigned deliveries, so anyone can send call data.',
       'Set webhook.secrets and remove webhook.allow_unsigned.',
     );
   return ok(`In force: ${webhook.secrets.map(({ name }) => name).join(', ')}.`);
@@ -57,7 +57,7 @@ const checkAddress = async (url: string | undefined): Promise<readonly Finding[]
   if (url !== undefined) return checkPublicUrl(new URL(url));
   return [
     warning(
-      'The public address is not configured, so it cannot be tried.',
+      'webhook.public_url is not set, so callsync cannot try it.',
       'Set webhook.public_url to the address given to the account manager.',
     ),
   ];
@@ -90,7 +90,7 @@ export const tryRoundTrip = async (options: {
     for (const until = Date.now() + storedWithinMs; !(await store.hasDelivery(hash)); await delay(100)) {
       if (Date.now() <= until) continue;
       return failed(
-        `${url} took a delivery that does not arrive in this inbox.`,
+        `${url} accepted a delivery that did not arrive in this inbox.`,
         'Check that the address leads to the receiver of this configuration, and that its store is this one.',
       );
     }
@@ -99,7 +99,7 @@ export const tryRoundTrip = async (options: {
   }
   if (key === undefined)
     return warning(
-      'A delivery arrived. Unsigned ones are taken, so anybody can send calls.',
+      'A delivery arrived. The receiver accepts unsigned deliveries, so anyone can send calls.',
       'Ask the account manager for a signing secret, set webhook.secrets and remove webhook.allow_unsigned.',
     );
   const forged = await sendWebhook({ ...common, secret: randomUUID(), retry: false });
@@ -107,26 +107,26 @@ export const tryRoundTrip = async (options: {
     // The receiver records refusals a little later. Nobody attacks here, so the record would be a false alarm.
     for (const until = Date.now() + recordedWithinMs; !(await store.removeRefused(forged.deliveryId)); await delay(100))
       if (Date.now() > until) break;
-    return ok(`A signed delivery was taken in ${last?.ms ?? 0} ms and arrived; a forged one was refused.`);
+    return ok(`The receiver accepted a signed delivery in ${last?.ms ?? 0} ms, and refused a forged delivery.`);
   }
   await store.removeDelivery(hash);
   return failed(
-    `${url} takes deliveries with a wrong signature.`,
+    `${url} accepts deliveries with a wrong signature.`,
     'Remove webhook.allow_unsigned, and check that nothing else answers at that address.',
   );
 };
 
 const hints: Readonly<Record<number, string>> = {
-  403: 'The receiver does not know this signing secret: restart it with this configuration, and check webhook.allow_from.',
-  404: 'Check the path: webhook.public_url must end where the proxy leads to webhook.path.',
-  503: 'The receiver is overloaded or cannot store: see its log and callsync status.',
+  403: 'Restart the receiver with this configuration, because it does not know this signing secret. Check webhook.allow_from.',
+  404: 'Correct the path of webhook.public_url, or the path in the proxy; it must lead to webhook.path.',
+  503: 'Run callsync status, and read the log of the receiver; it is overloaded or cannot store deliveries.',
 };
 
 const explainRefusal = (url: string, { status, failure }: Partial<SendAttempt> = {}): Finding => {
   if (status === undefined)
     return silent(
       `${url} cannot be reached (${failure ?? 'no answer'}).`,
-      'Start the receiver (callsync up or callsync serve), and open the way from outside to it.',
+      'Start the receiver (callsync up or callsync serve), and open its port in firewall and proxy.',
     );
   const proxy = 'Check that the address leads to the receiver and that its proxy passes POST and all headers on.';
   return failed(`${url} answers ${status} to a signed delivery.`, hints[status] ?? proxy);

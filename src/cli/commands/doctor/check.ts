@@ -48,7 +48,7 @@ export const runChecks = async (checks: readonly Check[], { deadlineMs }: { read
       const late = new Promise<Finding>((resolve) => {
         timer = setTimeout(() => {
           controller.abort();
-          resolve(silent(`No result within ${deadlineMs / 1000} s.`, 'Check the network between here and there.'));
+          resolve(silent(`No result within ${deadlineMs / 1000} s.`, 'Check DNS, proxy and firewall of this machine.'));
         }, deadlineMs);
       });
       const found = await Promise.race([run(controller.signal).catch(findingOf), late]);

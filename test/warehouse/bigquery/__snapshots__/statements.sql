@@ -1,16 +1,16 @@
 -- ddl/calls (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.calls` (
   call_id STRING NOT NULL OPTIONS (description='Identifier of the call: the record\'s unique_id.'),
-  call_timestamp TIMESTAMP OPTIONS (description='The call\'s own time (UTC); null when it was not sent or is not a date-time.'),
+  call_timestamp TIMESTAMP OPTIONS (description='The call\'s own time (UTC); null if the service sent none or one that is not a date-time.'),
   processed_at TIMESTAMP OPTIONS (description='End of processing (field qualified), where the service sends it.'),
   status STRING OPTIONS (description='Status of the call, such as qualified or void.'),
   campaign STRING OPTIONS (description='Campaign identifier.'),
-  duration FLOAT64 OPTIONS (description='Duration of the call, parsed from its text. Unit not stated by the service; stored as sent.'),
-  ivr_end FLOAT64 OPTIONS (description='End of the interactive voice response part. Unit not stated by the service; stored as sent.'),
+  duration FLOAT64 OPTIONS (description='Duration of the call, parsed from its text. The service does not state the unit; the value is as sent.'),
+  ivr_end FLOAT64 OPTIONS (description='End of the interactive voice response part. The service does not state the unit; the value is as sent.'),
   audio_state STRING OPTIONS (description='State of the audio, such as AVAILABLE.'),
   lang STRING OPTIONS (description='Language code of the transcript (transcript_json.meta.lang).'),
   asr_model STRING OPTIONS (description='Speech-recognition model (transcript_json.meta.asr_model).'),
-  obfuscated BOOL OPTIONS (description='Whether the transcript is obfuscated, parsed from its text.'),
+  obfuscated BOOL OPTIONS (description='True if the transcript is obfuscated.'),
   transcript_call_id STRING OPTIONS (description='transcript_json.callUniqueId; may be an empty string.'),
   in_label STRING OPTIONS (description='Label of the inbound contact.'),
   in_data STRING OPTIONS (description='Data of the inbound contact, a telephone number when its type is PHONE.'),
@@ -32,19 +32,19 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.calls` (
   utterance_count INT64 NOT NULL OPTIONS (description='Number of rows in utterances.'),
   word_count INT64 NOT NULL OPTIONS (description='Number of words over all utterances.'),
   tag_count INT64 NOT NULL OPTIONS (description='Number of rows in tags.'),
-  issues JSON OPTIONS (description='Array of {field, reason}: fields that could not be typed and are null here; null if none.'),
+  issues JSON OPTIONS (description='Array of {field, reason} for fields that could not be converted and are null here; null if there are none.'),
   first_seen_at TIMESTAMP OPTIONS (description='Service time of the earliest observation of the call, as of this revision\'s load.'),
-  last_seen_at TIMESTAMP OPTIONS (description='Service time of the latest observation that changed the call. One that repeats what is known does not move it, so the same observations in another order may leave another time: never later than the last observation.'),
-  source_deleted_at TIMESTAMP OPTIONS (description='Since when the service no longer lists the call; null while it does.'),
+  last_seen_at TIMESTAMP OPTIONS (description='Service time of the latest observation that changed the call. A repeated observation does not move it, so the value depends on the order of arrival.'),
+  source_deleted_at TIMESTAMP OPTIONS (description='Time since which the service no longer lists the call; null while the service lists it.'),
   ledger_epoch INT64 NOT NULL OPTIONS (description='Epoch of the ledger that sent the row; first part of the guard.'),
   revision INT64 NOT NULL OPTIONS (description='The call\'s revision in the ledger; second part of the guard.'),
   flatten_version INT64 NOT NULL OPTIONS (description='Version of the flattening that made the row; third part of the guard.'),
   load_id STRING NOT NULL OPTIONS (description='The load that wrote the row (table loads).'),
-  content_hash STRING OPTIONS (description='Hash over all columns and child rows of the call as it was written, documents left out; null for rows of callsync before it had one.')
+  content_hash STRING OPTIONS (description='Hash over all columns and child rows of the call, without documents; null in rows that are older than this column.')
 )
 PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
 CLUSTER BY call_id
-OPTIONS (description='One row per call: its scalar fields, contacts and counts. Grain: call.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+OPTIONS (description='One row per call, with scalar fields, contacts and counts. Grain: call.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
 -- ddl/utterances (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.utterances` (
@@ -53,11 +53,11 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.utterances` (
   utterance_index INT64 NOT NULL OPTIONS (description='Position in the transcript, from 0.'),
   side STRING OPTIONS (description='Speaker side (field from), such as out.'),
   content STRING OPTIONS (description='The text of the utterance.'),
-  start_offset FLOAT64 OPTIONS (description='Start of the utterance (field datetime). Unit not stated by the service; stored as sent.'),
-  duration FLOAT64 OPTIONS (description='Duration of the utterance. Unit not stated by the service; stored as sent.'),
+  start_offset FLOAT64 OPTIONS (description='Start of the utterance (field datetime). The service does not state the unit; the value is as sent.'),
+  duration FLOAT64 OPTIONS (description='Duration of the utterance. The service does not state the unit; the value is as sent.'),
   score FLOAT64 OPTIONS (description='Score of the utterance, where sent.'),
   word_count INT64 NOT NULL OPTIONS (description='Number of its words.'),
-  words ARRAY<STRUCT<value STRING, start FLOAT64, length FLOAT64, score FLOAT64>> OPTIONS (description='The words: value, start, length, score. Unit not stated by the service; stored as sent.')
+  words ARRAY<STRUCT<value STRING, start FLOAT64, length FLOAT64, score FLOAT64>> OPTIONS (description='The words: value, start, length, score. The service does not state the unit; the value is as sent.')
 )
 PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
 CLUSTER BY call_id
@@ -100,11 +100,11 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.udfs` (
   udf_index INT64 NOT NULL OPTIONS (description='The two-digit index nn of the key, as a number.'),
   value_number BIGNUMERIC OPTIONS (description='UDF_num_nn as an exact number; null when it cannot be parsed.'),
   value_text STRING OPTIONS (description='The text as sent, of either kind.'),
-  unparsable BOOL NOT NULL OPTIONS (description='True for a UDF_num_nn whose text is not a number (empty text counts as no value, not as unparsable).')
+  unparsable BOOL NOT NULL OPTIONS (description='True for a UDF_num_nn whose text is not a number; false for empty text, which counts as no value.')
 )
 PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
 CLUSTER BY call_id
-OPTIONS (description='User-defined fields: metadata keys UDF_num_nn and UDF_text_nn. Grain: call × kind × index.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+OPTIONS (description='User-defined fields, from the metadata keys UDF_num_nn and UDF_text_nn. Grain: call × kind × index.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
 -- ddl/contacts (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.contacts` (
@@ -114,7 +114,7 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.contacts` (
   label STRING OPTIONS (description='Label of the contact.'),
   data STRING OPTIONS (description='Data as sent, a telephone number when type is PHONE.'),
   type STRING OPTIONS (description='Type of the contact, such as PHONE.'),
-  phone STRING OPTIONS (description='When type is PHONE: the number without separators, with a leading + if it had one or began with 00.')
+  phone STRING OPTIONS (description='If type is PHONE, the number without separators, with a leading + if the sent number began with + or 00.')
 )
 PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
 CLUSTER BY call_id
@@ -126,48 +126,48 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.redactions` (
   call_timestamp TIMESTAMP OPTIONS (description='The call\'s own time (UTC), repeated from calls so that child tables can be pruned by it.'),
   redaction_index INT64 NOT NULL OPTIONS (description='Position among the redactions of the call, in the order of its words, from 0.'),
   utterance_index INT64 NOT NULL OPTIONS (description='Position of the utterance in the transcript, from 0.'),
-  first_word INT64 OPTIONS (description='Position of the first replaced word in its utterance, from 0; null where text and words differed, so that all of the utterance was replaced, or where it has no words.'),
-  last_word INT64 OPTIONS (description='Position of the last replaced word; null as first_word.'),
-  detector STRING NOT NULL OPTIONS (description='What found it, such as phone or card, or the name of a configured pattern.'),
+  first_word INT64 OPTIONS (description='Position of the first replaced word in its utterance, from 0. Null if the utterance has no words, or was replaced as a whole because text and words differed.'),
+  last_word INT64 OPTIONS (description='Position of the last replaced word; null where first_word is null.'),
+  detector STRING NOT NULL OPTIONS (description='Detector that found the value, such as phone or card, or the name of a configured pattern.'),
   detector_version INT64 OPTIONS (description='Version of the detector; null for a configured pattern.')
 )
 PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
 CLUSTER BY call_id
-OPTIONS (description='Replacements of privacy rules in transcripts: one row per span with its place and detector, never the value. Empty for calls without such rules. Grain: call × redaction.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+OPTIONS (description='Replacements of privacy rules in transcripts. One row per replaced span, with its place and detector, never the value. Grain: call × redaction.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
 -- ddl/changes (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.changes` (
   call_id STRING NOT NULL OPTIONS (description='Identifier of the call: the record\'s unique_id.'),
   call_timestamp TIMESTAMP OPTIONS (description='The call\'s own time (UTC), as the load that added the row knew it.'),
-  field STRING NOT NULL OPTIONS (description='Name of the top-level field; * for all fields of the first revision; extra for names longer than 64 characters or with other characters than letters, digits, _, - and the dot.'),
-  revision INT64 NOT NULL OPTIONS (description='The call\'s revision in the ledger with which the field changed; 1 where field is *.'),
-  source STRING NOT NULL OPTIONS (description='What brought the observation: webhook, poll or import.'),
-  observed_at TIMESTAMP NOT NULL OPTIONS (description='Service time of the observation; where field is *, of the earliest one that was known when the row was added.'),
-  loaded_at TIMESTAMP OPTIONS (description='When a load added the row here; null in rows that are older than this column.'),
-  kind STRING OPTIONS (description='added, changed or removed; a field that is null counts as absent. Null in rows that are older than this column.')
+  field STRING NOT NULL OPTIONS (description='Name of the top-level field, or * for all fields of the first revision. extra stands for names longer than 64 characters, or with special characters.'),
+  revision INT64 NOT NULL OPTIONS (description='The call\'s revision in the ledger that changed the field; 1 if field is *.'),
+  source STRING NOT NULL OPTIONS (description='Source of the observation, which is webhook, poll or import.'),
+  observed_at TIMESTAMP NOT NULL OPTIONS (description='Service time of the observation. If field is *, the time of the earliest observation that callsync knew when it added the row.'),
+  loaded_at TIMESTAMP OPTIONS (description='Time at which a load added the row; null in rows that are older than this column.'),
+  kind STRING OPTIONS (description='added, changed or removed; a null field counts as absent. Null in rows that are older than this column.')
 )
 PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
 CLUSTER BY call_id
-OPTIONS (description='Changes of top-level fields of a call, with revision, source and time, never the value. One row with field * says that the call was first seen; later revisions have a row for each field that changed. The load of a revision adds its rows, and no load changes them. A field that changed twice between two loads shows once. Two warehouses may differ, so nothing compares this table. Changes by privacy rules, and those before the table existed, have no row. Grain: call × field × revision.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+OPTIONS (description='Changes of top-level fields of a call, with revision, source and time, never the value. One row with field * says that the call was first seen; later revisions have a row for each field that changed. The load of a revision adds its rows, and no load changes them. A field that changed twice between two loads shows once. Two warehouses may differ, so nothing compares this table. Changes by privacy rules have no row. Grain: call × field × revision.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
 -- ddl/deliveries (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.deliveries` (
   seq INT64 NOT NULL OPTIONS (description='Number of the delivery in the inbox.'),
-  arrival_id STRING NOT NULL OPTIONS (description='UUID given on arrival; unlike seq, no other delivery ever gets it, also after a restore.'),
-  delivery_id STRING OPTIONS (description='Delivery header as sent (not under the signature).'),
+  arrival_id STRING NOT NULL OPTIONS (description='UUID that the receiver gives on arrival. Unlike seq, it stays unique after a restore.'),
+  delivery_id STRING OPTIONS (description='Delivery header as sent; the signature does not cover it.'),
   hook_id STRING OPTIONS (description='Identifier of the webhook.'),
   agent STRING OPTIONS (description='User-agent of the sender, with its version.'),
   received_at TIMESTAMP NOT NULL OPTIONS (description='Arrival at the receiver.'),
   signing_key STRING OPTIONS (description='Name of the secret that verified the signature; null if none did.'),
-  call_id STRING OPTIONS (description='The call it brought, once read.'),
+  call_id STRING OPTIONS (description='Call in the delivery; null until callsync has read it.'),
   outcome STRING NOT NULL OPTIONS (description='accepted, duplicate, repeat, quarantined or rejected.'),
-  reason STRING OPTIONS (description='Why, for outcomes other than accepted.'),
-  revision INT64 OPTIONS (description='The call\'s revision in the ledger with what the delivery brought; null if it changed nothing.'),
-  visible_at TIMESTAMP OPTIONS (description='When this warehouse first had that revision, as far as callsync knew when it wrote the row; the mart delivery_latency knows it of every delivery.')
+  reason STRING OPTIONS (description='Reason of an outcome other than accepted.'),
+  revision INT64 OPTIONS (description='Revision of the call that the delivery made in the ledger; null if the delivery changed nothing.'),
+  visible_at TIMESTAMP OPTIONS (description='Time at which this warehouse first had that revision. Null if the load came after the row; the mart delivery_latency has the time of every delivery.')
 )
 PARTITION BY TIMESTAMP_TRUNC(received_at, DAY)
 CLUSTER BY seq
-OPTIONS (description='Every webhook delivery that reached the receiver and what became of it. Grain: webhook delivery.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+OPTIONS (description='Every webhook delivery that reached the receiver, with its outcome. Grain: webhook delivery.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
 -- ddl/verdicts (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.verdicts` (
@@ -175,39 +175,39 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.verdicts` (
   axis STRING NOT NULL OPTIONS (description='Axis of the window.'),
   window_from TIMESTAMP NOT NULL OPTIONS (description='Start of the window, inclusive.'),
   window_to TIMESTAMP NOT NULL OPTIONS (description='End of the window, exclusive.'),
-  level STRING NOT NULL OPTIONS (description='ids, fields or records: what was compared with the service.'),
-  warehouse_level STRING OPTIONS (description='guards or rows: what was compared in this warehouse.'),
+  level STRING NOT NULL OPTIONS (description='Level of the comparison with the service (ids, fields or records).'),
+  warehouse_level STRING OPTIONS (description='Level of the comparison in this warehouse (guards or rows).'),
   calls_listed INT64 NOT NULL OPTIONS (description='Calls that the service listed.'),
-  calls_found INT64 NOT NULL OPTIONS (description='Of those, calls found equal in this warehouse before healing.'),
-  missing INT64 NOT NULL OPTIONS (description='Calls that were missing here, or new to the ledger.'),
+  calls_found INT64 NOT NULL OPTIONS (description='Listed calls that were equal in this warehouse before healing.'),
+  missing INT64 NOT NULL OPTIONS (description='Calls that this warehouse lacked, or that were new to the ledger.'),
   different INT64 NOT NULL OPTIONS (description='Calls that differed.'),
   healed INT64 NOT NULL OPTIONS (description='Calls healed.'),
   deleted INT64 OPTIONS (description='Calls of the window that the service no longer lists.'),
-  unexpected INT64 OPTIONS (description='Calls found here of which the ledger knows nothing.'),
-  excluded INT64 OPTIONS (description='Listed calls that may be nowhere: they were erased, or are too old to be kept.'),
-  confirmed STRING OPTIONS (description='How the listing was shown to be complete: total, one_response, second_listing, page_overlap, or none.'),
+  unexpected INT64 OPTIONS (description='Calls in this warehouse that the ledger does not know.'),
+  excluded INT64 OPTIONS (description='Listed calls that callsync must not keep, because they were erased or are beyond a retention limit.'),
+  confirmed STRING OPTIONS (description='Evidence that the listing is complete (total, one_response, second_listing, page_overlap, or none).'),
   outcome STRING NOT NULL OPTIONS (description='proven, healed, unproven or suspicious_empty.'),
-  compared_at TIMESTAMP NOT NULL OPTIONS (description='When it was compared.'),
+  compared_at TIMESTAMP NOT NULL OPTIONS (description='Time of the comparison.'),
   ledger_epoch INT64 OPTIONS (description='Epoch of the ledger that was compared.'),
   flatten_version INT64 OPTIONS (description='Version of the flattening that was compared.'),
   revisions_digest STRING OPTIONS (description='SHA-256 over the ids and ledger revisions of the calls of the window after healing.'),
   compared_by STRING OPTIONS (description='Version of callsync that compared.'),
   digest STRING NOT NULL OPTIONS (description='HMAC-SHA-256 over this verdict and the digest before it, under the key of key_id.'),
-  key_id STRING OPTIONS (description='Identifies the key of the digest; the key itself is in no store.'),
+  key_id STRING OPTIONS (description='Identifier of the key of the digest. The key itself is in no store.'),
   previous_digest STRING OPTIONS (description='Digest of the verdict before it; null for the first.')
 )
 CLUSTER BY verdict_id
-OPTIONS (description='Verdicts: the recorded result of comparing one window. Grain: reconciled window.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+OPTIONS (description='Verdicts, each the recorded result of comparing one window. Grain: reconciled window.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
 -- ddl/loads (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.loads` (
   load_id STRING NOT NULL OPTIONS (description='Identifier of the load.'),
-  ledger_epoch INT64 NOT NULL OPTIONS (description='Epoch of the ledger that made it.'),
+  ledger_epoch INT64 NOT NULL OPTIONS (description='Epoch of the ledger that made the load.'),
   flatten_version INT64 NOT NULL OPTIONS (description='Version of the flattening.'),
-  origin STRING NOT NULL OPTIONS (description='What asked for it: read, inbox, pending, rebuild, ….'),
+  origin STRING NOT NULL OPTIONS (description='Work that asked for the load, such as read, inbox, pending or rebuild.'),
   calls_sent INT64 NOT NULL OPTIONS (description='Calls in the load.'),
   calls_changed INT64 NOT NULL OPTIONS (description='Calls whose guard was higher and whose rows were written.'),
-  loaded_at TIMESTAMP NOT NULL OPTIONS (description='When it was committed.')
+  loaded_at TIMESTAMP NOT NULL OPTIONS (description='Time of the commit.')
 )
 CLUSTER BY load_id
 OPTIONS (description='Every commit into this warehouse. Grain: load.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
@@ -215,28 +215,28 @@ OPTIONS (description='Every commit into this warehouse. Grain: load.', kms_key_n
 -- ddl/sync_state (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.sync_state` (
   warehouse STRING NOT NULL OPTIONS (description='Name of the warehouse in the configuration.'),
-  watermark TIMESTAMP OPTIONS (description='Everything from the start of continuous sync up to it was read, on its axis; null before the first sync.'),
-  newest_call TIMESTAMP OPTIONS (description='Time of the newest call that this warehouse holds; NULL if none of the 500 newest calls is loaded.'),
+  watermark TIMESTAMP OPTIONS (description='Time up to which continuous sync has read every call, on its axis; null before the first sync.'),
+  newest_call TIMESTAMP OPTIONS (description='Time of the newest call in this warehouse; null if none of the 500 newest calls is loaded.'),
   proven_axis STRING OPTIONS (description='Axis of the verdicts behind proven_through; null before the first verdict.'),
-  proven_through TIMESTAMP OPTIONS (description='Everything that was read before it has a good verdict (proven or healed), without a gap; null while the first window has none.'),
-  pending INT64 NOT NULL OPTIONS (description='Calls that wait to be loaded here.'),
-  last_load_at TIMESTAMP OPTIONS (description='When the last load was committed.'),
-  last_error STRING OPTIONS (description='Code of what the last run of continuous sync failed with; null once one succeeded.'),
-  ledger_epoch INT64 NOT NULL OPTIONS (description='Epoch of the ledger that keeps the row.'),
-  heartbeat_at TIMESTAMP NOT NULL OPTIONS (description='When this row was last brought up to date.')
+  proven_through TIMESTAMP OPTIONS (description='Time up to which every read window has a good verdict (proven or healed), without a gap; null while the first window has none.'),
+  pending INT64 NOT NULL OPTIONS (description='Calls that wait for their load into this warehouse.'),
+  last_load_at TIMESTAMP OPTIONS (description='Time of the last committed load.'),
+  last_error STRING OPTIONS (description='Error code of the last run of continuous sync; null if that run succeeded.'),
+  ledger_epoch INT64 NOT NULL OPTIONS (description='Epoch of the ledger that writes the row.'),
+  heartbeat_at TIMESTAMP NOT NULL OPTIONS (description='Time of the last update of this row.')
 )
-OPTIONS (description='Freshness and proof of this warehouse, in one row. callsync updates it also while no call arrives, so that a quiet night does not look like a standstill. Grain: warehouse.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+OPTIONS (description='Freshness and proof of this warehouse, in one row. callsync also updates the row while no call arrives, so that a quiet night does not look like a standstill. Grain: warehouse.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
 -- ddl/tombstones (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.tombstones` (
   call_key STRING NOT NULL OPTIONS (description='Keyed hash of the call id.'),
   ledger_epoch INT64 NOT NULL OPTIONS (description='Epoch of the ledger that erased it.'),
   revision INT64 NOT NULL OPTIONS (description='The call\'s revision in the ledger.'),
-  load_id STRING NOT NULL OPTIONS (description='The load that brought it (table loads).'),
+  load_id STRING NOT NULL OPTIONS (description='Load that wrote the row (table loads).'),
   erased_at TIMESTAMP NOT NULL OPTIONS (description='When it was committed here.')
 )
 CLUSTER BY call_key
-OPTIONS (description='Guards of erased calls under a keyed hash of their id: what was erased is never written again.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+OPTIONS (description='Guards of erased calls by keyed hash of their id. No load writes an erased call again.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
 -- ddl/moved_calls (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.moved_calls` (
@@ -246,19 +246,19 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.moved_calls` (
   flatten_version INT64 NOT NULL
 )
 CLUSTER BY call_id
-OPTIONS (description='Guards of calls that were sent under more than one date, for loads that know only the partition of an older one.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+OPTIONS (description='Guards of calls whose date changed, for a late load with the old date.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
 -- ddl/fence (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.fence` (
-  ledger_epoch INT64 NOT NULL OPTIONS (description='Highest epoch that has committed.'),
-  earlier_epochs BOOL NOT NULL OPTIONS (description='Whether an earlier one has, too.'),
+  ledger_epoch INT64 NOT NULL OPTIONS (description='Highest epoch of a commit.'),
+  earlier_epochs BOOL NOT NULL OPTIONS (description='True if an earlier epoch also committed.'),
   load_id STRING NOT NULL OPTIONS (description='Last load.')
 )
-OPTIONS (description='One row that every commit changes, so that two at once conflict instead of writing a call twice.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+OPTIONS (description='One row that every commit changes, so that parallel commits conflict.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
 -- ddl/words (sent as tables.insert)
 CREATE VIEW IF NOT EXISTS `acme-prod.calls.words`
-OPTIONS (description='One row per word of every utterance: a view over the arrays in utterances.') AS
+OPTIONS (description='One row per word of every utterance. A view over the arrays in utterances.') AS
 SELECT
   u.call_id AS call_id,
   u.call_timestamp AS call_timestamp,
