@@ -18,9 +18,11 @@ export const quirksSchema = z.object({
     .default(0)
     .describe('Every second request is answered by a replica that is so many seconds late.'),
   totals: z
-    .enum(['true', 'half', 'double', 'page'])
+    .enum(['true', 'half', 'double', 'page', 'all', 'rest'])
     .default('true')
-    .describe('Totals say what matches, half or twice of it, or how many records the page has.'),
+    .describe(
+      'Totals say what matches, half or twice of it, how many records the page has, how many there are at all, or what is left from the page on.',
+    ),
   order: z
     .enum(['steady', 'random'])
     .default('steady')
@@ -35,9 +37,12 @@ export const quirksSchema = z.object({
     .prefault({ share: 0, records: 1 })
     .describe('Records that are left out after the pages were cut, in runs: pages are short, or empty, in the middle.'),
   cursors: z
-    .enum(['good', 'expired', 'same'])
+    .enum(['good', 'expired', 'same', 'lost', 'endless'])
     .default('good')
-    .describe('One place in ten leads on by a cursor that has expired, or by the one that led there.'),
+    .describe(
+      'One place in ten leads on by a cursor that has expired, by the one that led there, or not at all; or empty pages behind the end lead on for ever.',
+    ),
+  pagesMost: a.count.optional().describe('Pages behind so many are empty, whatever their size.'),
   listDelayMs: a.notNegative.default(0).describe('Time before each answer of the list, such as for counting.'),
   poison: z.array(poisonSchema).default([]).describe('Records with which no answer succeeds.'),
 });

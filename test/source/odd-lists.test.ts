@@ -13,16 +13,28 @@ type Answer = (
   of: { page: number; pages: number; all: number; records: unknown[] },
 ) => void;
 
-/** A list of `count` calls, one a second, in pages of 20 at most; reads it in two windows. */
-const read = async (count: number, list: SourceConfigInput['list'], answer: Answer) => {
-  const calls = Array.from({ length: count }, (_, index) => start + index * 1000);
+const middle = start + 45_000;
+
+/**
+ * A list of `count` calls, one a second, in pages of 20 at most; reads it in two windows.
+ * @param everyMs between calls of the second window.
+ * @param longestMs of a longer window, the list shows only so much.
+ */
+const read = async (
+  count: number,
+  list: SourceConfigInput['list'],
+  answer: Answer,
+  { everyMs = 1000, longestMs = Number.POSITIVE_INFINITY } = {},
+) => {
+  const calls = Array.from({ length: count }, (_, n) => (n < 45 ? start + n * 1000 : middle + (n - 45) * everyMs));
   let requests = 0;
   const server = await startServer((_, response, url) => {
     if (url.pathname.startsWith('/realms/')) return answerToken(response);
     requests++;
     const { from, to, page = '1', size = '20', offset: given } = Object.fromEntries(url.searchParams);
     const pageSize = Math.min(20, Number(size));
-    const inside = calls.filter((at) => at >= Date.parse(from ?? '') && at <= Date.parse(to ?? ''));
+    const first = Date.parse(from ?? '');
+    const inside = calls.filter((at) => at >= first && at <= Math.min(Date.parse(to ?? ''), first + longestMs));
     const offset = given === undefined ? (Number(page) - 1) * pageSize : Number(given);
     const records = inside
       .slice(offset, offset + pageSize)
@@ -45,8 +57,7 @@ const read = async (count: number, list: SourceConfigInput['list'], answer: Answ
   closers.push(source.close);
   const seen = new Set<string>();
   const results = [];
-  const middle = start + 45_000;
-  for (const [from, to] of [[start, middle] as const, [middle, start + 3_600_000] as const]) {
+  for (const [from, to] of [[start, middle] as const, [middle, middle + Math.max(3_600, count) * everyMs] as const]) {
     const window = { axis: 'timestamp', from: from * 1000, to: to * 1000 };
     const onPage = (observations: readonly { callId: string }[]) => {
       for (const { callId } of observations) seen.add(callId);
@@ -74,6 +85,15 @@ describe('a total', () => {
     expect(seen).toBe(90);
     expect(problems).toEqual([]);
   });
+});
+
+test('a total of all calls, whatever the window, does not cut windows for ever', async () => {
+  const list = { total_path: 'total', max_results: 50, time_format: 'iso_seconds' } as const;
+  const { seen, requests } = await read(90, list, (response, { records }) =>
+    json(response, 200, { total: 90, data: records }),
+  );
+  expect(seen).toBe(90);
+  expect(requests).toBeLessThan(300);
 });
 
 describe('behind its last page, a list', () => {
@@ -109,6 +129,36 @@ describe('behind its last page, a list', () => {
     expect(seen).toBe(90);
     expect(problems).toEqual([]);
   });
+});
+
+describe('a list with cursors', () => {
+  const pagination = { style: 'cursor', cursor_param: 'page', next_path: 'next' } as const;
+
+  test('that loses one behind a full page: smaller questions give the rest', async () => {
+    const { seen, problems } = await read(90, { pagination }, (response, { page, pages, records }) => {
+      const isLost = (records[0] as { unique_id?: string } | undefined)?.unique_id === `c${middle}`;
+      json(response, 200, { next: page < pages && !isLost ? String(page + 1) : null, data: records });
+    });
+    expect([seen, problems]).toEqual([90, []]);
+  });
+
+  test('whose empty pages lead on for ever is an error', async () => {
+    const first = read(10, { pagination }, (response, { page, records }) =>
+      json(response, 200, { next: page < 500 ? String(page + 1) : null, data: records }),
+    );
+    await expect(first).rejects.toMatchObject({ code: 'LIST_LOOP' });
+  });
+});
+
+test('a window longer than the list shows at once is cut', async () => {
+  const hourly = { everyMs: 3_600_000, longestMs: 24 * 3_600_000 };
+  const { seen, problems } = await read(
+    90,
+    {},
+    (response, { records }) => json(response, 200, { data: records }),
+    hourly,
+  );
+  expect([seen, problems]).toEqual([90, []]);
 });
 
 describe('records left out of pages after these were made', () => {
@@ -148,10 +198,15 @@ describe('records left out of pages after these were made', () => {
 describe('an error in the body of an answer 200', () => {
   const answer = { error: { code: 'TIMEOUT' }, data: [] };
 
-  test('is no empty list: it is asked again', async () => {
+  test.each([
+    [answer, { error: null }],
+    [{ status: 'error', message: 'overload', data: [] }, { status: 'ok' }],
+    [{ code: 503, data: [] }, { code: 0 }],
+    [{ statusCode: '500', data: [] }, { statusCode: '200' }],
+  ])('is no empty list: it is asked again (%j)', async (failed, good) => {
     let asked = 0;
     const { seen, problems } = await read(10, {}, (response, { records }) =>
-      json(response, 200, ++asked === 1 ? answer : { error: null, data: records }),
+      json(response, 200, ++asked === 1 ? failed : { ...good, data: records }),
     );
     expect(seen).toBe(10);
     expect(problems).toEqual([]);

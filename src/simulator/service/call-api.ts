@@ -214,8 +214,9 @@ type Entry = readonly [key: number, index: number];
 
 const selectPage = (world: World, query: ListQuery, options: PageOptions): Page => {
   const { dialect, at, countAt, tieSeed, quirks } = options;
-  const { doubledShare, gaps, pageMost, pageVaries, pageRepeats, totals, order, cursors } = quirks;
-  const isTrue = totals === 'true' && order === 'steady' && cursors === 'good' && pageMost === undefined;
+  const { doubledShare, gaps, pageMost, pagesMost, pageVaries, pageRepeats, totals, order, cursors } = quirks;
+  const isWhole = pageMost === undefined && pagesMost === undefined;
+  const isTrue = totals === 'true' && order === 'steady' && cursors === 'good' && isWhole;
   const plain =
     isTrue &&
     tieSeed === undefined &&
@@ -284,15 +285,27 @@ const arrangePage = (world: World, query: ListQuery, options: PageOptions): Page
       : reachable.findIndex((one) => one && isLater(one));
   const asked = fraction(seed, number, 64) < quirks.pageVaries ? Math.ceil(query.size / 2) : query.size;
   const size = Math.min(asked, quirks.pageMost ?? asked);
-  const page = first < 0 ? [] : reachable.slice(first, first + size);
+  const isBehind = query.offset >= (quirks.pagesMost ?? Number.POSITIVE_INFINITY) * query.size;
+  const page = first < 0 || isBehind ? [] : reachable.slice(first, first + size);
   const shown = page.filter((entry) => entry !== undefined);
   const isTrouble = after !== undefined && cursors !== 'good' && fraction(seed, after[1], 65) < 0.1;
   const last = isTrouble && cursors === 'same' ? after : shown.at(-1);
+  const isLost = cursors === 'lost' && fraction(seed, shown.at(-1)?.[1] ?? 0, 66) < 0.1;
+  const isMore = first >= 0 && first + page.length < reachable.length && !isLost;
+  // Another cursor each time, for the same place.
+  const endless: Entry | undefined = after && [after[0], after[1] + (dialect.newestFirst ? -1e-6 : 1e-6)];
   const matching = dialect.capTotal === 'capped' ? Math.min(counted, dialect.cap ?? counted) : counted;
   return {
     indices: shown.map((entry) => entry[1]),
-    total: { true: matching, half: Math.ceil(matching / 2), double: 2 * matching, page: shown.length }[quirks.totals],
-    next: first >= 0 && first + page.length < reachable.length ? last : undefined,
+    total: {
+      true: matching,
+      half: Math.ceil(matching / 2),
+      double: 2 * matching,
+      page: shown.length,
+      all: world.count,
+      rest: Math.max(0, matching - query.offset),
+    }[quirks.totals],
+    next: isMore ? last : cursors === 'endless' ? (shown.at(-1) ?? endless) : undefined,
     hasExpired: isTrouble && cursors === 'expired',
   };
 };

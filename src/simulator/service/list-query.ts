@@ -47,13 +47,15 @@ const parseTimestamp = (name: string, text: string, format: Dialect['format']): 
 const parseRange = (dialect: Dialect, axis: Axis, parameters: URLSearchParams): AxisRange => {
   const window = dialect.windows.find((candidate) => candidate.axis === axis);
   if (window === undefined) return everything;
-  const { boundStepMs: step, boundZoneMinutes, bounds, boundThrough } = dialect;
+  const { boundStepMs: step, boundZoneMinutes, bounds, boundThrough, longestMs = Number.POSITIVE_INFINITY } = dialect;
   const read = (name: string): number | undefined => {
     const text = parameters.get(name);
     if (text === null) return undefined;
     return Math.floor(parseTimestamp(name, text, dialect.format) / step) * step - boundZoneMinutes * 60_000;
   };
-  const [from, to] = [read(window.from), read(window.to)];
+  const from = read(window.from);
+  const asked = read(window.to);
+  const to = from === undefined || asked === undefined ? asked : Math.min(asked, from + longestMs);
   return {
     from: from === undefined ? everything.from : from + (bounds === 'open' ? 1 : 0),
     to: to === undefined ? everything.to : to + (boundThrough ? step - 1 : 0),

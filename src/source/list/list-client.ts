@@ -15,6 +15,8 @@ export interface Page {
   readonly index: number;
   /** Records on the page, the overlap included. */
   readonly count: number;
+  /** As many records as asked for, or as the largest page so far. */
+  readonly isFull: boolean;
   /** The service refused it, as it may refuse pages beyond the end. */
   readonly isRefused: boolean;
   /** Records on the page before, where only refusals say that the list ends there. */
@@ -54,6 +56,8 @@ interface LearnedFacts {
   /** Most rows that one query gave and that no cap cut, and the largest total that came with a query. */
   records: number;
   total: number;
+  /** Longest window whose halves named no further call, in microseconds: services may cut longer ones without a word. */
+  length: number;
   /** Most records that came on one page. */
   page: number;
   /** A list ended where its total said: the total counts rows, so that nobody asks behind it any more. */
@@ -153,6 +157,7 @@ const fetchPage = async (
   const page: Page = {
     index: request.index,
     count: value.count,
+    isFull: seen.isFull,
     isRefused,
     refusedBehind: isShownEnd === undefined ? behind : undefined,
     total,
@@ -178,6 +183,7 @@ export const createListClient = (api: Api, list: ListConfig) => {
     short: undefined,
     records: 0,
     total: 0,
+    length: 0,
     page: 0,
     totalIsProven: false,
     emptyAtEnd: fewestAtEnd,
@@ -320,7 +326,10 @@ const saysFailed = (envelope: unknown): boolean =>
   ['error', 'errors'].some((name) => {
     const value = valueAt(envelope, name);
     return Boolean(value) && !isEmpty(value);
-  });
+  }) ||
+  ['status', 'code', 'statusCode'].some((name) =>
+    /^((?!404)[45]\d\d|error|fail.*)$/i.test(String(valueAt(envelope, name))),
+  );
 
 const readTotalOf = (list: ListConfig, envelope: unknown, response: HttpResponse): number | undefined => {
   const found =

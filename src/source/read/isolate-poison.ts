@@ -69,6 +69,7 @@ export const isolatePoison = async (
     largestTotal: total,
     isSteady: reading.isSteady,
     pages: 0,
+    lastPage: 0,
     tooLarge: false,
   };
   if (isWhole(first) && isWhole(reading) && isSameSet(first.state.ids, state.ids)) return readAs(pass, 'total');

@@ -108,7 +108,8 @@ const proveComplete = async (
   // One response is one state of the list: nothing can slip between its pages.
   if (pass.pages === 1 && totalsAgree) return readAs(pass, 'total');
   // A second page was asked for only to see that nothing follows an empty first one.
-  if ((pass.pages === 1 || pass.rows === 0) && lastTotal === undefined) return readAs(pass, 'one_response');
+  const isOnePage = (pass.pages === 1 && !endsFull(context.client, pass)) || pass.rows === 0;
+  if (isOnePage && lastTotal === undefined) return readAs(pass, 'one_response');
   switch (way === 'total' && lastTotal === undefined ? 'second_listing' : way) {
     case 'total':
       return totalsAgree ? readAs(pass, 'total') : undefined;
@@ -129,6 +130,10 @@ const isRoundAnswer = ({ list }: ListClient, { window }: ListQuery, { ids, lastT
   const round = list.pagination.style === 'none' ? 50 : 500;
   return ids.size > 0 && ids.size % round === 0;
 };
+
+/** Whether no cursor or link leads on from a page that is as full as any: it may be lost. */
+export const endsFull = ({ list: { pagination }, learned }: ListClient, { lastPage }: Pass): boolean =>
+  (pagination?.style === 'cursor' || pagination?.style === 'link') && lastPage >= Math.max(2, learned.page);
 
 /** Totals that differ from page to page may come from replicas of which one is late: the largest counts. */
 const lacksCalls = ({ ids, largestTotal }: Pass): boolean => largestTotal !== undefined && ids.size < largestTotal;
@@ -192,7 +197,7 @@ const compareSecondListing = async (
   let known: ReadonlySet<string> = insideIds(pass);
   for (let size = pageSize - 1; tries.left > 0; tries.left--, size--) {
     // Pages end elsewhere in each listing: replicas that answer in turn would let the same calls slip between them again.
-    const other = pass.pages > 1 && size > 0 ? { pageSize: size } : {};
+    const other = (pass.pages > 1 || endsFull(context.client, pass)) && size > 0 ? { pageSize: size } : {};
     const listing = await passOver(context, { ...query, ...other, summary: true }, { quiet: true });
     if (listing.tooLarge) return undefined;
     if (lacksCalls(listing)) {

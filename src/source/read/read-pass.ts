@@ -23,6 +23,8 @@ export interface Pass {
   readonly largestTotal: number | undefined;
   /** Pages asked for, an empty last one included. */
   readonly pages: number;
+  /** Records on the last page that came. */
+  readonly lastPage: number;
   /** Records on the last page, where only refusals of the pages behind it say that the list ends there. */
   readonly refusedBehind: number | undefined;
   /** Stopped because the query holds more than one query can give. */
@@ -68,6 +70,9 @@ interface PassState {
   readonly outOfBounds: { count: number; furthest: Micros };
 }
 
+/** More empty pages in a row, each leading on to another, are a list without an end. */
+const mostEmpty = 50;
+
 /** @throws CallsyncError of a finally failed request, LIST_LOOP if one page repeats, or the signal's reason */
 export const passOver = async (context: ReadContext, query: ListQuery, options: PassOptions = {}): Promise<Pass> => {
   const { client, tally } = context;
@@ -81,7 +86,9 @@ export const passOver = async (context: ReadContext, query: ListQuery, options: 
   let isSteady = true;
   let pages = 0;
   let refusedBehind: number | undefined;
+  let lastPage = 0;
   let barrenPages = 0;
+  let emptyPages = 0;
   let tooLarge = false;
 
   try {
@@ -92,6 +99,8 @@ export const passOver = async (context: ReadContext, query: ListQuery, options: 
       tally.bytes += page.bytes;
       if (page.index === 0) firstTotal = page.total;
       refusedBehind ??= page.refusedBehind;
+      lastPage = page.count;
+      emptyPages = page.count === 0 ? emptyPages + 1 : 0;
       const overlap = query.overlap ?? 0;
       const isBehindTotal = state.rows > 1 && state.rows === lastTotal;
       const saysSame = page.total === undefined || page.total === lastTotal;
@@ -102,7 +111,8 @@ export const passOver = async (context: ReadContext, query: ListQuery, options: 
         largestTotal = Math.max(page.total, largestTotal ?? 0);
       }
       learned.total = Math.max(learned.total, page.total ?? 0);
-      tooLarge = page.total !== undefined && page.total >= cap && !upToCap;
+      // A total of everything, whatever the window, comes with few records too.
+      tooLarge = page.total !== undefined && page.total >= cap && page.isFull && !upToCap;
       if (tooLarge) break;
       const mayBeEnd = isBehindTotal && saysSame && (overlap === 0 || page.count <= overlap);
       if (mayBeEnd && (await bringsNothing(context, query, page, state))) {
@@ -113,7 +123,7 @@ export const passOver = async (context: ReadContext, query: ListQuery, options: 
       await takePage(context, query, page, state, options.quiet);
       barrenPages = page.count > overlap && state.ids.size === known ? barrenPages + 1 : 0;
       // Pages by offset overlap if pages have gaps.
-      if (barrenPages >= Math.max(3, learned.emptyAtEnd)) throw loops();
+      if (barrenPages >= Math.max(3, learned.emptyAtEnd) || emptyPages > mostEmpty) throw loops();
       // Ignores the total, because it may be late.
       tooLarge = state.rows >= cap;
       if (tooLarge || state.ids.size > stopBeyond) break;
@@ -123,7 +133,7 @@ export const passOver = async (context: ReadContext, query: ListQuery, options: 
     tooLarge = error instanceof CallsyncError && error.code === 'LIST_LOOP' && state.ids.size > learned.page;
     if (!tooLarge) throw error;
   }
-  return { ...state, firstTotal, lastTotal, largestTotal, isSteady, pages, refusedBehind, tooLarge };
+  return { ...state, firstTotal, lastTotal, largestTotal, isSteady, pages, lastPage, refusedBehind, tooLarge };
 };
 
 /** Whether a page behind as many rows as the total says is empty, or the last page given again. */

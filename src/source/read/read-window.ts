@@ -18,7 +18,7 @@ import {
 import { isolatePoison, isServiceUp } from './isolate-poison.ts';
 import { createTally, type Handlers, type ReadContext, reportProblem, type WindowProblem } from './read-context.ts';
 import { readInstant } from './read-instant.ts';
-import { type CutPart, notShown, type ReadPart, readPart } from './read-part.ts';
+import { type CutPart, endsFull, notShown, type ReadPart, readPart } from './read-part.ts';
 import { capOf, isCall, type Pass, passOver } from './read-pass.ts';
 
 interface ReadProgress {
@@ -284,8 +284,9 @@ type WindowQuery = ListQuery & { readonly window: Window };
 type CapFinding = 'none' | 'found' | 'changed' | 'unclear';
 
 /**
- * A capped query never passes a certain count. Only a window with as many records as the largest query is therefore
- * suspected. Its halves together must name no further calls. A total above its count is evidence too.
+ * A capped query never passes a certain count. Only a window with as many records as the largest query, or one longer
+ * than those that were compared, is therefore suspected. Its halves together must name no further calls. A total above
+ * its count is evidence too.
  * @param pass the reading of `query.window`.
  * @throws CallsyncError of a finally failed request, or the signal's reason.
  */
@@ -293,11 +294,15 @@ const lookForCap = async (context: ReadContext, query: WindowQuery, pass: Pass):
   const { list, learned } = context.client;
   const { rows, lastTotal } = pass;
   const isRefusedEnd = endsInDoubt(context, pass);
+  const length = query.window.to - query.window.from;
   // Omitted records also count for a cap, so queries end at different counts.
-  const isDoubtful = isRefusedEnd || (lastTotal === undefined && hasGaps(learned) && rows >= fewestOf(list));
-  const isSuspect = (): boolean =>
-    isDoubtful ||
-    (rows >= fewestOf(list) && rows >= learned.records && (lastTotal === undefined || rows >= learned.total));
+  const isDoubtful =
+    isRefusedEnd ||
+    endsFull(context.client, pass) ||
+    (lastTotal === undefined && hasGaps(learned) && rows >= fewestOf(list));
+  const isCapLike = (): boolean =>
+    rows >= fewestOf(list) && rows >= learned.records && (lastTotal === undefined || rows >= learned.total);
+  const isSuspect = (): boolean => isDoubtful || length > Math.max(day, learned.length) || isCapLike();
   if (!isCuttable(axisOf(list, query.window.axis)))
     return !isRefusedEnd && isTakenOnTrust(list, rows) ? 'none' : 'unclear';
   if (!isSuspect()) return 'none';
@@ -305,7 +310,11 @@ const lookForCap = async (context: ReadContext, query: WindowQuery, pass: Pass):
   const finding = isSuspect() ? await compareWithHalves(context, query, pass) : 'none';
   // Some readings do not count: if calls left during paging, the reading may have passed the cap.
   if (finding === 'none') learned.records = Math.max(learned.records, rows);
-  if (finding === 'found' && !isDoubtful) learned.cap = Math.min(learned.cap ?? Number.POSITIVE_INFINITY, rows);
+  // Only calls far apart show that a window of this length is not cut.
+  const isSpread = 2 * (pass.span.last - pass.span.first) >= length;
+  if (finding === 'none' && isSpread) learned.length = Math.max(learned.length, length);
+  if (finding === 'found' && !isDoubtful && isCapLike())
+    learned.cap = Math.min(learned.cap ?? Number.POSITIVE_INFINITY, rows);
   return finding;
 };
 
@@ -344,8 +353,10 @@ const compareWithHalves = async (context: ReadContext, query: WindowQuery, pass:
   for (const window of halves ?? cutAroundCalls(query.window, pass, step)) {
     const listing = await passOver(context, summaryOf(query, window), { quiet: true });
     for (const id of listing.ids.keys()) if (isCall(id) && !pass.ids.has(id)) further.add(id);
-    // If one half has all calls, or ends in refusals, that half is as suspect as the whole.
-    if (listing.rows >= pass.rows || endsInDoubt(context, listing)) suspects.push({ window, listing });
+    // If one half has all calls, or its end is in doubt, that half is as suspect as the whole.
+    const holdsAll = listing.rows >= Math.max(pass.rows, fewestOf(context.client.list));
+    if (holdsAll || endsInDoubt(context, listing) || endsFull(context.client, listing))
+      suspects.push({ window, listing });
   }
   if (further.size === 0) {
     for (const { window, listing } of suspects) {

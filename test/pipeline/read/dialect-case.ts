@@ -38,6 +38,7 @@ interface Draft {
   churn: number;
   changes: { insert: number; remove: number; edit: number };
   unstableTies: boolean;
+  tokens: NonNullable<SimulatorOptions['tokens']>;
 }
 
 type Trait = (draft: Draft, random: () => number) => void;
@@ -157,6 +158,7 @@ export const makeDialectCase = (seed: number): DialectCase => {
     churn: 0,
     changes: { insert: 0, remove: 0, edit: 0 },
     unstableTies: false,
+    tokens: {},
   };
   for (const trait of chosen) traits[trait]?.(draft, random);
   const refused = addRefusals(seed, name, draft);
@@ -176,6 +178,7 @@ export const makeDialectCase = (seed: number): DialectCase => {
       faults: draft.faults,
       churn: { everyPages: draft.churn, limit: 8 },
       unstableTies: draft.unstableTies,
+      tokens: draft.tokens,
       rateLimit: { requests: 0 },
     },
     source: {
@@ -293,15 +296,50 @@ const oddities: Readonly<Record<string, Oddity>> = {
   },
 };
 
+/** From this seed on, lists may have one of these as well; before, a seed stays what it was when it was found. */
+const firstWithMore = 420_000;
+
+const more: Readonly<Record<string, Oddity>> = {
+  all_totals: { apply: quirk({ totals: 'all' }) },
+  rest_totals: { fits: isPaged, apply: quirk({ totals: 'rest' }) },
+  lost_cursors: { fits: hasCursor, apply: quirk({ cursors: 'lost' }) },
+  endless_cursors: { fits: hasCursor, apply: quirk({ cursors: 'endless' }) },
+  pages_most: {
+    fits: isPaged,
+    apply: (draft, random) => {
+      draft.quirks.pagesMost = pick([1, 2, 5], random());
+    },
+  },
+  longest_window: {
+    fits: isCut,
+    apply: (draft, random) => {
+      draft.dialect.longestMs = pick([24 * hour, 48 * hour], random());
+    },
+  },
+  flaky: {
+    apply: (draft) => {
+      const kinds = ['reset_before_headers', 'truncated_body', 'wrong_length', 'invalid_json', 'html_502'] as const;
+      draft.faults.rates = Object.fromEntries(kinds.map((kind) => [kind, 0.02]));
+    },
+  },
+  short_tokens: {
+    apply: (draft) => {
+      draft.tokens.lifetimeSeconds = 2;
+    },
+  },
+};
+
 /** One thing more that services do, drawn apart, so that the rest of a seed stays. */
 const addOddity = (seed: number, name: string, draft: Draft): string[] => {
   const random = randomStream(seed * 15_485 + 11);
   if (random() < 0.3) return [];
   const served = dialectOf(name, draft.dialect);
-  const [key = '', { fits = () => true, apply }] = pick(Object.entries(oddities), random()) as [string, Oddity];
-  if (!fits(served)) return [];
-  apply(draft, random, served);
-  return [key];
+  const drawn = [oddities, ...(seed < firstWithMore ? [] : [more])].map(
+    (known) => pick(Object.entries(known), random()) as [string, Oddity],
+  );
+  const fitting = drawn.filter(([, { fits = () => true }]) => fits(served));
+  for (const [, { apply }] of fitting) apply(draft, random, served);
+  return fitting.map(([key]) => key);
 };
 
 /** Smaller pages than usual, so that few calls make many of them. */
