@@ -1,6 +1,6 @@
 """Builds the dbt models of a day once callsync has proven that day. Needs callsync and dbt on the path, and CALLSYNC_CONFIG."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from airflow.providers.standard.operators.bash import BashOperator
 from airflow.sdk import DAG
@@ -11,14 +11,13 @@ with DAG(
     start_date=datetime(2026, 1, 1),
     catchup=False,
     max_active_runs=1,
-    default_args={"retries": 2, "retry_delay": timedelta(minutes=10)},
 ):
     proven = BashOperator(
         task_id="proven",
         append_env=True,
         bash_command=(
             'callsync await --proven --from "{{ macros.ds_add(ds, -1) }}" --to "{{ ds }}"'
-            ' --timeout "${CALLSYNC_AWAIT_TIMEOUT:-1h}"'
+            ' --timeout "${CALLSYNC_AWAIT_TIMEOUT:-3h}"'
         ),
     )
     build = BashOperator(task_id="build", append_env=True, bash_command="dbt build")
