@@ -5,18 +5,32 @@ import type { View } from '../warehouse/warehouse.ts';
 import { createDialect, type MartSettings } from './dialect.ts';
 import { marts } from './marts.ts';
 
-/** Columns of the configured keys, at the end of two marts: in `field_texts` as sent, in `calls_wide` as `field_columns`. */
-const fieldColumns: Readonly<Record<string, (field: MartSettings['fields'][number]) => View['columns']>> = {
+type Field = MartSettings['fields'][number];
+interface FieldColumn {
+  readonly name: string;
+  readonly type: Field['type'];
+  readonly description: string;
+}
+
+/** Columns of a configured key in `calls_wide`, as `field_columns` selects them. */
+export const wideColumns = ({ name, key, type }: Field): readonly FieldColumn[] => [
+  { name, type, description: `metadata.${key}, read as ${type}.` },
+  ...(type === 'text'
+    ? []
+    : ([
+        { name: `${name}_as_sent`, type: 'text', description: `metadata.${key}, as sent.` },
+        {
+          name: `${name}_unparsable`,
+          type: 'boolean',
+          description: `true if metadata.${key} has content that is no ${type}.`,
+        },
+      ] as const)),
+];
+
+/** The configured keys are at the end of two marts, in `field_texts` as sent. */
+const fieldColumns: Readonly<Record<string, (field: Field) => readonly Omit<FieldColumn, 'type'>[]>> = {
   field_texts: ({ name, key }) => [{ name, description: `metadata.${key}, as sent.` }],
-  calls_wide: ({ name, key, type }) => [
-    { name, description: `metadata.${key}, read as ${type}.` },
-    ...(type === 'text'
-      ? []
-      : [
-          { name: `${name}_as_sent`, description: `metadata.${key}, as sent.` },
-          { name: `${name}_unparsable`, description: `true if metadata.${key} has content that is no ${type}.` },
-        ]),
-  ],
+  calls_wide: (field) => wideColumns(field).map(({ name, description }) => ({ name, description })),
 };
 
 /** In the order in which they can be created. */

@@ -25,6 +25,8 @@ export interface FilledWarehouse {
   readonly warehouse: Warehouse;
   /** Creates or replaces the marts. Returns the names of those that it touched. */
   applyMarts(analytics: unknown): Promise<readonly string[]>;
+  /** The marts as `applyMarts` makes them. */
+  viewsOf(analytics: unknown): readonly View[];
   /** Every row of a mart, columns as comparable values, in an order of its own. */
   readMart(name: string): Promise<Record<string, unknown>[]>;
   /** A query in which `{marts}` and `{tables}` stand for schema or dataset. */
@@ -141,6 +143,7 @@ const present = (warehouse: Warehouse, place: Place, quote: (name: string) => st
   return {
     warehouse,
     ask,
+    viewsOf: (analytics) => viewsOf(place, analytics),
     applyMarts: (analytics) => warehouse.ensureViews(place.marts, viewsOf(place, analytics)),
     readMart: async (name) => sortRows(await ask(`SELECT * FROM {marts}.${name}`)),
   };

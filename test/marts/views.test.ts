@@ -27,14 +27,14 @@ test.each(marts.map((mart) => [mart.name, mart] as const))(
     const [left, right] = [await here.postgres.readMart(name), await here.bigquery.readMart(name)];
     expect(left.length).toBeGreaterThan(0);
     expect(right).toEqual(left);
-    const fields = Object.values(analytics.fields).flatMap((field) =>
-      name === 'calls_wide' && 'type' in field
-        ? ['', '_as_sent', '_unparsable'].map((end) => ({ name: field.name + end }))
-        : ['calls_wide', 'field_texts'].includes(name)
-          ? [field]
-          : [],
-    );
-    expect(Object.keys(left[0] ?? {})).toEqual([...mart.columns, ...fields].map((column) => column.name));
+    for (const [one, rows] of [
+      [here.postgres, left],
+      [here.bigquery, right],
+    ] as const) {
+      // The local BigQuery makes a view whose list of columns is shorter than its query.
+      const described = one.viewsOf(analytics).find((view) => view.name === name)?.columns;
+      expect(Object.keys(rows[0] ?? {})).toEqual(described?.map((column) => column.name));
+    }
     expect(new Set(left.map((row) => JSON.stringify(mart.key.map((column) => row[column])))).size).toBe(left.length);
     if (mart.keyMayBeNull !== true)
       for (const column of mart.key) expect(left.every((row) => row[column] !== null)).toBe(true);
