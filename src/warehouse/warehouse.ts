@@ -185,7 +185,7 @@ export interface AnswerLimits {
   readonly billedBytes: number;
 }
 
-type Answer = { readonly rows: readonly string[]; readonly complete: boolean };
+export type Answer = { readonly rows: readonly string[]; readonly complete: boolean };
 
 export interface WarehouseUsage {
   /** Load jobs of the last 24 hours, and their limit; infinite without a limit. */

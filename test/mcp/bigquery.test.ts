@@ -1,11 +1,14 @@
 /** Assistants over a BigQuery warehouse: what is refused before it runs, and what the local one answers. */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { terminal } from '../../src/lib/errors.ts';
 import { openStore } from '../../src/store/store.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
+import { createQueries } from '../../src/warehouse/bigquery/queries.ts';
 import { openReader } from '../../src/warehouse/bigquery/reader.ts';
 import { analytics, changeCall } from '../marts/analytics.ts';
 import { type FilledWarehouses, fillWarehouses, readChangedCalls } from '../marts/two-warehouses.ts';
@@ -17,22 +20,28 @@ const limits = { rows: 3, bytes: 100, billedBytes: 1_000 };
 describe('before a query runs', () => {
   const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'p', dataset: 'calls' });
   const ran: string[] = [];
-  /** A BigQuery whose dry runs say this; `readable` are the tables that the account may read. */
-  const readerOf = (plan: object, { readable = true, restricted = false, rows = 1, row = '{}' } = {}) =>
+  /** A BigQuery whose dry runs say this; `closed` is how it answers when transcripts are asked for. */
+  const readerOf = (
+    plan: object,
+    { closed = [''], restricted = false, rows = 1, row = '{}', queryMs = 10_000, pauseMs = 0 } = {},
+  ) =>
     openReader({
       config,
       rights: {
         marts: 'calls_marts',
+        queryMs,
         ...(restricted && { restricted: { restricted: 'r', analyst: 'a', marts: 'calls_marts', openMarts: {} } }),
       },
       query: async () => [],
       queries: {
         plan: async (sql: string) => {
-          if (sql.includes('utterances') && !readable) throw new Error('Access Denied');
-          return { type: 'SELECT', bytes: 10, tables: ['calls.calls'], ...plan };
+          const code = sql.includes('utterances') ? closed.shift() : '';
+          if (code) throw terminal(code, 'The account may not read it, or there is no answer.');
+          return { type: 'SELECT', bytes: 10, reads: ['calls.calls'], ...plan };
         },
         async *stream({ sql }: { readonly sql: string }) {
           ran.push(sql);
+          await delay(pauseMs);
           for (let n = 0; n < rows; n += 1) yield { row };
         },
       } as never,
@@ -50,13 +59,15 @@ describe('before a query runs', () => {
       expect(await refused({ type }), type).toBe('QUERY_REFUSED');
     expect(await refused({ bytes: 1_001 })).toBe('QUERY_REFUSED');
     for (const table of ['other.calls', 'calls_elsewhere.x', 'calls.INFORMATION_SCHEMA.TABLES', 'callsync.events'])
-      expect(await refused({ tables: ['calls.calls', table] }), table).toBe('QUERY_REFUSED');
+      expect(await refused({ reads: ['calls.calls', table] }), table).toBe('QUERY_REFUSED');
     expect(await refused({}, { restricted: true })).toBe('QUERY_READER');
     for (const sql of [
       'SELECT 1; SELECT 2',
       "SELECT ';'; DROP TABLE calls",
       "SELECT '''a\\''' ''' ; DROP TABLE calls; --'''",
       'SELECT 1 /* ; */ ; # ;\nDROP TABLE calls',
+      'SELECT 1 -- a comment ends here\r; DROP TABLE calls',
+      "SELECT * FROM External_Query('us.books', 'SELECT * FROM customers')",
     ])
       expect(await refused({}, {}, sql), sql).toBe('QUERY_REFUSED');
     expect(ran).toEqual([]);
@@ -67,8 +78,36 @@ describe('before a query runs', () => {
     ])
       expect(await refused({}, {}, sql), sql).toBe('answered');
     for (const table of ['calls.calls', 'calls_marts.agent_daily', 'calls_restricted.calls'])
-      expect(await refused({ tables: [table] }), table).toBe('answered');
-    expect(await refused({}, { restricted: true, readable: false })).toBe('answered');
+      expect(await refused({ reads: [table] }), table).toBe('answered');
+    const denied = 'BIGQUERY_ACCESS_DENIED';
+    expect(await refused({}, { restricted: true, closed: [denied] })).toBe('answered');
+    // Without an answer, nothing is known of the account's rights: the next query asks again.
+    const unsure = readerOf({}, { restricted: true, closed: ['BIGQUERY_UNREACHABLE', denied] });
+    await expect(unsure.answer('SELECT 1', limits)).rejects.toMatchObject({ code: 'BIGQUERY_UNREACHABLE' });
+    expect(await unsure.answer('SELECT 1', limits)).toMatchObject({ complete: true });
+  });
+
+  test('a dry run names tables and functions with their datasets', async () => {
+    const [table, routine] = [
+      { datasetId: 'calls', tableId: 'calls' },
+      { datasetId: 'elsewhere', routineId: 'send' },
+    ];
+    const query = {
+      statementType: 'SELECT',
+      referencedTables: [{ projectId: 'p', ...table }],
+      referencedRoutines: [
+        { projectId: 'p', ...routine },
+        { projectId: 'q', ...routine },
+      ],
+    };
+    const rest = async () => ({ statistics: { query } });
+    const queries = createQueries({ config, rest: rest as never, jobs: {} as never, pause: async () => undefined });
+    expect((await queries.plan('SELECT 1')).reads).toEqual(['calls.calls', 'elsewhere.send', 'q.elsewhere.send']);
+  });
+
+  test('a query ends when its time is over', async () => {
+    const slow = readerOf({}, { queryMs: 50, pauseMs: 5_000 });
+    await expect(slow.answer('SELECT 1', limits)).rejects.toMatchObject({ code: 'QUERY_FAILED' });
   });
 
   test('rows and bytes end an answer, and it says so', async () => {

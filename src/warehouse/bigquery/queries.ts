@@ -20,11 +20,13 @@ export type Queries = ReturnType<typeof createQueries>;
 interface PlanAnswer {
   readonly statementType?: string;
   readonly totalBytesProcessed?: string;
-  readonly referencedTables?: readonly {
-    readonly projectId: string;
-    readonly datasetId: string;
-    readonly tableId: string;
-  }[];
+  readonly referencedTables?: readonly (DatasetOf & { readonly tableId: string })[];
+  readonly referencedRoutines?: readonly (DatasetOf & { readonly routineId: string })[];
+}
+
+interface DatasetOf {
+  readonly projectId: string;
+  readonly datasetId: string;
 }
 
 interface ResultPage {
@@ -34,7 +36,7 @@ interface ResultPage {
 }
 
 const pageRows = 10_000;
-const jobTimeoutMs = 10 * 60_000;
+export const jobTimeoutMs = 10 * 60_000;
 
 /** The configuration of a query job, scripts included. */
 export const queryConfiguration = (config: BigqueryWarehouseConfig, query: Query): Record<string, unknown> => {
@@ -144,12 +146,16 @@ export const createQueries = (deps: { config: BigqueryWarehouseConfig; rest: Res
           json: { jobReference: { projectId: config.project, location: config.location }, configuration },
         });
       const job = await retry(pause, ask).catch(failTo('check a query', 'shown'));
-      const { statementType, totalBytesProcessed = '0', referencedTables = [] } = job.statistics?.query ?? {};
-      const tables = referencedTables.map(
-        ({ projectId, datasetId, tableId }) =>
-          `${projectId === config.project ? '' : `${projectId}.`}${datasetId}.${tableId}`,
-      );
-      return { type: statementType, bytes: Number(totalBytesProcessed), tables };
+      const plan = job.statistics?.query ?? {};
+      const { statementType: type, totalBytesProcessed = '0', referencedTables = [], referencedRoutines = [] } = plan;
+      const nameIn = ({ projectId, datasetId }: DatasetOf, name: string): string =>
+        `${projectId === config.project ? '' : `${projectId}.`}${datasetId}.${name}`;
+      // With those behind views: `dataset.name`, or `project.dataset.name` of another project.
+      const reads = [
+        ...referencedTables.map((one) => nameIn(one, one.tableId)),
+        ...referencedRoutines.map((one) => nameIn(one, one.routineId)),
+      ];
+      return { type, bytes: Number(totalBytesProcessed), reads };
     },
   };
 };
