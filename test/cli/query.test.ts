@@ -56,6 +56,7 @@ test('what a query does to values is told in words of ours, with the place', asy
       'SELECT coun FROM (SELECT 1 AS count) AS t',
       /character 8\)\. Perhaps you meant to reference the column "t\.count"\./,
     ],
+    ["SELECT a::regclass FROM (SELECT 'private'::text AS a) AS t", /a text is not the name of anything\. /],
     [
       'SELECT 1 FORM t t',
       /syntax error at or near "t" \(line 1, character 15\)\. Correct the query at the marked place/,

@@ -14,8 +14,11 @@ const readSql = async (argument: string): Promise<string> => {
   });
 };
 
-/** SQLSTATE of syntax, names and rights: the server's words repeat the query, and no value of a row. */
+/** SQLSTATE of syntax, names and rights: the server's words repeat the query. */
 const refusals = /^(42...|0A...|25...|22000)$/;
+
+/** Without a place in the query, the name can be a value of a row that was read as one, such as by `::regclass`. */
+const names = /^42(P01|602|704|883)$/;
 
 /** SQLSTATE of statements that are refused for their effect, not their wording. */
 const advice: Readonly<Record<string, string>> = {
@@ -47,6 +50,8 @@ const conditions: Readonly<Record<string, string>> = {
   '57014': 'it took longer than a query may, or was cancelled on the server',
 };
 
+const unknownName = 'a text is not the name of anything';
+
 interface DriverError {
   readonly code?: string;
   readonly message?: string;
@@ -60,7 +65,7 @@ export const explainAt =
   (sql: string) =>
   (error: Error): never => {
     const { code = '', message = '', hint, position } = (error.cause ?? {}) as DriverError;
-    const condition = conditions[code];
+    const condition = conditions[code] ?? (position === undefined && names.test(code) ? unknownName : undefined);
     if (condition !== undefined)
       throw terminal('QUERY_FAILED', `PostgreSQL cannot compute the query: ${condition}${place(sql, position)}.`, {
         hint: 'Change the query, or exclude the rows for which PostgreSQL cannot compute it.',

@@ -1,14 +1,16 @@
 /** Queries that only read: those of persons and checks, and those of rows without number. */
 import type pg from 'pg';
 import { connectTo, type Database } from '../../postgres/database.ts';
-import { postgresError } from '../../postgres/errors.ts';
+import { isUnanswered, postgresError } from '../../postgres/errors.ts';
 
 const pageRows = 2_000;
+
+const prepare = 'PREPARE callsync_check AS ';
 
 /**
  * Rows of one statement in a transaction that only reads. When `signal` comes, the server ends the statement.
  * @param options.check a text that must be one statement by itself, in the same transaction.
- * @param options.keep false rolls back side effects that a server allows in such a transaction, such as large objects
+ * @param options.keep false undoes side effects that a server allows in such a transaction: advisory locks, and large objects
  * before PostgreSQL 16
  * @throws CallsyncError DATABASE_…
  */
@@ -30,18 +32,27 @@ export const queryRows = (
       const query: pg.QueryArrayConfig & { queryMode: 'extended' } = { text, queryMode: 'extended', rowMode: 'array' };
       return client.query<unknown[]>(query);
     };
+    let isLost = false;
     try {
       if (check !== undefined) {
         // It is read and not planned.
-        await run(`PREPARE callsync_check AS ${check}`);
+        await run(prepare + check).catch((error: { position?: string }) => {
+          if (error.position !== undefined) error.position = String(Number(error.position) - prepare.length);
+          throw error;
+        });
         await run('DEALLOCATE callsync_check');
       }
       const { fields, rows } = await run(sql);
-      if (!keep) await client.query('ROLLBACK; BEGIN');
       const names = distinctNames(fields.map(({ name }) => name));
       return rows.map((row) => Object.fromEntries(names.map((name, index) => [name, row[index]])));
+    } catch (error) {
+      isLost = isUnanswered(error);
+      throw error;
     } finally {
       release?.();
+      // Advisory locks outlive a transaction, and callsync's own work waits for some.
+      if (!keep && !isLost)
+        await client.query('ROLLBACK; SELECT pg_advisory_unlock_all(); BEGIN').catch(() => undefined);
     }
   });
 

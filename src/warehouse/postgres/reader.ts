@@ -43,12 +43,18 @@ export const openReader = (options: ReaderOptions): Reader => {
     statementMs: options.queryMs,
     onConnect: (connection) => refuseMoreRights(connection, options),
   });
+  let made: { readonly at: number; readonly done: Promise<void> } | undefined;
+  const make = (): Promise<void> => {
+    const now = Date.now();
+    if (made === undefined || now - made.at > remakeMs) made = { at: now, done: makeReader(options, ownUrl) };
+    return made.done;
+  };
   const attempt = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work().catch(async (error: unknown) => {
         if (options.readerUrl !== undefined || !isRoleMissing(error)) throw error;
         // The role, its password or a right is missing: new tables, for instance, or a password of the owner that changed.
-        await makeReader(options, ownUrl);
+        await make();
         return await work();
       });
     } catch (error) {
@@ -76,6 +82,9 @@ export const openReader = (options: ReaderOptions): Reader => {
     close: db.close,
   };
 };
+
+/** Grants replace views: queries at once share them, and those that are refused do not repeat them. Milliseconds. */
+const remakeMs = 10_000;
 
 const refused = (hint: string): CallsyncError =>
   terminal('QUERY_REFUSED', 'The statement is not a read-only query.', { hint });
