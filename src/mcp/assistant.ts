@@ -8,8 +8,9 @@ import type { AnalyticsConfig } from '../../schemas/config/analytics.ts';
 import { columnsOf, openColumns, tables, wordsView } from '../../schemas/tables.ts';
 import { CallsyncError, terminal } from '../lib/errors.ts';
 import { cookbook } from '../marts/cookbook.ts';
-import { readSpeaker } from '../marts/dialect.ts';
+import { martSettings, readSpeaker } from '../marts/dialect.ts';
 import { marts, openMartColumns } from '../marts/marts.ts';
+import { wideColumns } from '../marts/render-views.ts';
 import { restrictedName } from '../warehouse/grants.ts';
 import type { Place } from '../warehouse/kind.ts';
 import type { TranscriptSearch } from '../warehouse/search.ts';
@@ -160,14 +161,20 @@ ${within.length === 0 ? '' : `WHERE ${within.join(' AND ')}\n`}ORDER BY business
         ...{ text, thenText: later, from: micros(from), to: micros(to), limit },
         ...readSpeaker(side, analytics),
       });
-      const shown = calls.map(({ callId, callTimestamp, language, hits }) => ({
+      let left = limits.bytes;
+      const found = calls.map(({ callId, callTimestamp, language, hits }) => ({
         call_id: callId,
         call_timestamp: callTimestamp === null ? null : new Date(callTimestamp / 1_000).toISOString(),
         language,
         utterances: hits.map((hit) => ({ utterance_index: hit.utteranceIndex, side: hit.side, content: hit.text })),
       }));
-      const json = JSON.stringify({ complete: !more && pending === 0, not_indexed: pending, calls: shown });
-      return { json: json.slice(1, -1), rows: calls.length, speech: true };
+      const shown = found.filter((one) => {
+        left -= Buffer.byteLength(JSON.stringify(one));
+        return left >= 0;
+      });
+      const complete = !more && pending === 0 && shown.length === found.length;
+      const json = JSON.stringify({ complete, not_indexed: pending, calls: shown });
+      return { json: json.slice(1, -1), rows: shown.length, speech: true };
     },
   );
 
@@ -184,7 +191,7 @@ ${within.length === 0 ? '' : `WHERE ${within.join(' AND ')}\n`}ORDER BY business
           `SELECT utterance_index, side, start_offset, duration, content FROM ${table('utterances')} WHERE call_id = ${id} ORDER BY utterance_index`,
         ),
       ]);
-      const json = `"complete":${turns.complete},"call":${call.rows[0] ?? 'null'},"turns":[${turns.rows.join(',')}]`;
+      const json = `"complete":${call.complete && turns.complete},"call":${call.rows[0] ?? 'null'},"turns":[${turns.rows.join(',')}]`;
       return { json, rows: turns.rows.length, speech: true };
     },
   );
@@ -219,11 +226,7 @@ const instructions = ({ warehouse, limits }: AssistantOptions): string =>
 
 /** Tables and marts with the columns that the role may read. */
 const listRelations = ({ search, analytics }: AssistantOptions): readonly Relation[] => {
-  const own = Object.values(analytics.fields).map(({ name, type }) => ({
-    name,
-    type,
-    description: 'Configured metadata key.',
-  }));
+  const own = martSettings(analytics).fields.flatMap(wideColumns);
   const all: readonly Relation[] = [
     ...[...tables, wordsView].map((one) => ({ ...one, columns: columnsOf(one) })),
     ...marts

@@ -3,7 +3,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { userInfo } from 'node:os';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, type McpServer } from '@modelcontextprotocol/server';
 import type { Access } from '../health/page/access.ts';
@@ -21,11 +20,12 @@ export const serveHttp = async (options: {
   readonly port: number;
   readonly tls: ReturnType<typeof readCertificate>;
   readonly access: Access;
-  readonly assistantOf: (user: string) => McpServer;
+  /** `user` is the name of the request's token; without one, the user is that of this process. */
+  readonly assistantOf: (user?: string) => McpServer;
   readonly onError: (error: Error) => void;
 }): Promise<{ readonly url: string; close(): Promise<void> }> => {
   const { access, assistantOf, onError, tls } = options;
-  const handler = createMcpHandler(({ authInfo }) => assistantOf(authInfo?.clientId ?? userInfo().username));
+  const handler = createMcpHandler(({ authInfo }) => assistantOf(authInfo?.clientId));
   const answer = toNodeHandler(handler, { maxRequestBodySize: maxBodyBytes, onerror: onError });
   const serve = (request: IncomingMessage & { auth?: object }, response: ServerResponse): void => {
     const refusal = refuse(access, request);

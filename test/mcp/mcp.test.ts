@@ -43,8 +43,10 @@ afterAll(async () => {
 
 const client = () => new Client({ name: 'test', version: '1' });
 
-const overStdio = async (...options: string[]): Promise<Client> => {
-  const args = [program, 'mcp', '--config', `${folder.path}/callsync.yaml`, ...options];
+const overStdio = (...options: string[]): Promise<Client> => overStdioOf([], options);
+
+const overStdioOf = async (nodeOptions: readonly string[], options: readonly string[]): Promise<Client> => {
+  const args = [...nodeOptions, program, 'mcp', '--config', `${folder.path}/callsync.yaml`, ...options];
   const one = client();
   await one.connect(new StdioClientTransport({ command: process.execPath, args, cwd: folder.path, stderr: 'inherit' }));
   closers.push(() => one.close());
@@ -84,6 +86,8 @@ describe('over standard input and output', () => {
   });
 
   test('ten questions in plain words have the numbers of SQL, and say how far they are proven', async () => {
+    // The first query makes the role.
+    expect((await call(restricted, 'query', { sql: 'SELECT 1 AS n' })).rows).toEqual([{ n: 1 }]);
     const { relations, time_zone } = await call(restricted, 'describe_tables');
     expect(time_zone).toBe('Europe/Paris');
     expect(relations.map(({ name }: { name: string }) => name)).toContain('agent_daily');
@@ -131,6 +135,12 @@ describe('over standard input and output', () => {
     expect(one.turns[0].content).toMatch(/DROP SCHEMA/);
     expect(one.note).toBe(found.note);
     expect((await call(open, 'get_call', { call_id: "' OR true --" })).turns).toEqual([]);
+    const { relations } = await call(open, 'describe_tables', { name: 'calls_wide' });
+    const [row] = (await call(open, 'query', { sql: 'SELECT * FROM calls_marts.calls_wide LIMIT 1' })).rows;
+    expect(relations[0].columns.map((column: { name: string }) => column.name)).toEqual(Object.keys(row));
+    const brief = await overStdio('--transcripts', '--max-bytes', '2000');
+    const many = await call(brief, 'search_transcripts', { text: 'bonjour', limit: 100 });
+    expect([many.complete, many.text.length < 3_000, many.calls.length > 0]).toEqual([false, true, true]);
     expect((await call(open, 'query', { sql: 'SELECT count(*) AS n FROM calls' })).rows).toEqual([{ n: 120 }]);
   });
 
@@ -178,6 +188,36 @@ describe('over standard input and output', () => {
       'SHOW data_directory; SELECT 1',
       'TABLE calls.contacts',
       'VALUES (1)) AS a, (SELECT content FROM calls.utterances',
+      'SELECT * FROM calls FOR UPDATE',
+      'SELECT c FROM calls_marts.calls_wide AS c',
+      'SELECT 1 FROM calls_marts.calls_wide ORDER BY in_data',
+      'SELECT * FROM calls_marts.new_words',
+      'SELECT U&"c\\006Fntent" FROM calls.utterances',
+      'SELECT $$a$$; DROP SCHEMA calls CASCADE; SELECT $$b$$',
+      'SELECT 1 AS n -- $$\n; DROP TABLE calls_restricted.calls',
+      'SELECT 1/* /* */ */; DELETE FROM calls',
+      "SELECT table_to_xml('calls.utterances', true, true, '')",
+      "SELECT query_to_xml('SET ROLE callsync', true, true, '')",
+      "SELECT * FROM ts_stat('SELECT document FROM calls.transcript_search')",
+      "SELECT calls.transcript_document('fr', 'x')",
+      'SELECT * FROM pg_statistic',
+      'SELECT * FROM pg_largeobject',
+      'SELECT lo_create(0)',
+      "SELECT lo_export(1, '/tmp/x')",
+      "SELECT pg_ls_dir('.')",
+      "SELECT pg_stat_file('/etc/passwd')",
+      'SELECT pg_switch_wal()',
+      "SELECT pg_create_physical_replication_slot('x')",
+      'SELECT pg_stat_reset()',
+      "SELECT nextval('callsync.seq')",
+      "SELECT set_config('transaction_read_only', 'off', false)",
+      "SELECT set_config('session_authorization', 'callsync', false)",
+      "SELECT dblink('host=127.0.0.1', 'SELECT 1')",
+      "PREPARE TRANSACTION 'x'",
+      'LISTEN callsync',
+      'LOCK TABLE calls',
+      'DO $$ BEGIN END $$',
+      "SELECT string_agg(repeat('x', 1000000), '') FROM generate_series(1, 2000)",
     ];
     const passed: unknown[] = [];
     for (const sql of ways) {
@@ -186,12 +226,28 @@ describe('over standard input and output', () => {
       else expect(answer.refused, sql).not.toMatch(/zanzibar/);
     }
     expect(passed).toEqual([]);
+    expect((await call(restricted, 'query', { sql: 'SELECT privte' })).refused).toMatch(/line 1, character 8/);
+    // Queries that are refused do not each replace the views of the restricted.
+    const views = new Set<unknown>();
+    for (let n = 0; n < 6; n += 1) {
+      await call(restricted, 'query', { sql: 'SELECT * FROM pg_authid' });
+      const [view] = await here.postgres.warehouse.query("SELECT 'calls_restricted.calls'::regclass::oid AS oid");
+      views.add(view?.oid);
+    }
+    expect(views.size).toBeLessThan(4);
+    // A lock that outlives its query could stop callsync's own work.
+    for (const more of ['', ", 1 / (SELECT count(*) FROM calls WHERE call_id = 'none')"])
+      await call(restricted, 'query', { sql: `SELECT pg_advisory_lock(4711)${more}` });
+    const locks = "SELECT mode FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711";
+    expect(await here.postgres.warehouse.query(locks)).toEqual([]);
     const brief = await overStdio('--max-seconds', '1', '--max-rows', '5', '--max-bytes', '2000');
     expect(
       (await call(brief, 'query', { sql: "SELECT set_config('statement_timeout', '0', false), pg_sleep(20)" })).refused,
     ).toMatch(/longer/);
     const many = await call(brief, 'query', { sql: 'SELECT n FROM generate_series(1, 1000000) AS n' });
     expect(many).toMatchObject({ complete: false, rows: [1, 2, 3, 4, 5].map((n) => ({ n })) });
+    const endless = 'WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r';
+    expect((await call(brief, 'query', { sql: endless })).refused).toMatch(/longer/);
     const large = await call(brief, 'query', { sql: "SELECT repeat('x', 3000000) AS text" });
     expect(large).toMatchObject({ complete: false, rows: [] });
     const breakout = 'SELECT 1 AS n) AS q) AS s) AS t UNION ALL (SELECT n::text FROM generate_series(1, 9) AS n';
@@ -208,6 +264,13 @@ describe('over standard input and output', () => {
     await store.close();
     expect(events.at(-1)).toEqual({ what: 'query: 1 rows', actor: expect.stringMatching(/\S/) });
     expect(JSON.stringify(events)).not.toMatch(/secret-value|zanzibar|SELECT/);
+    // In a container, the account can have a number and no name.
+    const nameless =
+      'import os from "node:os"; import { syncBuiltinESMExports as sync } from "node:module"; os.userInfo = () => { throw new Error("no name"); }; sync();';
+    const numbered = await overStdioOf(['--import', `data:text/javascript,${encodeURIComponent(nameless)}`], []);
+    await call(numbered, 'completeness');
+    const [last] = await here.postgres.warehouse.query('SELECT actor FROM callsync.events ORDER BY at DESC LIMIT 1');
+    expect(last?.actor).toMatch(/^uid \d+$/);
     const url = ownRoleUrl(here.postgresUrl, 'recorder');
     const recorder = openDatabase({ url, schema: 'callsync', application: 'test', purpose: 'store' });
     for (const sql of [

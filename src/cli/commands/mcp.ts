@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { createAccess } from '../../health/page/access.ts';
 import { readCertificate } from '../../lib/certificate.ts';
@@ -12,6 +11,7 @@ import { kindOf } from '../../warehouse/kinds.ts';
 import { isLoopback, openUsers } from '../parts/open-operations.ts';
 import { openStoreServer } from '../parts/open-store.ts';
 import { chooseWarehouse } from '../parts/open-warehouses.ts';
+import { readActor } from '../parts/read-actor.ts';
 import type { Services } from '../parts/services.ts';
 import { withServices } from '../parts/with-services.ts';
 import { flag, leaf, option } from '../shell/define.ts';
@@ -108,7 +108,7 @@ tool, number of rows. On addresses other than loopback, --http requires operatio
       url: openSecret({ key: 'the URL of --events-url-file', file: options.eventsUrlFile })?.read,
     });
     services.defer(() => recorder.close());
-    const assistantOf = (user: string) =>
+    const assistantOf = (user = readActor()) =>
       createAssistant(
         {
           version: readVersion(),
@@ -133,7 +133,7 @@ tool, number of rows. On addresses other than loopback, --http requires operatio
       await stopped;
       return;
     }
-    const handle = serveStdio(() => assistantOf(userInfo().username), { onerror: onError });
+    const handle = serveStdio(() => assistantOf(), { onerror: onError });
     services.defer(() => handle.close());
     await Promise.race([stopped, new Promise((done) => process.stdin.once('close', done).once('end', done))]);
   },

@@ -1,6 +1,5 @@
 /** Subcommands of `callsync privacy` for requests of persons: access, legal holds, receipts. */
 import { readFile } from 'node:fs/promises';
-import { userInfo } from 'node:os';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { isObject, parseQuietly } from '../../lib/parse-json.ts';
@@ -12,6 +11,7 @@ import { isSigned, type ReceiptProof } from '../../store/persons/receipts.ts';
 import { openIngest } from '../parts/activity-deps.ts';
 import { openProof } from '../parts/keys.ts';
 import { describeErasure, personOptions, withPerson } from '../parts/persons.ts';
+import { readActor } from '../parts/read-actor.ts';
 import { withServices, withStore } from '../parts/with-services.ts';
 import { argument, group, leaf, required } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
@@ -37,15 +37,6 @@ const exportPerson = (options: PersonOptions): Promise<void> =>
   });
 
 type ReasonOptions = { readonly reason: string };
-
-/** An account without a name has a number at least. */
-const readActor = (): string => {
-  try {
-    return userInfo().username;
-  } catch {
-    return `uid ${process.getuid?.() ?? 'unknown'}`;
-  }
-};
 
 const describe = ({ hold: { id, action }, calls, gone, persons, proof }: Awaited<ReturnType<typeof addHold>>): string =>
   [
