@@ -31,7 +31,7 @@ const config = {
 };
 await folder.write('callsync.yaml', `# kept by hand\n${stringify(config)}`);
 
-describe('commands at the doors of the service', { timeout: 180_000 }, () => {
+describe('commands at the doors of the service', () => {
   test('presets are files to copy', async () => {
     const shown = await folder.run(['presets', 'show', 'activate']);
     expect(parse(shown.stdout)).toMatchObject({ source: { list: { max_results: 10_000 } } });

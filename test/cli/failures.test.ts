@@ -31,7 +31,7 @@ const expectFailure = (result: CliResult, code: number, sentence: RegExp): void 
   expect(said[0]).toMatch(/^callsync: [A-Z_]+: \S/);
 };
 
-describe('a failure is a code with one clear sentence, and the next step', { timeout: 180_000 }, () => {
+describe('a failure is a code with one clear sentence, and the next step', () => {
   test('no configuration', async () => {
     const empty = await openCliFolder();
     expectFailure(await empty.run(['status']), 2, /There is no configuration: .* does not exist\. Run callsync init/);
@@ -166,7 +166,7 @@ const inFolder = async (use: (folder: CliFolder) => Promise<void>): Promise<void
 };
 
 // Each of these waits for somebody who does not answer.
-describe('where nobody answers, a failure is one clear sentence', { concurrent: true, timeout: 180_000 }, () => {
+describe('where nobody answers, a failure is one clear sentence', { concurrent: true }, () => {
   test('a store that holds the calls of another service, until that is the same one', () =>
     inFolder(async (folder) => {
       const records = await folder.write('records.ndjson', '');

@@ -16,7 +16,7 @@ const json = async (args: readonly string[], input?: string) => {
 const at = new Date('2025-03-01T10:00:00Z');
 const line = (id: string, more: object = {}): string => JSON.stringify({ ...sampleCall(id, at), ...more });
 
-describe('import and quarantine', { timeout: 180_000 }, () => {
+describe('import and quarantine', () => {
   test('needs no access to the service; bad lines wait in quarantine until they are replayed or dropped', async () => {
     const lines = [line('call-1'), 'not json', line('call-2'), line('call-3', { timestamp: 'some day' }), '{}'];
     const file = await folder.write('old.ndjson.gz', gzipSync(lines.join('\n')));

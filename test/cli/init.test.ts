@@ -76,7 +76,7 @@ test('asks on a terminal, takes no nonsense, and shows no secret', async () => {
   });
   const ended = once(child, 'exit');
   const answer = async (question: string, typed: string): Promise<void> => {
-    await expect.poll(() => stripVTControlCharacters(screen), { timeout: 40_000 }).toContain(question);
+    await expect.poll(() => stripVTControlCharacters(screen)).toContain(question);
     child.stdin.write(`${typed}\r`);
   };
   await answer('Address of the call API', 'nonsense');
@@ -121,7 +121,7 @@ test('status --watch shows the state again and again until it is stopped', async
   const text = await readFile(path, 'utf8');
   await writeFile(path, text.replace('data_dir: ./.callsync', `url: ${database.url}`));
   const { child, ended, stdout } = startProgram(['status', '--watch', '0.1', '--json'], { cwd: folder.path });
-  await expect.poll(() => stdout().split('\n').length, { timeout: 40_000 }).toBeGreaterThan(2);
+  await expect.poll(() => stdout().split('\n').length).toBeGreaterThan(2);
   child.kill('SIGINT');
   expect(await ended).toBe(0);
   for (const line of stdout().trimEnd().split('\n')) expect(JSON.parse(line)).toMatchObject({ calls: 0 });

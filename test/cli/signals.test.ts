@@ -89,4 +89,4 @@ test('servers outlive the command that started them for as long as another uses 
   expect(isAlive(pid)).toBe(true);
   await endProcess(third, 'SIGHUP');
   expect(isAlive(pid)).toBe(false);
-}, 240_000);
+});

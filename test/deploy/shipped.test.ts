@@ -20,7 +20,7 @@ afterAll(async () => {
   await Promise.all([simulator.stop(), rm(scratch, { recursive: true, force: true })]);
 });
 
-test.each(['compose', 'kubernetes'] as const)('role, receiver and workers of %s', { timeout: 240_000 }, async (of) => {
+test.each(['compose', 'kubernetes'] as const)('role, receiver and workers of %s', async (of) => {
   const [database, temporal] = await Promise.all([createDatabase(), useTemporal()]);
   const { start, kill } = openDeployment(of, { simulator, databaseUrl: database.url, temporal, scratch });
   try {

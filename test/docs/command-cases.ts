@@ -120,13 +120,13 @@ export const testCommands = (
   afterAll(async () => {
     for (const child of running.reverse()) await endProcess(child, 'SIGTERM');
     await rm(folder, { recursive: true, force: true });
-  }, 120_000);
+  });
 
   test('the quickstart fills the marts with figures, in at most twelve commands', async () => {
     expect(commands.filter(({ page }) => page === 'docs/tutorials/quickstart.md').length).toBeLessThanOrEqual(12);
     // A share of the talk needs units and the side of the agent.
     expect(await runAll(first)).toMatch(/agent-\d+ .*\b0\.\d/);
-  }, 300_000);
+  });
 
   if (scope === 'all') test('every other command of the documentation', async () => void (await runAll(rest)), 900_000);
 };

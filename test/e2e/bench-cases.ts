@@ -32,7 +32,7 @@ export const describeBenches = (names: readonly string[] = Object.keys(forms)): 
     return args === undefined || args === 'takes minutes' ? [] : [[name, args] as const];
   });
 
-  test.each(short)('%s', { timeout: 240_000 }, async (name, args) => {
+  test.each(short)('%s', async (name, args) => {
     const child = spawn(process.execPath, [join(root, 'dist/bench', `${name}.js`), ...args], { cwd: root });
     let said = '';
     for (const stream of [child.stdout, child.stderr]) {

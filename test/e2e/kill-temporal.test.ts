@@ -6,4 +6,4 @@ test('a backfill outlives a Temporal server that is killed twice', async () => {
   const figures = await killTemporalDuringBackfill(2, 400);
   expect(figures.runningAtLastRestart).toBe(true);
   expect(figures.shareLeft).toBeGreaterThanOrEqual(0.5);
-}, 400_000);
+});

@@ -6,10 +6,10 @@ test('live calls become visible while a backfill and a reconcile still run', asy
   const figures = await liveBesideBackfill(7_000);
   expect(figures.seen).toBeGreaterThanOrEqual(5);
   expect(figures.backfillRunning).toBe(true);
-}, 240_000);
+});
 
 test('deliveries become visible while the list is away and a repeat waits for it', async () => {
   const figures = await listAway(2_000);
   expect(figures.seen).toBeGreaterThanOrEqual(5);
   expect(figures.rereadsWaiting).toBe(1);
-}, 240_000);
+});

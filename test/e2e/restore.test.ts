@@ -9,4 +9,4 @@ test('a ledger that is set back and a warehouse that is lost are whole again, un
   expect(figures.auditRows).toBeGreaterThan(0);
   expect(figures.epochs).toBeGreaterThan(1);
   expect(figures.afterReconcile.postgres).toMatchObject({ lost: 0, stale: 0, mismatched: 0, duplicated: 0 });
-}, 400_000);
+});

@@ -62,7 +62,7 @@ beforeAll(async () => {
   const place = postgres.place(postgres.config.parse({ type: 'postgres' }));
   await site.warehouse.ensureViews(place.marts, renderViews(place, martSettings(analyticsConfigSchema.parse({}))));
   watcher = watch();
-}, 240_000);
+});
 afterAll(async () => {
   watching = false;
   await watcher;
@@ -140,7 +140,7 @@ test('in a running installation', async () => {
   await send(names);
   await areSeen(names);
   await compare(names);
-}, 120_000);
+});
 
 test('after a restart: a worker that is killed while it loads leaves no later time', async () => {
   const names = namesOf('killed', 24);
@@ -153,7 +153,7 @@ test('after a restart: a worker that is killed while it loads leaves no later ti
   await sending;
   await areSeen(names);
   await compare(names);
-}, 240_000);
+});
 
 test('after a restore: deliveries that are folded once more keep their first time', async () => {
   const names = namesOf('restored', 6);
@@ -172,4 +172,4 @@ test('after a restore: deliveries that are folded once more keep their first tim
     return names.every((name) => found.has(name));
   });
   await compare([...names, ...namesOf('running', 12)]);
-}, 240_000);
+});

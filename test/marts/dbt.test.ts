@@ -60,7 +60,7 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
     const views = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'calls_marts'";
     const names = (await here.postgres.ask(views)).map(({ table_name }) => table_name as string);
     await compareModels(folder, here.postgres, names);
-  }, 180_000);
+  });
 
   test('takes the freshness of its sources from sync_state, in any schema: a heartbeat long ago is an error', async () => {
     const client = new pg.Client(here.postgresUrl);
@@ -73,7 +73,7 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
     const now = Date.now() * 1000;
     await here.postgres.warehouse.recordState(stateRow({ watermark: now, proven_through: now, heartbeat_at: now }));
     expect(await freshness()).toMatch(/PASS freshness/);
-  }, 120_000);
+  });
 
   test('keeps no row of a call that the warehouse has no more, also without a build', async () => {
     const client = new pg.Client(here.postgresUrl);
@@ -105,5 +105,5 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
     await client.connect();
     await compareIncremental(dbt, folder, here.postgres, (sql) => client.query(sql), settingsVars);
     await client.end();
-  }, 120_000);
+  });
 });

@@ -18,7 +18,7 @@ let here: FilledWarehouses;
 beforeAll(async () => {
   here = await fillWarehouses(await readChangedCalls(changeCall));
   for (const one of [here.postgres, here.bigquery]) expect(await one.applyMarts(analytics)).toHaveLength(marts.length);
-}, 240_000);
+});
 afterAll(() => here?.close());
 
 test.each(marts.map((mart) => [mart.name, mart] as const))(
@@ -171,7 +171,7 @@ test('on BigQuery, the views of the restricted hold no transcript, number or fre
   expect(long.length).toBeGreaterThan(500);
   expect(long.filter((secret) => text.includes(JSON.stringify(secret).slice(1, -1)))).toEqual([]);
   expect(JSON.stringify(await here.bigquery.readMart('transcripts'))).toContain(long[0]);
-}, 60_000);
+});
 
 test('a business day is as proven as the UTC windows that it touches; the latest verdict counts', async () => {
   const days = await here.postgres.ask(
@@ -247,7 +247,7 @@ describe('the cookbook on the calls of the demo', () => {
     // The page tells this number.
     demo = await fillWarehouses(await readDemoCalls(200));
     for (const one of [demo.postgres, demo.bigquery]) await one.applyMarts(demoAnalytics);
-  }, 240_000);
+  });
   afterAll(() => demo?.close());
 
   test('every question has one answer in both, that of the page', async () => {
@@ -260,5 +260,5 @@ describe('the cookbook on the calls of the demo', () => {
     }
     // After `vitest run -u`, `npm run generate` brings the new results into the page.
     await expect(lines.join('')).toMatchFileSnapshot('cookbook-results.ndjson');
-  }, 120_000);
+  });
 });

@@ -143,7 +143,7 @@ describe('the local BigQuery', () => {
     await assistant.connect(
       new StdioClientTransport({ command: process.execPath, args, cwd: folder.path, stderr: 'inherit' }),
     );
-  }, 240_000);
+  });
   afterAll(async () => {
     await assistant?.close();
     await folder?.remove();
@@ -186,5 +186,5 @@ describe('the local BigQuery', () => {
     ])
       expect((await call('query', { sql })).refused, sql).toMatch(/^(QUERY_REFUSED|BIGQUERY_)/);
     expect(await here.bigquery.ask('SELECT COUNT(*) AS n FROM {tables}.calls')).toEqual([{ n: 40 }]);
-  }, 120_000);
+  });
 });

@@ -34,7 +34,7 @@ beforeAll(async () => {
   await (await openStore({ url: here.postgresUrl })).close();
   await folder.write('token', 'a-token-of-forty-characters-for-assistants');
   await folder.configure({ ...withoutService(here.postgresUrl), analytics: demoAnalytics });
-}, 240_000);
+});
 afterAll(async () => {
   for (const close of closers.splice(0).reverse()) await close();
   await folder?.remove();
@@ -107,7 +107,7 @@ describe('over standard input and output', () => {
       answered.push(title);
     }
     expect(answered.length).toBeGreaterThanOrEqual(10);
-  }, 120_000);
+  });
 
   test('the days and the meaning of proven come from the warehouse', async () => {
     const { days, levels } = await call(restricted, 'completeness', { from: '2026-02-03', to: '2026-02-10' });
@@ -253,7 +253,7 @@ describe('over standard input and output', () => {
     const breakout = 'SELECT 1 AS n) AS q) AS s) AS t UNION ALL (SELECT n::text FROM generate_series(1, 9) AS n';
     expect((await call(brief, 'query', { sql: breakout })).refused).toMatch(/syntax error/);
     expect(await here.postgres.warehouse.query(state)).toEqual(before);
-  }, 120_000);
+  });
 
   test('each call is an event of its user, without values; the role that records can do nothing else', async () => {
     await call(restricted, 'query', { sql: "SELECT 'secret-value' AS text" });

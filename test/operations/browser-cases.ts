@@ -21,7 +21,7 @@ export interface LookedAt {
   query(sql: string, values?: readonly unknown[]): Promise<readonly Record<string, unknown>[]>;
 }
 
-const patience = { timeout: 30_000, interval: 200 };
+const patience = { timeout: 120_000, interval: 200 };
 /** Folder for the pictures of the docs; without it none are taken. */
 export const pictures = process.env.CALLSYNC_SCREENSHOTS;
 /** As the page names a backfill of these days. */

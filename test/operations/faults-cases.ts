@@ -140,5 +140,5 @@ export const testFaults = (site: () => Site): void => {
     await expect.poll(() => text('#events'), poll).toMatch(/recovery.*worker gone[\s\S]*outage.*No worker has run/);
     expect((await askCommands()).status).not.toMatch(/No worker/);
     if (isRealTime) console.log(`killed: the open page says so after ${named}; gone ${cleared} after its start`);
-  }, 240_000);
+  });
 };

@@ -15,7 +15,7 @@ const dashboard = JSON.parse(readFileSync(`${monitoring}grafana-callsync.json`, 
 /** The SDK shows them once something has failed. */
 const shownLater = new Set(['temporal_workflow_task_execution_failed_total']);
 
-const poll = { timeout: 40_000, interval: 400 };
+const poll = { timeout: 120_000, interval: 400 };
 const figure = (scrape: string, series: string): number => seriesOf(scrape).get(series) ?? Number.NaN;
 
 interface Day {
@@ -154,7 +154,7 @@ export const testMonitoring = (site: () => Site): void => {
     expect(await reconcile(swallowed)).toMatchObject({ healed: 1, unproven: 0 });
     expect(await reconcile(vanished, { acceptEmpty: true })).toMatchObject({ suspicious: 0, unproven: 0 });
     await scrapeUntil('both are gone', (scrape) => found(scrape).every((windows) => windows === 0));
-  }, 180_000);
+  });
 
   test('promtool takes the rules, and plays its own tests to them', () => {
     const checked = promtool(['check', 'rules', `${monitoring}callsync.rules.yaml`]);

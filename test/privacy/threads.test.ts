@@ -60,4 +60,4 @@ test('a body over which a thread hangs is sealed, and the others are read', asyn
   } finally {
     await cleaner.close();
   }
-}, 60_000);
+});

@@ -91,7 +91,7 @@ test('records a history of every workflow', async () => {
   } finally {
     await site.dispose();
   }
-}, 300_000);
+});
 
 test('keeps a store and a spool', async () => {
   const pipeline = await openPipeline();

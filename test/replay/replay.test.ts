@@ -98,5 +98,5 @@ describe('recorded histories', () => {
     const failed = await replayFailures(bundle);
     for (const { what, fails } of broken) expect(failed, what).toContain(fails);
     expect(failed).toHaveLength(broken.length);
-  }, 120_000);
+  });
 });

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { inject } from 'vitest';
 import type { TestProject } from 'vitest/node';
 import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
+import { locateTemporalCli } from '../../src/local/temporal/locate-cli.ts';
 import { knock, openDoor } from './shared-server.ts';
 
 declare module 'vitest' {
@@ -53,6 +54,8 @@ export const startTemporal = async (options: { port?: number; dataDir?: string }
 
 /** vitest's globalSetup. */
 export const setup = async (project: TestProject): Promise<() => Promise<void>> => {
+  // A build of the server takes minutes, here once and under no test's time limit. Without it, the tests that need it say why.
+  if (project.name === 'servers') await locateTemporalCli({ log: console.error }).catch(() => undefined);
   const door = await openDoor<string>(async () => {
     const server = await startTemporal();
     return { facts: server.address, dispose: server.dispose };

@@ -142,5 +142,5 @@ describe('a scheduled backfill', () => {
     await until('the next one ran', async () => (await handle.describe()).info.numActionsTaken > 1, 60_000);
     await handle.delete();
     await endProcess(worker, 'SIGTERM');
-  }, 240_000);
+  });
 });

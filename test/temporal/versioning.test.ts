@@ -106,4 +106,4 @@ test('a running backfill and the merge go on with the current build when theirs 
   expect(await readersOf(first.workflowId)).toContain(two.pid);
   expect(await buildsOf(second.workflowId)).toEqual(['2']);
   expect(await readersOf(second.workflowId)).toEqual([two.pid]);
-}, 240_000);
+});

@@ -5,5 +5,5 @@ import { vi } from 'vitest';
  * commit takes seconds while others want the processor too. Call it before the first hook or test.
  */
 export const bePatient = (): void => {
-  vi.setConfig({ testTimeout: 300_000, hookTimeout: 600_000 });
+  vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 });
 };

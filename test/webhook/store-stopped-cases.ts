@@ -69,5 +69,5 @@ export const describeStoreStopped = ({ awayMs }: { awayMs: number }): void => {
     expect([...answered.keys()].filter((id) => inWarehouse.get(id) !== 1)).toEqual([]);
     await started.stop();
     await server.stop();
-  }, 300_000);
+  });
 };

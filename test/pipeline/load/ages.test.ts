@@ -26,7 +26,7 @@ test('after a year nothing is older than its class allows, and everything younge
   } finally {
     await pipeline.close();
   }
-}, 120_000);
+});
 
 test('a call that is too old and was never seen is not kept, whichever way it comes', async () => {
   const pipeline = await openPipeline({ documents: true });
@@ -77,4 +77,4 @@ test('a call that is too old and was never seen is not kept, whichever way it co
   } finally {
     await pipeline.close();
   }
-}, 60_000);
+});

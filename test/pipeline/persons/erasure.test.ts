@@ -19,4 +19,4 @@ test('nothing of erased persons is found after late events, restores and a lost 
   } finally {
     await pipeline.close();
   }
-}, 120_000);
+});

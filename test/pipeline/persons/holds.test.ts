@@ -141,7 +141,7 @@ test('an erasure refuses what is held, later calls too, until the hold is taken 
   expect(await listHolds(store)).toEqual([]);
   expect(await listKept(all)).toEqual(['free-2']);
   expect(await verifyReceipts(store)).toMatchObject({ verdicts: 6, broken: [], cut: [] });
-}, 60_000);
+});
 
 test('ages take nothing of what is held, however it comes, until the hold is taken off', async () => {
   const now = Date.UTC(2025, 0, 1);
@@ -198,7 +198,7 @@ test('ages take nothing of what is held, however it comes, until the hold is tak
   expect(await applyAges(deps, ages, { dryRun: false })).toMatchObject({ calls: 2, words: 1 });
   expect(await worded()).toEqual([]);
   expect(await listKept(ids)).toEqual(['worn-free', 'worn-held']);
-}, 60_000);
+});
 
 test('a reason that holds a value is refused: it is stored and shown', async () => {
   const request = { kind: 'call', values: ['call-17'] } as const;
@@ -269,7 +269,7 @@ test('a hold that is put on when an erasure or an age has looked, and not yet be
   const { erased, held } = await erase({ kind: 'call', values: ['beside-2'] }, { exceptHeld: true });
   expect([erased, held]).toEqual([0, 1]);
   expect(await listKept(['beside-1', 'beside-2', 'aged-1'])).toEqual(['aged-1', 'beside-1', 'beside-2']);
-}, 60_000);
+});
 
 test('a hold that comes while an erasure takes its calls waits for it, and says what it found erased', async () => {
   const theirs = { timestamp, in: { data: '0633445566' } };
@@ -301,7 +301,7 @@ test('a hold that comes while an erasure takes its calls waits for it, and says 
   for (const { id } of await listHolds(pipeline.store)) await removeHold(pipeline.store, id, clerk);
   await erase(phone);
   expect(await hold(phone)).toMatchObject({ calls: 0, gone: 0, persons: 1 });
-}, 60_000);
+});
 
 /** The store, whose transactions tell of each statement that has ended. */
 const watchStatements = (onEnd: (sql: string, rows: readonly object[]) => Promise<void> | void): Store => ({
@@ -391,7 +391,7 @@ test('a hold spares calls by what they say, and those of which it is not known w
   await pipeline.store.query('DELETE FROM held_keys WHERE of_call');
   expect(await erase({ kind: 'call', values: ['said-1'] }, { exceptHeld: true })).toMatchObject({ erased: 0, held: 1 });
   expect(await listKept(['said-1'])).toEqual(['said-1']);
-}, 60_000);
+});
 
 test('a fold and an erasure that meet in a call and in a text do not wait for each other', async () => {
   const text: RejectedRecord = {
@@ -404,7 +404,7 @@ test('a fold and an erasure that meet in a call and in a text do not wait for ea
   const receipt = await actInFold(isAfter, ['both-1', { timestamp }], erasing, [text]);
   expect(receipt).toMatchObject({ erased: 1, purged: { quarantine: 1 }, found: { quarantine: 0 } });
   expect(await listKept(['both-1'])).toEqual([]);
-}, 60_000);
+});
 
 test('a hold claims neither calls that are gone nor erasures that took nothing', async () => {
   await send([
@@ -419,7 +419,7 @@ test('a hold claims neither calls that are gone nor erasures that took nothing',
   // Of a value of metadata it is not known under which key it was erased.
   await erase({ kind: 'metadata', key: 'ClientID', values: ['12345678'] });
   expect(await hold({ kind: 'metadata', key: 'Ticket', values: ['12345678'] })).toMatchObject({ calls: 1, persons: 0 });
-}, 60_000);
+});
 
 test('a hold counts the calls that it keeps, and none that is gone and named again', async () => {
   const counts = async () => (await listHolds(pipeline.store)).map(({ calls }) => calls);
@@ -456,7 +456,7 @@ test('an erasure of a person finds the call that a replay made of a text while i
   const beside = interrupted(store, () => (erased ??= erase(request)));
   expect(await replay(beside)).toEqual({ replayed: 0, refused: 0, changed: 0 });
   expect(await store.query('SELECT call_id FROM ledger')).toEqual([]);
-}, 60_000);
+});
 
 test.each(['deep-call-1', 'd-1'])(
   'of a call of the list that is nested too deeply the id is found, and is not kept again (%s)',
@@ -496,7 +496,7 @@ test('a text that names an erased call and what is held stays, sealed or not, an
   expect(await listTexts()).toEqual([sealed, ...['aged-1', 'erased-1', 'known-1'].map(theirs)].sort());
   await removeHold(store, put.hold.id, clerk);
   expect(await listTexts()).toEqual([theirs('aged-1')]);
-}, 60_000);
+});
 
 test('what comes of a call while it is erased goes too', async () => {
   const record = { unique_id: 'race-call-1', timestamp };
@@ -513,4 +513,4 @@ test('what comes of a call while it is erased goes too', async () => {
   await finishErasure(pipeline.deps, requestId, { load: true });
   expect(await pipeline.store.query(`SELECT outcome FROM inbox WHERE call_id = 'race-call-1'`)).toEqual([]);
   expect(await listTexts()).toEqual([]);
-}, 60_000);
+});

@@ -77,7 +77,7 @@ test('a year of days is judged by the date that was printed, and its rows compar
   const all = await listDays(here.store, { axis: 'timestamp', warehouses: ['main'], to: now - settings.age });
   expect(all.filter((one) => one.judged && one.rowsAt < now - 32 * day)).toEqual([]);
   await source.close();
-}, 240_000);
+});
 
 test('says that days before the span are never judged where the schedule takes none of them', () => {
   const old = [{ from: 0, to: day }];

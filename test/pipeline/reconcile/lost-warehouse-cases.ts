@@ -114,7 +114,7 @@ export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
       await here.drain();
     }
     tools.axis = chooseAxis(here.deps.source.list.list, here.deps.processedField)?.axis ?? '';
-  }, 300_000);
+  });
   afterAll(() => tools.site.here.close());
 
   const losses: Readonly<Record<string, () => Promise<unknown>>> = {

@@ -164,7 +164,7 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     expect(folded).toBe(true);
     expect(totals).toMatchObject({ proven: 11, healed: 1, missing: 1, healedCalls: 1 });
     expect(await here.warehouse.query(`SELECT 1 AS one FROM calls WHERE call_id = '${callId}'`)).toEqual([{ one: 1 }]);
-  }, 120_000);
+  });
 
   test('goes on after a window that fails, counts it, and takes it again', async () => {
     const { list } = here.deps.source;
@@ -185,7 +185,7 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
       reconcileWith({ ...here.deps, source: { ...here.deps.source, list: down } }),
       'after three in a row it is the service that fails, and the activity is tried again',
     ).rejects.toMatchObject({ code: 'LIST_BROKEN' });
-  }, 120_000);
+  });
 
   test('keeps verdicts in a chain that shows a change, in the store or in the copy of the warehouse', async () => {
     await here.drain();

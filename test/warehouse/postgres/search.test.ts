@@ -490,9 +490,9 @@ test('a load makes no documents in its transaction; worker, next worker and sear
   await loadOnly({ callId: 'a', revision: 2, says: [] }, says('b', 'salut', 2));
   expect(await held()).toEqual({ indexed: [], pending: ['b'] });
   await warehouse.migrate();
-  await expect.poll(held, { timeout: 30_000 }).toEqual({ indexed: ['b'], pending: [] });
+  await expect.poll(held).toEqual({ indexed: ['b'], pending: [] });
   await warehouse.load(makeBatch({ calls: Array.from({ length: 250 }, (_, at) => spoken(says(`c${at}`, 'ciao'))) }));
-  await expect.poll(async () => (await held()).pending, { timeout: 30_000 }).toEqual([]);
+  await expect.poll(async () => (await held()).pending).toEqual([]);
   expect((await held()).indexed).toHaveLength(251);
 });
 
@@ -529,7 +529,7 @@ test('an index that is made while an erasure is under way holds nothing of the e
   await client.query(`SELECT FROM calls.calls WHERE call_id = 'x' FOR UPDATE`);
   let waiting = 0;
   const creating = Promise.all([1, 2].map(() => warehouse.search.create({ onWait: () => (waiting += 1) })));
-  await expect.poll(isWaiting, { timeout: 30_000 }).toBe(true);
+  await expect.poll(isWaiting).toBe(true);
   await createLoader(config)(client as unknown as pg.PoolClient, erasure('x'));
   await commit();
   await creating;
