@@ -88,6 +88,16 @@ const isVoid = (window: Range, before: Withdrawals, now: Withdrawals): boolean =
   return intersect([window], now.days.slice(now.days.length - since)).length > 0;
 };
 
+/** Nothing was compared since what the verdict covers changed. */
+const withdrawal = {
+  outcome: 'unproven',
+  confirmed: 'none',
+  calls_found: 0,
+  missing: 0,
+  different: 0,
+  healed: 0,
+} as const;
+
 /**
  * Adds a verdict to the chain of its warehouse, and its digest to the heads outside the store.
  * @param before read before the comparison: if proof of its days was withdrawn since, the verdict proves nothing.
@@ -98,7 +108,7 @@ export const addVerdict = async (store: Store, verdict: Verdict, before?: Withdr
   const stored = await store.transaction(async (tx) => {
     await lockChain(tx, verdict.warehouse);
     const isOld = before !== undefined && isVoid(window, before, await readWithdrawals(tx, verdict.warehouse));
-    return await insertVerdict(tx, keys, isOld && isGood(verdict) ? { ...verdict, outcome: 'unproven' } : verdict);
+    return await insertVerdict(tx, keys, isOld && isGood(verdict) ? { ...verdict, ...withdrawal } : verdict);
   });
   await recordChainHead(store, headsFile, stored);
   return stored;
@@ -186,11 +196,8 @@ const voidDays = async (tx: Transaction, store: Store, warehouse: string, days: 
   for (const verdict of good) {
     const window = { from: verdict.window_from, to: verdict.window_to };
     if (intersect([window], days).length === 0) continue;
-    const nothing = { confirmed: 'none', calls_found: 0, missing: 0, different: 0, healed: 0 } as const;
     const compared_at = Date.now() * 1000;
-    added.push(
-      await insertVerdict(tx, store.erasures.proof.keys, { ...verdict, ...nothing, outcome: 'unproven', compared_at }),
-    );
+    added.push(await insertVerdict(tx, store.erasures.proof.keys, { ...verdict, ...withdrawal, compared_at }));
   }
   await withdrawProven(tx, warehouse, days);
   return added;

@@ -54,7 +54,7 @@ export const sendWebhook = async (options: {
 const isDelivered = ({ status }: SendAttempt): boolean => status !== undefined && status >= 200 && status < 300;
 
 /** Seconds since the epoch with a fractional part, as the service's own ids look. */
-export const newDeliveryId = (at: Date): string => {
+const newDeliveryId = (at: Date): string => {
   const micros = Math.floor(Math.random() * 1_000);
   return `${(at.getTime() / 1_000).toFixed(3)}${String(micros).padStart(3, '0')}`;
 };
