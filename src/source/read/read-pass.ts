@@ -111,7 +111,7 @@ export const passOver = async (context: ReadContext, query: ListQuery, options: 
         largestTotal = Math.max(page.total, largestTotal ?? 0);
       }
       learned.total = Math.max(learned.total, page.total ?? 0);
-      // A total of everything, whatever the window, comes with few records too.
+      // A total that ignores the window comes with few records too.
       tooLarge = page.total !== undefined && page.total >= cap && page.isFull && !upToCap;
       if (tooLarge) break;
       const mayBeEnd = isBehindTotal && saysSame && (overlap === 0 || page.count <= overlap);
