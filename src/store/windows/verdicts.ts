@@ -88,7 +88,7 @@ const isVoid = (window: Range, before: Withdrawals, now: Withdrawals): boolean =
   return intersect([window], now.days.slice(now.days.length - since)).length > 0;
 };
 
-/** Nothing was compared since what the verdict covers changed. */
+/** No comparison followed the latest change of the window. */
 const withdrawal = {
   outcome: 'unproven',
   confirmed: 'none',
