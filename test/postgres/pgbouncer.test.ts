@@ -57,7 +57,7 @@ describe.skipIf(!isBouncerInstalled)('behind PgBouncer', () => {
         const { code, stderr } = await cli.run([command], { ownProcess: true });
         expect({ command, code, stderr }).toMatchObject({
           code: 6,
-          stderr: expect.stringMatching(/DATABASE_POOLING: .*shares sessions/),
+          stderr: expect.stringMatching(/DATABASE_POOLING: .*pooler in transaction mode/),
         });
       }
     } finally {
