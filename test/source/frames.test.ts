@@ -138,12 +138,12 @@ describe('frames', () => {
     expect((await simulator.stats()).tokens.issued).toBe(2);
   });
 
-  test('explains the whitelist, a wrong path and a missing address in words', async () => {
+  test('explains a refused address, a wrong path and a missing address in words', async () => {
     const listed = await start({ websocket: { whitelist: ['192.0.2.1'] } });
     await expect(listed.done).rejects.toMatchObject({
       code: 'STREAM_IP_NOT_ALLOWED',
       kind: 'terminal',
-      hint: expect.stringContaining('whitelist'),
+      hint: expect.stringContaining('the allowed addresses of your client_id'),
     });
     const wrong = await start({}, { url: 'ws://127.0.0.1:1/x' });
     await until(() =>
