@@ -1,4 +1,4 @@
--- Store of callsync, schema `callsync`. Every statement runs with search_path = callsync.
+-- Operational store of callsync, schema `callsync`. Every statement runs with search_path = callsync.
 
 -- Single values of the store: the tombstone key, learned facts.
 CREATE TABLE meta (

@@ -56,7 +56,7 @@ const faults: readonly Fault[] = [
   },
   {
     name: 'records are in quarantine',
-    words: /In quarantine: \d records/,
+    words: /In quarantine: \d records?/,
     command: 'callsync quarantine list',
     cause: async (site) => {
       for (const id of [1, 2, 3])
