@@ -424,7 +424,7 @@ const findLoads = async (warehouse: Warehouse, loads: readonly CommittedLoad[]):
 /** Of rows that others wrote, no id gets into a statement. */
 const ownId = /^[\w-]+$/;
 
-/** Lists of ids as SQL takes them: ours, and thus without quotes. */
+/** Ids for SQL. callsync made them, so they have no quotes. */
 function* pagesOf(ids: readonly string[]): Generator<string> {
   for (const part of partsOf(ids, idsPerQuery)) yield part.map((id) => `'${id}'`).join(', ');
 }

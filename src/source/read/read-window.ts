@@ -373,7 +373,7 @@ const compareWithHalves = async (context: ReadContext, query: WindowQuery, pass:
   return 'found';
 };
 
-/** Whether two days around calls of one step hold more of them. Where only refusals end the list, nothing says how many the step has. */
+/** Whether two days around calls of one step hold more of them. If the list ends in refusals alone, the number of calls is unknown. */
 const compareWithDays = async (context: ReadContext, query: WindowQuery, pass: Pass): Promise<CapFinding> => {
   if (endsInDoubt(context, pass)) return 'unclear';
   if (pass.rows < smallestCap(context.client.list)) return 'none';
