@@ -15,7 +15,8 @@ import { deliver } from '../support/pipeline.ts';
 import { retryDeadlock } from './restore-site.ts';
 
 const sync = { interval: '2s', settle: '1s', lookback: '1m', inbox_sweep: '2s', start_from: '1h' };
-const allowedMs = 50;
+/** Under CALLSYNC_REAL_TIME=1, as promised on an idle machine. Times of later loads, of restarts and restores are further off than either. */
+const allowedMs = process.env.CALLSYNC_REAL_TIME === '1' ? 50 : 1_000;
 
 let site: Installation;
 let worker: Awaited<ReturnType<Installation['startWorker']>>;
