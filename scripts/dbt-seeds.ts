@@ -8,7 +8,7 @@ import { simulatorOptionsSchema } from '../schemas/simulator.ts';
 import { type ColumnType, callTables, type Row, type TableName, tableOf, type WordArrays } from '../schemas/tables.ts';
 import { flattenCall, flattenVersion } from '../src/calls/flatten.ts';
 import { marts } from '../src/marts/marts.ts';
-import { SimulatorClock } from '../src/simulator/calls/clock.ts';
+import { createClock } from '../src/simulator/calls/clock.ts';
 import { World } from '../src/simulator/calls/world.ts';
 import { dataType, modelNameOf, sources, stagedColumns } from './dbt-package.ts';
 
@@ -34,7 +34,7 @@ const settings = simulatorOptionsSchema.parse({
 
 /** The calls behind the seeds, as a webhook brings them. */
 export const listSeedCalls = (): readonly CallDocument[] => {
-  const world = new World(settings, new SimulatorClock(settings.calls.to));
+  const world = new World(settings, createClock(settings.calls.to));
   return Array.from({ length: world.count }, (_, index) => world.documentOf(index, 1));
 };
 

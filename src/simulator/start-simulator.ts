@@ -1,13 +1,15 @@
 /** Starts the simulated call-data service: call API, identity provider, webhook sender, WebSocket, MRCP port. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { type SimulatorOptions, type SimulatorSettings, simulatorOptionsSchema } from '../../schemas/simulator.ts';
 import type { Dialect } from '../../schemas/simulator-dialect.ts';
 import { CallsyncError } from '../lib/errors.ts';
-import { SimulatorClock } from './calls/clock.ts';
-import { Churn, LiveCalls } from './calls/live-calls.ts';
+import { createClock, type SimulatorClock } from './calls/clock.ts';
+import { createChurn, startLiveCalls } from './calls/live-calls.ts';
 import { rangeOf } from './calls/population.ts';
 import { World, type WorldChanges } from './calls/world.ts';
 import { listMethods, type SimulatorAddresses, type SimulatorControl, valueMethods } from './control/control.ts';
@@ -17,12 +19,12 @@ import { answerCallApi, type PageEvent } from './service/call-api.ts';
 import { dialectOf } from './service/dialects.ts';
 import { type Exchange, readBody, send } from './service/exchange.ts';
 import { injectFault } from './service/inject-fault.ts';
-import { MrcpPort } from './service/mrcp-port.ts';
-import { RateLimiter } from './service/rate-limiter.ts';
-import { ChangingRecords, FrozenRecords } from './service/record-bytes.ts';
-import { answerTokenRequest, TokenStore } from './service/token-endpoint.ts';
-import { addressOf, WebSocketEndpoint } from './service/websocket-endpoint.ts';
-import { WebhookSender } from './webhooks/webhook-sender.ts';
+import { createMrcpPort } from './service/mrcp-port.ts';
+import { createRateLimiter } from './service/rate-limiter.ts';
+import { createChangingRecords, createFrozenRecords } from './service/record-bytes.ts';
+import { answerTokenRequest, createTokenStore } from './service/token-endpoint.ts';
+import { addressOf, openWebSocketEndpoint } from './service/websocket-endpoint.ts';
+import { createWebhookSender, type WebhookSender } from './webhooks/webhook-sender.ts';
 
 type CallApiParts = Parameters<typeof answerCallApi>[1];
 
@@ -109,32 +111,32 @@ const createRouter = (routes: {
 export const startSimulator = async (options: SimulatorOptions = {}) => {
   const settings = simulatorOptionsSchema.parse(options);
   dialectOf(settings.dialect, settings.dialectOverrides);
-  const clock = new SimulatorClock(settings.clock.now);
+  const clock = createClock(settings.clock.now);
   const range = rangeOf(settings, clock.now());
   const counters = new Counters();
   const world = new World(settings, clock);
-  const tokens = new TokenStore(settings);
+  const tokens = createTokenStore(settings);
   const secrets = secretsOf(settings);
-  const sender = new WebhookSender(world, settings, counters, secrets.signing);
+  const sender = createWebhookSender({ world, settings, counters, secret: secrets.signing });
   if (settings.keep !== undefined) restoreCalls(settings.keep, world, sender);
-  const elsewhere = new RedirectTarget(settings.host, counters);
-  const churn = new Churn(world, settings, counters);
+  const elsewhere = createRedirectTarget(settings.host, counters);
+  const churn = createChurn(world, settings, counters);
   const listeners = new Set<(event: PageEvent) => void | Promise<void>>();
   const api: CallApiParts = {
     world,
     tokens,
-    limiter: new RateLimiter(settings, counters),
-    records: settings.staticPages ? new FrozenRecords(world, settings) : new ChangingRecords(world, settings),
+    limiter: createRateLimiter(settings, counters),
+    records: (settings.staticPages ? createFrozenRecords : createChangingRecords)(world, settings),
     dialect: dialectReader(settings),
-    elsewhere: () => elsewhere.start(),
+    elsewhere: elsewhere.start,
     onPage: async (event) => {
-      churn.onPage(event);
+      churn(event);
       for (const listener of listeners) await listener(event);
     },
   };
   const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 0 });
-  const mrcp = new MrcpPort(settings.host, counters);
-  const sockets = new WebSocketEndpoint(server, settings, tokens, counters);
+  const mrcp = createMrcpPort(settings.host, counters);
+  const sockets = openWebSocketEndpoint(server, settings, { tokens, counters });
   const control = createControl({ settings, clock, world, sender, tokens, counters, sockets, mrcp });
   const controlToken = randomBytes(24).toString('base64url');
   const port = await listen(server, settings.port, settings.host);
@@ -158,7 +160,7 @@ export const startSimulator = async (options: SimulatorOptions = {}) => {
     });
   });
   const mrcpPort = await mrcp.open(settings.mrcp.mode);
-  const live = new LiveCalls(world, settings);
+  const endLiveCalls = startLiveCalls(world, settings);
   if (settings.webhooks.url !== undefined) sender.start();
   const { version } = api.dialect();
   const addresses: SimulatorAddresses = {
@@ -188,7 +190,7 @@ export const startSimulator = async (options: SimulatorOptions = {}) => {
     },
     /** Closes every socket; resolves when nothing listens any more. */
     stop: async () => {
-      live.close();
+      endLiveCalls();
       if (settings.keep !== undefined) keepCalls(settings.keep, world, sender);
       sender.close();
       sockets.close();
@@ -200,36 +202,29 @@ export const startSimulator = async (options: SimulatorOptions = {}) => {
 // Listening and closing of HTTP servers as promises.
 
 /** The host that redirects point to. It counts requests and tokens, and listens only once a redirect points to it. */
-class RedirectTarget {
-  private readonly server: Server;
-  private readonly host: string;
-  private origin: Promise<string> | undefined;
-
-  constructor(host: string, counters: Counters) {
-    this.host = host;
-    this.server = createServer((request, response) => {
-      counters.redirects.followed++;
-      if (request.headers.authorization !== undefined) counters.redirects.withAuthorization++;
-      response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"count":0,"data":[]}');
-    });
-  }
-
-  start(): Promise<string> {
-    this.origin ??= listen(this.server, 0, this.host).then((port) => `http://${this.host}:${port}`);
-    return this.origin;
-  }
-
-  async close(): Promise<void> {
-    if (this.origin !== undefined) await closeServer(this.server);
-  }
-}
+const createRedirectTarget = (host: string, { redirects }: Counters) => {
+  const server = createServer((request, response) => {
+    redirects.followed++;
+    if (request.headers.authorization !== undefined) redirects.withAuthorization++;
+    response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"count":0,"data":[]}');
+  });
+  let origin: Promise<string> | undefined;
+  return {
+    start: (): Promise<string> => {
+      origin ??= listen(server, 0, host).then((port) => `http://${host}:${port}`);
+      return origin;
+    },
+    close: async () => {
+      if (origin !== undefined) await closeServer(server);
+    },
+  };
+};
 
 /** Listens on a port; 0 lets the system choose. Resolves to the port. Rejects when it is taken. */
-const listen = (server: Server, port: number, host: string): Promise<number> =>
-  new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => resolve((server.address() as { port: number }).port));
-  });
+const listen = async (server: Server, port: number, host: string): Promise<number> => {
+  await once(server.listen(port, host), 'listening');
+  return (server.address() as AddressInfo).port;
+};
 
 /** Closes the server and cuts its connections off. */
 const closeServer = (server: Server): Promise<void> =>

@@ -5,22 +5,19 @@ export interface ClockChange {
   readonly advanceSeconds?: number;
 }
 
-export class SimulatorClock {
-  private realBase = performance.now();
-  private simBase: number;
+export type SimulatorClock = ReturnType<typeof createClock>;
 
-  constructor(now: string | undefined) {
-    this.simBase = now === undefined ? Date.now() : Date.parse(now);
-  }
-
+export const createClock = (start: string | undefined) => {
+  let realBase = performance.now();
+  let simBase = start === undefined ? Date.now() : Date.parse(start);
   /** Milliseconds since the epoch, whole. */
-  now(): number {
-    return Math.floor(this.simBase + performance.now() - this.realBase);
-  }
-
-  change(change: ClockChange): void {
-    const current = change.now === undefined ? this.now() : Date.parse(change.now);
-    this.realBase = performance.now();
-    this.simBase = current + (change.advanceSeconds ?? 0) * 1000;
-  }
-}
+  const now = (): number => Math.floor(simBase + performance.now() - realBase);
+  return {
+    now,
+    change(change: ClockChange): void {
+      const current = change.now === undefined ? now() : Date.parse(change.now);
+      realBase = performance.now();
+      simBase = current + (change.advanceSeconds ?? 0) * 1000;
+    },
+  };
+};

@@ -9,7 +9,7 @@ import { type Answer, type Exchange, errorAnswer, httpDate, send, waitFor } from
 import { injectFault, injectPoison } from './inject-fault.ts';
 import { BadQuery, formatCursor, type ListQuery, parseListQuery } from './list-query.ts';
 import type { RateLimiter } from './rate-limiter.ts';
-import type { RecordBytes } from './record-bytes.ts';
+import type { JoinRecords } from './record-bytes.ts';
 import { listDocument } from './record-shape.ts';
 import type { TokenStore } from './token-endpoint.ts';
 
@@ -19,7 +19,7 @@ interface CallApiParts {
   readonly world: World;
   readonly tokens: TokenStore;
   readonly limiter: RateLimiter;
-  readonly records: RecordBytes;
+  readonly records: JoinRecords;
   readonly dialect: () => Dialect;
   /** Origin of the other host that redirects point to. */
   readonly elsewhere: () => Promise<string>;
@@ -93,7 +93,7 @@ const answerList = async (exchange: Exchange, parts: CallApiParts, dialect: Dial
   if (page.hasExpired) throw new BadQuery('the cursor has expired');
   const cursor = page.next === undefined ? undefined : formatCursor(query, page.next);
   const [before, after] = envelope(dialect, page.total, cursor);
-  const body = [before, ...records.join(page.indices, query.exclude, at), after];
+  const body = [before, ...records(page.indices, query.exclude, at), after];
   exchange.counters.requests.records += page.indices.length;
   await parts.onPage({ query, page, callIds: page.indices.map((index) => world.idOf(index)) });
   await send(exchange, { status: 200, headers: pageHeaders(exchange, dialect, page, cursor), body });
@@ -142,7 +142,7 @@ const refuseToken = (exchange: Exchange, tokens: TokenStore, dialect: Dialect): 
 };
 
 const refuseRate = (exchange: Exchange, limiter: RateLimiter, dialect: Dialect): Answer | undefined => {
-  const { granted, remaining, waitMs } = limiter.ask(exchange.source);
+  const { granted, remaining, waitMs } = limiter(exchange.source);
   const { requests, retryAfter, headers } = exchange.settings.rateLimit;
   const reset = Math.ceil(waitMs / 1_000);
   if (headers) {

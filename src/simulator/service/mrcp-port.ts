@@ -1,5 +1,7 @@
 /** The MRCP interface (§5.3): a TCP port behind an IP whitelist, which refuses other clients or never answers them. */
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import type { Counters } from '../control/stats.ts';
@@ -15,71 +17,59 @@ const deafListener = `
     setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0), 20);
   });`;
 
-export class MrcpPort {
-  private port = 0;
-  private server: Server | undefined;
-  private worker: Worker | undefined;
-  private readonly sockets = new Set<Socket>();
-  private readonly host: string;
-  private readonly counters: Counters;
+export type MrcpPort = ReturnType<typeof createMrcpPort>;
 
-  constructor(host: string, counters: Counters) {
-    this.host = host;
-    this.counters = counters;
-  }
+export const createMrcpPort = (host: string, { mrcp: counts }: Pick<Counters, 'mrcp'>) => {
+  let port = 0;
+  let server: Server | undefined;
+  let worker: Worker | undefined;
+  const sockets = new Set<Socket>();
 
-  /** Opens the port in a mode; a later change keeps the port number. Returns it. */
-  async open(mode: Mode): Promise<number> {
-    await this.close();
-    if (mode === 'unanswered') await this.listenDeaf();
-    else await this.listen();
-    if (mode === 'refuse') await this.close();
-    return this.port;
-  }
-
-  private listen(): Promise<void> {
-    const server = createServer((socket) => {
-      this.counters.mrcp.connections++;
-      this.sockets.add(socket);
+  const listen = async (): Promise<void> => {
+    server = createServer((socket) => {
+      counts.connections++;
+      sockets.add(socket);
       socket.on('data', (data) => {
-        this.counters.mrcp.bytes += data.length;
+        counts.bytes += data.length;
       });
       socket.on('error', () => undefined);
-      socket.on('close', () => this.sockets.delete(socket));
+      socket.on('close', () => sockets.delete(socket));
     });
-    this.server = server;
-    return new Promise((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(this.port, this.host, () => {
-        this.port = (server.address() as { port: number }).port;
-        resolve();
-      });
-    });
-  }
+    await once(server.listen(port, host), 'listening');
+    port = (server.address() as AddressInfo).port;
+  };
 
-  private async listenDeaf(): Promise<void> {
-    const worker = new Worker(deafListener, { eval: true, workerData: { host: this.host, port: this.port } });
-    this.worker = worker;
-    this.port = await new Promise<number>((resolve, reject) => {
-      worker.once('message', resolve);
-      worker.once('error', reject);
-    });
-    await new Promise((resolve) => setTimeout(resolve, 60));
+  const listenDeaf = async (): Promise<void> => {
+    const deaf = new Worker(deafListener, { eval: true, workerData: { host, port } });
+    worker = deaf;
+    [port] = (await once(deaf, 'message')) as [number];
+    await delay(60);
     for (let i = 0; i < 4; i++) {
-      const socket = connect(this.port, this.host);
+      const socket = connect(port, host);
       socket.on('error', () => undefined);
-      this.sockets.add(socket);
+      sockets.add(socket);
     }
-    await new Promise((resolve) => setTimeout(resolve, 60));
-  }
+    await delay(60);
+  };
 
-  async close(): Promise<void> {
-    for (const socket of this.sockets) socket.destroy();
-    this.sockets.clear();
-    const { server, worker } = this;
-    this.server = undefined;
-    this.worker = undefined;
-    await worker?.terminate();
-    if (server !== undefined) await new Promise((resolve) => server.close(resolve));
-  }
-}
+  const close = async (): Promise<void> => {
+    for (const socket of sockets) socket.destroy();
+    sockets.clear();
+    const [listening, deaf] = [server, worker];
+    server = undefined;
+    worker = undefined;
+    await deaf?.terminate();
+    if (listening !== undefined) await new Promise((resolve) => listening.close(resolve));
+  };
+
+  return {
+    /** Opens the port in a mode; a later change keeps the port number. Returns it. */
+    open: async (mode: Mode) => {
+      await close();
+      await (mode === 'unanswered' ? listenDeaf() : listen());
+      if (mode === 'refuse') await close();
+      return port;
+    },
+    close,
+  };
+};

@@ -2,25 +2,18 @@
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import type { Counters } from '../control/stats.ts';
 
-export class RateLimiter {
-  private readonly granted = new Map<string, number[]>();
-  private readonly settings: SimulatorSettings;
-  private readonly counters: Counters;
+export type RateLimiter = ReturnType<typeof createRateLimiter>;
 
-  constructor(settings: SimulatorSettings, counters: Counters) {
-    this.settings = settings;
-    this.counters = counters;
-  }
-
-  ask(source: string) {
-    const { requests, seconds } = this.settings.rateLimit;
+export const createRateLimiter = (settings: SimulatorSettings, { rate }: Pick<Counters, 'rate'>) => {
+  const grantedTo = new Map<string, number[]>();
+  return (source: string) => {
+    const { requests, seconds } = settings.rateLimit;
     const now = performance.now();
-    const recent = (this.granted.get(source) ?? []).filter((at) => at > now - seconds * 1_000);
-    const off = requests === 0 || this.settings.staticPages;
+    const recent = (grantedTo.get(source) ?? []).filter((at) => at > now - seconds * 1_000);
+    const off = requests === 0 || settings.staticPages;
     const granted = off || recent.length < requests;
     if (granted) recent.push(now);
-    this.granted.set(source, recent);
-    const { rate } = this.counters;
+    grantedTo.set(source, recent);
     if (granted) {
       rate.granted++;
       rate.windowMax = Math.max(rate.windowMax, recent.length);
@@ -32,5 +25,5 @@ export class RateLimiter {
       /** Milliseconds until the next request would be granted. */
       waitMs: decisive === undefined || off ? 0 : Math.max(0, decisive + seconds * 1_000 - now),
     };
-  }
-}
+  };
+};

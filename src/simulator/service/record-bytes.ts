@@ -6,55 +6,40 @@ import { listDocument } from './record-shape.ts';
 const cacheBytes = 48 * 1024 * 1024;
 const comma = Buffer.from(',');
 
-/** Records of a page joined by commas, as chunks to be written one after the other. */
-export interface RecordBytes {
-  /** @param at simulated time whose versions are shown */
-  join(indices: readonly number[], exclude: ReadonlySet<string>, at: number): readonly Buffer[];
-}
+/** Records of a page joined by commas, as chunks to be written one after the other. `at` = simulated time whose versions are shown. */
+export type JoinRecords = (indices: readonly number[], exclude: ReadonlySet<string>, at: number) => readonly Buffer[];
 
 /** Makes records on demand; forgets the oldest beyond 48 MB. The key covers everything that shapes a record. */
-export class ChangingRecords implements RecordBytes {
-  private readonly cache = new Map<string, string>();
-  private size = 0;
-  private readonly world: World;
-  private readonly settings: SimulatorSettings;
-  private shape = '';
-
-  constructor(world: World, settings: SimulatorSettings) {
-    this.world = world;
-    this.settings = settings;
-  }
-
-  join(indices: readonly number[], exclude: ReadonlySet<string>, at: number): readonly Buffer[] {
-    const { listOmits, listAdds } = this.settings;
-    const shape = JSON.stringify([listOmits, listAdds]);
-    if (shape !== this.shape) this.forget(shape);
-    const variant = [...exclude].sort().join();
-    return [Buffer.from(indices.map((index) => this.recordOf(index, exclude, variant, at)).join(','))];
-  }
-
-  private forget(shape: string): void {
-    this.shape = shape;
-    this.cache.clear();
-    this.size = 0;
-  }
-
-  private recordOf(index: number, exclude: ReadonlySet<string>, variant: string, at: number): string {
-    const version = this.world.versionAt(index, at);
-    const key = `${index}:${version}:${variant}`;
-    const known = this.cache.get(key);
+export const createChangingRecords = (world: World, settings: SimulatorSettings): JoinRecords => {
+  const cache = new Map<string, string>();
+  let size = 0;
+  let shape = '';
+  const recordOf = (index: number, exclude: ReadonlySet<string>, at: number): string => {
+    const version = world.versionAt(index, at);
+    const key = `${index}:${version}:${[...exclude].sort().join()}`;
+    const known = cache.get(key);
     if (known !== undefined) return known;
-    const made = JSON.stringify(listDocument(this.world, this.settings, index, version, exclude));
-    this.cache.set(key, made);
-    this.size += made.length;
-    for (const [oldest, text] of this.cache) {
-      if (this.size <= cacheBytes) break;
-      this.cache.delete(oldest);
-      this.size -= text.length;
+    const made = JSON.stringify(listDocument(world, settings, index, version, exclude));
+    cache.set(key, made);
+    size += made.length;
+    for (const [oldest, text] of cache) {
+      if (size <= cacheBytes) break;
+      cache.delete(oldest);
+      size -= text.length;
     }
     return made;
-  }
-}
+  };
+  return (indices, exclude, at) => {
+    const { listOmits, listAdds } = settings;
+    const present = JSON.stringify([listOmits, listAdds]);
+    if (present !== shape) {
+      shape = present;
+      cache.clear();
+      size = 0;
+    }
+    return [Buffer.from(indices.map((index) => recordOf(index, exclude, at)).join(','))];
+  };
+};
 
 interface Frozen {
   readonly bytes: Buffer;
@@ -82,31 +67,22 @@ const freeze = (count: number, textOf: (index: number) => string): Frozen => {
 };
 
 /** All records serialised once, in index order; pages are slices of that memory. */
-export class FrozenRecords implements RecordBytes {
-  private readonly variants = new Map<string, Frozen>();
-  private readonly world: World;
-  private readonly settings: SimulatorSettings;
-
-  constructor(world: World, settings: SimulatorSettings) {
-    this.world = world;
-    this.settings = settings;
-    this.variantOf(new Set());
-  }
-
-  private variantOf(exclude: ReadonlySet<string>): Frozen {
+export const createFrozenRecords = (world: World, settings: SimulatorSettings): JoinRecords => {
+  const variants = new Map<string, Frozen>();
+  const variantOf = (exclude: ReadonlySet<string>): Frozen => {
     const key = [...exclude].sort().join();
-    const known = this.variants.get(key);
+    const known = variants.get(key);
     if (known !== undefined) return known;
-    const made = freeze(this.world.count, (index) => {
-      const document = listDocument(this.world, this.settings, index, this.world.versionOf(index), exclude);
+    const made = freeze(world.count, (index) => {
+      const document = listDocument(world, settings, index, world.versionOf(index), exclude);
       return `${JSON.stringify(document)},`;
     });
-    this.variants.set(key, made);
+    variants.set(key, made);
     return made;
-  }
-
-  join(indices: readonly number[], exclude: ReadonlySet<string>): readonly Buffer[] {
-    const { bytes, starts } = this.variantOf(exclude);
+  };
+  variantOf(new Set());
+  return (indices, exclude) => {
+    const { bytes, starts } = variantOf(exclude);
     const chunks: Buffer[] = [];
     for (let i = 0; i < indices.length; ) {
       const first = indices[i] as number;
@@ -116,5 +92,5 @@ export class FrozenRecords implements RecordBytes {
       chunks.push(bytes.subarray(starts[first], (starts[last + 1] as number) - 1));
     }
     return chunks;
-  }
-}
+  };
+};

@@ -97,37 +97,28 @@ type TokenState = 'valid' | 'unknown' | 'expired';
 
 type Issued = { readonly at: number; readonly expiresAt: number };
 
-export class TokenStore {
-  private readonly issued = new Map<string, Issued>();
-  private readonly settings: SimulatorSettings;
+export type TokenStore = ReturnType<typeof createTokenStore>;
 
-  constructor(settings: SimulatorSettings) {
-    this.settings = settings;
-  }
-
-  issue(): string {
-    const token = randomBytes(24).toString('base64url');
-    const at = performance.now();
-    this.issued.set(token, { at, expiresAt: at + this.settings.tokens.lifetimeSeconds * 1_000 });
-    return token;
-  }
-
-  /** State for the call API: lifetime since it was issued. */
-  check(token: string): TokenState {
-    const known = this.issued.get(token);
+export const createTokenStore = (settings: SimulatorSettings) => {
+  const issued = new Map<string, Issued>();
+  const stateOf = (token: string, isGood: (known: Issued, now: number) => boolean): TokenState => {
+    const known = issued.get(token);
     if (known === undefined) return 'unknown';
-    return performance.now() < known.expiresAt ? 'valid' : 'expired';
-  }
-
-  /** State for opening a WebSocket (§5.2): a limit on the token's age, independent of its lifetime. */
-  checkAge(token: string, maxAgeSeconds: number): TokenState {
-    const known = this.issued.get(token);
-    if (known === undefined) return 'unknown';
-    return performance.now() - known.at <= maxAgeSeconds * 1_000 ? 'valid' : 'expired';
-  }
-
-  /** Every token becomes unknown. */
-  revoke(): void {
-    this.issued.clear();
-  }
-}
+    return isGood(known, performance.now()) ? 'valid' : 'expired';
+  };
+  return {
+    issue: (): string => {
+      const token = randomBytes(24).toString('base64url');
+      const at = performance.now();
+      issued.set(token, { at, expiresAt: at + settings.tokens.lifetimeSeconds * 1_000 });
+      return token;
+    },
+    /** State for the call API: lifetime since it was issued. */
+    check: (token: string) => stateOf(token, ({ expiresAt }, now) => now < expiresAt),
+    /** State for opening a WebSocket (§5.2): a limit on the token's age, independent of its lifetime. */
+    checkAge: (token: string, maxAgeSeconds: number) =>
+      stateOf(token, ({ at }, now) => now - at <= maxAgeSeconds * 1_000),
+    /** Every token becomes unknown. */
+    revoke: () => issued.clear(),
+  };
+};

@@ -25,177 +25,140 @@ export interface DeliveryRecord {
 
 type Queued = { readonly index: number; readonly version: number; readonly queuedAt: number };
 
-export class WebhookSender {
-  readonly deliveries: DeliveryRecord[] = [];
+export type WebhookSender = ReturnType<typeof createWebhookSender>;
+
+/** @param parts.secret undefined when no secret has been provided */
+export const createWebhookSender = (parts: {
+  readonly world: World;
+  readonly settings: SimulatorSettings;
+  readonly counters: Counters;
+  readonly secret: () => string | undefined;
+}) => {
+  const { world, settings, secret } = parts;
+  const { webhooks: counts } = parts.counters;
+  const agent = new Agent();
+  const deliveries: DeliveryRecord[] = [];
   /** Highest version of each call (by index) that was answered 2XX. */
-  readonly delivered = new Map<number, number>();
+  const delivered = new Map<number, number>();
   /** Versions of each call that were sent; the answer does not matter. */
-  readonly attempted = new Map<number, Set<number>>();
-  private readonly world: World;
-  private readonly settings: SimulatorSettings;
-  private readonly counters: Counters;
-  private readonly agent = new Agent();
-  private readonly secret: () => string | undefined;
-  private queue: Queued[] = [];
-  private head = 0;
-  private active = false;
-  private lastMicros = 0;
-  private sequence = 0;
-  private idle: (() => void)[] = [];
+  const attempted = new Map<number, Set<number>>();
+  let queue: Queued[] = [];
+  let head = 0;
+  let isActive = false;
+  let lastMicros = 0;
+  let sequence = 0;
+  const idle: (() => void)[] = [];
 
-  constructor(world: World, settings: SimulatorSettings, counters: Counters, secret: () => string | undefined) {
-    this.world = world;
-    this.settings = settings;
-    this.counters = counters;
-    this.secret = secret;
-    world.onSend((index, version) => {
-      if (this.active) this.enqueue(index, version);
-    });
-  }
-
-  /** Sends calls that are processed or edited from now on; `webhooks.from` adds those processed since then. */
-  start(): void {
-    this.active = true;
-    const { from } = this.settings.webhooks;
-    if (from !== undefined)
-      for (const index of this.world.listedSince(Date.parse(from))) this.enqueue(index, this.world.versionOf(index));
-    this.pump();
-  }
-
-  /** Queues no new delivery. Queued ones are still sent unless `discard`. */
-  stop(discard: boolean): void {
-    this.active = false;
-    if (!discard) return;
-    this.queue = [];
-    this.head = 0;
-    this.counters.webhooks.waiting = 0;
-    this.announceIdle();
-  }
-
-  /** Only qualified and void calls are sent (§3). */
-  enqueue(index: number, version: number): boolean {
-    const { status } = this.world.documentOf(index, version, true);
-    if (status !== 'qualified' && status !== 'void') return false;
-    this.queue.push({ index, version, queuedAt: Date.now() });
-    this.counters.webhooks.queued++;
-    this.counters.webhooks.waiting++;
-    this.pump();
-    return true;
-  }
-
-  /** Resolves when nothing is queued or in flight. */
-  drained(): Promise<void> {
-    if (this.isIdle()) return Promise.resolve();
-    return new Promise((resolve) => this.idle.push(resolve));
-  }
-
-  close(): void {
-    this.stop(true);
-    void this.agent.destroy();
-  }
-
-  private isIdle(): boolean {
-    return this.head >= this.queue.length && this.counters.webhooks.inFlight === 0;
-  }
-
-  private announceIdle(): void {
-    if (!this.isIdle()) return;
-    for (const resolve of this.idle.splice(0)) resolve();
-  }
+  const isIdle = (): boolean => head >= queue.length && counts.inFlight === 0;
+  const announceIdle = (): void => {
+    if (!isIdle()) return;
+    for (const resolve of idle.splice(0)) resolve();
+  };
 
   /** A time-like decimal, strictly increasing, on the simulated clock. */
-  private nextDeliveryId(): string {
-    this.lastMicros = Math.max(this.world.now() * 1_000, this.lastMicros + 1);
-    return `${Math.floor(this.lastMicros / 1_000_000)}.${String(this.lastMicros % 1_000_000).padStart(6, '0')}`;
-  }
+  const nextDeliveryId = (): string => {
+    lastMicros = Math.max(world.now() * 1_000, lastMicros + 1);
+    return `${Math.floor(lastMicros / 1_000_000)}.${String(lastMicros % 1_000_000).padStart(6, '0')}`;
+  };
 
-  private pump(): void {
-    const { webhooks } = this.settings;
-    const { webhooks: counts } = this.counters;
-    while (webhooks.url !== undefined && this.head < this.queue.length && counts.inFlight < webhooks.concurrency)
-      void this.deliver(this.take());
-    this.announceIdle();
-  }
-
-  private take(): Queued {
-    const taken = this.queue[this.head++] as Queued;
-    if (this.head > 10_000 && this.head * 2 > this.queue.length) {
-      this.queue = this.queue.slice(this.head);
-      this.head = 0;
-    }
-    this.counters.webhooks.waiting--;
-    return taken;
-  }
-
-  private make(index: number, version: number): OutgoingDelivery {
-    const body = Buffer.from(JSON.stringify(this.world.documentOf(index, version)));
-    const secret = this.secret();
-    return {
-      deliveryId: this.nextDeliveryId(),
-      body,
-      signature: secret === undefined ? undefined : signBody(secret, body),
-    };
-  }
-
-  private async deliver(queued: Queued): Promise<void> {
-    const { webhooks: counts } = this.counters;
-    const { seed, webhooks } = this.settings;
-    if (fraction(seed, this.sequence++, 91) < webhooks.dropShare) {
-      counts.dropped++;
-      this.record(queued, undefined, 'dropped', [], Date.now());
-      return;
-    }
-    counts.inFlight++;
-    await this.sendWithRetry(queued, this.make(queued.index, queued.version));
-    counts.inFlight--;
-    this.pump();
-  }
-
-  private async sendWithRetry(queued: Queued, delivery: OutgoingDelivery): Promise<void> {
-    const { webhooks: counts } = this.counters;
-    const sentAt = Date.now();
-    const versions = this.attempted.get(queued.index) ?? new Set();
-    this.attempted.set(queued.index, versions.add(queued.version));
-    const answers = [await this.attempt(delivery)];
-    if (!isSuccess(answers[0] as AttemptResult)) {
-      counts.retried++;
-      answers.push(await this.attempt(delivery));
-    }
-    const success = isSuccess(answers.at(-1) as AttemptResult);
-    if (success) {
-      counts.delivered++;
-      this.delivered.set(queued.index, Math.max(queued.version, this.delivered.get(queued.index) ?? 0));
-    } else counts.failed++;
-    this.record(queued, delivery, success ? 'delivered' : 'failed', answers, sentAt);
-  }
-
-  private async attempt(delivery: OutgoingDelivery): Promise<AttemptResult> {
-    this.counters.webhooks.attempts++;
-    const result = await attemptOnce(this.settings.webhooks, delivery, this.agent);
-    countOne(this.counters.webhooks.answers, result);
+  const attempt = async (delivery: OutgoingDelivery): Promise<AttemptResult> => {
+    counts.attempts++;
+    const result = await attemptOnce(settings.webhooks, delivery, agent);
+    countOne(counts.answers, result);
     return result;
-  }
+  };
 
-  private record(
-    queued: Queued,
-    delivery: OutgoingDelivery | undefined,
-    outcome: DeliveryRecord['outcome'],
-    answers: readonly AttemptResult[],
-    sentAt: number,
-  ): void {
-    this.deliveries.push({
-      deliveryId: delivery?.deliveryId ?? '',
-      callId: this.world.idOf(queued.index),
-      version: queued.version,
-      bodyHash: delivery === undefined ? '' : createHash('sha256').update(delivery.body).digest('hex'),
-      outcome,
-      answers,
-      queuedAt: queued.queuedAt,
-      sentAt,
-      settledAt: Date.now(),
-    });
-  }
-}
+  const deliver = async ({ index, version, queuedAt }: Queued): Promise<void> => {
+    const sentAt = Date.now();
+    const record = (settled: Pick<DeliveryRecord, 'deliveryId' | 'bodyHash' | 'outcome' | 'answers'>): void => {
+      counts[settled.outcome]++;
+      deliveries.push({ callId: world.idOf(index), version, ...settled, queuedAt, sentAt, settledAt: Date.now() });
+    };
+    if (fraction(settings.seed, sequence++, 91) < settings.webhooks.dropShare)
+      return record({ deliveryId: '', bodyHash: '', outcome: 'dropped', answers: [] });
+    counts.inFlight++;
+    const body = Buffer.from(JSON.stringify(world.documentOf(index, version)));
+    const key = secret();
+    const deliveryId = nextDeliveryId();
+    const delivery = { deliveryId, body, signature: key === undefined ? undefined : signBody(key, body) };
+    attempted.set(index, (attempted.get(index) ?? new Set()).add(version));
+    const answers = [await attempt(delivery)];
+    if (!answers.some(isSuccess)) {
+      counts.retried++;
+      answers.push(await attempt(delivery));
+    }
+    const isTaken = answers.some(isSuccess);
+    if (isTaken) delivered.set(index, Math.max(version, delivered.get(index) ?? 0));
+    const bodyHash = createHash('sha256').update(body).digest('hex');
+    record({ deliveryId, bodyHash, outcome: isTaken ? 'delivered' : 'failed', answers });
+    counts.inFlight--;
+    pump();
+  };
+
+  const take = (): Queued => {
+    const taken = queue[head++] as Queued;
+    if (head > 10_000 && head * 2 > queue.length) {
+      queue = queue.slice(head);
+      head = 0;
+    }
+    counts.waiting--;
+    return taken;
+  };
+
+  const pump = (): void => {
+    const { url, concurrency } = settings.webhooks;
+    while (url !== undefined && head < queue.length && counts.inFlight < concurrency) void deliver(take());
+    announceIdle();
+  };
+
+  /** Only qualified and void calls are sent (§3). */
+  const enqueue = (index: number, version: number): boolean => {
+    const { status } = world.documentOf(index, version, true);
+    if (status !== 'qualified' && status !== 'void') return false;
+    queue.push({ index, version, queuedAt: Date.now() });
+    counts.queued++;
+    counts.waiting++;
+    pump();
+    return true;
+  };
+
+  /** Queues no new delivery. Queued ones are still sent unless `discard`. */
+  const stop = (discard: boolean): void => {
+    isActive = false;
+    if (!discard) return;
+    queue = [];
+    head = 0;
+    counts.waiting = 0;
+    announceIdle();
+  };
+
+  world.onSend((index, version) => {
+    if (isActive) enqueue(index, version);
+  });
+  return {
+    deliveries,
+    delivered,
+    attempted,
+    enqueue,
+    stop,
+    /** Sends calls that are processed or edited from now on; `webhooks.from` adds those processed since then. */
+    start: () => {
+      isActive = true;
+      const { from } = settings.webhooks;
+      if (from !== undefined)
+        for (const index of world.listedSince(Date.parse(from))) enqueue(index, world.versionOf(index));
+      pump();
+    },
+    /** Resolves when nothing is queued or in flight. */
+    drained: async () => {
+      if (!isIdle()) await new Promise<void>((resolve) => idle.push(resolve));
+    },
+    close: () => {
+      stop(true);
+      void agent.destroy();
+    },
+  };
+};
 
 /* One attempt to deliver, as interface §4.3 and §5.4 say. */
 
