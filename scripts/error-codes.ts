@@ -1,7 +1,7 @@
 /** Every error code of the source with its messages and their hints, as docs/reference/errors.md. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { errorNotes } from '../src/cli/shell/error-notes.ts';
+import { meanings, nextSteps } from '../src/cli/shell/error-notes.ts';
 import { exitOf, exits, nextStep } from '../src/cli/shell/exit.ts';
 import { CallsyncError } from '../src/lib/errors.ts';
 
@@ -121,14 +121,14 @@ const row = (message: string, next: string): string => `| ${plain(message)} | ${
 const exitCodesOf = ({ code, kinds }: Pick<ErrorCode, 'code' | 'kinds'>): string =>
   [...new Set(Array.from(kinds, (kind) => exits[exitOf(new CallsyncError(kind, code, ''))][0]))].sort().join(' or ');
 
-/** Each message with its hint; the note of the code stands in for a hint that no literal has. */
+/** Each message with its hint; the next step of the code stands in for a hint that no literal has. */
 const renderSays = ({ code, says }: ErrorCode): readonly string[] => {
-  const note = errorNotes[code];
+  const todo = nextSteps[code];
   const [other] = says.filter(({ message }) => message === undefined).map(({ hint }) => hint);
   const paired = says.filter(({ message }) => message !== undefined);
-  const rows = paired.map(({ message = '', hint }) => row(message, hint ?? note?.todo ?? other ?? nextStep(code)));
+  const rows = paired.map(({ message = '', hint }) => row(message, hint ?? todo ?? other ?? nextStep(code)));
   const spare = says.filter(({ message }) => message === undefined).map(({ hint = '' }) => row('', hint));
-  if (paired.length === 0 && note !== undefined) spare.push(row(note.means ?? '', note.todo));
+  if (paired.length === 0 && todo !== undefined) spare.push(row(meanings[code] ?? '', todo));
   return ['| message | next step |', '|---|---|', ...rows, ...(paired.length === 0 ? spare : [])];
 };
 
@@ -140,7 +140,7 @@ export const renderTroubleshooting = (root: string): string => {
     if (own.length === 0) return [];
     const entries = own.map((one) => {
       const { code, kinds } = one;
-      const means = errorNotes[code]?.means;
+      const means = meanings[code];
       return [
         `### ${code}`,
         '',

@@ -26,11 +26,27 @@ export const wait = async (ms: number, signal?: AbortSignal): Promise<void> => {
 };
 
 /** The outcome of the work, or an error where it takes longer than `ms`; the work goes on then. */
-export const withinTime = async <T>(work: Promise<T>, ms: number, late: () => Error): Promise<T> => {
+export const withinTime = async <T>(work: Promise<T>, ms: number, late: () => unknown): Promise<T> => {
   work.catch(() => undefined);
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(late()), ms);
   });
   return await Promise.race([work, tooLate]).finally(() => clearTimeout(timer));
+};
+
+/** Does work now and every `ms`, never twice at once, and keeps no process alive. What it returns ends this, after the work under way. */
+export const repeatEvery = (ms: number, work: () => Promise<void>): (() => Promise<void>) => {
+  let running: Promise<void> | undefined;
+  const start = (): void => {
+    running ??= work().finally(() => {
+      running = undefined;
+    });
+  };
+  start();
+  const timer = setInterval(start, ms).unref();
+  return async () => {
+    clearInterval(timer);
+    await running;
+  };
 };

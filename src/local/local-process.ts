@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { repeatEvery } from '../lib/backoff.ts';
 
 interface KeptServer {
   readonly pid: number;
@@ -12,13 +13,13 @@ interface KeptServer {
 const lookEveryMs = 1_000;
 
 /**
- * Watches the server until `stop`. `start` must bring it back at the same address, where its clients connect again by
+ * Watches the server until the returned function is called, which stops it. `start` must bring it back at the same address, where its clients connect again by
  * themselves. A start that fails is tried again.
  */
 export const keepServer = (first: KeptServer, start: () => Promise<KeptServer>, say: (message: string) => void) => {
   let server = first;
-  let starting: Promise<void> | undefined;
-  const restart = async (): Promise<void> => {
+  const stopLooking = repeatEvery(lookEveryMs, async () => {
+    if (isAlive(server.pid)) return;
     say(`The server with process id ${server.pid} ended; callsync starts it again.`);
     try {
       await server.stop();
@@ -26,18 +27,10 @@ export const keepServer = (first: KeptServer, start: () => Promise<KeptServer>, 
     } catch (error) {
       say(`It did not start: ${(error as Error).message}`);
     }
-    starting = undefined;
-  };
-  const timer = setInterval(() => {
-    if (starting === undefined && !isAlive(server.pid)) starting = restart();
-  }, lookEveryMs);
-  timer.unref();
-  return {
-    stop: async () => {
-      clearInterval(timer);
-      await starting;
-      await server.stop();
-    },
+  });
+  return async () => {
+    await stopLooking();
+    await server.stop();
   };
 };
 

@@ -48,7 +48,7 @@ const start = async (): Promise<Parameters<typeof keepServer>[0]> => {
 test('a server that is killed is started again, until it is stopped', async () => {
   const said: string[] = [];
   let failures = 1;
-  const kept = keepServer(
+  const stop = keepServer(
     await start(),
     () => (failures-- > 0 ? Promise.reject(new Error('its port is taken')) : start()),
     (message) => void said.push(message),
@@ -56,6 +56,6 @@ test('a server that is killed is started again, until it is stopped', async () =
   children[0]?.kill('SIGKILL');
   await until('another one runs', async () => children.length === 2);
   expect(said.join(' ')).toContain('its port is taken');
-  await kept.stop();
+  await stop();
   expect(children.map(({ signalCode }) => signalCode)).toEqual(['SIGKILL', 'SIGTERM']);
 });

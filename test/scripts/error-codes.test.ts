@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { findErrorCodes, renderTroubleshooting } from '../../scripts/error-codes.ts';
-import { errorNotes } from '../../src/cli/shell/error-notes.ts';
+import { meanings, nextSteps } from '../../src/cli/shell/error-notes.ts';
 import { reportFailure } from '../../src/cli/shell/exit.ts';
 import { transient } from '../../src/lib/errors.ts';
 
@@ -24,11 +24,11 @@ test('finds codes of calls and of tables, with what they say', () => {
 });
 
 test('says of every code what it means and what to do, and notes none that is not there', () => {
-  const idle = codes.filter(({ code, says }) => says.every(({ hint }) => hint === undefined) && !(code in errorNotes));
-  const silent = codes.filter(({ code, says }) => says.length === 0 && !errorNotes[code]?.means);
+  const idle = codes.filter(({ code, says }) => says.every(({ hint }) => hint === undefined) && !(code in nextSteps));
+  const silent = codes.filter(({ code, says }) => says.length === 0 && !meanings[code]);
   expect([...idle, ...silent].map(({ code }) => code)).toEqual([]);
   const known = new Set(codes.map(({ code }) => code));
-  expect(Object.keys(errorNotes).filter((code) => !known.has(code))).toEqual([]);
+  expect(Object.keys({ ...nextSteps, ...meanings }).filter((code) => !known.has(code))).toEqual([]);
 });
 
 test('says of errors that only commands make that nothing tries them again', () => {
@@ -46,7 +46,7 @@ test('a failing command prints the next step that the page has', () => {
   try {
     reportFailure(transient('SERVICE_UNREACHABLE', 'https://api.example.com does not answer.'), true);
     const { error } = JSON.parse(String(written.mock.calls[0]?.[0]));
-    expect(error.hint).toBe(errorNotes.SERVICE_UNREACHABLE?.todo);
+    expect(error.hint).toBe(nextSteps.SERVICE_UNREACHABLE);
   } finally {
     written.mockRestore();
   }

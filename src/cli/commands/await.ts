@@ -18,13 +18,13 @@ import { processedFieldOf } from '../parts/activity-deps.ts';
 import { followWorkflow } from '../parts/follow.ts';
 import { askList, openSource } from '../parts/open-source.ts';
 import { configuredWarehouse, openWarehouse, openWarehouses } from '../parts/open-warehouses.ts';
+import { duration } from '../parts/range.ts';
 import type { Services } from '../parts/services.ts';
 import { openTemporal } from '../parts/temporal.ts';
 import { withStore } from '../parts/with-services.ts';
-import { flag, type Given, leaf, option, several } from '../shell/define.ts';
+import { flag, type Given, instant, leaf, option, several } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { iso, print, tellTimes } from '../shell/output.ts';
-import { duration, instant } from '../shell/parsers.ts';
 import { levelOptions } from './reconcile.ts';
 
 type ProofRequest = Parameters<typeof lookAtProof>[1];

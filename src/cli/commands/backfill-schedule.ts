@@ -5,9 +5,8 @@ import { terminal } from '../../lib/errors.ts';
 import { axisOf } from '../../source/list/list-query.ts';
 import { backfillSchedule, createBackfillSchedule, listBackfillSchedules } from '../../temporal/backfill-schedules.ts';
 import { backfillDefaults, type TemporalService, withTemporal } from '../parts/temporal.ts';
-import { argument, type CommonOptions, flag, group, leaf, option } from '../shell/define.ts';
+import { argument, flag, group, leaf, option, wholeNumber } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
-import { wholeNumber } from '../shell/parsers.ts';
 
 /** The workflow takes no others. */
 export const concurrencyOf = wholeNumber(1, 256);
@@ -46,7 +45,7 @@ const describe = (facts: ReturnType<typeof factsOf>): string =>
   ].join('\n');
 
 /** The last runs, newest first; Temporal forgets a workflow after its retention time. */
-const lastResults = async ({ client }: TemporalService, prefix: string, { info }: ScheduleDescription) =>
+const lastResults = async ({ client, prefix }: Place, { info }: ScheduleDescription) =>
   await Promise.all(
     [...info.recentActions].reverse().map(async ({ scheduledAt, action: { workflow } }) => {
       const described = client.workflow.getHandle(workflow.workflowId).describe();
@@ -59,59 +58,55 @@ const lastResults = async ({ client }: TemporalService, prefix: string, { info }
     }),
   );
 
-const tell = async (options: CommonOptions, name: string, handle: Handle): Promise<void> => {
+/** What a command about one schedule does, and then prints. */
+type Act = (handle: Handle, name: string, at: Place) => Promise<readonly [result: unknown, text: string]>;
+type Place = Pick<TemporalService, 'client'> & { readonly prefix: string };
+
+const tell = async (handle: Handle, name: string) => {
   const facts = factsOf(name, await handle.describe());
-  print(options, facts, describe(facts));
+  return [facts, describe(facts)] as const;
 };
 
-/** A schedule that a command is about. */
-interface Found {
-  readonly name: string;
-  readonly options: CommonOptions;
-  readonly handle: Handle;
-  readonly temporal: TemporalService;
-  readonly prefix: string;
-}
-
-const show = async ({ handle, name, options, temporal, prefix }: Found): Promise<void> => {
+const show: Act = async (handle, name, at) => {
   const description = await handle.describe();
   const facts = factsOf(name, description);
-  const results = await lastResults(temporal, prefix, description);
+  const results = await lastResults(at, description);
   const lines = results.map(({ backfill, dueAt, state }) => `  due ${dueAt}  ${state.padEnd(9)}  ${backfill}`);
-  print(options, { ...facts, results }, [describe(facts), ...lines].join('\n'));
+  return [{ ...facts, results }, [describe(facts), ...lines].join('\n')];
 };
 
 /** Changes a schedule, and then tells how it is. */
 const change =
-  (act: (handle: Handle) => Promise<unknown>) =>
-  async ({ handle, name, options }: Found): Promise<void> => {
+  (act: (handle: Handle) => Promise<unknown>): Act =>
+  async (handle, name) => {
     await act(handle);
-    await tell(options, name, handle);
+    return await tell(handle, name);
   };
 
-const remove = async ({ handle, name, options }: Found): Promise<void> => {
+const remove: Act = async (handle, name) => {
   await handle.delete();
-  print(options, { deleted: name }, `${name} is deleted; a running backfill of it continues.`);
+  return [{ deleted: name }, `${name} is deleted; a running backfill of it continues.`];
 };
 
 const name = argument('<name>', 'name of the schedule');
 
 /** A command about one schedule that exists: else it ends with USAGE_SCHEDULE. */
-const about = (verb: string, does: string, act: (found: Found) => Promise<void>) =>
+const about = (verb: string, does: string, act: Act) =>
   leaf({
     does,
     args: [name],
     examples: [`callsync backfill schedule ${verb} nightly`],
     within: withTemporal,
-    run: async (name, options, temporal, prefix) => {
-      const handle = backfillSchedule(temporal.client, prefix, name);
-      await act({ handle, name, options, temporal, prefix }).catch((cause: unknown) => {
+    run: async (name, options, { client }, prefix) => {
+      const done = act(backfillSchedule(client, prefix, name), name, { client, prefix });
+      const told = await done.catch((cause: unknown) => {
         if (!(cause instanceof ScheduleNotFoundError)) throw cause;
         throw terminal('USAGE_SCHEDULE', `There is no scheduled backfill named “${name}”.`, {
           hint: 'Run callsync backfill schedule list for the names.',
           cause,
         });
       });
+      print(options, ...told);
     },
   });
 
@@ -177,7 +172,7 @@ export const schedule = group({
             cause,
           });
         }
-        await tell(options, name, backfillSchedule(client, prefix, name));
+        print(options, ...(await tell(backfillSchedule(client, prefix, name), name)));
       },
     }),
     list: leaf({

@@ -9,9 +9,8 @@ import { fromOption, toOption, untilNow } from '../parts/range.ts';
 import { beginBackfill, listBackfills, openTemporal, type TemporalService, withTemporal } from '../parts/temporal.ts';
 import { withServices } from '../parts/with-services.ts';
 import { argument, type CommonOptions, flag, group, leaf, option } from '../shell/define.ts';
-import { endWith } from '../shell/exit.ts';
+import { endWith, untilStopped } from '../shell/exit.ts';
 import { iso, print, renderTable, say, tellTimes } from '../shell/output.ts';
-import { untilStopped } from '../shell/signals.ts';
 import { concurrencyOf, schedule, windowOptions } from './backfill-schedule.ts';
 
 const toJson = (name: string, { startedAt, ...progress }: BackfillProgress): unknown =>
@@ -37,15 +36,9 @@ export const describeBackfill = (name: string, progress: BackfillProgress): stri
 type Handle = ReturnType<typeof backfillHandle>;
 
 /** A backfill that a command is about. */
-interface Found {
-  readonly name: string;
-  readonly options: CommonOptions;
-  readonly handle: Handle;
-  /** As Temporal calls it. */
-  readonly status?: string;
-}
+type Found = Awaited<ReturnType<typeof find>>;
 
-const watch = async ({ options, name, handle }: Found): Promise<void> => {
+const watch = async ({ options, name, handle }: Omit<Found, 'status'>): Promise<void> => {
   const { signal } = untilStopped();
   const progress = await watchBackfill(handle, name, signal);
   print(options, toJson(name, progress), describeBackfill(name, progress));
@@ -54,31 +47,19 @@ const watch = async ({ options, name, handle }: Found): Promise<void> => {
   if (progress.state !== 'done' || progress.totals.problems > 0) endWith('incomplete');
 };
 
-const statusOf = async (handle: Handle, name: string): Promise<string> => {
-  try {
-    return (await handle.describe()).status.name;
-  } catch (cause) {
-    if (!(cause instanceof WorkflowNotFoundError)) throw cause;
-    throw terminal('USAGE_BACKFILL', `There is no backfill named “${name}”.`, {
-      hint: 'Run callsync backfill list for the names.',
-      cause,
-    });
-  }
-};
-
 const wordOf = (status: string): string => status.toLowerCase().replaceAll('_', ' ');
 
 /** A command that changes a running backfill, which its worker confirms with its progress. */
 const control =
   (verb: string, change: (handle: Handle) => Promise<BackfillProgress>) =>
-  async ({ options, name, handle, status = '' }: Found): Promise<void> => {
+  async ({ options, name, handle, status }: Found): Promise<void> => {
     if (status !== 'RUNNING')
       throw terminal('USAGE_BACKFILL', `The backfill “${name}” has ended (${wordOf(status)}): nothing to ${verb}.`);
     const progress = await needWorkers(handle, change(handle));
     print(options, toJson(name, progress), describeBackfill(name, progress));
   };
 
-const cancel = async ({ options, name, handle, status = '' }: Found): Promise<void> => {
+const cancel = async ({ options, name, handle, status }: Found): Promise<void> => {
   if (status === 'RUNNING') await handle.cancel();
   const text = status === 'RUNNING' ? 'will stop; calls that it read stay' : `has ended already (${wordOf(status)})`;
   print(options, { backfill: name, requested: 'cancel', status: wordOf(status) }, `backfill ${name}: ${text}`);
@@ -89,7 +70,15 @@ const named = argument('<name>', 'name of the backfill');
 /** @throws terminal USAGE_BACKFILL */
 const find = async (name: string, options: CommonOptions, { client }: TemporalService, prefix: string) => {
   const handle = backfillHandle(client, prefix, name);
-  return { name, options, handle, status: await statusOf(handle, name) };
+  const { status } = await handle.describe().catch((cause: unknown) => {
+    if (!(cause instanceof WorkflowNotFoundError)) throw cause;
+    throw terminal('USAGE_BACKFILL', `There is no backfill named “${name}”.`, {
+      hint: 'Run callsync backfill list for the names.',
+      cause,
+    });
+  });
+  // As Temporal calls it.
+  return { name, options, handle, status: status.name as string };
 };
 
 /** A command about one backfill that exists. */

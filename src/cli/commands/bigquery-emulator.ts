@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import { resolveDataDir } from '../../config/data-dir.ts';
 import { startBigQueryEmulator } from '../../local/bigquery/emulator.ts';
-import { flag, leaf, option } from '../shell/define.ts';
+import { flag, leaf, option, port } from '../shell/define.ts';
+import { untilStopped } from '../shell/exit.ts';
 import { print, say } from '../shell/output.ts';
-import { port } from '../shell/parsers.ts';
-import { untilStopped } from '../shell/signals.ts';
 
 export default leaf({
   shared: 'json',

@@ -4,10 +4,9 @@ import { inferUnits, sampleCall, type UnitFinding } from '../../marts/calibrate.
 import { readNewestDocuments } from '../../store/ledger/read-ledger.ts';
 import { openConfigFile } from '../parts/config-file.ts';
 import { withStore } from '../parts/with-services.ts';
-import { flag, leaf, option } from '../shell/define.ts';
+import { flag, leaf, option, wholeNumber } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
-import { wholeNumber } from '../shell/parsers.ts';
 
 const unclear = 'cannot tell';
 

@@ -11,9 +11,8 @@ import type { Store } from '../../store/store.ts';
 import { processedFieldOf } from '../parts/activity-deps.ts';
 import { toOption } from '../parts/range.ts';
 import { withStore } from '../parts/with-services.ts';
-import { leaf, option } from '../shell/define.ts';
+import { instant, leaf, option } from '../shell/define.ts';
 import { iso, print, tellTimes } from '../shell/output.ts';
-import { instant } from '../shell/parsers.ts';
 
 const defaultDays = 30;
 

@@ -2,11 +2,9 @@ import { analystQueries, askLines } from '../../simulator/demo/ask-lines.ts';
 import { countDifferent } from '../../simulator/demo/check-equal.ts';
 import { drawHours, renderProof } from '../../simulator/demo/prove-days.ts';
 import { runDemo } from '../../simulator/demo/run-demo.ts';
-import { flag, leaf, logLevel, option } from '../shell/define.ts';
-import { endWith } from '../shell/exit.ts';
+import { flag, leaf, logLevel, option, wholeNumber } from '../shell/define.ts';
+import { endWith, untilStopped } from '../shell/exit.ts';
 import { print, renderTable, say } from '../shell/output.ts';
-import { wholeNumber } from '../shell/parsers.ts';
-import { untilStopped } from '../shell/signals.ts';
 
 const listed = (counts: Readonly<Record<string, number>>, render: (name: string, n: number) => string): string =>
   Object.entries(counts)

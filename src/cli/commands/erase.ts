@@ -7,13 +7,10 @@ import { followWorkflow } from '../parts/follow.ts';
 import { describeErasure, personOptions, withPerson } from '../parts/persons.ts';
 import { findTemporal } from '../parts/temporal.ts';
 import { flag, type Given, leaf } from '../shell/define.ts';
-import { endWith } from '../shell/exit.ts';
+import { endWith, untilStopped } from '../shell/exit.ts';
 import { print, say } from '../shell/output.ts';
-import { untilStopped } from '../shell/signals.ts';
 
 type EraseOptions = Given<typeof options>;
-
-const everyMs = 1_000;
 
 /** Waits only for workers of the roles that erase; others may be away. */
 const roles = ['workflows', 'load'] as const;
@@ -58,7 +55,7 @@ const run = (options: EraseOptions): Promise<void> =>
     if (!options.wait) return leave();
     const followed = await followWorkflow<unknown, ErasureProgress>(handle, {
       what: 'erasure',
-      look: { everyMs, ask: () => handle.query(erasureProgressQuery), show: showWaiting() },
+      look: { query: erasureProgressQuery, show: showWaiting() },
       roles,
       signal: untilStopped().signal,
     }).catch(async (error: unknown) => {

@@ -4,9 +4,8 @@ import { processedFieldOf } from '../parts/activity-deps.ts';
 import { fromOption, toOption, untilNow } from '../parts/range.ts';
 import { withStore } from '../parts/with-services.ts';
 import { argument, leaf, option } from '../shell/define.ts';
-import { endWith } from '../shell/exit.ts';
+import { endWith, untilStopped } from '../shell/exit.ts';
 import { print, readVersion } from '../shell/output.ts';
-import { untilStopped } from '../shell/signals.ts';
 
 export default leaf({
   args: [

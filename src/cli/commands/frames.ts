@@ -2,11 +2,11 @@ import { openFrames, type StreamEvent } from '../../source/websocket/frames.ts';
 import { storeFrame } from '../../store/delivery/quarantine.ts';
 import { openPrivacy } from '../parts/keys.ts';
 import { claimSource, openSource } from '../parts/open-source.ts';
+import { duration } from '../parts/range.ts';
 import { withStore } from '../parts/with-services.ts';
 import { leaf, option } from '../shell/define.ts';
+import { untilStopped } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
-import { duration } from '../shell/parsers.ts';
-import { untilStopped } from '../shell/signals.ts';
 
 const describe = (event: StreamEvent): string => {
   switch (event.kind) {

@@ -3,13 +3,13 @@ import { goLive } from '../../pipeline/go-live.ts';
 import type { Store } from '../../store/store.ts';
 import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import { watchBackfill } from '../parts/follow.ts';
+import { duration } from '../parts/range.ts';
 import type { Services } from '../parts/services.ts';
 import { beginBackfill, ensureConfiguredSchedules, openTemporal, unpolledQueues } from '../parts/temporal.ts';
 import { withStore } from '../parts/with-services.ts';
-import { flag, leaf, option, required } from '../shell/define.ts';
+import { flag, instant, leaf, option, required } from '../shell/define.ts';
+import { untilStopped } from '../shell/exit.ts';
 import { print, tellTimes } from '../shell/output.ts';
-import { duration, instant } from '../shell/parsers.ts';
-import { untilStopped } from '../shell/signals.ts';
 import { roundTrip } from './doctor/check-webhook.ts';
 import { checkPublicUrl } from './webhook/check-public-url.ts';
 

@@ -7,12 +7,10 @@ import { importFile } from '../../pipeline/import/import-file.ts';
 import { openIngest } from '../parts/activity-deps.ts';
 import { acceptSource, claimSource } from '../parts/open-source.ts';
 import { withStore } from '../parts/with-services.ts';
-import { argument, flag, leaf, option } from '../shell/define.ts';
-import { endWith } from '../shell/exit.ts';
+import { argument, flag, instant, leaf, option } from '../shell/define.ts';
+import { endWith, untilStopped } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
-import { instant } from '../shell/parsers.ts';
 import { createImportView } from '../shell/progress.ts';
-import { untilStopped } from '../shell/signals.ts';
 
 const describe = (file: string, { alreadyDone, records, refused, changed }: Awaited<ReturnType<typeof importFile>>) => {
   const counts = `${countOf(records, 'record')}, ${countOf(changed, 'call')} new or changed${refused > 0 ? `, ${refused} refused: callsync quarantine list` : ''}`;

@@ -14,10 +14,9 @@ import { chooseWarehouse } from '../parts/open-warehouses.ts';
 import { readActor } from '../parts/read-actor.ts';
 import type { Services } from '../parts/services.ts';
 import { withServices } from '../parts/with-services.ts';
-import { flag, leaf, option } from '../shell/define.ts';
+import { flag, leaf, option, port, wholeNumber } from '../shell/define.ts';
+import { untilStopped } from '../shell/exit.ts';
 import { readVersion, say } from '../shell/output.ts';
-import { port, wholeNumber } from '../shell/parsers.ts';
-import { untilStopped } from '../shell/signals.ts';
 import { explainAt } from './query.ts';
 
 const gigabyte = 2 ** 30;

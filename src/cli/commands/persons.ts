@@ -69,10 +69,7 @@ const isSignedBy = (receipt: { readonly proof: ReceiptProof }, pem: string): boo
   try {
     return isSigned(receipt, pem);
   } catch (cause) {
-    throw terminal('USAGE_RECEIPT', 'The public key is not in PEM format.', {
-      hint: 'Give the output of callsync erase --json, and that of callsync privacy public-key.',
-      cause,
-    });
+    throw terminal('USAGE_RECEIPT', 'The public key is not in PEM format.', { cause });
   }
 };
 
@@ -159,16 +156,10 @@ export const personCommands = {
     /** Needs neither a configuration nor a secret. */
     run: async (file, { publicKey, ...options }) => {
       const [text, pem] = await Promise.all([file, publicKey].map((path) => readFile(path, 'utf8'))).catch((cause) => {
-        throw terminal('USAGE_RECEIPT', 'The receipt or the public key cannot be read.', {
-          hint: 'Give the output of callsync erase --json, and that of callsync privacy public-key.',
-          cause,
-        });
+        throw terminal('USAGE_RECEIPT', 'The receipt or the public key cannot be read.', { cause });
       });
       const receipt: unknown = parseQuietly(Buffer.from(text as string));
-      if (!isReceipt(receipt))
-        throw terminal('USAGE_RECEIPT', 'The file is not a receipt that --json printed.', {
-          hint: 'Give the output of callsync erase --json, and that of callsync privacy public-key.',
-        });
+      if (!isReceipt(receipt)) throw terminal('USAGE_RECEIPT', 'The file is not a receipt that --json printed.');
       const signed = isSignedBy(receipt, pem as string);
       print(
         options,

@@ -8,9 +8,8 @@ import { openRules } from '../parts/keys.ts';
 import { openStoreService } from '../parts/open-store.ts';
 import type { Services } from '../parts/services.ts';
 import { withServices, withStore } from '../parts/with-services.ts';
-import { flag, group, leaf, option } from '../shell/define.ts';
+import { flag, group, leaf, option, wholeNumber } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
-import { wholeNumber } from '../shell/parsers.ts';
 import { personCommands } from './persons.ts';
 import { sampleCall, sampleUtterance } from './webhook/sample-call.ts';
 

@@ -3,10 +3,9 @@ import { loadConfig } from '../../config/load.ts';
 import type { RequestLimiter } from '../../source/http/limiter.ts';
 import { defaultProbeRequests, probeSource, renderProbe, writeListSection } from '../../source/probe/probe.ts';
 import { openConfigFile } from '../parts/config-file.ts';
-import { type CommonOptions, flag, leaf, option } from '../shell/define.ts';
+import { type CommonOptions, flag, leaf, option, wholeNumber } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print, say } from '../shell/output.ts';
-import { wholeNumber } from '../shell/parsers.ts';
 
 type Pair = readonly [from: string, to: string];
 

@@ -7,11 +7,9 @@ import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
 import { listQuarantine, readQuarantine, settleQuarantine } from '../../store/delivery/quarantine.ts';
 import { openIngest } from '../parts/activity-deps.ts';
 import { withStore } from '../parts/with-services.ts';
-import { argument, flag, type Given, group, leaf, option } from '../shell/define.ts';
-import { endWith } from '../shell/exit.ts';
+import { argument, flag, type Given, group, instant, leaf, option, wholeNumber } from '../shell/define.ts';
+import { endWith, untilStopped } from '../shell/exit.ts';
 import { print, say } from '../shell/output.ts';
-import { instant, wholeNumber } from '../shell/parsers.ts';
-import { untilStopped } from '../shell/signals.ts';
 
 const number = wholeNumber(1);
 const numbers = (text: string, before: readonly number[] = []): readonly number[] => [...before, number(text)];

@@ -3,8 +3,8 @@ import { terminal } from '../../lib/errors.ts';
 import { openWarehouse, settingsOf } from '../parts/open-warehouses.ts';
 import { withStore } from '../parts/with-services.ts';
 import { argument, leaf, option } from '../shell/define.ts';
+import { abortOnSignals } from '../shell/exit.ts';
 import { print, renderTable } from '../shell/output.ts';
-import { abortOnSignals } from '../shell/signals.ts';
 
 const readSql = async (argument: string): Promise<string> => {
   const sql = argument === '-' ? await text(process.stdin) : argument;

@@ -7,13 +7,9 @@ import { followWorkflow } from '../parts/follow.ts';
 import { toOption, untilNow } from '../parts/range.ts';
 import { openTemporal } from '../parts/temporal.ts';
 import { withServices } from '../parts/with-services.ts';
-import { flag, leaf, option } from '../shell/define.ts';
-import { endWith } from '../shell/exit.ts';
+import { flag, instant, leaf, option } from '../shell/define.ts';
+import { endWith, untilStopped } from '../shell/exit.ts';
 import { print, say } from '../shell/output.ts';
-import { instant } from '../shell/parsers.ts';
-import { untilStopped } from '../shell/signals.ts';
-
-const everyMs = 1_000;
 
 const describe = ({ done, windows, totals }: ReconcileProgress): string =>
   [
@@ -77,8 +73,7 @@ export default leaf({
     const followed = await followWorkflow<ReconcileProgress, ReconcileProgress>(handle, {
       what: 'reconciliation',
       look: {
-        everyMs,
-        ask: () => handle.query(reconcileProgressQuery),
+        query: reconcileProgressQuery,
         show: (now) => {
           if (now.windows > 0 && (now.done !== last?.done || now.windows !== last.windows))
             say(`${now.done} of ${now.windows} windows …`);

@@ -4,9 +4,8 @@ import type { FoundCall, SearchHit, SearchResult } from '../../warehouse/search.
 import { openWarehouse } from '../parts/open-warehouses.ts';
 import { refuseEmptyRange } from '../parts/range.ts';
 import { withStore } from '../parts/with-services.ts';
-import { argument, leaf, option } from '../shell/define.ts';
+import { argument, instant, leaf, option, wholeNumber } from '../shell/define.ts';
 import { iso, print } from '../shell/output.ts';
-import { instant, wholeNumber } from '../shell/parsers.ts';
 
 /** Bold on a terminal, brackets elsewhere. Control characters of a transcript do not reach the terminal. */
 const highlight = ({ text, highlights }: SearchHit): string => {

@@ -5,9 +5,9 @@ import { openReceiver } from '../parts/open-receiver.ts';
 import { configuredStore, openStoreService } from '../parts/open-store.ts';
 import { withReceiverServices } from '../parts/with-services.ts';
 import { leaf } from '../shell/define.ts';
+import { untilStopped } from '../shell/exit.ts';
 import { createLogger } from '../shell/log.ts';
 import { print, readVersion } from '../shell/output.ts';
-import { untilStopped } from '../shell/signals.ts';
 
 export default leaf({
   examples: ['callsync serve --config callsync.yaml'],

@@ -8,10 +8,9 @@ import { isObject } from '../../lib/parse-json.ts';
 import type { SimulatorAddresses } from '../../simulator/control/control.ts';
 import { runSimulator } from '../../simulator/main.ts';
 import { dialectOf, dialects } from '../../simulator/service/dialects.ts';
-import { type Given, leaf, option } from '../shell/define.ts';
+import { type Given, leaf, option, port, wholeNumber } from '../shell/define.ts';
+import { untilStopped } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
-import { port, wholeNumber } from '../shell/parsers.ts';
-import { untilStopped } from '../shell/signals.ts';
 
 type SimulateOptions = Given<typeof options>;
 

@@ -18,10 +18,9 @@ import { openSource } from '../parts/open-source.ts';
 import { createWarehouse } from '../parts/open-warehouses.ts';
 import type { Services } from '../parts/services.ts';
 import { withStore } from '../parts/with-services.ts';
-import { leaf, option } from '../shell/define.ts';
+import { leaf, option, seconds } from '../shell/define.ts';
+import { untilStopped } from '../shell/exit.ts';
 import { hasReader } from '../shell/output.ts';
-import { seconds } from '../shell/parsers.ts';
-import { untilStopped } from '../shell/signals.ts';
 
 type LateEditStatus = Awaited<ReturnType<typeof readLateEditStatus>>;
 

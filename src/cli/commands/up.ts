@@ -8,9 +8,9 @@ import { openWorkers } from '../parts/open-workers.ts';
 import { ensureConfiguredSchedules } from '../parts/temporal.ts';
 import { withServices } from '../parts/with-services.ts';
 import { flag, leaf } from '../shell/define.ts';
+import { untilStopped } from '../shell/exit.ts';
 import { createLogger } from '../shell/log.ts';
 import { print, readVersion } from '../shell/output.ts';
-import { untilStopped } from '../shell/signals.ts';
 
 export default leaf({
   options: {

@@ -10,9 +10,8 @@ import { configuredWarehouse, openWarehouse, openWarehouses } from '../parts/ope
 import { openTemporal } from '../parts/temporal.ts';
 import { withServices, withStore } from '../parts/with-services.ts';
 import { argument, group, leaf } from '../shell/define.ts';
-import { endWith } from '../shell/exit.ts';
+import { endWith, untilStopped } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
-import { untilStopped } from '../shell/signals.ts';
 
 const load = (origin: 'fill' | 'rebuild', does: string) =>
   leaf({

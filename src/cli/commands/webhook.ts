@@ -6,10 +6,9 @@ import { terminal } from '../../lib/errors.ts';
 import { listKeyUsage } from '../../store/delivery/delivery-statistics.ts';
 import { readSigningKey } from '../../webhook/server/signature.ts';
 import { withStore } from '../parts/with-services.ts';
-import { flag, type Given, group, leaf, option } from '../shell/define.ts';
+import { flag, type Given, group, leaf, option, wholeNumber } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
-import { wholeNumber } from '../shell/parsers.ts';
 import { sampleCall } from './webhook/sample-call.ts';
 import { sendWebhook } from './webhook/send.ts';
 

@@ -1,7 +1,7 @@
 /** Follows a workflow from outside: until it ends, the person stops looking, or no worker is there to do it. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { isGrpcServiceError, WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
-import { CancelledFailure } from '@temporalio/common';
+import { CancelledFailure, type QueryDefinition } from '@temporalio/common';
 import { type BackfillProgress, progressQuery } from '../../../workflows/messages.ts';
 import { terminal, transient } from '../../lib/errors.ts';
 import { say } from '../shell/output.ts';
@@ -11,8 +11,8 @@ import { type QueueRole, unpolledQueues } from './temporal.ts';
 interface FollowOptions<Progress> {
   /** In sentences, such as “backfill”. */
   readonly what: string;
-  /** Asks for progress at intervals and shows it. A failed question does not fail the workflow. */
-  readonly look?: { readonly everyMs: number; ask(): Promise<Progress>; show(progress: Progress): void };
+  /** The query for progress, asked at intervals, and how it is shown. A failed question does not fail the workflow. */
+  readonly look?: { readonly query: QueryDefinition<Progress>; show(progress: Progress): void };
   readonly roles?: readonly QueueRole[];
   /** Ends the following, not the workflow. */
   readonly signal?: AbortSignal;
@@ -20,6 +20,7 @@ interface FollowOptions<Progress> {
 
 /** A worker that is there answers within a second or two. */
 const silentMs = 30_000;
+const everyMs = 500;
 
 type Followed<Result> = { readonly ended: true; readonly result: Result } | { readonly ended: false };
 
@@ -40,7 +41,7 @@ export const followWorkflow = async <Result, Progress = never>(
     signal?.addEventListener('abort', leave, { once: true });
   });
   const workers = watchWorkers(handle, options.roles);
-  void keepLooking(options, over.signal);
+  void keepLooking(handle, options, over.signal);
   try {
     return await Promise.race([result, left, workers.lost]);
   } catch (error) {
@@ -52,7 +53,11 @@ export const followWorkflow = async <Result, Progress = never>(
   }
 };
 
-const keepLooking = async <Progress>({ look, what }: FollowOptions<Progress>, over: AbortSignal): Promise<void> => {
+const keepLooking = async <Progress>(
+  handle: WorkflowHandle,
+  { look, what }: FollowOptions<Progress>,
+  over: AbortSignal,
+): Promise<void> => {
   if (look === undefined) return;
   let answered = Date.now();
   const remind = setInterval(() => {
@@ -64,10 +69,10 @@ const keepLooking = async <Progress>({ look, what }: FollowOptions<Progress>, ov
   }, silentMs);
   over.addEventListener('abort', () => clearInterval(remind), { once: true });
   while (!over.aborted) {
-    const progress = await look.ask().catch(() => undefined);
+    const progress = await handle.query(look.query).catch(() => undefined);
     if (progress !== undefined) answered = Date.now();
     if (progress !== undefined && !over.aborted) look.show(progress);
-    await delay(look.everyMs, undefined, { signal: over }).catch(() => undefined);
+    await delay(everyMs, undefined, { signal: over }).catch(() => undefined);
   }
 };
 
@@ -143,8 +148,6 @@ export const needWorkers = async <T>(handle: WorkflowHandle, work: Promise<T>): 
   }
 };
 
-const everyMs = 500;
-
 /**
  * Shows a backfill until it ends or until `signal`, and returns the last state that was read. The backfill continues.
  * @throws CallsyncError NO_WORKER, WORKFLOW_FAILED, WORKFLOW_CANCELLED, TEMPORAL_UNREACHABLE; transient
@@ -160,7 +163,7 @@ export const watchBackfill = async (handle: WorkflowHandle, title: string, signa
   try {
     const followed = await followWorkflow<BackfillProgress, BackfillProgress>(handle, {
       what: 'backfill',
-      look: { everyMs, ask: () => handle.query(progressQuery), show },
+      look: { query: progressQuery, show },
       signal,
     });
     if (followed.ended) show({ ...followed.result, share: shareOf(followed.result) });

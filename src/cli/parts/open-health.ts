@@ -102,6 +102,5 @@ export const openHealthWatch = (services: Services, store: Store, { read }: Heal
     after,
     channels: named ?? [...channels.keys()],
   }));
-  const watch = watchHealth({ store, read, channels, rules, log: services.log });
-  services.defer(() => watch.stop());
+  services.defer(watchHealth({ store, read, channels, rules, log: services.log }));
 };

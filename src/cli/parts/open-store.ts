@@ -22,8 +22,7 @@ export const openStoreServer = async (services: Services<Pick<Config, 'store'>>)
   await makeDataDir(dataDir);
   const start = (port: number) => startEmbeddedPostgres({ dataDir: join(dataDir, 'postgres'), port, log: say });
   const server = await start(config.store.port);
-  const kept = keepServer(server, () => start(server.port), say);
-  defer(() => kept.stop());
+  defer(keepServer(server, () => start(server.port), say));
   return server.url;
 };
 

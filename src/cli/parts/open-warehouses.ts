@@ -1,6 +1,7 @@
 import type { WarehouseConfig } from '../../../schemas/config/warehouses.ts';
 import type { Config } from '../../../schemas/config.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
+import { repeatEvery } from '../../lib/backoff.ts';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { martSettings } from '../../marts/dialect.ts';
 import { renderViews } from '../../marts/render-views.ts';
@@ -73,6 +74,8 @@ export const openMarts = async (
   }
 };
 
+const watchMs = 5_000;
+
 /**
  * All configured warehouses: migrated, registered in the ledger and compared with it, now and while the services are
  * open. A warehouse that does not answer stays configured, and its calls stay pending.
@@ -99,26 +102,8 @@ export const openWarehouses = async (services: Services, store: Store): Promise<
   }
   await ledgerCheck.run();
   for (const { name } of warehouses) await beginWalk(store, name);
-  watchLedger(services, ledgerCheck);
+  const look = () =>
+    ledgerCheck.watch().catch((error: unknown) => services.log('the ledger could not be checked', { error }));
+  services.defer(repeatEvery(watchMs, look));
   return targets;
-};
-
-const watchMs = 5_000;
-
-/** Until the services are closed. */
-const watchLedger = ({ defer, log }: Services, check: ReturnType<typeof createLedgerCheck>): void => {
-  let looking: Promise<void> | undefined;
-  const look = (): void => {
-    looking ??= check
-      .watch()
-      .catch((error: unknown) => log('the ledger could not be checked', { error }))
-      .finally(() => {
-        looking = undefined;
-      });
-  };
-  const timer = setInterval(look, watchMs).unref();
-  defer(async () => {
-    clearInterval(timer);
-    await looking;
-  });
 };

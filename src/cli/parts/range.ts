@@ -1,10 +1,10 @@
-/** The range of instants that a command is asked for. */
+/** The range of instants, or the length of time, that a command is asked for. */
+import { parseDuration } from '../../../schemas/config/values.ts';
 import type { Range } from '../../../schemas/orchestration.ts';
 import { terminal } from '../../lib/errors.ts';
 import { nowMicros } from '../../lib/timestamps.ts';
-import { option, required } from '../shell/define.ts';
+import { instant, option, orRefuse, required } from '../shell/define.ts';
 import { iso, say } from '../shell/output.ts';
-import { instant } from '../shell/parsers.ts';
 
 /** @throws CallsyncError USAGE_RANGE */
 export const refuseEmptyRange = ({ from, to }: { from?: number | undefined; to?: number | undefined }): void => {
@@ -28,3 +28,7 @@ export const fromOption = required('--from <instant>', 'start of the range, incl
 export const toOption = option('--to <instant>', 'end of the range, exclusive (UTC); now by default', {
   parse: instant,
 });
+
+/** → milliseconds. */
+export const duration = (text: string): number =>
+  orRefuse(text === '0' ? 0 : parseDuration(text), 'Use a duration such as 30s, 5m or 2h.');

@@ -36,8 +36,7 @@ export const openTemporal = async (services: Services<Pick<Config, 'store' | 'te
         log: services.say,
       });
     const server = await start(temporal.port);
-    const kept = keepServer(server, () => start(Number(server.address.split(':')[1])), services.say);
-    services.defer(() => kept.stop());
+    services.defer(keepServer(server, () => start(Number(server.address.split(':')[1])), services.say));
     address = server.address;
     uiUrl ??= server.uiUrl;
   }

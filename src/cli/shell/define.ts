@@ -1,5 +1,6 @@
-/** Commands as data: options, examples and work, which these functions give to commander. */
-import { Argument, type Command, Option } from 'commander';
+/** Commands as data: options, their parsers, examples and work, which these functions give to commander. */
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+import { parseTimestamp } from '../../lib/timestamps.ts';
 
 /** An option, or an argument, with the type of its value. */
 type OptionOf<T> = Option & { readonly holds?: T };
@@ -150,3 +151,35 @@ export const logLevel = (standard: string): OptionOf<string> =>
 const json = flag('--json', 'print the result as one JSON line on standard output');
 const config = option('-c, --config <file>', 'configuration file (default: CALLSYNC_CONFIG, else ./callsync.yaml)');
 const sharedOptions = { none: [], json: [json], all: [config, json, logLevel('warn')] } as const;
+
+// Parsers of arguments and options.
+
+/** The value, or the refusal of the option. */
+export const orRefuse = <T>(value: T | undefined, advice: string): T => {
+  if (value === undefined) throw new InvalidArgumentError(advice);
+  return value;
+};
+
+export const wholeNumber =
+  (least: number, most: number = Number.MAX_SAFE_INTEGER) =>
+  (text: string): number => {
+    const value = Number(text);
+    const isOne = text.trim() !== '' && Number.isSafeInteger(value) && value >= least && value <= most;
+    const upTo = most === Number.MAX_SAFE_INTEGER ? '' : ` to ${most}`;
+    return orRefuse(isOne ? value : undefined, `Use a whole number from ${least}${upTo}.`);
+  };
+
+export const port = wholeNumber(0, 65_535);
+
+/** A date or date-time (UTC) → microseconds since the epoch. */
+export const instant = (text: string): number =>
+  orRefuse(
+    /^\d{4}-/.test(text) ? parseTimestamp(text) : undefined,
+    'Use a date or date-time such as 2025-01-31 or 2025-01-31T08:00:00Z.',
+  );
+
+/** A number of seconds, with or without fraction. */
+export const seconds = (text: string): number => {
+  const value = Number(text);
+  return orRefuse(value >= 0.1 && value <= 86_400 ? value : undefined, 'Use a number of seconds, at least 0.1.');
+};

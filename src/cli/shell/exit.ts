@@ -1,6 +1,6 @@
-/** Exit codes of commands: one table of the codes, and one of the error codes that lead to each. */
+/** How commands end: exit codes, the error codes that lead to each, and signals. */
 import { CallsyncError, type ErrorKind } from '../../lib/errors.ts';
-import { errorNotes } from './error-notes.ts';
+import { nextSteps } from './error-notes.ts';
 
 /** The exit codes with their meaning; `callsync --help` and docs/reference/exit-codes.md print them. */
 export const exits = {
@@ -36,7 +36,7 @@ const exitFor = (code: string, kind: ErrorKind): Exit =>
 
 /** The next step of an error without a hint. */
 export const nextStep = (code: string): string =>
-  errorNotes[code]?.todo ??
+  nextSteps[code] ??
   (code.startsWith('CONFIG')
     ? 'Correct the file, then run callsync config check.'
     : code.startsWith('USAGE')
@@ -82,3 +82,64 @@ export const reportFailure = (error: unknown, json: boolean): void => {
 
 /** A message of a library may lack its full stop; callsync's own sentences follow it. */
 const asSentence = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`);
+
+// Effects of Ctrl-C, SIGTERM and the loss of the terminal.
+
+const signals = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
+let stopsItself = false;
+
+/**
+ * An exit, not a plain death: at an exit, embedded servers that nobody else uses are ended too. Commands that have
+ * something to finish first ask for it by `untilStopped`.
+ */
+export const exitOnSignals = (): void => {
+  for (const [signal, number] of Object.entries(signals))
+    process.on(signal, () => {
+      if (!stopsItself) process.exit(128 + number);
+    });
+};
+
+/** Resolves at the first Ctrl-C, SIGTERM or SIGHUP; a second one ends the process at once. */
+export const untilStopped = (): { readonly stopped: Promise<void>; readonly signal: AbortSignal } => {
+  const controller = new AbortController();
+  stopsItself = true;
+  const stopped = new Promise<void>((resolve) => {
+    for (const [signal, number] of Object.entries(signals))
+      process.on(signal, () => {
+        if (controller.signal.aborted) process.exit(128 + number);
+        controller.abort();
+        resolve();
+      });
+  });
+  return { stopped, signal: controller.signal };
+};
+
+/** A server that does not answer must not delay the end of the process. */
+const leaveMs = 5_000;
+
+/**
+ * Runs `work`, which Ctrl-C, SIGTERM and SIGHUP abort. The process ends as by that signal once `work` has ended, after 5 seconds
+ * at the latest; at a second signal at once.
+ */
+export const abortOnSignals = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+  const controller = new AbortController();
+  let leave = undefined as (() => never) | undefined;
+  const listeners = Object.entries(signals).map(([signal, number]) => {
+    const abort = (): void => {
+      if (leave !== undefined) leave();
+      leave = () => process.exit(128 + number);
+      controller.abort();
+      setTimeout(leave, leaveMs);
+    };
+    process.on(signal, abort);
+    return () => process.off(signal, abort);
+  });
+  stopsItself = true;
+  try {
+    return await work(controller.signal);
+  } finally {
+    leave?.();
+    for (const release of listeners) release();
+    stopsItself = false;
+  }
+};

@@ -2,6 +2,7 @@
  * Notices for all processes together the start and end of each condition. Each change stands in the timeline once,
  * and channels hear of it once.
  */
+import { repeatEvery } from '../../lib/backoff.ts';
 import type { Database, Transaction } from '../../postgres/database.ts';
 import { recordEvent } from '../../store/status/events.ts';
 import { type Alarm, judge, type Readings } from '../conditions.ts';
@@ -122,6 +123,7 @@ export const sendMessages = async (store: Database, send: (message: QueuedMessag
 /**
  * Looks six times a minute and leaves a sign that a worker lives. It looks first, so that a worker that comes back notices
  * how long none was there. A store that comes back is told in the timeline too.
+ * Until the returned function is called.
  * @param input.read undefined = the store does not answer.
  */
 export const watchHealth = (input: {
@@ -130,7 +132,7 @@ export const watchHealth = (input: {
   readonly channels: ReadonlyMap<string, Channel>;
   readonly rules: readonly TellingRule[];
   readonly log: (message: string, facts: Readonly<Record<string, unknown>>) => void;
-}): { stop(): Promise<void> } => {
+}): (() => Promise<void>) => {
   const { store, channels, log } = input;
   let silentSince: number | undefined;
   const send = async ({ channel: name, ...message }: QueuedMessage): Promise<boolean> => {
@@ -161,20 +163,5 @@ export const watchHealth = (input: {
     silentSince = undefined;
     await sendMessages(store, send);
   };
-  let looking: Promise<void> | undefined;
-  const start = (): void => {
-    looking ??= look()
-      .catch((error: unknown) => log('the state could not be watched', { error }))
-      .finally(() => {
-        looking = undefined;
-      });
-  };
-  start();
-  const timer = setInterval(start, everyMs).unref();
-  return {
-    stop: async () => {
-      clearInterval(timer);
-      await looking;
-    },
-  };
+  return repeatEvery(everyMs, () => look().catch((error: unknown) => log('the state could not be watched', { error })));
 };

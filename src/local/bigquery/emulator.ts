@@ -3,11 +3,13 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type Server, type ServerResponse, request as send } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { request as send } from 'undici';
 import { terminal } from '../../lib/errors.ts';
 import { loadTryLock } from '../../lib/file-lock.ts';
 import { minimalEnvironment, type StopRules, startServer, stopLocalProcess } from '../local-process.ts';
@@ -96,43 +98,29 @@ const keepAliveTimeout = 120_000;
  */
 const createQueue = (upstreamPort: () => number): Server => {
   let last: Promise<void> = Promise.resolve();
-  return createServer({ keepAliveTimeout, requestTimeout: 0 }, (request, response) => {
-    const body: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => body.push(chunk));
-    request.on('end', () => {
-      last = last.then(() => forward(upstreamPort(), request, Buffer.concat(body), response));
-    });
-    request.on('error', () => undefined);
+  return createServer({ keepAliveTimeout, requestTimeout: 0 }, async (request, response) => {
+    const body = await buffer(request).catch(() => undefined);
+    if (body === undefined) return;
+    // A lost emulator is a lost connection.
+    last = last.then(() => forward(upstreamPort(), request, body, response)).catch(() => void response.destroy());
   });
 };
 
-/** Resolves when the emulator has answered, also where the client has left; a lost emulator is a lost connection. */
-const forward = (port: number, request: IncomingMessage, body: Buffer, response: ServerResponse): Promise<void> =>
-  new Promise((resolve) => {
-    const { 'transfer-encoding': _, ...headers } = request.headers;
-    const onward = send({
-      host: '127.0.0.1',
-      port,
-      method: request.method,
-      path: request.url,
-      agent: false,
-      headers: { ...headers, connection: 'close', 'content-length': body.length },
-    });
-    onward.once('response', (answer) => {
-      const { connection: __, ...rest } = answer.headers;
-      answer.once('close', resolve);
-      answer.once('error', () => response.destroy());
-      if (response.destroyed) return void answer.resume();
-      response.once('close', () => answer.resume());
-      response.writeHead(answer.statusCode ?? 502, rest);
-      answer.pipe(response);
-    });
-    onward.once('error', () => {
-      response.destroy();
-      resolve();
-    });
-    onward.end(body);
+/** Resolves when the emulator has answered, also where the client has left. */
+const forward = async (port: number, request: IncomingMessage, body: Buffer, response: ServerResponse) => {
+  const { connection: _, 'content-length': __, 'transfer-encoding': ___, ...headers } = request.headers;
+  const {
+    statusCode,
+    headers: said,
+    ...answer
+  } = await send(`http://127.0.0.1:${port}${request.url}`, {
+    ...{ method: request.method as 'GET', headers, body: body.length === 0 ? null : body },
+    ...{ reset: true, headersTimeout: 0, bodyTimeout: 0 },
   });
+  const bytes = Buffer.from(await answer.body.arrayBuffer());
+  const { connection: ____, 'transfer-encoding': _____, ...rest } = said;
+  response.writeHead(statusCode, { ...rest, 'content-length': bytes.length }).end(bytes);
+};
 
 /** The emulator writes its ports into its log once it listens, gRPC last. */
 const findPorts = async (logFile: string): Promise<{ rest: number; grpc: number } | undefined> => {

@@ -52,7 +52,7 @@ export const reconcileDays = async ({ services, range, level }: Work): Promise<R
     });
     const followed = await followWorkflow<ReconcileProgress, ReconcileProgress>(handle, {
       what: 'reconciliation',
-      look: { everyMs: 500, ask: () => handle.query(reconcileProgressQuery), show: (progress) => show(at, progress) },
+      look: { query: reconcileProgressQuery, show: (progress) => show(at, progress) },
     });
     if (followed.ended) show(at, followed.result);
   };

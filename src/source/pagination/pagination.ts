@@ -6,7 +6,7 @@ export interface PageRequest {
   /** Query parameters of this page, on top of those of the query. */
   readonly params: Readonly<Record<string, string>>;
   /** The whole address, if the service gives it (links). */
-  readonly url?: string;
+  readonly url?: string | undefined;
   /** Records asked for; undefined where the service decides. */
   readonly size: number | undefined;
   /** Records before this page, as far as the style counts them. */
@@ -73,23 +73,37 @@ const isExhausted = (
   return totalIsProven && !isFull && offset + records === total;
 };
 
-/** Common part of styles with consecutive pages; `params` ask for the first. */
-const forwardOnly = (
-  config: { readonly size_param?: string | undefined; readonly size: number },
-  params: Readonly<Record<string, string>> = {},
-): Pick<Pagination, 'size' | 'seekable' | 'first'> => ({
-  size: config.size_param === undefined ? undefined : config.size,
-  seekable: false,
-  first: (size = config.size) => ({
-    params: { ...params, ...sizeParam(config.size_param, size) },
-    size: config.size_param === undefined ? undefined : size,
-    offset: 0,
-    index: 0,
-  }),
+interface Sized {
+  readonly size_param?: string | undefined;
+  readonly size: number;
+}
+
+/** A page that is asked for by itself, `offset` records behind the first. */
+const pageAt = (
+  { size_param: name, size: usual }: Sized,
+  params: Readonly<Record<string, string>>,
+  { size = usual, offset = 0 }: { readonly size?: number | undefined; readonly offset?: number } = {},
+): PageRequest => ({
+  params: name === undefined ? params : { ...params, [name]: String(size) },
+  size: name === undefined ? undefined : size,
+  offset,
+  index: 0,
 });
 
-const sizeParam = (name: string | undefined, size: number): Record<string, string> =>
-  name === undefined ? {} : { [name]: String(size) };
+/** The page behind one that was seen. */
+const pageAfter = ({ request, records }: SeenPage, next: Partial<PageRequest>): PageRequest => ({
+  ...request,
+  offset: request.offset + records,
+  index: request.index + 1,
+  ...next,
+});
+
+/** Common part of styles with consecutive pages; `params` ask for the first. */
+const forwardOnly = (config: Sized, params = {}): Pick<Pagination, 'size' | 'seekable' | 'first'> => ({
+  size: config.size_param === undefined ? undefined : config.size,
+  seekable: false,
+  first: (size) => pageAt(config, params, { size }),
+});
 
 // The styles of paging, one function each.
 
@@ -115,66 +129,53 @@ type Of<Style> = Extract<PaginationConfig, { style: Style }>;
 const createNonePagination = (config: Of<'none'>): Pagination => ({ ...forwardOnly(config), next: () => undefined });
 
 /** Numbered pages; the last is followed by empty ones, unless the total says so earlier. */
-const createPagePagination = (config: Of<'page'>): Pagination => ({
-  ...forwardOnly(config, { [config.page_param]: String(config.first) }),
-  ...(config.size_param === undefined
-    ? {}
-    : {
-        at: (offset, size) => ({
-          params: { [config.page_param]: String(config.first + offset / size), ...sizeParam(config.size_param, size) },
-          size,
-          offset,
-          index: 0,
-        }),
-      }),
-  next: (seen) => {
-    if (isExhausted(seen)) return undefined;
-    const index = seen.request.index + 1;
-    return {
-      ...seen.request,
-      params: { ...seen.request.params, [config.page_param]: String(config.first + index) },
-      offset: seen.request.offset + seen.records,
-      index,
-      emptyBefore: seen.records === 0 ? (seen.request.emptyBefore ?? 0) + 1 : 0,
-      behind: seen.records,
-    };
-  },
-});
+const createPagePagination = (config: Of<'page'>): Pagination => {
+  const numbered = (index: number) => ({ [config.page_param]: String(config.first + index) });
+  return {
+    ...forwardOnly(config, numbered(0)),
+    ...(config.size_param === undefined
+      ? {}
+      : { at: (offset, size) => pageAt(config, numbered(offset / size), { size, offset }) }),
+    next: (seen) => {
+      if (isExhausted(seen)) return undefined;
+      const { params, index, emptyBefore = 0 } = seen.request;
+      return pageAfter(seen, {
+        params: { ...params, ...numbered(index + 1) },
+        emptyBefore: seen.records === 0 ? emptyBefore + 1 : 0,
+        behind: seen.records,
+      });
+    },
+  };
+};
 
 /** The next offset counts received records, so a service with smaller pages than requested skips none. */
-const createOffsetPagination = (config: Of<'offset'>): Pagination => ({
-  size: config.size,
-  seekable: true,
-  first: (size = config.size) => ({
-    params: { [config.offset_param]: '0', ...sizeParam(config.size_param, size) },
+const createOffsetPagination = (config: Of<'offset'>): Pagination => {
+  const at = (offset: number, size = config.size): PageRequest => ({
+    ...pageAt(config, { [config.offset_param]: String(offset) }, { size, offset }),
     size,
-    offset: 0,
-    index: 0,
-  }),
-  at: (offset, size) => ({
-    params: { [config.offset_param]: String(offset), ...sizeParam(config.size_param, size) },
-    size,
-    offset,
-    index: 0,
-  }),
-  next: (seen, overlap) => {
-    const repeated = seen.request.index > 0 ? overlap : 0;
-    if (isExhausted(seen, repeated)) return undefined;
-    const { offset } = seen.request;
-    // An overlapping page that brings nothing beyond its overlap is as good as empty.
-    const isGap = seen.records <= repeated;
-    const step = isGap ? config.size : seen.records - Math.min(overlap, seen.records - 1);
-    return {
-      ...seen.request,
-      params: { ...seen.request.params, [config.offset_param]: String(offset + step) },
-      offset: offset + step,
-      known: offset + seen.records,
-      index: seen.request.index + 1,
-      emptyBefore: isGap ? (seen.request.emptyBefore ?? 0) + 1 : 0,
-      behind: seen.records,
-    };
-  },
-});
+  });
+  return {
+    size: config.size,
+    seekable: true,
+    first: (size) => at(0, size),
+    at,
+    next: (seen, overlap) => {
+      const { params, index, offset: before, emptyBefore = 0 } = seen.request;
+      const repeated = index > 0 ? overlap : 0;
+      if (isExhausted(seen, repeated)) return undefined;
+      // An overlapping page that brings nothing beyond its overlap is as good as empty.
+      const isGap = seen.records <= repeated;
+      const offset = before + (isGap ? config.size : seen.records - Math.min(overlap, seen.records - 1));
+      return pageAfter(seen, {
+        params: { ...params, [config.offset_param]: String(offset) },
+        offset,
+        known: before + seen.records,
+        emptyBefore: isGap ? emptyBefore + 1 : 0,
+        behind: seen.records,
+      });
+    },
+  };
+};
 
 /**
  * A cursor in the body or a header leads on; it ends where there is none, or where an empty page leads to itself. A
@@ -189,17 +190,11 @@ const createCursorPagination = (config: Of<'cursor'>): Pagination => ({
         : seen.headers[config.next_header.toLowerCase()];
     const cursor = typeof found === 'number' ? String(found) : found;
     if (typeof cursor !== 'string' || cursor === '') return undefined;
-    if (seen.records === 0 && cursor === seen.request.params[config.cursor_param]) return undefined;
-    const offset = seen.request.offset + seen.records;
-    const index = seen.request.index + 1;
+    const { params } = seen.request;
+    if (seen.records === 0 && cursor === params[config.cursor_param]) return undefined;
     if (/^(https?:\/\/|\/|\?)/.test(cursor) && URL.canParse(cursor, seen.url.href))
-      return { params: {}, size: seen.request.size, url: new URL(cursor, seen.url).href, offset, index };
-    return {
-      params: { ...seen.request.params, [config.cursor_param]: cursor },
-      size: seen.request.size,
-      offset,
-      index,
-    };
+      return pageAfter(seen, { params: {}, url: new URL(cursor, seen.url).href });
+    return pageAfter(seen, { params: { ...params, [config.cursor_param]: cursor }, url: undefined });
   },
 });
 
@@ -209,13 +204,7 @@ const createLinkPagination = (config: Of<'link'>): Pagination => ({
   next: (seen) => {
     const target = findLink(seen.headers.link, config.rel);
     if (target === undefined || !URL.canParse(target, seen.url.href)) return undefined;
-    return {
-      params: {},
-      size: seen.request.size,
-      url: new URL(target, seen.url).href,
-      offset: seen.request.offset + seen.records,
-      index: seen.request.index + 1,
-    };
+    return pageAfter(seen, { params: {}, url: new URL(target, seen.url).href });
   },
 });
 

@@ -1,6 +1,7 @@
 /** Credentials and the one way by which requests leave: the official client, with deadlines and no hidden retries. */
 import { readFile } from 'node:fs/promises';
 import type { BigQuery } from '@google-cloud/bigquery';
+import { withinTime } from '../../lib/backoff.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { type Fault, faultOf } from './errors.ts';
 
@@ -90,17 +91,14 @@ const send = <T>(client: BigQuery, project: string, request: RestRequest, timeou
           body: multipart(request.json, request.media),
         }),
   };
-  return new Promise<T>((done, fail) => {
-    const timer = setTimeout(
-      () => fail({ lost: true, message: `no answer within ${timeoutMs} ms` } satisfies Fault),
-      timeoutMs,
-    );
+  const answer = new Promise<T>((done, fail) => {
     client.request(options as Parameters<BigQuery['request']>[0], (error, body) => {
-      clearTimeout(timer);
       if (error === null || error === undefined) done(body as T);
       else fail(faultOf(error));
     });
   });
+  const late: Fault = { lost: true, message: `no answer within ${timeoutMs} ms` };
+  return withinTime(answer, timeoutMs, () => late);
 };
 
 const multipart = (json: unknown, media: readonly Buffer[]): Buffer => {

@@ -1,4 +1,5 @@
 /** Wakes the inbox merge after commits: at once, then at most once in `intervalMs`. */
+import { withinTime } from '../../lib/backoff.ts';
 import { transient } from '../../lib/errors.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
 
@@ -21,12 +22,8 @@ export const createWakeUp = (options: {
 
   const attempt = async (): Promise<void> => {
     wanted = false;
-    let late: NodeJS.Timeout | undefined;
-    const timeout = new Promise<never>((_, reject) => {
-      late = setTimeout(() => reject(transient('WAKE_LATE', 'Waking the inbox merge took too long.')), giveUpMs);
-    });
     try {
-      await Promise.race([wake(), timeout]);
+      await withinTime(wake(), giveUpMs, () => transient('WAKE_LATE', 'Waking the inbox merge took too long.'));
       failing = false;
     } catch (error) {
       onFailure();
@@ -38,7 +35,6 @@ export const createWakeUp = (options: {
       }
       failing = true;
     }
-    clearTimeout(late);
     underWay = undefined;
     if (closed) return;
     timer = setTimeout(() => {

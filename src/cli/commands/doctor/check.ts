@@ -1,4 +1,5 @@
 /** One check of the doctor, and how all of them run: side by side, each within a time of its own. */
+import { withinTime } from '../../../lib/backoff.ts';
 import { CallsyncError } from '../../../lib/errors.ts';
 import { exitOf, exits, worstOf } from '../../shell/exit.ts';
 
@@ -44,15 +45,10 @@ export const runChecks = async (checks: readonly Check[], { deadlineMs }: { read
     checks.map(async ({ name, run }) => {
       const started = performance.now();
       const controller = new AbortController();
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<Finding>((resolve) => {
-        timer = setTimeout(() => {
-          controller.abort();
-          resolve(silent(`No result within ${deadlineMs / 1000} s.`, 'Check DNS, proxy and firewall of this machine.'));
-        }, deadlineMs);
-      });
-      const found = await Promise.race([run(controller.signal).catch(findingOf), late]);
-      clearTimeout(timer);
+      const checked = run(controller.signal).catch(findingOf);
+      const found = await withinTime(checked, deadlineMs, () => controller.abort()).catch(() =>
+        silent(`No result within ${deadlineMs / 1000} s.`, 'Check DNS, proxy and firewall of this machine.'),
+      );
       const ms = Math.round(performance.now() - started);
       return [found].flat().map((finding) => ({ check: name, ...(finding as Finding), ms }));
     }),
