@@ -1,8 +1,8 @@
 /** Everything in the repository that is written from the source, by path. */
-import { renderConfigExample, renderConfigReference } from '../src/config/pages.ts';
 import { configJsonSchema } from '../src/config/schema-node.ts';
 import { renderAlertRules } from './alert-rules.ts';
 import { renderCliPage, renderExitCodesPage } from './cli-page.ts';
+import { renderConfigExample, renderConfigReference } from './config-pages.ts';
 import { renderContract } from './contract.ts';
 import { renderCookbookPage } from './cookbook-page.ts';
 import { renderDbtFiles } from './dbt-package.ts';

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { findErrorCodes, renderTroubleshooting } from '../../scripts/error-codes.ts';
-import { meanings, nextSteps } from '../../src/cli/shell/error-notes.ts';
+import { nextSteps } from '../../src/cli/shell/error-notes.ts';
 import { reportFailure } from '../../src/cli/shell/exit.ts';
 import { transient } from '../../src/lib/errors.ts';
 

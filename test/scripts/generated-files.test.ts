@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { renderConfigExample } from '../../scripts/config-pages.ts';
 import { renderGeneratedFiles } from '../../scripts/generated-files.ts';
 import { checkConfig } from '../../src/config/load.ts';
-import { renderConfigExample } from '../../src/config/pages.ts';
 import { configJsonSchema, type SchemaNode } from '../../src/config/schema-node.ts';
 
 const root = resolve(import.meta.dirname, '../..');

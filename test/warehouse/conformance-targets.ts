@@ -1,7 +1,7 @@
 /** The warehouses that the conformance suite runs over, each on real parts. */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { createClient, createRest } from '../../src/warehouse/bigquery/client.ts';
+import { createRest } from '../../src/warehouse/bigquery/client.ts';
 import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { relationsOf } from '../../src/warehouse/bigquery/ddl.ts';
 import { createJobs } from '../../src/warehouse/bigquery/jobs.ts';
@@ -83,7 +83,7 @@ export const useLiveBigqueryTarget = async (place: { project: string; location: 
     execute: async (sql) => void (await executeIn(config, sql)),
     dropColumn: (table, column) => remakeWithout(config, table, column),
     async dispose() {
-      const rest = createRest(() => createClient(config), config.project, 60_000);
+      const rest = createRest(config, 60_000);
       await rest({ method: 'DELETE', path: `/datasets/${dataset}`, query: { deleteContents: true } });
     },
   };
@@ -91,15 +91,13 @@ export const useLiveBigqueryTarget = async (place: { project: string; location: 
 
 /** One statement by hand; tables are named without dataset. */
 export const executeIn = async (config: BigqueryWarehouseConfig, sql: string): Promise<Record<string, unknown>[]> => {
-  const rest = createRest(() => createClient(config), config.project, 60_000);
-  const { location, project } = config;
-  const jobs = createJobs({ rest, project, location, pause: sleep });
-  return await createQueries({ config, rest, jobs, pause: sleep }).run({ sql });
+  const connection = { config, rest: createRest(config, 60_000), pause: sleep };
+  return await createQueries(connection, createJobs(connection)).run({ sql });
 };
 
 /** The table again, empty and without that column. */
 const remakeWithout = async (config: BigqueryWarehouseConfig, table: string, column: string): Promise<void> => {
-  const rest = createRest(() => createClient(config), config.project, 60_000);
+  const rest = createRest(config, 60_000);
   const relation = relationsOf(config).find(({ name }) => name === table);
   if (relation === undefined) throw new Error(`no table ${table}`);
   const fields = relation.fields.filter(({ name }) => name !== column);

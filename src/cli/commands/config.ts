@@ -1,11 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import type { ReceiverConfig } from '../../../schemas/config.ts';
 import { loadConfig, loadReceiverConfig } from '../../config/load.ts';
-import { renderConfigExample, renderConfigReference } from '../../config/pages.ts';
-import { configJsonSchema } from '../../config/schema-node.ts';
 import { terminal } from '../../lib/errors.ts';
 import { flag, group, leaf } from '../shell/define.ts';
-import { print } from '../shell/output.ts';
+import { print, readShipped } from '../shell/output.ts';
 
 /** @throws terminal CONFIG_CREDENTIALS that names every key that is missing. */
 const checkCredentials = ({ source, webhook }: ReceiverConfig): void => {
@@ -47,8 +45,9 @@ const checkFiles = async (config: object): Promise<void> => {
   });
 };
 
-const printer = (does: string, example: string, render: () => string) =>
-  leaf({ does, shared: 'none', examples: [example], run: () => process.stdout.write(render()) });
+/** Prints a file of the package, which is generated from the schema. */
+const printer = (does: string, example: string, file: string) =>
+  leaf({ does, shared: 'none', examples: [example], run: () => process.stdout.write(readShipped(file)) });
 
 export default group({
   examples: ['callsync config example > callsync.yaml', 'callsync config check'],
@@ -56,17 +55,17 @@ export default group({
     example: printer(
       'print a configuration file with every key and its meaning',
       'callsync config example > callsync.yaml',
-      renderConfigExample,
+      'callsync.example.yaml',
     ),
     reference: printer(
       'print the reference of all keys as Markdown',
       'callsync config reference > config.md',
-      renderConfigReference,
+      'docs/reference/config.md',
     ),
     schema: printer(
       'print the JSON Schema, for editors',
       'callsync config schema > callsync.schema.json',
-      () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
+      'docs/callsync.schema.json',
     ),
     check: leaf({
       does: 'check the configuration file and the environment',

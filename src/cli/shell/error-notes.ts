@@ -59,22 +59,3 @@ export const nextSteps: Readonly<Record<string, string>> = {
   WAKE_LATE:
     'The sweep merges the deliveries within sync.inbox_sweep. If the error persists, run callsync doctor to see whether Temporal answers.',
 };
-
-/** Meanings of errors whose messages come from elsewhere, for the page of errors. */
-export const meanings: Readonly<Record<string, string>> = {
-  BIGQUERY_BUSY: 'BigQuery has too many waiting statements on a table, or a rate limit was reached.',
-  BIGQUERY_CONFLICT: 'Another statement changed the same rows at the same time.',
-  BIGQUERY_DUPLICATE: 'BigQuery already has a job with this id, because the answer to the first submission was lost.',
-  BIGQUERY_STREAMING_BUFFER: 'Rows that were streamed into a table within the last half hour cannot be changed yet.',
-  BIGQUERY_UNAVAILABLE: 'BigQuery answered 5xx, or a fault of BigQuery ended the job.',
-  BIGQUERY_UNREACHABLE: 'The connection to BigQuery broke, or no answer came in time.',
-  DATABASE_ERROR: 'PostgreSQL refused a statement with the SQLSTATE of the message.',
-  SEGMENT_GONE: 'Another process has drained a part of the spool first.',
-  SIMULATOR_FOREIGN_ORIGIN: 'A web page from another site called the control address of the simulator.',
-  SIMULATOR_METHOD_UNKNOWN: 'The simulator has no control method of that name.',
-  SIMULATOR_REQUEST_INVALID: 'The simulator cannot read the body of a request to the control address.',
-  SIMULATOR_TOKEN_WRONG: 'The control token is missing or from an earlier run.',
-  USAGE_INIT: 'callsync init has no terminal for its questions, an option is missing, or the file exists already.',
-  LIST_SHAPE: 'An answer of the list has no records or no total where the configuration says they are.',
-  TOMBSTONE_KEY: 'The tombstone key is missing, is too short, or is not the key of this store.',
-};

@@ -76,9 +76,13 @@ export const tellTimes = (value: object): unknown =>
     typeof inner === 'number' && times.has(name) ? iso(inner) : inner,
   );
 
-/** Version of the package, from its package.json beside dist/ or src/. */
-export const readVersion = (): string => {
-  const places = ['../../../../package.json', '../../../package.json'].map((place) => new URL(place, import.meta.url));
-  const file = places.find((place) => existsSync(place));
-  return file === undefined ? 'unknown' : (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+/** A file of the package, which is beside dist/ or src/. */
+export const readShipped = (name: string): string => {
+  const [inDist, inSource] = ['../../../../', '../../../'].map((root) => new URL(root + name, import.meta.url)) as [
+    URL,
+    URL,
+  ];
+  return readFileSync(existsSync(inDist) ? inDist : inSource, 'utf8');
 };
+
+export const readVersion = (): string => (JSON.parse(readShipped('package.json')) as { version: string }).version;

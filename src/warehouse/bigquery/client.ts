@@ -4,6 +4,7 @@ import type { BigQuery } from '@google-cloud/bigquery';
 import { withinTime } from '../../lib/backoff.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { type Fault, faultOf } from './errors.ts';
+import type { Pause } from './retry.ts';
 
 export interface RestRequest {
   readonly method?: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
@@ -21,6 +22,15 @@ export type Rest = <T>(request: RestRequest) => Promise<T>;
 
 const scopes = ['https://www.googleapis.com/auth/bigquery'];
 const boundary = 'callsync_6b1f1e0c9a';
+
+/** How the parts of a warehouse reach BigQuery. */
+export interface Connection {
+  readonly config: BigqueryWarehouseConfig;
+  readonly rest: Rest;
+  readonly pause: Pause;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+}
 
 /** Application default credentials, a key or workload-identity file, impersonation, or none for an emulator. */
 export const createClient = async (config: BigqueryWarehouseConfig): Promise<BigQuery> => {
@@ -63,15 +73,15 @@ const checkKeyFile = async (path: string): Promise<void> => {
 /**
  * Requests use absolute addresses, because the client prefers BIGQUERY_EMULATOR_HOST to its endpoint. Each has our deadline, because the transport has none.
  */
-export const createRest = (connect: () => Promise<BigQuery>, project: string, requestTimeoutMs: number): Rest => {
+export const createRest = (config: BigqueryWarehouseConfig, requestTimeoutMs: number): Rest => {
   let client: Promise<BigQuery> | undefined;
   return async <T>(request: RestRequest): Promise<T> => {
-    client ??= connect();
+    client ??= createClient(config);
     const connected = await client.catch((cause) => {
       client = undefined;
       throw faultOf(cause);
     });
-    return await send<T>(connected, project, request, request.timeoutMs ?? requestTimeoutMs);
+    return await send<T>(connected, config.project, request, request.timeoutMs ?? requestTimeoutMs);
   };
 };
 

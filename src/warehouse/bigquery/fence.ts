@@ -1,9 +1,8 @@
 /** The row of `fence`: whether rows of an earlier ledger, under dates that this one never sent, may still be there. */
-import type { Rest } from './client.ts';
-import type { BigqueryWarehouseConfig } from './config.ts';
+import type { Connection } from './client.ts';
 import type { WireRow } from './decode.ts';
 import type { Queries } from './queries.ts';
-import { failTo, type Pause, retry } from './retry.ts';
+import { failTo, retry } from './retry.ts';
 
 const askAgainMs = 3_600_000;
 
@@ -13,14 +12,7 @@ export const clearFenceQuery = (dataset: string): string =>
 WHERE f.ledger_epoch = @epoch AND f.earlier_epochs
   AND NOT EXISTS (SELECT 1 FROM \`${dataset}.calls\` AS c WHERE c.ledger_epoch < @epoch)`;
 
-export const createFence = (deps: {
-  readonly config: BigqueryWarehouseConfig;
-  readonly rest: Rest;
-  readonly queries: Queries;
-  readonly pause: Pause;
-  readonly clock: () => number;
-}) => {
-  const { config, rest, queries, pause, clock } = deps;
+export const createFence = ({ config, rest, pause, clock }: Connection, queries: Queries) => {
   let last: { readonly epoch: number; readonly unknown: boolean; readonly askedAt: number } | undefined;
 
   const read = async (epoch: number): Promise<boolean> => {

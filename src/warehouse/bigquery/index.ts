@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { terminal } from '../../lib/errors.ts';
 import { restrictedName } from '../grants.ts';
 import type { WarehouseKind } from '../kind.ts';
-import { createClient, createRest, type Rest } from './client.ts';
+import { createRest, type Rest } from './client.ts';
 import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from './config.ts';
 import { bigqueryFragments } from './dialect.ts';
 import { errorOf, type Fault } from './errors.ts';
@@ -39,7 +39,7 @@ const requestTimeoutMs = 30_000;
  */
 const checkBigqueryAccess = async (options: { readonly name: string; readonly config: BigqueryWarehouseConfig }) => {
   const { name, config } = options;
-  const rest = createRest(() => createClient(config), config.project, requestTimeoutMs);
+  const rest = createRest(config, requestTimeoutMs);
   const datasets = [...new Set([config.dataset, config.staging_dataset ?? config.dataset])];
   for (const dataset of datasets) {
     try {

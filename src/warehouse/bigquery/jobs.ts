@@ -1,7 +1,7 @@
 /** Jobs under ids of our own: a submission whose answer is lost is repeated under the same id, and is still one job. */
-import type { Rest } from './client.ts';
+import type { Connection } from './client.ts';
 import { faultOf, judge } from './errors.ts';
-import { failTo, type Pause, retry } from './retry.ts';
+import { failTo, retry } from './retry.ts';
 
 interface JobResource {
   readonly jobReference: { readonly jobId: string; readonly projectId: string; readonly location?: string };
@@ -27,8 +27,8 @@ const pollCapMs = 2_000;
 const uploadTimeoutMs = 10 * 60_000;
 
 /** Runs jobs in one project and location. A request whose answer is lost is repeated 12 times under the same id. */
-export const createJobs = (deps: { rest: Rest; project: string; location: string; pause: Pause }) => {
-  const { rest, project, location, pause } = deps;
+export const createJobs = ({ config, rest, pause }: Omit<Connection, 'clock'>) => {
+  const { project, location } = config;
   let submitted = 0;
   let billedBytes = 0;
 

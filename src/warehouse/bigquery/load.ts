@@ -6,7 +6,7 @@ import { type Column, type Row, type Table, tableOf, type WordArrays } from '../
 import { transient } from '../../lib/errors.ts';
 import { canonicalDecimal, contentHash } from '../digest.ts';
 import type { CallLoad, FlatRows, LoadBatch, LoadResult, TombstoneLoad } from '../warehouse.ts';
-import type { BigqueryWarehouseConfig } from './config.ts';
+import type { Connection } from './client.ts';
 import { callTablesOf, type Layout, logTables } from './ddl.ts';
 import { faultOf, judge } from './errors.ts';
 import type { Jobs } from './jobs.ts';
@@ -14,17 +14,15 @@ import { writeLoadScript } from './load-script.ts';
 import { datesOf, isMoved, partitionOf, splitByPartitions } from './partitions.ts';
 import { type Queries, queryConfiguration } from './queries.ts';
 import type { Quota } from './quota.ts';
-import { failTo, type Pause, type RetryRules, retry } from './retry.ts';
+import { failTo, type RetryRules, retry } from './retry.ts';
 import { type Staging, stagingPrefix } from './staging.ts';
 
-interface LoadDeps {
+interface LoadDeps extends Connection {
   readonly name: string;
-  readonly config: BigqueryWarehouseConfig;
   readonly jobs: Jobs;
   readonly queries: Queries;
   readonly staging: Staging;
   readonly quota: Quota;
-  readonly pause: Pause;
   readonly compress: boolean;
   /** Other processes may load at the same time, so other staging tables may be theirs. */
   readonly isShared: boolean;

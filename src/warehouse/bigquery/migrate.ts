@@ -4,17 +4,15 @@ import { wordsView } from '../../../schemas/tables.ts';
 import { dayMs } from '../../lib/day.ts';
 import { terminal } from '../../lib/errors.ts';
 import type { View } from '../warehouse.ts';
-import type { Rest, RestRequest } from './client.ts';
+import type { Connection, RestRequest } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { quote, type Relation, relationsOf, typeSql, wordsQuery } from './ddl.ts';
 import { standardType, type WireField } from './decode.ts';
 import { type Fault, judge } from './errors.ts';
 import type { Queries } from './queries.ts';
-import { failTo, type Pause, retry } from './retry.ts';
+import { failTo, retry } from './retry.ts';
 
-type MigrateDeps = { readonly config: BigqueryWarehouseConfig; readonly rest: Rest; readonly pause: Pause };
-
-export const migrate = async (deps: MigrateDeps): Promise<void> => {
+export const migrate = async (deps: Connection): Promise<void> => {
   const { config } = deps;
   await ensureDataset(deps, config.dataset, {});
   if (config.staging_dataset !== undefined && config.staging_dataset !== config.dataset) {
@@ -25,7 +23,7 @@ export const migrate = async (deps: MigrateDeps): Promise<void> => {
   await ensureWordsView(deps);
 };
 
-const ensureDataset = async (deps: MigrateDeps, name: string, extra: Record<string, unknown>): Promise<void> => {
+const ensureDataset = async (deps: Connection, name: string, extra: Record<string, unknown>): Promise<void> => {
   const { config } = deps;
   const found = await tryGet<{ location?: string }>(deps, `/datasets/${name}`);
   if (found === undefined) {
@@ -59,7 +57,7 @@ interface TableResource {
   readonly view?: { readonly query?: string };
 }
 
-const ensureTable = async (deps: MigrateDeps, relation: Relation): Promise<void> => {
+const ensureTable = async (deps: Connection, relation: Relation): Promise<void> => {
   const { config } = deps;
   const path = `/datasets/${config.dataset}/tables`;
   const wanted = tableResource(config, relation);
@@ -83,7 +81,7 @@ const ensureTable = async (deps: MigrateDeps, relation: Relation): Promise<void>
 };
 
 /** A patch changes only the emulator's metadata, an ALTER only its storage, so it needs both. */
-const alterEmulated = async (deps: MigrateDeps, relation: Relation, present: readonly WireField[]): Promise<void> => {
+const alterEmulated = async (deps: Connection, relation: Relation, present: readonly WireField[]): Promise<void> => {
   const { project, dataset } = deps.config;
   const names = new Set(present.map((field) => field.name));
   for (const field of relation.fields.filter(({ name }) => !names.has(name))) {
@@ -143,7 +141,7 @@ export const extendFields = (relation: Relation, present: readonly WireField[]) 
 
 const descriptionOf = (field: WireField): string | undefined => (field as { description?: string }).description;
 
-const ensureWordsView = async (deps: MigrateDeps): Promise<void> => {
+const ensureWordsView = async (deps: Connection): Promise<void> => {
   const { config } = deps;
   const path = `/datasets/${config.dataset}/tables`;
   const view = { query: wordsQuery(`${config.project}.${config.dataset}`), useLegacySql: false };
@@ -169,13 +167,13 @@ const refuseKind = (name: string, found: TableResource, wanted: 'TABLE' | 'VIEW'
 const sameLabels = (found: Readonly<Record<string, string>> = {}, wanted: Readonly<Record<string, string>>): boolean =>
   Object.entries(wanted).every(([key, value]) => found[key] === value);
 
-const tryGet = <T>({ rest, pause }: MigrateDeps, path: string): Promise<T | undefined> =>
+const tryGet = <T>({ rest, pause }: Connection, path: string): Promise<T | undefined> =>
   retry(pause, () => rest<T>({ path })).catch((fault: Fault) =>
     judge(fault).meaning === 'missing' ? undefined : failTo('read the dataset')(fault),
   );
 
 /** A repeated creation finds the result of the first. */
-const change = ({ rest, pause }: MigrateDeps, request: RestRequest): Promise<unknown> =>
+const change = ({ rest, pause }: Connection, request: RestRequest): Promise<unknown> =>
   retry(pause, () => rest(request)).catch((fault: Fault) =>
     judge(fault).meaning === 'duplicate' ? undefined : failTo('change the dataset')(fault),
   );
@@ -184,7 +182,7 @@ const change = ({ rest, pause }: MigrateDeps, request: RestRequest): Promise<unk
 const versionedDescription = ({ description, version }: View): string => `${description} [callsync ${version}]`;
 
 /** See `Warehouse.ensureViews`. */
-export const ensureViews = async (deps: MigrateDeps, queries: Queries, dataset: string, views: readonly View[]) => {
+export const ensureViews = async (deps: Connection, queries: Queries, dataset: string, views: readonly View[]) => {
   await ensureDataset(deps, dataset, {});
   const changed: string[] = [];
   for (const view of views) {

@@ -1,10 +1,10 @@
 /** Queries: jobs without side effects, so a lost one is simply asked again. */
 import { randomUUID } from 'node:crypto';
-import type { Rest } from './client.ts';
+import type { Connection } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { decodeRow, type Reading, type WireField, type WireRow } from './decode.ts';
 import type { Jobs } from './jobs.ts';
-import { failTo, type Pause, retry } from './retry.ts';
+import { failTo, retry } from './retry.ts';
 
 interface Query {
   readonly sql: string;
@@ -71,9 +71,7 @@ const parameter = (type: string, value: string | number | readonly string[]): Re
   return { parameterType: { type }, parameterValue: { value: String(value) } };
 };
 
-export const createQueries = (deps: { config: BigqueryWarehouseConfig; rest: Rest; jobs: Jobs; pause: Pause }) => {
-  const { config, rest, jobs, pause } = deps;
-
+export const createQueries = ({ config, rest, pause }: Omit<Connection, 'clock'>, jobs: Jobs) => {
   /** Nobody waits for the job any more, and it would be billed. Where BigQuery does not hear it, the job ends by its time limit. */
   const cancelAt = (signal: AbortSignal | undefined, jobId: string): (() => void) => {
     signal?.throwIfAborted();

@@ -1,10 +1,10 @@
 /** The staging table of one load job: created with an expiry before anything is loaded into it. */
 
-import type { Rest } from './client.ts';
+import type { Connection } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { stagingFields } from './ddl.ts';
 import { type Fault, judge } from './errors.ts';
-import { failTo, type Pause, retry } from './retry.ts';
+import { failTo, retry } from './retry.ts';
 
 export type Staging = ReturnType<typeof createStaging>;
 
@@ -20,13 +20,7 @@ export const stagingPrefix = ({ dataset }: Pick<BigqueryWarehouseConfig, 'datase
 const jobTimeoutMs = 10 * 60_000;
 
 /** Works in `staging_dataset`, or in the dataset of the warehouse where none is configured. */
-export const createStaging = (deps: {
-  readonly config: BigqueryWarehouseConfig;
-  readonly rest: Rest;
-  readonly clock: () => number;
-  readonly pause: Pause;
-}) => {
-  const { config, rest, clock, pause } = deps;
+export const createStaging = ({ config, rest, clock, pause }: Connection) => {
   const dataset = config.staging_dataset ?? config.dataset;
   const reference = (table: string) => ({ projectId: config.project, datasetId: dataset, tableId: table });
   const drop = async (table: string): Promise<void> => {

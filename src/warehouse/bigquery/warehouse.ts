@@ -6,7 +6,7 @@ import { transient } from '../../lib/errors.ts';
 import { createLogExpiry } from '../expire-logs.ts';
 import { type Ask, createReading } from '../reading.ts';
 import type { Lease, Warehouse } from '../warehouse.ts';
-import { createClient, createRest } from './client.ts';
+import { createRest } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { dialectOf } from './dialect.ts';
 import { createFence } from './fence.ts';
@@ -56,22 +56,17 @@ export const createBigqueryWarehouse = (options: {
   const { name, config, clock = Date.now, pause = realPause, lease = createLocalLease() } = options;
   const emulated = config.api_endpoint !== undefined;
   const quota = options.quota ?? createQuota(limitsOf(config), clock, options.quotaMemory);
-  const rest = createRest(() => createClient(config), config.project, options.requestTimeoutMs ?? requestTimeoutMs);
-  const jobs = createJobs({ rest, project: config.project, location: config.location, pause });
-  const queries = createQueries({ config, rest, jobs, pause });
-  const staging = createStaging({ config, rest, clock, pause });
+  const rest = createRest(config, options.requestTimeoutMs ?? requestTimeoutMs);
+  const connection = { config, rest, pause, clock };
+  const jobs = createJobs(connection);
+  const queries = createQueries(connection, jobs);
   const dataset = `${config.project}.${config.dataset}`;
 
-  const fence = createFence({ config, rest, queries, pause, clock });
   const loadDeps = {
-    name,
-    config,
-    jobs,
-    queries,
-    staging,
-    quota,
-    pause,
-    hasUnknownPartitions: fence.hasUnknownPartitions,
+    ...connection,
+    ...{ name, jobs, queries, quota },
+    staging: createStaging(connection),
+    ...createFence(connection, queries),
     compress: options.compress ?? !emulated,
     isShared: options.lease === undefined,
   };
@@ -98,8 +93,8 @@ export const createBigqueryWarehouse = (options: {
     immediate: false,
     maxCallsPerLoad: config.max_calls_per_load,
     partitionOf,
-    migrate: () => migrate({ config, rest, pause }),
-    ensureViews: (name, views) => ensureViews({ config, rest, pause }, queries, name, views),
+    migrate: () => migrate(connection),
+    ensureViews: (name, views) => ensureViews(connection, queries, name, views),
     load: (batch) =>
       lease.run(`bigquery ${name}`, async (signal) => {
         try {

@@ -90,8 +90,7 @@ test('a key file is read by its path, and impersonation starts from it', async (
   expect((await plain.authClient.getCredentials()).client_email).toBe('loader@acme.example');
 });
 
-const restOf = (deadlineMs = 5_000) =>
-  createRest(() => createClient(configOf({ api_endpoint: url })), 'acme', deadlineMs);
+const restOf = (deadlineMs = 5_000) => createRest(configOf({ api_endpoint: url }), deadlineMs);
 
 test('requests to an emulator carry no credentials, and the client itself never repeats one', async () => {
   respond = () => ({ status: 200, body: { ok: true } });

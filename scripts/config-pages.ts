@@ -1,6 +1,6 @@
 /** Pages with all keys: callsync.example.yaml, and docs/reference/config.md. */
 import { stringify } from 'yaml';
-import { alternatives, configJsonSchema, type SchemaNode } from './schema-node.ts';
+import { alternatives, configJsonSchema, type SchemaNode } from '../src/config/schema-node.ts';
 
 const width = 118;
 /** Values for keys that must be given and have no default. */
