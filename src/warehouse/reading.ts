@@ -115,6 +115,13 @@ export const readingStatements = (dialect: Dialect, documents: boolean): readonl
   ];
 };
 
+/** The statements of an object, each under its key. */
+export const nameStatements = (
+  about: string,
+  texts: Readonly<Record<string, string | readonly string[]>>,
+): readonly Statement[] =>
+  Object.entries(texts).flatMap(([name, sql]) => [sql].flat().map((one) => ({ name: `${about}: ${name}`, sql: one })));
+
 const keptTables = (documents: boolean) => callTables.filter(({ name }) => documents || name !== 'documents');
 const childrenOf = (documents: boolean): readonly Table[] =>
   keptTables(documents).filter(({ kind }) => kind === 'child');

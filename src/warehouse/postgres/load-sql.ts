@@ -1,6 +1,7 @@
 /** The statements of a load, and of the one row of `sync_state`. */
 import { allFields, type ColumnType, type Row, tableOf } from '../../../schemas/tables.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
+import { nameStatements } from '../reading.ts';
 import type { Statement } from '../warehouse.ts';
 import { childTables, columnsOf, type Layout, qualified, quote, tablesOf } from './layout.ts';
 
@@ -103,8 +104,8 @@ ON CONFLICT ("warehouse") DO UPDATE SET ${set.join(', ')} WHERE s.heartbeat_at <
 export const loadStatements = (layout: Layout): readonly Statement[] => {
   const { upsertLogs, ...load } = loadSql(layout);
   return [
-    ...Object.entries(load).map(([name, sql]) => ({ name: `load: ${name}`, sql })),
-    ...Object.entries(upsertLogs).map(([name, sql]) => ({ name: `upsert ${name}`, sql })),
+    ...nameStatements('load', load),
+    ...nameStatements('upsert', upsertLogs),
     { name: 'state: record', sql: stateSql(layout) },
   ];
 };

@@ -6,6 +6,7 @@ import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { columnsOf, type Database, type Transaction } from '../../postgres/database.ts';
 import { withSessionLock } from '../../postgres/session-lock.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import { nameStatements } from '../reading.ts';
 import {
   type FoundCall,
   hitsPerCall,
@@ -59,28 +60,6 @@ interface WordRow {
   readonly isPrefix?: boolean;
 }
 
-/** The languages of the index, and how each reads the terms. Parameter: their texts. */
-const wordsSql = (layout: Layout): string => {
-  const table = qualified(layout, 'transcript_search');
-  // Steps from one language to the next by the index, instead of reading all rows.
-  return `WITH RECURSIVE l(language) AS (
-  (SELECT language FROM ${table} ORDER BY language LIMIT 1)
-  UNION ALL
-  SELECT (SELECT s.language FROM ${table} s WHERE s.language > l.language ORDER BY s.language LIMIT 1) FROM l WHERE l.language IS NOT NULL
-)
-SELECT l.language, ${boundary('l.language')} AS boundary, w.term, w.place,
-       coalesce(array_agg(w.lexeme) FILTER (WHERE w.weight = 'D'), array_agg(w.lexeme)) AS lexemes, bool_or(w.weight = 'D') AS is_stop
-  FROM l
-  LEFT JOIN LATERAL (
-    SELECT t.term::int, p.place, d.lexeme, p.weight
-      FROM unnest($1::text[]) WITH ORDINALITY t(content, term)
-     CROSS JOIN LATERAL unnest(${qualified(layout, 'transcript_document')}(l.language, t.content)) d
-     CROSS JOIN LATERAL unnest(d.positions, d.weights) p(place, weight)) w ON true
- WHERE l.language IS NOT NULL
- GROUP BY l.language, w.term, w.place
- ORDER BY l.language, w.term, w.place`;
-};
-
 /** A search as one language reads it. */
 interface LanguageQuery {
   readonly language: string;
@@ -96,7 +75,7 @@ interface LanguageQuery {
 }
 
 const quoteLexeme = (lexeme: string): string => `'${lexeme.replaceAll(/[\\']/gu, '$&$&')}'`;
-const join = (queries: readonly string[], operator: '&' | '|'): string =>
+const join = (operator: '&' | '|', queries: readonly string[]): string =>
   queries.length === 1 ? (queries[0] as string) : `(${queries.join(` ${operator} `)})`;
 
 /** Lexemes of one word at its place, or words that follow one another at the distances at which they stand in the search. */
@@ -105,21 +84,21 @@ const sequenceOf = (words: readonly WordRow[]): string =>
     .map(({ lexemes, is_stop, place, isPrefix }, at) => {
       const weight = `${isPrefix === true ? '*' : ''}${is_stop ? 'D' : 'A'}`;
       const word = join(
-        lexemes.map((lexeme) => `${quoteLexeme(lexeme)}:${weight}`),
         '|',
+        lexemes.map((lexeme) => `${quoteLexeme(lexeme)}:${weight}`),
       );
       return at === 0 ? word : `<${place - (words[at - 1] as WordRow).place}> ${word}`;
     })
     .join(' ');
 const wordsOf = (words: readonly WordRow[]): string =>
   join(
+    '&',
     words.map(({ lexemes, isPrefix }) =>
       join(
-        lexemes.map((lexeme) => `${quoteLexeme(lexeme)}${isPrefix === true ? ':*' : ''}`),
         '|',
+        lexemes.map((lexeme) => `${quoteLexeme(lexeme)}${isPrefix === true ? ':*' : ''}`),
       ),
     ),
-    '&',
   );
 
 /** Undefined for a language that takes all that is wanted for stop words outside phrases. */
@@ -141,11 +120,11 @@ const readIn = (alternatives: readonly (readonly SearchTerm[])[], rows: readonly
     if (included.length === 0) return [];
     wanted.push(...included);
     const all = spoken.map(({ words, isExcluded }) => `${isExcluded ? '!' : ''}(${sequenceOf(words)})`);
-    return [{ full: join(all, '&'), words: join(included.map(wordsOf), '&') }];
+    return [{ full: join('&', all), words: join('&', included.map(wordsOf)) }];
   });
   const [first] = rows;
   if (asked.length === 0 || first === undefined) return undefined;
-  const ofLanguage = (queries: readonly string[]) => `('${first.boundary}' & ${join(queries, '|')})`;
+  const ofLanguage = (queries: readonly string[]) => `('${first.boundary}' & ${join('|', queries)})`;
   const lexemesOf = (isStop: boolean) =>
     wanted.flat().flatMap(({ is_stop, lexemes }) => (is_stop === isStop ? lexemes : []));
   return {
@@ -153,8 +132,8 @@ const readIn = (alternatives: readonly (readonly SearchTerm[])[], rows: readonly
     full: ofLanguage(asked.map(({ full }) => full)),
     words: ofLanguage(asked.map(({ words }) => words)),
     any: join(
-      wanted.map((words) => `(${sequenceOf(words)})`),
       '|',
+      wanted.map((words) => `(${sequenceOf(words)})`),
     ),
     counted: lexemesOf(false),
     stopWords: lexemesOf(true),
@@ -185,18 +164,6 @@ const newestFirst = 'ORDER BY call_timestamp DESC NULLS LAST, call_id';
 const found = 'call_id, min(language) AS language, array_agg(side ORDER BY side) AS sides, call_timestamp';
 const byCall = `GROUP BY call_timestamp, call_id ${newestFirst} LIMIT $2`;
 
-/** Calls among the newest rows; how many rows there are, how many have the words ($6), and how many are found. */
-const newestSql = (layout: Layout, speaker?: Speaker): string => `WITH newest AS MATERIALIZED (
-  SELECT call_id, side, language, call_timestamp, named, CASE WHEN named THEN document @@ $1::tsquery ELSE false END AS is_found
-    FROM (SELECT *, document @@ $6::tsquery AS named FROM ${qualified(layout, 'transcript_search')} s
-           WHERE ${inRange(layout, speaker)} AND document IS NOT NULL ${newestFirst} LIMIT ${newestRows}) s
-)
-SELECT f.*, ${toMicros('f.call_timestamp')} AS micros, counted.*,
-       (SELECT greatest(reltuples, 0)::float8 FROM pg_class WHERE oid = '${qualified(layout, 'transcript_search')}'::regclass) AS all_rows
-  FROM (SELECT count(*) AS looked_at, count(*) FILTER (WHERE named) AS named, count(*) FILTER (WHERE is_found) AS found FROM newest) counted
-  LEFT JOIN (SELECT ${found} FROM newest WHERE is_found ${byCall}) f ON true
- ${newestFirst}`;
-
 /**
  * Where a side said the first text first, and where anybody said the other last: each within one utterance. The words of
  * both must be in the call before its utterances are read. Parameters $6 and $7 are both texts, $8 the words of the other.
@@ -218,16 +185,88 @@ const createLater = (layout: Layout, speaker: Speaker) => {
 type Later = ReturnType<typeof createLater>;
 const anywhere: Later = { places: '', from: '', where: '' };
 
-/** Newest calls of all, by a walk through time. */
-const walkSql = (layout: Layout, speaker?: Speaker, later = anywhere): string =>
-  `SELECT ${found}, ${toMicros('call_timestamp')} AS micros${later.places} FROM ${qualified(layout, 'transcript_search')} s${later.from}
- WHERE ${inRange(layout, speaker)} AND document @@ $1::tsquery${later.where} ${byCall}`;
-
-/** The same by the index of words. OFFSET hides other conditions from the planner, which would prefer another index. */
-const namedSql = (layout: Layout, speaker?: Speaker, later = anywhere): string =>
-  `SELECT ${found}, ${toMicros('call_timestamp')} AS micros${later.places}
-  FROM (SELECT * FROM ${qualified(layout, 'transcript_search')} WHERE document @@ $1::tsquery OFFSET 0) s${later.from}
- WHERE ${inRange(layout, speaker)}${later.where} ${byCall}`;
+/** Every statement of a search. @param later where a later text is asked for too */
+const findSql = (layout: Layout, speaker?: Speaker, later = anywhere) => {
+  const search = qualified(layout, 'transcript_search');
+  const document = qualified(layout, 'transcript_document');
+  const wanted = (weight: string) =>
+    `(${weight} = 'A' AND (w.lexeme = ANY($5::text[]) OR w.lexeme ^@ ANY($7::text[])) OR ${weight} = 'D' AND w.lexeme = ANY($6::text[]))`;
+  return {
+    /**
+     * The languages of the index, and how each reads the terms. Parameter: their texts. Steps from one language to the next by the
+     * index, instead of reading all rows.
+     */
+    words: `WITH RECURSIVE l(language) AS (
+  (SELECT language FROM ${search} ORDER BY language LIMIT 1)
+  UNION ALL
+  SELECT (SELECT s.language FROM ${search} s WHERE s.language > l.language ORDER BY s.language LIMIT 1) FROM l WHERE l.language IS NOT NULL
+)
+SELECT l.language, ${boundary('l.language')} AS boundary, w.term, w.place,
+       coalesce(array_agg(w.lexeme) FILTER (WHERE w.weight = 'D'), array_agg(w.lexeme)) AS lexemes, bool_or(w.weight = 'D') AS is_stop
+  FROM l
+  LEFT JOIN LATERAL (
+    SELECT t.term::int, p.place, d.lexeme, p.weight
+      FROM unnest($1::text[]) WITH ORDINALITY t(content, term)
+     CROSS JOIN LATERAL unnest(${document}(l.language, t.content)) d
+     CROSS JOIN LATERAL unnest(d.positions, d.weights) p(place, weight)) w ON true
+ WHERE l.language IS NOT NULL
+ GROUP BY l.language, w.term, w.place
+ ORDER BY l.language, w.term, w.place`,
+    /** Calls among the newest rows; how many rows there are, how many have the words ($6), and how many are found. */
+    newest: `WITH newest AS MATERIALIZED (
+  SELECT call_id, side, language, call_timestamp, named, CASE WHEN named THEN document @@ $1::tsquery ELSE false END AS is_found
+    FROM (SELECT *, document @@ $6::tsquery AS named FROM ${search} s
+           WHERE ${inRange(layout, speaker)} AND document IS NOT NULL ${newestFirst} LIMIT ${newestRows}) s
+)
+SELECT f.*, ${toMicros('f.call_timestamp')} AS micros, counted.*,
+       (SELECT greatest(reltuples, 0)::float8 FROM pg_class WHERE oid = '${search}'::regclass) AS all_rows
+  FROM (SELECT count(*) AS looked_at, count(*) FILTER (WHERE named) AS named, count(*) FILTER (WHERE is_found) AS found FROM newest) counted
+  LEFT JOIN (SELECT ${found} FROM newest WHERE is_found ${byCall}) f ON true
+ ${newestFirst}`,
+    /** Newest calls of all, by a walk through time. */
+    walk: `SELECT ${found}, ${toMicros('call_timestamp')} AS micros${later.places} FROM ${search} s${later.from}
+ WHERE ${inRange(layout, speaker)} AND document @@ $1::tsquery${later.where} ${byCall}`,
+    /** The same by the index of words. OFFSET hides other conditions from the planner, which would prefer another index. */
+    named: `SELECT ${found}, ${toMicros('call_timestamp')} AS micros${later.places}
+  FROM (SELECT * FROM ${search} WHERE document @@ $1::tsquery OFFSET 0) s${later.from}
+ WHERE ${inRange(layout, speaker)}${later.where} ${byCall}`,
+    /**
+     * The utterances to show of found calls, with marks: those that have a word or phrase. Positions of words and boundaries in
+     * the document tell; behind the 255th utterance, each is read. Stop words are marked only where nothing else is.
+     * Parameters: ids, sides, language, `any`, counted lexemes, stop words, prefixes, index behind which an utterance must be.
+     */
+    hits: `SELECT h.call_id, h.utterance_index, h.side, h.content, marked.text AS marked
+  FROM (SELECT s.call_id, u.*, row_number() OVER (PARTITION BY s.call_id ORDER BY u.utterance_index) AS rank
+          FROM unnest($1::text[], $2::text[], $8::int[]) AS s(call_id, side, after)
+          JOIN ${search} d ON d.call_id = s.call_id AND d.side = s.side
+         CROSS JOIN LATERAL (
+           WITH begins AS MATERIALIZED (SELECT positions FROM unnest(d.document) b WHERE b.lexeme = ${boundary('$3::text')}),
+           places AS (
+             SELECT place
+               FROM (SELECT w.lexeme, p.at, p.weight, width_bucket(p.at, (SELECT positions FROM begins)) AS place
+                       FROM unnest(d.document) w CROSS JOIN LATERAL unnest(w.positions, w.weights) p(at, weight) WHERE ${wanted('p.weight')}) said
+              GROUP BY place
+             HAVING string_agg('''' || replace(replace(lexeme, '\\', '\\\\'), '''', '''''') || ''':' || at || weight, ' ')::tsvector @@ $4::tsquery
+           )
+           SELECT u.utterance_index, u.side, u.content
+             FROM (SELECT utterance_index, side, content, row_number() OVER (ORDER BY utterance_index) AS place
+                     FROM ${qualified(layout, 'utterances')} WHERE call_id = s.call_id AND coalesce(side, '') = s.side AND content <> '') u
+            WHERE u.utterance_index > s.after AND least(u.place, 255) IN (SELECT place FROM places)
+              AND (u.place < 255 OR ${document}($3::text, u.content) @@ $4::tsquery)
+            ORDER BY u.utterance_index LIMIT ${hitsPerCall}) u) h
+ CROSS JOIN LATERAL (
+   WITH heard AS MATERIALIZED (
+     SELECT array_agg(p.at) FILTER (WHERE p.weight = 'A') AS counted, array_agg(p.at) AS stops
+       FROM unnest(${document}($3::text, h.content)) w CROSS JOIN LATERAL unnest(w.positions, w.weights) p(at, weight) WHERE ${wanted('p.weight')}
+   )
+   SELECT string_agg(CASE WHEN tokid <> 12 AND place = ANY((SELECT coalesce(counted, stops) FROM heard)::int[])
+                          THEN '${marks.start}' || token || '${marks.end}' ELSE token END, '' ORDER BY ordinality) AS text
+     FROM (SELECT *, count(*) FILTER (WHERE tokid <> 12) OVER (ORDER BY ordinality) AS place
+             FROM ts_parse('default', ${separatedSql('h.content')}) WITH ORDINALITY) token) marked
+ WHERE h.rank <= ${hitsPerCall}
+ ORDER BY h.call_id, h.utterance_index`,
+  };
+};
 
 /** These queries are over sooner than they could be compiled. A walk must not become a sort of all that the words' index names. */
 const prepareToFind = 'SET LOCAL jit = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off';
@@ -263,70 +302,28 @@ const findCalls = async (
   if (queries.length === 0 || then?.length === 0) return [];
   const inAny = (part: 'full' | 'words', of = queries): string =>
     join(
-      of.map((query) => query[part]),
       '|',
+      of.map((query) => query[part]),
     );
   // With two texts, excluded words count only within the utterance of each text.
   const wanted = inAny(then === undefined ? 'full' : 'words');
   const parameters = [wanted, limit + 1, from ?? null, to ?? null, side ?? null];
   await tx.query(prepareToFind);
-  const rows = await tx.query<NewestRow>(newestSql(layout, speaker), [...parameters, inAny('words')]);
+  const sql = findSql(layout, speaker, then === undefined ? anywhere : createLater(layout, speaker));
+  const rows = await tx.query<NewestRow>(sql.newest, [...parameters, inAny('words')]);
   const [sample] = rows;
   const newest = rows.filter(({ call_id }) => call_id !== null);
   const isShort = sample === undefined || sample.looked_at < newestRows;
   if (then === undefined && (isShort || newest.length > limit)) return newest;
-  const later = then === undefined ? undefined : createLater(layout, speaker);
   if (then !== undefined) parameters.push(inAny('full'), inAny('full', then), inAny('words', then));
-  if (isShort) return await tx.query<FoundRow>(walkSql(layout, speaker, later), parameters);
+  if (isShort) return await tx.query<FoundRow>(sql.walk, parameters);
   const passed = ((limit + 1) * sample.looked_at) / Math.max(sample.found, halfFound);
   const named = (sample.all_rows * sample.named * namedCost) / sample.looked_at;
-  if (Math.min(sample.all_rows, passed) < named)
-    return await tx.query<FoundRow>(walkSql(layout, speaker, later), parameters);
+  if (Math.min(sample.all_rows, passed) < named) return await tx.query<FoundRow>(sql.walk, parameters);
   await tx.query(byIndex);
-  const byWords = await tx.query<FoundRow>(namedSql(layout, speaker, later), parameters);
+  const byWords = await tx.query<FoundRow>(sql.named, parameters);
   await tx.query(byTime);
   return byWords;
-};
-
-/**
- * The utterances to show of found calls, with marks: those that have a word or phrase. Positions of words and boundaries in
- * the document tell; behind the 255th utterance, each is read. Stop words are marked only where nothing else is.
- * Parameters: ids, sides, language, `any`, counted lexemes, stop words, prefixes, index behind which an utterance must be.
- */
-const hitsSql = (layout: Layout): string => {
-  const document = qualified(layout, 'transcript_document');
-  const wanted = (weight: string) =>
-    `(${weight} = 'A' AND (w.lexeme = ANY($5::text[]) OR w.lexeme ^@ ANY($7::text[])) OR ${weight} = 'D' AND w.lexeme = ANY($6::text[]))`;
-  return `SELECT h.call_id, h.utterance_index, h.side, h.content, marked.text AS marked
-  FROM (SELECT s.call_id, u.*, row_number() OVER (PARTITION BY s.call_id ORDER BY u.utterance_index) AS rank
-          FROM unnest($1::text[], $2::text[], $8::int[]) AS s(call_id, side, after)
-          JOIN ${qualified(layout, 'transcript_search')} d ON d.call_id = s.call_id AND d.side = s.side
-         CROSS JOIN LATERAL (
-           WITH begins AS MATERIALIZED (SELECT positions FROM unnest(d.document) b WHERE b.lexeme = ${boundary('$3::text')}),
-           places AS (
-             SELECT place
-               FROM (SELECT w.lexeme, p.at, p.weight, width_bucket(p.at, (SELECT positions FROM begins)) AS place
-                       FROM unnest(d.document) w CROSS JOIN LATERAL unnest(w.positions, w.weights) p(at, weight) WHERE ${wanted('p.weight')}) said
-              GROUP BY place
-             HAVING string_agg('''' || replace(replace(lexeme, '\\', '\\\\'), '''', '''''') || ''':' || at || weight, ' ')::tsvector @@ $4::tsquery
-           )
-           SELECT u.utterance_index, u.side, u.content
-             FROM (SELECT utterance_index, side, content, row_number() OVER (ORDER BY utterance_index) AS place
-                     FROM ${qualified(layout, 'utterances')} WHERE call_id = s.call_id AND coalesce(side, '') = s.side AND content <> '') u
-            WHERE u.utterance_index > s.after AND least(u.place, 255) IN (SELECT place FROM places)
-              AND (u.place < 255 OR ${document}($3::text, u.content) @@ $4::tsquery)
-            ORDER BY u.utterance_index LIMIT ${hitsPerCall}) u) h
- CROSS JOIN LATERAL (
-   WITH heard AS MATERIALIZED (
-     SELECT array_agg(p.at) FILTER (WHERE p.weight = 'A') AS counted, array_agg(p.at) AS stops
-       FROM unnest(${document}($3::text, h.content)) w CROSS JOIN LATERAL unnest(w.positions, w.weights) p(at, weight) WHERE ${wanted('p.weight')}
-   )
-   SELECT string_agg(CASE WHEN tokid <> 12 AND place = ANY((SELECT coalesce(counted, stops) FROM heard)::int[])
-                          THEN '${marks.start}' || token || '${marks.end}' ELSE token END, '' ORDER BY ordinality) AS text
-     FROM (SELECT *, count(*) FILTER (WHERE tokid <> 12) OVER (ORDER BY ordinality) AS place
-             FROM ts_parse('default', ${separatedSql('h.content')}) WITH ORDINALITY) token) marked
- WHERE h.rank <= ${hitsPerCall}
- ORDER BY h.call_id, h.utterance_index`;
 };
 
 interface SaidRow {
@@ -350,7 +347,7 @@ const readHits = async (
     .flatMap(({ call_id: id, first_place = -1, ...row }) =>
       (isLater ? (row.later_sides ?? []) : row.sides).map((side) => ({ id, side, after: isLater ? first_place : -1 })),
     );
-  const said = await tx.query<SaidRow>(hitsSql(layout), [
+  const said = await tx.query<SaidRow>(findSql(layout).hits, [
     ...columnsOf(sides, 'id', 'side'),
     ...[query.language, query.any, query.counted, query.stopWords, query.prefixes, sides.map(({ after }) => after)],
   ]);
@@ -366,7 +363,7 @@ const readHits = async (
 const readAll = async (tx: Transaction, layout: Layout, texts: readonly (readonly (readonly SearchTerm[])[])[]) => {
   const read: LanguageQuery[][] = [];
   for (const alternatives of texts) {
-    const words = await tx.query<WordRow>(wordsSql(layout), [alternatives.flat().map(({ text }) => text)]);
+    const words = await tx.query<WordRow>(findSql(layout).words, [alternatives.flat().map(({ text }) => text)]);
     const languages = [...new Set(words.map(({ language }) => language))];
     const rowsOf = (name: string): WordRow[] => words.filter(({ language }) => language === name);
     const queries = languages.flatMap((name) => readIn(alternatives, rowsOf(name)) ?? []);
@@ -425,10 +422,6 @@ const asReader = async <T>({ db, layout }: Schema, reading: Promise<T>): Promise
 };
 
 export const findStatements = (layout: Layout): readonly Statement[] => [
-  { name: 'search: words in each language', sql: wordsSql(layout) },
-  { name: 'search: calls among the newest', sql: newestSql(layout) },
-  { name: 'search: calls by a walk', sql: walkSql(layout) },
-  { name: 'search: calls by the index', sql: namedSql(layout) },
-  { name: 'search: utterances', sql: hitsSql(layout) },
-  { name: 'search: calls of two texts', sql: walkSql(layout, undefined, createLater(layout, undefined)) },
+  ...nameStatements('search', findSql(layout)),
+  { name: 'search: calls of two texts', sql: findSql(layout, undefined, createLater(layout, undefined)).walk },
 ];

@@ -9,6 +9,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { type Database, readValue } from '../../postgres/database.ts';
+import { nameStatements } from '../reading.ts';
 import { type SearchIndexStatus, separatedSql } from '../search.ts';
 import type { Statement } from '../warehouse.ts';
 import { type Layout, qualified, quote } from './layout.ts';
@@ -58,6 +59,7 @@ export const boundary = (language: string): string =>
 const triggers = { insert: 'NEW', delete: 'OLD' } as const;
 
 const names = (layout: Layout) => ({
+  schema: quote(layout.schema),
   table: qualified(layout, 'transcript_search'),
   calls: qualified(layout, 'calls'),
   utterances: qualified(layout, 'utterances'),
@@ -68,16 +70,15 @@ const names = (layout: Layout) => ({
   /** Stems, without stop words; and with them. */
   counted: `${quote(layout.schema)}.transcript_words_`,
   every: `${quote(layout.schema)}.transcript_every_`,
+  gin: qualified(layout, 'transcript_search_document'),
 });
+type Names = ReturnType<typeof names>;
 
 /**
  * Two configurations a language, which differ in stop words. Some languages have words of Latin letters in another stemmer
  * (Russian): each stemmer gets a twin without stop words.
  */
-const languagesSql = (layout: Layout): string => {
-  const { counted, every } = names(layout);
-  const schema = quote(layout.schema);
-  return `DO $callsync$
+const languagesSql = ({ schema, counted, every }: Names): string => `DO $callsync$
 DECLARE language text;
 BEGIN
   FOREACH language IN ARRAY ${languageArray} LOOP
@@ -90,7 +91,6 @@ BEGIN
   ALTER TEXT SEARCH CONFIGURATION ${every}russian ALTER MAPPING REPLACE pg_catalog.english_stem WITH ${schema}.transcript_english_stem;
 END
 $callsync$`;
-};
 
 /**
  * Words that count have weight A, stop words D. Each is there as it is said and without accents, at one position: stemmers
@@ -98,8 +98,7 @@ $callsync$`;
  * has both weights for a lexeme at a position, reading the vector keeps the higher one.
  * A tsvector holds one megabyte of words: of a longer text, half is read, or half of that.
  */
-const documentSql = (layout: Layout, unaccentSchema: string): string => {
-  const { document, counted, every } = names(layout);
+const documentSql = ({ document, counted, every }: Names, unaccentSchema: string): string => {
   const unaccent = `${quote(unaccentSchema)}.unaccent`;
   const fold = (text: string): string => `${unaccent}('${unaccent}'::regdictionary, ${text})`;
   return `CREATE FUNCTION ${document}(language text, content text) RETURNS tsvector
@@ -125,9 +124,8 @@ $$`;
  * Writes the rows of some calls again, without documents. Waits in key order for loads and erasures of these calls,
  * as loads do.
  */
-const writeSql = (layout: Layout): string => {
-  const { write, table, calls, utterances } = names(layout);
-  return `CREATE FUNCTION ${write}(ids text[]) RETURNS void
+const writeSql = ({ write, table, calls, utterances }: Names): string =>
+  `CREATE FUNCTION ${write}(ids text[]) RETURNS void
 LANGUAGE plpgsql STRICT SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
   PERFORM FROM ${calls} WHERE call_id = ANY(ids) ORDER BY call_id COLLATE "C" FOR NO KEY UPDATE;
@@ -138,31 +136,23 @@ BEGIN
       JOIN ${calls} c ON c.call_id = u.call_id;
 END
 $$`;
-};
 
 /** One function for both triggers. */
-const refreshSql = (layout: Layout): string => {
-  const { refresh, write } = names(layout);
-  return `CREATE FUNCTION ${refresh}() RETURNS trigger
+const refreshSql = ({ refresh, write }: Names): string =>
+  `CREATE FUNCTION ${refresh}() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM ${write}((SELECT array_agg(DISTINCT call_id) FROM changed));
   RETURN NULL;
 END
 $$`;
-};
-
-const triggerSql = (layout: Layout, event: keyof typeof triggers): string =>
-  `CREATE TRIGGER transcript_search_${event} AFTER ${event.toUpperCase()} ON ${names(layout).utterances}
-REFERENCING ${triggers[event]} TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION ${names(layout).refresh}()`;
 
 /**
  * Makes documents of waiting rows from an id on, and skips locked ones. Returns the last id, or null after the last
  * one. A fresh table has bad plans, so these plans are forced.
  */
-const fillFunctionSql = (layout: Layout): string => {
-  const { fill, table, utterances, document } = names(layout);
-  return `CREATE FUNCTION ${fill}(after text, most int) RETURNS text
+const fillFunctionSql = ({ fill, table, utterances, document }: Names): string =>
+  `CREATE FUNCTION ${fill}(after text, most int) RETURNS text
 LANGUAGE sql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
   WITH taken AS MATERIALIZED (
     SELECT call_id, side FROM ${table} WHERE document IS NULL AND call_id >= after ORDER BY call_id, side LIMIT most FOR UPDATE SKIP LOCKED
@@ -176,17 +166,18 @@ LANGUAGE sql SET enable_seqscan = off SET enable_hashjoin = off SET enable_merge
   )
   SELECT max(call_id) FROM filled
 $$`;
-};
 
-/**
- * Creates the table and its triggers in one transaction. Creating a trigger waits for running loads, and every later
- * load fires it. `writeMissingSql` therefore sees all utterances without rows.
- * @param unaccentSchema schema of the extension unaccent
- */
-const createSearchSql = (layout: Layout, unaccentSchema: string): readonly string[] => {
-  const { table } = names(layout);
-  return [
-    `CREATE TABLE ${table} (
+/** Every statement of the index. @param unaccentSchema schema of the extension unaccent */
+const indexSql = (layout: Layout, unaccentSchema = layout.schema) => {
+  const own = names(layout);
+  const { schema, table, calls, utterances, document, write, refresh, fill, counted, every, gin } = own;
+  return {
+    /**
+     * The table and its triggers, in one transaction. Creating a trigger waits for running loads, and every later load fires it.
+     * `writeMissing` therefore sees all utterances without rows.
+     */
+    create: [
+      `CREATE TABLE ${table} (
   call_id text NOT NULL,
   side text NOT NULL,
   call_timestamp timestamptz,
@@ -194,78 +185,57 @@ const createSearchSql = (layout: Layout, unaccentSchema: string): readonly strin
   document tsvector,
   PRIMARY KEY (call_id, side)
 ) WITH (toast_tuple_target = 8160)`,
-    `COMMENT ON TABLE ${table} IS '${definition}'`,
-    `CREATE INDEX transcript_search_time ON ${table} (call_timestamp DESC NULLS LAST, call_id)`,
-    `CREATE INDEX transcript_search_language ON ${table} (language)`,
-    `CREATE INDEX transcript_search_waiting ON ${table} (call_id, side) WHERE document IS NULL`,
-    languagesSql(layout),
-    documentSql(layout, unaccentSchema),
-    writeSql(layout),
-    refreshSql(layout),
-    fillFunctionSql(layout),
-    ...(Object.keys(triggers) as (keyof typeof triggers)[]).map((event) => triggerSql(layout, event)),
-  ];
-};
-
-const dropSearchSql = (layout: Layout): readonly string[] => {
-  const { table, document, write, refresh, fill, counted, every } = names(layout);
-  return [
-    // With the triggers.
-    `DROP FUNCTION IF EXISTS ${refresh}() CASCADE`,
-    `DROP FUNCTION IF EXISTS ${fill}(text, int), ${write}(text[]), ${document}(text, text), ${qualified(layout, 'transcript_fold')}(text)`,
-    `DROP TABLE IF EXISTS ${table}`,
-    ...languages.flatMap((language) => [
-      `DROP TEXT SEARCH CONFIGURATION IF EXISTS ${counted}${language}`,
-      `DROP TEXT SEARCH CONFIGURATION IF EXISTS ${every}${language}`,
-    ]),
-    ...languages.map(
-      (language) => `DROP TEXT SEARCH DICTIONARY IF EXISTS ${quote(layout.schema)}.transcript_${language}_stem`,
-    ),
-  ];
-};
-
-/**
- * One step over existing calls that have no rows. Parameters: the last id of the previous step, and the number of
- * calls.
- */
-const writeMissingSql = (layout: Layout): string => {
-  const { calls, table, write } = names(layout);
-  return `SELECT max(call_id) AS last, count(*) AS calls, ${write}(array_agg(call_id))
+      `COMMENT ON TABLE ${table} IS '${definition}'`,
+      `CREATE INDEX transcript_search_time ON ${table} (call_timestamp DESC NULLS LAST, call_id)`,
+      `CREATE INDEX transcript_search_language ON ${table} (language)`,
+      `CREATE INDEX transcript_search_waiting ON ${table} (call_id, side) WHERE document IS NULL`,
+      languagesSql(own),
+      documentSql(own, unaccentSchema),
+      writeSql(own),
+      refreshSql(own),
+      fillFunctionSql(own),
+      ...Object.entries(triggers).map(
+        ([event, rows]) => `CREATE TRIGGER transcript_search_${event} AFTER ${event.toUpperCase()} ON ${utterances}
+REFERENCING ${rows} TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION ${refresh}()`,
+      ),
+    ],
+    /** One step over existing calls that have no rows. Parameters: the last id of the previous step, and the number of calls. */
+    writeMissing: `SELECT max(call_id) AS last, count(*) AS calls, ${write}(array_agg(call_id))
   FROM (SELECT call_id FROM ${calls} c WHERE call_id > $1 AND NOT EXISTS (SELECT FROM ${table} s WHERE s.call_id = c.call_id)
-         ORDER BY call_id LIMIT $2) missing`;
-};
-
-/** Parameters: the last id of the step before, and at most how many rows. */
-const fillSql = (layout: Layout): string => `SELECT ${names(layout).fill}($1, $2) AS last`;
-
-/** Built while loads run. Every search reads the unsorted entries, so their number is kept small. */
-const createGinSql = (layout: Layout): string =>
-  `CREATE INDEX CONCURRENTLY transcript_search_document ON ${names(layout).table} USING gin (document) WITH (gin_pending_list_limit = 512)`;
-
-const dropGinSql = (layout: Layout): string =>
-  `DROP INDEX CONCURRENTLY IF EXISTS ${qualified(layout, 'transcript_search_document')}`;
-
-/** `isKept`: it is of this definition, and the triggers have kept it from its first moment on. */
-const searchStateSql = (layout: Layout): string => {
-  const { table, utterances } = names(layout);
-  return `SELECT to_regclass('${table}') IS NOT NULL AS "isThere",
+         ORDER BY call_id LIMIT $2) missing`,
+    /** Whether there is an index, as loads ask after each commit. */
+    isFillable: `SELECT to_regprocedure('${fill}(text, int)') IS NOT NULL AS there`,
+    /** Parameters: the last id of the step before, and at most how many rows. */
+    fill: `SELECT ${fill}($1, $2) AS last`,
+    /** Built while loads run. Every search reads the unsorted entries, so their number is kept small. */
+    createGin: `CREATE INDEX CONCURRENTLY transcript_search_document ON ${table} USING gin (document) WITH (gin_pending_list_limit = 512)`,
+    dropGin: `DROP INDEX CONCURRENTLY IF EXISTS ${gin}`,
+    drop: [
+      // With the triggers.
+      `DROP FUNCTION IF EXISTS ${refresh}() CASCADE`,
+      `DROP FUNCTION IF EXISTS ${fill}(text, int), ${write}(text[]), ${document}(text, text), ${schema}."transcript_fold"(text)`,
+      `DROP TABLE IF EXISTS ${table}`,
+      ...languages.flatMap((language) =>
+        [counted, every].map((kind) => `DROP TEXT SEARCH CONFIGURATION IF EXISTS ${kind}${language}`),
+      ),
+      ...languages.map((language) => `DROP TEXT SEARCH DICTIONARY IF EXISTS ${schema}.transcript_${language}_stem`),
+    ],
+    /** `isKept`: it is of this definition, and the triggers have kept it from its first moment on. */
+    state: `SELECT to_regclass('${table}') IS NOT NULL AS "isThere",
        coalesce(obj_description(to_regclass('${table}'), 'pg_class') = '${definition}', false)
          AND (SELECT count(*) = ${Object.keys(triggers).length} FROM pg_trigger
                WHERE tgrelid = to_regclass('${utterances}') AND tgname LIKE 'transcript\\_search\\_%' AND tgenabled IN ('O', 'A')) AS "isKept",
-       (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('${qualified(layout, 'transcript_search_document')}')) AS "isValid",
-       pg_total_relation_size(to_regclass('${table}')) AS bytes`;
+       (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('${gin}')) AS "isValid",
+       pg_total_relation_size(to_regclass('${table}')) AS bytes`,
+    calls: `SELECT count(DISTINCT call_id) FILTER (WHERE document IS NOT NULL) AS calls FROM ${table}`,
+    /** Calls that wait for a document. */
+    pending: `SELECT count(DISTINCT call_id) AS pending FROM ${table} WHERE document IS NULL`,
+  };
 };
-
-const countSearchSql = (layout: Layout): string =>
-  `SELECT count(DISTINCT call_id) FILTER (WHERE document IS NOT NULL) AS calls FROM ${names(layout).table}`;
-
-/** Calls that wait for a document. */
-const countWaitingSql = (layout: Layout): string =>
-  `SELECT count(DISTINCT call_id) AS pending FROM ${names(layout).table} WHERE document IS NULL`;
 
 /** Calls that wait for a document, as the caller sees them. */
 export const countWaiting = async (db: Pick<Database, 'purpose' | 'query'>, layout: Layout): Promise<number> =>
-  (await readValue<number>(db, countWaitingSql(layout))) ?? 0;
+  (await readValue<number>(db, indexSql(layout).pending)) ?? 0;
 
 interface State {
   readonly isThere: boolean;
@@ -275,7 +245,7 @@ interface State {
 }
 
 const readState = async ({ db, layout }: Schema): Promise<State> =>
-  ((await db.query<State>(searchStateSql(layout))) as [State])[0];
+  ((await db.query<State>(indexSql(layout).state)) as [State])[0];
 
 const isReady = ({ isKept, isValid }: State): boolean => isKept && isValid === true;
 
@@ -293,7 +263,7 @@ export const readStatus = async (schema: Schema): Promise<SearchIndexStatus> => 
   const { db, layout } = schema;
   return {
     state: isReady(state) ? 'ready' : 'building',
-    calls: (await readValue<number>(db, countSearchSql(layout))) ?? 0,
+    calls: (await readValue<number>(db, indexSql(layout).calls)) ?? 0,
     pending: state.isKept ? await countWaiting(db, layout) : null,
     bytes: state.bytes,
   };
@@ -313,30 +283,31 @@ const runWhenUnlocked = (schema: Schema, statements: readonly string[]): Promise
 
 export const createIndex = async (schema: Schema, onProgress: (indexedCalls: number) => void = () => undefined) => {
   const { db, layout } = schema;
+  const sql = indexSql(layout);
   const state = await readState(schema);
   if (isReady(state)) return;
   // Rows are outdated if they have another definition, or if a trigger was disabled for a while.
   if (!state.isKept) {
     const unaccentSchema = await ensureUnaccent(schema);
-    await runWhenUnlocked(schema, [...dropSearchSql(layout), ...createSearchSql(layout, unaccentSchema)]);
-  } else if (state.isValid === false) await db.query(dropGinSql(layout));
+    await runWhenUnlocked(schema, [...sql.drop, ...indexSql(layout, unaccentSchema).create]);
+  } else if (state.isValid === false) await db.query(sql.dropGin);
   let indexed = 0;
   for (let after: string | null = ''; after !== null; ) {
     const last: string = after;
     const [page] = await changeSchema(schema, whenUnlocked, (tx) =>
-      tx.query<{ last: string | null; calls: number }>(writeMissingSql(layout), [last, callsPerPage]),
+      tx.query<{ last: string | null; calls: number }>(sql.writeMissing, [last, callsPerPage]),
     );
     await fillRows(schema, last);
     after = page?.last ?? null;
     indexed += page?.calls ?? 0;
     onProgress(indexed);
   }
-  await db.query(createGinSql(layout));
+  await db.query(sql.createGin);
   // Every row has been written twice; searches count those that wait.
   await db.query(`VACUUM (ANALYZE) ${names(layout).table}`);
 };
 
-export const dropIndex = (schema: Schema): Promise<void> => runWhenUnlocked(schema, dropSearchSql(schema.layout));
+export const dropIndex = (schema: Schema): Promise<void> => runWhenUnlocked(schema, indexSql(schema.layout).drop);
 
 /** The schema of the extension, which is created where it is missing. */
 const ensureUnaccent = async ({ db, layout }: Schema): Promise<string> => {
@@ -361,8 +332,9 @@ const ensureUnaccent = async ({ db, layout }: Schema): Promise<string> => {
 
 /** Makes the documents of waiting rows from an id on, step by step, except rows that another session has locked. */
 const fillRows = async ({ db, layout }: Schema, after = '', stop?: AbortSignal): Promise<void> => {
+  const { fill } = indexSql(layout);
   for (let last: string | null | undefined = after; last != null && stop?.aborted !== true; )
-    last = await readValue<string | null>(db, fillSql(layout), [last, rowsPerStep]);
+    last = await readValue<string | null>(db, fill, [last, rowsPerStep]);
 };
 
 /** How long a search waits for rows that others have, and how long it may fill rows itself. */
@@ -385,10 +357,6 @@ export const fillBriefly = async (schema: Schema): Promise<void> => {
   }
 };
 
-/** Whether there is an index, as loads ask after each commit. */
-const isFillableSql = (layout: Layout): string =>
-  `SELECT to_regprocedure('${names(layout).fill}(text, int)') IS NOT NULL AS there`;
-
 /**
  * Makes documents in the background after loads, without delaying or failing them. `wake` indexes waiting rows, if
  * there is an index. It reports a failure once, and the next load or search tries again. `stop` waits for the running
@@ -396,7 +364,7 @@ const isFillableSql = (layout: Layout): string =>
  */
 export const createSearchFiller = (schema: Schema, warn?: (error: unknown) => void) => {
   const stopping = new AbortController();
-  const isFillable = isFillableSql(schema.layout);
+  const { isFillable } = indexSql(schema.layout);
   let isWaiting = false;
   let hasFailed = false;
   let running = Promise.resolve();
@@ -426,15 +394,5 @@ export const createSearchFiller = (schema: Schema, warn?: (error: unknown) => vo
   };
 };
 
-export const indexStatements = (layout: Layout): readonly Statement[] => [
-  ...createSearchSql(layout, layout.schema).map((sql) => ({ name: 'search index: create', sql })),
-  { name: 'search index: rows of calls that have none', sql: writeMissingSql(layout) },
-  { name: 'search index: whether there is one', sql: isFillableSql(layout) },
-  { name: 'search index: make documents', sql: fillSql(layout) },
-  { name: 'search index: create, last', sql: createGinSql(layout) },
-  { name: 'search index: drop what was not finished', sql: dropGinSql(layout) },
-  ...dropSearchSql(layout).map((sql) => ({ name: 'search index: drop', sql })),
-  { name: 'search index: state', sql: searchStateSql(layout) },
-  { name: 'search index: calls', sql: countSearchSql(layout) },
-  { name: 'search index: pending calls', sql: countWaitingSql(layout) },
-];
+export const indexStatements = (layout: Layout): readonly Statement[] =>
+  nameStatements('search index', indexSql(layout));

@@ -9,7 +9,7 @@ import {
 } from '../../postgres/database.ts';
 import { createLogExpiry } from '../expire-logs.ts';
 import { restrictedName } from '../grants.ts';
-import { createReading } from '../reading.ts';
+import { createReading, nameStatements } from '../reading.ts';
 import type { CallGuard, Statement, Warehouse } from '../warehouse.ts';
 import type { PostgresWarehouseConfig } from './config.ts';
 import { dialectOf } from './dialect.ts';
@@ -63,7 +63,8 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     dialect: dialectOf(layout),
     ask: (sql, ids) => streamRows(slow, sql, ids === undefined ? [] : [ids]),
     documents: layout.documents,
-    moreTables: async () => ((await readValue<boolean>(slow, hasSearchSql(layout))) ? ['transcript_search'] : []),
+    moreTables: async () =>
+      (await readValue<boolean>(slow, removalSql(layout).hasSearch)) ? ['transcript_search'] : [],
   });
   return {
     ...reading,
@@ -96,7 +97,10 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     query: (sql, signal) => queryRows(db, sql, { signal }),
     openReader: (rights) => openReader({ ...options, purpose: db.purpose, ...readerOf(layout, grants, rights) }),
     removeCalls: (guards, options) => db.transaction((tx) => removeCalls(tx, layout, { guards, ...options })),
-    removeOrphans: (callIds) => db.transaction((tx) => removeOrphans(tx, layout, callIds)),
+    removeOrphans: (callIds) =>
+      db.transaction(async (tx) => {
+        for (const sql of removalSql(layout).orphans) await tx.query(sql, [callIds]);
+      }),
     grants,
     search: createTranscriptSearch(schema, filling),
     close: async () => {
@@ -130,55 +134,42 @@ const loadTimed = async <R extends object>(db: Database, apply: (client: Transac
 
 // Removing calls that the ledger does not know.
 
-/** A child row `t` and the row `c` of its call. */
-const isSameCall = 'c.call_id = t.call_id AND c.call_timestamp IS NOT DISTINCT FROM t.call_timestamp';
-
-/** Parameters: call ids, epochs and revisions, as arrays of the same length. Locks in key order, as loads do. */
-const claimSurplusSql = (layout: Layout): string =>
-  `SELECT c.call_id FROM ${qualified(layout, 'calls')} c
+const removalSql = (layout: Layout) => {
+  const calls = qualified(layout, 'calls');
+  const children = childTables(layout).map(({ name }) => qualified(layout, name));
+  return {
+    /** Parameters: call ids, epochs and revisions, as arrays of the same length. Locks in key order, as loads do. */
+    claim: `SELECT c.call_id FROM ${calls} c
   JOIN unnest($1::text[], $2::int[], $3::int[]) AS g(call_id, ledger_epoch, revision)
- USING (call_id, ledger_epoch, revision) ORDER BY c.call_id COLLATE "C" FOR UPDATE OF c`;
-
-/** Parameter: call ids. */
-const removeSql = (layout: Layout, keepsChanges = false): readonly string[] =>
-  ['calls', ...(keepsChanges ? [] : ['changes']), ...childTables(layout).map(({ name }) => name)].map(
-    (name) => `DELETE FROM ${qualified(layout, name)} WHERE call_id = ANY($1)`,
-  );
+ USING (call_id, ledger_epoch, revision) ORDER BY c.call_id COLLATE "C" FOR UPDATE OF c`,
+    /** Parameter: call ids. The last one is left out where a call keeps its changes. */
+    surplus: [calls, ...children, qualified(layout, 'changes')].map(
+      (name) => `DELETE FROM ${name} WHERE call_id = ANY($1)`,
+    ),
+    /** Child rows whose call has no row of the same time. Parameter: call ids. */
+    orphans: children.map(
+      (name) => `DELETE FROM ${name} t WHERE call_id = ANY($1)
+   AND NOT EXISTS (SELECT FROM ${calls} c WHERE c.call_id = t.call_id AND c.call_timestamp IS NOT DISTINCT FROM t.call_timestamp)`,
+    ),
+    /** Whether there is a search index, which has rows of calls too. */
+    hasSearch: `SELECT to_regclass('${qualified(layout, 'transcript_search')}') IS NOT NULL AS found`,
+  };
+};
 
 /** Removes the rows of calls whose guard is still the given one. Runs inside a transaction. */
 const removeCalls = async (
   tx: Queryable,
   layout: Layout,
-  { guards, keepsChanges }: { readonly guards: readonly CallGuard[]; readonly keepsChanges?: boolean },
+  { guards, keepsChanges = false }: { readonly guards: readonly CallGuard[]; readonly keepsChanges?: boolean },
 ): Promise<void> => {
-  const rows = await tx.query<{ call_id: string }>(claimSurplusSql(layout), [
+  const { claim, surplus } = removalSql(layout);
+  const rows = await tx.query<{ call_id: string }>(claim, [
     guards.map(({ callId }) => callId),
     guards.map(({ epoch }) => epoch),
     guards.map(({ revision }) => revision),
   ]);
   const ids = rows.map((row) => row.call_id);
-  for (const sql of removeSql(layout, keepsChanges)) await tx.query(sql, [ids]);
+  for (const sql of keepsChanges ? surplus.slice(0, -1) : surplus) await tx.query(sql, [ids]);
 };
 
-/** Parameter: call ids. */
-const removeOrphansSql = (layout: Layout): readonly string[] =>
-  childTables(layout).map(
-    ({ name }) => `DELETE FROM ${qualified(layout, name)} t WHERE call_id = ANY($1)
-   AND NOT EXISTS (SELECT FROM ${qualified(layout, 'calls')} c WHERE ${isSameCall})`,
-  );
-
-/** Removes child rows whose call has no row of the same time. Runs inside a transaction. */
-const removeOrphans = async (tx: Queryable, layout: Layout, callIds: readonly string[]): Promise<void> => {
-  for (const sql of removeOrphansSql(layout)) await tx.query(sql, [callIds]);
-};
-
-/** Whether there is a search index, which has rows of calls too. */
-const hasSearchSql = (layout: Layout): string =>
-  `SELECT to_regclass('${qualified(layout, 'transcript_search')}') IS NOT NULL AS found`;
-
-export const removeStatements = (layout: Layout): readonly Statement[] => [
-  { name: 'remove surplus: claim', sql: claimSurplusSql(layout) },
-  ...removeSql(layout).map((sql) => ({ name: 'remove surplus', sql })),
-  ...removeOrphansSql(layout).map((sql) => ({ name: 'remove orphans', sql })),
-  { name: 'erase: whether there is a search index', sql: hasSearchSql(layout) },
-];
+export const removeStatements = (layout: Layout): readonly Statement[] => nameStatements('remove', removalSql(layout));
