@@ -12,6 +12,7 @@ import { renderTroubleshooting } from './error-codes.ts';
 import { renderInventoryPage } from './inventory-page.ts';
 import { renderMartsPage } from './marts-page.ts';
 import { renderMetricsPage } from './metrics-page.ts';
+import { renderStatements } from './statements.ts';
 import { renderSupersetFiles } from './superset.ts';
 
 /** Every generated file: its path in the repository → its content. */
@@ -27,6 +28,7 @@ export const renderGeneratedFiles = async (root: string): Promise<Readonly<Recor
   'docs/reference/marts.md': renderMartsPage(),
   ...renderDbtFiles(),
   'docs/callsync.schema.json': `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
+  ...renderStatements(),
   ...renderDbtSeeds(),
   ...renderSupersetFiles(),
   'deploy/monitoring/callsync.rules.yaml': renderAlertRules(),

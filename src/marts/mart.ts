@@ -29,19 +29,46 @@ export interface Mart {
 }
 
 /**
- * One column a line: `name type description`. A `+` before the name opens the column. `table.name` stands for a
- * column as in that table.
+ * Renders the last SELECT list of a mart: its columns, in their order, from the relation of `alias`. Other relations have those of
+ * `others`, by alias and names; `expressions` compute the rest.
  */
-export const columnsOf = (text: string): readonly MartColumn[] =>
-  text
-    .trim()
-    .split('\n')
-    .map((line) => {
-      const [, table, plain] = /^(\w+)\.(\w+)$/.exec(line) ?? [];
-      if (plain !== undefined) return plainColumn(table as TableName, plain);
-      const [, mark, name, type, description] = /^(\+?)(\S+) (\S+) (.+)$/.exec(line) as unknown as string[];
-      return { name, type, description, ...(mark === '+' ? { open: true } : {}) } as MartColumn;
-    });
+type Select = (
+  alias: string,
+  expressions?: Readonly<Record<string, string>>,
+  others?: Readonly<Record<string, string>>,
+) => string;
+
+/**
+ * A mart from texts. `columns` has one a line: `name type description`. A `+` before the name opens the column. `table.name` stands
+ * for a column as in that table.
+ */
+export const defineMart = ({
+  columns: text,
+  query,
+  ...mart
+}: Omit<Mart, 'columns' | 'query'> & { readonly columns: string; query(d: Dialect, select: Select): string }): Mart => {
+  const columns = text.trim().split('\n').map(readColumn);
+  const select: Select = (alias, expressions = {}, others = {}) => {
+    const places = Object.entries(others).flatMap(([other, names]) => names.split(' ').map((name) => [name, other]));
+    const aliases = Object.fromEntries(places) as Readonly<Record<string, string>>;
+    return columns
+      .map(({ name }) => {
+        const computed = expressions[name];
+        if (computed !== undefined) return `${computed} AS ${name}`;
+        const from = aliases[name] ?? alias;
+        return from === '' ? name : `${from}.${name}`;
+      })
+      .join(',\n  ');
+  };
+  return { ...mart, columns, query: (d) => query(d, select) };
+};
+
+const readColumn = (line: string): MartColumn => {
+  const [, table, plain] = /^(\w+)\.(\w+)$/.exec(line) ?? [];
+  if (plain !== undefined) return plainColumn(table as TableName, plain);
+  const [, mark, name, type, description] = /^(\+?)(\S+) (\S+) (.+)$/.exec(line) as unknown as string[];
+  return { name, type, description, ...(mark === '+' ? { open: true } : {}) } as MartColumn;
+};
 
 const plainColumn = (table: TableName, wanted: string): MartColumn => {
   const found = tableOf(table).columns.find(({ name }) => name === wanted);
@@ -50,5 +77,5 @@ const plainColumn = (table: TableName, wanted: string): MartColumn => {
   return { name, type: type as MartType, description, ...(open === true ? { open } : {}) };
 };
 
-/** Lines of `columnsOf`, every column open. */
+/** Lines of columns, every column open. */
 export const openAll = (text: string): string => text.trim().replaceAll(/^(?=\w+ )/gm, '+');

@@ -1,7 +1,7 @@
 /** Interface of a kind of warehouse. No code outside a kind's folder asks for the kind. */
 import type { ZodType } from 'zod';
 import type { Fragments } from './fragments.ts';
-import type { Lease, Statement, Warehouse } from './warehouse.ts';
+import type { Lease, Warehouse } from './warehouse.ts';
 
 export interface WarehouseKind<C> {
   /** `type` of its settings. */
@@ -14,8 +14,6 @@ export interface WarehouseKind<C> {
   place(config: C): Place;
   /** Questions of `callsync init`. */
   readonly questions: readonly Question[];
-  /** Every statement that such a warehouse can send, with settings that stand for any. */
-  statements(): readonly Statement[];
 }
 
 interface GivenWarehouse<C> {

@@ -4,7 +4,6 @@
  */
 
 import { type Column, callTables, type Row, type Table } from '../../schemas/tables.ts';
-import { dayMicros } from '../lib/day.ts';
 import { collectDigests, type DigestExpressions, digestCall, digestedColumns, digestSql, partOf } from './digest.ts';
 import type { DigestedName, GuardRange, IdRange, Statement, TablePart, Warehouse } from './warehouse.ts';
 
@@ -96,25 +95,6 @@ export const createReading = ({
   rowsOf: (name) => ask(rowsSql(dialect, name)) as AsyncIterable<Row>,
 });
 
-/** Queries that do not depend on the request, or an example. */
-export const readingStatements = (dialect: Dialect, documents: boolean): readonly Statement[] => {
-  const day = { from: 0, to: dayMicros };
-  const dates = ['2026-03-01'];
-  return [
-    { name: 'reconcile/range', sql: guardsSql(dialect, documents, day) },
-    { name: 'reconcile/ids', sql: guardsSql(dialect, documents, { callIds: [] }) },
-    { name: 'reconcile/ids of a range', sql: callIdsSql(dialect, day) },
-    { name: 'load/change times', sql: changeTimesSql(dialect) },
-    { name: 'reconcile/orphans', sql: orphansSql(dialect, documents, whole) },
-    { name: 'reconcile/digests', sql: digestCallsSql(dialect, documents, dates) },
-    { name: 'erase/rows-left', sql: rowsLeftSql(dialect, documents, { dates, more: [] }) },
-    ...[...keptTables(documents).map(({ name }) => name), 'words' as const].map((name) => ({
-      name: `read/${name}`,
-      sql: rowsSql(dialect, name),
-    })),
-  ];
-};
-
 /** The statements of an object, each under its key. */
 export const nameStatements = (
   about: string,
@@ -195,3 +175,9 @@ const rowsSql = ({ relation, column }: Dialect, name: DigestedName): string =>
   `SELECT ${digestedColumns(name)
     .map((one) => `${column(one)} AS ${one.name}`)
     .join(', ')} FROM ${relation(name)} AS t`;
+
+/** The statements of this file, for review. */
+export const readingSql = {
+  ...{ guardsSql, changeTimesSql, callIdsSql, orphansSql, digestCallsSql, rowsLeftSql, rowsSql },
+  namesOf: (documents: boolean) => [...keptTables(documents).map(({ name }) => name), 'words' as const],
+};

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectedColumns, renderCsv } from '../../scripts/dbt-seeds.ts';
+import { listBigqueryStatements } from '../../scripts/statements.ts';
 import { marts } from '../../src/marts/marts.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
-import { listStatements } from '../../src/warehouse/bigquery/statements.ts';
 import { analytics, changeCall } from '../marts/analytics.ts';
 import { compareIncremental } from '../marts/compare-incremental.ts';
 import { compareModels, type ManifestNode, readManifest } from '../marts/compare-models.ts';
@@ -90,7 +90,7 @@ describe('bigquery', () => {
     const nodes = await readManifest(folder);
     const { project, dataset } = here.bigqueryPlace;
     const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project, dataset, documents: true });
-    const statements = listStatements(config)
+    const statements = listBigqueryStatements(config)
       .filter(({ name }) => name.startsWith('ddl/'))
       .map(({ sql }) => sql);
     const written = new Set<string>();

@@ -1,7 +1,9 @@
 /** Google's analyzer reads the statements that callsync sends to BigQuery, and those of analysts. */
+
 import { expect, test } from 'vitest';
 import { analyticsConfigSchema } from '../../schemas/config/analytics.ts';
 import { openColumns, tables, wordsView } from '../../schemas/tables.ts';
+import { listBigqueryStatements } from '../../scripts/statements.ts';
 import { cookbook } from '../../src/marts/cookbook.ts';
 import { martSettings } from '../../src/marts/dialect.ts';
 import { marts, openMartColumns } from '../../src/marts/marts.ts';
@@ -11,7 +13,6 @@ import { grantsSql } from '../../src/warehouse/bigquery/grants.ts';
 import { bigquery } from '../../src/warehouse/bigquery/index.ts';
 import { viewQuery } from '../../src/warehouse/bigquery/migrate.ts';
 import { searchSql } from '../../src/warehouse/bigquery/search.ts';
-import { listStatements } from '../../src/warehouse/bigquery/statements.ts';
 import { analyze, hasAnalyzer } from '../support/analyzer.ts';
 import { analytics } from './analytics.ts';
 
@@ -33,7 +34,7 @@ const configOf = (documents: boolean): BigqueryWarehouseConfig =>
 
 /** Those of a name that begins so; the analyzer's catalog has the dataset's own tables only. */
 const statementsOf = (documents: boolean, begin: string): readonly string[] =>
-  listStatements(configOf(documents))
+  listBigqueryStatements(configOf(documents))
     .filter(({ name, sql }) => name.startsWith(begin) && !sql.includes('INFORMATION_SCHEMA'))
     .map(({ sql }) => sql);
 

@@ -1,6 +1,7 @@
 import { kinds } from '../../warehouse/kinds.ts';
+import type { Statement } from '../../warehouse/warehouse.ts';
 import { leaf, option } from '../shell/define.ts';
-import { print } from '../shell/output.ts';
+import { print, readShipped } from '../shell/output.ts';
 
 export default leaf({
   shared: 'json',
@@ -12,7 +13,8 @@ export default leaf({
   },
   examples: ['callsync sql --dialect bigquery > callsync.sql'],
   run: (options) => {
-    const statements = kinds.find(({ type }) => type === options.dialect)?.statements() ?? [];
+    // Generated when callsync is built, because the statements of a kind are the same everywhere.
+    const statements = JSON.parse(readShipped(`docs/reference/sql/${options.dialect}.json`)) as readonly Statement[];
     const text = statements.map(({ name, sql }) => `-- ${name}\n${sql.trim().replace(/;$/, '')};`);
     print(options, statements, text.join('\n\n'));
   },

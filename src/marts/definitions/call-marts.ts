@@ -1,5 +1,5 @@
 /** Marts of one row a call, or a part of a call. */
-import { columnsOf, type Mart, openAll } from '../mart.ts';
+import { defineMart, type Mart, openAll } from '../mart.ts';
 
 const identity = `
 call_id text Identifier of the call.
@@ -7,26 +7,26 @@ call_timestamp timestamp The call's own time (UTC).
 business_day date The day of call_timestamp in the business time zone; null for a call without a time.`;
 const openIdentity = openAll(identity);
 
-const fieldTexts: Mart = {
+const fieldTexts = defineMart({
   name: 'field_texts',
   intermediate: true,
   grain: 'call',
   description: 'The configured metadata keys of each call, as text.',
   key: ['call_id'],
-  columns: columnsOf('call_id text Identifier of the call.'),
+  columns: 'call_id text Identifier of the call.',
   query: (d) => `SELECT
   call_id${d.field_pivots()}
 FROM ${d.table('metadata')} AS m
 GROUP BY call_id`,
-};
+});
 
-const callsWide: Mart = {
+const callsWide = defineMart({
   name: 'calls_wide',
   perCall: true,
   grain: 'call',
   description: 'One row per call, with its fields in known units and the configured metadata keys as typed columns.',
   key: ['call_id'],
-  columns: columnsOf(`${openIdentity}
+  columns: `${openIdentity}
 calls.processed_at
 calls.status
 calls.campaign
@@ -50,42 +50,26 @@ calls.word_count
 calls.tag_count
 calls.first_seen_at
 calls.last_seen_at
-calls.source_deleted_at`),
-  query: (d) => `SELECT
-  c.call_id,
-  c.call_timestamp,
-  ${d.day('c.call_timestamp')} AS business_day,
-  c.processed_at,
-  c.status,
-  c.campaign,
-  c.agent,
-  c.direction,
-  c.dept,
-  c.client_id,
-  c.lang,
-  c.audio_state,
-  c.in_data,
-  c.in_type,
-  c.out_data,
-  c.out_type,
-  ${d.agent_side('c.direction')} AS agent_side,
-  c.duration AS duration_as_sent,
-  c.duration * ${d.factor('call_duration')} AS duration_seconds,
-  c.ivr_end * ${d.factor('ivr_end')} AS ivr_end_seconds,
-  CASE
+calls.source_deleted_at`,
+  query: (d, select) => `SELECT
+  ${select('c', {
+    business_day: d.day('c.call_timestamp'),
+    agent_side: d.agent_side('c.direction'),
+    duration_as_sent: 'c.duration',
+    duration_seconds: `c.duration * ${d.factor('call_duration')}`,
+    ivr_end_seconds: `c.ivr_end * ${d.factor('ivr_end')}`,
+    duration_status: `CASE
     WHEN ${d.factor('call_duration')} IS NULL THEN 'unit unknown: set analytics.units.call_duration (callsync calibrate)'
     WHEN c.duration IS NULL THEN 'not sent'
     ELSE 'ok'
-  END AS duration_status,
-  ${d.int('c.utterance_count')} AS utterance_count,
-  ${d.int('c.word_count')} AS word_count,
-  ${d.int('c.tag_count')} AS tag_count,
-  c.first_seen_at,
-  c.last_seen_at,
-  c.source_deleted_at${d.field_columns('f')}
+  END`,
+    utterance_count: d.int('c.utterance_count'),
+    word_count: d.int('c.word_count'),
+    tag_count: d.int('c.tag_count'),
+  })}${d.field_columns('f')}
 FROM ${d.table('calls')} AS c
 LEFT JOIN ${d.mart('field_texts')} AS f ON f.call_id = c.call_id`,
-};
+});
 
 /** Speaker of a line: the agent or the customer if the side of the agent is known, else the side. */
 const speaker = `CASE
@@ -94,19 +78,19 @@ const speaker = `CASE
       ELSE COALESCE(u.side, 'unknown')
     END`;
 
-const transcripts: Mart = {
+const transcripts = defineMart({
   name: 'transcripts',
   perCall: true,
   grain: 'call with at least one utterance',
   description: 'One row per transcript, with the dialogue as readable text.',
   key: ['call_id'],
-  columns: columnsOf(`${identity}
+  columns: `${identity}
 calls.lang
 agent_side text Side of the agent; null while it is unknown.
 utterances int Number of utterances.
 words int Number of words.
-dialogue text The utterances in order, one a line. Each line begins with agent or customer, or with the side while the side of the agent is unknown.`),
-  query: (d) => `WITH spoken AS (
+dialogue text The utterances in order, one a line. Each line begins with agent or customer, or with the side while the side of the agent is unknown.`,
+  query: (d, select) => `WITH spoken AS (
   SELECT
     u.call_id,
     u.utterance_index,
@@ -125,25 +109,18 @@ joined AS (
   GROUP BY call_id
 )
 SELECT
-  c.call_id,
-  c.call_timestamp,
-  c.business_day,
-  c.lang,
-  c.agent_side,
-  j.utterances,
-  j.words,
-  j.dialogue
+  ${select('c', {}, { j: 'utterances words dialogue' })}
 FROM joined AS j
 JOIN ${d.mart('calls_wide')} AS c ON c.call_id = j.call_id`,
-};
+});
 
-const callTags: Mart = {
+const callTags = defineMart({
   name: 'call_tags',
   perCall: true,
   grain: 'call × tag',
   description: 'One row per tag of a call, with the columns by which calls are filtered.',
   key: ['call_id', 'tag_index'],
-  columns: columnsOf(`${openIdentity}
+  columns: `${openIdentity}
 calls.status
 calls.campaign
 calls.agent
@@ -154,58 +131,42 @@ tags.tag_id
 tags.confidence
 +is_true bool The value when it is a boolean.
 tags.value_number
-tags.value_text`),
-  query: (d) => `SELECT
-  c.call_id,
-  c.call_timestamp,
-  c.business_day,
-  c.status,
-  c.campaign,
-  c.agent,
-  ${d.int('t.tag_index')} AS tag_index,
-  t.tag_id,
-  t.display_name AS tag_name,
-  t.type AS tag_type,
-  t.confidence,
-  t.value_bool AS is_true,
-  t.value_number,
-  t.value_text
+tags.value_text`,
+  query: (d, select) => `SELECT
+  ${select(
+    'c',
+    { tag_index: d.int('t.tag_index'), tag_name: 't.display_name', tag_type: 't.type', is_true: 't.value_bool' },
+    { t: 'tag_id confidence value_number value_text' },
+  )}
 FROM ${d.table('tags')} AS t
 JOIN ${d.mart('calls_wide')} AS c ON c.call_id = t.call_id`,
-};
+});
 
-const callChanges: Mart = {
+const callChanges = defineMart({
   name: 'call_changes',
   grain: 'call × field × revision',
   description:
     'Changes of top-level fields of a call, with revision, source and time, never the value. A field that changed twice between two loads shows once.',
   key: ['call_id', 'field', 'source', 'observed_at'],
-  columns: columnsOf(`${openIdentity}
+  columns: `${openIdentity}
 changes.field
 changes.revision
 changes.source
 changes.observed_at
-changes.kind`),
-  query: (d) => `SELECT
-  c.call_id,
-  c.call_timestamp,
-  c.business_day,
-  h.field,
-  ${d.int('h.revision')} AS revision,
-  h.source,
-  h.observed_at,
-  h.kind
+changes.kind`,
+  query: (d, select) => `SELECT
+  ${select('c', { revision: d.int('h.revision') }, { h: 'field source observed_at kind' })}
 FROM ${d.table('changes')} AS h
 JOIN ${d.mart('calls_wide')} AS c ON c.call_id = h.call_id`,
-};
+});
 
-const documentChunks: Mart = {
+const documentChunks = defineMart({
   name: 'document_chunks',
   perCall: true,
   grain: 'call × chunk',
   description: 'Transcripts cut between utterances into chunks of about 200 words, for retrieval.',
   key: ['call_id', 'chunk_index'],
-  columns: columnsOf(`
+  columns: `
 chunk_id text call_id and chunk_index, joined by a colon.
 ${identity.trim()}
 calls.campaign
@@ -215,8 +176,8 @@ chunk_index int Position of the chunk in its call, from 0.
 first_utterance int Position of the first utterance of the chunk.
 last_utterance int Position of the last utterance of the chunk.
 words int Number of its words.
-chunk_text text Utterances of the chunk in order, one a line, as in transcripts.`),
-  query: (d) => `WITH spoken AS (
+chunk_text text Utterances of the chunk in order, one a line, as in transcripts.`,
+  query: (d, select) => `WITH spoken AS (
   SELECT
     u.call_id,
     u.utterance_index,
@@ -249,36 +210,29 @@ joined AS (
   GROUP BY call_id, chunk_index
 )
 SELECT
-  CONCAT(c.call_id, ':', ${d.text('j.chunk_index')}) AS chunk_id,
-  c.call_id,
-  c.call_timestamp,
-  c.business_day,
-  c.campaign,
-  c.agent,
-  c.lang,
-  j.chunk_index,
-  j.first_utterance,
-  j.last_utterance,
-  j.words,
-  j.chunk_text
+  ${select(
+    'c',
+    { chunk_id: `CONCAT(c.call_id, ':', ${d.text('j.chunk_index')})` },
+    { j: 'chunk_index first_utterance last_utterance words chunk_text' },
+  )}
 FROM joined AS j
 JOIN ${d.mart('calls_wide')} AS c ON c.call_id = j.call_id`,
-};
+});
 
-const repeatCalls: Mart = {
+const repeatCalls = defineMart({
   name: 'repeat_calls',
   grain: 'call with a time and the number of its caller',
   description:
     'One row per call, with the previous call of the same caller. The caller is in_data, as sent or as a token. A call is a repeat if the previous call began at most 7 days (168 hours) earlier.',
   key: ['call_id'],
-  columns: columnsOf(`${openIdentity}
+  columns: `${openIdentity}
 calls.campaign
 calls.agent
 calls.direction
 +previous_call_id text Previous call of the same caller; null if there is none.
 +hours_since_previous float Hours from the start of the previous call to the start of this call.
-+is_repeat bool True if hours_since_previous is at most 168; false if there is no previous call.`),
-  query: (d) => `WITH placed AS (
++is_repeat bool True if hours_since_previous is at most 168; false if there is no previous call.`,
+  query: (d, select) => `WITH placed AS (
   SELECT
     call_id,
     call_timestamp,
@@ -292,34 +246,27 @@ calls.direction
   WHERE in_data IS NOT NULL AND in_data <> '' AND call_timestamp IS NOT NULL
 )
 SELECT
-  call_id,
-  call_timestamp,
-  business_day,
-  campaign,
-  agent,
-  direction,
-  previous_call_id,
-  ${d.seconds_between('previous_timestamp', 'call_timestamp')} / 3600 AS hours_since_previous,
-  COALESCE(${d.seconds_between('previous_timestamp', 'call_timestamp')} <= 604800, FALSE) AS is_repeat
+  ${select('', {
+    hours_since_previous: `${d.seconds_between('previous_timestamp', 'call_timestamp')} / 3600`,
+    is_repeat: `COALESCE(${d.seconds_between('previous_timestamp', 'call_timestamp')} <= 604800, FALSE)`,
+  })}
 FROM placed`,
-};
+});
 
-const tagPairs: Mart = {
+const tagPairs = defineMart({
   name: 'tag_pairs',
   grain: 'pair of tags that a call has',
   description:
     'Tags that occur together. A call has a tag if the tag is in its list and is not false. Each pair shows once, in the order of the names.',
   key: ['tag_name', 'other_tag_name'],
-  columns: columnsOf(
-    openAll(`
+  columns: openAll(`
 tag_name text Name of the tag.
 other_tag_name text Name of the other tag.
 calls int Calls that have both tags.
 calls_with_tag int Calls that have the tag.
 calls_with_other int Calls that have the other tag.
 lift float calls × all calls with a tag / (calls_with_tag × calls_with_other). Above 1, both tags occur together more often than by chance.`),
-  ),
-  query: (d) => `WITH had AS (
+  query: (d, select) => `WITH had AS (
   SELECT DISTINCT call_id, tag_name FROM ${d.mart('call_tags')} WHERE tag_name IS NOT NULL AND COALESCE(is_true, TRUE)
 ),
 each AS (
@@ -335,17 +282,16 @@ every_call AS (
   SELECT COUNT(DISTINCT call_id) AS calls FROM had
 )
 SELECT
-  p.tag_name,
-  p.other_tag_name,
-  p.calls,
-  a.calls AS calls_with_tag,
-  b.calls AS calls_with_other,
-  ${d.float('p.calls')} * e.calls / (a.calls * b.calls) AS lift
+  ${select('p', {
+    calls_with_tag: 'a.calls',
+    calls_with_other: 'b.calls',
+    lift: `${d.float('p.calls')} * e.calls / (a.calls * b.calls)`,
+  })}
 FROM pairs AS p
 JOIN each AS a ON a.tag_name = p.tag_name
 JOIN each AS b ON b.tag_name = p.other_tag_name
 CROSS JOIN every_call AS e`,
-};
+});
 
 export const callMarts: readonly Mart[] = [
   ...[fieldTexts, callsWide, transcripts, callTags, callChanges, documentChunks],

@@ -1,6 +1,6 @@
 /** Marts with rows per day or week. Each has the proven share of the day. */
 import type { Dialect } from '../dialect.ts';
-import { columnsOf, type Mart, openAll } from '../mart.ts';
+import { defineMart, type Mart, openAll } from '../mart.ts';
 
 const good = `('proven', 'healed')`;
 const provenShare =
@@ -25,20 +25,20 @@ latest AS (
   SELECT * FROM numbered WHERE nth = 1
 )`;
 
-const provenDays: Mart = {
+const provenDays = defineMart({
   name: 'proven_days',
   intermediate: true,
   grain: 'business day with calls or verdicts',
   description: 'Proven part of each business day, from the verdicts of the UTC windows that touch the day.',
   key: ['business_day'],
-  columns: columnsOf(`
+  columns: `
 business_day date Day in the business time zone.
 day_start timestamp First instant of the day (UTC).
 day_end timestamp First instant of the next day (UTC).
 ${provenShare}
 ${rowsProvenShare}
-last_compared_at timestamp Time of the newest verdict that touches the day.`),
-  query: (d) => `WITH ${latestVerdicts(d)},
+last_compared_at timestamp Time of the newest verdict that touches the day.`,
+  query: (d, select) => `WITH ${latestVerdicts(d)},
 spans AS (
   SELECT DISTINCT ${d.day('window_from')} AS first_day, ${d.day(d.just_before('window_to'))} AS last_day FROM latest
   UNION DISTINCT
@@ -102,16 +102,18 @@ compared AS (
   SELECT business_day, MAX(compared_at) AS last_compared_at FROM touching GROUP BY business_day
 )
 SELECT
-  y.business_day,
-  y.day_start,
-  y.day_end,
-  COALESCE(p.seconds, 0) / ${d.seconds_between('y.day_start', 'y.day_end')} AS proven_share,
-  COALESCE(p.rows_seconds, 0) / ${d.seconds_between('y.day_start', 'y.day_end')} AS rows_proven_share,
-  c.last_compared_at
+  ${select(
+    'y',
+    {
+      proven_share: `COALESCE(p.seconds, 0) / ${d.seconds_between('y.day_start', 'y.day_end')}`,
+      rows_proven_share: `COALESCE(p.rows_seconds, 0) / ${d.seconds_between('y.day_start', 'y.day_end')}`,
+    },
+    { c: 'last_compared_at' },
+  )}
 FROM days AS y
 LEFT JOIN proven AS p ON p.business_day = y.business_day
 LEFT JOIN compared AS c ON c.business_day = y.business_day`,
-};
+});
 
 const figures = `
 calls int Number of calls.
@@ -126,19 +128,18 @@ words_per_minute float Words per minute of talk, over all calls; null while unit
 ${provenShare}`;
 
 /** The figures of calls by day and one of their columns. */
-const byDayAnd = (column: string, meaning: string): Mart => ({
-  name: `${column}_daily`,
-  grain: `business day × ${column}`,
-  description: `Calls, durations and talk by business day and ${column}.`,
-  key: ['business_day', column],
-  keyMayBeNull: true,
-  columns: columnsOf(
-    openAll(`
+const byDayAnd = (column: string, meaning: string): Mart =>
+  defineMart({
+    name: `${column}_daily`,
+    grain: `business day × ${column}`,
+    description: `Calls, durations and talk by business day and ${column}.`,
+    key: ['business_day', column],
+    keyMayBeNull: true,
+    columns: openAll(`
 business_day date Day in the business time zone; null for calls without a time.
 ${column} text ${meaning}
 ${figures.trim()}`),
-  ),
-  query: (d) => `SELECT
+    query: (d) => `SELECT
   c.business_day,
   c.${column},
   COUNT(*) AS calls,
@@ -156,18 +157,18 @@ FROM ${d.mart('calls_wide')} AS c
 LEFT JOIN ${d.mart('call_talk')} AS t ON t.call_id = c.call_id
 LEFT JOIN ${d.mart('proven_days')} AS p ON p.business_day = c.business_day
 GROUP BY c.business_day, c.${column}`,
-});
+  });
 
 const agentDaily = byDayAnd('agent', 'metadata.Agent; null if the service sent none.');
 const campaignDaily = byDayAnd('campaign', 'Campaign identifier; null if the service sent none.');
 
-const tagDaily: Mart = {
+const tagDaily = defineMart({
   name: 'tag_daily',
   grain: 'business day × campaign × tag',
   description: 'Number of calls with each tag, by business day and campaign.',
   key: ['business_day', 'campaign', 'tag_id', 'tag_name'],
   keyMayBeNull: true,
-  columns: columnsOf(`
+  columns: `
 +business_day date Day in the business time zone; null for calls without a time.
 calls.campaign
 +tag_id text Identifier of the tag.
@@ -175,7 +176,7 @@ calls.campaign
 +calls int Calls that have the tag.
 +calls_true int Calls in which the value of the tag is true; null if the value never is a boolean.
 +mean_confidence float Mean confidence.
-+${provenShare}`),
++${provenShare}`,
   query: (d) => `SELECT
   t.business_day,
   t.campaign,
@@ -188,14 +189,14 @@ calls.campaign
 FROM ${d.mart('call_tags')} AS t
 LEFT JOIN ${d.mart('proven_days')} AS p ON p.business_day = t.business_day
 GROUP BY t.business_day, t.campaign, t.tag_id, t.tag_name`,
-};
+});
 
-const completenessDaily: Mart = {
+const completenessDaily = defineMart({
   name: 'completeness_daily',
   grain: 'business day × warehouse',
   description: 'Number of calls a day in this warehouse, and the proven share of the day.',
   key: ['business_day', 'warehouse'],
-  columns: columnsOf(`
+  columns: `
 +business_day date Day in the business time zone.
 +warehouse text Name of this warehouse.
 +calls int Calls of the day in this warehouse.
@@ -205,8 +206,8 @@ const completenessDaily: Mart = {
 +completeness text proven, partly proven, or not proven, at any warehouse level; rows_proven_share has the part at level rows.
 +last_compared_at timestamp Time of the newest verdict that touches the day.
 +proven_through timestamp Time up to which every read window is proven, without a gap (sync_state).
-+heartbeat_at timestamp Time of the last update of sync_state.`),
-  query: (d) => `WITH counted AS (
++heartbeat_at timestamp Time of the last update of sync_state.`,
+  query: (d, select) => `WITH counted AS (
   SELECT
     business_day,
     COUNT(*) AS calls,
@@ -216,32 +217,31 @@ const completenessDaily: Mart = {
   GROUP BY business_day
 )
 SELECT
-  p.business_day,
-  s.warehouse,
-  COALESCE(n.calls, 0) AS calls,
-  COALESCE(n.deleted_calls, 0) AS deleted_calls,
-  p.proven_share,
-  p.rows_proven_share,
-  CASE
+  ${select(
+    'p',
+    {
+      calls: 'COALESCE(n.calls, 0)',
+      deleted_calls: 'COALESCE(n.deleted_calls, 0)',
+      completeness: `CASE
     WHEN p.proven_share >= 1 THEN 'proven'
     WHEN p.proven_share > 0 THEN 'partly proven'
     ELSE 'not proven'
-  END AS completeness,
-  p.last_compared_at,
-  s.proven_through,
-  s.heartbeat_at
+  END`,
+    },
+    { s: 'warehouse proven_through heartbeat_at' },
+  )}
 FROM ${d.mart('proven_days')} AS p
 CROSS JOIN ${d.table('sync_state')} AS s
 LEFT JOIN counted AS n ON n.business_day = p.business_day`,
-};
+});
 
-const deliveryDaily: Mart = {
+const deliveryDaily = defineMart({
   name: 'delivery_daily',
   grain: 'business day × webhook',
   description: 'Webhook deliveries by the business day of their arrival.',
   key: ['business_day', 'hook_id'],
   keyMayBeNull: true,
-  columns: columnsOf(`
+  columns: `
 +business_day date Day of arrival in the business time zone.
 +hook_id text Identifier of the webhook; null if the service sent none.
 +deliveries int Number of deliveries.
@@ -250,7 +250,7 @@ const deliveryDaily: Mart = {
 +repeats int Deliveries that repeat an earlier body under another id.
 +quarantined int Deliveries that callsync cannot read.
 +rejected int Deliveries that the receiver refused.
-+calls int Calls in the deliveries.`),
++calls int Calls in the deliveries.`,
   query: (d) => `SELECT
   ${d.day('v.received_at')} AS business_day,
   v.hook_id,
@@ -263,17 +263,16 @@ const deliveryDaily: Mart = {
   COUNT(DISTINCT v.call_id) AS calls
 FROM ${d.table('deliveries')} AS v
 GROUP BY 1, v.hook_id`,
-};
+});
 
-const talkWeekly: Mart = {
+const talkWeekly = defineMart({
   name: 'talk_weekly',
   grain: 'week × campaign',
   description:
     'Trends of silence and talk-over. Means over the calls of a week whose talk_status is ok, and their change since the last earlier week with such calls.',
   key: ['week', 'campaign'],
   keyMayBeNull: true,
-  columns: columnsOf(
-    openAll(`
+  columns: openAll(`
 week date Monday of the week in the business time zone.
 campaign text Campaign identifier; null if the service sent none.
 calls int Calls with figures of talk.
@@ -282,8 +281,7 @@ silence_change float silence_share minus that of the earlier week; null in the f
 overlap_share float Mean share of the speech in which both sides talk, 0 to 1.
 overlap_change float overlap_share minus that of the earlier week; null in the first week.
 interruptions_per_call float Mean number of interruptions.`),
-  ),
-  query: (d) => `WITH weekly AS (
+  query: (d, select) => `WITH weekly AS (
   SELECT
     ${d.week('business_day')} AS week,
     campaign,
@@ -296,29 +294,25 @@ interruptions_per_call float Mean number of interruptions.`),
   GROUP BY 1, campaign
 )
 SELECT
-  week,
-  campaign,
-  calls,
-  silence_share,
-  silence_share - LAG(silence_share) OVER (PARTITION BY campaign ORDER BY week) AS silence_change,
-  overlap_share,
-  overlap_share - LAG(overlap_share) OVER (PARTITION BY campaign ORDER BY week) AS overlap_change,
-  interruptions_per_call
+  ${select('', {
+    silence_change: 'silence_share - LAG(silence_share) OVER (PARTITION BY campaign ORDER BY week)',
+    overlap_change: 'overlap_share - LAG(overlap_share) OVER (PARTITION BY campaign ORDER BY week)',
+  })}
 FROM weekly`,
-};
+});
 
-const newWords: Mart = {
+const newWords = defineMart({
   name: 'new_words',
   grain: 'week × word',
   description:
     'Words of a week that no call of the four weeks before has, in lower case. If weeks_before is below 4, many words are new only because earlier transcripts are missing.',
   key: ['week', 'word'],
-  columns: columnsOf(`
+  columns: `
 week date Monday of the week in the business time zone.
 word text The word in lower case.
 calls int Calls of the week that have the word.
 uses int Number of times that the word is said.
-weeks_before int Number of the four weeks before that have transcripts, 0 to 4.`),
+weeks_before int Number of the four weeks before that have transcripts, 0 to 4.`,
   query: (d) => `WITH weekly AS (
   SELECT
     ${d.week('c.business_day')} AS week,
@@ -346,16 +340,15 @@ SELECT p.week, p.word, p.calls, p.uses, e.weeks_before
 FROM placed AS p
 JOIN earlier AS e ON e.week = p.week
 WHERE p.last_week IS NULL OR ${d.days_between('p.last_week', 'p.week')} > 28`,
-};
+});
 
-const deliveryLatency: Mart = {
+const deliveryLatency = defineMart({
   name: 'delivery_latency',
   grain: 'webhook delivery that changed its call',
   description:
     'Time of each delivery from its arrival until this warehouse first had its changes. Later loads and restores do not change the time. A delivery that changed nothing has no row.',
   key: ['arrival_id'],
-  columns: columnsOf(
-    openAll(`
+  columns: openAll(`
 deliveries.arrival_id
 deliveries.received_at
 business_day date Day of arrival in the business time zone.
@@ -363,8 +356,7 @@ deliveries.hook_id
 deliveries.call_id
 visible_at timestamp Time at which this warehouse first had the changes of the delivery; null until then.
 seconds_to_visible float Seconds from received_at to visible_at.`),
-  ),
-  query: (d) => `WITH timed AS (
+  query: (d, select) => `WITH timed AS (
   SELECT
     v.arrival_id,
     v.received_at,
@@ -378,15 +370,9 @@ seconds_to_visible float Seconds from received_at to visible_at.`),
   GROUP BY v.arrival_id, v.received_at, v.hook_id, v.call_id, v.visible_at
 )
 SELECT
-  arrival_id,
-  received_at,
-  ${d.day('received_at')} AS business_day,
-  hook_id,
-  call_id,
-  visible_at,
-  ${d.seconds_between('received_at', 'visible_at')} AS seconds_to_visible
+  ${select('', { business_day: d.day('received_at'), seconds_to_visible: d.seconds_between('received_at', 'visible_at') })}
 FROM timed`,
-};
+});
 
 export const dailyMarts: readonly Mart[] = [
   provenDays,

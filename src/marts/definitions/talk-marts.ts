@@ -1,6 +1,6 @@
 /** Speech over time: merged intervals, turns, and the figures of a call made from them. */
 import type { Dialect } from '../dialect.ts';
-import { columnsOf, type Mart } from '../mart.ts';
+import { defineMart, type Mart } from '../mart.ts';
 
 const start = (d: Dialect): string => `u.start_offset * ${d.factor('utterance_start')}`;
 const end = (d: Dialect): string => `${start(d)} + u.duration * ${d.factor('utterance_duration')}`;
@@ -29,20 +29,20 @@ const talkStatus = (
     WHEN s.speech IS NULL THEN 'no utterance has a side and times'
     ELSE 'ok'`;
 
-const speechIntervals: Mart = {
+const speechIntervals = defineMart({
   name: 'speech_intervals',
   intermediate: true,
   grain: 'call × speaker × interval',
   description:
     'Intervals in which a side talks. Overlapping utterances of a side are merged. Speaker * merges all sides. Empty while the units of utterances are unknown.',
   key: ['call_id', 'speaker', 'interval_number'],
-  columns: columnsOf(`
+  columns: `
 call_id text Identifier of the call.
 speaker text Side, or * for all sides merged.
 interval_number int Number of the interval, from 1.
 start_seconds float Start of the interval, in seconds.
-end_seconds float End of the interval, in seconds.`),
-  query: (d) => `WITH timed AS (
+end_seconds float End of the interval, in seconds.`,
+  query: (d, select) => `WITH timed AS (
   SELECT
     u.call_id,
     u.side,
@@ -73,29 +73,25 @@ marked AS (
 ),
 ${numberRuns('speaker, start_seconds, end_seconds', 'call_id, speaker ORDER BY start_seconds, end_seconds', 'interval_number')}
 SELECT
-  call_id,
-  speaker,
-  interval_number,
-  MIN(start_seconds) AS start_seconds,
-  MAX(end_seconds) AS end_seconds
+  ${select('', { start_seconds: 'MIN(start_seconds)', end_seconds: 'MAX(end_seconds)' })}
 FROM numbered
 GROUP BY call_id, speaker, interval_number`,
-};
+});
 
-const speechTurns: Mart = {
+const speechTurns = defineMart({
   name: 'speech_turns',
   intermediate: true,
   grain: 'call × turn',
   description: 'Utterances of one side that no other side interrupts, in the order of their start.',
   key: ['call_id', 'turn_index'],
-  columns: columnsOf(`
+  columns: `
 call_id text Identifier of the call.
 turn_index int Number of the turn, from 1.
 side text Side that talks.
 utterances int Number of utterances.
 words int Number of words.
-length_seconds float From the start of the first utterance to the latest end, in seconds; null while the units of utterances are unknown.`),
-  query: (d) => `WITH spoken AS (
+length_seconds float From the start of the first utterance to the latest end, in seconds; null while the units of utterances are unknown.`,
+  query: (d, select) => `WITH spoken AS (
   SELECT
     u.call_id,
     u.side,
@@ -124,23 +120,22 @@ marked AS (
 ),
 ${numberRuns('side, word_count, start_seconds, end_seconds', 'call_id ORDER BY place, utterance_index', 'turn_index')}
 SELECT
-  call_id,
-  turn_index,
-  side,
-  COUNT(*) AS utterances,
-  ${d.int('SUM(word_count)')} AS words,
-  MAX(end_seconds) - MIN(start_seconds) AS length_seconds
+  ${select('', {
+    utterances: 'COUNT(*)',
+    words: d.int('SUM(word_count)'),
+    length_seconds: 'MAX(end_seconds) - MIN(start_seconds)',
+  })}
 FROM numbered
 GROUP BY call_id, turn_index, side`,
-};
+});
 
-const callTalk: Mart = {
+const callTalk = defineMart({
   name: 'call_talk',
   perCall: true,
   grain: 'call',
   description: 'Talk per side, interruptions, overlap, silence, longest monologue, turns, and words per minute.',
   key: ['call_id'],
-  columns: columnsOf(`
+  columns: `
 +call_id text Identifier of the call.
 +call_timestamp timestamp The call's own time (UTC).
 +business_day date The day of call_timestamp in the business time zone.
@@ -165,7 +160,7 @@ calls.agent
 +longest_silence_seconds float Longest gap of silence_seconds; 0 if there is none.
 +longest_monologue_seconds float The longest turn.
 +longest_monologue_side text Side that holds the longest monologue.
-+words_per_minute float Words per minute of talk.`),
++words_per_minute float Words per minute of talk.`,
   // Reads each view once, and joins calls_wide last, because PostgreSQL evaluates a view at each mention.
   query: (d) => `WITH intervals AS (
   SELECT
@@ -286,6 +281,6 @@ SELECT
 FROM sides AS s
 LEFT JOIN turns AS n ON n.call_id = s.call_id
 LEFT JOIN interruptions AS i ON i.call_id = s.call_id`,
-};
+});
 
 export const talkMarts: readonly Mart[] = [speechIntervals, speechTurns, callTalk];

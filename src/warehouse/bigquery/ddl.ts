@@ -1,6 +1,6 @@
-/** Tables, views and staging as BigQuery resources (REST) and as the same thing in SQL, from `schemas/tables.ts`. */
+/** Tables, views and staging as BigQuery resources, from `schemas/tables.ts`. */
 
-import { type Column, callTables, columnsOf, type Table, tableOf, tables, wordsView } from '../../../schemas/tables.ts';
+import { type Column, callTables, columnsOf, type Table, tableOf, tables } from '../../../schemas/tables.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 
 interface Field {
@@ -152,43 +152,6 @@ const stagedField = (column: Column): Field => {
   if (column.type === 'words') return { name: column.name, type: 'STRUCT', mode: 'REPEATED', fields: wordFields };
   const type = { ...columnTypes, timestamp: 'INT64', json: 'STRING', decimal: 'STRING' }[column.type];
   return { name: column.name, type, mode: 'NULLABLE' };
-};
-
-/** The same relation as a statement, for review and for the analyzer. */
-export const createTableSql = (dataset: string, relation: Relation, config: BigqueryWarehouseConfig): string => {
-  const columns = relation.fields.map((field) => `  ${fieldSql(field)}`).join(',\n');
-  const options = [
-    `description=${quote(relation.description)}`,
-    ...(relation.partitionedBy === undefined || config.partition_expiration_days === undefined
-      ? []
-      : [`partition_expiration_days=${config.partition_expiration_days}`]),
-    ...(config.kms_key === undefined ? [] : [`kms_key_name=${quote(config.kms_key)}`]),
-    `labels=[${Object.entries(config.labels)
-      .map(([key, value]) => `(${quote(key)}, ${quote(value)})`)
-      .join(', ')}]`,
-  ].filter((option) => option !== 'labels=[]');
-  return [
-    `CREATE TABLE IF NOT EXISTS \`${dataset}.${relation.name}\` (\n${columns}\n)`,
-    ...(relation.partitionedBy === undefined ? [] : [`PARTITION BY TIMESTAMP_TRUNC(${relation.partitionedBy}, DAY)`]),
-    ...(relation.clusteredBy === undefined ? [] : [`CLUSTER BY ${relation.clusteredBy.join(', ')}`]),
-    `OPTIONS (${options.join(', ')});`,
-  ].join('\n');
-};
-
-export const createViewSql = (dataset: string): string =>
-  `CREATE VIEW IF NOT EXISTS \`${dataset}.${wordsView.name}\`\nOPTIONS (description=${quote(wordsView.description)}) AS\n${wordsQuery(dataset)};`;
-
-export const createStagingSql = (table: string, layout: Layout): string => {
-  const columns = stagingFields(layout)
-    .map((field) => `  ${fieldSql(field)}`)
-    .join(',\n');
-  return `CREATE TABLE \`${table}\` (\n${columns}\n);`;
-};
-
-const fieldSql = (field: Field): string => {
-  const options = field.description === undefined ? '' : ` OPTIONS (description=${quote(field.description)})`;
-  const required = field.mode === 'REQUIRED' ? ' NOT NULL' : '';
-  return `${field.name} ${typeSql(field)}${required}${options}`;
 };
 
 export const typeSql = (field: Field): string => {

@@ -8,7 +8,6 @@ import { createRest, type Rest } from './client.ts';
 import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from './config.ts';
 import { bigqueryFragments } from './dialect.ts';
 import { errorOf, type Fault } from './errors.ts';
-import { listStatements } from './statements.ts';
 import { createBigqueryWarehouse } from './warehouse.ts';
 
 export const bigquery: WarehouseKind<BigqueryWarehouseConfig> = {
@@ -26,7 +25,6 @@ export const bigquery: WarehouseKind<BigqueryWarehouseConfig> = {
     relation: (dataset, name) => `\`${config.project}.${dataset}.${name}\``,
   }),
   questions: [{ key: 'project', message: 'Google Cloud project', required: true }],
-  statements: () => listStatements(bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'project' })),
 };
 
 // Whether the credentials have the rights for loading; removes its test objects.

@@ -1,38 +1,17 @@
 /** The kind `postgres`. */
 
 import { openSecret } from '../../lib/secret.ts';
-import { expireLogsSql } from '../expire-logs.ts';
 import type { WarehouseKind } from '../kind.ts';
-import { readingStatements } from '../reading.ts';
-import type { Statement } from '../warehouse.ts';
 import { checkPostgresAccess } from './check-access.ts';
 import { type PostgresWarehouseConfig, postgresWarehouseSchema } from './config.ts';
-import { listChanges } from './ddl.ts';
-import { dialectOf, postgresFragments } from './dialect.ts';
-import { type Layout, literal, qualified } from './layout.ts';
-import { loadStatements } from './load-sql.ts';
-import { findStatements } from './search-find.ts';
-import { indexStatements } from './search-index.ts';
-import { createPostgresWarehouse, removeStatements } from './warehouse.ts';
+import { postgresFragments } from './dialect.ts';
+import { literal, qualified } from './layout.ts';
+import { createPostgresWarehouse } from './warehouse.ts';
 
 const urlOf = (name: string, { url, url_file }: PostgresWarehouseConfig) =>
   openSecret({ key: `warehouses.${name}.url`, value: url, file: url_file })?.read;
 
 const martsOf = ({ schema, marts_schema }: PostgresWarehouseConfig): string => marts_schema ?? `${schema}_marts`;
-
-/** Every statement that this warehouse can send, for review. */
-const listStatements = (layout: Layout): readonly Statement[] => [
-  ...listChanges(layout).map(({ name, sql }) => ({ name: `migrate: ${name}`, sql })),
-  ...loadStatements(layout),
-  ...expireLogsSql((name) => qualified(layout, name), { deliveries: 1, loads: 1, verdicts: 1 }, 0).map((sql) => ({
-    name: 'logs: expire',
-    sql,
-  })),
-  ...readingStatements(dialectOf(layout), layout.documents),
-  ...removeStatements(layout),
-  ...indexStatements(layout),
-  ...findStatements(layout),
-];
 
 export const postgres: WarehouseKind<PostgresWarehouseConfig> = {
   type: 'postgres',
@@ -66,5 +45,4 @@ export const postgres: WarehouseKind<PostgresWarehouseConfig> = {
       required: false,
     },
   ],
-  statements: () => listStatements({ schema: 'calls', documents: true }),
 };

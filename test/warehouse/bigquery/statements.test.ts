@@ -1,9 +1,10 @@
 /** The SQL that can be sent: reviewed as a file, bounded to the partitions of a batch, understood by Google's analyzer. */
+
 import { describe, expect, test } from 'vitest';
 import { callTables } from '../../../schemas/tables.ts';
+import { listBigqueryStatements } from '../../../scripts/statements.ts';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import { writeLoadScript } from '../../../src/warehouse/bigquery/load-script.ts';
-import { listStatements } from '../../../src/warehouse/bigquery/statements.ts';
 import { bePatient } from '../patience.ts';
 
 bePatient();
@@ -19,7 +20,7 @@ const configOf = (over: Record<string, unknown>) =>
   });
 
 test('every statement, printed for review', async () => {
-  const text = listStatements(
+  const text = listBigqueryStatements(
     configOf({ partition_expiration_days: 400, kms_key: 'projects/k/locations/eu/keyRings/r/cryptoKeys/c' }),
   )
     .map(({ name, sql }) => `-- ${name}\n${sql.trim()}\n`)
