@@ -1,5 +1,5 @@
 /** Where embedded servers keep their data when `store.data_dir` is not set. */
-import { constants } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
 import { access, mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -19,7 +19,7 @@ export const resolveDataDir = (configured: string | undefined, env: NodeJS.Proce
 export const makeDataDir = async (dir: string): Promise<void> => {
   try {
     // Folder by folder: where a parent takes none, as /proc does, a recursive mkdir of Node never returns.
-    for (const folder of await missingFolders(dir)) await mkdir(folder).catch(unlessMadeByAnother);
+    for (const folder of missingFolders(dir)) await mkdir(folder).catch(unlessMadeByAnother);
     await access(dir, constants.W_OK);
   } catch (cause) {
     const { code = 'no access' } = cause as { code?: string };
@@ -35,15 +35,8 @@ const unlessMadeByAnother = (error: { code?: string }): void => {
 };
 
 /** Folders from the outermost to the folder itself. */
-const missingFolders = async (dir: string): Promise<readonly string[]> => {
+const missingFolders = (dir: string): readonly string[] => {
   const missing: string[] = [];
-  for (let at = dir; at !== dirname(at); at = dirname(at)) {
-    const isThere = await access(at).then(
-      () => true,
-      () => false,
-    );
-    if (isThere) break;
-    missing.unshift(at);
-  }
+  for (let at = dir; at !== dirname(at) && !existsSync(at); at = dirname(at)) missing.unshift(at);
   return missing;
 };

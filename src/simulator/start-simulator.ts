@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises';
 import { type SimulatorOptions, type SimulatorSettings, simulatorOptionsSchema } from '../../schemas/simulator.ts';
 import type { Dialect } from '../../schemas/simulator-dialect.ts';
 import { CallsyncError } from '../lib/errors.ts';
-import { createClock, type SimulatorClock } from './calls/clock.ts';
+import { createClock } from './calls/clock.ts';
 import { createChurn, startLiveCalls } from './calls/live-calls.ts';
 import { rangeOf } from './calls/population.ts';
 import { World, type WorldChanges } from './calls/world.ts';
@@ -54,61 +54,10 @@ const countExchange = ({ response, counters }: Exchange): void => {
   response.on('close', () => countOne(requests.byStatus, response.headersSent ? response.statusCode : 'none'));
 };
 
-/** One request after the other gets a number, which seeds its faults. */
-const createRouter = (routes: {
-  readonly settings: SimulatorSettings;
-  readonly clock: SimulatorClock;
-  readonly counters: Counters;
-  readonly api: CallApiParts;
-  readonly control: SimulatorControl;
-  readonly controlToken: string;
-  readonly tokenPath: () => string;
-  readonly authUrl: () => string;
-  readonly clientSecret: string;
-}): ((request: IncomingMessage, response: ServerResponse) => Promise<void>) => {
-  const { settings, clock, counters, api } = routes;
-  let inFlight = 0;
-  let apiNumber = 0;
-  let tokenNumber = 0;
-  const answerApi = async (exchange: Exchange): Promise<void> => {
-    const { requests } = counters;
-    requests.firstAt ??= Date.now();
-    requests.lastAt = Date.now();
-    requests.inFlightMax = Math.max(requests.inFlightMax, ++inFlight);
-    exchange.response.on('close', () => inFlight--);
-    api.world.advance();
-    await answerCallApi(exchange, api, apiNumber++);
-  };
-  return async (request, response) => {
-    const url = new URL(request.url ?? '/', 'http://simulator');
-    const exchange: Exchange = {
-      request,
-      response,
-      url,
-      source: addressOf(request),
-      settings,
-      clock,
-      counters,
-      bodyFault: undefined,
-    };
-    if (isControlPath(url.pathname)) return answerControl(exchange, routes.control, routes.controlToken);
-    countExchange(exchange);
-    if (url.pathname !== routes.tokenPath()) {
-      if (/\/calls(\/|$)/.test(url.pathname)) return answerApi(exchange);
-      counters.requests.other++;
-      return send(exchange, { status: 404, body: { detail: 'no such path' } });
-    }
-    counters.requests.token++;
-    if (await injectFault(exchange, 'token', tokenNumber++, api.elsewhere)) return;
-    return answerTokenRequest(exchange, api.tokens, routes.clientSecret, routes.authUrl());
-  };
-};
+type Parts = ReturnType<typeof createParts>;
 
-/**
- * Starts a simulator and resolves once every port listens.
- * @throws terminal SIMULATOR_DIALECT_UNKNOWN, or a zod error for options out of range
- */
-export const startSimulator = async (options: SimulatorOptions = {}) => {
+/** Everything that does not depend on the ports. */
+const createParts = (options: SimulatorOptions) => {
   const settings = simulatorOptionsSchema.parse(options);
   dialectOf(settings.dialect, settings.dialectOverrides);
   const clock = createClock(settings.clock.now);
@@ -139,20 +88,57 @@ export const startSimulator = async (options: SimulatorOptions = {}) => {
   const sockets = openWebSocketEndpoint(server, settings, { tokens, counters });
   const control = createControl({ settings, clock, world, sender, tokens, counters, sockets, mrcp });
   const controlToken = randomBytes(24).toString('base64url');
+  return {
+    ...{ settings, clock, range, counters, world, secrets, sender, elsewhere, api, listeners },
+    ...{ server, mrcp, sockets, control, controlToken },
+  };
+};
+
+/** The token endpoint of the realm that is configured now. */
+const tokenPathOf = ({ tokens }: SimulatorSettings): string => `/realms/${tokens.realm}/protocol/openid-connect/token`;
+
+/** One request after the other gets a number, which seeds its faults. */
+const createRouter = (parts: Parts, origin: string) => {
+  const { settings, clock, counters, api } = parts;
+  let inFlight = 0;
+  let apiNumber = 0;
+  let tokenNumber = 0;
+  const answerApi = async (exchange: Exchange): Promise<void> => {
+    const { requests } = counters;
+    requests.firstAt ??= Date.now();
+    requests.lastAt = Date.now();
+    requests.inFlightMax = Math.max(requests.inFlightMax, ++inFlight);
+    exchange.response.on('close', () => inFlight--);
+    api.world.advance();
+    await answerCallApi(exchange, api, apiNumber++);
+  };
+  return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const url = new URL(request.url ?? '/', 'http://simulator');
+    const source = addressOf(request);
+    const exchange: Exchange = { request, response, url, source, settings, clock, counters, bodyFault: undefined };
+    if (isControlPath(url.pathname)) return answerControl(exchange, parts.control, parts.controlToken);
+    countExchange(exchange);
+    if (url.pathname !== tokenPathOf(settings)) {
+      if (/\/calls(\/|$)/.test(url.pathname)) return answerApi(exchange);
+      counters.requests.other++;
+      return send(exchange, { status: 404, body: { detail: 'no such path' } });
+    }
+    counters.requests.token++;
+    if (await injectFault(exchange, 'token', tokenNumber++, api.elsewhere)) return;
+    return answerTokenRequest(exchange, api.tokens, parts.secrets.client, origin);
+  };
+};
+
+/**
+ * Starts a simulator and resolves once every port listens.
+ * @throws terminal SIMULATOR_DIALECT_UNKNOWN, or a zod error for options out of range
+ */
+export const startSimulator = async (options: SimulatorOptions = {}) => {
+  const parts = createParts(options);
+  const { settings, range, world, secrets, sender, elsewhere, api, listeners, server, mrcp, control } = parts;
   const port = await listen(server, settings.port, settings.host);
   const origin = `http://${settings.host}:${port}`;
-  const tokenPath = () => `/realms/${settings.tokens.realm}/protocol/openid-connect/token`;
-  const route = createRouter({
-    settings,
-    clock,
-    counters,
-    api,
-    control,
-    controlToken,
-    tokenPath,
-    authUrl: () => origin,
-    clientSecret: secrets.client,
-  });
+  const route = createRouter(parts, origin);
   server.on('request', (request, response) => {
     route(request, response).catch(() => {
       if (response.headersSent) response.destroy();
@@ -167,7 +153,7 @@ export const startSimulator = async (options: SimulatorOptions = {}) => {
     url: version.by === 'path' ? `${origin}${version.prefix}` : origin,
     origin,
     authUrl: origin,
-    tokenUrl: `${origin}${tokenPath()}`,
+    tokenUrl: `${origin}${tokenPathOf(settings)}`,
     realm: settings.tokens.realm,
     port,
     wsUrl: `ws://${settings.host}:${port}${settings.websocket.path}`,
@@ -175,7 +161,7 @@ export const startSimulator = async (options: SimulatorOptions = {}) => {
     clientId: settings.tokens.clientId,
     clientSecret: secrets.client,
     signingSecret: secrets.signing() ?? null,
-    controlToken,
+    controlToken: parts.controlToken,
     range: { from: new Date(range.from).toISOString(), to: new Date(range.to).toISOString() },
   };
   return {
@@ -193,7 +179,7 @@ export const startSimulator = async (options: SimulatorOptions = {}) => {
       endLiveCalls();
       if (settings.keep !== undefined) keepCalls(settings.keep, world, sender);
       sender.close();
-      sockets.close();
+      parts.sockets.close();
       await Promise.all([closeServer(server), mrcp.close(), elsewhere.close()]);
     },
   };

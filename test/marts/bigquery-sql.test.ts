@@ -8,38 +8,27 @@ import { cookbook } from '../../src/marts/cookbook.ts';
 import { martSettings } from '../../src/marts/dialect.ts';
 import { marts, openMartColumns } from '../../src/marts/marts.ts';
 import { renderViews } from '../../src/marts/render-views.ts';
-import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { grantsSql } from '../../src/warehouse/bigquery/grants.ts';
 import { bigquery } from '../../src/warehouse/bigquery/index.ts';
 import { viewQuery } from '../../src/warehouse/bigquery/migrate.ts';
 import { searchSql } from '../../src/warehouse/bigquery/search.ts';
 import { analyze, hasAnalyzer } from '../support/analyzer.ts';
+import { configOf, expiring } from '../warehouse/bigquery/config-of.ts';
 import { analytics } from './analytics.ts';
 
 const restricted = 'group:others@example.com';
 const readers = { analyst: 'group:analysts@example.com', restricted, marts: 'calls_marts' };
-const configOf = (documents: boolean): BigqueryWarehouseConfig =>
-  bigqueryWarehouseSchema.parse({
-    type: 'bigquery',
-    project: 'acme-prod',
-    dataset: 'calls',
-    staging_dataset: 'calls_staging',
-    labels: { app: 'callsync' },
-    documents,
-    ...(!documents && {
-      partition_expiration_days: 400,
-      kms_key: 'projects/k/locations/eu/keyRings/r/cryptoKeys/c',
-    }),
-  });
+
+const place = (documents: boolean) => configOf({ documents, ...(documents ? {} : expiring) });
 
 /** Those of a name that begins so; the analyzer's catalog has the dataset's own tables only. */
 const statementsOf = (documents: boolean, begin: string): readonly string[] =>
-  listBigqueryStatements(configOf(documents))
+  listBigqueryStatements(place(documents))
     .filter(({ name, sql }) => name.startsWith(begin) && !sql.includes('INFORMATION_SCHEMA'))
     .map(({ sql }) => sql);
 
 const makeMarts = (settings: unknown): readonly string[] =>
-  renderViews(bigquery.place(configOf(false)), martSettings(analyticsConfigSchema.parse(settings))).map((view) =>
+  renderViews(bigquery.place(place(false)), martSettings(analyticsConfigSchema.parse(settings))).map((view) =>
     viewQuery(`acme-prod.${readers.marts}`, view),
   );
 
@@ -81,7 +70,7 @@ const listColumns = (): { shown: readonly string[]; closed: readonly string[] } 
 const make = (documents: boolean, settings: unknown, begin = 'ddl/'): readonly string[] => [
   ...statementsOf(documents, begin),
   ...(settings === undefined ? [] : makeMarts(settings)),
-  ...grantsSql(configOf(documents), { ...readers, openMarts: settings === undefined ? {} : openMartColumns }),
+  ...grantsSql(place(documents), { ...readers, openMarts: settings === undefined ? {} : openMartColumns }),
 ];
 
 // Each start of the analyzer takes long: one for every settings of marts and every layout of tables.
@@ -110,7 +99,7 @@ test.skipIf(!hasAnalyzer)('no column or relation that is closed to the restricte
 
 test('the restricted have a right on their own dataset alone, and lose what they were given on others', () => {
   for (const openMarts of [openMartColumns, {}]) {
-    const theirs = grantsSql(configOf(true), { ...readers, openMarts }).filter((sql) => sql.includes(restricted));
+    const theirs = grantsSql(place(true), { ...readers, openMarts }).filter((sql) => sql.includes(restricted));
     const viewer = 'roles/bigquery.dataViewer';
     expect(theirs).toEqual([
       `GRANT \`${viewer}\` ON SCHEMA \`acme-prod.calls_restricted\` TO "${restricted}", "${readers.analyst}"`,

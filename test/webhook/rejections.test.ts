@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { RejectedDelivery } from '../../src/store/delivery/inbox-writer.ts';
 import { createRejections } from '../../src/webhook/server/rejections.ts';
 import { until } from '../support/until.ts';
 
 const rejected = (n: number) => ({
+  arrivalId: randomUUID(),
   deliveryId: String(n),
   hookId: null,
   agent: null,

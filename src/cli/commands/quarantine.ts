@@ -7,7 +7,7 @@ import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
 import { listQuarantine, readQuarantine, settleQuarantine } from '../../store/delivery/quarantine.ts';
 import { openIngest } from '../parts/activity-deps.ts';
 import { withStore } from '../parts/with-services.ts';
-import { argument, flag, type Given, group, instant, leaf, option, wholeNumber } from '../shell/define.ts';
+import { argument, flag, group, instant, leaf, option, wholeNumber } from '../shell/define.ts';
 import { endWith, untilStopped } from '../shell/exit.ts';
 import { print, say } from '../shell/output.ts';
 
@@ -25,42 +25,12 @@ const line = ({
 }: Awaited<ReturnType<typeof listQuarantine>>[number]): string =>
   `${String(id).padStart(6)}  ${state.padEnd(8)}  ${receivedAt.toISOString()}  ${source.padEnd(7)}  ${origin}  ${bytes} bytes: ${reason}`;
 
-const list = (options: Given<typeof listOptions>): Promise<void> =>
-  withStore(options, async (store) => {
-    const { state, limit } = options;
-    const entries = await listQuarantine(store, { ...(state === 'all' ? {} : { state }), limit });
-    print(options, entries, entries.map(line).join('\n') || 'Nothing.');
-  });
-
-const show = (id: number, options: Given<typeof showOptions>): Promise<void> =>
-  withStore(options, async (store) => {
-    const entry = await readQuarantine(store, id);
-    if (entry === undefined)
-      throw terminal('USAGE_QUARANTINE', `There is no record ${id} in quarantine.`, {
-        hint: 'Run callsync quarantine list --state all.',
-      });
-    const { body, ...facts } = entry;
-    if (options.raw) return void process.stdout.write(body);
-    const shape = describeShape(body);
-    print(options, { ...facts, shape }, `${line(facts)}\n\n${shape}\n\nIts bytes, which may hold personal data: --raw`);
-  });
-
 /** A mistyped number must not look as if something had been done. */
 const tellAbsent = (absent: number): void => {
   if (absent <= 0) return;
   say(`${absent} of the records named ${absent === 1 ? 'is' : 'are'} not open: callsync quarantine list --state all.`);
   endWith('incomplete');
 };
-
-const listOptions = {
-  state: option('--state <state>', 'state of the listed records', {
-    choices: ['open', 'replayed', 'dropped', 'all'],
-    standard: 'open',
-  }),
-  limit: option('--limit <n>', 'most records to list', { parse: number, standard: 50 }),
-};
-
-const showOptions = { raw: flag('--raw', 'write the bytes of the record to standard output') };
 
 export default group({
   examples: [
@@ -73,16 +43,42 @@ export default group({
   commands: {
     list: leaf({
       does: 'list records, newest first',
-      options: listOptions,
+      options: {
+        state: option('--state <state>', 'state of the listed records', {
+          choices: ['open', 'replayed', 'dropped', 'all'],
+          standard: 'open',
+        }),
+        limit: option('--limit <n>', 'most records to list', { parse: number, standard: 50 }),
+      },
       examples: ['callsync quarantine list', 'callsync quarantine list --state all --limit 500 --json'],
-      run: list,
+      within: withStore,
+      run: async (options, store) => {
+        const { state, limit } = options;
+        const entries = await listQuarantine(store, { ...(state === 'all' ? {} : { state }), limit });
+        print(options, entries, entries.map(line).join('\n') || 'Nothing.');
+      },
     }),
     show: leaf({
       does: 'show the reason and the shape of one record, without its content',
       args: [argument('<id>', 'number of the record', { parse: number })],
-      options: showOptions,
+      options: { raw: flag('--raw', 'write the bytes of the record to standard output') },
       examples: ['callsync quarantine show 17', 'callsync quarantine show 17 --raw > record.bin'],
-      run: show,
+      within: withStore,
+      run: async (id, options, store) => {
+        const entry = await readQuarantine(store, id);
+        if (entry === undefined)
+          throw terminal('USAGE_QUARANTINE', `There is no record ${id} in quarantine.`, {
+            hint: 'Run callsync quarantine list --state all.',
+          });
+        const { body, ...facts } = entry;
+        if (options.raw) return void process.stdout.write(body);
+        const shape = describeShape(body);
+        print(
+          options,
+          { ...facts, shape },
+          `${line(facts)}\n\n${shape}\n\nIts bytes, which may hold personal data: --raw`,
+        );
+      },
     }),
     replay: leaf({
       does: 'read records again after a fix. Exit code 5: some records still fail',

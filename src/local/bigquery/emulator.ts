@@ -109,17 +109,13 @@ const createQueue = (upstreamPort: () => number): Server => {
 /** Resolves when the emulator has answered, also where the client has left. */
 const forward = async (port: number, request: IncomingMessage, body: Buffer, response: ServerResponse) => {
   const { connection: _, 'content-length': __, 'transfer-encoding': ___, ...headers } = request.headers;
-  const {
-    statusCode,
-    headers: said,
-    ...answer
-  } = await send(`http://127.0.0.1:${port}${request.url}`, {
+  const answer = await send(`http://127.0.0.1:${port}${request.url}`, {
     ...{ method: request.method as 'GET', headers, body: body.length === 0 ? null : body },
     ...{ reset: true, headersTimeout: 0, bodyTimeout: 0 },
   });
   const bytes = Buffer.from(await answer.body.arrayBuffer());
-  const { connection: ____, 'transfer-encoding': _____, ...rest } = said;
-  response.writeHead(statusCode, { ...rest, 'content-length': bytes.length }).end(bytes);
+  const { connection: ____, 'transfer-encoding': _____, ...rest } = answer.headers;
+  response.writeHead(answer.statusCode, { ...rest, 'content-length': bytes.length }).end(bytes);
 };
 
 /** The emulator writes its ports into its log once it listens, gRPC last. */

@@ -1,6 +1,6 @@
 /** Records rejected deliveries, few enough that nobody can fill the disk with them. */
+import { randomUUID } from 'node:crypto';
 import type { RejectedDelivery } from '../../store/delivery/inbox-writer.ts';
-import { newArrivalId } from './routes.ts';
 
 const gatherMs = 250;
 const minuteMs = 60_000;
@@ -37,7 +37,7 @@ export const createRejections = (options: {
       const receivedAt = new Date();
       const reason = `${surplus} more rejected deliveries, without a row each`;
       const nobody = { deliveryId: null, hookId: null, agent: null };
-      gathered.push({ arrivalId: newArrivalId(receivedAt), ...nobody, receivedAt, reason });
+      gathered.push({ arrivalId: randomUUID(), ...nobody, receivedAt, reason });
     }
     noted = 0;
     surplus = 0;
@@ -48,7 +48,7 @@ export const createRejections = (options: {
   writer.unref();
   minute.unref();
   return {
-    note(rejected: Omit<RejectedDelivery, 'arrivalId'>) {
+    note(rejected: RejectedDelivery) {
       // `gathered` is bounded too, for the time that a write hangs.
       if (noted >= perMinute || gathered.length > perMinute) {
         surplus += 1;
@@ -56,7 +56,7 @@ export const createRejections = (options: {
         return;
       }
       noted += 1;
-      gathered.push({ arrivalId: newArrivalId(rejected.receivedAt), ...rejected });
+      gathered.push(rejected);
     },
     async close() {
       clearInterval(writer);

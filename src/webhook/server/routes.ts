@@ -24,7 +24,7 @@ interface RouteOptions {
   /** By default bodies are stored unchanged. */
   readonly admit?: Admit | undefined;
   readonly groupCommit: GroupCommit;
-  readonly noteRejected: (rejected: Omit<RejectedDelivery, 'arrivalId'>) => void;
+  readonly noteRejected: (rejected: RejectedDelivery) => void;
   /** Called for every refused delivery. */
   readonly onRefused: (reason: string) => void;
   readonly metrics: WebhookMetrics;
@@ -48,12 +48,13 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
   app.post(path, async (request, reply) => {
     const startedAt = performance.now();
     const receivedAt = new Date();
+    const arrivalId = newArrivalId(receivedAt);
     const { signature, ...headers } = readHeaders(request.headers, prefix.toLowerCase());
     const sender = senderOf(request.ip);
     const reject = async (reason: RejectReason, bytesRead = 0): Promise<FastifyReply> => {
       metrics.rejected.inc({ reason });
       options.onRefused(reason);
-      options.noteRejected({ ...headers, receivedAt, reason });
+      options.noteRejected({ arrivalId, ...headers, receivedAt, reason });
       await offenders.note(sender, bytesRead);
       return refuse(reply, 403, 'forbidden');
     };
@@ -73,7 +74,7 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
         }
         if (verdict.key !== null) senders.note(sender);
         const storedIn = await options.groupCommit.commit({
-          arrivalId: newArrivalId(receivedAt),
+          arrivalId,
           ...headers,
           receivedAt,
           signingKey: verdict.key,
@@ -140,7 +141,7 @@ const readHeaders = (headers: IncomingHttpHeaders, prefix: string) => ({
 });
 
 /** A UUID (version 7) that begins with the time, so that an index over it grows at its end. */
-export const newArrivalId = (at: Date): string => {
+const newArrivalId = (at: Date): string => {
   const time = at.getTime().toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
 };

@@ -3,26 +3,14 @@
 import { describe, expect, test } from 'vitest';
 import { callTables } from '../../../schemas/tables.ts';
 import { listBigqueryStatements } from '../../../scripts/statements.ts';
-import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import { writeLoadScript } from '../../../src/warehouse/bigquery/load-script.ts';
 import { bePatient } from '../patience.ts';
+import { configOf, expiring } from './config-of.ts';
 
 bePatient();
 
-const configOf = (over: Record<string, unknown>) =>
-  bigqueryWarehouseSchema.parse({
-    type: 'bigquery',
-    project: 'acme-prod',
-    dataset: 'calls',
-    staging_dataset: 'calls_staging',
-    labels: { app: 'callsync' },
-    ...over,
-  });
-
 test('every statement, printed for review', async () => {
-  const text = listBigqueryStatements(
-    configOf({ partition_expiration_days: 400, kms_key: 'projects/k/locations/eu/keyRings/r/cryptoKeys/c' }),
-  )
+  const text = listBigqueryStatements(configOf(expiring))
     .map(({ name, sql }) => `-- ${name}\n${sql.trim()}\n`)
     .join('\n');
   await expect(text).toMatchFileSnapshot('./__snapshots__/statements.sql');

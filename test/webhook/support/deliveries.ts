@@ -1,12 +1,11 @@
 /** Deliveries as the receiver makes them, for tests below HTTP. */
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type { Delivery } from '../../../src/store/delivery/inbox-writer.ts';
-import { newArrivalId } from '../../../src/webhook/server/routes.ts';
 
 export const makeDelivery = (id: string, bytes = 200, at = new Date()): Delivery => {
   const body = Buffer.from(JSON.stringify({ unique_id: id, filler: 'x'.repeat(bytes) }));
   return {
-    arrivalId: newArrivalId(at),
+    arrivalId: randomUUID(),
     deliveryId: id,
     hookId: 'hook-1',
     agent: 'Service-Webhook/1.2.0',
