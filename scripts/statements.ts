@@ -34,7 +34,7 @@ import { findStatements } from '../src/warehouse/postgres/search-find.ts';
 import { indexStatements } from '../src/warehouse/postgres/search-index.ts';
 import { removeStatements } from '../src/warehouse/postgres/warehouse.ts';
 import { type Dialect, readingSql } from '../src/warehouse/reading.ts';
-import type { Statement } from '../src/warehouse/warehouse.ts';
+import type { CallLoad, FlatRows, LoadBatch, Statement } from '../src/warehouse/warehouse.ts';
 
 const dayMicros = 86_400_000_000;
 
@@ -113,33 +113,53 @@ const readingStatements = (dialect: Dialect, documents: boolean): readonly State
   ];
 };
 
+const microsOf = (date: string): number => Date.parse(date) * 1000;
+
+interface Example extends Pick<LoadBatch, 'force' | 'logs'> {
+  /** Dates of the calls or tombstones. */
+  readonly dates: readonly (string | null)[];
+  readonly calls: boolean;
+  readonly tombstones: boolean;
+  /** Whether one call has all dates, instead of a call each. */
+  readonly moved: boolean;
+}
+
+/** A batch whose load has such a script. */
+export const exampleBatch = ({
+  dates,
+  calls = false,
+  tombstones = false,
+  moved = false,
+  logs = {},
+  force = false,
+}: Partial<Example> & Pick<Example, 'dates'>): LoadBatch => {
+  const callOf = (partitions: readonly (string | null)[]): CallLoad => ({
+    ...{ callId: 'call', revision: 1, partitions, changes: [] },
+    callTimestamp: partitions[0] == null ? null : microsOf(partitions[0]),
+    flatten: () => ({}) as FlatRows,
+  });
+  return {
+    ...{ loadId: 'example', epoch: 1, flattenVersion: 1, origin: 'read', logs, force },
+    calls: calls ? (moved ? [callOf(dates)] : dates.map((date) => callOf([date]))) : [],
+    tombstones: tombstones ? [{ callId: 'call', callKey: 'key', revision: 1, partitions: dates }] : [],
+    keyOf: (callId) => callId,
+  };
+};
+
 /** Staging table and dates are examples; they are all that differs between loads of the same make. */
 export const listBigqueryStatements = (config: BigqueryWarehouseConfig): readonly Statement[] => {
   const dataset = `${config.project}.${config.dataset}`;
   const staging = `${config.project}.${config.staging_dataset ?? config.dataset}.callsync_staging_example_1`;
-  const none = { calls: false, tombstones: false, unknownPartitions: false, force: false, moved: false };
-  const load = {
-    id: 'example',
-    origin: 'read',
-    epoch: 1,
-    flattenVersion: 1,
-    sent: 500,
-    changedBefore: 0,
-    stagedRows: 500,
+  const script = (
+    name: string,
+    { unknownPartitions = false, ...wanted }: Partial<Example> & { readonly unknownPartitions?: boolean },
+  ): Statement => {
+    const part = exampleBatch({ dates: ['2026-03-01', '2026-03-02', '2026-03-05'], ...wanted });
+    const load = { part, last: true, sent: 500, changedBefore: 0, stagedRows: 500, unknownPartitions };
+    return { name, sql: writeLoadScript({ ...load, dataset, staging, layout: config }) };
   };
-  const dates = ['2026-03-01', '2026-03-02', '2026-03-05'];
-  const script = (name: string, over: Partial<Parameters<typeof writeLoadScript>[0]>): Statement => ({
-    name,
-    sql: writeLoadScript({
-      ...{ load, dataset, staging, layout: config, ...none, last: true, partitions: dates, logs: new Map() },
-      ...over,
-    }),
-  });
-  const logs = new Map([
-    ['deliveries', ['2026-03-05']],
-    ['verdicts', []],
-  ]);
-  const callTimestamp = Date.parse('2026-03-01T00:00:00Z') * 1000;
+  const logs = { deliveries: [{ received_at: microsOf('2026-03-05') }], verdicts: [{}] };
+  const callTimestamp = microsOf('2026-03-01');
   const guard = {
     callId: 'call',
     callTimestamp,
@@ -162,7 +182,7 @@ export const listBigqueryStatements = (config: BigqueryWarehouseConfig): readonl
     script('load/moved calls and log rows', { calls: true, moved: true, logs }),
     script('load/after a restored ledger', { calls: true, unknownPartitions: true }),
     script('load/again, equal guards too', { calls: true, force: true }),
-    script('load/log rows only', { logs, partitions: [] }),
+    script('load/log rows only', { logs }),
     script('erase', { tombstones: true }),
     written('load/clear the fence', clearFenceQuery(dataset)),
     ...expireLogsSql((table) => `\`${dataset}.${table}\``, { deliveries: 1, loads: 1, verdicts: 1 }, 0).map((sql) =>

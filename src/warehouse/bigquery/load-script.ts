@@ -5,47 +5,34 @@
  * script therefore omits unneeded statements, and IF skips empty ones.
  */
 import { allFields, type Column, columnsOf, erasedPrefix, type Table, tableOf } from '../../../schemas/tables.ts';
+import type { LoadBatch } from '../warehouse.ts';
 import { callTablesOf, decimalTypeOf, type Layout, logTables, quote } from './ddl.ts';
-import { coverDates, inPartitions } from './partitions.ts';
+import { coverDates, datesOf, inPartitions, isMoved, partitionOf } from './partitions.ts';
 
-/** Variables at the head of the script. */
-interface ScriptLoad {
-  readonly id: string;
-  readonly origin: string;
-  readonly epoch: number;
-  readonly flattenVersion: number;
+/** A commit of a load, which is cut into parts where it touches too many partitions. */
+export interface Part {
+  readonly part: LoadBatch;
+  /** False for the earlier parts: the last one writes the row in `loads`. */
+  readonly last: boolean;
+  /** Calls and tombstones of the whole load, and those that its earlier parts changed. */
   readonly sent: number;
-  /** Calls changed by earlier parts of a load that had to be cut. */
   readonly changedBefore: number;
-  readonly stagedRows: number;
+  /** Whether an earlier ledger may have written calls under dates that this one never sent. */
+  readonly unknownPartitions: boolean;
 }
 
-interface ScriptInput {
-  readonly load: ScriptLoad;
+interface ScriptInput extends Part {
   /** `project.dataset`. */
   readonly dataset: string;
   /** `project.dataset.table`. */
   readonly staging: string;
+  readonly stagedRows: number;
   readonly layout: Layout;
-  /** Whether the batch has calls; tombstones. */
-  readonly calls: boolean;
-  readonly tombstones: boolean;
-  /** Whether an earlier ledger may have written calls under dates that this one never sent. */
-  readonly unknownPartitions: boolean;
-  /** Also claims calls whose guard is equal. */
-  readonly force: boolean;
-  /** Whether a call of the batch was or will be sent under more than one date. */
-  readonly moved: boolean;
-  /** Old and new dates of the batch's calls. */
-  readonly partitions: Iterable<string | null>;
-  /** False for the earlier parts of a load that had to be cut: the last one writes the row in `loads`. */
-  readonly last: boolean;
-  /** Log tables of the batch, each with the dates of its rows where the table is partitioned. */
-  readonly logs: ReadonlyMap<string, readonly (string | null)[]>;
 }
 
 export const writeLoadScript = (input: ScriptInput): string => {
-  const { calls, tombstones, last, logs, layout } = input;
+  const { part, last, layout } = input;
+  const [calls, tombstones] = [part.calls.length > 0, part.tombstones.length > 0];
   const tables = callTablesOf(layout);
   const within = partitionFilter(input);
   const statements = [
@@ -68,7 +55,7 @@ export const writeLoadScript = (input: ScriptInput): string => {
     ...(calls ? [ifAny('claimed', [...tables.map((table) => insertRows(input, table)), ...recordMoves(input)])] : []),
     ...(calls ? addChanges(input, within('t')) : []),
     ...(tombstones ? [deleteChanges(input), mergeTombstones(input), forgetMoves(input), renameDeliveries(input)] : []),
-    ...logTables.filter(({ name }) => logs.has(name)).map((table) => mergeLog(input, table)),
+    ...logTables.flatMap((table) => mergeLog(input, table)),
     ...(last ? [insertLoad(input)] : []),
     'COMMIT TRANSACTION;',
     'SELECT ARRAY_LENGTH(claimed) AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;',
@@ -82,28 +69,30 @@ export const writeLoadScript = (input: ScriptInput): string => {
  * looks up are added only where they may exist.
  */
 const partitionFilter = (input: ScriptInput): ((alias: string) => string) => {
-  const ranges = coverDates(input.partitions);
+  // Old and new dates of the calls.
+  const ranges = coverDates([...input.part.calls, ...input.part.tombstones].flatMap(datesOf));
   return (alias) => {
     const known = inPartitions(`${alias}.call_timestamp`, ranges);
     return looksUpDates(input) ? `(${known} OR DATE(${alias}.call_timestamp) IN UNNEST(unknown_dates))` : known;
   };
 };
 
-const looksUpDates = ({ unknownPartitions, tombstones }: ScriptInput): boolean => unknownPartitions || tombstones;
+const looksUpDates = ({ unknownPartitions, part }: ScriptInput): boolean =>
+  unknownPartitions || part.tombstones.length > 0;
 
 const ifAny = (variable: string, statements: readonly string[]): string =>
   [`IF ARRAY_LENGTH(${variable}) > 0 THEN`, ...statements, 'END IF;'].join('\n');
 
 /** A call that has the same revision is claimed where its flatten version is below `claims_below`. */
-const declareVariables = ({ load, force }: ScriptInput): string =>
-  `DECLARE this_load STRING DEFAULT ${quote(load.id)};
-DECLARE this_origin STRING DEFAULT ${quote(load.origin)};
-DECLARE this_epoch INT64 DEFAULT ${load.epoch};
-DECLARE this_flatten INT64 DEFAULT ${load.flattenVersion};
-DECLARE claims_below INT64 DEFAULT ${load.flattenVersion + (force ? 1 : 0)};
-DECLARE sent_calls INT64 DEFAULT ${load.sent};
-DECLARE changed_before INT64 DEFAULT ${load.changedBefore};
-DECLARE staged_rows INT64 DEFAULT ${load.stagedRows};
+const declareVariables = ({ part, sent, changedBefore, stagedRows }: ScriptInput): string =>
+  `DECLARE this_load STRING DEFAULT ${quote(part.loadId)};
+DECLARE this_origin STRING DEFAULT ${quote(part.origin)};
+DECLARE this_epoch INT64 DEFAULT ${part.epoch};
+DECLARE this_flatten INT64 DEFAULT ${part.flattenVersion};
+DECLARE claims_below INT64 DEFAULT ${part.flattenVersion + (part.force === true ? 1 : 0)};
+DECLARE sent_calls INT64 DEFAULT ${sent};
+DECLARE changed_before INT64 DEFAULT ${changedBefore};
+DECLARE staged_rows INT64 DEFAULT ${stagedRows};
 DECLARE claimed ARRAY<INT64> DEFAULT [];
 DECLARE removed ARRAY<INT64> DEFAULT [];
 DECLARE unknown_dates ARRAY<DATE> DEFAULT [];`;
@@ -245,8 +234,8 @@ const deleteChanges = ({ dataset, staging }: ScriptInput): string =>
 WHERE t.call_id IN (SELECT s.call_id FROM \`${staging}\` AS s WHERE s.kind = 'tombstone');`;
 
 /** Guards of claimed calls that moved, or that were found under a date that this ledger did not send. */
-const recordMoves = ({ dataset, staging, moved, unknownPartitions }: ScriptInput): string[] =>
-  !moved && !unknownPartitions
+const recordMoves = ({ dataset, staging, part, unknownPartitions }: ScriptInput): string[] =>
+  !part.calls.some(isMoved) && !unknownPartitions
     ? []
     : [
         `MERGE \`${dataset}.moved_calls\` AS t
@@ -289,13 +278,18 @@ WHEN NOT MATCHED THEN INSERT (call_key, ledger_epoch, revision, load_id, erased_
   VALUES (x.call_key, this_epoch, x.revision, this_load, CURRENT_TIMESTAMP());`;
 
 /** Log rows by key; the last row of the batch wins. The column of the partition never changes for a key. */
-const mergeLog = ({ dataset, staging, logs, layout }: ScriptInput, table: Table): string => {
+const mergeLog = ({ dataset, staging, part, layout }: ScriptInput, table: Table): string[] => {
   const { name, key, columns } = table;
+  const rows = part.logs[name as keyof LoadBatch['logs']] ?? [];
+  if (rows.length === 0) return [];
   const names = columns.map((column) => column.name);
   const rest = names.filter((column) => !key.includes(column));
   const on = key.map((column) => `t.${column} = x.${column}`);
-  if (name === 'deliveries') on.push(inPartitions('t.received_at', coverDates(logs.get(name) ?? [])));
-  return `MERGE \`${dataset}.${name}\` AS t
+  if (name === 'deliveries') {
+    const dates = rows.map((row) => partitionOf(row.received_at as number | null));
+    on.push(inPartitions('t.received_at', coverDates(dates)));
+  }
+  const merge = `MERGE \`${dataset}.${name}\` AS t
 USING (
   SELECT
     ${columns.map((column) => `${stagedValue(column, layout)} AS ${column.name}`).join(',\n    ')}
@@ -308,6 +302,7 @@ WHEN MATCHED THEN UPDATE SET
   ${rest.map((column) => `${column} = x.${column}`).join(', ')}
 WHEN NOT MATCHED THEN INSERT (${names.join(', ')})
   VALUES (${names.map((column) => `x.${column}`).join(', ')});`;
+  return [merge];
 };
 
 /** A load that is applied again keeps the row of its first commit. */

@@ -10,8 +10,8 @@ import type { Connection } from './client.ts';
 import { callTablesOf, type Layout, logTables } from './ddl.ts';
 import { faultOf, judge } from './errors.ts';
 import type { Jobs } from './jobs.ts';
-import { writeLoadScript } from './load-script.ts';
-import { datesOf, isMoved, partitionOf, splitByPartitions } from './partitions.ts';
+import { type Part, writeLoadScript } from './load-script.ts';
+import { isMoved, splitByPartitions } from './partitions.ts';
 import { type Queries, queryConfiguration } from './queries.ts';
 import type { Quota } from './quota.ts';
 import { failTo, type RetryRules, retry } from './retry.ts';
@@ -55,14 +55,6 @@ export const loadBatch = async (deps: LoadDeps, batch: LoadBatch, signal?: Abort
   return { changed, unchanged: sent - changed, committedAt };
 };
 
-interface Part {
-  readonly part: LoadBatch;
-  readonly last: boolean;
-  readonly sent: number;
-  readonly unknownPartitions: boolean;
-  readonly changedBefore: number;
-}
-
 /** Names of one commit's jobs and staging tables; they take letters, digits and `_`. Never the same twice. */
 const createNames = (deps: LoadDeps, { loadId }: LoadBatch) => {
   const id = `${loadId.replace(/[^A-Za-z0-9_]/g, '_')}_${randomBytes(4).toString('hex')}`;
@@ -92,7 +84,7 @@ const commitPart = async (deps: LoadDeps, task: Part, signal?: AbortSignal) => {
   try {
     for (let round = 0; round < maxRestages; round += 1) {
       const table = await stage(deps, names, encoded, signal);
-      const commit = await apply(deps, names, { ...task, table, rows: encoded.rows }, signal);
+      const commit = await apply(deps, names, { ...task, table, stagedRows: encoded.rows }, signal);
       if (commit === undefined) continue;
       await deps.staging.drop(table);
       return commit;
@@ -132,12 +124,18 @@ const stage = (deps: LoadDeps, names: Names, encoded: EncodedBatch, signal?: Abo
 
 interface Application extends Part {
   readonly table: string;
-  readonly rows: number;
+  readonly stagedRows: number;
 }
 
 /** Undefined when the staging table was lost before the script could read it. */
 const apply = async (deps: LoadDeps, names: Names, task: Application, signal?: AbortSignal) => {
-  const configuration = queryConfiguration(deps.config, { sql: scriptOf(deps, task) });
+  const sql = writeLoadScript({
+    ...task,
+    dataset: `${deps.config.project}.${deps.config.dataset}`,
+    staging: deps.staging.fullName(task.table),
+    layout: deps.config,
+  });
+  const configuration = queryConfiguration(deps.config, { sql });
   const applyOnce = async (): Promise<string> => {
     const jobId = names.nextJob();
     await deps.jobs.run({ jobId, configuration }, signal);
@@ -156,42 +154,6 @@ const apply = async (deps: LoadDeps, names: Names, task: Application, signal?: A
     }
     return failTo(`apply a load to warehouse "${deps.name}"`)(cause);
   }
-};
-
-const scriptOf = (deps: LoadDeps, task: Application): string => {
-  const { part } = task;
-  return writeLoadScript({
-    load: {
-      id: part.loadId,
-      origin: part.origin,
-      epoch: part.epoch,
-      flattenVersion: part.flattenVersion,
-      sent: task.sent,
-      changedBefore: task.changedBefore,
-      stagedRows: task.rows,
-    },
-    dataset: `${deps.config.project}.${deps.config.dataset}`,
-    staging: deps.staging.fullName(task.table),
-    layout: deps.config,
-    calls: part.calls.length > 0,
-    tombstones: part.tombstones.length > 0,
-    unknownPartitions: task.unknownPartitions,
-    force: part.force === true,
-    moved: part.calls.some(isMoved),
-    partitions: new Set([...part.calls, ...part.tombstones].flatMap(datesOf)),
-    last: task.last,
-    logs: logDates(part),
-  });
-};
-
-/** The log tables of the batch. Partitioned tables have the dates of their rows. */
-const logDates = (part: LoadBatch): Map<string, (string | null)[]> => {
-  const logs = new Map<string, (string | null)[]>();
-  for (const [name, rows] of Object.entries(part.logs)) {
-    if (rows.length === 0) continue;
-    logs.set(name, name === 'deliveries' ? rows.map((row) => partitionOf(row.received_at as number | null)) : []);
-  }
-  return logs;
 };
 
 // A batch as newline-delimited JSON for the staging table: one line per call, tombstone and log row.

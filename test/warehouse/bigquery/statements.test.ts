@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { callTables } from '../../../schemas/tables.ts';
-import { listBigqueryStatements } from '../../../scripts/statements.ts';
+import { exampleBatch, listBigqueryStatements } from '../../../scripts/statements.ts';
 import { writeLoadScript } from '../../../src/warehouse/bigquery/load-script.ts';
 import { bePatient } from '../patience.ts';
 import { configOf, expiring } from './config-of.ts';
@@ -16,19 +16,15 @@ test('every statement, printed for review', async () => {
   await expect(text).toMatchFileSnapshot('./__snapshots__/statements.sql');
 });
 
-const base: Parameters<typeof writeLoadScript>[0] = {
-  load: { id: "l'1", origin: 'read', epoch: 1, flattenVersion: 1, sent: 2, changedBefore: 0, stagedRows: 2 },
-  dataset: 'p.d',
-  staging: 'p.d.s',
-  layout: { documents: true },
-  calls: true,
-  tombstones: false,
-  unknownPartitions: false,
-  force: false,
-  moved: true,
-  last: true,
-  partitions: ['2026-01-01', '2026-01-02', '2026-03-01', null],
-  logs: new Map([['deliveries', ['2026-01-09']]]),
+const dates = ['2026-01-01', '2026-01-02', '2026-03-01', null];
+const scriptOf = (wanted: Partial<Parameters<typeof exampleBatch>[0]> = {}): string => {
+  const logs = { deliveries: [{ received_at: Date.parse('2026-01-09') * 1000 }] };
+  const part = { ...exampleBatch({ dates, calls: true, moved: true, logs, ...wanted }), loadId: "l'1" };
+  const counts = { sent: 2, changedBefore: 0, stagedRows: 2 };
+  const layout = { documents: true };
+  return writeLoadScript({
+    ...{ part, last: true, unknownPartitions: false, ...counts, dataset: 'p.d', staging: 'p.d.s', layout },
+  });
 };
 
 describe('what a load may touch', () => {
@@ -39,7 +35,7 @@ describe('what a load may touch', () => {
     `${alias}.call_timestamp IS NULL)`;
 
   test('old, new and missing dates of its calls, as constants in every statement that reads or deletes', () => {
-    const statements = writeLoadScript(base).split(';\n');
+    const statements = scriptOf().split(';\n');
     for (const name of partitioned) {
       const readers = statements.filter((sql) =>
         new RegExp(`(?:FROM|JOIN|MERGE) \`p\\.d\\.${name}\` AS (\\w)`).test(sql),
@@ -54,22 +50,21 @@ describe('what a load may touch', () => {
 
   test('where every call is new, nothing of changes is read; an erasure looks for them under every date', () => {
     const [added = ''] =
-      /IF ARRAY_LENGTH\(claimed\) > 0 AND ARRAY_LENGTH\(removed\) = 0 THEN.*?END IF;/s.exec(writeLoadScript(base)) ??
-      [];
+      /IF ARRAY_LENGTH\(claimed\) > 0 AND ARRAY_LENGTH\(removed\) = 0 THEN.*?END IF;/s.exec(scriptOf()) ?? [];
     expect(added.match(/`p\.d\.\w+`/g)).toEqual(['`p.d.changes`', '`p.d.s`']);
-    expect(writeLoadScript({ ...base, calls: false, tombstones: true })).toContain(
+    expect(scriptOf({ calls: false, tombstones: true })).toContain(
       "DELETE FROM `p.d.changes` AS t\nWHERE t.call_id IN (SELECT s.call_id FROM `p.d.s` AS s WHERE s.kind = 'tombstone');",
     );
   });
 
   test('nothing of calls when there are only log rows', () => {
-    const script = writeLoadScript({ ...base, calls: false, moved: false, partitions: [] });
+    const script = scriptOf({ calls: false });
     for (const name of partitioned) expect(script).not.toContain(`p.d.${name}\``);
     expect(script).toContain('p.d.deliveries`');
   });
 
   test('one transaction around all of it, in two statements a table', () => {
-    const script = writeLoadScript(base);
+    const script = scriptOf();
     expect(script.match(/BEGIN TRANSACTION;/g)).toHaveLength(1);
     expect(script.match(/COMMIT TRANSACTION;/g)).toHaveLength(1);
     for (const name of partitioned) {
@@ -80,9 +75,9 @@ describe('what a load may touch', () => {
   });
 
   test('a thousand scattered dates still make a script that BigQuery accepts', () => {
-    const partitions = Array.from({ length: 2_000 }, (_, index) =>
+    const many = Array.from({ length: 2_000 }, (_, index) =>
       new Date(index * 3 * 86_400_000).toISOString().slice(0, 10),
     );
-    expect(writeLoadScript({ ...base, partitions }).length).toBeLessThan(500_000);
+    expect(scriptOf({ dates: many }).length).toBeLessThan(500_000);
   });
 });
