@@ -11,7 +11,7 @@ import { simulatorOptionsSchema } from '../schemas/simulator.ts';
 import { flattenCall } from '../src/calls/flatten.ts';
 import { startBigQueryEmulator } from '../src/local/bigquery/emulator.ts';
 import { generateCall } from '../src/simulator/calls/generate-call.ts';
-import { createClient, createRest } from '../src/warehouse/bigquery/client.ts';
+import { createRest } from '../src/warehouse/bigquery/client.ts';
 import { bigqueryWarehouseSchema } from '../src/warehouse/bigquery/config.ts';
 import { createJobs } from '../src/warehouse/bigquery/jobs.ts';
 import { encodeBatch } from '../src/warehouse/bigquery/load.ts';
@@ -131,9 +131,9 @@ async function loadBare(
   const config = configOf(dataset);
   const warehouse = createBigqueryWarehouse({ name: 'bench', config });
   await warehouse.migrate();
-  const rest = createRest(() => createClient(config), config.project, 600_000);
-  const jobs = createJobs({ rest, project: config.project, location: config.location, pause });
-  const staging = createStaging({ config, rest, clock: Date.now, pause });
+  const connection = { config, rest: createRest(config, 600_000), clock: Date.now, pause };
+  const jobs = createJobs(connection);
+  const staging = createStaging(connection);
   let milliseconds = 0;
   let bytes = 0;
   for (const [index, calls] of batches.entries()) {

@@ -1,6 +1,6 @@
 /**
- * Every statement that each kind of warehouse can send, as `callsync sql` prints it: the SQL itself, and tables of BigQuery as DDL of
- * the same meaning.
+ * Every statement that each kind of warehouse can send, as `callsync sql` prints it. Tables of BigQuery, which the
+ * product makes over REST, are shown as DDL.
  */
 import { wordsView } from '../schemas/tables.ts';
 import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../src/warehouse/bigquery/config.ts';
@@ -18,12 +18,7 @@ import { clearFenceQuery } from '../src/warehouse/bigquery/fence.ts';
 import { grantsSql } from '../src/warehouse/bigquery/grants.ts';
 import { writeLoadScript } from '../src/warehouse/bigquery/load-script.ts';
 import { removeOrphansScript, removeScript } from '../src/warehouse/bigquery/remove.ts';
-import {
-  createSearchIndexSql,
-  dropSearchIndexSql,
-  searchSql,
-  searchStatusSql,
-} from '../src/warehouse/bigquery/search.ts';
+import { indexSql, searchSql } from '../src/warehouse/bigquery/search.ts';
 import { stateQuery } from '../src/warehouse/bigquery/state.ts';
 import { expireLogsSql } from '../src/warehouse/expire-logs.ts';
 import { listChanges } from '../src/warehouse/postgres/ddl.ts';
@@ -195,9 +190,7 @@ export const listBigqueryStatements = (config: BigqueryWarehouseConfig): readonl
     ...grantsSql(config, { analyst, restricted, marts: 'calls_marts', openMarts: {} }).map((sql) =>
       written('grants', sql),
     ),
-    written('search index/create', createSearchIndexSql(dataset)),
-    written('search index/drop', dropSearchIndexSql(dataset)),
-    written('search index/status', searchStatusSql(dataset)),
+    ...Object.entries(indexSql(dataset)).map(([name, sql]) => written(`search index/${name}`, sql)),
     written('search', searchSql(dataset, { from: 0, to: 1, side: 'out', limit: 20 })),
     written('search/then', searchSql(dataset, { thenText: 'b', speaker: (side) => `${side} = 'in'`, limit: 20 })),
   ];

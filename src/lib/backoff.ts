@@ -35,7 +35,10 @@ export const withinTime = async <T>(work: Promise<T>, ms: number, late: () => un
   return await Promise.race([work, tooLate]).finally(() => clearTimeout(timer));
 };
 
-/** Does work now and every `ms`, never twice at once, and keeps no process alive. What it returns ends this, after the work under way. */
+/**
+ * Does work now and every `ms`, never twice at once, and keeps no process alive.
+ * @returns ends the repetition, after the work under way
+ */
 export const repeatEvery = (ms: number, work: () => Promise<void>): (() => Promise<void>) => {
   let running: Promise<void> | undefined;
   const start = (): void => {

@@ -101,7 +101,7 @@ describe('before a query runs', () => {
       ],
     };
     const rest = async () => ({ statistics: { query } });
-    const queries = createQueries({ config, rest: rest as never, jobs: {} as never, pause: async () => undefined });
+    const queries = createQueries({ config, rest: rest as never, pause: async () => undefined }, {} as never);
     expect((await queries.plan('SELECT 1')).reads).toEqual(['calls.calls', 'elsewhere.send', 'q.elsewhere.send']);
   });
 

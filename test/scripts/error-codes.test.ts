@@ -1,7 +1,7 @@
 /** Every error code has its entry in docs/reference/errors.md, and every message its next step. */
 import { resolve } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { findErrorCodes, renderTroubleshooting } from '../../scripts/error-codes.ts';
+import { findErrorCodes, meanings, renderTroubleshooting } from '../../scripts/error-codes.ts';
 import { nextSteps } from '../../src/cli/shell/error-notes.ts';
 import { reportFailure } from '../../src/cli/shell/exit.ts';
 import { transient } from '../../src/lib/errors.ts';

@@ -58,7 +58,7 @@ const lastResults = async ({ client, prefix }: Place, { info }: ScheduleDescript
     }),
   );
 
-/** What a command about one schedule does, and then prints. */
+/** Acts on one schedule, and returns the facts and the text to print. */
 type Act = (handle: Handle, name: string, at: Place) => Promise<readonly [result: unknown, text: string]>;
 type Place = Pick<TemporalService, 'client'> & { readonly prefix: string };
 

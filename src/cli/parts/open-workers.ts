@@ -1,5 +1,7 @@
 import type { Registry } from 'prom-client';
 import { mergeTemporalMetrics } from '../../health/metrics/temporal-metrics.ts';
+import { withinTime } from '../../lib/backoff.ts';
+import { transient } from '../../lib/errors.ts';
 import { openPool } from '../../postgres/database.ts';
 import { listenToInbox } from '../../store/delivery/inbox-writer.ts';
 import { countUnderOthers } from '../../store/ledger/read-ledger.ts';
@@ -7,11 +9,14 @@ import { recordRules } from '../../store/status/events.ts';
 import type { Store } from '../../store/store.ts';
 import { connectWorker, installRuntime, startWorkers, type WorkerRole } from '../../temporal/worker.ts';
 import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
-import { createWakeUp } from '../../webhook/server/wake-up.ts';
+import { createWakeUp } from '../../webhook/server/group-commit.ts';
 import { activityDeps } from './activity-deps.ts';
 import { openHealthWatch } from './open-health.ts';
 import type { Parts } from './open-parts.ts';
 import type { Services } from './services.ts';
+
+/** A wake of the merge that takes longer counts as failed. */
+const wakeWithinMs = 5_000;
 
 interface WorkerOptions {
   /** Without it they do everything. */
@@ -46,7 +51,10 @@ export const openWorkers = async (services: Services, parts: Parts, { roles, reg
 const wakeMerges = (services: Services, { store, temporal }: Parts): void => {
   const { config } = services;
   const wakeUp = createWakeUp({
-    wake: () => wakeMergeInbox(temporal.client, config.temporal.task_queue),
+    wake: () =>
+      withinTime(wakeMergeInbox(temporal.client, config.temporal.task_queue), wakeWithinMs, () =>
+        transient('WAKE_LATE', 'Waking the inbox merge took too long.'),
+      ),
     intervalMs: config.webhook.wake_interval_ms,
     log: { warn: (fields, message) => services.log(message, { level: 'warn', ...fields }) },
     onFailure: () => undefined,

@@ -85,4 +85,5 @@ export const readShipped = (name: string): string => {
   return readFileSync(existsSync(inDist) ? inDist : inSource, 'utf8');
 };
 
+/** The version of the package. */
 export const readVersion = (): string => (JSON.parse(readShipped('package.json')) as { version: string }).version;

@@ -7,6 +7,7 @@ export interface ClockChange {
 
 export type SimulatorClock = ReturnType<typeof createClock>;
 
+/** @param start the first instant (ISO 8601); by default the real time. */
 export const createClock = (start: string | undefined) => {
   let realBase = performance.now();
   let simBase = start === undefined ? Date.now() : Date.parse(start);

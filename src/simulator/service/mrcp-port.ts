@@ -19,6 +19,7 @@ const deafListener = `
 
 export type MrcpPort = ReturnType<typeof createMrcpPort>;
 
+/** The MRCP port, once it listens; connections and bytes are counted, and nothing is answered. */
 export const createMrcpPort = (host: string, { mrcp: counts }: Pick<Counters, 'mrcp'>) => {
   let port = 0;
   let server: Server | undefined;

@@ -4,6 +4,7 @@ import type { Counters } from '../control/stats.ts';
 
 export type RateLimiter = ReturnType<typeof createRateLimiter>;
 
+/** Counts the requests of each address, and refuses those above the limit. */
 export const createRateLimiter = (settings: SimulatorSettings, { rate }: Pick<Counters, 'rate'>) => {
   const grantedTo = new Map<string, number[]>();
   return (source: string) => {

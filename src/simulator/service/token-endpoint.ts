@@ -99,6 +99,7 @@ type Issued = { readonly at: number; readonly expiresAt: number };
 
 export type TokenStore = ReturnType<typeof createTokenStore>;
 
+/** The issued tokens, until they expire. */
 export const createTokenStore = (settings: SimulatorSettings) => {
   const issued = new Map<string, Issued>();
   const stateOf = (token: string, isGood: (known: Issued, now: number) => boolean): TokenState => {

@@ -12,6 +12,7 @@ export const addressOf = (request: IncomingMessage): string =>
 
 export type WebSocketEndpoint = ReturnType<typeof openWebSocketEndpoint>;
 
+/** Takes the WebSocket connections of the server. */
 export const openWebSocketEndpoint = (
   server: Server,
   settings: SimulatorSettings,

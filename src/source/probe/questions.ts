@@ -86,7 +86,7 @@ export const findSizeParam = async ({ session, base }: Inquiry, names: readonly 
 };
 
 /** Test range of the styles: a third of the beginning, so that new calls move it by less than half. */
-export interface Trial {
+interface Trial {
   readonly session: ProbeSession;
   readonly short: Look;
   /** Whether a look begins behind the beginning of the list, and by less than so many pages; also beyond it without. */

@@ -2,7 +2,7 @@
 import { type ConnectionUrl, openDatabase, type Queryable } from '../../postgres/database.ts';
 import { isRoleMissing, makeOwnRole, ownRoleUrl } from '../../postgres/own-role.ts';
 
-export interface TimelineEvent {
+interface TimelineEvent {
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly kind: string;

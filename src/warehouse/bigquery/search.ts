@@ -23,24 +23,23 @@ export const createTranscriptSearch = (
   config: Pick<BigqueryWarehouseConfig, 'project' | 'dataset' | 'api_endpoint'>,
 ): TranscriptSearch => {
   const dataset = `${config.project}.${config.dataset}`;
-  const run = (sql: string) => queries.run({ sql }).catch(explainMissingIndexes(config.api_endpoint !== undefined));
+  const sql = indexSql(dataset);
+  const run = (text: string) =>
+    queries.run({ sql: text }).catch(explainMissingIndexes(config.api_endpoint !== undefined));
   return {
-    create: async () => void (await run(createSearchIndexSql(dataset))),
-    drop: async () => void (await run(dropSearchIndexSql(dataset))),
-    status: async () => toStatus(await run(searchStatusSql(dataset))),
+    create: async () => void (await run(sql.create)),
+    drop: async () => void (await run(sql.drop)),
+    status: async () => toStatus(await run(sql.status)),
     find: (request) => find(queries, dataset, request),
   };
 };
 
-export const createSearchIndexSql = (dataset: string): string =>
-  `CREATE SEARCH INDEX IF NOT EXISTS transcript_search ON \`${dataset}.utterances\` (content) OPTIONS (analyzer = 'LOG_ANALYZER')`;
-
-export const dropSearchIndexSql = (dataset: string): string =>
-  `DROP SEARCH INDEX IF EXISTS transcript_search ON \`${dataset}.utterances\``;
-
-export const searchStatusSql = (dataset: string): string =>
-  `SELECT coverage_percentage, total_storage_bytes FROM \`${dataset}\`.INFORMATION_SCHEMA.SEARCH_INDEXES
- WHERE index_name = 'transcript_search'`;
+export const indexSql = (dataset: string) => ({
+  create: `CREATE SEARCH INDEX IF NOT EXISTS transcript_search ON \`${dataset}.utterances\` (content) OPTIONS (analyzer = 'LOG_ANALYZER')`,
+  drop: `DROP SEARCH INDEX IF EXISTS transcript_search ON \`${dataset}.utterances\``,
+  status: `SELECT coverage_percentage, total_storage_bytes FROM \`${dataset}\`.INFORMATION_SCHEMA.SEARCH_INDEXES
+ WHERE index_name = 'transcript_search'`,
+});
 
 /** Utterances, newest call first. Parameters: terms, and each of the conditions that are asked for. */
 export const searchSql = (dataset: string, request: Omit<SearchRequest, 'text'>): string => {

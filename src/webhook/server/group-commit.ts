@@ -1,5 +1,5 @@
 /**
- * Makes deliveries durable in groups: in the inbox, or in the spool while the store is away or slow.
+ * Makes deliveries durable in groups: in the inbox, or in the spool while the store is away or slow. Then wakes the merge.
  * A delivery waits for a group and is answered after its write. A delivery that is not durable after `limits.answer_within_s`
  * gets an error. The service then sends it again, and the merge recognises it.
  */
@@ -8,6 +8,7 @@ import { transient } from '../../lib/errors.ts';
 import type { Delivery, InboxWriter } from '../../store/delivery/inbox-writer.ts';
 import type { SpoolDrain } from '../spool/drain.ts';
 import type { Spool } from '../spool/spool.ts';
+import { errorCode, type ReceiverLog } from './receiver-log.ts';
 
 type StoredIn = 'inbox' | 'spool';
 
@@ -128,4 +129,63 @@ const refuseOverdue = (unanswered: Set<Entry>, withinMs: number): void => {
     unanswered.delete(entry);
     entry.reject(transient('NOT_DURABLE', 'The delivery could not be stored in time.'));
   }
+};
+
+/**
+ * Wakes the inbox merge: at once, then at most once in `intervalMs`.
+ * @param options.intervalMs least pause between two wakes, in milliseconds.
+ */
+export const createWakeUp = (options: {
+  /** Ends in time. */
+  wake: () => Promise<void>;
+  intervalMs: number;
+  log: Pick<ReceiverLog, 'warn'>;
+  onFailure: () => void;
+}) => {
+  const { wake, intervalMs, log, onFailure } = options;
+  let timer: NodeJS.Timeout | undefined;
+  let underWay: Promise<void> | undefined;
+  let wanted = false;
+  let failing = false;
+  let closed = false;
+
+  const attempt = async (): Promise<void> => {
+    wanted = false;
+    try {
+      await wake();
+      failing = false;
+    } catch (error) {
+      onFailure();
+      if (!failing) {
+        log.warn(
+          { code: errorCode(error) },
+          'callsync could not wake the inbox merge; the sweep merges the deliveries.',
+        );
+      }
+      failing = true;
+    }
+    underWay = undefined;
+    if (closed) return;
+    timer = setTimeout(() => {
+      timer = undefined;
+      if (wanted) underWay = attempt();
+    }, intervalMs);
+  };
+
+  return {
+    /**
+     * The inbox has something new. Never throws: a failing wake is logged once per outage, and the next commit tries
+     * again.
+     */
+    notify() {
+      wanted = true;
+      if (!closed && underWay === undefined && timer === undefined) underWay = attempt();
+    },
+    async close() {
+      clearTimeout(timer);
+      closed = true;
+      await underWay;
+      if (wanted) await attempt();
+    },
+  };
 };

@@ -1,6 +1,6 @@
 /** A BigQuery warehouse on the local server, with `documents`, that can be set back and read whole. */
 
-import { createClient, createRest } from '../../../src/warehouse/bigquery/client.ts';
+import { createRest } from '../../../src/warehouse/bigquery/client.ts';
 import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import { relationsOf } from '../../../src/warehouse/bigquery/ddl.ts';
 import { createBigqueryWarehouse } from '../../../src/warehouse/bigquery/warehouse.ts';
@@ -25,7 +25,7 @@ interface TableList {
 
 /** Every row of the dataset. Staging tables too: what a load left behind holds rows of calls. */
 export async function* readBigquery(config: BigqueryWarehouseConfig): AsyncGenerator<string> {
-  const rest = createRest(() => createClient(config), config.project, 60_000);
+  const rest = createRest(config, 60_000);
   const listing = { path: `/datasets/${config.dataset}/tables`, query: { maxResults: 1_000 } };
   const { tables = [] } = await rest<TableList>({ method: 'GET', ...listing });
   const names = tables
