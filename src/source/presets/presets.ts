@@ -7,25 +7,17 @@ import { terminal } from '../../lib/errors.ts';
 import { isObject } from '../../lib/parse-json.ts';
 import { mergeRaw } from '../../lib/raw.ts';
 
-interface Preset {
-  readonly name: string;
-  readonly description: string;
-  readonly file: string;
-  /** Configuration sections as a user would write them. */
-  readonly config: Readonly<Record<string, unknown>>;
-}
-
 const folder = fileURLToPath(new URL('./', import.meta.url));
 
 /** The presets that come with callsync, by name. */
-export const listPresets = async (): Promise<Preset[]> => {
+export const listPresets = async () => {
   const files = (await readdir(folder)).filter((file) => file.endsWith('.yaml'));
   const names = files.map((file) => file.slice(0, -'.yaml'.length)).sort();
   return Promise.all(names.map((name) => readPreset(name)));
 };
 
 /** @param preset a name, or the path of a YAML file (relative to `baseDir`). */
-export const readPreset = async (preset: string, baseDir = process.cwd()): Promise<Preset> => {
+export const readPreset = async (preset: string, baseDir = process.cwd()) => {
   const byName = /^[a-z0-9][a-z0-9-]*$/.test(preset);
   const file = byName ? resolve(folder, `${preset}.yaml`) : isAbsolute(preset) ? preset : resolve(baseDir, preset);
   let content: unknown;

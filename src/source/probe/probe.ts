@@ -1,13 +1,13 @@
 /** `callsync probe`: finds out with few requests how a call list works (interface §4.2, §4.4 and §8 do not say). */
 import { Document, isMap, parseDocument, stringify } from 'yaml';
-import { type AxisConfig, type ListConfig, listConfigSchema } from '../../../schemas/config/list.ts';
+import { type AxisConfig, listConfigSchema } from '../../../schemas/config/list.ts';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { wait } from '../../lib/backoff.ts';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { valueAt } from '../../lib/parse-json.ts';
 import type { RequestLimiter } from '../http/limiter.ts';
 import { listPresets } from '../presets/presets.ts';
-import { createSource, findTokenFormat, type Source } from '../source.ts';
+import { createSource, findTokenFormat } from '../source.ts';
 import * as ask from './questions.ts';
 import { createProbeSession, findRecordsPath, type Look, type ProbeSession, ProbeSpent } from './session.ts';
 
@@ -20,19 +20,7 @@ interface ProbeOptions {
   readonly limiter?: RequestLimiter;
 }
 
-interface ProbeReport {
-  readonly findings: readonly ask.Finding[];
-  /** Content of `source.list`. */
-  readonly list: ListConfig;
-  /** Other content of `source`. */
-  readonly authScheme: string;
-  readonly tokenFormat: SourceConfig['token_format'];
-  readonly preset: { readonly preset: string; readonly description: string } | undefined;
-  readonly requests: number;
-  readonly maxRequests: number;
-  /** False when the requests ran out before every question was answered. */
-  readonly complete: boolean;
-}
+type ProbeReport = Awaited<ReturnType<typeof probeSource>>;
 
 /** Enough for every question, on a service that answers the usual names. */
 export const defaultProbeRequests = 100;
@@ -40,16 +28,17 @@ export const defaultProbeRequests = 100;
 /**
  * Probes the list with the configured credentials, address, version and path; it ignores all other settings of the
  * list. Presets come first: a preset with working parameters is used whole.
+ * @returns `complete` is false when the requests ran out before every question was answered
  * @throws CallsyncError if nothing can be read: refused credentials, a wrong address, no visible records
  */
-export const probeSource = async (options: ProbeOptions): Promise<ProbeReport> => {
+export const probeSource = async (options: ProbeOptions) => {
   const { config, maxRequests = defaultProbeRequests } = options;
   const { source, session, base, authScheme, tokenFormat } = await openList(options, maxRequests);
   const recordsPath = findRecordsPath(base.body);
   try {
     if (recordsPath === undefined || base.records.length === 0) throw nothingToSee(base);
-    session.recordsPath = recordsPath;
-    session.isLive = await seesNewCalls(session);
+    session.known.recordsPath = recordsPath;
+    session.known.isLive = await seesNewCalls(session);
     const findings: ask.Finding[] = [];
     const say: ask.Inquiry['say'] = (key, found, confidence, evidence) =>
       findings.push({ key, found, confidence, evidence });
@@ -63,7 +52,7 @@ export const probeSource = async (options: ProbeOptions): Promise<ProbeReport> =
 
     const { path, params } = config.list;
     const inquiry: ask.Inquiry = { session, base, recordsPath, list: { path, records: recordsPath, params }, say };
-    let preset: ProbeReport['preset'];
+    let preset: Awaited<ReturnType<typeof fitPreset>>;
     let complete = true;
     try {
       preset = await fitPreset(inquiry, authScheme);
@@ -83,7 +72,7 @@ export const probeSource = async (options: ProbeOptions): Promise<ProbeReport> =
 };
 
 /** The preset whose records, total, paging and windows all work here; `list` then has its settings. */
-const fitPreset = async (inquiry: ask.Inquiry, authScheme: string): Promise<ProbeReport['preset']> => {
+const fitPreset = async (inquiry: ask.Inquiry, authScheme: string) => {
   const { base, list, recordsPath, say } = inquiry;
   for (const { name, description, config } of await listPresets()) {
     const source = config.source as { readonly list?: object; readonly auth_scheme?: string } | undefined;
@@ -131,16 +120,8 @@ const seesNewCalls = async (session: ProbeSession): Promise<boolean> => {
   return (await session.front(true)).ids[0] !== before.ids[0];
 };
 
-interface Opened {
-  readonly source: Source;
-  readonly session: ProbeSession;
-  readonly base: Look;
-  readonly authScheme: string;
-  readonly tokenFormat: SourceConfig['token_format'];
-}
-
 /** The first look, with the configured authorization scheme, else with the other usual one. */
-const openList = async (options: ProbeOptions, maxRequests: number): Promise<Opened> => {
+const openList = async (options: ProbeOptions, maxRequests: number) => {
   const { limiter } = options;
   const tokenFormat = await findTokenFormat(options.config);
   const config = { ...options.config, token_format: tokenFormat };

@@ -9,36 +9,12 @@ import type { HttpResponse } from '../http/http.ts';
 export type Params = Readonly<Record<string, string>>;
 
 /** One look at the list. */
-export interface Look {
-  readonly status: number;
-  /** A refusal of this request, not of our credentials. */
-  readonly isRefusal: boolean;
-  readonly records: readonly Record<string, unknown>[];
-  /** Ids of the records, or the values that identify them, in order. */
-  readonly ids: readonly string[];
-  readonly body: unknown;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly url: URL;
-  readonly bytes: number;
-}
+export type Look = ReturnType<typeof lookAt>;
 
 /** Thrown when a further request would go beyond the stated number. */
 export class ProbeSpent extends Error {}
 
-export interface ProbeSession {
-  /** Asks the list, by parameters or by an address that it gave; the same question once only, unless the list is live. */
-  look(question: Params | URL, path?: string): Promise<Look>;
-  /** How the list begins now, without parameters. */
-  front(again?: boolean): Promise<Look>;
-  /** Calls come to the beginning of the list while it is asked. */
-  isLive: boolean;
-  /** Path of the records, once known; `records` of a look come from it. */
-  recordsPath: string | undefined;
-  readonly used: number;
-  readonly limit: number;
-  /** Headers of every answer so far whose name speaks of a rate limit. */
-  readonly rateHeaders: ReadonlySet<string>;
-}
+export type ProbeSession = ReturnType<typeof createProbeSession>;
 
 /** Failures that the whole probe tolerates: about a minute of 429s. */
 const mostFailures = 20;
@@ -51,9 +27,16 @@ export const createProbeSession = (
   api: Api,
   { path: listPath, params: baseParams }: Pick<ListConfig, 'path' | 'params'>,
   limit: number,
-): ProbeSession => {
-  const known = new Map<string, Promise<Look>>();
+) => {
+  const looks = new Map<string, Promise<Look>>();
+  /** Headers of every answer so far whose name speaks of a rate limit. */
   const rateHeaders = new Set<string>();
+  const known = {
+    /** Calls come to the beginning of the list while it is asked. */
+    isLive: false,
+    /** Path of the records, once known; `records` of a look come from it. */
+    recordsPath: undefined as string | undefined,
+  };
   let failures = 0;
   const before = api.counts.requests;
   const used = (): number => api.counts.requests - before;
@@ -66,7 +49,7 @@ export const createProbeSession = (
         const { response } = await api.get(url, (answer) => answer, { accept: answers, retries: 0 });
         for (const name of Object.keys(response.headers))
           if (/rate-?limit|retry-after/i.test(name)) rateHeaders.add(name);
-        const look = lookAt(response, session.recordsPath);
+        const look = lookAt(response, known.recordsPath);
         // One that is in trouble for a moment says nothing about the question.
         const isTrouble = look.status >= 500 || look.body === undefined;
         if (!isTrouble || attempt > 1 || used() >= limit) return look;
@@ -79,35 +62,38 @@ export const createProbeSession = (
     }
   };
 
-  const ask = (url: URL, again = session.isLive): Promise<Look> => {
-    const asked = again ? undefined : known.get(url.href);
+  const ask = (url: URL, again = known.isLive): Promise<Look> => {
+    const asked = again ? undefined : looks.get(url.href);
     const look = asked ?? request(url);
-    known.set(url.href, look);
+    looks.set(url.href, look);
     return look;
   };
 
-  const session: ProbeSession = {
-    look: (question, path = listPath) =>
+  return {
+    known,
+    /** Asks the list, by parameters or by an address that it gave; the same question once only, unless the list is live. */
+    look: (question: Params | URL, path = listPath) =>
       ask(question instanceof URL ? question : api.address(path, Object.entries(question))),
-    front: (again) => ask(api.address(listPath, Object.entries(baseParams)), again),
-    isLive: false,
-    recordsPath: undefined,
+    /** How the list begins now, without parameters. */
+    front: (again?: boolean) => ask(api.address(listPath, Object.entries(baseParams)), again),
     get used() {
       return used();
     },
     limit,
     rateHeaders,
   };
-  return session;
 };
 
-const lookAt = ({ status, body: bytes, headers, url }: HttpResponse, recordsPath: string | undefined): Look => {
+const lookAt = ({ status, body: bytes, headers, url }: HttpResponse, recordsPath: string | undefined) => {
   const body = parseQuietly(bytes);
   const path = recordsPath ?? findRecordsPath(body);
   const found = path === undefined ? undefined : valueAt(body, path);
   const records = Array.isArray(found) ? found.filter(isObject) : [];
+  /** Ids of the records, or the values that identify them, in order. */
   const ids = records.map((one) => (typeof one.unique_id === 'string' ? one.unique_id : JSON.stringify(one)));
-  return { status, isRefusal: status >= 400, records, ids, body, headers, url, bytes: bytes.length };
+  /** A refusal of this request, not of our credentials. */
+  const isRefusal = status >= 400;
+  return { status, isRefusal, records, ids, body, headers, url, bytes: bytes.length };
 };
 
 /** Path of the array that looks most like call records: objects with a unique_id first, then the longest. */
