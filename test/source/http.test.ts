@@ -275,7 +275,7 @@ describe('a service that answered and then refuses', () => {
 
   test('for minutes is told with its history; an answer to another query does not excuse a refused one', () => {
     let now = 0;
-    const refusals = createRefusals(300_000, () => now);
+    const refusals = createRefusals(() => now);
     const denied = terminal('ACCESS_DENIED', 'It answers 403.');
     const refused = terminal('LIST_REFUSED', 'It refuses the query with 400.');
     expect(refusals.judge(denied, 'a')).toBe(denied);

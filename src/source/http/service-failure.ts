@@ -87,7 +87,7 @@ export const readRetryAfter = (header: string | undefined, nowMs: number): numbe
 // Tells a refusal that may pass from one that stays.
 
 /** So long a service that answered before may refuse, such as during a deployment, before that counts as its answer. */
-const defaultGraceMs = 5 * 60_000;
+const graceMs = 5 * 60_000;
 /** Questions whose refusals are remembered at once. */
 const mostQuestions = 1_000;
 
@@ -102,7 +102,7 @@ const general = new Set([
 const ofQuestion = 'LIST_REFUSED';
 
 /** @param now monotonic milliseconds. */
-export const createRefusals = (graceMs: number = defaultGraceMs, now: () => number = () => performance.now()) => {
+export const createRefusals = (now: () => number = () => performance.now()) => {
   let proven = false;
   const since = new Map<string, { readonly at: number; count: number }>();
   return {

@@ -38,8 +38,6 @@ interface TokenRules {
   /** Pauses between them; up to 250 ms, doubling to 5 s, by default. */
   readonly backoff?: BackoffRules;
   readonly now?: () => number;
-  /** How long an identity provider that gave tokens may refuse before that counts, in milliseconds; 5 minutes by default. */
-  readonly refusalGraceMs?: number;
 }
 
 /**
@@ -54,7 +52,7 @@ export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules)
   let inFlight: Promise<Token> | undefined;
   let failures = 0;
   let notBefore = 0;
-  const refusals = createRefusals(rules.refusalGraceMs, now);
+  const refusals = createRefusals(now);
 
   const counts: TokenCounts = { requests: 0, failures: 0 };
 
