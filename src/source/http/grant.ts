@@ -1,6 +1,7 @@
-/** The client-credentials grant (interface §4.1, RFC 6749 §4.4). */
+/** The client-credentials grant (interface §4.1), through openid-client. */
+import * as openid from 'openid-client';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
-import { type CallsyncError, terminal, transient } from '../../lib/errors.ts';
+import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { isObject, parseQuietly } from '../../lib/parse-json.ts';
 import type { SecretSource } from '../../lib/secret.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
@@ -27,44 +28,77 @@ export const tokenEndpoint = (config: Pick<SourceConfig, 'auth_url' | 'realm' | 
   );
 };
 
-/**
- * Builds the function that asks for one token. Its errors never carry the secret or the body of the answer. Of an answer, only the
- * properties that the interface promises count (§4.1): an id_token or a token_type of any kind stops no sync.
- * @param options.format the interface gives the request as a form, and the same fields as a JSON object
- */
+/** Builds the function that asks for one token. Its errors never carry the secret or the body of the answer. */
 export const createGrant =
-  (options: {
+  ({
+    http,
+    endpoint,
+    clientId,
+    secret,
+    scope,
+    format,
+  }: {
     readonly http: Http;
     readonly endpoint: URL;
     readonly clientId: string;
     readonly secret: SecretSource;
     readonly scope: string;
+    /** The interface gives the request as a form, and the same fields as a JSON object. */
     readonly format: 'form' | 'json';
   }): RequestGrant =>
   async (signal) => {
-    const { http, endpoint, clientId, secret, scope, format } = options;
-    const fields = {
-      ...{ grant_type: 'client_credentials', client_id: clientId, client_secret: secret.read() },
-      ...(scope === '' ? {} : { scope }),
+    const clientSecret = secret.read();
+    let answer: HttpResponse | undefined;
+    const config = new openid.Configuration(
+      { issuer: endpoint.origin, token_endpoint: endpoint.href },
+      clientId,
+      undefined,
+      openid.ClientSecretPost(clientSecret),
+    );
+    if (endpoint.protocol === 'http:') openid.allowInsecureRequests(config);
+    config[openid.customFetch] = async (url, { headers, body }) => {
+      const form = String(body);
+      answer = await http.send({
+        url: new URL(url),
+        method: 'POST',
+        headers: {
+          ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+          ...(format === 'json' ? { 'content-type': 'application/json' } : {}),
+        },
+        body: format === 'json' ? JSON.stringify(Object.fromEntries(new URLSearchParams(form))) : form,
+        signal,
+      });
+      return promisedPart(answer);
     };
-    const answer = await http.send({
-      url: endpoint,
-      method: 'POST',
-      headers: {
-        accept: 'application/json',
-        'content-type': format === 'json' ? 'application/json' : 'application/x-www-form-urlencoded;charset=UTF-8',
-      },
-      body: format === 'json' ? JSON.stringify(fields) : new URLSearchParams(fields).toString(),
-      signal,
-    });
-    const { access_token: accessToken, expires_in } = parseObject(answer.body) ?? {};
-    const isGood =
-      answer.status >= 200 && answer.status <= 299 && typeof accessToken === 'string' && accessToken !== '';
-    if (!isGood) throw explainRefusal(endpoint, answer);
-    return { accessToken, expiresIn: positive(expires_in) };
+    try {
+      const tokens = await openid.clientCredentialsGrant(config, scope === '' ? {} : { scope });
+      return { accessToken: tokens.access_token, expiresIn: positive(tokens.expires_in) };
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      throw explainRefusal(endpoint, answer, error);
+    }
   };
 
-const explainRefusal = (endpoint: URL, answer: HttpResponse): CallsyncError => {
+/**
+ * Checks the answer with openid-client, without properties that the interface does not promise (§4.1). A bad
+ * id_token, an unusual token_type or content type, or a lifetime as text must not stop a sync.
+ */
+const promisedPart = ({ status, body }: HttpResponse): Response => {
+  const { access_token, expires_in, error } = parseObject(body) ?? {};
+  const kept = { access_token, token_type: 'bearer', expires_in: positive(expires_in), error };
+  const isGood = status >= 200 && status <= 299;
+  return new Response(JSON.stringify(kept), {
+    status: isGood ? 200 : Math.max(400, status),
+    headers: { 'content-type': 'application/json' },
+  });
+};
+
+const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: unknown): CallsyncError => {
+  if (answer === undefined) {
+    const found = cause instanceof CallsyncError ? cause : cause instanceof Error ? cause.cause : undefined;
+    if (found instanceof CallsyncError) return found;
+    return transient('TOKEN_UNAVAILABLE', `callsync cannot request a token from ${endpoint.host}.`);
+  }
   const reason = errorCode(parseObject(answer.body)?.error);
   const said = reason === undefined ? `status ${answer.status}` : `status ${answer.status}, ${reason}`;
   if (answer.status >= 200 && answer.status <= 299)
