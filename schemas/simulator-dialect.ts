@@ -60,6 +60,7 @@ export const dialectSchema = z.object({
   boundThrough: a.off.describe('The upper bound means the whole of its step.'),
   boundZoneMinutes: z.number().int().default(0).describe('Bounds are taken for local times, so far ahead of UTC.'),
   longestMs: a.count.optional().describe('Of a longer window, the list shows only so much from its beginning.'),
+  longestEnd: a.off.describe('It shows so much from its end instead.'),
   records: z.string().describe('Path of the records in the body; empty = the body is the array.'),
   totalPath: a.text.describe('Where the body holds the total.'),
   totalHeader: a.text.describe('Which response header holds the total.'),

@@ -43,6 +43,9 @@ export const quirksSchema = z.object({
       'One place in ten leads on by a cursor that has expired, by the one that led there, or not at all; or empty pages behind the end lead on for ever.',
     ),
   pagesMost: a.count.optional().describe('Pages behind so many are empty, whatever their size.'),
+  capAfter: a.natural.default(0).describe('The cap of the dialect begins with the request of this number.'),
+  capBytes: a.count.optional().describe('An answer holds no more bytes of records, without any marker.'),
+  partialShare: a.share.default(0).describe('Answers with half of their records, and an error beside them.'),
   listDelayMs: a.notNegative.default(0).describe('Time before each answer of the list, such as for counting.'),
   poison: z.array(poisonSchema).default([]).describe('Records with which no answer succeeds.'),
 });

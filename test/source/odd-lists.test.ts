@@ -18,23 +18,26 @@ const middle = start + 45_000;
 /**
  * A list of `count` calls, one a second, in pages of 20 at most; reads it in two windows.
  * @param everyMs between calls of the second window.
- * @param longestMs of a longer window, the list shows only so much.
+ * @param quietMs before the calls of the second window.
+ * @param longestMs of a longer window, the list shows only so much, from its beginning or its end.
  */
 const read = async (
   count: number,
   list: SourceConfigInput['list'],
   answer: Answer,
-  { everyMs = 1000, longestMs = Number.POSITIVE_INFINITY } = {},
+  { everyMs = 1000, quietMs = 0, longestMs = Number.POSITIVE_INFINITY, shows = 'beginning' } = {},
 ) => {
-  const calls = Array.from({ length: count }, (_, n) => (n < 45 ? start + n * 1000 : middle + (n - 45) * everyMs));
+  const later = middle + quietMs;
+  const calls = Array.from({ length: count }, (_, n) => (n < 45 ? start + n * 1000 : later + (n - 45) * everyMs));
   let requests = 0;
   const server = await startServer((_, response, url) => {
     if (url.pathname.startsWith('/realms/')) return answerToken(response);
     requests++;
     const { from, to, page = '1', size = '20', offset: given } = Object.fromEntries(url.searchParams);
     const pageSize = Math.min(20, Number(size));
-    const first = Date.parse(from ?? '');
-    const inside = calls.filter((at) => at >= first && at <= Math.min(Date.parse(to ?? ''), first + longestMs));
+    const [asked, last] = [Date.parse(from ?? ''), Date.parse(to ?? '')];
+    const first = shows === 'end' ? Math.max(asked, last - longestMs) : asked;
+    const inside = calls.filter((at) => at >= first && at <= Math.min(last, first + longestMs));
     const offset = given === undefined ? (Number(page) - 1) * pageSize : Number(given);
     const records = inside
       .slice(offset, offset + pageSize)
@@ -57,7 +60,7 @@ const read = async (
   closers.push(source.close);
   const seen = new Set<string>();
   const results = [];
-  for (const [from, to] of [[start, middle] as const, [middle, middle + Math.max(3_600, count) * everyMs] as const]) {
+  for (const [from, to] of [[start, middle] as const, [middle, later + Math.max(3_600_000, 4 * count * everyMs)] as const]) {
     const window = { axis: 'timestamp', from: from * 1000, to: to * 1000 };
     const onPage = (observations: readonly { callId: string }[]) => {
       for (const { callId } of observations) seen.add(callId);
@@ -150,15 +153,27 @@ describe('a list with cursors', () => {
   });
 });
 
-test('a window longer than the list shows at once is cut', async () => {
-  const hourly = { everyMs: 3_600_000, longestMs: 24 * 3_600_000 };
-  const { seen, problems } = await read(
-    90,
-    {},
-    (response, { records }) => json(response, 200, { data: records }),
-    hourly,
-  );
-  expect([seen, problems]).toEqual([90, []]);
+describe('a window longer than the list shows at once is cut', () => {
+  const hour = 3_600_000;
+  const everything: Answer = (response, { records }) => json(response, 200, { data: records });
+  test.each([
+    [24, 'beginning', 0],
+    [24, 'beginning', 500],
+    [6, 'beginning', 500],
+    [24, 'end', 0],
+    [6, 'end', 0],
+  ])('%i h of it, from its %s, and no call for %i h', async (hours, shows, quiet) => {
+    const times = { everyMs: hour, longestMs: hours * hour, quietMs: quiet * hour, shows };
+    const { seen, problems } = await read(90, {}, everything, times);
+    expect([seen, problems]).toEqual([90, []]);
+  });
+
+  test('a list that shows all of it pays a few requests once', async () => {
+    const { seen, problems, requests } = await read(90, {}, everything, { everyMs: hour, quietMs: 2_000 * hour });
+    expect([seen, problems]).toEqual([90, []]);
+    // 36 of them would also be made without a look at the length.
+    expect(requests).toBeLessThanOrEqual(42);
+  });
 });
 
 describe('records left out of pages after these were made', () => {

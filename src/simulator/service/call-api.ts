@@ -41,9 +41,14 @@ const nest = (body: Record<string, unknown>, path: string, value: unknown): void
 const marker = '"@records@"';
 
 /** The body around the records, as the text before and after them. */
-const envelope = (dialect: Dialect, total: number, cursor: string | undefined): readonly [Buffer, Buffer] => {
+const envelope = (
+  dialect: Dialect,
+  total: number,
+  cursor: string | undefined,
+  isPartial: boolean,
+): readonly [Buffer, Buffer] => {
   if (dialect.records === '') return [Buffer.from('['), Buffer.from(']')];
-  const body: Record<string, unknown> = {};
+  const body: Record<string, unknown> = isPartial ? { error: { code: 'TIMEOUT' } } : {};
   const { paging } = dialect;
   if (dialect.totalPath !== undefined) nest(body, dialect.totalPath, total);
   if (paging.style === 'cursor' && paging.bodyPath !== undefined) nest(body, paging.bodyPath, cursor ?? null);
@@ -75,12 +80,12 @@ const answeredAt = ({ settings }: Exchange, world: World, number: number): numbe
 const answerList = async (exchange: Exchange, parts: CallApiParts, dialect: Dialect, number: number): Promise<void> => {
   const { world, records } = parts;
   const { settings } = exchange;
-  const { countLagSeconds, listDelayMs } = settings.quirks;
+  const { countLagSeconds, listDelayMs, capAfter, capBytes = Number.POSITIVE_INFINITY, partialShare } = settings.quirks;
   const query = parseListQuery(dialect, exchange.url.searchParams);
   if (listDelayMs > 0) await waitFor(listDelayMs);
   const at = answeredAt(exchange, world, number);
   const page = selectPage(world, query, {
-    dialect,
+    dialect: number < capAfter ? { ...dialect, cap: undefined } : dialect,
     at,
     countAt: at - countLagSeconds * 1_000,
     frozen: settings.staticPages,
@@ -92,10 +97,17 @@ const answerList = async (exchange: Exchange, parts: CallApiParts, dialect: Dial
   if (await injectPoison(exchange, page.indices, query.exclude.has('transcript_json'), false)) return;
   if (page.hasExpired) throw new BadQuery('the cursor has expired');
   const cursor = page.next === undefined ? undefined : formatCursor(query, page.next);
-  const [before, after] = envelope(dialect, page.total, cursor);
-  const body = [before, ...records(page.indices, query.exclude, at), after];
-  exchange.counters.requests.records += page.indices.length;
-  await parts.onPage({ query, page, callIds: page.indices.map((index) => world.idOf(index)) });
+  const isPartial = dialect.records !== '' && fraction(settings.seed, number, 67) < partialShare;
+  const [before, after] = envelope(dialect, page.total, cursor, isPartial);
+  let indices = isPartial ? page.indices.slice(0, page.indices.length / 2) : page.indices;
+  let joined = records(indices, query.exclude, at);
+  while (joined.reduce((sum, { length }) => sum + length, 0) > capBytes) {
+    indices = indices.slice(0, -1);
+    joined = records(indices, query.exclude, at);
+  }
+  const body = [before, ...joined, after];
+  exchange.counters.requests.records += indices.length;
+  await parts.onPage({ query, page, callIds: indices.map((index) => world.idOf(index)) });
   await send(exchange, { status: 200, headers: pageHeaders(exchange, dialect, page, cursor), body });
 };
 

@@ -48,14 +48,18 @@ const parseRange = (dialect: Dialect, axis: Axis, parameters: URLSearchParams): 
   const window = dialect.windows.find((candidate) => candidate.axis === axis);
   if (window === undefined) return everything;
   const { boundStepMs: step, boundZoneMinutes, bounds, boundThrough, longestMs = Number.POSITIVE_INFINITY } = dialect;
+  const { longestEnd } = dialect;
   const read = (name: string): number | undefined => {
     const text = parameters.get(name);
     if (text === null) return undefined;
     return Math.floor(parseTimestamp(name, text, dialect.format) / step) * step - boundZoneMinutes * 60_000;
   };
-  const from = read(window.from);
-  const asked = read(window.to);
-  const to = from === undefined || asked === undefined ? asked : Math.min(asked, from + longestMs);
+  let from = read(window.from);
+  let to = read(window.to);
+  if (from !== undefined && to !== undefined && to - from > longestMs) {
+    if (longestEnd) from = to - longestMs;
+    else to = from + longestMs;
+  }
   return {
     from: from === undefined ? everything.from : from + (bounds === 'open' ? 1 : 0),
     to: to === undefined ? everything.to : to + (boundThrough ? step - 1 : 0),

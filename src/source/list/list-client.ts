@@ -8,6 +8,7 @@ import type { HttpResponse } from '../http/http.ts';
 import { emptyPage, type PageBody, type RawRecord, readPageBody } from '../json/page-body.ts';
 import { createPagination, type PageRequest, type SeenPage } from '../pagination/pagination.ts';
 import { createMemoryLimit, type Permit } from '../read/memory-limit.ts';
+import type { Pass } from '../read/read-pass.ts';
 import { type ListQuery, listParams } from './list-query.ts';
 import { isEmpty } from './observe.ts';
 
@@ -56,8 +57,10 @@ interface LearnedFacts {
   /** Most rows that one query gave and that no cap cut, and the largest total that came with a query. */
   records: number;
   total: number;
-  /** Longest window whose halves named no further call, in microseconds: services may cut longer ones without a word. */
-  length: number;
+  /** By axis: the longest window, in microseconds, that showed a call at its beginning or its end, wherever asked. */
+  readonly length: Map<string, Micros>;
+  /** By axis: the first and last call of a window. */
+  readonly span: Map<string, Pass['span']>;
   /** Most records that came on one page. */
   page: number;
   /** A list ended where its total said: the total counts rows, so that nobody asks behind it any more. */
@@ -183,7 +186,8 @@ export const createListClient = (api: Api, list: ListConfig) => {
     short: undefined,
     records: 0,
     total: 0,
-    length: 0,
+    length: new Map(),
+    span: new Map(),
     page: 0,
     totalIsProven: false,
     emptyAtEnd: fewestAtEnd,

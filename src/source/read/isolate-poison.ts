@@ -61,17 +61,8 @@ export const isolatePoison = async (
   const reading =
     isWhole(first) && chooseProof(context, query) !== 'total' ? await readApart(context, query, cause) : first;
   const { state, total, unread, isListed } = reading;
-  const pass = {
-    ...state,
-    firstTotal: total,
-    refusedBehind: undefined,
-    lastTotal: total,
-    largestTotal: total,
-    isSteady: reading.isSteady,
-    pages: 0,
-    lastPage: 0,
-    tooLarge: false,
-  };
+  const { isSteady } = reading;
+  const pass = { ...state, firstTotal: total, lastTotal: total, largestTotal: total, isSteady };
   if (isWhole(first) && isWhole(reading) && isSameSet(first.state.ids, state.ids)) return readAs(pass, 'total');
   const what = !isListed
     ? 'it cannot be listed'

@@ -41,6 +41,9 @@ export interface Pass {
 interface Span {
   readonly first: Micros;
   readonly last: Micros;
+  /** The calls of these times. */
+  readonly firstId: string;
+  readonly lastId: string;
 }
 
 interface OutOfBounds {
@@ -52,88 +55,91 @@ interface OutOfBounds {
 interface PassOptions {
   /** Reads the reachable part of a query that holds more. */
   readonly upToCap?: boolean;
-  /** Stops after the page that raises the number of distinct records above this. */
-  readonly stopBeyond?: number;
+  /** Stops after the page with which this is true of the distinct records. */
+  readonly until?: (ids: ReadonlyMap<string, boolean>) => boolean;
   /** Hands nothing on. */
   readonly quiet?: boolean;
 }
 
 /** Result so far. */
-interface PassState {
+type PassState = {
+  -readonly [key in keyof Pass]: Pass[key];
+} & {
   readonly ids: Map<string, boolean>;
   readonly repeatedLater: Set<string>;
-  rows: number;
-  aligned: boolean;
-  overlapBroken: boolean;
-  lastKey: string | undefined;
-  readonly span: { first: Micros; last: Micros };
+  readonly span: { -readonly [key in keyof Span]: Span[key] };
   readonly outOfBounds: { count: number; furthest: Micros };
-}
+  lastKey: string | undefined;
+  /** Pages in a row that brought nothing new, and those that were empty. */
+  barrenPages: number;
+  emptyPages: number;
+};
 
 /** More empty pages in a row, each leading on to another, are a list without an end. */
 const mostEmpty = 50;
 
 /** @throws CallsyncError of a finally failed request, LIST_LOOP if one page repeats, or the signal's reason */
 export const passOver = async (context: ReadContext, query: ListQuery, options: PassOptions = {}): Promise<Pass> => {
-  const { client, tally } = context;
-  const { learned } = client;
-  const { upToCap = false, stopBeyond = Number.POSITIVE_INFINITY } = options;
-  const cap = capOf(client);
+  const { client } = context;
   const state = createPassState();
-  let firstTotal: number | undefined;
-  let lastTotal: number | undefined;
-  let largestTotal: number | undefined;
-  let isSteady = true;
-  let pages = 0;
-  let refusedBehind: number | undefined;
-  let lastPage = 0;
-  let barrenPages = 0;
-  let emptyPages = 0;
-  let tooLarge = false;
-
   try {
-    for await (const page of client.readPages(query)) {
-      pages++;
-      tally.pages++;
-      tally.requests++;
-      tally.bytes += page.bytes;
-      if (page.index === 0) firstTotal = page.total;
-      refusedBehind ??= page.refusedBehind;
-      lastPage = page.count;
-      emptyPages = page.count === 0 ? emptyPages + 1 : 0;
-      const overlap = query.overlap ?? 0;
-      const isBehindTotal = state.rows > 1 && state.rows === lastTotal;
-      const saysSame = page.total === undefined || page.total === lastTotal;
-      // The total of an empty page behind the end counts nothing.
-      if (page.total !== undefined && !(isBehindTotal && page.count === 0)) {
-        isSteady &&= page.total === firstTotal;
-        lastTotal = page.total;
-        largestTotal = Math.max(page.total, largestTotal ?? 0);
-      }
-      learned.total = Math.max(learned.total, page.total ?? 0);
-      // A total that ignores the window comes with few records too.
-      tooLarge = page.total !== undefined && page.total >= cap && page.isFull && !upToCap;
-      if (tooLarge) break;
-      const mayBeEnd = isBehindTotal && saysSame && (overlap === 0 || page.count <= overlap);
-      if (mayBeEnd && (await bringsNothing(context, query, page, state))) {
-        learned.totalIsProven = true;
-        if (overlap === 0) break;
-      }
-      const known = state.ids.size;
-      await takePage(context, query, page, state, options.quiet);
-      barrenPages = page.count > overlap && state.ids.size === known ? barrenPages + 1 : 0;
-      // Pages by offset overlap if pages have gaps.
-      if (barrenPages >= Math.max(3, learned.emptyAtEnd) || emptyPages > mostEmpty) throw loops();
-      // Ignores the total, because it may be late.
-      tooLarge = state.rows >= cap;
-      if (tooLarge || state.ids.size > stopBeyond) break;
-    }
+    for await (const page of client.readPages(query)) if (await endsWith(context, query, page, state, options)) break;
   } catch (error) {
     // Behind several pages: a smaller question ends before the place where the list goes round.
-    tooLarge = error instanceof CallsyncError && error.code === 'LIST_LOOP' && state.ids.size > learned.page;
-    if (!tooLarge) throw error;
+    state.tooLarge =
+      error instanceof CallsyncError && error.code === 'LIST_LOOP' && state.ids.size > client.learned.page;
+    if (!state.tooLarge) throw error;
   }
-  return { ...state, firstTotal, lastTotal, largestTotal, isSteady, pages, lastPage, refusedBehind, tooLarge };
+  return state;
+};
+
+/** Takes in the next page; returns whether no further one is needed. */
+const endsWith = async (
+  context: ReadContext,
+  query: ListQuery,
+  page: Page,
+  state: PassState,
+  { upToCap = false, until = () => false, quiet = false }: PassOptions,
+): Promise<boolean> => {
+  const { client, tally } = context;
+  const { learned } = client;
+  const cap = capOf(client);
+  state.pages++;
+  tally.pages++;
+  tally.requests++;
+  tally.bytes += page.bytes;
+  state.refusedBehind ??= page.refusedBehind;
+  state.lastPage = page.count;
+  state.emptyPages = page.count === 0 ? state.emptyPages + 1 : 0;
+  const overlap = query.overlap ?? 0;
+  const isBehindTotal = state.rows > 1 && state.rows === state.lastTotal;
+  const saysSame = page.total === undefined || page.total === state.lastTotal;
+  // The total of an empty page behind the end counts nothing.
+  if (!(isBehindTotal && page.count === 0)) noteTotal(state, page);
+  learned.total = Math.max(learned.total, page.total ?? 0);
+  // A total that ignores the window comes with few records too.
+  state.tooLarge = page.total !== undefined && page.total >= cap && page.isFull && !upToCap;
+  if (state.tooLarge) return true;
+  const mayBeEnd = isBehindTotal && saysSame && (overlap === 0 || page.count <= overlap);
+  const isEnd = mayBeEnd && (await bringsNothing(context, query, page, state));
+  if (isEnd) learned.totalIsProven = true;
+  if (isEnd && overlap === 0) return true;
+  const known = state.ids.size;
+  await takePage(context, query, page, state, quiet);
+  // Pages by offset overlap if pages have gaps.
+  state.barrenPages = page.count > overlap && state.ids.size === known ? state.barrenPages + 1 : 0;
+  if (state.barrenPages >= Math.max(3, learned.emptyAtEnd) || state.emptyPages > mostEmpty) throw loops();
+  // Ignores the total, because it may be late.
+  state.tooLarge = state.rows >= cap;
+  return state.tooLarge || until(state.ids);
+};
+
+const noteTotal = (state: PassState, { index, total }: Page): void => {
+  if (index === 0) state.firstTotal = total;
+  if (total === undefined) return;
+  state.isSteady &&= total === state.firstTotal;
+  state.lastTotal = total;
+  state.largestTotal = Math.max(total, state.largestTotal ?? 0);
 };
 
 /** Whether a page behind as many rows as the total says is empty, or the last page given again. */
@@ -150,13 +156,23 @@ const bringsNothing = async (
 
 export const createPassState = (): PassState => ({
   ids: new Map(),
-  repeatedLater: new Set(),
   rows: 0,
-  aligned: true,
+  repeatedLater: new Set(),
+  firstTotal: undefined,
+  lastTotal: undefined,
+  isSteady: true,
+  largestTotal: undefined,
+  pages: 0,
+  lastPage: 0,
+  refusedBehind: undefined,
+  tooLarge: false,
   overlapBroken: false,
-  lastKey: undefined,
-  span: { first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY },
+  aligned: true,
+  span: { first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY, firstId: '', lastId: '' },
   outOfBounds: { count: 0, furthest: 0 },
+  lastKey: undefined,
+  barrenPages: 0,
+  emptyPages: 0,
 });
 
 /** Takes in the records of a page and hands them on, unless `quiet`. */
@@ -169,52 +185,68 @@ export const takePage = async (
 ): Promise<void> => {
   const { client, handlers, tally } = context;
   const { list } = client;
+  const { observedAt, receivedAt, index } = page;
+  const { window } = query;
   const rules = {
-    observedAt: page.observedAt,
+    observedAt,
     carries: new Set(list.authoritative_fields),
     leftOut: query.summary ? leftOutFields(list) : [],
   };
-  const { window } = query;
   const onPage = new Set<string>();
   let isFirst = true;
   for (const part of page.parts(context.partBytes)) {
-    const observations: Observation[] = [];
-    const rejected: RejectedRecord[] = [];
-    const outside = new Set<string>();
+    const taken: Taken = { rules, receivedAt, onPage, observations: [], rejected: [], outside: new Set() };
     for (const raw of part) {
-      const observed = observeRecord(raw.value, { ...rules, encoded: raw.encoded, bytes: raw.bytes });
-      let key: string;
-      if (observed.kind === 'rejected') {
-        key = `${rejectedMark}${createHash('sha1').update(raw.bytes()).digest('hex')}`;
-        if (!state.ids.has(key)) rejected.push(rejectRecord(raw.bytes(), observed.reason, page.receivedAt, window));
-        state.ids.set(key, false);
-      } else {
-        key = observed.observation.callId;
-        if (state.ids.has(key) && !onPage.has(key)) state.repeatedLater.add(key);
-        onPage.add(key);
-        if (!placeRecord(client, query, state, raw, key, tally)) outside.add(key);
-        for (const field of observed.uncarried) tally.uncarried.set(field, (tally.uncarried.get(field) ?? 0) + 1);
-        observations.push(observed.observation);
-      }
-      const overlaps = isFirst && query.overlap !== undefined && page.index > 0;
+      const key = takeRecord(context, query, state, taken, raw);
+      const overlaps = isFirst && query.overlap !== undefined && index > 0;
       if (overlaps && key !== state.lastKey) state.overlapBroken = true;
       if (!overlaps) state.rows++;
       isFirst = false;
       state.lastKey = key;
     }
     if (quiet) continue;
+    const { observations, rejected, outside } = taken;
     tally.rejected += rejected.length;
     if (rejected.length > 0) await handlers.onRejected?.(rejected);
     if (observations.length === 0) continue;
-    await handlers.onPage?.(observations, {
-      window,
-      outside,
-      observedAt: page.observedAt,
-      receivedAt: page.receivedAt,
-      page: page.index,
-      summary: query.summary === true,
-    });
+    const summary = query.summary === true;
+    await handlers.onPage?.(observations, { window, outside, observedAt, receivedAt, page: index, summary });
   }
+};
+
+/** Records of one part of a page. */
+interface Taken {
+  readonly rules: Parameters<typeof observeRecord>[1];
+  readonly receivedAt: Date;
+  /** Calls of the page so far. */
+  readonly onPage: Set<string>;
+  readonly observations: Observation[];
+  readonly rejected: RejectedRecord[];
+  readonly outside: Set<string>;
+}
+
+/** Takes in one record; returns its key. */
+const takeRecord = (
+  { client, tally }: ReadContext,
+  query: ListQuery,
+  state: PassState,
+  { rules, receivedAt, onPage, observations, rejected, outside }: Taken,
+  { value, encoded, bytes }: RawRecord,
+): string => {
+  const observed = observeRecord(value, { ...rules, encoded, bytes });
+  if (observed.kind === 'rejected') {
+    const key = `${rejectedMark}${createHash('sha1').update(bytes()).digest('hex')}`;
+    if (!state.ids.has(key)) rejected.push(rejectRecord(bytes(), observed.reason, receivedAt, query.window));
+    state.ids.set(key, false);
+    return key;
+  }
+  const { callId } = observed.observation;
+  if (state.ids.has(callId) && !onPage.has(callId)) state.repeatedLater.add(callId);
+  onPage.add(callId);
+  if (!placeRecord(client, query, state, value, callId, tally)) outside.add(callId);
+  for (const field of observed.uncarried) tally.uncarried.set(field, (tally.uncarried.get(field) ?? 0) + 1);
+  observations.push(observed.observation);
+  return callId;
 };
 
 /** Remembers a record by its time; returns whether that is inside the window. A record without a time counts as inside. */
@@ -222,13 +254,13 @@ const placeRecord = (
   client: ListClient,
   query: ListQuery,
   state: PassState,
-  raw: RawRecord,
+  value: unknown,
   callId: string,
   tally: ReadContext['tally'],
 ): boolean => {
   const { list } = client;
   const { window } = query;
-  const time = window === undefined ? undefined : axisTime(list, window.axis, raw.value);
+  const time = window === undefined ? undefined : axisTime(list, window.axis, value);
   if (window === undefined || time === undefined) {
     if (window !== undefined) tally.undated++;
     state.ids.set(callId, true);
@@ -243,8 +275,9 @@ const placeRecord = (
   const inside = contains(window, time);
   state.ids.set(callId, inside);
   if (inside) {
-    state.span.first = Math.min(state.span.first, time);
-    state.span.last = Math.max(state.span.last, time);
+    const { span } = state;
+    if (time < span.first) Object.assign(span, { first: time, firstId: callId });
+    if (time > span.last) Object.assign(span, { last: time, lastId: callId });
   }
   return inside;
 };

@@ -19,7 +19,7 @@ import { isolatePoison, isServiceUp } from './isolate-poison.ts';
 import { createTally, type Handlers, type ReadContext, reportProblem, type WindowProblem } from './read-context.ts';
 import { readInstant } from './read-instant.ts';
 import { type CutPart, endsFull, notShown, type ReadPart, readPart } from './read-part.ts';
-import { capOf, isCall, type Pass, passOver } from './read-pass.ts';
+import { capOf, createPassState, isCall, type Pass, passOver, takePage } from './read-pass.ts';
 
 interface ReadProgress {
   /** Everything of the window before this time is read. */
@@ -266,6 +266,8 @@ const weakest = (parts: readonly WindowPart[]): Shown =>
 
 // Finds out whether a service gives fewer records than a query holds without saying so.
 
+/** No list shows less of a window, in microseconds. */
+const hour = day / 24;
 /** Fewer records are compared with nothing. */
 const fewest = 3;
 /**
@@ -284,9 +286,9 @@ type WindowQuery = ListQuery & { readonly window: Window };
 type CapFinding = 'none' | 'found' | 'changed' | 'unclear';
 
 /**
- * A capped query never passes a certain count. Only a window with as many records as the largest query, or one longer
- * than those that were compared, is therefore suspected. Its halves together must name no further calls. A total above
- * its count is evidence too.
+ * A capped query never passes a certain count. Only a window with as many records as the largest query is therefore
+ * suspected. Its halves together must name no further calls. A total above its count is evidence too. A list may also
+ * cut long windows: see showsLength.
  * @param pass the reading of `query.window`.
  * @throws CallsyncError of a finally failed request, or the signal's reason.
  */
@@ -294,7 +296,6 @@ const lookForCap = async (context: ReadContext, query: WindowQuery, pass: Pass):
   const { list, learned } = context.client;
   const { rows, lastTotal } = pass;
   const isRefusedEnd = endsInDoubt(context, pass);
-  const length = query.window.to - query.window.from;
   // Omitted records also count for a cap, so queries end at different counts.
   const isDoubtful =
     isRefusedEnd ||
@@ -302,20 +303,81 @@ const lookForCap = async (context: ReadContext, query: WindowQuery, pass: Pass):
     (lastTotal === undefined && hasGaps(learned) && rows >= fewestOf(list));
   const isCapLike = (): boolean =>
     rows >= fewestOf(list) && rows >= learned.records && (lastTotal === undefined || rows >= learned.total);
-  const isSuspect = (): boolean => isDoubtful || length > Math.max(day, learned.length) || isCapLike();
+  const isSuspect = (): boolean => isDoubtful || isCapLike();
   if (!isCuttable(axisOf(list, query.window.axis)))
     return !isRefusedEnd && isTakenOnTrust(list, rows) ? 'none' : 'unclear';
-  if (!isSuspect()) return 'none';
-  if (lastTotal !== undefined) await askForTotal(context, query);
-  const finding = isSuspect() ? await compareWithHalves(context, query, pass) : 'none';
+  if (lastTotal !== undefined && isSuspect()) await askForTotal(context, query);
+  const isCompared = isSuspect();
+  const finding = isCompared ? await compareWithHalves(context, query, pass) : 'none';
   // Some readings do not count: if calls left during paging, the reading may have passed the cap.
-  if (finding === 'none') learned.records = Math.max(learned.records, rows);
-  // Only calls far apart show that a window of this length is not cut.
-  const isSpread = 2 * (pass.span.last - pass.span.first) >= length;
-  if (finding === 'none' && isSpread) learned.length = Math.max(learned.length, length);
+  if (finding === 'none' && isCompared) learned.records = Math.max(learned.records, rows);
   if (finding === 'found' && !isDoubtful && isCapLike())
     learned.cap = Math.min(learned.cap ?? Number.POSITIVE_INFINITY, rows);
-  return finding;
+  return finding === 'none' && !(await showsLength(context, query, pass)) ? 'found' : finding;
+};
+
+/**
+ * Whether the list shows all of a window as long as this one. It may show only the beginning or the end of a long
+ * window, and that part may be empty. Two windows at least as long are therefore asked for: one that begins with a
+ * known call, and one that ends with one.
+ * @throws the signal's reason.
+ */
+const showsLength = async (context: ReadContext, query: WindowQuery, pass: Pass): Promise<boolean> => {
+  const { list, learned } = context.client;
+  const { axis, from, to } = query.window;
+  const length = to - from;
+  const step = boundStep(list);
+  if (pass.span.first <= pass.span.last) learned.span.set(axis, pass.span);
+  if (length <= Math.max(hour, step, learned.length.get(axis) ?? 0)) return true;
+  // Few lengths are ever shown, because they double. Bounds are rounded outwards.
+  const shown = hour * 2 ** (Math.floor(Math.log2(length / hour)) + 1);
+  const slack = list.bounds_slack_ms * 1000 + step;
+  const ask = (window: Omit<Window, 'axis'>): WindowQuery => ({
+    ...query,
+    window: { axis, ...window },
+    summary: true,
+    retries: 1,
+  });
+  try {
+    let span = learned.span.get(axis);
+    for (const hours of span === undefined ? [8, 72, 720] : []) {
+      const recent = ask({ from: nowMicros() - hours * hour, to: nowMicros() });
+      if (span === undefined || span.first > span.last) ({ span } = await passOver(context, recent, firstPage));
+      learned.span.set(axis, span);
+    }
+    if (span === undefined || span.first > span.last) return length <= Math.max(day, step);
+    const begin = ask({ from: span.first - slack, to: span.first + shown + 2 * slack });
+    const end = ask({ from: span.last - shown - 2 * slack, to: span.last + slack });
+    if (!(await showsCall(context, begin, span.firstId)) || !(await showsCall(context, end, span.lastId))) return false;
+  } catch (error) {
+    // Nothing is wrong with the window itself; its parts will do.
+    if (error instanceof CallsyncError) return false;
+    throw error;
+  }
+  learned.length.set(axis, shown);
+  return true;
+};
+
+const firstPage = { quiet: true, until: () => true };
+
+/** Whether an answer has a call: usually on its first or last page. */
+const showsCall = async (context: ReadContext, query: WindowQuery, id: string): Promise<boolean> => {
+  const { client, tally } = context;
+  const { list, pageSize = 1 } = client;
+  const hasTotal = (list.total_path ?? list.total_header) !== undefined;
+  for (let offset = 0, total = 1; hasTotal && offset < total; ) {
+    const page = await client.readRows(query, offset, pageSize);
+    if (page === undefined) break;
+    tally.requests++;
+    const state = createPassState();
+    await takePage(context, query, page, state, true);
+    page.dispose();
+    if (state.ids.has(id)) return true;
+    total = offset === 0 ? (page.total ?? 0) : 0;
+    offset = Math.max(1, Math.floor((total - 1) / pageSize)) * pageSize;
+  }
+  const until = (ids: Pass['ids']): boolean => ids.has(id);
+  return until((await passOver(context, query, { quiet: true, until })).ids);
 };
 
 /** True if the list ends only in refusals, after a page as full as any other. */
@@ -378,7 +440,10 @@ const compareWithDays = async (context: ReadContext, query: WindowQuery, pass: P
   if (endsInDoubt(context, pass)) return 'unclear';
   if (pass.rows < smallestCap(context.client.list)) return 'none';
   const wider = { ...query.window, from: query.window.from - day, to: query.window.to + day };
-  const around = await passOver(context, summaryOf(query, wider), { quiet: true, stopBeyond: pass.rows });
+  const around = await passOver(context, summaryOf(query, wider), {
+    quiet: true,
+    until: ({ size }) => size > pass.rows,
+  });
   return around.rows > pass.rows ? 'none' : 'unclear';
 };
 

@@ -329,12 +329,44 @@ const more: Readonly<Record<string, Oddity>> = {
   },
 };
 
+/** The same from this seed on. */
+const firstWithYetMore = 430_000;
+
+const yetMore: Readonly<Record<string, Oddity>> = {
+  shown_part: {
+    fits: isCut,
+    apply: (draft, random) => {
+      draft.dialect.longestMs = pick([6 * hour, 12 * hour, 24 * hour, 48 * hour], random());
+      draft.dialect.longestEnd = random() < 0.5;
+    },
+  },
+  late_cap: {
+    fits: ({ paging }) => paging.style !== 'none',
+    apply: (draft, random) => {
+      draft.dialect.cap = pick([100, 200, 300], random());
+      draft.quirks.capAfter = Math.floor(random() * 60);
+      draft.list = { ...draft.list, max_results: undefined };
+    },
+  },
+  bytes_cap: {
+    fits: ({ paging }) => paging.style === 'none',
+    apply: (draft, random) => {
+      draft.quirks.capBytes = Math.floor(10_000 + random() * 60_000);
+    },
+  },
+  partial: {
+    apply: (draft, random) => {
+      draft.quirks.partialShare = pick([0.02, 0.1], random());
+    },
+  },
+};
+
 /** One thing more that services do, drawn apart, so that the rest of a seed stays. */
 const addOddity = (seed: number, name: string, draft: Draft): string[] => {
   const random = randomStream(seed * 15_485 + 11);
   if (random() < 0.3) return [];
   const served = dialectOf(name, draft.dialect);
-  const drawn = [oddities, ...(seed < firstWithMore ? [] : [more])].map(
+  const drawn = [oddities, ...(seed < firstWithMore ? [] : [more]), ...(seed < firstWithYetMore ? [] : [yetMore])].map(
     (known) => pick(Object.entries(known), random()) as [string, Oddity],
   );
   const fitting = drawn.filter(([, { fits = () => true }]) => fits(served));
