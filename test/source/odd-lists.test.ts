@@ -60,7 +60,10 @@ const read = async (
   closers.push(source.close);
   const seen = new Set<string>();
   const results = [];
-  for (const [from, to] of [[start, middle] as const, [middle, later + Math.max(3_600_000, 4 * count * everyMs)] as const]) {
+  for (const [from, to] of [
+    [start, middle] as const,
+    [middle, later + Math.max(3_600_000, 4 * count * everyMs)] as const,
+  ]) {
     const window = { axis: 'timestamp', from: from * 1000, to: to * 1000 };
     const onPage = (observations: readonly { callId: string }[]) => {
       for (const { callId } of observations) seen.add(callId);

@@ -8,7 +8,6 @@ import type { HttpResponse } from '../http/http.ts';
 import { emptyPage, type PageBody, type RawRecord, readPageBody } from '../json/page-body.ts';
 import { createPagination, type PageRequest, type SeenPage } from '../pagination/pagination.ts';
 import { createMemoryLimit, type Permit } from '../read/memory-limit.ts';
-import type { Pass } from '../read/read-pass.ts';
 import { type ListQuery, listParams } from './list-query.ts';
 import { isEmpty } from './observe.ts';
 
@@ -60,7 +59,7 @@ interface LearnedFacts {
   /** By axis: the longest window, in microseconds, that showed a call at its beginning or its end, wherever asked. */
   readonly length: Map<string, Micros>;
   /** By axis: the first and last call of a window. */
-  readonly span: Map<string, Pass['span']>;
+  readonly span: Map<string, { first: Micros; last: Micros; firstId: string; lastId: string }>;
   /** Most records that came on one page. */
   page: number;
   /** A list ended where its total said: the total counts rows, so that nobody asks behind it any more. */
