@@ -9,9 +9,6 @@ const recording = process.env.CALLSYNC_RECORD !== undefined;
 
 const listed = campaigns || recording ? undefined : listTests();
 const all = recording ? 'test/replay/record-histories.ts' : 'test/campaigns/**/*.test.ts';
-const globalSetup = ['test/support/postgres.ts', 'test/support/temporal.ts', 'test/support/bigquery.ts'];
-// Three times as many as there are cores: most of the time these tests wait for processes to start or for time to pass.
-const maxWorkers = 6;
 
 export default defineConfig({
   test: {
@@ -38,24 +35,15 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: 'stores',
-          include: [...(listed?.stores ?? [])],
-          // As above; each test file has databases of its own.
-          isolate: false,
-          maxWorkers,
-          sequence: { groupOrder: 1 },
-          globalSetup,
-        },
-      },
-      {
-        extends: true,
-        test: {
           name: 'servers',
           include: [...(listed?.servers ?? [all])],
           exclude: [...configDefaults.exclude, ...(campaigns ? [] : ['test/campaigns/**'])],
-          maxWorkers,
+          // As above; each test file has databases of its own.
+          isolate: campaigns || recording,
+          // Three times as many as there are cores: most of the time these tests wait for processes to start or for time to pass.
+          maxWorkers: 6,
           sequence: { groupOrder: 1 },
-          globalSetup,
+          globalSetup: ['test/support/postgres.ts', 'test/support/temporal.ts', 'test/support/bigquery.ts'],
         },
       },
     ],

@@ -19,8 +19,9 @@ import { awayDatabase, lockTable } from '../operations/support/outages.ts';
 import { monitoring, promtool, rules } from '../operations/support/prometheus.ts';
 import { openSite, type Site } from '../operations/support/site.ts';
 import { useBigQuery } from '../support/bigquery.ts';
-import { endProcess, until } from '../support/installation.ts';
+import { endProcess } from '../support/installation.ts';
 import { installDebian } from '../support/tools.ts';
+import { until } from '../support/until.ts';
 
 const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 const shorten = (duration: string): string => {

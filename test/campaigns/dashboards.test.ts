@@ -14,8 +14,8 @@ import { parse } from 'yaml';
 import { renderSupersetFiles } from '../../scripts/superset.ts';
 import { pictures } from '../operations/browser-cases.ts';
 import { openBrowser } from '../operations/support/browser.ts';
-import { until } from '../support/installation.ts';
 import { program, type Running, startProgram } from '../support/program.ts';
+import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
 const deploy = resolve(import.meta.dirname, '../../deploy');
@@ -111,7 +111,7 @@ TALISMAN_ENABLED = False
         ({ ok }) => ok,
         () => false,
       );
-    await until('Superset', isUp, 300_000);
+    await until('Superset', isUp);
   }, 2_400_000);
   afterAll(() => void server?.kill('SIGTERM'));
 
@@ -152,7 +152,7 @@ TALISMAN_ENABLED = False
       (await page.evaluate(
         `document.querySelectorAll('.slice_container canvas, .slice_container table, .header-line').length`,
       )) as number;
-    await until('all charts', async () => (await shown()) >= charts.length, 180_000);
+    await until('all charts', async () => (await shown()) >= charts.length);
     expect(await page.$$('[data-test="error-alert"], .ant-alert-error')).toHaveLength(0);
     await until(
       'still pictures',

@@ -22,10 +22,11 @@ import { localBigquery, openBigqueryTarget, readBigquery } from '../pipeline/per
 import { eraseUnderRestores, openPostgresTarget } from '../pipeline/persons/erasure-cases.ts';
 import { readSchemas } from '../pipeline/persons/search-everything.ts';
 import { useBigQuery } from '../support/bigquery.ts';
-import { endProcess, until } from '../support/installation.ts';
+import { endProcess } from '../support/installation.ts';
 import { openPipeline, register } from '../support/pipeline.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';
+import { until } from '../support/until.ts';
 
 /**
  * A thousand persons are erased while ten thousand late, repeated and replayed events arrive. Then ledger and both

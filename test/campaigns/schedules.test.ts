@@ -8,8 +8,9 @@ import { describe, expect, test } from 'vitest';
 import { scheduledBackfillSchema } from '../../schemas/config/backfills.ts';
 import { backfillSchedule, createBackfillSchedule } from '../../src/temporal/backfill-schedules.ts';
 import { backfillId, backfillScheduleId } from '../../workflows/messages.ts';
-import { endProcess, type Installation, install, until } from '../support/installation.ts';
+import { endProcess, type Installation, install } from '../support/installation.ts';
 import { startTemporal } from '../support/temporal.ts';
+import { until } from '../support/until.ts';
 
 /**
  * Scheduled backfills run every 2 seconds while workers and the Temporal server are killed, and while the list is away.
@@ -63,11 +64,7 @@ describe('backfills', () => {
     await until(`${name} has ended`, isQuiet, 900_000);
     const due = await listDue(site, name, info.createdAt, endAt);
     const after = (await handle.describe()).info;
-    await until(
-      'every run is listed',
-      async () => (await listRuns(site, name)).length >= after.numActionsTaken,
-      60_000,
-    );
+    await until('every run is listed', async () => (await listRuns(site, name)).length >= after.numActionsTaken);
     const runs = await listRuns(site, name);
     const skipped = after.numActionsSkippedOverlap;
     const missed = after.numActionsMissedCatchupWindow;

@@ -9,7 +9,8 @@ import { describeActivateBackfill } from '../e2e/activate-backfill-cases.ts';
 import { describeBacklog } from '../store/backlog-cases.ts';
 import { describeRestored } from '../store/restored-cases.ts';
 import { describeScale } from '../store/scale-cases.ts';
-import { endProcess, install, until } from '../support/installation.ts';
+import { endProcess, install } from '../support/installation.ts';
+import { until } from '../support/until.ts';
 
 /**
  * Time and pages of every statement of the steady state, in a store of 3 million calls filled by SQL. Then the memory
@@ -26,7 +27,7 @@ describe('restored', () => {
 
 /**
  * A backfill planned over 1,000,000 calls, 50,000 of them loaded by three worker processes that are killed at random.
- * About 4 minutes on 2 cores. In the suite, e2e/backfill kills one worker.
+ * About 4 minutes on 2 cores. In the suite, e2e/kill-temporal kills one worker.
  */
 describe('storm', () => {
   const planned = 1_000_000;
@@ -77,7 +78,6 @@ describe('storm', () => {
       await until(
         'running parts have ended',
         async () => (await handle.describe()).raw.pendingActivities?.length === 0,
-        300_000,
       );
       // Their loads would be left to them for two minutes; nobody is left here who could still make one.
       await site.store.pool.query(`UPDATE loads SET alive_at = alive_at - interval '1 hour' WHERE state = 'planned'`);

@@ -92,4 +92,4 @@ test('goes on step by step, through every obstacle, until schedules are on', asy
   expect(again.code).toBe(0);
   expect(again.stderr).toMatch(/1 receiver {3}was verified at/);
   expect(JSON.parse(again.stdout)).toMatchObject({ catchUp: state.catchUp, overlap: state.overlap });
-}, 600_000);
+});

@@ -5,8 +5,8 @@ import { expect, test, vi } from 'vitest';
 import { reportFailure } from '../../src/cli/shell/exit.ts';
 import { renderTable } from '../../src/cli/shell/output.ts';
 import { openCli, withoutService } from '../support/cli.ts';
-import { until } from '../support/installation.ts';
 import { startProgram } from '../support/program.ts';
+import { until } from '../support/until.ts';
 
 const { folder, database } = await openCli();
 await folder.configure(withoutService(database.url));

@@ -7,9 +7,10 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { isAlive, sendSignal } from '../../src/local/local-process.ts';
 import { closedPort } from '../support/closed-port.ts';
-import { endProcess, until } from '../support/installation.ts';
+import { endProcess } from '../support/installation.ts';
 import { makeServerFolder } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';
+import { until } from '../support/until.ts';
 
 let folder: string;
 const children: ChildProcess[] = [];
@@ -57,20 +58,16 @@ const temporalPid = async (): Promise<number> => {
 };
 
 // The exit code of Ctrl-C is in query.test.ts.
-test.each(['SIGTERM', 'SIGHUP'] as const)(
-  '%s in the middle of a start leaves no server',
-  async (signal) => {
-    const child = await start(['doctor']);
-    await until('the server is being started', async () => isAlive((await postmaster()).pid), 90_000);
-    expect(child.exitCode).toBeNull();
-    const { pid } = await postmaster();
-    child.kill(signal);
-    const [code] = (await once(child, 'exit')) as [number | null];
-    expect(code).toBe({ SIGHUP: 129, SIGTERM: 143 }[signal]);
-    await until('PostgreSQL has ended', async () => !isAlive(pid), 60_000);
-  },
-  240_000,
-);
+test.each(['SIGTERM', 'SIGHUP'] as const)('%s in the middle of a start leaves no server', async (signal) => {
+  const child = await start(['doctor']);
+  await until('the server is being started', async () => isAlive((await postmaster()).pid));
+  expect(child.exitCode).toBeNull();
+  const { pid } = await postmaster();
+  child.kill(signal);
+  const [code] = (await once(child, 'exit')) as [number | null];
+  expect(code).toBe({ SIGHUP: 129, SIGTERM: 143 }[signal]);
+  await until('PostgreSQL has ended', async () => !isAlive(pid));
+});
 
 test('servers outlive the command that started them for as long as another uses them', async () => {
   const first = await start(['serve']);
@@ -78,14 +75,14 @@ test('servers outlive the command that started them for as long as another uses 
   const { pid } = await postmaster();
   // It needs Temporal too, and waits there for a worker that does not come.
   const second = await start(['backfill', '--from', '2025-01-01']);
-  await until('Temporal runs', async () => isAlive(await temporalPid()), 60_000);
+  await until('Temporal runs', async () => isAlive(await temporalPid()));
   const temporal = await temporalPid();
   const third = await start(['serve']);
   await once(third.stdout as NodeJS.ReadableStream, 'data');
 
   await endProcess(first, 'SIGTERM');
   await endProcess(second, 'SIGTERM');
-  await until('Temporal has ended', async () => !isAlive(temporal), 60_000);
+  await until('Temporal has ended', async () => !isAlive(temporal));
   expect(isAlive(pid)).toBe(true);
   await endProcess(third, 'SIGHUP');
   expect(isAlive(pid)).toBe(false);

@@ -269,7 +269,7 @@ export const becomeHealthy = async ({ child, said, ports }: Started, path: '/rea
           () => false,
         );
       },
-      { timeout: 120_000, interval: 25 },
+      { interval: 25 },
     )
     .toBe(true);
 };

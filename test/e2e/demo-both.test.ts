@@ -82,4 +82,4 @@ test('callsync demo --warehouse both loads the same rows into both, and listens 
     await release();
     await rm(folder, { recursive: true, force: true });
   }
-}, 600_000);
+});

@@ -10,8 +10,8 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { pictures, testInBrowser } from '../operations/browser-cases.ts';
-import { until } from '../support/installation.ts';
 import { program, type Running, startProgram } from '../support/program.ts';
+import { until } from '../support/until.ts';
 
 /** Pictures show more than a test needs. */
 const calls = pictures === undefined ? '150' : '1000';

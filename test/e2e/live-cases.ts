@@ -5,8 +5,9 @@ import { syncConfigSchema } from '../../schemas/config/sync.ts';
 import { ensureSchedules } from '../../src/temporal/schedules.ts';
 import { startReconcile, wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
 import { countRows } from '../../src/warehouse/digest.ts';
-import { deleteSchedules, type Installation, install, until } from '../support/installation.ts';
+import { deleteSchedules, type Installation, install } from '../support/installation.ts';
 import { deliver } from '../support/pipeline.ts';
+import { until } from '../support/until.ts';
 
 export interface LiveFigures {
   /** Calls or deliveries that were seen to become visible. */
@@ -71,7 +72,7 @@ const measureLive = async (site: Installation, durationMs: number) => {
   const { workflowId } = await site.backfill('beside', { concurrency: 8 });
   await startReconcile(site.client, site.prefix, { name: 'beside', request: {} });
   const backfill = site.client.workflow.getHandle(workflowId);
-  await until('the backfill loads', async () => Number((await countRows(site.warehouse)).calls) > 0, 120_000);
+  await until('the backfill loads', async () => Number((await countRows(site.warehouse)).calls) > 0);
   const begun = Date.now();
   const seen = new Map<string, number>();
   while (Date.now() - begun < durationMs || seen.size < 5) {

@@ -8,8 +8,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FaultKind } from '../../schemas/simulator.ts';
 import { readHealth } from '../../src/health/read-health.ts';
-import { deleteSchedules, type Installation, install, until } from '../support/installation.ts';
+import { deleteSchedules, type Installation, install } from '../support/installation.ts';
 import { deliver } from '../support/pipeline.ts';
+import { until } from '../support/until.ts';
 
 const factor = 360;
 const lifetimeSeconds = 300 / factor;
@@ -97,27 +98,19 @@ describe('continuous sync over the ends of tokens, after two days of downtime', 
     const startedAt = Date.now();
     await deliver(site.store, [{ body: JSON.stringify({ unique_id: 'waited', status: 'void' }), deliveryId: null }]);
     await site.startWorker(['--schedules']);
-    await until(
-      'the time has passed and every kind of fault was met',
-      async () => {
-        // A slow machine seldom asks more than the service allows: of the 429s, only those that are made are waited for.
-        const { faults } = await site.control.stats();
-        return Date.now() - startedAt >= realMs && kinds.every((kind) => faults[kind]);
-      },
-      240_000,
-    );
+    await until('the time has passed and every kind of fault was met', async () => {
+      // A slow machine seldom asks more than the service allows: of the 429s, only those that are made are waited for.
+      const { faults } = await site.control.stats();
+      return Date.now() - startedAt >= realMs && kinds.every((kind) => faults[kind]);
+    });
     await site.control.configure({ live: { callsPerSecond: 0, editShare: 0 } });
     // The last calls of live time end a second after they appear.
     const end = Date.now() + 2_000;
-    await until(
-      'everything that appeared is read and loaded',
-      async () => {
-        const { watermarks, warehouses } = await readHealth(site.store);
-        const pending = warehouses.reduce((sum, state) => sum + state.pending, 0);
-        return Date.parse(watermarks.sync ?? '1970-01-01') >= end && pending === 0;
-      },
-      240_000,
-    );
+    await until('everything that appeared is read and loaded', async () => {
+      const { watermarks, warehouses } = await readHealth(site.store);
+      const pending = warehouses.reduce((sum, state) => sum + state.pending, 0);
+      return Date.parse(watermarks.sync ?? '1970-01-01') >= end && pending === 0;
+    });
     const { requests, tokens, faults, rate } = await site.control.stats();
     const truth = await site.checkTruth();
     const seconds = (Date.now() - startedAt) / 1000;

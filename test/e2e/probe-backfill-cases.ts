@@ -80,27 +80,23 @@ const expectIncomplete = async (site: Installation, backfill: string): Promise<v
 
 export const describeProbeBackfill = (dialects: readonly string[]): void => {
   describe('probe, then backfill with what it wrote', { concurrent: true }, () => {
-    test.each(dialects)(
-      'is complete for dialect %s',
-      async (dialect) => {
-        const site = await openSite(dialect);
-        try {
-          await probe(site);
-          const list = await writtenList(site);
-          await site.startWorker();
-          const { result } = await site.backfill('probed', { axis: defaultAxis(list).name });
-          const calls = callsOf(dialect);
-          const { totals } = await result;
-          expect(totals).toMatchObject({ calls, problems: problemsOf(list) });
-          if (problemsOf(list) > 0) await expectIncomplete(site, 'probed');
-          // Without window parameters every reader would read the whole list: there is only one.
-          if (list.cursor_fields.length === 0) expect(totals.windows).toBe(1);
-          expect(await site.checkTruth()).toEqual({ calls, ...none });
-        } finally {
-          await site.dispose();
-        }
-      },
-      300_000,
-    );
+    test.each(dialects)('is complete for dialect %s', async (dialect) => {
+      const site = await openSite(dialect);
+      try {
+        await probe(site);
+        const list = await writtenList(site);
+        await site.startWorker();
+        const { result } = await site.backfill('probed', { axis: defaultAxis(list).name });
+        const calls = callsOf(dialect);
+        const { totals } = await result;
+        expect(totals).toMatchObject({ calls, problems: problemsOf(list) });
+        if (problemsOf(list) > 0) await expectIncomplete(site, 'probed');
+        // Without window parameters every reader would read the whole list: there is only one.
+        if (list.cursor_fields.length === 0) expect(totals.windows).toBe(1);
+        expect(await site.checkTruth()).toEqual({ calls, ...none });
+      } finally {
+        await site.dispose();
+      }
+    });
   });
 };

@@ -12,8 +12,9 @@ import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import { countRows } from '../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { backUp } from '../support/backup.ts';
-import { type Installation, until } from '../support/installation.ts';
+import type { Installation } from '../support/installation.ts';
 import type { InstalledPostgres } from '../support/installed-postgres.ts';
+import { until } from '../support/until.ts';
 import { openSite, retryDeadlock, type Site, type SiteOptions } from './restore-site.ts';
 
 /** Those of a server need a server of the site's own. */
@@ -81,7 +82,7 @@ const runIncidents = async (site: Site, incidents: readonly Incident[], random: 
   const audit = { rows: 0, overwritten: 0, examples: [] as string[] };
   const points: Record<string, number> = {};
   const pause = (most: number): Promise<void> => delay(random() * most * pace);
-  await until('the first calls are here', () => hasAtLeast(site, 100), 120_000);
+  await until('the first calls are here', () => hasAtLeast(site, 100));
   for (const incident of incidents) {
     const setBack = await prepareIncident(site, incident);
     await pause(4_000);
@@ -90,8 +91,8 @@ const runIncidents = async (site: Site, incidents: readonly Incident[], random: 
     const before = await readAudit(site);
     await setBack();
     await pause(3_000);
-    await until('the ledger has an epoch', () => hasEpoch(site), 120_000);
-    await until('the warehouses have their tables', () => hasAtLeast(site, 0), 120_000);
+    await until('the ledger has an epoch', () => hasEpoch(site));
+    await until('the warehouses have their tables', () => hasAtLeast(site, 0));
     const after = await readAudit(site);
     for (const [key, row] of before) {
       const now = after.get(key);
@@ -246,7 +247,7 @@ export const settle = async ({ store }: Installation): Promise<void> => {
     const isRead = Date.parse(watermarks.sync ?? '1970-01-01') >= now;
     return isRead && inbox.count === 0 && rereads.count === 0 && pending.every((calls) => calls === 0);
   };
-  await until('nothing waits', () => unlessMissing(isSettled), 180_000).catch((cause: Error) => {
+  await until('nothing waits', () => unlessMissing(isSettled)).catch((cause: Error) => {
     throw new Error(`${cause.message}: ${JSON.stringify(waiting)}`, { cause });
   });
 };

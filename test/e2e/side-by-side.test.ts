@@ -8,9 +8,10 @@ import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts'
 import { createBigqueryWarehouse } from '../../src/warehouse/bigquery/warehouse.ts';
 import { localBigquery } from '../pipeline/persons/bigquery-target.ts';
 import { useBigQuery } from '../support/bigquery.ts';
-import { type Installation, install, until } from '../support/installation.ts';
+import { type Installation, install } from '../support/installation.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { settledRange } from '../support/settled-range.ts';
+import { until } from '../support/until.ts';
 
 const main = join(import.meta.dirname, '../../dist/src/cli/main.js');
 const none = { lost: 0, duplicated: 0, stale: 0, mismatched: 0 };

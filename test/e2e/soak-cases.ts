@@ -11,9 +11,10 @@ import { randomStream } from '../../src/simulator/calls/random.ts';
 import type { TruthReport } from '../../src/simulator/demo/check-truth.ts';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import { countRows } from '../../src/warehouse/digest.ts';
-import { deleteSchedules, endProcess, type Installation, install, until } from '../support/installation.ts';
+import { deleteSchedules, endProcess, type Installation, install } from '../support/installation.ts';
 import { startReceiver } from '../support/receiver-process.ts';
 import { allFaults, startToxiproxy, type Toxiproxy } from '../support/toxiproxy.ts';
+import { until } from '../support/until.ts';
 import { reconcileAll, settle } from './restore-cases.ts';
 
 const servers = ['store', 'temporal', 'service'] as const;

@@ -10,8 +10,9 @@ import { ensureSchedules } from '../../src/temporal/schedules.ts';
 import { wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
 import { postgres } from '../../src/warehouse/postgres/index.ts';
 import { backUp } from '../support/backup.ts';
-import { deleteSchedules, endProcess, type Installation, install, until } from '../support/installation.ts';
+import { deleteSchedules, endProcess, type Installation, install } from '../support/installation.ts';
 import { deliver } from '../support/pipeline.ts';
+import { until } from '../support/until.ts';
 import { retryDeadlock } from './restore-site.ts';
 
 const sync = { interval: '2s', settle: '1s', lookback: '1m', inbox_sweep: '2s', start_from: '1h' };
@@ -86,7 +87,7 @@ const send = async (names: readonly string[], wake = true): Promise<void> => {
 };
 
 const areSeen = (names: readonly string[]) =>
-  until('all deliveries are visible', async () => names.every((name) => seen.has(name)), 60_000);
+  until('all deliveries are visible', async () => names.every((name) => seen.has(name)));
 
 /** Seconds by the name of a delivery. */
 const figures = async (): Promise<Map<string, number>> => {

@@ -7,7 +7,7 @@ import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
 import { locateTemporalCli } from '../../src/local/temporal/locate-cli.ts';
 import { useFolder } from '../support/folder.ts';
 import { beQuickToPort } from '../support/quick-to-port.ts';
-import { until } from '../webhook/support/until.ts';
+import { until } from '../support/until.ts';
 
 const dataDir = useFolder('dev-server');
 

@@ -9,7 +9,7 @@ import { createCluster, launch, startEmbeddedPostgres, stopRules } from '../../s
 import { locatePostgresBinaries, resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
 import { makeServerFolder } from '../support/postgres.ts';
 import { beQuickToPort } from '../support/quick-to-port.ts';
-import { until } from '../webhook/support/until.ts';
+import { until } from '../support/until.ts';
 
 type EmbeddedPostgres = Awaited<ReturnType<typeof startEmbeddedPostgres>>;
 

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { isAlive, keepServer, startServer, stopLocalProcess } from '../../src/local/local-process.ts';
 import { useFolder } from '../support/folder.ts';
-import { endProcess, until } from '../support/installation.ts';
+import { endProcess } from '../support/installation.ts';
+import { until } from '../support/until.ts';
 
 const folder = useFolder('process');
 

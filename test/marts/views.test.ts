@@ -39,7 +39,6 @@ test.each(marts.map((mart) => [mart.name, mart] as const))(
     if (mart.keyMayBeNull !== true)
       for (const column of mart.key) expect(left.every((row) => row[column] !== null)).toBe(true);
   },
-  120_000,
 );
 
 test('talk figures are those of the timeline, counted hundredth by hundredth of a second', async () => {

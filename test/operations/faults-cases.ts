@@ -3,10 +3,10 @@
  * after its end. The test moves times of the store back instead of waiting; with CALLSYNC_REAL_TIME=1 it waits.
  */
 import type { Page } from 'puppeteer-core';
-import { beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
+import { type CliFolder, openCliFolder } from '../support/cli.ts';
 import { endProcess } from '../support/installation.ts';
-import { startProgram } from '../support/program.ts';
 import { usePage } from './support/browser.ts';
 import { type Site, signingSecret } from './support/site.ts';
 
@@ -25,8 +25,9 @@ interface Fault {
 const limitMs = 60_000;
 const isRealTime = process.env.CALLSYNC_REAL_TIME === '1';
 
+let cli: CliFolder;
 const run = async ({ configPath }: Site, args: readonly string[]): Promise<unknown> =>
-  await startProgram([...args, '--json', '--config', configPath]).first();
+  JSON.parse((await cli.run([...args, '--json', '--config', configPath])).stdout);
 
 const dropAll = async (site: Site): Promise<void> => {
   const open = (await run(site, ['quarantine', 'list'])) as { id: number }[];
@@ -70,9 +71,11 @@ export const testFaults = (site: () => Site): void => {
   const { held, text } = usePage();
   let page: Page;
   beforeAll(async () => {
+    cli = await openCliFolder();
     await dropAll(site());
     page = held.page;
   });
+  afterAll(() => cli?.remove());
 
   // Without the real time, a busy machine may take longer for commands and page.
   const poll = { timeout: isRealTime ? limitMs : 5 * limitMs, interval: 500 };
@@ -96,32 +99,28 @@ export const testFaults = (site: () => Site): void => {
     };
   };
 
-  test.each(faults)(
-    '$name',
-    async ({ name, words, command, error, cause, later }) => {
-      await page.goto(site().operations());
-      await expect.poll(() => text('#headline'), poll).not.toMatch(words);
-      const end = await cause(site());
-      if (later !== undefined && !isRealTime) await site().store.pool.query(later);
-      const named = await timed(() => expect.poll(() => text('#headline'), poll).toMatch(words));
-      expect(await text('#headline')).toContain(command);
-      expect(await text('#headline')).toMatch(/Since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/);
-      const told = await askCommands();
-      for (const said of [told.status, told.doctor]) expect(said).toMatch(words);
-      expect(told.status).toContain(command);
-      expect(told.doctor).toContain(command === 'callsync doctor' ? 'See the other findings.' : command);
-      const timeline = () => text('#events');
-      await expect.poll(timeline, poll).toMatch(words);
-      if (error !== undefined) await expect.poll(timeline, poll).toMatch(error);
-      await end();
-      const cleared = await timed(() => expect.poll(() => text('#headline'), poll).not.toMatch(words));
-      const after = await askCommands();
-      for (const said of [after.status, after.doctor]) expect(said).not.toMatch(words);
-      await expect.poll(timeline, poll).toMatch(/recovery/);
-      if (isRealTime) console.log(`${name}: named after ${named}, gone ${cleared} after its end`);
-    },
-    240_000,
-  );
+  test.each(faults)('$name', async ({ name, words, command, error, cause, later }) => {
+    await page.goto(site().operations());
+    await expect.poll(() => text('#headline'), poll).not.toMatch(words);
+    const end = await cause(site());
+    if (later !== undefined && !isRealTime) await site().store.pool.query(later);
+    const named = await timed(() => expect.poll(() => text('#headline'), poll).toMatch(words));
+    expect(await text('#headline')).toContain(command);
+    expect(await text('#headline')).toMatch(/Since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/);
+    const told = await askCommands();
+    for (const said of [told.status, told.doctor]) expect(said).toMatch(words);
+    expect(told.status).toContain(command);
+    expect(told.doctor).toContain(command === 'callsync doctor' ? 'See the other findings.' : command);
+    const timeline = () => text('#events');
+    await expect.poll(timeline, poll).toMatch(words);
+    if (error !== undefined) await expect.poll(timeline, poll).toMatch(error);
+    await end();
+    const cleared = await timed(() => expect.poll(() => text('#headline'), poll).not.toMatch(words));
+    const after = await askCommands();
+    for (const said of [after.status, after.doctor]) expect(said).not.toMatch(words);
+    await expect.poll(timeline, poll).toMatch(/recovery/);
+    if (isRealTime) console.log(`${name}: named after ${named}, gone ${cleared} after its end`);
+  });
 
   test('the worker is killed, and nothing runs at all', async () => {
     await page.goto(site().operations());

@@ -17,9 +17,10 @@ import { connectClient } from '../../src/temporal/connect.ts';
 import { connectWorker } from '../../src/temporal/worker.ts';
 import { makeCertificate, type TestCertificate } from '../support/certificate.ts';
 import { useFolder } from '../support/folder.ts';
-import { endProcess, until } from '../support/installation.ts';
+import { endProcess } from '../support/installation.ts';
 import { useDatabase } from '../support/postgres.ts';
 import { useTemporal } from '../support/temporal.ts';
+import { until } from '../support/until.ts';
 
 const folder = useFolder('tls');
 const database = useDatabase();

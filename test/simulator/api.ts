@@ -42,12 +42,3 @@ export const collect = async <T>(items: AsyncIterable<T>): Promise<T[]> => {
   for await (const item of items) found.push(item);
   return found;
 };
-
-/** Polls until the condition holds; fails after the deadline. */
-export const until = async (condition: () => boolean | Promise<boolean>, deadlineMs = 50_000): Promise<void> => {
-  const end = Date.now() + deadlineMs;
-  while (!(await condition())) {
-    if (Date.now() > end) throw new Error('condition not met in time');
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-};

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
-import { clientOf, collect, until } from './api.ts';
+import { until } from '../support/until.ts';
+import { clientOf, collect } from './api.ts';
 import { callRecordSchema } from './call-record-schema.ts';
 
 const small = { utterances: 2, words: 3, lateShare: 0 } as const;
@@ -123,7 +124,7 @@ describe('GET /calls, as the public reference documents it', () => {
     expect((await fetch(`${simulator.url}/calls`)).status).toBe(401);
     expect((await fetch(`${simulator.url}/calls`, { headers: { Authorization: `Token ${token}` } })).status).toBe(401);
     expect((await fetch(`${simulator.url}/calls`, { headers: { Authorization: 'bearer guess' } })).status).toBe(401);
-    await until(async () => (await get('/calls')).status === 401);
+    await until('the token ends', async () => (await get('/calls')).status === 401);
     expect((await simulator.stats()).tokens.rejected).toEqual({ absent: 2, unknown: 1, expired: 1 });
   });
 });

@@ -2,7 +2,8 @@ import { createHash, createHmac } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
-import { clientOf, collect, until } from './api.ts';
+import { until } from '../support/until.ts';
+import { clientOf, collect } from './api.ts';
 import { type Reaction, startSink } from './webhook-sink.ts';
 
 const small = { utterances: 1, words: 2, from: '2024-03-01T00:00:00Z', to: '2024-03-08T00:00:00Z' } as const;
@@ -60,7 +61,7 @@ describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
     const soon = new Date(Date.now() + 1_500).toISOString();
     await simulator.insert({ status: 'qualified', qualified: soon });
     expect(sink.received.length).toBeLessThan(3);
-    await until(() => sink.received.length === 3);
+    await until('three arrive', () => sink.received.length === 3);
     expect(sink.received.map((one) => JSON.parse(one.body.toString()).status).sort()).toEqual([
       'qualified',
       'qualified',
@@ -119,7 +120,7 @@ describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
 
   test('follow new and edited calls in live mode', async () => {
     await start({ calls: { ...small, count: 50, otherShare: 0 }, live: { callsPerSecond: 100, processingSeconds: 0 } });
-    await until(() => sink.received.length >= 30);
+    await until('30 arrive', () => sink.received.length >= 30);
     await simulator.configure({ live: { callsPerSecond: 0 } });
     await simulator.drainWebhooks();
     const [edited] = await simulator.edit({ random: 1, kinds: ['tags'], requalify: false, webhook: true });

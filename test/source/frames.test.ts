@@ -3,6 +3,7 @@ import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { openFrames, type StreamEvent } from '../../src/source/websocket/frames.ts';
+import { until } from '../support/until.ts';
 import { useClosers } from './local-server.ts';
 import { simulatedSource } from './simulated.ts';
 
@@ -64,19 +65,12 @@ const start = async (
   return tapping;
 };
 
-const until = async (condition: () => boolean): Promise<void> => {
-  const deadline = performance.now() + 50_000;
-  while (!condition()) {
-    if (performance.now() > deadline) expect.fail('it did not happen within 50 s');
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-};
 const opened = (events: readonly StreamEvent[]): number => events.filter(({ kind }) => kind === 'opened').length;
 
 describe('frames', () => {
   test('hands on text and binary frames as they came, in order', async () => {
     const { simulator, frames, stop } = await start();
-    await until(() => frames.length >= 30);
+    await until('30 frames', () => frames.length >= 30);
     const result = await stop();
     expect(result).toMatchObject({ connections: 1, frames: frames.length });
     expect(frames.map(({ body }) => (JSON.parse(body.toString()) as { number: number }).number)).toEqual(
@@ -91,17 +85,17 @@ describe('frames', () => {
   test('keeps the connection beyond the end of its token', async () => {
     const { frames, events, stop } = await start({ tokens: { lifetimeSeconds: 1 } });
     const begun = performance.now();
-    await until(() => performance.now() - begun > 1_600 && frames.length > 50);
+    await until('frames over 1.6 s', () => performance.now() - begun > 1_600 && frames.length > 50);
     expect(opened(events)).toBe(1);
     await stop();
   });
 
   test('asks for a new token when the one at hand is older than allowed', async () => {
     const { simulator, events, frames } = await start({}, { token_max_age_s: 0.8 });
-    await until(() => frames.length > 0);
+    await until('a frame', () => frames.length > 0);
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     await simulator.restartWebSocket(0);
-    await until(() => opened(events) === 2);
+    await until('the second connection', () => opened(events) === 2);
     const { tokens, websocket } = await simulator.stats();
     // A machine that takes longer than that to open the first connection asks once more.
     expect(tokens.issued).toBeGreaterThanOrEqual(2);
@@ -110,9 +104,12 @@ describe('frames', () => {
 
   test('survives a restart of the service, and goes on', async () => {
     const { simulator, events, frames, stop } = await start();
-    await until(() => frames.length > 5);
+    await until('frames', () => frames.length > 5);
     await simulator.restartWebSocket(1_000);
-    await until(() => opened(events) === 2 && frames.some(({ connection }) => connection === 2));
+    await until(
+      'frames of the second connection',
+      () => opened(events) === 2 && frames.some(({ connection }) => connection === 2),
+    );
     expect(events.some((event) => event.kind === 'refused' && event.explanation.includes('503'))).toBe(true);
     expect(events.find(({ kind }) => kind === 'closed')).toMatchObject({ explanation: 'the connection broke' });
     expect((await stop()).connections).toBe(2);
@@ -120,9 +117,9 @@ describe('frames', () => {
 
   test('opens again after the service closed in order, without a tight loop', async () => {
     const { simulator, events } = await start();
-    await until(() => opened(events) === 1);
+    await until('a connection', () => opened(events) === 1);
     await simulator.closeWebSockets(1001);
-    await until(() => opened(events) === 2);
+    await until('the second connection', () => opened(events) === 2);
     expect(events.find(({ kind }) => kind === 'closed')).toMatchObject({
       code: 1001,
       explanation: expect.stringContaining('restart'),
@@ -131,10 +128,10 @@ describe('frames', () => {
 
   test('replaces a token that was revoked', async () => {
     const { simulator, events } = await start();
-    await until(() => opened(events) === 1);
+    await until('a connection', () => opened(events) === 1);
     await simulator.revokeTokens();
     await simulator.restartWebSocket(0);
-    await until(() => opened(events) === 2);
+    await until('the second connection', () => opened(events) === 2);
     expect((await simulator.stats()).tokens.issued).toBe(2);
   });
 
@@ -146,11 +143,11 @@ describe('frames', () => {
       hint: expect.stringContaining('the allowed addresses of your client_id'),
     });
     const wrong = await start({}, { url: 'ws://127.0.0.1:1/x' });
-    await until(() =>
+    await until('a refusal', () =>
       wrong.events.some((event) => event.kind === 'refused' && event.explanation.includes('refuses connections')),
     );
     const path = await start({ websocket: { path: '/other' } }, {});
-    await until(() => path.frames.length > 0);
+    await until('a frame', () => path.frames.length > 0);
     const missing = await start({}, { url: `${path.simulator.wsUrl}/nothing` });
     await expect(missing.done).rejects.toMatchObject({ code: 'STREAM_PATH' });
     await expect((await start({}, { url: undefined })).done).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
@@ -176,7 +173,7 @@ describe('frames', () => {
         numbers.push((JSON.parse(body.toString()) as { number: number }).number);
       },
     });
-    await until(() => numbers.length > 300);
+    await until('300 frames', () => numbers.length > 300);
     stop.abort();
     await done;
     expect(numbers).toEqual(numbers.map((_, i) => i));

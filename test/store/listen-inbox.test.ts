@@ -42,4 +42,4 @@ test('who cannot listen is told of it once, and not of each attempt', async () =
   await listener.stop();
   expect(failed).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ code: '3D000' }));
   await pool.end();
-}, 20_000);
+});

@@ -92,4 +92,4 @@ test('a search holds few bytes at once, however long the texts are, and misses n
   expect(purged).toEqual({ quarantine: 3, frames: 0 });
   // By itself: together they are longer than 16 MiB.
   expect(most).toBe(longest);
-}, 30_000);
+});

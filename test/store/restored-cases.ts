@@ -10,8 +10,9 @@ import { syncConfigSchema } from '../../schemas/config/sync.ts';
 import { flattenVersion } from '../../src/calls/flatten.ts';
 import { issueEpoch } from '../../src/store/loads/warehouses.ts';
 import { ensureSchedules } from '../../src/temporal/schedules.ts';
-import { deleteSchedules, type Installation, install, until } from '../support/installation.ts';
+import { deleteSchedules, type Installation, install } from '../support/installation.ts';
 import { deliver, register } from '../support/pipeline.ts';
+import { until } from '../support/until.ts';
 
 const callsPerStatement = 500_000;
 

@@ -143,7 +143,7 @@ test('a pool listens for its connections whoever writes through it, also when on
   await store.pool.query('SELECT pg_terminate_backend($1)', [(lent as unknown as { processID: number }).processID]);
   await ended;
   lent.release(true);
-}, 30_000);
+});
 
 describe('calls to be read again', () => {
   const ids = async () => (await listRereads(store(), 10)).map((one) => one.callId);
@@ -220,15 +220,11 @@ describe('deliveries and texts are locked in one order', () => {
     ['an erasure', 'accepted', (ids) => eraseCalls(store(), ids)],
     ['an age', 'accepted', () => purgeBodiesBefore(store(), 1, async (_, ids) => ids)],
     ['a replay of quarantine', 'quarantined', (ids) => settleReplay(ids)],
-  ])(
-    'by %s as by rules that are applied',
-    async (name, outcome, purge) => {
-      const [seqs, ids] = await deliverThree(name, outcome);
-      const both = besideHolder(`inbox WHERE seq = ${seqs[1]}`, 2, () => Promise.all([apply(), purge(ids)]));
-      await expect(both).resolves.toHaveLength(2);
-    },
-    30_000,
-  );
+  ])('by %s as by rules that are applied', async (name, outcome, purge) => {
+    const [seqs, ids] = await deliverThree(name, outcome);
+    const both = besideHolder(`inbox WHERE seq = ${seqs[1]}`, 2, () => Promise.all([apply(), purge(ids)]));
+    await expect(both).resolves.toHaveLength(2);
+  });
 
   test('by a replay behind its calls: what is erased while it waits for its deliveries is not named in them', async () => {
     const [seqs, ids] = await deliverThree('replayed', 'quarantined');
@@ -243,7 +239,7 @@ describe('deliveries and texts are locked in one order', () => {
     const rows = await store().query('SELECT outcome FROM inbox WHERE call_id IS NOT NULL');
     expect(rows).toEqual(ids.map(() => ({ outcome: 'accepted' })));
     expect(await store().query('SELECT call_id FROM inbox WHERE call_id = ANY($1)', [ids])).toEqual([]);
-  }, 30_000);
+  });
 
   test('and one that a merge has is waited for by rules that are applied when nobody waits for them', async () => {
     const [seqs] = await deliverThree('ring', 'accepted');
@@ -274,7 +270,7 @@ describe('deliveries and texts are locked in one order', () => {
     }
     const rows = await store().query('SELECT privacy_version AS version FROM inbox WHERE body IS NOT NULL');
     expect(rows).toEqual([{ version: 'v2' }, { version: 'v2' }]);
-  }, 30_000);
+  });
 
   test('by texts that are refused again as by sealing', async () => {
     const records = ['a', 'b', 'c'].map((text): RejectedRecord => {
@@ -290,7 +286,7 @@ describe('deliveries and texts are locked in one order', () => {
       Promise.all([sealQuarantine(store(), (body) => body), quarantineRecords(store(), records)]),
     );
     await expect(both).resolves.toHaveLength(2);
-  }, 30_000);
+  });
 
   test('by texts that are settled as by those that are erased', async () => {
     await store().query(quarantineAs('open'));
@@ -308,7 +304,7 @@ describe('deliveries and texts are locked in one order', () => {
       ]),
     );
     await expect(both).resolves.toHaveLength(2);
-  }, 30_000);
+  });
 
   /** The store, with a count of its transactions: one that is repeated after a deadlock counts twice. */
   const counting = (): { readonly counted: Store; readonly count: () => number } => {
@@ -326,23 +322,19 @@ describe('deliveries and texts are locked in one order', () => {
     ['are erased', (db) => eraseCalls(db, rereadIds)],
     ['are met', (db) => settleRereads(db, { done: listed })],
     ['fail', (db) => settleRereads(db, { missed: listed })],
-  ])(
-    'by requests to read again that %s as by those that are made',
-    async (_, settle) => {
-      // They lie in the table in the other order.
-      for (const id of [...rereadIds].reverse())
-        await store().query(`INSERT INTO rereads (call_id, reason, requested_at) VALUES ($1, 'r', 'epoch')`, [id]);
-      const { counted, count } = counting();
-      const both = besideHolder(`rereads WHERE call_id = 'reread-2'`, 2, async () => {
-        const settling = settle(counted);
-        while (!(await isWaiting(1)));
-        await Promise.all([settling, requestRereads(store(), rereadIds, 'again')]);
-      });
-      await expect(both).resolves.toBeUndefined();
-      expect(count()).toBeLessThan(2);
-    },
-    30_000,
-  );
+  ])('by requests to read again that %s as by those that are made', async (_, settle) => {
+    // They lie in the table in the other order.
+    for (const id of [...rereadIds].reverse())
+      await store().query(`INSERT INTO rereads (call_id, reason, requested_at) VALUES ($1, 'r', 'epoch')`, [id]);
+    const { counted, count } = counting();
+    const both = besideHolder(`rereads WHERE call_id = 'reread-2'`, 2, async () => {
+      const settling = settle(counted);
+      while (!(await isWaiting(1)));
+      await Promise.all([settling, requestRereads(store(), rereadIds, 'again')]);
+    });
+    await expect(both).resolves.toBeUndefined();
+    expect(count()).toBeLessThan(2);
+  });
 
   test('by an age as by a merge, which refuses a text and then asks for a call to be read again', async () => {
     const bad = Buffer.from('{"unique_id":17,"calls":["reread-1"]}');
@@ -362,7 +354,7 @@ describe('deliveries and texts are locked in one order', () => {
     await expect(erasing).resolves.toBe(1);
     expect(await store().query('SELECT FROM quarantine WHERE octet_length(body) > 0')).toEqual([]);
     expect(count()).toBe(1);
-  }, 30_000);
+  });
 
   test.each<[string, (db: Store) => Promise<unknown>]>([
     ['an erasure', (db) => eraseCalls(db, ['again-1'])],
@@ -403,19 +395,15 @@ describe('deliveries and texts are locked in one order', () => {
       `INSERT INTO inbox (outcome, body, received_at) SELECT 'accepted', 'body', 'epoch' FROM generate_series(1, 3)`,
     ],
     ['quarantine', 'quarantine', quarantineAs('open')],
-  ])(
-    'and what others hold is left by what expires to its next run: %s',
-    async (kind, table, insert) => {
-      await store().query(insert);
-      const key = table === 'inbox' ? 'seq' : 'id';
-      const rules = { bodies: 1, deliveries: 1e13, quarantine: 1, websocketFrames: 1, loads: 1 };
-      const held = `${table} WHERE ${key} = (SELECT min(${key}) + 1 FROM ${table})`;
-      const first = await besideHolder(held, 1, () => expireRows(store(), rules));
-      expect(first).toMatchObject({ [kind]: 2 });
-      expect(await expireRows(store(), rules)).toMatchObject({ [kind]: 1 });
-    },
-    30_000,
-  );
+  ])('and what others hold is left by what expires to its next run: %s', async (kind, table, insert) => {
+    await store().query(insert);
+    const key = table === 'inbox' ? 'seq' : 'id';
+    const rules = { bodies: 1, deliveries: 1e13, quarantine: 1, websocketFrames: 1, loads: 1 };
+    const held = `${table} WHERE ${key} = (SELECT min(${key}) + 1 FROM ${table})`;
+    const first = await besideHolder(held, 1, () => expireRows(store(), rules));
+    expect(first).toMatchObject({ [kind]: 2 });
+    expect(await expireRows(store(), rules)).toMatchObject({ [kind]: 1 });
+  });
 });
 
 describe('expired', () => {

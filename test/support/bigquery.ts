@@ -77,7 +77,7 @@ const installCompiledParser = async (python: string): Promise<string | undefined
 /** vitest's globalSetup. */
 export const setup = async (project: TestProject): Promise<() => Promise<void>> => {
   // As with Temporal: the installation takes minutes.
-  if (project.name === 'servers') await locateEmulator({ log: console.error }).catch(() => undefined);
+  await locateEmulator({ log: console.error }).catch(() => undefined);
   const door = await openDoor<Facts>(async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'callsync-bigquery-'));
     const cheap = { ...process.env, CALLSYNC_BQEMULATOR: await makeCheapEmulator(dataDir) };

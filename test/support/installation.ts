@@ -183,12 +183,3 @@ export const endProcess = async (child: ChildProcess, signal: NodeJS.Signals): P
   child.kill(signal);
   await gone;
 };
-
-/** Waits for a condition, with a deadline and the reason in the failure. */
-export const until = async (what: string, condition: () => Promise<boolean>, deadlineMs = 120_000): Promise<void> => {
-  const deadline = Date.now() + deadlineMs;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`not within ${deadlineMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-};

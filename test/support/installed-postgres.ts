@@ -8,8 +8,9 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
-import { endProcess, until } from './installation.ts';
+import { endProcess } from './installation.ts';
 import { makeServerFolder } from './postgres.ts';
+import { until } from './until.ts';
 
 const run = promisify(execFile);
 

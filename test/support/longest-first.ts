@@ -3,48 +3,23 @@ import { relative } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** In this order: files that ask the one local BigQuery much are not neighbours, because it answers one at a time. */
-const longest: readonly string[] = [
-  'operations/up',
-  'warehouse/conformance',
-  'e2e/demo',
-  'docs/quickstart',
-  'marts/dbt',
-  'e2e/demo-both',
-  'cli/no-worker',
-  'temporal/versioning',
-  'e2e/restore',
-  'e2e/backfill',
-  'cli/signals',
-  'e2e/benches',
-  'e2e/soak',
-  'e2e/long-sync',
-  'local/embedded-postgres',
-  'e2e/live',
-  'temporal/backfill-schedules',
-  'e2e/activate-backfill',
-  'pipeline/reconcile/tamper',
-  'e2e/reconcile',
-  'cli/query-ways-out',
-  'mcp/mcp',
-  'cli/import',
-  'pipeline/reconcile/lost-warehouse',
-  'e2e/probe-backfill',
-  'warehouse/bigquery/faults',
-  'marts/views',
-  'cli/failures',
-  'pipeline/import/import-file',
-  'temporal/live-work',
-  'cli/init',
-];
+const longest: readonly string[] = `
+  operations/up e2e/demo warehouse/conformance marts/dbt e2e/demo-both docs/quickstart pipeline/reconcile/lost-warehouse
+  e2e/benches marts/views pipeline/read/never-lost local/embedded-postgres cli/no-worker e2e/soak e2e/restore
+  temporal/versioning source/never-lost e2e/visible e2e/side-by-side mcp/mcp e2e/kill-temporal source/probe
+  warehouse/bigquery/faults e2e/reconcile e2e/long-sync marts/bigquery-sql e2e/live cli/query-ways-out cli/signals
+  deploy/shipped cli/failures pipeline/load/privacy temporal/backfill-schedules e2e/activate-backfill postgres/tls
+  pipeline/reconcile/tamper store/scale webhook/kill mcp/bigquery cli/go-live
+`
+  .trim()
+  .split(/\s+/);
 
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const place = ({ moduleId, project }: TestSpecification): number => {
+    const place = ({ moduleId }: TestSpecification): number => {
       const path = relative(this.ctx.config.root, moduleId).replace(/^test\/(.*)\.test\.ts$/, '$1');
       const found = longest.indexOf(path);
-      if (found >= 0) return found;
-      // At the end and side by side: then their workers go on with the modules that they have.
-      return longest.length + (project.config.isolate ? 0 : 1);
+      return found < 0 ? longest.length : found;
     };
     const group = ({ project }: TestSpecification): number => project.config.sequence.groupOrder;
     return (await super.sort(files)).sort((a, b) => group(a) - group(b) || place(a) - place(b));

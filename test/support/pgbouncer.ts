@@ -5,9 +5,10 @@ import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
-import { endProcess, until } from './installation.ts';
+import { endProcess } from './installation.ts';
 import { answers } from './installed-postgres.ts';
 import { createDatabase } from './postgres.ts';
+import { until } from './until.ts';
 
 /** Where Debian has it. */
 export const pgbouncer = '/usr/sbin/pgbouncer';

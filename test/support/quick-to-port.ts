@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
-import { until } from '../webhook/support/until.ts';
+import { until } from './until.ts';
 
 export interface QuickToPort {
   /** Starts `program` with the arguments that it was given itself. */

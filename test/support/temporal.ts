@@ -55,7 +55,7 @@ export const startTemporal = async (options: { port?: number; dataDir?: string }
 /** vitest's globalSetup. */
 export const setup = async (project: TestProject): Promise<() => Promise<void>> => {
   // A build of the server takes minutes, here once and under no test's time limit. Without it, the tests that need it say why.
-  if (project.name === 'servers') await locateTemporalCli({ log: console.error }).catch(() => undefined);
+  await locateTemporalCli({ log: console.error }).catch(() => undefined);
   const door = await openDoor<string>(async () => {
     const server = await startTemporal();
     return { facts: server.address, dispose: server.dispose };

@@ -3,8 +3,9 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { cacheFolderOf, findInstalled, isExecutable } from '../../src/local/locate-program.ts';
-import { endProcess, until } from './installation.ts';
+import { endProcess } from './installation.ts';
 import { run } from './tools.ts';
+import { until } from './until.ts';
 
 const version = '2.12.0';
 

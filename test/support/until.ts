@@ -4,11 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export const until = async (
   what: string,
   condition: () => boolean | Promise<boolean>,
-  deadlineMs = 120_000,
+  deadlineMs = 300_000,
 ): Promise<void> => {
   const end = performance.now() + deadlineMs;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error(`not within ${deadlineMs} ms: ${what}`);
-    await sleep(20);
+    await sleep(50);
   }
 };

@@ -13,8 +13,9 @@ import {
 import { ensureSchedules, schedulesOf } from '../../src/temporal/schedules.ts';
 import type { BackfillProgress } from '../../workflows/messages.ts';
 import { backfillId, backfillScheduleId } from '../../workflows/messages.ts';
-import { endProcess, type Installation, install, until } from '../support/installation.ts';
+import { endProcess, type Installation, install } from '../support/installation.ts';
 import { type TestTemporal, useTemporal } from '../support/temporal.ts';
+import { until } from '../support/until.ts';
 
 const defaults = { axis: 'qualified', sync: { order: 'newest_first', concurrency: 2 } } as const;
 const wantedOf = (over: object): ScheduledBackfill => scheduledBackfillSchema.parse({ name: 'nightly', ...over });
@@ -75,13 +76,13 @@ describe('schedules', () => {
       owner: 'operator',
     });
     await ensure(wantedOf({ name: 'kept', every: '1h' }), wantedOf({ name: 'gone', every: '1h' }));
-    await until('the server lists all', async () => (await names()).join() === 'gone,kept,mine', 30_000);
+    await until('the server lists all', async () => (await names()).join() === 'gone,kept,mine');
     await backfillSchedule(client, prefix, 'kept').pause('by hand');
 
     expect(await ensure(wantedOf({ name: 'kept', every: '2h' }), wantedOf({ name: 'mine', every: '9h' }))).toEqual([
       'mine',
     ]);
-    await until('one is gone', async () => (await names()).join() === 'kept,mine', 30_000);
+    await until('one is gone', async () => (await names()).join() === 'kept,mine');
     const kept = await backfillSchedule(client, prefix, 'kept').describe();
     expect(kept.spec.intervals).toMatchObject([{ every: 7_200_000 }]);
     expect(kept.state).toMatchObject({ paused: true, note: 'by hand' });
@@ -124,7 +125,7 @@ describe('a scheduled backfill', () => {
       owner: 'operator',
     });
     const first = async () => (await handle.describe()).info.recentActions[0];
-    await until('a run is due', async () => (await first()) !== undefined, 30_000);
+    await until('a run is due', async () => (await first()) !== undefined);
     const run = await first();
     const dueAt = run?.scheduledAt.getTime() ?? 0;
     await delay(3_000);
@@ -139,7 +140,7 @@ describe('a scheduled backfill', () => {
     expect(result.range.to / 1000).toBeGreaterThan(dueAt - 60_000);
     expect(result).toMatchObject({ state: 'done', totals: { problems: 0 } });
     expect(await site.checkTruth()).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
-    await until('the next one ran', async () => (await handle.describe()).info.numActionsTaken > 1, 60_000);
+    await until('the next one ran', async () => (await handle.describe()).info.numActionsTaken > 1);
     await handle.delete();
     await endProcess(worker, 'SIGTERM');
   });

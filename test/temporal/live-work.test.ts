@@ -20,9 +20,9 @@ import {
   rereadCallsId,
   wakeSignal,
 } from '../../workflows/messages.ts';
-import { until } from '../support/installation.ts';
 import { mean } from '../support/persons.ts';
 import { deliver, openPipeline } from '../support/pipeline.ts';
+import { until } from '../support/until.ts';
 import { type FakeWorkers, startFakeWorkers } from './workflows.ts';
 
 type PlannedSync = Awaited<ReturnType<typeof planSync>>;

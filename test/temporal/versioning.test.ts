@@ -7,9 +7,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
 import { mergeInboxId } from '../../workflows/messages.ts';
-import { endProcess, type Installation, install, until } from '../support/installation.ts';
+import { endProcess, type Installation, install } from '../support/installation.ts';
 import { deliver } from '../support/pipeline.ts';
 import { settledRange } from '../support/settled-range.ts';
+import { until } from '../support/until.ts';
 
 const { EventType } = proto.temporal.api.enums.v1;
 

@@ -8,10 +8,10 @@ import { expect, test } from 'vitest';
 import { createAddressList, senderOf } from '../../src/webhook/server/senders.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { useFolder } from '../support/folder.ts';
+import { until } from '../support/until.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
 import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
 import { type StartedReceiver, startReceiver } from './support/receiver.ts';
-import { until } from './support/until.ts';
 
 const database = useInboxDatabase();
 

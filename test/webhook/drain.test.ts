@@ -3,9 +3,9 @@ import { beforeEach, expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { useFolder } from '../support/folder.ts';
 import { openLink } from '../support/link.ts';
+import { until } from '../support/until.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
 import { startReceiver, testSecret } from './support/receiver.ts';
-import { until } from './support/until.ts';
 
 const database = useInboxDatabase();
 const folder = useFolder('drain');
@@ -34,8 +34,8 @@ test('a delivery that the store always refuses holds up no other; it is parked, 
   const ids = ['a', 'b', 'poison-1', 'c', 'poison-2', 'd'];
   const sent = await Promise.all(ids.map((id) => send(started.url, id)));
   expect(sent.map(({ delivered }) => delivered)).toEqual(ids.map(() => true));
-  await until('the others are stored', async () => (await stored()).join() === 'a,b,c,d', 60_000);
-  await until('both are parked', () => started.spool.status().parked === 2, 60_000);
+  await until('the others are stored', async () => (await stored()).join() === 'a,b,c,d');
+  await until('both are parked', () => started.spool.status().parked === 2);
   const reported = () => started.logged.filter((line) => line.startsWith('error The store refuses a delivery'));
   await until('both are reported', () => reported().length === 2);
   await until('nothing else waits', () => started.spool.status().records === 0);
@@ -47,7 +47,7 @@ test('a delivery that the store always refuses holds up no other; it is parked, 
 
   await database.store.pool.query('DROP TRIGGER refuse ON callsync.inbox');
   const again = await startReceiver(options);
-  await until('they are stored', async () => (await stored()).join() === 'a,b,c,d,e,poison-1,poison-2', 60_000);
+  await until('they are stored', async () => (await stored()).join() === 'a,b,c,d,e,poison-1,poison-2');
   await again.stop();
 });
 
@@ -58,7 +58,7 @@ test('a large delivery over a slow link is stored, and the small ones do not wai
   expect((await send(started.url, 'large', 'x'.repeat(4_000_000))).delivered).toBe(true);
   await until('the breaker is closed', () => started.receiver.status().storeUsable);
   expect((await send(started.url, 'small')).delivered).toBe(true);
-  await until('both are stored', async () => (await stored()).join() === 'large,small', 60_000);
+  await until('both are stored', async () => (await stored()).join() === 'large,small');
   await started.stop();
   await link.close();
 });

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { until } from '../support/until.ts';
 import { useReceiver } from './support/child.ts';
 import { startOversized, startSlowSockets } from './support/hostile.ts';
 import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
-import { until } from './support/until.ts';
 
 export interface HostileOptions {
   readonly slow: number;

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
+import { until } from '../support/until.ts';
 import { describeHostile } from './hostile-cases.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
 import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
 import { startReceiver } from './support/receiver.ts';
-import { until } from './support/until.ts';
 
 // How soon it answers, and in 100 MB, the campaign asks: here a collection of garbage may wait for a core.
 describeHostile({ slow: 150, oversized: 30, seconds: 4, mostMb: 250 });

@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
+import { until } from '../support/until.ts';
 import { type ReceiverChild, useReceiver } from './support/child.ts';
 import { mergeAll } from './support/merge-all.ts';
-import { until } from './support/until.ts';
 
 const seed = Number(process.env.CALLSYNC_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
@@ -34,7 +34,7 @@ export const describeKills = ({ kills }: { kills: number }): void => {
       let answered = 0;
       const answeredMore = (count: number) => {
         const goal = answered + count;
-        return until(`${count} more answers`, () => answered >= goal, 60_000);
+        return until(`${count} more answers`, () => answered >= goal);
       };
       const load = new AbortController();
       const filler = 'x'.repeat(20_000);
@@ -67,7 +67,7 @@ export const describeKills = ({ kills }: { kills: number }): void => {
       await answeredMore(10);
       load.abort();
       await senders;
-      await until('the spool is drained', async () => (await child.status()).spool.records === 0, 60_000);
+      await until('the spool is drained', async () => (await child.status()).spool.records === 0);
       await child.kill();
 
       const counts = new Map<string, number>();

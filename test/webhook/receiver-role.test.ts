@@ -2,9 +2,9 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { receiverGrants, setUpReceiverRole } from '../../src/store/delivery/inbox-writer.ts';
+import { until } from '../support/until.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
 import { startReceiver, testSecret } from './support/receiver.ts';
-import { until } from './support/until.ts';
 
 const role = `receiver "${process.pid}"`;
 const password = "it's secret";

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { sampleCall } from '../../src/cli/commands/webhook/sample-call.ts';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { signBody } from '../../src/webhook/server/signature.ts';
+import { until } from '../support/until.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
 import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
 import { type StartedReceiver, startReceiver, testSecret } from './support/receiver.ts';
-import { until } from './support/until.ts';
 
 const database = useInboxDatabase();
 let started: StartedReceiver;

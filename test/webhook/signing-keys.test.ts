@@ -5,9 +5,9 @@ import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { listKeyUsage } from '../../src/store/delivery/delivery-statistics.ts';
 import { openSigningKeys } from '../../src/webhook/server/signature.ts';
 import { useFolder } from '../support/folder.ts';
+import { until } from '../support/until.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
 import { startReceiver } from './support/receiver.ts';
-import { until } from './support/until.ts';
 
 const database = useInboxDatabase();
 const folder = useFolder('keys');

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
+import { until } from '../support/until.ts';
 import { describeStoreStopped } from './store-stopped-cases.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
 import { type StartedReceiver, startReceiver, testSecret } from './support/receiver.ts';
-import { until } from './support/until.ts';
 
 const send = (url: string, id: string, retry = false) =>
   sendWebhook({ url, body: JSON.stringify({ unique_id: id }), secret: testSecret, deliveryId: id, retry });

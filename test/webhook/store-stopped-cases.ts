@@ -4,10 +4,10 @@ import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
 import { openStore } from '../../src/store/store.ts';
 import { makeServerFolder } from '../support/postgres.ts';
+import { until } from '../support/until.ts';
 import { readInbox } from './support/inbox-database.ts';
 import { mergeAll } from './support/merge-all.ts';
 import { startReceiver, testSecret } from './support/receiver.ts';
-import { until } from './support/until.ts';
 
 const send = (url: string, id: string, retry = false) =>
   sendWebhook({ url, body: JSON.stringify({ unique_id: id }), secret: testSecret, deliveryId: id, retry });
@@ -36,18 +36,18 @@ export const describeStoreStopped = ({ awayMs }: { awayMs: number }): void => {
     const senders = Promise.all(['p', 'q', 'r', 's'].map(sender));
     const answeredMore = (count: number) => {
       const goal = answered.size + count;
-      return until(`${count} more answers`, () => answered.size >= goal, 120_000);
+      return until(`${count} more answers`, () => answered.size >= goal);
     };
     await answeredMore(100);
     await server.stop();
     await Promise.all([answeredMore(200), sleep(awayMs)]);
     expect(started.spool.status().records).toBeGreaterThan(100);
     server = await startEmbeddedPostgres({ ...options, port: Number(new URL(url).port) });
-    await until('the store is used again', () => started.receiver.status().storeUsable, 60_000);
+    await until('the store is used again', () => started.receiver.status().storeUsable);
     await answeredMore(100);
     load.abort();
     await senders;
-    await until('the spool is drained', () => started.spool.status().records === 0, 120_000);
+    await until('the spool is drained', () => started.spool.status().records === 0);
 
     const rows = await readInbox(started.pool);
     expect(refused).toEqual([]);

@@ -5,9 +5,9 @@ import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { openSecret } from '../../src/lib/secret.ts';
 import { setUpReceiverRole } from '../../src/store/delivery/inbox-writer.ts';
 import { useFolder } from '../support/folder.ts';
+import { until } from '../support/until.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
 import { startReceiver, testSecret } from './support/receiver.ts';
-import { until } from './support/until.ts';
 
 const database = useInboxDatabase();
 const folder = useFolder('store-url');

@@ -22,7 +22,7 @@ import { countRows } from '../../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { digestTables } from '../../support/digest-tables.ts';
 import { countWaiting, deliver, observationOf, register, usePipeline } from '../../support/pipeline.ts';
-import { until } from '../../webhook/support/until.ts';
+import { until } from '../../support/until.ts';
 
 const pipeline = usePipeline();
 

@@ -15,12 +15,14 @@ import { addVerdict, latestVerdicts, readWithdrawals } from '../../../src/store/
 import { forgetHeartbeat } from '../../../src/store/windows/windows.ts';
 import { postgresWarehouseSchema } from '../../../src/warehouse/postgres/config.ts';
 import { postgres } from '../../../src/warehouse/postgres/index.ts';
-import { until } from '../../support/installation.ts';
+import { until } from '../../support/until.ts';
 import { day, openInstallation } from './installation.ts';
 import { describeLosses } from './lost-warehouse-cases.ts';
 
 const tools = describeLosses(async () => {
-  const here = await openInstallation({ simulator: { seed: 11, calls: { count: 400, to: '2026-01-31T00:00:00Z' } } });
+  const here = await openInstallation({
+    simulator: { seed: 11, calls: { count: 200, utterances: 4, words: 4, to: '2026-01-31T00:00:00Z' } },
+  });
   here.setNow(Date.parse('2026-03-01T00:00:00Z'));
   const place = postgres.place(postgresWarehouseSchema.parse({ type: 'postgres', schema: 'wh_main' }));
   const execute = (sql: string) => here.store.pool.query(sql);

@@ -11,8 +11,8 @@ import { issueEpoch } from '../../../src/store/loads/warehouses.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
 import { addVerdict, latestVerdicts } from '../../../src/store/windows/verdicts.ts';
 import { withProof } from '../../support/persons.ts';
+import { until } from '../../support/until.ts';
 import { type StartedReceiver, startReceiver, testSecret } from '../../webhook/support/receiver.ts';
-import { until } from '../../webhook/support/until.ts';
 import { day, type Installation, openInstallation } from './installation.ts';
 
 const calls = 250;
@@ -50,7 +50,7 @@ beforeAll(async () => {
   await here.simulator.sendWebhooks({});
   await here.simulator.drainWebhooks();
   // Deliveries that a slow store did not take in time come to the inbox by the spool.
-  await until('every delivery is in the inbox', () => receiver.spool.status().records === 0, 60_000);
+  await until('every delivery is in the inbox', () => receiver.spool.status().records === 0);
   await here.merge();
   await here.backfill();
 });

@@ -15,4 +15,4 @@ test('what was altered, deleted and added in either warehouse is found at level 
   expect(Object.keys(figures)).toHaveLength(2);
   for (const [warehouse, { touched, missing, different }] of Object.entries(figures))
     expect(missing + different, warehouse).toBe(touched);
-}, 600_000);
+});
