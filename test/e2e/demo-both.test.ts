@@ -40,7 +40,7 @@ const runDemo = async (folder: string, onAddress: (address: string) => void): Pr
 const watchAddresses = async (pid: number, onAddress: (address: string) => void, ended: AbortSignal): Promise<void> => {
   while (!ended.aborted) {
     for (const address of await listeningOf(pid)) onAddress(address);
-    await delay(1_000, undefined, { signal: ended }).catch(() => undefined);
+    await delay(2_500, undefined, { signal: ended }).catch(() => undefined);
   }
 };
 

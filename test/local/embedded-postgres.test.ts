@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { isAlive, stopLocalProcess } from '../../src/local/local-process.ts';
 import { createCluster, launch, startEmbeddedPostgres, stopRules } from '../../src/local/postgres/embedded-postgres.ts';
 import { locatePostgresBinaries, resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
@@ -13,16 +13,17 @@ import { until } from '../support/until.ts';
 
 type EmbeddedPostgres = Awaited<ReturnType<typeof startEmbeddedPostgres>>;
 
+/** The first test makes its cluster, which takes seconds of processor time, and the last one spoils it. */
 let dataDir: string;
 const started: EmbeddedPostgres[] = [];
 
-beforeEach(async () => {
+beforeAll(async () => {
   dataDir = await makeServerFolder();
 });
 afterEach(async () => {
   for (const server of started.splice(0)) await server.stop();
-  await rm(dataDir, { recursive: true, force: true });
 });
+afterAll(() => rm(dataDir, { recursive: true, force: true }));
 
 const start = async (): Promise<EmbeddedPostgres> => {
   const server = await startEmbeddedPostgres({ dataDir, durable: false });
@@ -41,6 +42,12 @@ const query = async <Row extends pg.QueryResultRow>(url: string, sql: string): P
 };
 
 describe('startEmbeddedPostgres', () => {
+  test('is started twice at once on an empty folder and there is one server', async () => {
+    const [first, second] = await Promise.all([start(), start()]);
+    expect(second.pid).toBe(first.pid);
+    expect([first.started, second.started].toSorted()).toEqual([false, true]);
+  });
+
   test('keeps data and port over a restart, on loopback only', async () => {
     const first = await start();
     await query(first.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
@@ -60,12 +67,6 @@ describe('startEmbeddedPostgres', () => {
     expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     await second.stop();
     expect(isAlive(first.pid)).toBe(false);
-  });
-
-  test('is started twice at once on an empty folder and there is one server', async () => {
-    const [first, second] = await Promise.all([start(), start()]);
-    expect(second.pid).toBe(first.pid);
-    expect([first.started, second.started].toSorted()).toEqual([false, true]);
   });
 
   test('recovers after a kill', async () => {
@@ -93,9 +94,10 @@ describe('startEmbeddedPostgres', () => {
   test('takes another port where one that nobody asked for is taken before it listens', async () => {
     const account = await resolvePostgresAccount();
     const installed = await locatePostgresBinaries(account, () => undefined);
-    const quick = await beQuickToPort(dataDir, installed.postgres, '-p');
-    const data = join(dataDir, 'pgdata');
-    const cluster = { home: dataDir, data, account, binaries: { ...installed, postgres: quick.path } };
+    const home = await makeServerFolder();
+    onTestFinished(() => rm(home, { recursive: true, force: true }));
+    const quick = await beQuickToPort(home, installed.postgres, '-p');
+    const cluster = { home, data: join(home, 'pgdata'), account, binaries: { ...installed, postgres: quick.path } };
     await createCluster(cluster, false);
     const [first, taken] = await Promise.all([launch(cluster, undefined, {}), quick.taken]);
     expect(first).toBe(undefined);

@@ -4,9 +4,6 @@ import { expect, onTestFinished, test } from 'vitest';
 import { locateEmulator, startBigQueryEmulator } from '../../src/local/bigquery/emulator.ts';
 import { useBigQuery } from '../support/bigquery.ts';
 import { useFolder } from '../support/folder.ts';
-import { bePatient } from '../warehouse/patience.ts';
-
-bePatient();
 
 const dataDir = useFolder('emulator');
 

@@ -2,9 +2,6 @@
 import { describeContents } from './conformance-contents.ts';
 import { describeLoads } from './conformance-loads.ts';
 import { targets } from './conformance-targets.ts';
-import { bePatient } from './patience.ts';
-
-bePatient();
 
 for (const [name, useTarget] of targets) {
   describeLoads(name, useTarget);

@@ -3,9 +3,7 @@ import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.
 import { bigquery } from '../../../src/warehouse/bigquery/index.ts';
 import { useBigQuery } from '../../support/bigquery.ts';
 import { closedPort } from '../../support/closed-port.ts';
-import { bePatient } from '../patience.ts';
 
-bePatient();
 const storeUrl = () => Promise.reject(new Error('no store is asked'));
 
 test('creates, writes and reads, and leaves nothing behind; an address without an answer is said', async () => {

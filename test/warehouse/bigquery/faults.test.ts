@@ -7,11 +7,8 @@ import { watchUsage } from '../../../src/health/metrics/store-metrics.ts';
 import { createQuota } from '../../../src/warehouse/bigquery/quota.ts';
 import type { Trouble } from '../../support/strict-bigquery.ts';
 import { makeBatch, makeCall, makeLogRow } from '../batches.ts';
-import { bePatient } from '../patience.ts';
 import { describeConflicts, describeKills, describeLostResponses } from './fault-cases.ts';
 import { orphansWithoutExpiry, useStrict } from './strict-warehouse.ts';
-
-bePatient();
 
 describeLostResponses({ lost: 5 });
 describeConflicts({ inARow: 12 });

@@ -7,10 +7,7 @@ import { expireRows } from '../../../src/store/retention.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import { observationOf, openPipeline, register } from '../../support/pipeline.ts';
 import { makeBatch, makeCall, rowsOfCall } from '../batches.ts';
-import { bePatient } from '../patience.ts';
 import { setUpStrict } from './strict-warehouse.ts';
-
-bePatient();
 
 test('the fence is cleared once no row of an earlier epoch is left', async () => {
   const clock = { now: Date.now() };

@@ -7,9 +7,6 @@ import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.
 import { relationsOf } from '../../../src/warehouse/bigquery/ddl.ts';
 import { extendFields, tableResource } from '../../../src/warehouse/bigquery/migrate.ts';
 import { createBigqueryWarehouse } from '../../../src/warehouse/bigquery/warehouse.ts';
-import { bePatient } from '../patience.ts';
-
-bePatient();
 
 const configOf = (over: Record<string, unknown> = {}) =>
   bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'acme', documents: true, ...over });

@@ -4,10 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { callTables } from '../../../schemas/tables.ts';
 import { exampleBatch, listBigqueryStatements } from '../../../scripts/statements.ts';
 import { writeLoadScript } from '../../../src/warehouse/bigquery/load-script.ts';
-import { bePatient } from '../patience.ts';
 import { configOf, expiring } from './config-of.ts';
-
-bePatient();
 
 test('every statement, printed for review', async () => {
   const text = listBigqueryStatements(configOf(expiring))
