@@ -6,10 +6,9 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
@@ -19,6 +18,7 @@ import { awayDatabase, lockTable } from '../operations/support/outages.ts';
 import { monitoring, promtool, rules } from '../operations/support/prometheus.ts';
 import { openSite, type Site } from '../operations/support/site.ts';
 import { useBigQuery } from '../support/bigquery.ts';
+import { useFolder } from '../support/folder.ts';
 import { endProcess } from '../support/installation.ts';
 import { installDebian } from '../support/tools.ts';
 import { until } from '../support/until.ts';
@@ -36,7 +36,7 @@ const quickRules = rules.map((rule) => ({
     .replace(/(_seconds\b.*) > (\d+)$/, (_, metric: string, seconds: string) => `${metric} > ${Number(seconds) / 60}`),
 }));
 
-let folder: string;
+const folder = useFolder('alerts');
 let site: Site;
 let prometheus: string;
 /** Names of alerts as the webhook was told: `firing NAME`, `resolved NAME`. */
@@ -76,8 +76,6 @@ beforeAll(async () => {
     prometheus: '/usr/bin/prometheus',
     'prometheus-alertmanager': '/usr/bin/prometheus-alertmanager',
   });
-  folder = await mkdtemp(join(tmpdir(), 'callsync-alerts-'));
-  closers.push(() => rm(folder, { recursive: true, force: true }));
   const { project, dataset, restUrl } = await useBigQuery();
   const bigquery = { type: 'bigquery', project, dataset, api_endpoint: restUrl, commit_interval_s: 2 };
   site = await openSite({ warehouses: { postgres: { type: 'postgres' }, bigquery } });

@@ -4,9 +4,9 @@
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, chmod, copyFile, cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { access, chmod, copyFile, cp, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
-import { homedir, tmpdir } from 'node:os';
+import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -14,6 +14,7 @@ import { parse } from 'yaml';
 import { renderSupersetFiles } from '../../scripts/superset.ts';
 import { pictures } from '../operations/browser-cases.ts';
 import { openBrowser } from '../operations/support/browser.ts';
+import { useFolder } from '../support/folder.ts';
 import { program, type Running, startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
@@ -46,12 +47,10 @@ const freePort = async (): Promise<number> => {
   return port;
 };
 
-let folder: string;
+const folder = useFolder('dashboards');
 let demo: Running;
 let url = '';
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'callsync-dashboards-'));
-  await chmod(folder, 0o711);
   demo = startProgram(['demo', '--calls', '600', '--data-dir', folder]);
   await until('the demo', async () => demo.stderr().includes('keeps running'), 600_000);
   const [, file = '', port] = /cat '(\S+)'\) psql -h \S+ -p (\d+)/.exec(demo.stdout()) ?? [];
@@ -60,7 +59,6 @@ beforeAll(async () => {
 afterAll(async () => {
   demo?.child.kill('SIGINT');
   await demo?.ended;
-  await rm(folder, { recursive: true, force: true });
 }, 120_000);
 
 describe('superset', () => {

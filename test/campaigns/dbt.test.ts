@@ -16,6 +16,7 @@ import { stateRow } from '../marts/log-rows.ts';
 import { type FilledWarehouses, fillWarehouses, readChangedCalls } from '../marts/two-warehouses.ts';
 import { analyze, hasAnalyzer } from '../support/analyzer.ts';
 import { useBigQuery } from '../support/bigquery.ts';
+import { useFolder } from '../support/folder.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
 
@@ -26,7 +27,7 @@ import { executeIn } from '../warehouse/conformance-targets.ts';
  */
 describe('bigquery', () => {
   let here: FilledWarehouses;
-  let folder: string;
+  const folder = useFolder('dbt-bigquery');
   let dbt: Dbt;
   let vars: Readonly<Record<string, unknown>>;
   let views: readonly string[];
@@ -40,14 +41,12 @@ describe('bigquery', () => {
     expect(await installDbt('bigquery')).toBeUndefined();
     here = await fillWarehouses(await readChangedCalls(changeCall));
     views = await here.bigquery.applyMarts(analytics);
-    folder = await mkdtemp(join(tmpdir(), 'callsync-dbt-bigquery-'));
     dbt = await openDbt({ adapter: 'bigquery', folder, target: targetOf(`${here.bigqueryPlace.dataset}_dbt`) });
     vars = { ...settingsVars, callsync_schema: here.bigqueryPlace.dataset };
   }, 900_000);
   afterAll(async () => {
     await dbt?.close();
     await here?.close();
-    if (folder !== undefined) await rm(folder, { recursive: true });
   });
 
   test('builds with all its tests and unit tests, and each model has the rows of the view', async () => {

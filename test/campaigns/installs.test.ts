@@ -3,20 +3,14 @@
  * this filled. About 15 minutes in all, each case as it says. In the suite, test/docs follows the quickstart with the
  * build. The third way is the campaign `image`.
  */
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { testCommands } from '../docs/command-cases.ts';
+import { useFolder } from '../support/folder.ts';
 import { cleanEnvironment, root, run, slowdown } from '../support/tools.ts';
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'callsync-installs-'));
-  // As root, PostgreSQL runs as another account, which must reach its programs and its data.
-  await chmod(folder, 0o711);
-});
-afterAll(() => rm(folder, { recursive: true }));
+const folder = useFolder('installs');
 
 /** @param lines of shell, in an empty folder, the last of which prints the result of a demo */
 const testWay = (name: string, lines: readonly string[]): void => {

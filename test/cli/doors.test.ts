@@ -1,13 +1,13 @@
 /** The commands that speak to the service, against the simulated one: presets, probe, frames, webhook. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import { signatureVerifier } from '../../src/webhook/server/signature.ts';
 import { startSink } from '../simulator/webhook-sink.ts';
 import { openCliAndService } from '../support/cli.ts';
+import { connect } from '../support/postgres.ts';
 
 const { simulator, folder, database } = await openCliAndService({
   dialect: 'page_total',
@@ -58,8 +58,7 @@ describe('commands at the doors of the service', () => {
     expect(code, stderr).toBe(0);
     const { session, frames } = JSON.parse(stdout);
     expect(frames).toBeGreaterThan(5);
-    const client = new pg.Client({ connectionString: database.url });
-    await client.connect();
+    const client = await connect(database.url);
     const { rows } = await client.query(
       'SELECT count(*)::int AS n, count(*) FILTER (WHERE is_binary)::int AS binary FROM callsync.websocket_frames WHERE session = $1',
       [`${session}/1`],

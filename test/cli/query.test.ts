@@ -1,10 +1,10 @@
 /** `callsync query` as a person meets it, on PostgreSQL. */
 import { once } from 'node:events';
-import pg from 'pg';
 import { expect, test, vi } from 'vitest';
 import { reportFailure } from '../../src/cli/shell/exit.ts';
 import { renderTable } from '../../src/cli/shell/output.ts';
 import { openCli, withoutService } from '../support/cli.ts';
+import { connect } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
@@ -87,8 +87,7 @@ test('a query or a search that begins with a dash says how it is given', async (
 });
 
 test('Ctrl-C ends the query on the server too', async () => {
-  const client = new pg.Client({ connectionString: database.url });
-  await client.connect();
+  const client = await connect(database.url);
   const { child } = startProgram(['query', "SELECT 'watched', pg_sleep(100)"], { cwd: folder.path });
   try {
     const count = async (): Promise<number> => {

@@ -5,11 +5,11 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findFreePort } from '../../src/local/local-process.ts';
+import { useFolder } from '../support/folder.ts';
 import { endProcess } from '../support/installation.ts';
 import { type DocumentedCommand, isRunnable, readAllCommands, root } from './support/read-commands.ts';
 
@@ -19,7 +19,7 @@ const allowed = [0, 5];
 /** The installation of the quickstart has neither privacy rules nor limits of age. */
 const notConfigured = /: (PRIVACY|RETENTION)_OFF: /;
 
-let folder: string;
+const folder = useFolder('docs');
 let ports: Readonly<Record<string, number>>;
 let env: NodeJS.ProcessEnv;
 const running: ChildProcess[] = [];
@@ -102,8 +102,6 @@ export const testCommands = (
   findProgram = () => `"${process.execPath}" "${root}/dist/src/cli/main.js"`,
 ): void => {
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'callsync-docs-'));
-    await chmod(folder, 0o711);
     await mkdir(join(folder, 'bin'));
     await writeFile(join(folder, 'bin/callsync'), `#!/bin/sh\nexec ${findProgram()} "$@"\n`, { mode: 0o755 });
     ports = { '9000': await findFreePort(), '8780': await findFreePort() };
@@ -119,7 +117,6 @@ export const testCommands = (
   });
   afterAll(async () => {
     for (const child of running.reverse()) await endProcess(child, 'SIGTERM');
-    await rm(folder, { recursive: true, force: true });
   });
 
   test('the quickstart fills the marts with figures, in at most twelve commands', async () => {

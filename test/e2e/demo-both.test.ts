@@ -1,11 +1,9 @@
 /** The demo into both warehouses. That a change in one of them is found: test/cli/check-truth.test.ts. */
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { makeCheapEmulator } from '../support/bigquery.ts';
+import { useFolder } from '../support/folder.ts';
 import { isLoopback, listeningOf } from '../support/listening.ts';
 import { startProgram } from '../support/program.ts';
 
@@ -57,9 +55,9 @@ const take = async (port: number): Promise<() => Promise<void>> => {
   };
 };
 
+const folder = useFolder('demo-both');
+
 test('callsync demo --warehouse both loads the same rows into both, and listens on loopback alone', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'callsync-demo-both-'));
-  await chmod(folder, 0o711);
   const release = await take(usualPort);
   try {
     const listening = new Set<string>();
@@ -80,6 +78,5 @@ test('callsync demo --warehouse both loads the same rows into both, and listens 
     if (process.platform === 'linux') expect(listening.size).toBeGreaterThan(5);
   } finally {
     await release();
-    await rm(folder, { recursive: true, force: true });
   }
 });

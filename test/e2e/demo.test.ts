@@ -1,26 +1,20 @@
 /** The demo command as a user runs it, and its status page in a real browser while it stays up. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { pictures, testInBrowser } from '../operations/browser-cases.ts';
+import { useFolder } from '../support/folder.ts';
 import { program, type Running, startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
 /** Pictures show more than a test needs. */
 const calls = pictures === undefined ? '150' : '1000';
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'callsync-demo-'));
-  await chmod(folder, 0o711);
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = useFolder('demo');
 
 /** The ports that the demo wishes for; another process may have one of them anyway. */
 const takeWishedPorts = (): Server[] =>

@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { isAlive, stopLocalProcess } from '../../src/local/local-process.ts';
 import { createCluster, launch, startEmbeddedPostgres, stopRules } from '../../src/local/postgres/embedded-postgres.ts';
 import { locatePostgresBinaries, resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
-import { makeServerFolder } from '../support/postgres.ts';
+import { connect, makeServerFolder } from '../support/postgres.ts';
 import { beQuickToPort } from '../support/quick-to-port.ts';
 import { until } from '../support/until.ts';
 
@@ -32,8 +32,7 @@ const start = async (): Promise<EmbeddedPostgres> => {
 };
 
 const query = async <Row extends pg.QueryResultRow>(url: string, sql: string): Promise<Row[]> => {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
+  const client = await connect(url);
   try {
     return (await client.query<Row>(sql)).rows;
   } finally {

@@ -2,14 +2,12 @@
  * The dbt package with the real dbt on PostgreSQL. It builds on proof, and each of its models has the rows of the view
  * of the same meaning.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { callTables, tableOf } from '../../schemas/tables.ts';
 import { openCliFolder } from '../support/cli.ts';
 import { closedPort } from '../support/closed-port.ts';
+import { useFolder } from '../support/folder.ts';
+import { connect } from '../support/postgres.ts';
 import { analytics, changeCall } from './analytics.ts';
 import { compareIncremental } from './compare-incremental.ts';
 import { compareModels } from './compare-models.ts';
@@ -22,19 +20,17 @@ const missing = await installDbt('postgres');
 if (missing !== undefined) console.warn(`The dbt package is not run: dbt cannot be installed here (${missing}).`);
 
 describe.skipIf(missing !== undefined)('the dbt package', () => {
+  const folder = useFolder('dbt');
   let here: FilledPostgres;
-  let folder: string;
   let dbt: Dbt;
   beforeAll(async () => {
     here = await fillPostgres(await readChangedCalls(changeCall));
     await here.postgres.applyMarts(analytics);
-    folder = await mkdtemp(join(tmpdir(), 'callsync-dbt-'));
     dbt = await openDbt({ adapter: 'postgres', folder, target: postgresTarget(here.postgresUrl, 'dbt') });
   });
   afterAll(async () => {
     await dbt?.close();
     await here?.close();
-    if (folder !== undefined) await rm(folder, { recursive: true });
   });
 
   test('builds once await says that its days are proven, with all its tests and unit tests', async () => {
@@ -63,8 +59,7 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
   });
 
   test('takes the freshness of its sources from sync_state, in any schema: a heartbeat long ago is an error', async () => {
-    const client = new pg.Client(here.postgresUrl);
-    await client.connect();
+    const client = await connect(here.postgresUrl);
     await client.query('CREATE SCHEMA "Elsewhere" CREATE VIEW sync_state AS SELECT * FROM calls.sync_state');
     await client.end();
     const vars = { ...settingsVars, callsync_schema: 'Elsewhere' };
@@ -76,8 +71,7 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
   });
 
   test('keeps no row of a call that the warehouse has no more, also without a build', async () => {
-    const client = new pg.Client(here.postgresUrl);
-    await client.connect();
+    const client = await connect(here.postgresUrl);
     const { rows: columns } = await client.query<{ model: string }>(
       `SELECT format('%I.%I', table_schema, table_name) AS model FROM information_schema.columns
         WHERE table_schema LIKE 'dbt%' AND column_name = 'call_id'`,
@@ -101,8 +95,7 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
   });
 
   test('builds the rows of changed calls alone where it is incremental', async () => {
-    const client = new pg.Client(here.postgresUrl);
-    await client.connect();
+    const client = await connect(here.postgresUrl);
     await compareIncremental(dbt, folder, here.postgres, (sql) => client.query(sql), settingsVars);
     await client.end();
   });

@@ -2,8 +2,8 @@
  * The cost of every statement of a pool, told by the server itself (`auto_explain`): the statements are those that are
  * sent.
  */
-import pg from 'pg';
-import { asAdmin } from '../support/postgres.ts';
+import type pg from 'pg';
+import { asAdmin, connect } from '../support/postgres.ts';
 
 export interface StatementCost {
   readonly sql: string;
@@ -23,8 +23,7 @@ interface Plan {
 
 /** New connections to the database tell the plan of each statement as a notice. */
 export const explainStatements = async (url: string): Promise<void> => {
-  const client = new pg.Client({ connectionString: asAdmin(url) });
-  await client.connect();
+  const client = await connect(asAdmin(url));
   const settings = {
     session_preload_libraries: 'auto_explain',
     'auto_explain.log_min_duration': '0',

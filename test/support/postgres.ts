@@ -87,9 +87,15 @@ export const useDatabase = (): TestDatabase => {
 /** A database of the shared server as the superuser sees it. */
 export const asAdmin = (url: string): string => new URL(new URL(url).pathname, inject('postgresAdminUrl')).href;
 
-export const runOnServer = async (url: string, sql: string): Promise<void> => {
+/** The caller ends it. */
+export const connect = async (url: string): Promise<pg.Client> => {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
+  return client;
+};
+
+export const runOnServer = async (url: string, sql: string): Promise<void> => {
+  const client = await connect(url);
   try {
     await client.query(sql);
   } finally {

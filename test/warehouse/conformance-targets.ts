@@ -1,7 +1,8 @@
 /** The warehouses that the conformance suite runs over, each on real parts. */
 import { randomBytes } from 'node:crypto';
-import pg from 'pg';
+
 import { createRest } from '../../src/warehouse/bigquery/client.ts';
+
 import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { relationsOf } from '../../src/warehouse/bigquery/ddl.ts';
 import { createJobs } from '../../src/warehouse/bigquery/jobs.ts';
@@ -12,7 +13,7 @@ import { postgresWarehouseSchema } from '../../src/warehouse/postgres/config.ts'
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { useBigQuery } from '../support/bigquery.ts';
-import { createDatabase } from '../support/postgres.ts';
+import { connect, createDatabase } from '../support/postgres.ts';
 import { startStrictBigquery } from '../support/strict-bigquery.ts';
 
 export interface Target {
@@ -36,8 +37,7 @@ async function usePostgresTarget(): Promise<Target> {
   const config = postgresWarehouseSchema.parse({ type: 'postgres', documents: true });
   const opened: Warehouse[] = [];
   const execute = async (sql: string): Promise<void> => {
-    const client = new pg.Client({ connectionString: database.url });
-    await client.connect();
+    const client = await connect(database.url);
     await client.query(`SET search_path TO ${config.schema}`);
     await client.query(sql);
     await client.end();

@@ -2,6 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { receiverGrants, setUpReceiverRole } from '../../src/store/delivery/inbox-writer.ts';
+import { connect } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
 import { startReceiver, testSecret } from './support/receiver.ts';
@@ -43,8 +44,7 @@ test('a receiver with a role that only adds deliveries does all of its work', as
 });
 
 test('its temporary tables hide none of the store from the store’s own functions', async () => {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
+  const client = await connect(url);
   await client.query('CREATE TEMPORARY TABLE counters (LIKE callsync.counters INCLUDING ALL)');
   await client.query('GRANT ALL ON counters TO PUBLIC');
   await client.query(
@@ -56,8 +56,7 @@ test('its temporary tables hide none of the store from the store’s own functio
 });
 
 test('its role reads no call and changes nothing', async () => {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
+  const client = await connect(url);
   const { rows: tables } = await database.store.pool.query<{ name: string }>(
     "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'callsync' ORDER BY 1",
   );

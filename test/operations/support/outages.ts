@@ -1,11 +1,11 @@
 /** Losses of an installation: connections to its database, and a table that others write to. */
-import pg from 'pg';
+
+import { connect } from '../../support/postgres.ts';
 import type { Site } from './site.ts';
 
 /** In another database of the same server: a database that is used cannot be closed from within. */
 const onServer = async ({ databaseUrl }: Site, sql: string): Promise<void> => {
-  const client = new pg.Client({ connectionString: new URL('/postgres', databaseUrl).href });
-  await client.connect();
+  const client = await connect(new URL('/postgres', databaseUrl).href);
   await client.query(sql).finally(() => client.end());
 };
 
@@ -23,8 +23,7 @@ export const awayDatabase = async (site: Site): Promise<() => Promise<void>> => 
 
 /** Nobody writes to a table until the returned function is called. */
 export const lockTable = async ({ databaseUrl }: Site, table: string): Promise<() => Promise<void>> => {
-  const client = new pg.Client({ connectionString: databaseUrl });
-  await client.connect();
+  const client = await connect(databaseUrl);
   await client.query('BEGIN');
   await client.query(`LOCK TABLE ${table} IN EXCLUSIVE MODE`);
   return () => client.end();

@@ -1,27 +1,26 @@
 /** Credentials in each of their forms against a token service of our own, deadlines, and the requests on the wire. */
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Impersonated } from 'google-auth-library';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createClient, createRest } from '../../../src/warehouse/bigquery/client.ts';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import { createBigqueryWarehouse } from '../../../src/warehouse/bigquery/warehouse.ts';
+import { useFolder } from '../../support/folder.ts';
 
 const configOf = (over: Record<string, unknown>) =>
   bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'acme', ...over });
 
-let folder: string;
+const folder = useFolder('keys');
 let server: Server;
 let url: string;
 let requests: { readonly path: string; readonly body: string; readonly headers: IncomingMessage['headers'] }[];
 let respond: (path: string) => { status: number; body: unknown } | undefined;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'callsync-keys-'));
   requests = [];
   respond = () => ({ status: 200, body: { access_token: 'token-1', expires_in: 3600, token_type: 'Bearer' } });
   server = createServer(async (request, response) => {
@@ -40,7 +39,6 @@ beforeEach(async () => {
 afterEach(async () => {
   server.closeAllConnections();
   await new Promise((done) => server.close(done));
-  await rm(folder, { recursive: true });
 });
 
 const writeKey = async (): Promise<string> => {

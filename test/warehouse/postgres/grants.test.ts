@@ -1,5 +1,5 @@
 /** The rights of the two roles of readers: every present relation and function, tried as the restricted role. */
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { analyticsConfigSchema } from '../../../schemas/config/analytics.ts';
 import { openColumns, tables } from '../../../schemas/tables.ts';
@@ -10,7 +10,7 @@ import { postgresWarehouseSchema } from '../../../src/warehouse/postgres/config.
 import { postgres } from '../../../src/warehouse/postgres/index.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
-import { useDatabase } from '../../support/postgres.ts';
+import { connect, useDatabase } from '../../support/postgres.ts';
 import { makeBatch, makeCall } from '../batches.ts';
 
 const config = { schema: 'calls', documents: true } as const;
@@ -31,10 +31,8 @@ let catalog: pg.Client;
 let warehouse: Warehouse;
 
 beforeAll(async () => {
-  admin = new pg.Client({ connectionString: database.url });
-  await admin.connect();
-  catalog = new pg.Client({ connectionString: database.adminUrl });
-  await catalog.connect();
+  admin = await connect(database.url);
+  catalog = await connect(database.adminUrl);
   warehouse = createPostgresWarehouse({ name: 'pg', url: database.url, config });
   await warehouse.migrate();
   const contact = { label: 'freecanary', data: '+33 199 00 12 34', type: 'PHONE' };
@@ -91,8 +89,7 @@ const relations = async (): Promise<string[]> => {
 
 /** The text of every row that the role can read, by relation: in whole, or in the columns that are open to it. */
 const readAs = async (role: string): Promise<Map<string, string>> => {
-  const client = new pg.Client({ connectionString: database.adminUrl });
-  await client.connect();
+  const client = await connect(database.adminUrl);
   await client.query(`SET SESSION AUTHORIZATION ${quote(role)}`);
   const read = new Map<string, string>();
   for (const name of await relations()) {

@@ -1,10 +1,10 @@
 /** Migrations against what analysts and administrators do: open transactions, schemas made beforehand. */
-import pg from 'pg';
+import type pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { checkPostgresAccess } from '../../../src/warehouse/postgres/check-access.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
-import { createDatabase, type TestDatabase } from '../../support/postgres.ts';
+import { connect, createDatabase, type TestDatabase } from '../../support/postgres.ts';
 import { makeBatch, makeCall } from '../batches.ts';
 import { describeOpenTransaction } from './open-transaction-cases.ts';
 
@@ -17,8 +17,7 @@ const opened: Warehouse[] = [];
 
 beforeEach(async () => {
   database = await createDatabase();
-  admin = new pg.Client({ connectionString: database.url });
-  await admin.connect();
+  admin = await connect(database.url);
 });
 afterEach(async () => {
   for (const warehouse of opened.splice(0)) await warehouse.close();
@@ -35,8 +34,7 @@ const open = (url = database.url): Warehouse => {
 test('a column that a newer version needs waits for an open transaction with an error that says so', async () => {
   await open().migrate();
   await admin.query('ALTER TABLE calls.calls DROP COLUMN dept');
-  const analyst = new pg.Client({ connectionString: database.url });
-  await analyst.connect();
+  const analyst = await connect(database.url);
   await analyst.query('BEGIN; SELECT count(*) FROM calls.calls');
   await expect(open().migrate()).rejects.toMatchObject({ kind: 'transient', code: 'DATABASE_LOCKED' });
   await analyst.end();

@@ -1,10 +1,9 @@
 /** Workers that start one after the other while an analyst's transaction holds the view `words`. */
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
 import { expect, test } from 'vitest';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
-import { createDatabase } from '../../support/postgres.ts';
+import { connect, createDatabase } from '../../support/postgres.ts';
 import { makeBatch, makeCall } from '../batches.ts';
 
 const config = { schema: 'calls', documents: true } as const;
@@ -14,12 +13,7 @@ export const describeOpenTransaction = ({ seconds }: { seconds: number }): void 
   const title = `an open transaction on words${seconds === 0 ? '' : ` for ${seconds} s`} leaves a changed view to the next start, and delays neither loads nor starts`;
   test(title, async () => {
     const database = await createDatabase();
-    const connect = async (): Promise<pg.Client> => {
-      const client = new pg.Client({ connectionString: database.url });
-      await client.connect();
-      return client;
-    };
-    const [admin, analyst] = [await connect(), await connect()];
+    const [admin, analyst] = [await connect(database.url), await connect(database.url)];
     const opened: Warehouse[] = [];
     const open = (): Warehouse => {
       const warehouse = createPostgresWarehouse({ name: 'pg', url: database.url, config });

@@ -1,5 +1,5 @@
 /** The search index of a PostgreSQL warehouse: what is found, and that every load, erasure and removal keeps it right. */
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { analyticsConfigSchema } from '../../../schemas/config/analytics.ts';
 import { readSpeaker } from '../../../src/marts/dialect.ts';
@@ -7,7 +7,7 @@ import { createLoader } from '../../../src/warehouse/postgres/load.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import type { SearchHit, SearchRequest } from '../../../src/warehouse/search.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
-import { useDatabase } from '../../support/postgres.ts';
+import { connect, useDatabase } from '../../support/postgres.ts';
 import { makeBatch, makeTombstone } from '../batches.ts';
 import { createRandom, createTruth, makeQuestion, makeSayings, writeQuestion } from './search-truth.ts';
 import { findAll, type Spoken, spoken } from './spoken-calls.ts';
@@ -18,8 +18,7 @@ let admin: pg.Client;
 let warehouse: Warehouse;
 
 beforeAll(async () => {
-  admin = new pg.Client({ connectionString: database.url });
-  await admin.connect();
+  admin = await connect(database.url);
   warehouse = createPostgresWarehouse({ name: 'pg', url: database.url, config });
   await warehouse.migrate();
 });
@@ -378,8 +377,7 @@ test('loads keep the index: new, changed, erased and removed calls, and rows del
 
 test('an index made while a load is under way holds what that load brings', async () => {
   await load(says('before', 'bonjour'));
-  const open = new pg.Client({ connectionString: database.url });
-  await open.connect();
+  const open = await connect(database.url);
   // A load that has claimed its call and written its utterances, and has not committed.
   await open.query(`BEGIN; INSERT INTO calls.calls (call_id, utterance_count, word_count, tag_count, ledger_epoch, revision, flatten_version, load_id)
     VALUES ('during', 1, 0, 0, 1, 1, 1, 'x'); INSERT INTO calls.utterances (call_id, utterance_index, content, word_count) VALUES ('during', 0, 'bonjour', 0)`);
@@ -455,8 +453,7 @@ test('an owner of the schema who is no superuser makes the index, and dropping i
 });
 
 const begin = async () => {
-  const client = new pg.Client({ connectionString: database.url });
-  await client.connect();
+  const client = await connect(database.url);
   await client.query('BEGIN');
   return { client, commit: () => client.query('COMMIT').finally(() => client.end()) };
 };

@@ -1,8 +1,8 @@
 /** A migrated store of the test file's own, and what it holds. */
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll } from 'vitest';
 import { openStore, type Store } from '../../../src/store/store.ts';
-import { useDatabase } from '../../support/postgres.ts';
+import { connect, useDatabase } from '../../support/postgres.ts';
 
 export interface InboxDatabase {
   readonly url: string;
@@ -49,8 +49,7 @@ export const useInboxDatabase = (): InboxDatabase => {
       await store.pool.query('TRUNCATE callsync.inbox');
     },
     async hold() {
-      const client = new pg.Client({ connectionString: database.url });
-      await client.connect();
+      const client = await connect(database.url);
       await client.query('BEGIN; LOCK TABLE callsync.inbox IN ACCESS EXCLUSIVE MODE');
       return () => client.query('COMMIT').then(() => client.end());
     },
