@@ -104,16 +104,6 @@ describe('observations in any order and number', () => {
     );
   });
 
-  test('a second round of the same changes nothing', () => {
-    fc.assert(
-      fc.property(observationsInOrders('c'), ({ observations, arrivals: [arrival = []] }) => {
-        const once = foldAll(arrival);
-        expect(observations.map(prepareObservation).reduce(fold, once)).toEqual(once);
-      }),
-      { numRuns: 200 },
-    );
-  });
-
   test('a reading of the API after all of them decides', () => {
     fc.assert(
       fc.property(observationsInOrders('c'), anyObservation('c'), ({ arrivals }, last) => {
@@ -159,12 +149,6 @@ describe('revision', () => {
     expect(again.changedAt).toBe(at);
     const changed = fold(again, prepareObservation(observationOf('c', at + 2, { status: 'qualified' })));
     expect(changed).toMatchObject({ revision: start.revision + 1, changedAt: at + 2 });
-  });
-
-  test('an equal value with a higher order holds its place against what came in between', () => {
-    const equalLater = fold(start, prepareObservation(observationOf('c', at + 10, { status: 'void' })));
-    const between = fold(equalLater, prepareObservation(observationOf('c', at + 5, { status: 'qualified' })));
-    expect(between.document?.status).toBe('void');
   });
 
   test('of one instant a poll wins over a webhook, and a webhook over an import', () => {
