@@ -85,9 +85,12 @@ const runIncidents = async (site: Site, incidents: readonly Incident[], random: 
   await until('the first calls are here', () => hasAtLeast(site, 100));
   for (const incident of incidents) {
     const setBack = await prepareIncident(site, incident);
+    const loaded = await countLoads(site);
     await pause(4_000);
     await eraseSome(site, erased, random);
     await pause(2_000);
+    // Otherwise a backup may be of this moment, and nothing is set back.
+    await until('more is loaded', () => unlessMissing(async () => (await countLoads(site)) > loaded));
     const before = await readAudit(site);
     await setBack();
     await pause(3_000);
@@ -201,6 +204,12 @@ const hasAtLeast = (site: Site, calls: number): Promise<boolean> =>
     for (const warehouse of site.warehouses) if (Number((await countRows(warehouse)).calls) < calls) return false;
     return true;
   });
+
+const countLoads = async ({ warehouses }: Site): Promise<number> => {
+  let loads = 0;
+  for (const warehouse of warehouses) loads += (await warehouse.query('SELECT load_id FROM loads')).length;
+  return loads;
+};
 
 const hasEpoch = ({ installation: { store } }: Site): Promise<boolean> =>
   unlessMissing(async () => (await store.epoch()) > 0);
