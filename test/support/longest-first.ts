@@ -2,14 +2,17 @@
 import { relative } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** In this order: files that ask the one local BigQuery much are not neighbours, because it answers one at a time. */
+/**
+ * In this order: those that wait for time to pass stand between those that compute. Files that ask the one local BigQuery
+ * much are not neighbours, because it answers one at a time.
+ */
 const longest: readonly string[] = `
-  operations/up e2e/demo warehouse/conformance marts/dbt e2e/demo-both docs/quickstart pipeline/reconcile/lost-warehouse
-  e2e/benches marts/views pipeline/read/never-lost local/embedded-postgres cli/no-worker e2e/soak e2e/restore
-  temporal/versioning source/never-lost e2e/visible e2e/side-by-side mcp/mcp e2e/kill-temporal source/probe
-  warehouse/bigquery/faults e2e/reconcile e2e/long-sync marts/bigquery-sql e2e/live cli/query-ways-out cli/signals
-  deploy/shipped cli/failures pipeline/load/privacy temporal/backfill-schedules e2e/activate-backfill postgres/tls
-  pipeline/reconcile/tamper store/scale webhook/kill mcp/bigquery cli/go-live
+  operations/up warehouse/conformance e2e/demo e2e/soak docs/quickstart temporal/versioning e2e/demo-both e2e/restore
+  marts/dbt cli/no-worker e2e/benches e2e/visible local/embedded-postgres e2e/side-by-side pipeline/read/never-lost
+  e2e/kill-temporal marts/views e2e/long-sync source/never-lost e2e/live mcp/mcp temporal/backfill-schedules source/probe
+  e2e/reconcile warehouse/bigquery/faults cli/signals marts/bigquery-sql cli/failures cli/query-ways-out webhook/kill
+  deploy/shipped e2e/activate-backfill pipeline/load/privacy pipeline/reconcile/lost-warehouse postgres/tls
+  pipeline/reconcile/tamper cli/go-live store/scale mcp/bigquery
 `
   .trim()
   .split(/\s+/);
