@@ -1,8 +1,6 @@
 /** The warehouses that the conformance suite runs over, each on real parts. */
 import { randomBytes } from 'node:crypto';
-
 import { createRest } from '../../src/warehouse/bigquery/client.ts';
-
 import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { relationsOf } from '../../src/warehouse/bigquery/ddl.ts';
 import { createJobs } from '../../src/warehouse/bigquery/jobs.ts';

@@ -1,5 +1,4 @@
 /** The SQL that can be sent: reviewed as a file, bounded to the partitions of a batch, understood by Google's analyzer. */
-
 import { describe, expect, test } from 'vitest';
 import { callTables } from '../../../schemas/tables.ts';
 import { exampleBatch, listBigqueryStatements } from '../../../scripts/statements.ts';
