@@ -27,7 +27,7 @@ const reconcileSeconds = 600;
 
 type ReconcileProgress = { readonly done: number; readonly totals: ReconcileTotals };
 
-/** Sync, inbox merge and re-reads of single calls: they have slots, and a share of the request limit, of their own. */
+/** Sync, inbox merge and re-reads of single calls have their own slots and their own share of the request limit. */
 export const createLiveActivities = (deps: ActivityDeps) => ({
   planSync: activity(deps, 'planSync', ({ signal }) => asSync(deps, () => planSync(deps, signal))),
   readRangePart: activity(deps, 'readRangePart', (run: ActivityRun<RangePartProgress>, input: ReadRangePartInput) =>

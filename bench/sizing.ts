@@ -135,8 +135,8 @@ process.exit(0);
 
 function render(sizes: ReadonlyMap<number, Sizes>, live: Awaited<ReturnType<typeof measureLive>>): string {
   const minutes = 1_440;
-  /** Tables that one commit names, at 10 MB each, at most every 86 s. */
-  const newCalls = (86_400 / 86) * callTables.length * 10e6;
+  /** Tables that one commit names, at 10 MB each, at most every 63 s. */
+  const newCalls = (86_400 / 63) * callTables.length * 10e6;
   const digits = (value: number): string =>
     Number(value.toPrecision(2)).toLocaleString('en-US', { maximumSignificantDigits: 2 });
   const lines = perDay.flatMap((day) =>
@@ -166,8 +166,8 @@ BigQuery come from a model.
 ${lines.join('\n')}
 
 - **Disk**: tables and indexes of one load, with the search index. Edits, deliveries and verdicts add to it.
-- **BigQuery**: logical bytes of all columns by the sizes of its data types. It bills 10 MB for each table of a commit, with one commit every
-  86 s. With edits, a commit every 10 minutes reads all rows of the day.
+- **BigQuery**: logical bytes of all columns by the sizes of its data types. BigQuery bills 10 MB for each table of a commit, with one commit every
+  63 s. With edits, a commit every 10 minutes reads all rows of the day.
 - **Temporal**: ${digits(live.idleActions)} actions a minute for sync and sweep, two of them billed by each schedule, and ${digits(live.deliveryActions)} for a delivery that comes alone. Deliveries
   that come together share them.
 - **Requests**: ${digits(live.idleRequests)} a minute, and each call once, in pages of 100. A reconcile reads its days once more.

@@ -44,7 +44,7 @@ export interface RejectedRecord {
 }
 
 /**
- * Proof that a reading brought every call of a window. It is the total before and after, one response with
- * everything, a second listing, overlapping pages, or none.
+ * Proof that a reading brought every call of a window. One of: the same total before and after, one response with
+ * everything, a second listing, overlapping pages, none.
  */
 export type Shown = 'total' | 'one_response' | 'second_listing' | 'page_overlap' | 'none';

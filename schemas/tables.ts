@@ -60,9 +60,9 @@ export interface Table {
   readonly grain: string;
   readonly description: string;
   /**
-   * `call`: one row per call, carries the guard. `child`: replaced together with its call. `history`: rows of a call that a
-   * load adds where they are not there yet, and that go when the call is erased. `log`: rows of their own, upserted by key,
-   * never changed by a call. `state`: one row that a small update of its own keeps, in no load.
+   * `call`: one row per call, carries the guard. `child`: replaced together with its call. `history`: rows of a call
+   * that a load adds where they are not there yet, and that go when the call is erased. `log`: separate rows, upserted
+   * by key, never changed by a call. `state`: one row that a small update of its own keeps, in no load.
    */
   readonly kind: 'call' | 'child' | 'history' | 'log' | 'state';
   readonly key: readonly string[];

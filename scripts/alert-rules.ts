@@ -11,7 +11,7 @@ const otherAlerts: readonly Alert[] = [
     severity: 'critical',
     summary: 'The receiver writes to its spool, because the store does not answer.',
     description:
-      "Deliveries are kept on the receiver's disk and are answered 2XX. They are merged when the store is back.",
+      'Receivers answer 2XX and keep deliveries on disk. callsync merges these deliveries when the store is back.',
     action: 'callsync doctor',
   },
   {

@@ -34,7 +34,10 @@ const filesOf = (folder, ending) =>
     .filter((name) => ending.test(name))
     .map((name) => `${folder}/${name}`);
 
-/** Generated pages hold every help text, error, hint, and description of a key, metric, table or mart. They are checked, not counted. */
+/**
+ * Generated pages hold every help text, error, hint, and description of a key, metric, table or mart. The checker does
+ * not count their words.
+ */
 const written = (path) =>
   !/CHANGELOG|DECISIONLOG|^docs\/reference\/(cli|config|errors|exit-codes|metrics|tables|marts|cookbook|data-inventory|sizing)\.md$/.test(
     path,
@@ -135,6 +138,8 @@ const problemsOf = (sentence, isProduct) => {
   if (count > maxWords) found.push(`${count} words`);
   if (/^(What|Who|Which|Whom|Whose|Whoever)\b/.test(sentence) && !sentence.endsWith('?'))
     found.push('begins with a clause');
+  if (isProduct && /^(It|They|Its|Their|Those|Others|One (that|whose|without))\b/.test(sentence))
+    found.push('begins with a pronoun: name the thing');
   if ((sentence.match(/[;:](?=\s)/g) ?? []).length > 1) found.push('more than one colon or semicolon');
   for (const [term, better] of avoided) if (term.test(sentence)) found.push(`“${term.exec(sentence)?.[0]}”: ${better}`);
   return found;

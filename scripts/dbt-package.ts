@@ -83,8 +83,8 @@ const dialect: Dialect = {
 };
 
 /**
- * Models with the rows of a call that depend on this call alone. They read staging models only: a model between could
- * be older than the load that they keep beside the call.
+ * Models with the rows of a call that depend on this call alone. These models read staging models only, because a model
+ * between could be older than the load in their rows.
  */
 const callDialect: Dialect = {
   ...dialect,

@@ -35,6 +35,9 @@ export interface ErrorCode {
 /** Literals of the same form that are no codes of ours: of Node, OpenSSL, undici, BigQuery, Parquet, Temporal, the environment. */
 const foreign =
   /^(AUTO_UPGRADE|BYTE_ARRAY|CERT_HAS_EXPIRED|CREATE_NEVER|DEPTH_ZERO_.*|EAI_AGAIN|ERR_.*|LC_ALL|LD_LIBRARY_PATH|LOG_ANALYZER|NEWLINE_DELIMITED_JSON|PG_VERSION|SELF_SIGNED_.*|SQLITE_BUSY|TIMESTAMP_MICROS|UNABLE_TO_.*|UND_ERR_.*|WRITE_EMPTY|(LOAD|INVALID|INTERNAL)_ARGUMENT|HTTPS?_PROXY|NO_PROXY|.*_DIR|ALLOW_.*|USE_.*|TERMINATE_.*)$/;
+/** The table of BigQuery's faults names codes without a call; `stop` and `missing` are terminal. */
+const judged = /meaning: '(\w+)',\s+code: $/;
+const byBigquery = 'BigQuery could not …: ….';
 const literal = /'([A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+)'/g;
 const roots = ['src', 'activities', 'workflows'];
 
@@ -80,17 +83,27 @@ const surroundings = (text: string, at: number): string => {
 export const findErrorCodes = (root: string): readonly ErrorCode[] => {
   const found = new Map<
     string,
-    { kinds: Set<'terminal' | 'transient'>; says: ErrorCode['says'][number][]; files: Set<string> }
+    {
+      kinds: Set<'terminal' | 'transient'>;
+      judged: Set<'terminal' | 'transient'>;
+      says: ErrorCode['says'][number][];
+      files: Set<string>;
+    }
   >();
   for (const { path, text } of sources(root)) {
     for (const match of text.matchAll(literal)) {
       const [whole, code = ''] = match;
       if (foreign.test(code)) continue;
-      const one = found.get(code) ?? { kinds: new Set(), says: [], files: new Set() };
+      const one = found.get(code) ?? { kinds: new Set(), judged: new Set(), says: [], files: new Set() };
       found.set(code, one);
       const call = /\b(terminal|transient)\(\s*$/.exec(text.slice(Math.max(0, match.index - 40), match.index));
       const rest = surroundings(text, match.index + whole.length);
-      let message: string | undefined;
+      const meaning = judged.exec(text.slice(Math.max(0, match.index - 60), match.index))?.[1];
+      if (meaning !== undefined) {
+        one.judged.add(/stop|missing/.test(meaning) ? 'terminal' : 'transient');
+        one.files.add(path);
+      }
+      let message: string | undefined = meaning === undefined ? undefined : byBigquery;
       if (call !== null) {
         one.kinds.add(call[1] as 'terminal' | 'transient');
         one.files.add(path);
@@ -104,7 +117,11 @@ export const findErrorCodes = (root: string): readonly ErrorCode[] => {
       if ((message ?? hint) !== undefined && !isKnown) one.says.push({ message, hint });
     }
   }
-  return [...found].map(([code, one]) => ({ code, ...one })).sort((a, b) => (a.code < b.code ? -1 : 1));
+  const kindsOf = ({ kinds, judged: others }: { kinds: Set<'terminal' | 'transient'>; judged: typeof kinds }) =>
+    kinds.size > 0 ? kinds : others;
+  return [...found]
+    .map(([code, one]) => ({ code, ...one, kinds: kindsOf(one) }))
+    .sort((a, b) => (a.code < b.code ? -1 : 1));
 };
 
 /** Commands end with their errors; jobs are tried again. */
@@ -159,7 +176,7 @@ export const renderTroubleshooting = (root: string): string => {
     if (own.length === 0) return [];
     const entries = own.map((one) => {
       const { code, kinds } = one;
-      const means = meanings[code];
+      const means = one.says.some(({ message }) => message !== undefined) ? meanings[code] : undefined;
       return [
         `### ${code}`,
         '',

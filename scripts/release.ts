@@ -1,6 +1,6 @@
 /**
  * `npm run release [-- STEP …]`: checks everything that a release needs, and writes package and bill of materials into
- * release/. It publishes nothing. All steps take about two hours; without a step, all of them run.
+ * release/. The command publishes nothing. All steps take about two hours; without a step, all of them run.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, statSync } from 'node:fs';

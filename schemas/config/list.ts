@@ -97,12 +97,12 @@ export const listConfigSchema = z.strictObject({
   bounds_slack_ms: a.natural
     .default(1_000)
     .describe(
-      'Milliseconds by which the time of a record may lie outside the requested bounds. callsync folds records beyond them too, and reports them.',
+      'Milliseconds by which the time of a record may lie outside the requested bounds. callsync also folds records that lie further outside, and reports them.',
     ),
   from_inclusive: a.on.describe('The service returns the lower bound itself.'),
   to_inclusive: a.on.describe('The service returns the upper bound itself.'),
   status_param: a.text.describe('Query parameter that filters by status.'),
-  status: a.text.describe('Its value, such as `qualified,void`.'),
+  status: a.text.describe('Value of `status_param`, such as `qualified,void`.'),
   status_values: a.texts.describe('Single statuses, to split an instant with too many calls for one query.'),
   exclude_param: a.text.describe('Query parameter that leaves fields out.'),
   exclude: a.texts.describe('Heavy fields that a summary listing leaves out, such as `transcript_json`.'),

@@ -55,7 +55,7 @@ export const notificationsConfigSchema = z
         context.addIssue({ code: 'custom', message: `names a channel that is not there: ${wanted}` });
     }
   })
-  .describe('Messages when a condition begins and when it ends. They hold names and figures, no personal data.');
+  .describe('Messages with names and figures, without personal data, when a condition begins and when it ends.');
 
 export type NotificationsConfig = z.infer<typeof notificationsConfigSchema>;
 export type ChannelConfig = NotificationsConfig['channels'][number];

@@ -68,12 +68,14 @@ export const privacyConfigSchema = z
     patterns: z.array(patternSchema).default([]).describe('Detectors of your own.'),
     retention: z
       .strictObject({
-        words: durationSchema.optional().describe('Words with their times; the text of utterances stays.'),
-        transcripts: durationSchema.optional().describe('Transcripts.'),
+        words: durationSchema.optional().describe('Age limit of words with their times; the text of utterances stays.'),
+        transcripts: durationSchema.optional().describe('Age limit of transcripts.'),
         free_fields: durationSchema
           .optional()
-          .describe('Metadata, `visit`, `tracking_info`, and every field that the interface does not name.'),
-        calls: durationSchema.optional().describe('Whole calls. A tombstone stays, as for erased calls.'),
+          .describe(
+            'Age limit of metadata, `visit`, `tracking_info`, and every field that the interface does not name.',
+          ),
+        calls: durationSchema.optional().describe('Age limit of whole calls. A tombstone stays, as for erased calls.'),
       })
       .prefault({})
       .describe(
@@ -109,7 +111,7 @@ export const privacyConfigSchema = z
     former_seal_key_files: z
       .array(z.string().min(1))
       .default([])
-      .describe('Files with former public keys. They allow another key in `seal_key_file`.'),
+      .describe('Files with former public keys, which allow another key in `seal_key_file`.'),
   })
   .refine(
     ({ profile, rules, unreadable, seal_key_file }) =>

@@ -43,7 +43,7 @@ export const storeConfigSchema = z
       .min(1)
       .optional()
       .describe(
-        'File outside the store with the newest entry of each chain of verdicts. It shows whether the end of a chain was cut off. Default: `proof-heads.json` in `data_dir`.',
+        'File outside the store with the newest entry of each chain of verdicts. The file shows whether the end of a chain was cut off. Default: `proof-heads.json` in `data_dir`.',
       ),
     pool_size: z.number().int().min(2).max(200).default(10).describe('Most connections of one process to the store.'),
     inbox_retention: durationSchema
@@ -74,7 +74,7 @@ export const storeConfigSchema = z
     frame_retention: durationSchema.prefault('30d').describe('How long to keep WebSocket frames of `callsync frames`.'),
     load_retention: durationSchema
       .prefault('30d')
-      .describe('Retention of loads in the store. It always keeps the newest 2,000 of each warehouse.'),
+      .describe('Retention of loads in the store, which always keeps the newest 2,000 of each warehouse.'),
     verdict_retention: durationSchema
       .prefault('1100d')
       .describe(
@@ -82,7 +82,7 @@ export const storeConfigSchema = z
       ),
     warehouse_log_retention: durationSchema
       .prefault('1100d')
-      .describe('Retention of `deliveries` and `loads` in warehouses. They always keep the newest 4,000 loads.'),
+      .describe('Retention of `deliveries` and `loads` in warehouses, which always keep the newest 4,000 loads.'),
   })
   .refine((store) => store.url === undefined || store.url_file === undefined, {
     error: 'takes `url` or `url_file`, not both',

@@ -54,7 +54,7 @@ const reconcileSchema = z.strictObject({
     .max(1_000)
     .default(1)
     .describe(
-      'Days whose rows each run compares value by value in every warehouse, in rotation; 0 = none. It finds values that somebody altered.',
+      'Days whose rows each run compares value by value in every warehouse, in rotation; 0 = none. This comparison finds values that somebody altered.',
     ),
   level: z
     .enum(['ids', 'fields', 'records'])
@@ -104,7 +104,7 @@ export const syncConfigSchema = z
     clock_skew: durationSchema
       .prefault('2m')
       .describe(
-        'Most that the service’s clock may be ahead of ours. An observation counts as made at most this long after its arrival. Below, the tolerance is the longer of this and 15m. callsync ignores a Date header beyond the tolerance, and a delivery id beyond it in the future. If a delivery id is older, callsync asks the API for the call.',
+        'Largest lead of the service’s clock over ours; later times count as arrival plus this lead. If a delivery id or a Date header is ahead by more than 15m (or this lead, if longer), callsync ignores it. If a delivery id is that much older than its arrival, callsync asks the API for the call.',
       ),
   })
   .refine(({ lookback, settle }) => lookback >= settle, {

@@ -41,15 +41,15 @@ const limitsSchema = z.strictObject({
   inflight_bytes: a.count
     .default(48 * MiB)
     .describe(
-      'Bytes of deliveries in memory at once. Beyond it, the sender with most of them gets 503. Senders without a valid signature so far share half of it.',
+      'Most bytes of deliveries in memory. At this limit, the sender with most bytes gets 503. Senders without a valid signature so far share half of the limit.',
     ),
   header_bytes: z.number().int().min(1024).default(16_384).describe('Largest accepted request head, in bytes.'),
   connections: a.count
     .default(2_000)
-    .describe('Open connections at once. Beyond it, the sender with most of them loses one.'),
+    .describe('Most open connections. At this limit, the sender with most connections loses one.'),
   connections_per_sender: a.count
     .default(500)
-    .describe('Open connections of one address (for IPv6, of one /64 network); `trusted_proxies` are exempt.'),
+    .describe('Most open connections of one address (for IPv6, of one /64 network); `trusted_proxies` are exempt.'),
   headers_timeout_s: a.positive.default(5).describe('Longest time until the request head has arrived, in seconds.'),
   request_timeout_s: a.positive
     .default(9)
@@ -140,7 +140,7 @@ export const webhookConfigSchema = z
     spool: spoolSchema.prefault({}).describe('Folder of deliveries while the store is away.'),
     rejected_per_minute: a.natural
       .default(10)
-      .describe('Rejected deliveries that get a row each, per minute. One further row counts the others.'),
+      .describe('Most rows for rejected deliveries, per minute. One more row counts the other rejected deliveries.'),
     wake_interval_ms: a.natural
       .default(200)
       .describe('Shortest time between two wake-ups of the inbox merge, in milliseconds.'),

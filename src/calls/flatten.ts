@@ -22,7 +22,7 @@ export const flattenVersion = 4;
 /** Source of rows: a row of the ledger, or a part of one. Times are microseconds since the epoch. */
 interface FlattenInput {
   readonly callId: string;
-  /** Null reads as one without fields. */
+  /** Null counts as an object without fields. */
   readonly document: CallDocument | null;
   readonly firstSeenAt: number | null;
   /** `last_seen_at` of the latest observation that changed the call. */
@@ -409,7 +409,7 @@ class FieldReader {
     return [];
   }
 
-  /** An element of a list of objects; null is none either. */
+  /** An element of a list of objects; null does not count. */
   element(value: unknown, field: string): Record<string, unknown> {
     if (isObject(value)) return value;
     this.wrong(field, 'an object', value);

@@ -1,6 +1,6 @@
 /**
- * Folds observations of a call into one document. Every top-level field is a last-writer-wins register. Its order
- * (observed_at, source rank, value hash) is total, so the result does not depend on the order of arrival.
+ * Folds observations of a call into one document. Every top-level field is a last-writer-wins register under a total
+ * order (observed_at, source rank, value hash). The result therefore does not depend on the order of arrival.
  */
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -13,7 +13,7 @@ import { redactionsField } from './redactions.ts';
 type JsonText = string | Buffer;
 
 /**
- * [observed_at in microseconds, source rank, hash of the value's JSON]. Where the observation has an order of its own, the hash
+ * [observed_at in microseconds, source rank, hash of the value's JSON]. If the observation has its own order, the hash
  * begins with it: see `placeHash`.
  */
 type FieldVersion = readonly [observedAt: number, rank: number, hash: string];

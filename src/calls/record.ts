@@ -27,11 +27,9 @@ export const identifyRecord = (record: unknown): Identified => {
 
 /**
  * observed_at of a webhook delivery: its delivery id (a decimal number of seconds, interface §4.3), up to the arrival
- * plus
- * the skew. One that is more than 15 minutes (or the skew, if longer) ahead is no time, nor is one before 2000: then
- * the arrival counts. An old id keeps its time, so that a delivery that was held back replaces nothing newer. The id
- * is
- * not under the signature, so it orders and never authenticates.
+ * plus the skew. If the id is before 2000, or ahead by more than 15 minutes (or the skew, if longer), the arrival
+ * counts. An old id keeps its time, so that a late delivery replaces nothing newer. The id is not under the signature,
+ * so it orders and never authenticates.
  * @param clockSkew how far the service's clock may be ahead (`sync.clock_skew`).
  * `isLate` = the delivery says that it is older than any delay explains: it may have been captured, and the API is to
  * be asked.

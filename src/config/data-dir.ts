@@ -24,7 +24,7 @@ export const makeDataDir = async (dir: string): Promise<void> => {
   } catch (cause) {
     const { code = 'no access' } = cause as { code?: string };
     throw terminal('CONFIG_DATA_DIR', `The folder ${dir} cannot be made or written to (${code}).`, {
-      hint: 'Give another one with store.data_dir, or with --data-dir of the demo.',
+      hint: 'Set another folder in store.data_dir, or in --data-dir of the demo.',
       cause,
     });
   }

@@ -30,9 +30,9 @@ export interface Alert {
 
 interface Definition {
   readonly severity: Alert['severity'];
-  /** Seconds, a count or a share. Above it, channels and Prometheus are told. */
+  /** Seconds, a count or a share. Above this limit, callsync tells channels and Prometheus. */
   readonly above: number;
-  /** Above it, page, status and doctor show it; the same limit by default. */
+  /** Above this limit, page, status and doctor show the condition; `above` by default. */
   readonly shown?: (readings: Readings, subject: string) => number;
   read(readings: Readings): readonly Found[];
   /** Seconds since the condition began; without this function, the value is an age. Null = unknown. */
@@ -49,8 +49,8 @@ interface Definition {
 }
 
 const because = (code: string | null | undefined): string => (code == null ? '' : ` (${code})`);
-/** A failure shows after so long; a delay without a failure may be the pace of the configuration. */
-const failureShownAfter = 60;
+/** A failure shows after so long: early enough that readers see it within a minute. A delay without a failure may be the pace of the configuration. */
+const failureShownAfter = 45;
 const warehouseOf = ({ warehouses }: Readings, name: string) => warehouses.find((one) => one.name === name);
 
 /** From the conditions that stop most to those that stop least. */

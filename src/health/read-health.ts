@@ -57,7 +57,7 @@ interface Figures {
 
 /** Counted up to 10,000. */
 interface Flow {
-  /** Deliveries of the last minute that were let in, and those of them that are merged. */
+  /** Accepted deliveries of the last minute, and the merged ones among them. */
   readonly arrived: number;
   readonly merged: number;
   /** Refused deliveries of the last hour. */

@@ -8,7 +8,7 @@ export interface FileWatch {
   close(): void;
 }
 
-/** Contents of files by path; undefined for one that cannot be read. Never throws. */
+/** Contents of files by path; undefined for an unreadable file. Never throws. */
 export const readFiles = (paths: readonly string[]): FileContents =>
   new Map(paths.map((path) => [path, readOrUndefined(path)]));
 

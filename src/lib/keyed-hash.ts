@@ -38,5 +38,5 @@ export const createKeyedHash = (key: Buffer): ((text: string) => string) => {
   };
 };
 
-/** Distinguishes keys. It reveals no key that has 16 random bytes. */
+/** Distinguishes keys, and reveals no key that has 16 random bytes. */
 export const fingerprintOf = (key: Buffer): string => createKeyedHash(key)('callsync fingerprint').slice(0, 16);

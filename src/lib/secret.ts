@@ -8,7 +8,7 @@ import { passable } from './new-folder.ts';
 export interface SecretSource {
   /** The secret as it is now, without blanks around it. @throws CallsyncError CONFIG_SECRET */
   read(): string;
-  /** Its bytes without trailing line ends. @throws CallsyncError CONFIG_SECRET */
+  /** Bytes of the secret without trailing line ends. @throws CallsyncError CONFIG_SECRET */
   readBytes(): Buffer;
 }
 

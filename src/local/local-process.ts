@@ -68,8 +68,9 @@ export const letOutlive = (pid: number): void => {
 type StartOutcome<T> = { readonly pid: number; readonly ready: T } | { readonly failure: string };
 
 /**
- * Starts a server, in a group of its own: Ctrl-C must reach callsync, which stops it properly. Asks `probe` until it returns a value. A
- * server that ends before, or is not ready after `startDeadlineMs`, is killed with `rules.lastSignal`; then `failure` says why.
+ * Starts a server in a separate process group, so that Ctrl-C reaches only callsync, which stops the server properly.
+ * Asks `probe` until it returns a value. A server that ends before, or is not ready after `startDeadlineMs`, is killed
+ * with `rules.lastSignal`; then `failure` says why.
  */
 export const startServer = async <T>(
   { program, args, logFile, env, ...options }: LocalProcessOptions,

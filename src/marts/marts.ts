@@ -1,4 +1,4 @@
-/** Every mart, in an order in which each comes after those that it reads. */
+/** Every mart, each after the marts that it reads. */
 import { callMarts } from './definitions/call-marts.ts';
 import { dailyMarts } from './definitions/daily-marts.ts';
 import { talkMarts } from './definitions/talk-marts.ts';

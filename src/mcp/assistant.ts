@@ -139,7 +139,7 @@ ${within.length === 0 ? '' : `WHERE ${within.join(' AND ')}\n`}ORDER BY business
   const readsTranscripts = (): TranscriptSearch => {
     if (search !== undefined) return search;
     throw terminal('QUERY_REFUSED', 'This server may not read transcripts.', {
-      hint: 'Its operator can allow it with callsync mcp --transcripts, under a role with rights on transcripts (callsync grants).',
+      hint: 'The operator of the server can allow transcripts with callsync mcp --transcripts, under a role with rights on transcripts (callsync grants).',
     });
   };
 

@@ -74,7 +74,7 @@ export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includ
 /** SQLSTATE lock_not_available: another session held the lock for longer than `lock_timeout`. */
 export const isLocked = (error: unknown): boolean => stateOf(error) === '55P03';
 
-/** The statement may still be on its way: nothing else can be sent behind it. */
+/** The statement may still run, so callsync can send nothing else on this connection. */
 export const isUnanswered = (error: unknown): error is Error =>
   error instanceof Error &&
   /^query read timeout$/i.test(

@@ -5,8 +5,8 @@ import { scramVerifier } from '../lib/keyed-hash.ts';
 import { type ConnectionUrl, type Queryable, readUrl } from './database.ts';
 
 /**
- * URL of the role `OWNER_callsync_PURPOSE`. Its password is the same for all processes of an owner that has a password; nobody can work
- * out the owner's from it.
+ * URL of the role `OWNER_callsync_PURPOSE`. All processes of an owner with a password derive the same password for the
+ * role; nobody can derive the owner's password from it.
  */
 export const ownRoleUrl = (owner: ConnectionUrl, purpose: string): string => {
   const url = readUrl(owner);

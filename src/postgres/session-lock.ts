@@ -65,7 +65,7 @@ export const withSessionLock = async <T>(
 export const lockName = (tx: Queryable, name: string): Promise<unknown> =>
   tx.query('SELECT pg_advisory_xact_lock(hashtext($1))', [name]);
 
-/** Does short work alone: in a transaction of its own, or under the lock of one that is under way, to its end. */
+/** Does short work under the lock, in a new transaction, or in the given transaction until its end. */
 export const withLock = async <T>(db: Database | Transaction, name: string, work: () => Promise<T>): Promise<T> => {
   if ('transaction' in db) return await db.transaction((tx) => withLock(tx, name, work));
   await lockName(db, name);

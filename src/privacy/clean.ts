@@ -37,7 +37,10 @@ const mostTokens = 1_000;
 const mostNames = 5_000;
 /** Past this depth a record is refused elsewhere. */
 const maxDepth = 200;
-/** A value that is replaced may part others that were one run before: looked at again this often, so that twice is once. */
+/**
+ * A replaced value may split a run of other values. The text is therefore cleaned again at most this often, so that
+ * cleaning twice changes nothing.
+ */
 const mostRounds = 4;
 /** Fields that identify a call; they stay as they are. */
 const identity = 'unique_id';
@@ -219,7 +222,7 @@ const noteTokens = ([token, ...others]: Tokens, { rules: { aliases } }: Pass): s
   return token;
 };
 
-/** A name as words that may announce a value: "DateOfBirth", "card_cvv". Its digits and tokens are no part of a value. */
+/** A name as words that may announce a value: "DateOfBirth", "card_cvv". Digits and tokens of a name are no part of a value. */
 const wordsOf = rememberRecent(mostNames, (name) =>
   name
     .replaceAll(/ph_[a-z\d]+_[a-z2-7]{52}/g, ' ')

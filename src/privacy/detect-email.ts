@@ -3,7 +3,7 @@ import { type Claims, spansOf } from './detect-numbers.ts';
 import type { Finding } from './finding.ts';
 import { addressDots, addressSigns, type Piece } from './read-pieces.ts';
 
-/** More than an address may have before its sign, and behind it. */
+/** Most characters of an address before its sign, and after it. */
 const mostLocal = 64;
 const mostDomain = 255;
 const localCharacter = /[\p{L}\p{N}._%+'-]/u;

@@ -1,4 +1,4 @@
-/** Values that are digits with a check of their own: IBAN, payment card, NIR, telephone number. */
+/** Values made of digits, each with its check: IBAN, payment card, NIR, telephone number. */
 import isLuhn from 'fast-luhn';
 import { countrySpecs, isValidIBAN } from 'ibantools';
 import type { CountryCode } from 'libphonenumber-js/max';

@@ -1,6 +1,6 @@
 /**
- * A first look at texts: nearly all talk holds no value, and reading numbers out of words costs fifty times this
- * look. It may choose too many utterances, never too few.
+ * A first look at texts: nearly all talk holds no value, and reading numbers out of words costs fifty times this look.
+ * The look may choose too many utterances, never too few.
  */
 
 import { interruptionWords, leastDigits } from './number-runs.ts';
@@ -99,7 +99,7 @@ interface Run {
   from: number;
   last: number;
   digits: number;
-  /** That may still stand before the next number. */
+  /** Number of words that may still stand before the next number. */
   words: number;
 }
 

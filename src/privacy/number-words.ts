@@ -2,8 +2,8 @@
 import type { Token } from './read-text.ts';
 
 /**
- * `whole`: "soixante dix huit" is 78. `split`: words that no hyphen joins are numbers of their own. `eager`: as whole, and "trente
- * quatre vingt" is 34 20 rather than 30 80.
+ * `whole`: "soixante dix huit" is 78. `split`: words without a hyphen between them are separate numbers. `eager`: as
+ * whole, and "trente quatre vingt" is 34 20 rather than 30 80.
  */
 export type Reading = 'whole' | 'split' | 'eager';
 

@@ -23,7 +23,7 @@ export type Admitted = { readonly body: Buffer; readonly bodyHash: Buffer; reado
 export interface PrivacyKeys {
   /** Of tokens and hashes. */
   readonly token: Buffer;
-  /** Those of `PrivacyConfig.former_keys`, in their order. */
+  /** Keys of `PrivacyConfig.former_keys`, in their order. */
   readonly former?: readonly Buffer[];
   /** Public key for sealing; undefined = unreadable records are dropped. */
   readonly seal: Buffer | undefined;

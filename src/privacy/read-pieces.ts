@@ -14,8 +14,8 @@ const leastSteps = 3_000;
 const stepsOfCharacter = 6;
 
 /**
- * Limit of the reading of an utterance: ambiguous words multiply, and the speaker chooses them. It counts steps, so
- * that every machine reads alike.
+ * Limit of the reading of an utterance: ambiguous words multiply, and the speaker chooses them. The limit counts steps,
+ * so that every machine reads alike.
  */
 export class Budget {
   /** Steps of all utterances so far. */
@@ -44,14 +44,14 @@ type Place = { readonly utterance: number; readonly start: number; readonly end:
 interface Between {
   readonly key: string;
   readonly isSpaced: boolean;
-  /** It may stand between the parts of a number without ending it. */
+  /** Whether the word may stand between the parts of a number without ending it. */
   readonly isFiller: boolean;
 }
 
 export type Piece =
   | (Place & {
       readonly kind: 'number';
-      /** Its digits. */
+      /** Digits of the piece. */
       readonly text: string;
       /** Other readings of the same words. */
       readonly others: readonly string[];

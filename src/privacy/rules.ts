@@ -22,7 +22,7 @@ export const profileRules: Readonly<Record<PrivacyConfig['profile'], readonly Pr
   no_transcript: [{ path: 'transcript_json', action: 'drop' }, ...pseudonymous],
 };
 
-/** The rules at one place of a record; list positions are no place of their own. */
+/** The rules at one place of a record; list positions are no separate place. */
 export interface RuleNode {
   /** Policy of the value. Without a rule the value stays. */
   readonly action: PrivacyRule['action'];

@@ -1,6 +1,6 @@
 /**
- * Privacy rules for deliveries on threads of their own. Reading speech takes several times as long as the other work
- * on a delivery, and one thread would delay every sender.
+ * Privacy rules for deliveries on separate threads. Reading speech takes several times as long as the other work on a
+ * delivery, and one thread would delay every sender.
  */
 import { availableParallelism } from 'node:os';
 import { Tinypool } from 'tinypool';
@@ -27,7 +27,7 @@ export interface ThreadData {
   readonly seal: Bytes | undefined;
 }
 
-/** Bytes of a body that is done before a thread has heard of it, where speech is read and where it is not. */
+/** Bytes of a body that the main thread cleans faster than a thread could start, with and without reading of speech. */
 const smallBytes = { speech: 4_096, fields: 262_144 } as const;
 /** More of them wait for the store. */
 const mostThreads = 4;

@@ -37,15 +37,15 @@ export const isToken = (text: string): boolean => /^ph_[a-z0-9]+_[a-z2-7]{52}$/.
 /** Says which key made tokens, and gives nothing of it away: its id and its fingerprint. */
 export const markOf = ({ id, bytes }: TokenKey): string => `${id}.${fingerprintOf(bytes)}`;
 
-/** Every token of one value: that of the present key, then those of the former ones. */
+/** Every token of one value, first under the present key, then under the former keys. */
 export type Tokens = readonly [string, ...string[]];
 
 /** The present key, then those before it, the oldest first. */
 export type TokenKeys = readonly [TokenKey, ...TokenKey[]];
 
 /**
- * Token of a former key → that of the present one. They can be made only where the value is known, so they travel with the record to
- * where they are stored.
+ * Token of a former key → that of the present one. Only code that knows the value can make these pairs, so they travel
+ * with the record to the code that stores it.
  */
 export type Aliases = Map<string, string>;
 

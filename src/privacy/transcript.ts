@@ -139,7 +139,7 @@ const relabel = (word: unknown, label: string): Fields => ({
   value: label,
 });
 
-/** @param replacements may overlap; the first of those that do counts. */
+/** @param replacements may overlap; of overlapping spans, the first counts. */
 export const replaceText = (text: string, replacements: readonly (Place & { readonly label: string })[]): string => {
   let result = '';
   let at = 0;

@@ -187,7 +187,7 @@ export const startSimulator = async (options: SimulatorOptions = {}) => {
 
 // Listening and closing of HTTP servers as promises.
 
-/** The host that redirects point to. It counts requests and tokens, and listens only once a redirect points to it. */
+/** The host that redirects point to. The host counts requests and tokens, and listens only once a redirect points to it. */
 const createRedirectTarget = (host: string, { redirects }: Counters) => {
   const server = createServer((request, response) => {
     redirects.followed++;
@@ -219,7 +219,7 @@ const closeServer = (server: Server): Promise<void> =>
     server.closeAllConnections();
   });
 
-// The control over HTTP, for a simulator in another process. It changes the simulator, so it asks for a token.
+// The control over HTTP, for a simulator in another process. The control changes the simulator, so it requires a token.
 
 const prefix = '/__sim/';
 

@@ -24,7 +24,7 @@ interface SourceDeps {
 const leastClockSkewMs = 15 * 60_000;
 
 /**
- * Opens the way to the service: nothing is asked before the first request.
+ * Opens the service; callsync sends nothing before the first request.
  * @throws CallsyncError CONFIG_INVALID without credentials
  */
 export const createSource = (config: SourceConfig, deps: SourceDeps = {}) => {

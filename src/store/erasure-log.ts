@@ -17,7 +17,7 @@ type SelectorKind = 'call' | 'person' | 'objection';
 
 type Selector = { readonly kind: SelectorKind; readonly key: string };
 
-/** A signed receipt of an erasure as the store has it, so that a store that is set back has it again. */
+/** A signed receipt of an erasure as in the store, so that a restored store gets it back. */
 export interface LoggedReceipt {
   readonly receipt_id: number;
   readonly receipt: string;
@@ -57,7 +57,10 @@ export type ErasureLog = ReturnType<typeof openErasureLog>;
 
 const kinds: readonly SelectorKind[] = ['call', 'person', 'objection'];
 
-/** Whether `Store.keyOf` may have made it. Others can write logs and warehouses, and one bad key would stop every check of the ledger. */
+/**
+ * Whether `Store.keyOf` may have made the value. Other programs can write logs and warehouses, and one bad key would
+ * stop every check of the ledger.
+ */
 export const isKey = (value: unknown): value is string => typeof value === 'string' && /^[\w-]{1,100}$/.test(value);
 const isText = (value: unknown): value is string => typeof value === 'string' && !value.includes('\0');
 const isReceipt = (value: unknown): value is LoggedReceipt => {

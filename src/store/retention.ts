@@ -7,7 +7,7 @@ import { isHeldSql } from './store.ts';
 interface RetentionRules {
   /** Bodies of folded deliveries, and deliveries that were rejected. */
   readonly bodies: number;
-  /** Outcome of deliveries. It also recognises a known body under a new delivery id. */
+  /** Outcome of deliveries, which also recognises a known body under a new delivery id. */
   readonly deliveries: number;
   readonly quarantine: number;
   readonly websocketFrames: number;
@@ -18,14 +18,14 @@ interface RetentionRules {
 /** Rows of one statement, and statements of one run for each table. The next run continues. */
 const batchRows = 500;
 const batchesPerRun = 20;
-/** Number of loads of each warehouse that stay at any age. They distinguish a restored ledger from a current one. */
+/** Number of loads of each warehouse that stay at any age. These loads distinguish a restored ledger from a current one. */
 const keptLoads = 2_000;
 const importDays = 90;
 const settledDays = 30;
 
 /**
  * Returns how many rows of each kind were deleted or emptied.
- * @param attempt runs the step of one kind; undefined = it failed, which keeps no other from its turn
+ * @param attempt runs the step of one kind; undefined = the step failed, and the other steps still run
  */
 export const expireRows = async (
   db: Queryable,

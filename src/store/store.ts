@@ -152,8 +152,8 @@ export const openStore = async (options: {
 };
 
 /**
- * A restore writes the row of an epoch again, in another transaction. It creates the foreign key last: without it the
- * tables are there, and not yet their rows.
+ * A restore writes the row of an epoch again, in another transaction. A restore creates the foreign key last; until
+ * then, rows may be missing from the tables.
  */
 const markSql = `SELECT concat_ws(' ', pg_postmaster_start_time(), c.oid, e.epoch, e.xmin) AS identity,
        coalesce(e.epoch, 0) AS epoch, (SELECT count(*) FROM loads WHERE load_id = ANY($1)) AS known
@@ -236,7 +236,7 @@ export const migrateStore = async (database: Database, since: readonly Migration
 };
 
 export interface StoreKey {
-  /** Its configuration key; of a key of tokens with its id behind it. */
+  /** Configuration key of the secret; for a key of tokens, followed by its id. */
   readonly name: string;
   readonly file: string;
   readonly bytes: Buffer;

@@ -109,7 +109,7 @@ export const listBackfillSchedules = async (client: Client, prefix: string): Pro
 };
 
 /**
- * Creates and updates the configured schedules and removes those that the configuration no longer names. Schedules of
+ * Creates and updates the configured schedules, and removes schedules that left the configuration. Schedules of
  * operators are left alone, and a pause stays. Returns the names that an operator's schedule has taken.
  */
 export const ensureBackfillSchedules = async (

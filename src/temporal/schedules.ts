@@ -131,7 +131,7 @@ export const schedulesOf = (prefix: string): readonly string[] => [
   reconcileScheduleId(prefix),
 ];
 
-/** Has a sweep run at once where its schedule exists: a worker that starts may follow one that was killed. */
+/** Runs a sweep at once if its schedule exists, because the last worker may have been killed. */
 export const triggerSweep = async (client: Client, prefix: string): Promise<void> => {
   try {
     await client.schedule.getHandle(sweepScheduleId(prefix)).trigger(ScheduleOverlapPolicy.SKIP);

@@ -168,11 +168,11 @@ const addWords = (content: Content, { value, start, length, score }: WordArrays)
   content.count = at;
 };
 
-// Digests of the rows of a call, one a table, computed by SQL in the warehouse. Reconcile compares them with the
-// ledger without reading transcripts. Guards are compared separately.
-// The text of a row is its columns in order: `-` for null, else `BYTES:TEXT`. Its hash is the SHA-256 of that text in
-// hex. JSON has no common text in SQL, so JSON columns are read: the hash then covers the first hash and their
-// canonical JSON. The digest of a table is the SHA-256 of the sorted hashes.
+// Digests of the rows of a call, one a table, computed by SQL in the warehouse. Reconcile compares them with the ledger
+// without reading transcripts. Guards are compared separately. The text of a row is its columns in order: `-` for null,
+// else `BYTES:TEXT`. The hash of a row is the SHA-256 of that text in hex. JSON has no common text in SQL, so callsync
+// reads JSON columns, and hashes the first hash with their canonical JSON. The digest of a table is the SHA-256 of the
+// sorted hashes.
 
 type CallTable = (typeof callTables)[number];
 
@@ -322,7 +322,7 @@ const hashWithJson = (rowHash: string, json: readonly (string | null)[]): string
   return sha256(rowHash + texts.map((text) => fieldOf(text === null ? null : canonicalJson(text))).join(''));
 };
 
-/** A value behind its length in bytes, so that no two rows have one text; null is a dash. */
+/** A value after its length in bytes, so that no two rows have the same text; null is a dash. */
 export const fieldOf = (text: string | null): string => (text === null ? '-' : `${Buffer.byteLength(text)}:${text}`);
 
 const textOf = (column: Column, value: unknown): string | null => {

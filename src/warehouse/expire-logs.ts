@@ -4,12 +4,12 @@ import { type LogTableName, tables } from '../../schemas/tables.ts';
 import { dayMs } from '../lib/day.ts';
 import type { LogRetention } from './warehouse.ts';
 
-/** Number of loads that stay at any age. It is higher than in the store; otherwise callsync would count them as lost. */
+/** Number of loads that stay at any age. The number is higher than in the store; otherwise callsync would count these loads as lost. */
 const keptLoads = 4_000;
 
 /**
  * One statement a table, in SQL for every warehouse. Limits are whole UTC days, so that BigQuery drops whole
- * partitions. They are rounded up: the store must keep each verdict longer than the warehouse.
+ * partitions. Limits are rounded up, because the store must keep each verdict longer than the warehouse.
  */
 export const expireLogsSql = (relation: (table: LogTableName) => string, retention: LogRetention, now: number) =>
   tables.flatMap(({ name, agedBy }) => {

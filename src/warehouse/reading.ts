@@ -156,7 +156,7 @@ WHERE c.call_id IS NULL${inPart === undefined ? '' : ` AND ${inPart(name, part)}
 const digestCallsSql = (dialect: Dialect, documents: boolean, dates: Dates): string =>
   digestSql(dialect, { documents, where: `${dialect.within('r', dates)} AND ${dialect.isAsked('r.call_id')}` });
 
-/** Dates of a delivery are not those of its call. */
+/** A delivery and its call have different dates. */
 const rowsLeftSql = (
   { relation, within, isAsked }: Dialect,
   documents: boolean,

@@ -55,7 +55,8 @@ export interface SearchIndexStatus {
 export interface TranscriptSearch {
   /**
    * Makes the index and fills it from the rows that are there, beside running loads, which keep it fresh from its first
-   * moment on. Goes on where an interrupted call stopped, and after one that is under way. A call that cannot be indexed stays pending.
+   * moment on. Continues after an interrupted call, and waits for a running one. A call that cannot be indexed stays
+   * pending.
    * @throws CallsyncError DATABASE_…, BIGQUERY_…
    */
   create(told?: { readonly onProgress?: (indexedCalls: number) => void; readonly onWait?: () => void }): Promise<void>;
@@ -105,9 +106,9 @@ const toTerm = (term: string): SearchTerm => ({
 });
 
 /**
- * Punctuation, symbols and blanks beyond ASCII, as a character class for JavaScript and PostgreSQL. They are listed
- * because an index must not depend on a version of Unicode. PostgreSQL's parser takes them for letters in databases
- * of character type C, such as the embedded one.
+ * Punctuation, symbols and blanks beyond ASCII, as a character class for JavaScript and PostgreSQL. The list is fixed,
+ * because an index must not depend on a version of Unicode. PostgreSQL's parser takes these characters for letters in
+ * databases of character type C, such as the embedded one.
  */
 const separatorClass = [
   String.raw`\u0080-\u00A9\u00AB-\u00B1\u00B4\u00B6-\u00B8\u00BB-\u00BF\u00D7\u00F7\u0149\u02B0-\u02FF`,

@@ -13,7 +13,7 @@ export interface CallLoad {
   readonly callTimestamp: number | null;
   /** Makes the rows of the call's tables; a warehouse calls it once, when it writes them, so that memory holds one call's rows. */
   flatten(): FlatRows;
-  /** Rows of table `changes`; those that the warehouse has already are left out by it. */
+  /** Rows of table `changes`; the warehouse omits rows that it already has. */
   readonly changes: readonly Row[];
   /** Every UTC date (`YYYY-MM-DD`, null = no timestamp) under which the call was sent to this warehouse before. */
   readonly partitions: readonly (string | null)[];
@@ -82,12 +82,12 @@ export interface Warehouse {
   migrate(): Promise<void>;
   /**
    * Creates views in a schema or dataset of their own, in this order, and replaces those whose version differs. Returns
-   * the names of the ones that it created or replaced. Idempotent. In PostgreSQL a view that loses columns is dropped, and
-   * grants on it with it.
+   * the names of created and replaced views. Idempotent. In PostgreSQL a view that loses columns is dropped, and grants
+   * on it with it.
    */
   ensureViews(schema: string, views: readonly View[]): Promise<readonly string[]>;
   /**
-   * Commits one load, atomically over all tables. It may run twice, late, concurrently or after a crash. A call
+   * Commits one load, atomically over all tables. A load may run twice, late, concurrently or after a crash. A call
    * changes only for a higher (epoch, revision, flatten version), and never past a tombstone.
    */
   load(batch: LoadBatch): Promise<LoadResult>;

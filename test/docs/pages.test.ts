@@ -112,13 +112,22 @@ test('every command that a sentence or a hint of an error names is one of the pr
   expect(wrong).toEqual([]);
 });
 
-test('every command of the documentation is one of the program, with options that it has', () => {
+/** Options that the command needs and the line lacks. */
+const lackedBy = (words: readonly string[]): string | undefined => {
+  const named = words.reduce<Command>((at, word) => at.commands.find((one) => one.name() === word) ?? at, program);
+  const command = named.commands.find((one) => one.name() === usualOf(named)) ?? named;
+  const lacked = command.options.filter(({ mandatory, long }) => mandatory && !words.includes(`${long}`));
+  return lacked.length === 0 ? undefined : `${command.name()} needs ${lacked.map(({ long }) => long).join(', ')}`;
+};
+
+test('every command of the documentation is one of the program, with options that it has and those that it needs', () => {
   const commands = readAllCommands().filter(({ text }) => /\bcallsync \w/.test(text));
   expect(commands.length).toBeGreaterThan(25);
   const wrong = commands.flatMap(({ page, line, text }) =>
     text.split(/ (?:&&|\||>) /).flatMap((part) => {
       const called = commandLine.exec(part.trim());
-      const problem = called === null ? undefined : problemOf(wordsOf(called[1] ?? ''));
+      const words = wordsOf(called?.[1] ?? '');
+      const problem = called === null ? undefined : (problemOf(words) ?? lackedBy(words));
       return problem === undefined ? [] : [`${page}:${line} ${problem}`];
     }),
   );

@@ -145,6 +145,11 @@ describe('a second start finds its data again, heals the rows that --break alter
       const line = `ps --ppid ${second.child.pid} -o pid=,args= | grep simulator | awk '{print $1}' | xargs kill`;
       return await promisify(execFile)('bash', ['-c', line]);
     },
+    proveAgain: async () => {
+      const [from, to] = [40, 0.5].map((days) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10));
+      const range = ['--from', from ?? '', '--to', to ?? '', '--force'];
+      expect(await startProgram(['reconcile', ...range, '--config', join(folder, 'demo/callsync.yaml')]).ended).toBe(0);
+    },
     said: () => second.stderr().split('\r').join('\n').split('\n').slice(-21).join('\n'),
     query: async (sql, values = []) => (await store.query(sql, [...values])).rows,
   }));

@@ -220,8 +220,8 @@ export default leaf({
     'callsync await --proven --last-week && dbt build',
     'callsync await --proven --from 2025-01-01 --to 2025-02-01 --warehouse bigquery --warehouse-level rows --timeout 2h',
   ],
-  remarks:
-    'Exit code 0: proven, and every warehouse has the verdicts. Exit code 5: not proven in time. Exit code 4: service, warehouse, worker, Temporal or store did not answer.',
+  remarks: `Exit code 0: proven, and every warehouse has the verdicts. Exit code 5: not proven in time. Exit code 4: service,
+warehouse, worker, Temporal or store did not answer.`,
   within: withStore,
   run: async (options, store, services) => {
     const { config } = services;

@@ -13,7 +13,7 @@ export const concurrencyOf = wholeNumber(1, 256);
 
 /** How a backfill reads its windows. */
 export const windowOptions = {
-  axis: option('--axis <name>', 'time axis of the range (default: the configured one)'),
+  axis: option('--axis <name>', 'time axis of the range (default: source.list.axis)'),
   order: option('--order <order>', 'end of the range to read first', { choices: ['newest_first', 'oldest_first'] }),
   concurrency: option('--concurrency <n>', 'windows read at once, over all workers, 1 to 256', {
     parse: concurrencyOf,

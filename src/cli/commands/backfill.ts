@@ -100,7 +100,7 @@ export default group({
   remarks: 'All options: callsync backfill start --help. You can omit "start".',
   standard: 'start',
   commands: {
-    // A command of its own: its options would otherwise be demanded of, and taken from, the other commands.
+    // A separate command, because its options would otherwise apply to the other commands too.
     start: leaf({
       does: 'start a backfill, or watch a running one of the same name',
       options: {

@@ -55,8 +55,8 @@ export default leaf({
     'callsync doctor --fix',
     `callsync doctor --json | jq '.findings[] | select(.outcome != "ok")'`,
   ],
-  remarks: `doctor starts embedded servers, sends one sample delivery to webhook.public_url and deletes it. Without --fix, it changes
-nothing else. Exit code 0: nothing failed (warnings are allowed). Exit code 4: every failed check got no answer. Exit codes
+  remarks: `doctor starts embedded servers, sends one sample delivery to webhook.public_url and deletes it. Without --fix, doctor
+changes nothing else. Exit code 0: nothing failed (warnings are allowed). Exit code 4: every failed check got no answer. Exit codes
 2, 3 and 6: correct, allow or change something first.`,
   run: runDoctor,
 });

@@ -84,8 +84,8 @@ export default leaf({
     'callsync erase --by phone --file objections.txt --suppress --yes',
     'callsync erase --by metadata --key ClientID --file clients.txt --yes',
   ],
-  remarks: `Never pass values as arguments. No later delivery, list, import or restore brings erased calls back. erase removes them from the
-store. A workflow then waits for every warehouse, searches again, and signs the receipt. Ctrl-C stops the display; the workflow
-continues. Without a Temporal server, the command tries once. If data is left, it ends with exit code 5.`,
+  remarks: `Never pass values as arguments. No later delivery, list, import or restore brings erased calls back. The command removes calls
+from the store. A workflow then waits for every warehouse, searches again, and signs the receipt. Ctrl-C stops the display; the workflow
+continues. Without a Temporal server, the command tries once. If data is left, the exit code is 5.`,
   run,
 });

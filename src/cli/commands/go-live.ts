@@ -42,9 +42,9 @@ export default leaf({
     restart: flag('--restart', 'start from the first step, even if earlier steps are done'),
   },
   examples: ['callsync up --no-schedules &', 'callsync go-live --from 2024-01-01'],
-  remarks: `After Ctrl-C or a failure, run the same command again: it continues with the first unfinished step. The sample
-delivery that verifies the receiver is deleted and never becomes a call. Exit code 5:
-not live yet. Exit code 4: a server or the service does not answer. In both cases, run it again.`,
+  remarks: `After Ctrl-C or a failure, run the same command again; it continues with the first unfinished step. callsync
+deletes the sample delivery that verifies the receiver. Exit code 5: not live yet. Exit code 4: a server or the service
+does not answer. In both cases, run the command again.`,
   within: withStore,
   run: async (options, store, services) => {
     const { signal } = untilStopped();

@@ -10,7 +10,7 @@ export default leaf({
     analyst: option('--analyst <role>', 'role that reads the whole warehouse; on BigQuery a principal', {
       standard: 'callsync_analyst',
     }),
-    restricted: option('--restricted <role>', 'cannot read transcripts, telephone numbers or free fields', {
+    restricted: option('--restricted <role>', 'role that cannot read transcripts, telephone numbers or free fields', {
       standard: 'callsync_restricted',
     }),
     apply: flag('--apply', 'run the SQL instead of printing it'),
@@ -21,8 +21,8 @@ export default leaf({
     'callsync grants bigquery --analyst group:analysts@example.com --restricted group:partners@example.com',
   ],
   remarks: `The restricted role reads views in the schema calls_restricted, and marts without transcripts, numbers and free fields (on
-BigQuery as views in calls_restricted). The command lists allowed columns one by one, so new columns stay hidden. Run it again
-after an upgrade. On PostgreSQL, it creates both as group roles: GRANT callsync_analyst TO a user.`,
+BigQuery as views in calls_restricted). The command lists allowed columns one by one, so new columns stay hidden. Run
+callsync grants again after an upgrade. On PostgreSQL, both are group roles: GRANT callsync_analyst TO a user.`,
   within: withStore,
   run: async (name, options, store, services) => {
     const { analyst, restricted } = options;

@@ -46,8 +46,8 @@ export default leaf({
     'callsync import export/*.json --observed-at 2024-12-31T23:00:00Z',
     'zcat old.gz | callsync import -',
   ],
-  remarks: `If an import is interrupted, run the command again; it continues where it stopped. Imported values never replace newer ones. Unreadable
-records go to quarantine with file and line. Exit code 5: records went to quarantine.`,
+  remarks: `If an import is interrupted, run the command again; it continues where it stopped. Imported values never replace newer
+values. Unreadable records go to quarantine with file and line. Exit code 5: records went to quarantine.`,
   run: async (files, options) => {
     await checkReadable(files);
     await withStore(options, async (store, services) => {

@@ -32,7 +32,7 @@ const answersOf = async (options: InitOptions, folder: string): Promise<Answers>
   if (options.yes !== true) {
     if (!process.stdin.isTTY)
       throw usage('There is no terminal for questions.', 'Give the answers as options, with --yes.');
-    // The library of questions is loaded when somebody is asked.
+    // The library of questions is loaded only if there are questions.
     const { askAnswers } = await import('./init/ask.ts');
     const presets = (await listPresets()).map(({ name }) => name);
     return await askAnswers({ ...options, settings }, presets, folder);
@@ -44,7 +44,7 @@ const answersOf = async (options: InitOptions, folder: string): Promise<Answers>
   return { ...options, settings };
 };
 
-/** Data of its own for each service. The account of the embedded PostgreSQL cannot enter root's home. */
+/** Each service has its own data folder. The account of the embedded PostgreSQL cannot enter root's home. */
 const dataDirOf = (folder: string): string =>
   process.getuid?.() === 0 && `${folder}/`.startsWith(`${homedir()}/`)
     ? join('/var/lib/callsync', basename(folder))
@@ -128,7 +128,7 @@ export default leaf({
     `callsync init --yes --base-url https://api.example.com --auth-url https://login.example.com --realm main \\
     --client-id me --client-secret-file /run/secrets/client_secret --preset activate`,
   ],
-  remarks: `init writes callsync.yaml (or --config) with a comment above each key, and secrets into files of their own. It replaces no
-file. Without a preset, it probes the call list. At the end it runs callsync doctor and ends with its exit code.`,
+  remarks: `init writes callsync.yaml (or --config) with a comment above each key, and secrets into files of their own. init never
+replaces a file. Without a preset, init probes the call list. At the end, init runs callsync doctor, which decides the exit code.`,
   run,
 });

@@ -75,9 +75,9 @@ export default leaf({
     'callsync mcp --http 9470',
     'claude mcp add callsync -- npx callsync mcp --config callsync.yaml',
   ],
-  remarks: `Assistants that speak the Model Context Protocol start this command, or connect to http://127.0.0.1:PORT/mcp. They read tables and
-marts under a restricted role: no transcript, telephone number or free field. callsync records each tool call as an event: user,
-tool, number of rows. On addresses other than loopback, --http requires operations.tls and a token (operations.users).`,
+  remarks: `Assistants that speak the Model Context Protocol start this command, or connect to http://127.0.0.1:PORT/mcp.
+Without --transcripts, the role of the server reads no transcript, telephone number or free field. callsync records the
+user, tool and number of rows of each tool call. On addresses other than loopback, --http requires operations.tls and a token (operations.users).`,
   within: withServices,
   run: async (options, services) => {
     const { config } = services;

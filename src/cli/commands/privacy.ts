@@ -90,7 +90,7 @@ export default group({
         const result = await applyRules(deps, privacy, (calls) => {
           if (calls - told < callsPerLine) return;
           told = calls;
-          services.say(`${calls} calls looked at.`);
+          services.say(`${calls} calls checked.`);
         });
         const { calls, changed, inbox, quarantine, indexed } = result;
         print(

@@ -56,7 +56,7 @@ export default leaf({
     'callsync probe --write --max-requests 30',
     'callsync probe --try-param created_after,created_before',
   ],
-  remarks: `The command needs only source.base_url and credentials. It prints names of fields and parameters, never values.
+  remarks: `The command needs only source.base_url and credentials. probe prints names of fields and parameters, never values.
 Exit code 5: --max-requests was too low to answer every question.`,
   run: runProbe,
 });

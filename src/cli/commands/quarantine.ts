@@ -28,7 +28,9 @@ const line = ({
 /** A mistyped number must not look as if something had been done. */
 const tellAbsent = (absent: number): void => {
   if (absent <= 0) return;
-  say(`${absent} of the records named ${absent === 1 ? 'is' : 'are'} not open: callsync quarantine list --state all.`);
+  say(
+    `${countOf(absent, 'given record')} ${absent === 1 ? 'is' : 'are'} not open. Run callsync quarantine list --state all.`,
+  );
   endWith('incomplete');
 };
 

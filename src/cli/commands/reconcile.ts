@@ -30,14 +30,12 @@ const warehouseLevels: readonly WarehouseLevel[] = ['guards', 'rows'];
 export const levelOptions = {
   sourceLevel: option(
     '--source-level <level>',
-    'data to compare with the service; fields are those of a summary listing',
+    'data to compare with the service: ids only, also the fields in the list, or whole records',
     { choices: sourceLevels },
   ),
-  warehouseLevel: option(
-    '--warehouse-level <level>',
-    'level of the comparison in warehouses: guards, or the rows themselves',
-    { choices: warehouseLevels },
-  ),
+  warehouseLevel: option('--warehouse-level <level>', 'data to compare in warehouses: guards only, or also the rows', {
+    choices: warehouseLevels,
+  }),
 };
 
 const emptyTotals = { unproven: 0, suspicious: 0, failed: 0, unreachable: 0 };

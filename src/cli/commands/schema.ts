@@ -42,7 +42,7 @@ export default group({
         );
         const text = [...found.map(describeDrift), ...lines].join('\n');
         print(options, { drift: found, agents }, text || 'Records look as in the documented interface.');
-        if (options.clear) say(`${await clearDrift(store)} entries forgotten.`);
+        if (options.clear) say(`${await clearDrift(store)} entries deleted.`);
       },
     }),
   },

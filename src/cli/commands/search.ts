@@ -80,8 +80,10 @@ export default leaf({
     `callsync search '"votre facture" -rappeler' --from 2025-01-01 --json`,
   ],
   remarks: `Words match all inflections in the language of the call, whatever their accents and case. One side of the call must say
-all words; a phrase must be within one utterance. rembours* finds words that begin with its stem. With --then, each text must be within one utterance, and --side applies to both. Stop words (votre, the)
-count only in phrases. BigQuery compares whole words as written; the local BigQuery cannot search. With --json, highlights are [start, end) offsets into text. Process lists show arguments: with - alone, callsync reads the words from standard input.`,
+all words; a phrase must be within one utterance. rembours* finds words that begin with its stem. With --then, each text
+must be within one utterance, and --side applies to both. Stop words (votre, the) count only in phrases. BigQuery
+compares whole words as written; the local BigQuery cannot search. With --json, highlights are [start, end) offsets into
+text. Process lists show arguments; if - is the only argument, callsync reads the words from standard input.`,
   within: withStore,
   run: async (words, options, store, services) => {
     refuseEmptyRange(options);

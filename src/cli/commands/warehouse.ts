@@ -49,15 +49,13 @@ const load = (origin: 'fill' | 'rebuild', does: string) =>
           signal,
         });
         if (!followed.ended) {
-          services.say(
-            `The load goes on in its workers: callsync status, or callsync warehouse fill ${name} to join it.`,
-          );
+          services.say(`The load continues in the workers. Run callsync warehouse fill ${name} to watch it.`);
           return endWith('incomplete');
         }
         changed += followed.result.changed;
         left = await countPending(store, name);
         if (left >= before) {
-          services.say(`${countOf(left, 'call')} still pending: callsync status says what the last load met.`);
+          services.say(`${countOf(left, 'call')} still pending; callsync status shows the error of the last load.`);
           endWith('incomplete');
           break;
         }
@@ -89,7 +87,9 @@ const index = (action: 'create' | 'drop' | 'status', does: string) =>
             if (indexed % 10_000 === 0) services.say(`${indexed} calls indexed …`);
           },
           onWait: () =>
-            services.say(`Another command makes the search index of ${warehouse.name}: this one waits for its end.`),
+            services.say(
+              `Another command creates the search index of ${warehouse.name}; this command waits for its end.`,
+            ),
         });
       }
       if (action === 'drop') await warehouse.search.drop();

@@ -57,7 +57,7 @@ const send = async (options: SendCommandOptions): Promise<void> => {
 };
 
 const sendOptions = {
-  url: option('--url <url>', 'receiver (default: webhook.public_url, else the configured listener)'),
+  url: option('--url <url>', 'receiver (default: webhook.public_url, else webhook.listen and webhook.port)'),
   file: option('--file <file>', 'file to send instead of an invented call; - for standard input'),
   key: option('--key <name>', 'name of the signing secret in webhook.secrets (default: the first)'),
   unsigned: flag('--unsigned', 'send no signature'),

@@ -35,7 +35,7 @@ interface OwnFile {
   readonly made: string;
 }
 
-/** A key of callsync's own: from the configured file, or from one that the first start makes. */
+/** Key of callsync from the configured file, else from a file that the first start makes. */
 const ownKey = (code: Code, name: string, { configured, store, made }: OwnFile): StoreKey => {
   const file = configured ?? inDataDir(store, made);
   const source = openSecret({ key: name, file: configured }) ?? openOwnSecret(name, file);

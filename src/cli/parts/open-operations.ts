@@ -156,7 +156,7 @@ const createPageActions = (services: Services, parts: Parts): Actions => {
   const { temporal: config, source } = services.config;
   const prefix = config.task_queue;
 
-  /** Records an action that succeeded. One that fails is not recorded: its error goes to the browser that asked. */
+  /** Records an action if it succeeds. The error of a failed action goes only to the browser. */
   const told =
     (kind: string, act: (fields: URLSearchParams) => Promise<string>): Action =>
     async (fields, actor) => {

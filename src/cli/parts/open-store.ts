@@ -41,8 +41,8 @@ export const openStoreService = async (services: Services<Pick<Config, 'privacy'
 };
 
 /**
- * The command that opens the store's database in psql. It holds no password: that of the embedded server is read from its
- * file when the command runs, that of another server is asked for.
+ * The command that opens the store's database in psql. The command line holds no password. For the embedded server, the
+ * shell reads the password from its file; for other servers, psql asks.
  */
 export const psqlLine = ({ store }: Pick<Config, 'store'>, connection: ConnectionUrl): string => {
   const url = readUrl(connection);

@@ -47,7 +47,7 @@ export const openWorkers = async (services: Services, parts: Parts, { roles, reg
   return workers;
 };
 
-/** Starts the merge as soon as a receiver reports deliveries. The sweep finds those that a lost notification hid. */
+/** Starts the merge as soon as a receiver reports deliveries. The sweep finds deliveries whose notification was lost. */
 const wakeMerges = (services: Services, { store, temporal }: Parts): void => {
   const { config } = services;
   const wakeUp = createWakeUp({

@@ -1,4 +1,4 @@
-/** The range of instants, or the length of time, that a command is asked for. */
+/** Time range, or length of time, in the options of a command. */
 import { parseDuration } from '../../../schemas/config/values.ts';
 import type { Range } from '../../../schemas/orchestration.ts';
 import { terminal } from '../../lib/errors.ts';

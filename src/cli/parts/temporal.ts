@@ -151,7 +151,7 @@ export const unpolledQueues = async (
       taskQueue: { name },
       taskQueueType: role === 'workflows' ? 1 : 2,
     });
-    // One that is busy with long activities asks for no others meanwhile.
+    // A worker that is busy with long activities polls for no others meanwhile.
     const since = role === 'workflows' ? Date.now() - silentMs : 0;
     if (!(pollers ?? []).some(({ lastAccessTime }) => askedAt(lastAccessTime) >= since)) unpolled.push(name);
   }

@@ -127,7 +127,7 @@ export const several = <const T = string>(
 ): OptionOf<readonly NoInfer<T>[] | undefined> =>
   ruled<T, Option>(new Option(flags, text), choices === undefined ? {} : { choices });
 
-/** An option without a value; of one that begins with --no-, false where it is given. */
+/** An option without a value. If its name begins with --no-, giving it means false. */
 export const flag = (flags: string, text: string): OptionOf<boolean | undefined> => new Option(flags, text);
 
 type Typed<N extends string> = N extends `${string}...${string}`

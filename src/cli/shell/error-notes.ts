@@ -22,7 +22,7 @@ export const nextSteps: Readonly<Record<string, string>> = {
     'If it happens once or twice, do nothing; callsync plans the load again. If it persists, look for a worker that hangs (debugger, suspended machine).',
   BIGQUERY_STAGING_LOST:
     'Raise staging_expiration_hours of the warehouse, and check whether somebody deletes tables of its dataset.',
-  GO_LIVE_RECEIVER: 'Correct the fault after the colon, then run the same command again. It continues with this step.',
+  GO_LIVE_RECEIVER: 'Correct the fault after the colon, then run the same command again; it continues with this step.',
   INBOX_UNREACHABLE:
     'Run callsync doctor to find out why the store does not answer. Deliveries go to the spool meanwhile.',
   LEDGER_RESTORED:
@@ -51,6 +51,8 @@ export const nextSteps: Readonly<Record<string, string>> = {
     'callsync retries, at growing intervals. If the error persists, check source.websocket.url and the firewall.',
   TOMBSTONE_KEY:
     'Copy the key file from a host whose workers run. On a first installation, write the output of openssl rand -hex 32 into it.',
+  TOKEN_REJECTED:
+    'Check source.auth_scheme and source.version, and ask the account manager whether these credentials may use the call API.',
   TOKEN_UNAVAILABLE: 'Check source.auth_url and source.realm; if the endpoint is down, callsync retries.',
   USAGE_ERASE: 'Give --key only with --by metadata. Write the key as calls have it, and telephone numbers in full.',
   USAGE_KEY: 'Name a key that callsync webhook keys lists.',

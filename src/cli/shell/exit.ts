@@ -51,7 +51,7 @@ export const endWith = (exit: Exit): void => {
   process.exitCode = exits[exit][0];
 };
 
-/** Order of exit codes: a fault that needs a change comes before one that may pass by itself. */
+/** Order of exit codes: a fault that needs a change comes before a fault that may end by itself. */
 export const worstOf = (codes: readonly number[]): number =>
   (['usage', 'denied', 'blocked', 'unexpected', 'unanswered'] as const)
     .map((exit) => exits[exit][0])

@@ -38,9 +38,9 @@ const longSilenceMs = 60_000;
 const vainFor = `interval '1 day'`;
 
 /**
- * Compares the conditions with those that were noticed before, and records which began and which are over. Queues a message a
- * channel for each urgent one that has lasted long enough, and for each told one that is over. One process at a time; another
- * finds nothing left to do.
+ * Compares the conditions with the recorded ones, and records begins and ends. Queues messages, one a channel, for
+ * urgent conditions that have lasted long enough and for the ends of reported conditions. One process at a time;
+ * another finds nothing left to do.
  */
 export const notice = (store: Database, wrong: readonly NoticedCondition[], rules: readonly TellingRule[]) =>
   store.transaction(async (tx) => {
@@ -99,8 +99,8 @@ const queue = async (
 };
 
 /**
- * Hands each due message to `send`, oldest first; one that was sent is forgotten, another is due again later. A process
- * that ends in between leaves its message to the next, which sends it again under the same id.
+ * Oldest first, gives each due message to `send`, oldest first; one that was sent is forgotten, another is due again
+ * later. A process that ends in between leaves its message to the next, which sends it again under the same id.
  */
 export const sendMessages = async (store: Database, send: (message: QueuedMessage) => Promise<boolean>) => {
   await store.query(`DELETE FROM notification_messages WHERE created_at < now() - ${vainFor}`);
@@ -121,9 +121,9 @@ export const sendMessages = async (store: Database, send: (message: QueuedMessag
 };
 
 /**
- * Looks six times a minute and leaves a sign that a worker lives. It looks first, so that a worker that comes back notices
- * how long none was there. A store that comes back is told in the timeline too.
- * Until the returned function is called.
+ * Looks six times a minute and leaves a sign that a worker lives. The look comes before the sign, so that a returning
+ * worker notices how long there was none. The timeline also shows the return of the store.
+ * Runs until the returned function is called.
  * @param input.read undefined = the store does not answer.
  */
 export const watchHealth = (input: {
@@ -137,7 +137,7 @@ export const watchHealth = (input: {
   let silentSince: number | undefined;
   const send = async ({ channel: name, ...message }: QueuedMessage): Promise<boolean> => {
     const channel = channels.get(name);
-    // A channel that is no longer configured is told nothing more.
+    // A channel that is no longer configured gets no more messages.
     if (channel === undefined) return true;
     return await channel.send(message).then(
       () => true,

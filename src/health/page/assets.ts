@@ -48,7 +48,7 @@ source.addEventListener('section', (event) => {
 source.addEventListener('drawn', (event) => { live.textContent = 'Live, drawn ' + event.data + ' UTC'; });
 source.addEventListener('error', () => {
   live.textContent = 'Not connected';
-  document.getElementById('headline').outerHTML = '<section id="headline" class="headline delayed" aria-live="polite"><p><strong>Attention.</strong> The process that draws this page does not answer, and the page below is old. <span class="command"><code>callsync doctor</code> <button type="button" class="copy" data-copy="callsync doctor" aria-label="Copy callsync doctor">Copy</button></span></p></section>';
+  document.getElementById('headline').outerHTML = '<section id="headline" class="headline delayed" aria-live="polite"><p><strong>Attention.</strong> The process that draws this page does not answer, and the page below is old. <span class="then">Run <span class="command"><code>callsync doctor</code> <button type="button" class="copy" data-copy="callsync doctor" aria-label="Copy callsync doctor">Copy</button></span></span></p></section>';
 });
 `;
 
@@ -75,6 +75,7 @@ a { color: var(--link); }
 .skip:focus { left: 1rem; top: .25rem; background: var(--page); padding: .25rem .5rem; z-index: 1; }
 .headline { border-left: .5rem solid var(--soft); background: var(--panel); padding: .75rem 1rem; font-size: 1.15rem; overflow-wrap: anywhere; }
 .headline p { margin: .25rem 0; }
+.then { display: block; font-size: 1rem; margin-top: .25rem; }
 .headline.good { border-color: var(--proven); }
 .headline.delayed { border-color: var(--unproven); }
 .headline.action { border-color: var(--bad); }

@@ -1,6 +1,6 @@
 /**
- * The page as HTML and SVG: sections, each under an id by which the script replaces it, and whole documents. They load a
- * stylesheet and a script of this server, nothing else.
+ * The page as HTML and SVG: sections, each under an id by which the script replaces it, and whole documents. Documents
+ * load only a stylesheet and a script of this server.
  */
 import { nounOf } from '../../lib/count-of.ts';
 import type { StoredVerdict } from '../../store/windows/verdicts.ts';
@@ -47,7 +47,7 @@ const headline = (state: PageState): Section => {
   const { mood, word, sentence, wrong } = sumUp(state);
   const [worst, ...others] = wrong.map(
     (one) =>
-      html`${one.summary}${one.since !== null && html` Since <time datetime="${new Date(one.since).toISOString()}">${formatInstant(one.since)}</time> UTC.`} ${command(one.command)}`,
+      html`${one.summary} <span class="then">${one.since !== null && html`Since <time datetime="${new Date(one.since).toISOString()}">${formatInstant(one.since)}</time> UTC. `}Run ${command(one.command)}</span>`,
   );
   return {
     id: 'headline',
@@ -55,7 +55,7 @@ const headline = (state: PageState): Section => {
   };
 };
 
-/** Parts of the path that a condition stops; one with a warehouse stops that warehouse. */
+/** Parts of the path that a condition stops; a condition of a warehouse stops that warehouse. */
 const stopped: Readonly<Record<string, readonly string[]>> = {
   worker_gone: ['Poll', 'Inbox', 'Ledger'],
   stale: ['Service', 'Poll'],

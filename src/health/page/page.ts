@@ -1,4 +1,4 @@
-/** The status page over HTTP. Its own limits keep the cost of slow or hostile clients constant. */
+/** The status page over HTTP. Limits keep the cost of slow or hostile clients constant. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { formatInstant } from '../format.ts';
 import { type SharedReading, shareReading } from '../metrics/registry.ts';
@@ -96,7 +96,7 @@ export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, a
     };
 
   return {
-    /** False where the path is none of the page's. */
+    /** False if the path does not belong to the page. */
     serves: (path: string) => Object.hasOwn(routes, path) || (runAction !== undefined && isActionPath(path)),
     close: () => stream.close(),
     handle: async (request: IncomingMessage, response: ServerResponse) => {

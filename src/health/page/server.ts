@@ -1,4 +1,4 @@
-/** Health, readiness and metrics of a process on a port of their own: nobody who reaches the webhook reaches them. */
+/** Health, readiness and metrics of a process on a separate port, which callers of the webhook cannot reach. */
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';

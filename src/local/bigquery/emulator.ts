@@ -29,7 +29,7 @@ export const startBigQueryEmulator = async (options: {
   /** 0 or absent = any free port. */
   readonly restPort?: number;
   readonly grpcPort?: number;
-  /** Where CALLSYNC_BQEMULATOR and PATH are looked up; that of this process by default. */
+  /** Environment with CALLSYNC_BQEMULATOR and PATH; by default that of this process. */
   readonly env?: NodeJS.ProcessEnv;
   readonly log?: (message: string) => void;
 }) => {
@@ -93,8 +93,8 @@ export const startBigQueryEmulator = async (options: {
 const keepAliveTimeout = 120_000;
 
 /**
- * Lets one request at a time through to the emulator. It runs all statements on one connection to DuckDB from several
- * threads. An overlapping listing can therefore get the rows of another statement (bqemulator 1.4.0).
+ * Lets one request at a time through to the emulator. The emulator runs all statements on one connection to DuckDB from
+ * several threads. An overlapping listing can therefore get the rows of another statement (bqemulator 1.4.0).
  */
 const createQueue = (upstreamPort: () => number): Server => {
   let last: Promise<void> = Promise.resolve();
@@ -194,7 +194,7 @@ export const locateEmulator = async (input: {
   return { program: join(folder, 'venv', 'bin', 'bqemulator'), home: homeIn(folder) };
 };
 
-/** A home of its own: other programs may clear DuckDB's folder in the user's home. */
+/** A separate home, because other programs may clear DuckDB's folder in the user's home. */
 const homeIn = (folder: string): string => join(folder, 'home');
 
 const install = async (folder: string, log: (message: string) => void): Promise<void> => {

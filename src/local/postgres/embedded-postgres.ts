@@ -20,7 +20,10 @@ import { locatePostgresBinaries, mayReach, resolvePostgresAccount } from './loca
 
 type Account = Parameters<typeof mayReach>[0];
 
-/** callsync works as this role, which is no superuser, so that none of its SQL runs programs or reads files. It owns the database of the same name. */
+/**
+ * callsync works as this role, which is no superuser, so that none of its SQL runs programs or reads files. The role
+ * owns the database of the same name.
+ */
 const owner = 'callsync';
 
 /** Derives one way: this password does not reveal the administrator's. */
@@ -43,7 +46,7 @@ const ensureOwner = async (urls: { readonly url: string; readonly adminUrl: stri
   });
 };
 
-/** It makes the roles of receivers, analysts and queries, and may act as they do. */
+/** The owner creates the roles of receivers, analysts and queries, and may act as they do. */
 const createOwner = (url: string): string => {
   const verifier = scramVerifier(new URL(url).password);
   return `CREATE ROLE ${owner} LOGIN CREATEROLE PASSWORD '${verifier}'; ALTER ROLE ${owner} SET createrole_self_grant = 'set, inherit'`;
@@ -61,7 +64,7 @@ const answers = async (url: string): Promise<boolean> => {
 
 const withClient = async (url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> => {
   const client = new pg.Client({ connectionString: url });
-  // A server that goes away in the middle is told of by the statement.
+  // If the server goes away meanwhile, the statement fails.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -186,7 +189,7 @@ const keepOwnerPassword = async (data: string, password: string): Promise<void> 
   await rename(partial, join(data, ownerFile));
 };
 
-/** Into a folder of its own and then renamed: a crash, or two processes at once, never leave half a database behind. */
+/** callsync creates the database in another folder and renames it, so that a crash or a second process leaves no half database. */
 export const createCluster = async ({ home, data, account, binaries }: Cluster, durable: boolean): Promise<void> => {
   const suffix = randomBytes(4).toString('hex');
   const partial = `${data}.${suffix}`;

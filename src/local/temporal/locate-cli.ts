@@ -21,8 +21,8 @@ interface LocateTemporalCliOptions {
   /** `temporal.cli` of the configuration; wins over everything, and must exist. */
   readonly configured?: string | undefined;
   /**
-   * Proxies of the download: HTTPS_PROXY, HTTP_PROXY, NO_PROXY. A mirror of the releases: CALLSYNC_TEMPORAL_RELEASES. That of this process
-   * by default.
+   * Environment with proxies of the download (HTTPS_PROXY, HTTP_PROXY, NO_PROXY) and a mirror of the releases
+   * (CALLSYNC_TEMPORAL_RELEASES). By default, the environment of this process.
    */
   readonly env?: NodeJS.ProcessEnv;
   readonly log: (message: string) => void;

@@ -157,7 +157,7 @@ const openTable = (folder: string, table: string, columns: readonly Column[]) =>
   let rows = 0;
   const toDisk = (): void => {
     writeSync(file, new Uint8Array(bytes.buffer, 0, bytes.index));
-    // Its count of bytes continues, because the offsets in the file come from it.
+    // The count of bytes continues, because the offsets in the file come from it.
     bytes.index = 0;
   };
   const endGroup = (): void => {

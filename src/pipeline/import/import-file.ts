@@ -302,7 +302,7 @@ interface Position {
 }
 
 interface SplitRecord {
-  /** Its bytes; only their beginning when it is longer than the limit. */
+  /** Bytes of the record; only the first ones if the record is longer than the limit. */
   readonly bytes: Buffer;
   readonly isWhole: boolean;
   /** Line of its first character, from 1. */

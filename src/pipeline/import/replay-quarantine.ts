@@ -61,7 +61,7 @@ export const replayQuarantine = async (deps: IngestDeps, input: ReplayInput): Pr
 const replayBatch = async (deps: IngestDeps, input: ReplayInput, batch: readonly QuarantinedRecord[]) => {
   const read = batch.map((entry): ReadEntry => {
     const one = readAgain(entry, { ...input, ...deps });
-    // One that will be refused leaves nothing of its call in the ledger.
+    // A record that will be refused leaves nothing of its call in the ledger.
     const isFolded = 'observation' in one && tryPrepare(deps, one.observation, new Set()) !== undefined;
     return { entry, ...one, folded: isFolded ? [one.observation.callId] : [] };
   });

@@ -16,7 +16,7 @@ const idsAtOnce = 5_000;
 const expiredAtOnce = 2_000;
 
 /**
- * Up to which time of calls a class has been looked at, in microseconds. It goes back with a ledger that is restored.
+ * Time up to which calls of a class have been checked, in microseconds. A restored ledger has the earlier time.
  * @param dropped changes when a hold ends, so that its calls are checked again, even by a running pass
  */
 const agedTo = (name: string, dropped: string | undefined): string =>

@@ -11,7 +11,8 @@ import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { IngestDeps } from '../deps.ts';
 
 /**
- * Applies other rules to calls in one transaction. Those that changed are pending in every warehouse, and nothing is proven of their days.
+ * Applies other rules to calls in one transaction. Changed calls are pending in every warehouse, and their days lose
+ * their proof.
  * @returns how many changed.
  */
 export const rewriteCalls = (

@@ -1,5 +1,5 @@
 /**
- * Notices a restored or lost ledger or warehouse, and repairs it. It asks the service for single calls only.
+ * Notices a restored or lost ledger or warehouse, and repairs it. The check asks the service for single calls only.
  * Runs at start, in maintenance, and before a load if the ledger looks different. A worker that loads nothing checks
  * every few seconds.
  */
@@ -80,7 +80,7 @@ export const createLedgerCheck = (deps: LedgerCheckDeps) => {
     (await lacksLatest(warehouse, latest.get(warehouse.name)));
 
   return {
-    /** Compares with every warehouse; one that is away is asked before its next load. @throws CallsyncError */
+    /** Compares the ledger with every warehouse; an unreachable warehouse is compared before its next load. @throws CallsyncError */
     run: async () => {
       await run();
     },
@@ -215,8 +215,8 @@ const fillWarehouses = async ({ store, say }: LedgerCheckDeps, compared: Readonl
       await withdraw(lost, name);
       await sendAgain(tx, name, lost);
     });
-    const since = lost.since === 0 ? 'ever' : `since ${new Date(lost.since / 1000).toISOString()}`;
-    say(`Warehouse ${name} lacks loads that it had: what it was sent ${since} is sent again.`);
+    const calls = lost.since === 0 ? 'all calls' : `the calls since ${new Date(lost.since / 1000).toISOString()}`;
+    say(`Warehouse ${name} lacks earlier loads. callsync sends ${calls} again.`);
   }
 };
 
@@ -251,7 +251,7 @@ const healLedger = async (
   await requestRereads(store, [...forgotten], 'restored');
   await repairCounters(store);
   say(
-    `The ledger lacks loads or dates that a warehouse has: epoch ${epoch} was issued, all calls are sent again, and ${forgotten.size} calls are asked of the service.`,
+    `The ledger lacks loads or dates that a warehouse has. callsync began epoch ${epoch}, sends all calls again, and asks the service for ${forgotten.size} calls.`,
   );
 };
 
@@ -361,7 +361,7 @@ const isEmptied = async (store: Store, warehouse: Warehouse): Promise<boolean> =
 };
 
 /**
- * Whether a warehouse lacks its tables, all calls, or the newest committed load. Its proof is then void until a
+ * Whether a warehouse lacks its tables, all calls, or the newest committed load. Such a warehouse has no proof until a
  * worker has compared it.
  * @throws CallsyncError of the warehouse or the store
  */

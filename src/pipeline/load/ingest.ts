@@ -47,7 +47,7 @@ interface IncomingBatch {
   readonly settle?: (tx: Transaction, changed: readonly string[]) => Promise<void>;
 }
 
-/** A batch, or a function that reads it inside the transaction (undefined = there is none). */
+/** A batch, or a function that reads the batch inside the transaction (undefined = no batch). */
 type Incoming = IncomingBatch | ((tx: Transaction) => Promise<IncomingBatch | undefined>);
 
 interface FoldedBatch {

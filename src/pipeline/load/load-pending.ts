@@ -81,9 +81,9 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput) => 
 const longestPauseMs = 15_000;
 
 /**
- * Limits of one run if commits cost quota or money. Only the sweep waits, because it repeats. It loads only calls that
- * waited at its start; otherwise small commits would never end. It batches changed calls if their commits read whole
- * days; new calls and erasures do not wait.
+ * Limits of one run if commits cost quota or money. Only the sweep waits, because it repeats. The sweep loads only
+ * calls that waited at its start; otherwise small commits would never end. If commits of changed calls read whole days,
+ * the sweep batches these calls; new calls and erasures do not wait.
  */
 export const paceRun = async (
   { warehouse }: { readonly warehouse: Pick<Warehouse, 'maxCallsPerLoad' | 'nextCommitInMs'> },

@@ -45,12 +45,10 @@ export const mergeInbox = async (deps: IngestDeps) => {
 };
 
 /**
- * Folds the oldest waiting deliveries in one transaction and records the outcome of each.
- * Outcomes: accepted, quarantined with its bytes, duplicate (a retry or known values), or repeat (a known body under
- * another id).
- * The signature does not cover the id, so callsync asks the API about repeats. It also asks after a late delivery, or
- * after each one (`confirmWebhooks`).
- * Returns undefined if nothing waits.
+ * Folds the oldest waiting deliveries in one transaction and records the outcome of each. Outcomes: accepted,
+ * quarantined with its bytes, duplicate (a retry or known values), or repeat (a known body under another id). The
+ * signature does not cover the id, so callsync asks the API about repeats. callsync also asks after a late delivery, or
+ * after every delivery (`confirmWebhooks`). Returns undefined if nothing waits.
  * `outcomes` = deliveries by outcome.
  * `doubted` = accepted ones after which the API is asked.
  */
@@ -138,7 +136,7 @@ const sortDeliveries = (
       continue;
     }
     const hash = delivery.bodyHash.toString('hex');
-    // Without an id nothing tells a retry from a change back, so the API is asked.
+    // Without an id, a retry and a change back look the same, so callsync asks the API.
     const isRetry = deliveryId !== null && (earlier.retries.has(seq) || inBatch.get(hash) === deliveryId);
     if (isRetry) {
       settled.push({

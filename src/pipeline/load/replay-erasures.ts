@@ -48,7 +48,7 @@ export const replayErasures = async (store: Store, warehouses: readonly Warehous
   await writeMeta(store, replayedTo, logged.end);
 };
 
-/** Keys of calls that the log says were erased and that this store may still have: an erasure was interrupted, or the store set back. */
+/** Keys of erased calls in the log that this store may still have, after an interrupted erasure or a restore. */
 export const listUnreplayed = async (store: Store): Promise<ReadonlySet<string>> => {
   const { selectors } = await store.erasures.log.read(await readMeta<LogPlace>(store, replayedTo));
   return new Set(selectors.flatMap(({ kind, key }) => (kind === 'call' ? [key] : [])));
@@ -75,7 +75,7 @@ async function* listTombstones(warehouse: Warehouse): AsyncGenerator<readonly st
 
 const idsAtOnce = 2_000;
 
-/** Finds the calls behind keyed hashes and erases them: in the ledger first, then those that it never knew, or lost, and a warehouse has. */
+/** Finds the calls behind keyed hashes and erases them: first in the ledger, then calls of a warehouse that the ledger does not know. */
 const eraseEverywhere = async (store: Store, warehouses: readonly Warehouse[]): Promise<void> => {
   for (const ids of [listCallIds(store), ...warehouses.map((warehouse) => warehouse.listCallIds('all'))])
     for await (const page of gatherParts(ids, idsAtOnce)) {

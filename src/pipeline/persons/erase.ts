@@ -150,9 +150,8 @@ export const resumeErasure = async (deps: IngestDeps, requestId: string) => {
 };
 
 /**
- * Erases calls that arrived meanwhile, searches everywhere, and signs the receipt if nothing is left. It is signed
- * only
- * once.
+ * Erases calls that arrived meanwhile, searches everywhere, and signs the receipt if nothing is left. A receipt is
+ * signed only once.
  * @param options.load also sends the tombstones to the warehouses.
  * @throws CallsyncError ERASURE_UNKNOWN, PROOF_HEADS, ERASURE_LOG, DATABASE_…
  * `waiting` = warehouses that do not have every tombstone yet; `store` where something of the person is found in it
@@ -293,7 +292,7 @@ export interface ErasureReceipt {
   readonly found: ErasureCheck | undefined;
   /** Copies that platforms keep for a while, and until when; `until` is null where only its own settings say so. */
   readonly copies: readonly PlatformCopy[];
-  /** Its place in the chain that `verdicts verify` checks; a dry run has none. */
+  /** Place of the receipt in the chain that `verdicts verify` checks; a dry run has none. */
   readonly proof?: ReceiptProof;
 }
 

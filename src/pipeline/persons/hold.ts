@@ -62,7 +62,7 @@ export const addHold = async (store: Store, meant: PurgeScope, options: HoldOpti
   const persons = [...sought.values()].filter(({ erased }) => erased).length;
   await recordEvent(store, {
     kind: 'hold',
-    what: `Hold ${hold.id} put on ${countOf(calls, 'call')}, by ${kind}`,
+    what: `Placed hold ${hold.id} on ${countOf(calls, 'call')}, by ${kind}`,
     actor,
   });
   const keys = values.map((value) => selectorKey(store, kind, value));
@@ -84,7 +84,7 @@ export const removeHold = async (store: Store, id: string, { reason, actor }: Ho
   await listTextSubjects(store);
   await purgeTexts(store);
   const { calls, kind } = hold;
-  await recordEvent(store, { kind: 'hold', what: `Hold ${id} taken off ${countOf(calls, 'call')}`, actor });
+  await recordEvent(store, { kind: 'hold', what: `Removed hold ${id} from ${countOf(calls, 'call')}`, actor });
   const at = new Date().toISOString();
   return await sign(
     store,

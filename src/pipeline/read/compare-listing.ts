@@ -28,7 +28,7 @@ interface CompareListingInput {
 }
 
 interface CompareListingOptions extends RunOptions {
-  /** Takes records worth folding as they are: whole ones that are new or changed, and summaries that say something new. */
+  /** Takes records that are worth folding unchanged: new or changed whole records, and summaries with new values. */
   readonly onWorth: (observations: readonly Observation[]) => Promise<unknown>;
 }
 

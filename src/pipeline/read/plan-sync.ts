@@ -92,8 +92,8 @@ export const finishSync = async ({ store }: SyncDeps, { seenTo }: { readonly see
 };
 
 /**
- * Runs work of continuous sync. Its requests are live, and status and metrics keep its failure until a run has seen
- * the newest calls.
+ * Runs work of continuous sync. The requests of this work are live. Status and metrics keep its failure until a run has
+ * seen the newest calls.
  */
 export const asSync = async <T>({ store, log }: Pick<SyncDeps, 'store' | 'log'>, work: () => Promise<T>) => {
   try {

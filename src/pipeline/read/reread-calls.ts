@@ -19,7 +19,7 @@ type Answer =
   /** `unaskable`: there is neither an endpoint for one call nor a time at which to look for it. */
   | { readonly kind: 'unknown' | 'rejected' | 'unaskable' };
 
-/** Returns how many calls were read again; those that the API does not know count as read. */
+/** Returns the number of calls that were read again, with calls that the API does not know. */
 export const rereadCalls = (deps: ReadDeps, signal: AbortSignal): Promise<{ reread: number; failed: number }> =>
   asLive(() => rereadWaiting(deps, signal));
 

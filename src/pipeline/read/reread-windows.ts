@@ -270,7 +270,7 @@ export const planParts = (
 };
 
 interface AgeBand {
-  /** Its bucket. */
+  /** Bucket of the window. */
   readonly band: number;
   /** Ages `[from, to)`. */
   readonly from: number;
@@ -280,8 +280,8 @@ interface AgeBand {
 type Horizon = ReturnType<typeof learnHorizon>;
 
 /**
- * Prior: this many changes, spread evenly over the buckets of a month. They keep the horizon long until the evidence
- * outweighs them.
+ * Prior: this many changes, spread evenly over the buckets of a month. This prior keeps the horizon long until the
+ * evidence outweighs it.
  */
 const priorChanges = 3;
 const priorReach = 30 * day;

@@ -195,7 +195,7 @@ type Judgement = Pick<
 export const judgeWindow = (found: {
   /** Ids that the service listed in the window. */
   readonly listed: Iterable<string>;
-  /** Listed ids that the ledger lacked, and those of which it held other values. */
+  /** Listed ids that the ledger lacked, or held with other values. */
   readonly fresh: ReadonlySet<string>;
   readonly changed: ReadonlySet<string>;
   /** Listed ids of calls that may be nowhere: they were erased, or are too old to be kept. */
@@ -203,7 +203,7 @@ export const judgeWindow = (found: {
   /** Ids that the warehouse lacked or held otherwise than the ledger, before anything was healed. */
   readonly missing: Iterable<string>;
   readonly different: Iterable<string>;
-  /** Ids that the warehouse held although the ledger did not know them, and those of them that were removed since. */
+  /** Ids in the warehouse that the ledger did not know, and the removed ones among them. */
   readonly unexpected: readonly string[];
   readonly removed: ReadonlySet<string>;
   /** Ids that still differ after healing, and ids whose whole record could not be read. */

@@ -22,8 +22,8 @@ export const around = (mean: number, random: number): number => Math.max(0, Math
 const [wordSeconds, pauseSeconds] = [0.42, 0.5];
 
 /**
- * Length of a call in seconds, known before its content: processing cannot end before the call does. Its speech takes most of it;
- * without speech it is up to 20 minutes.
+ * Length of a call in seconds, known before its content: processing cannot end before the call does. Speech takes most
+ * of the length; without speech, the length is up to 20 minutes.
  */
 export const durationSecondsOf = ({ seed, calls }: SimulatorSettings, index: number): number => {
   const share = fraction(seed, index, saltDuration);

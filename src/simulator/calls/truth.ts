@@ -14,7 +14,7 @@ export interface TruthQuery {
   readonly limit?: number;
   /** Without documents and hashes: fast, for counting. */
   readonly light?: boolean;
-  /** Expected calls: listed ones, and those of webhooks. */
+  /** Expected calls, from the list and from webhooks. */
   readonly knowable?: boolean;
   /** Only calls of these present statuses, for a client that asks the list for them alone. */
   readonly statuses?: readonly string[];
@@ -85,8 +85,8 @@ export const truthAt = (parts: TruthParts, index: number, light: boolean) => {
   return {
     callId: world.idOf(index),
     /**
-     * Fields of the list come from the current version. Others come from the last version whose webhook got a 2XX, or
-     * stay absent or as listed. Null for a call that is neither listed nor delivered.
+     * Fields of the list come from the current version. Other fields come from the last version whose webhook got a
+     * 2XX, or stay absent or as listed. Null for a call that is neither listed nor delivered.
      */
     document,
     hash: document === null ? null : hashDocument(document),

@@ -240,7 +240,7 @@ export class World {
     state.current = next;
   }
 
-  /** Adds a call; returns its index. It is sent by webhook when processed, unless asked otherwise. */
+  /** Adds a call; returns its index. A webhook sends the processed call, unless the request says otherwise. */
   insert(request: InsertRequest): number {
     const now = this.now();
     const index = this.size++;

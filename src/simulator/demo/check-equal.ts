@@ -14,7 +14,7 @@ interface Difference {
 }
 
 interface Equality {
-  /** Per table: rows in either warehouse, and those that are not the same in both. */
+  /** For each table, the rows in either warehouse, and the rows that differ. */
   readonly equal: Readonly<Record<string, { readonly rows: number; readonly different: number }>>;
   /** Some of the rows that differ. */
   readonly differences: readonly Difference[];

@@ -129,7 +129,7 @@ const operationsFor = async (options: DemoOptions, passwordFile: string): Promis
   return { port: wishedPorts.operations, users: [{ name: 'demo', token_file: passwordFile }] };
 };
 
-/** Before anything is started: the receiver would notice another demo too, but after seconds, and as that of its own folder. */
+/** This check comes before any start. The receiver would notice another demo only after seconds, with another message. */
 const lockFolder = (dir: string): Promise<SpoolLock> =>
   lockSpool(dir, { waitMs: 0 }).catch((cause: unknown) => {
     if (!(cause instanceof CallsyncError) || cause.code !== 'SPOOL_IN_USE') throw cause;
@@ -262,10 +262,10 @@ export const runDemo = async (options: DemoOptions) => {
       proof,
       /** Of `--break`: rows that were broken, and calls that the comparison found and healed. */
       broken,
-      /** With two warehouses: rows of each table, and those that are not the same in both. */
+      /** With two warehouses, the rows of each table, and the rows that differ. */
       equal: equality?.equal,
       deliveries: summary.inbox.outcomes,
-      /** Calls written by this run; 0 for those that an earlier run had written. */
+      /** Calls that this run wrote, without calls of an earlier run. */
       written: backfill.totals.changed + Math.max(0, summary.calls - before.calls - backfill.totals.changed),
       seconds: {
         ...seconds,
@@ -283,7 +283,7 @@ export const runDemo = async (options: DemoOptions) => {
       differences: equality?.differences ?? [],
       /** The command that opens the database. */
       psql,
-      /** Its configuration, with which other commands ask it. */
+      /** Configuration of the demo, for other commands. */
       configFile,
       webhookAddress: `${receiver.address}${config.webhook.path}`,
       temporalUi: temporal.uiUrl,

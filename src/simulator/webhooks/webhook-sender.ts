@@ -1,6 +1,6 @@
 /**
  * The webhook sender: a queue of (call, version) with bounded concurrency, and one retry under the same delivery id
- * (interface §3). It remembers each 2XX, because only those can be expected downstream.
+ * (interface §3). The sender remembers each 2XX, because only these deliveries can be expected downstream.
  */
 import { createHash, createHmac } from 'node:crypto';
 import { Agent, request } from 'undici';

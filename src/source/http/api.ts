@@ -67,7 +67,7 @@ interface ApiParts {
   readonly tokens: TokenSource;
   readonly limiter: RequestLimiter;
   readonly clock: ServiceClock;
-  /** Without it, this process knows only of answers of its own. */
+  /** Without it, this process knows only its own answers. */
   readonly proof?: AccessProof | undefined;
 }
 
@@ -229,11 +229,7 @@ const asTrouble = (error: unknown, accessProven: boolean): CallsyncError => {
 };
 
 /** A service that took our tokens before is having trouble; one that never did is saying no. */
-const rejectedTwice = (url: URL, accessProven: boolean): CallsyncError => {
-  const message = `${url.host} rejects the access token (401), also a fresh one.`;
-  return accessProven
-    ? transient('TOKEN_REJECTED', message)
-    : terminal('TOKEN_REJECTED', message, {
-        hint: 'Check source.auth_scheme and source.version, and ask the account manager whether these credentials may use the call API.',
-      });
-};
+const rejectedTwice = ({ host }: URL, accessProven: boolean): CallsyncError =>
+  accessProven
+    ? transient('TOKEN_REJECTED', `${host} rejects the access token (401), also a fresh one.`)
+    : terminal('TOKEN_REJECTED', `${host} rejects the access token (401), also a fresh one.`);

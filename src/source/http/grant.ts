@@ -28,7 +28,7 @@ export const tokenEndpoint = (config: Pick<SourceConfig, 'auth_url' | 'realm' | 
   );
 };
 
-/** Builds the function that asks for one token. Its errors never carry the secret or the body of the answer. */
+/** Builds the function that asks for one token. Errors of that function never carry the secret or the body of the answer. */
 export const createGrant =
   ({
     http,

@@ -218,7 +218,7 @@ const collectBody = async (source: Readable, rules: BodyRules) => {
   const decoder = decoderOf(rules.encoding);
   if ((rules.length ?? 0) > rules.maxBytes) throw tooLarge(rules.maxBytes);
   let wireBytes = 0;
-  // Unused room costs address space, not memory. It grows in few, large steps, because each step copies.
+  // Unused room costs address space, not memory. The room grows in few, large steps, because each step copies.
   let room = Buffer.allocUnsafe(Math.max(1024, decoder === undefined ? (rules.length ?? 65_536) : 65_536));
   let filled = 0;
   const keep = (chunk: Buffer): void => {

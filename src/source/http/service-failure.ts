@@ -110,7 +110,7 @@ export const createRefusals = (now: () => number = () => performance.now()) => {
     proven: () => {
       proven = true;
     },
-    /** The service answered: a refusal of access or address is over, and so is that of this question. */
+    /** The service answered, so an earlier refusal of access, address or question has ended. */
     answered: (question: string) => {
       proven = true;
       since.delete(question);

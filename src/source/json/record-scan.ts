@@ -103,7 +103,7 @@ const locate = (bytes: Buffer, start: number, keys: readonly string[], which: 'f
   return bytes[at] === openBracket ? at : undefined;
 };
 
-/** Offset of the value of a key; the last one where a key is repeated is the one that JSON.parse has. */
+/** Offset of the value of a key; of a repeated key, the last one counts, as in JSON.parse. */
 const findKey = (bytes: Buffer, object: number, key: string, which: 'first' | 'last'): number | undefined => {
   let found: number | undefined;
   let at = skipBlank(bytes, object + 1);

@@ -62,11 +62,11 @@ interface LearnedFacts {
   readonly span: Map<string, { first: Micros; last: Micros; firstId: string; lastId: string }>;
   /** Most records that came on one page. */
   page: number;
-  /** A list ended where its total said: the total counts rows, so that nobody asks behind it any more. */
+  /** A list ended at its total. The total therefore counts rows, and callsync asks for no page behind it. */
   totalIsProven: boolean;
   /**
-   * So many empty pages in a row end a list. More for a service that leaves records out after it has cut its pages: one
-   * that was not full was followed by records. Forgotten slowly, because a call that came just then looks the same.
+   * So many empty pages in a row end a list. Higher for a service that removes records after it has cut its pages, so
+   * that records follow a page that is not full. Forgotten slowly, because a call that came just then looks the same.
    */
   emptyAtEnd: number;
 }
@@ -201,7 +201,7 @@ export const createListClient = (api: Api, list: ListConfig) => {
     /** Facts learned while reading, such as a cap that the service does not tell. */
     learned,
     readPages: (query: ListQuery) => readAhead(limit, asking, query),
-    /** Total that matches a query for the price of one small request; undefined where there is none to be had. */
+    /** Total that matches a query for the price of one small request; undefined if the service offers none. */
     readTotal: async (query: ListQuery) => {
       if (list.total_path === undefined && list.total_header === undefined) return undefined;
       try {

@@ -89,8 +89,8 @@ export const listParams = (list: ListConfig, query: ListQuery): Map<string, stri
 };
 
 /**
- * The bounds sent for a window of the query. Those of the other axis are never tight: its times need not be multiples of
- * the step.
+ * The bounds sent for a window of the query. Bounds of the other axis are never tight, because its times need not be
+ * multiples of the step.
  */
 const boundsOf = (list: ListConfig, query: ListQuery, window: Window) => {
   const rules = { step: boundStep(list), fromInclusive: list.from_inclusive, toInclusive: list.to_inclusive };

@@ -53,7 +53,7 @@ const explain = (outcome: MrcpOutcome, address: string, seconds: number): { mess
       };
     case 'unreachable':
       return {
-        message: `There is no way to ${address}.`,
+        message: `There is no route to ${address}.`,
         hint: 'Start the VPN; if it is up, ask the account manager whether its routes cover that address.',
       };
     case 'timed_out':

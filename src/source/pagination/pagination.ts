@@ -15,7 +15,7 @@ export interface PageRequest {
   readonly known?: number;
   /** Number of the page, from 0. */
   readonly index: number;
-  /** Empty pages just before: this one is asked for to see whether the list has a gap there or ends. */
+  /** Empty pages just before: callsync asks for this page to see whether the list has a gap or ends. */
   readonly emptyBefore?: number;
   /** Records on the page before: this one may be beyond the end, and refused as such. */
   readonly behind?: number | undefined;

@@ -217,7 +217,7 @@ const findTotal = ({ base, recordsPath }: Inquiry, short: Look, isShorter: boole
   const fits = (value: unknown, other: unknown): boolean => {
     const [total, again] = [numberOf(value), numberOf(other)];
     if (!Number.isSafeInteger(total) || total < base.records.length) return false;
-    // It may grow meanwhile; a count of the page shrinks with it.
+    // The total may grow meanwhile; a count of the page shrinks with the page.
     return !isShorter || (again >= total * 0.9 - 2 && again <= total * 1.1 + 50);
   };
   for (const [path, value] of leavesBeside(base.body, recordsPath))

@@ -50,7 +50,7 @@ export const createProbeSession = (
         for (const name of Object.keys(response.headers))
           if (/rate-?limit|retry-after/i.test(name)) rateHeaders.add(name);
         const look = lookAt(response, known.recordsPath);
-        // One that is in trouble for a moment says nothing about the question.
+        // A service that is in trouble for a moment says nothing about the question.
         const isTrouble = look.status >= 500 || look.body === undefined;
         if (!isTrouble || attempt > 1 || used() >= limit) return look;
       } catch (error) {

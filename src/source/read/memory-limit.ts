@@ -60,7 +60,7 @@ export const createMemoryLimit = (capacity: number = defaultBytes): MemoryLimit 
       held += bytes - size;
       size = bytes;
       if (next === 'released') permits--;
-      // The largest one, forgotten slowly: the last page of a window is small, and so are those of a night.
+      // The largest page, forgotten slowly, because the last page of a window and the pages of a night are small.
       else expected.set(kind, Math.max(bytes, (expected.get(kind) ?? 0) * 0.98));
       admitWaiters();
     };

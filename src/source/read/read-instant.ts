@@ -45,8 +45,8 @@ export const readInstant = async (context: ReadContext, query: InstantQuery, cut
 };
 
 /**
- * Whether exact bounds gave every call of the step. They leave out calls within it where the service compares finer times than it
- * prints. Then the calls that the wide bounds show are at neither end.
+ * Whether exact bounds gave every call of the step. If the service compares finer times than it prints, exact bounds
+ * omit calls within the step. The calls of the wide bounds are then at neither end.
  */
 const isWholeStep = async (
   context: ReadContext,

@@ -1,4 +1,4 @@
-/** One pass over all pages of a query. It passes the records on and collects evidence of completeness. */
+/** One pass over all pages of a query. The pass hands the records on and collects evidence of completeness. */
 import { createHash } from 'node:crypto';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { CallsyncError } from '../../lib/errors.ts';
@@ -14,7 +14,7 @@ export interface Pass {
   readonly ids: ReadonlyMap<string, boolean>;
   /** Rows that came, those repeated included, the overlap of pages not. */
   readonly rows: number;
-  /** Records that came again on a later page. One named twice on one page is not among them: one answer says so. */
+  /** Records that came again on a later page. A record twice on one page is not among them, because one answer shows it. */
   readonly repeatedLater: ReadonlySet<string>;
   readonly firstTotal: number | undefined;
   readonly lastTotal: number | undefined;
@@ -25,7 +25,7 @@ export interface Pass {
   readonly pages: number;
   /** Records on the last page that came. */
   readonly lastPage: number;
-  /** Records on the last page, where only refusals of the pages behind it say that the list ends there. */
+  /** Records on the last page, if only refusals of later pages say that the list ends there. */
   readonly refusedBehind: number | undefined;
   /** Stopped because the query holds more than one query can give. */
   readonly tooLarge: boolean;
@@ -85,7 +85,7 @@ export const passOver = async (context: ReadContext, query: ListQuery, options: 
   try {
     for await (const page of client.readPages(query)) if (await endsWith(context, query, page, state, options)) break;
   } catch (error) {
-    // Behind several pages: a smaller question ends before the place where the list goes round.
+    // If several pages came first, a smaller window ends before the page where the list begins again.
     state.tooLarge =
       error instanceof CallsyncError && error.code === 'LIST_LOOP' && state.ids.size > client.learned.page;
     if (!state.tooLarge) throw error;

@@ -88,7 +88,7 @@ const maxChanges = 3;
 const maxFailures = 200;
 /** The same of parts that were not answered in time: each takes minutes, and the work around this ends in a quarter of an hour. */
 const maxTimeouts = 4;
-/** After this many failures the service is asked again whether it is up. */
+/** After this many failures, callsync checks again whether the service is up. */
 const askEvery = 10;
 
 /**
@@ -287,7 +287,7 @@ type CapFinding = 'none' | 'found' | 'changed' | 'unclear';
 
 /**
  * A capped query never passes a certain count. Only a window with as many records as the largest query is therefore
- * suspected. Its halves together must name no further calls. A total above its count is evidence too. A list may also
+ * suspected. The halves of such a window must name no further calls. A total above its count is evidence too. A list may also
  * cut long windows: see showsLength.
  * @param pass the reading of `query.window`.
  * @throws CallsyncError of a finally failed request, or the signal's reason.
@@ -385,8 +385,8 @@ const endsInDoubt = ({ client }: ReadContext, { refusedBehind = 0 }: Pass): bool
   refusedBehind >= Math.max(2, client.learned.page);
 
 /**
- * A list that cannot be cut allows no comparison, and its total may be capped like its rows. Its configuration must
- * therefore state its limit. Unconfigured paging is a problem anyway.
+ * A list that cannot be cut allows no comparison, and its total may be capped like its rows. The configuration must
+ * therefore state the limit of such a list. Unconfigured paging is a problem anyway.
  */
 const isTakenOnTrust = (list: ListConfig, rows: number): boolean =>
   rows < fewestOf(list) || list.max_results !== undefined || list.pagination === undefined;
@@ -406,7 +406,7 @@ const holdsMore = async (context: ReadContext, query: WindowQuery, pass: Pass): 
   return finding !== 'none';
 };
 
-/** A cap counts rows, also those that name a call again. */
+/** A cap counts rows, also repeated ones. */
 const compareWithHalves = async (context: ReadContext, query: WindowQuery, pass: Pass): Promise<CapFinding> => {
   const step = boundStep(context.client.list);
   const halves = cutAmidCalls(query.window, pass, step);

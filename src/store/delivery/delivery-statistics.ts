@@ -93,7 +93,7 @@ interface Agent {
   readonly deliveries: number;
   readonly firstSeen: Date;
   readonly lastSeen: Date;
-  /** It was first seen within a week, after others. */
+  /** Whether the agent was first seen within a week, after others. */
   readonly isNew: boolean;
 }
 
@@ -105,7 +105,7 @@ interface KeyUsage {
   readonly lastUsed: Date;
 }
 
-/** Those that were merged, and the first of those that wait. */
+/** Senders of merged deliveries, and of the first waiting ones. */
 const senders = `SELECT * FROM delivery_senders UNION ALL (
   SELECT agent, signing_key, 1, received_at, received_at FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 5000)`;
 

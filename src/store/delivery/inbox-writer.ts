@@ -188,7 +188,7 @@ const within = <T>(work: Promise<T>, ms: number): Promise<T> =>
 /** Channel of `NOTIFY`; messages carry nothing, because the inbox says which deliveries wait. */
 const inboxChannel = 'callsync_inbox';
 
-/** A connection that is silent for so long is asked for an answer. */
+/** After this silence, callsync checks that the connection still answers. */
 const askAfterMs = 30_000;
 const reconnectAfterMs = 1_000;
 
@@ -248,9 +248,9 @@ export const receiverGrants = (schema: string, role: string): readonly string[] 
     // The same delivery again is noticed by its arrival_id; age and depth of the inbox need the others.
     `GRANT SELECT (seq, arrival_id, outcome, received_at) ON ${inbox} TO ${grantee}`,
     `GRANT SELECT ON ${schema}.counters TO ${grantee}`,
-    // It compares its key of tokens, and could not keep workers out with one of its own.
+    // A receiver compares its key of tokens with the store, and cannot register a key of its own.
     `GRANT SELECT ON ${schema}.token_keys TO ${grantee}`,
-    // Warehouses are told of rejected deliveries.
+    // Warehouses get rejected deliveries.
     `GRANT INSERT ON ${schema}.unloaded_deliveries TO ${grantee}`,
     `GRANT SELECT (name, configured_at) ON ${schema}.warehouses TO ${grantee}`,
   ];

@@ -95,10 +95,9 @@ const settleSql = `WITH settled AS (
       GROUP BY agent, signing_key`;
 
 /**
- * Records the outcome of deliveries. Every registered warehouse still needs it.
- * Those of `changed` calls get the revision that they made.
- * A body is stored once: with the folded delivery, or in quarantine. Deliveries of an erased call have no body, and a
- * keyed hash replaces the call id.
+ * Records the outcome of deliveries. Every registered warehouse still needs the outcome. Deliveries of `changed` calls
+ * get the revision that they made. A body is stored once: with the folded delivery, or in quarantine. Deliveries of an
+ * erased call have no body, and a keyed hash replaces the call id.
  */
 export const settleDeliveries = async (
   tx: Transaction,
@@ -183,8 +182,8 @@ export const listRereads = async (db: Queryable, limit: number): Promise<Reread[
   );
 
 /**
- * Ends requests that were met, counts vain attempts, and gives up those that cannot be asked. One that was made again
- * since it was listed stays: the answer may be older than it. In the order in which they are asked for, as all lock them.
+ * Ends answered requests, counts vain attempts, and abandons requests that cannot be asked. A request that was renewed
+ * since its listing stays, because the answer may be older. Rows are locked in the order of all other writers.
  */
 export const settleRereads = async (
   db: Queryable,
@@ -240,7 +239,7 @@ const deliveryValue = (name: string): string => {
 /** True if a row of the warehouse table is a rejected delivery. Rejected deliveries start no commit. */
 export const isRejectedRow = ({ outcome }: Row): boolean => outcome === 'rejected';
 
-/** Takes rows that a warehouse has now off its queue; one that changed meanwhile (its call was erased) stays. */
+/** Removes rows that a warehouse has from its queue; a row that changed meanwhile (its call was erased) stays. */
 export const markDeliveriesLoaded = async (db: Queryable, warehouse: string, rows: readonly Row[]): Promise<void> => {
   await db.query(
     `DELETE FROM unloaded_deliveries d USING unnest($2::bigint[], $3::text[], $4::text[]) AS u(seq, outcome, call_id), inbox i

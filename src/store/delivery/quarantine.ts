@@ -32,8 +32,8 @@ export const quarantineRecords = async (db: Queryable, records: readonly StoredT
     if (!distinct.has(key)) distinct.set(key, { record, hash });
   }
   if (distinct.size === 0) return;
-  // In one order: two readers that meet the same records must not wait for each other. Those that are stored come in the order of their
-  // ids, as others lock them.
+  // In one order: two readers that meet the same records must not wait for each other. Stored records come in the order
+  // of their ids, as other code locks them.
   const sorted = [...distinct].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
   await db.query(
     `INSERT INTO quarantine (source, origin, reason, body, received_at, body_hash, subjects, subjects_version, call_id)
@@ -58,7 +58,7 @@ export const quarantineRecords = async (db: Queryable, records: readonly StoredT
   );
 };
 
-/** The call to which a broken record seems to belong. Its later outcome shows whether the record is still needed. */
+/** The call to which a broken record seems to belong. The later outcome of that call shows whether the record is still needed. */
 const callIdIn = (body: Buffer): string | null => {
   const [, id] = /"unique_id"\s*:\s*"([^"\\]+)"/.exec(body.toString('utf8', 0, 65_536)) ?? [];
   return id === undefined || id.includes('\0') ? null : id;
@@ -108,7 +108,7 @@ export const readOpenBatch = async (
   }));
 };
 
-/** One entry with its bytes; undefined when there is none of that id. */
+/** One entry with its bytes; undefined if the id is unknown. */
 export const readQuarantine = async (db: Queryable, id: number) => {
   const [row] = await db.query<QuarantineEntry & { body: Buffer }>(
     `SELECT id, source, origin, reason, octet_length(body) AS bytes, received_at AS "receivedAt", state, body

@@ -74,10 +74,10 @@ export interface FoldedRules {
 }
 
 /**
- * Folds observations into the ledger inside the caller's transaction. Several of one call are folded in their order.
- * Claims unknown calls, locks all in key order, fetches only the documents that may change. A call that was erased before
- * this ledger knew it becomes a tombstone. A document that is under other privacy rules is brought under the present ones
- * first: an older worker may have left it.
+ * Folds observations into the ledger inside the caller's transaction. Several observations of one call are folded in
+ * their order. Claims unknown calls, locks all in key order, fetches only the documents that may change. A call that
+ * was erased before this ledger knew it becomes a tombstone. A document that is under other privacy rules is brought
+ * under the present ones first: an older worker may have left it.
  */
 export const foldIntoLedger = async (
   tx: Transaction,
@@ -297,7 +297,7 @@ const writeRows = async (tx: Transaction, rows: readonly LedgerRow[], processedF
   ]);
 };
 
-/** Subjects that are not known are listed when they are asked for. */
+/** Unknown subjects are listed only on request. */
 const writeDocuments = async (
   tx: Transaction,
   rows: readonly LedgerRow[],

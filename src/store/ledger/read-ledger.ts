@@ -181,7 +181,7 @@ export const countUnderOthers = async (db: Queryable, version: string): Promise<
     version,
   ])) ?? 0;
 
-/** Their ids in key order, `limit` at a time; those that are brought under the rules meanwhile are left out. */
+/** Ids of calls under other rules in key order, `limit` at a time, without calls that came under the rules meanwhile. */
 export const listUnderOthers = (db: Queryable, version: string, limit: number): AsyncGenerator<readonly string[]> =>
   readPages(limit, (last) =>
     readColumn(

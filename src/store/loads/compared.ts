@@ -38,7 +38,7 @@ export const noteComparison = async (db: Queryable, warehouse: string, at: numbe
   await db.query(`UPDATE warehouses SET compared_at = ${toTimestamp('$2')} WHERE name = $1`, [warehouse, at]);
 };
 
-/** Whether a warehouse is known to have a call that is no tombstone; one that is to be sent again does not count. */
+/** Whether a warehouse is known to have a call that is no tombstone and need not be sent again. */
 export const hasLoadedCalls = async (db: Queryable, warehouse: string): Promise<boolean> =>
   (
     await db.query(
@@ -76,7 +76,7 @@ export const unknownLoads = async (db: Queryable, loadIds: readonly string[]): P
     [loadIds],
   );
 
-/** Log rows may be loaded long after they were made; those of a lost load are looked for this far back. */
+/** Log rows may be loaded long after their creation; rows of a lost load are searched this far back. */
 const longestWait = 7 * dayMicros;
 
 /** Loads that a warehouse has lost. */

@@ -62,7 +62,7 @@ const markPendingSql = `INSERT INTO warehouse_calls AS w (warehouse, call_id, qu
             queue_position = CASE WHEN w.pending AND $3::boolean THEN least(w.queue_position, excluded.queue_position)
                                   ELSE excluded.queue_position END`;
 
-/** Tombstones in `warehouse_calls` that wait since before a time. The queue has later ones first. */
+/** Tombstones in `warehouse_calls` that wait since before a time. The queue has later tombstones first. */
 export const tombstonesBefore = (at: string): string =>
   `queue_position BETWEEN queue_position(${urgencies.erasures}, ${at}::timestamptz) AND queue_position(${urgencies.erasures}, NULL)`;
 
@@ -325,7 +325,7 @@ export interface VisibleDelivery {
  * Records that a load is committed. The applied guard becomes the greater of the old one and the load's.
  * A call stays pending for a higher revision or epoch, for workers of a newer flatten version, or for a later rewrite
  * request. Idempotent.
- * @param visible deliveries that it made visible; one that was visible before keeps its time.
+ * @param visible deliveries that it made visible; a delivery that was visible before keeps its time.
  * @returns false if the ledger does not know the load, because it was restored since.
  */
 export const completeLoad = async (store: Database, load: PlannedLoad, visible: readonly VisibleDelivery[] = []) =>

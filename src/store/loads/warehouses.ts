@@ -1,6 +1,6 @@
 /**
- * The registered warehouses, also those that only other workers configure. A warehouse that is unconfigured for a
- * week is dropped, so that its queue does not grow.
+ * The registered warehouses, also if only other workers configure them. A warehouse that is unconfigured for a week is
+ * dropped, so that its queue does not grow.
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -42,7 +42,10 @@ export const keepRegistered = async (store: Database, name: string, flattenVersi
   if ((await store.query(today, [name])).length === 0) await registerWarehouse(store, name, flattenVersion);
 };
 
-/** Empties the queues of deliveries for warehouses that have not been configured for a while. One that is configured again gets them all again. */
+/**
+ * Empties the queues of deliveries for warehouses that have not been configured for a while. A warehouse that is
+ * configured again gets all deliveries again.
+ */
 export const forgetWarehouses = async (db: Queryable): Promise<void> => {
   await db.query(
     `DELETE FROM unloaded_deliveries u USING warehouses w WHERE w.name = u.warehouse AND NOT (${present})`,

@@ -120,10 +120,10 @@ interface Buried extends Purged {
 
 /**
  * Erases the calls that no legal hold keeps. First, their keys go to the erasure log, outside the store. Then each
- * call, also an unknown one, becomes a tombstone, and its deliveries and rereads go.
- * The work on the store is one transaction, and no hold can be added during it. It may run again, and repeats after a
- * deadlock. After a crash between log and store, the next ledger check replays the log (`check-ledger.ts`).
- * `purgeTexts` handles texts that name the calls.
+ * call, also an unknown one, becomes a tombstone, and its deliveries and rereads go. The work on the store is one
+ * transaction, and no hold can be added during it. The transaction may run again, and repeats after a deadlock. After a
+ * crash between log and store, the next ledger check replays the log (`check-ledger.ts`). `purgeTexts` handles texts
+ * that name the calls.
  * @param note writes the erased calls in the transaction of each page.
  * @throws CallsyncError ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…
  */

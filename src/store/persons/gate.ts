@@ -1,6 +1,6 @@
 /**
- * The gate. Every record passes it before it is stored, and every deletion asks it for calls under a legal hold. Its
- * lock orders writers of keys and folds.
+ * The gate. Every record passes it before it is stored, and every deletion asks it for calls under a legal hold. The
+ * lock of the gate orders writers of keys and folds.
  */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import type { Ages } from '../../calls/age.ts';

@@ -33,7 +33,7 @@ export const addErased = async (db: Database, keys: readonly string[], objects: 
 
 const soughtKey = 'erased_calls_sought';
 
-/** Notes keys of calls that are still to be found, in ledger and warehouses, and erased there: those that are new here, or all. */
+/** Notes keys of calls that callsync must still find and erase in ledger and warehouses: new keys, or all keys. */
 export const seekErased = async (db: Database, keys: readonly string[], all: boolean): Promise<void> => {
   if (keys.length === 0 && !all) return;
   await awaitFolds(db, async (tx) => {

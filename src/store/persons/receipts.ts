@@ -177,7 +177,7 @@ export const notePurged =
       draft: { ...draft, erased: draft.erased + erased, purged: sumPurged(draft.purged, purged) },
     }));
 
-/** Its receipt is signed. */
+/** Ends an erasure whose receipt is signed. */
 export const closeErasure = async (db: Queryable, requestId: string): Promise<void> => {
   await db.query('DELETE FROM erasure_requests WHERE request_id = $1', [requestId]);
 };

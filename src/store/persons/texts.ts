@@ -36,7 +36,7 @@ const purges = {
 };
 const isSealedSql = `substring(body FROM 1 FOR 4) = 'CSX1'::bytea`;
 
-/** Bodies in memory at once, and their bytes; one that is longer comes by itself. */
+/** Bodies in memory at once, and their bytes; a longer body comes alone. */
 const bodiesAtOnce = 100;
 const bytesAtOnce = 16 * 1024 * 1024;
 

@@ -146,7 +146,7 @@ const createTally = (source: string) => {
     get records() {
       return records;
     },
-    /** Counts the top-level fields of one record; those that are kept as bytes are not parsed for it. */
+    /** Counts the top-level fields of one record; fields kept as bytes stay unparsed. */
     count: (document: CallDocument, encoded?: EncodedFields) => {
       records++;
       for (const name of Object.keys(document)) {

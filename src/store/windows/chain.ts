@@ -60,7 +60,7 @@ export const createProofKeys = (current: Buffer, ...former: readonly Buffer[]): 
 /** The first 16 hex digits of the key's SHA-256: tells keys apart and gives none away. */
 const keyIdOf = (secret: Buffer): string => createHash('sha256').update(secret).digest('hex').slice(0, 16);
 
-/** A ledger that was restored begins a chain of its own: its epoch tells them apart. */
+/** A restored ledger begins a new chain, under its new epoch. */
 interface ChainHead {
   readonly warehouse: string;
   readonly ledger_epoch: number;

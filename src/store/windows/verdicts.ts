@@ -65,7 +65,7 @@ export const digestOfRow = (keys: ProofKeys, warehouse: string, row: Row): strin
 interface Withdrawals {
   readonly count: number;
   readonly walk: string | null;
-  /** Those of the latest withdrawals, oldest first. */
+  /** Days of the latest withdrawals, oldest first. */
   readonly days: readonly Range[];
 }
 
@@ -166,7 +166,7 @@ const timesOf = {
 /** The UTC days of calls, on both axes. */
 const listDays = async (tx: Transaction, calls: SentCalls, warehouse?: string): Promise<readonly Range[]> => {
   if ('since' in calls && calls.since === 0) return [always];
-  // It reads the whole ledger, which takes 15 s at 5 million calls, and nothing is loaded before it has ended.
+  // The statement reads the whole ledger, which takes 15 s at 5 million calls, and nothing is loaded before its end.
   if ('since' in calls) await tx.query(`SET LOCAL statement_timeout = '1h'`);
   return await tx.query<Range>(
     `SELECT ${toMicros('day')} AS from, ${toMicros("day + interval '1 day'")} AS to

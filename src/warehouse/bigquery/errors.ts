@@ -96,7 +96,7 @@ const rules: readonly Rule[] = [
     meaning: 'missing',
     code: 'BIGQUERY_NOT_FOUND',
     reasons: 'notFound',
-    hint: '`callsync warehouse fill` with its name makes tables that are missing; in a query of your own, check the names.',
+    hint: 'If tables of a warehouse are missing, run callsync warehouse fill NAME. In your own query, check the names.',
   },
   {
     meaning: 'missing',
@@ -116,7 +116,7 @@ const rules: readonly Rule[] = [
     meaning: 'stop',
     code: 'BIGQUERY_REFUSED',
     reasons: refused,
-    hint: 'In a query of your own, check its words and names (docs/reference/tables.md, docs/reference/marts.md); otherwise report the message.',
+    hint: 'In your own query, check words and names (docs/reference/tables.md, docs/reference/marts.md). Otherwise, report the message.',
   },
 ];
 
@@ -181,7 +181,7 @@ interface ApiErrorShape {
   readonly message?: string;
 }
 
-/** From an error of the client. One without an HTTP status never reached an answer. */
+/** From an error of the client. An error without an HTTP status means that there was no answer. */
 export const faultOf = (cause: unknown): Fault => {
   if (isFault(cause)) return cause;
   const error = cause as ApiErrorShape;

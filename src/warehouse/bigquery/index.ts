@@ -82,7 +82,7 @@ const checkDataset = async (rest: Rest, config: BigqueryWarehouseConfig, wanted:
     json: {
       tableReference: { projectId, datasetId, tableId: scratch },
       schema: { fields: [{ name: 'id', type: 'INT64' }] },
-      // Should the removal fail, BigQuery does it.
+      // If callsync fails to remove the table, BigQuery removes it after an hour.
       expirationTime: String(Date.now() + 3_600_000),
     },
   };

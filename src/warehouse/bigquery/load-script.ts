@@ -1,8 +1,8 @@
 /**
- * The script of a commit: claims the calls with a higher guard, then changes every table in one transaction. Its
- * result is one row: `changed`, the number of claimed calls and tombstones, and `committed_at`.
- * Each function below returns one statement. BigQuery bills at least 10 MB for each table that a statement reads. The
- * script therefore omits unneeded statements, and IF skips empty ones.
+ * The script of a commit: claims the calls with a higher guard, then changes every table in one transaction. The result
+ * is one row: `changed`, the number of claimed calls and tombstones, and `committed_at`. Each function below returns
+ * one statement. BigQuery bills at least 10 MB for each table that a statement reads. The script therefore omits
+ * unneeded statements, and IF skips empty ones.
  */
 import { allFields, type Column, columnsOf, erasedPrefix, type Table, tableOf } from '../../../schemas/tables.ts';
 import type { LoadBatch } from '../warehouse.ts';

@@ -89,7 +89,7 @@ export const createQueries = ({ config, rest, pause }: Omit<Connection, 'clock'>
       try {
         await jobs.run({ jobId, configuration });
       } catch (cause) {
-        // A cancelled job reads as one that another attempt may finish.
+        // A cancelled job counts as a job that another attempt may finish.
         query.signal?.throwIfAborted();
         throw cause;
       } finally {

@@ -1,6 +1,6 @@
 /**
  * Searching in BigQuery. SEARCH compares whole words without regard to case; it neither stems nor ignores accents, and
- * all that is searched for is found within one utterance. Its index is kept by BigQuery itself.
+ * one utterance must have all words. BigQuery itself keeps the index.
  */
 
 import { CallsyncError, terminal } from '../../lib/errors.ts';

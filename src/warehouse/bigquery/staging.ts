@@ -29,7 +29,7 @@ export const createStaging = ({ config, rest, clock, pause }: Connection) => {
   return {
     /** `project.dataset.table`. */
     fullName: (table: string) => `${config.project}.${dataset}.${table}`,
-    /** `table` is a name that was never used: one that exists was created by a request whose answer was lost. */
+    /** `table` is a name that was never used: an existing table comes from a request whose answer was lost. */
     async create(table: string) {
       const json = {
         tableReference: reference(table),

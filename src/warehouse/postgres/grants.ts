@@ -1,7 +1,7 @@
 /**
- * Rights of readers in a PostgreSQL warehouse. The restricted role reads views in a schema of their own, and columns of marts;
- * both run with the rights of their owner. It may not enter the schema of the tables, so that nothing that is added there is
- * open to it.
+ * Rights of readers in a PostgreSQL warehouse. The restricted role reads views in a schema of their own, and columns of
+ * marts; both run with the rights of their owner. The restricted role may not enter the schema of the tables, so tables
+ * that are added there stay hidden.
  */
 import { openColumns } from '../../../schemas/tables.ts';
 import type { Database } from '../../postgres/database.ts';

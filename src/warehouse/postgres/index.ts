@@ -41,7 +41,7 @@ export const postgres: WarehouseKind<PostgresWarehouseConfig> = {
   questions: [
     {
       key: 'url_file',
-      message: 'File that holds the connection URL (empty = PostgreSQL of its own on this machine)',
+      message: 'File that holds the connection URL (empty = callsync starts PostgreSQL on this machine)',
       required: false,
     },
   ],

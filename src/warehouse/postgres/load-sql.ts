@@ -45,7 +45,7 @@ ON CONFLICT (call_id) DO UPDATE SET load_id = c.load_id`,
       .join(',\n  ')}
 SELECT`,
     deleteCalls: `DELETE FROM ${calls} WHERE call_id = ANY($1)`,
-    // Adds rows that are not there yet; of a call's row for its first revision the one that came first stays.
+    // Adds rows that are not there yet; of rows for the first revision of a call, the first stays.
     addChanges: `INSERT INTO ${changes} (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT u.call_id, ${toTimestamp('u.call_timestamp')}, u.field, u.revision, u.source, ${toTimestamp('u.observed_at')},
        coalesce(${toTimestamp('u.loaded_at')}, clock_timestamp()), u.kind

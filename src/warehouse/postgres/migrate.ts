@@ -1,7 +1,7 @@
 /**
  * Brings the analysts' schema up to the definition: creates missing parts, never drops any. A statement runs only if
- * the catalogue differs. It has its own transaction and a short lock time-out, because a waiting statement blocks all
- * later loads and queries.
+ * the catalogue differs. Each statement has its own transaction and a short lock time-out, because a waiting statement
+ * blocks all later loads and queries.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { CallsyncError, transient } from '../../lib/errors.ts';

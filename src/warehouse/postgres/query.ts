@@ -1,4 +1,4 @@
-/** Queries that only read: those of persons and checks, and those of rows without number. */
+/** Read-only queries of users and checks, and queries of any number of rows. */
 import type pg from 'pg';
 import { connectTo, type Database } from '../../postgres/database.ts';
 import { isUnanswered, postgresError } from '../../postgres/errors.ts';
@@ -35,7 +35,7 @@ export const queryRows = (
     let isLost = false;
     try {
       if (check !== undefined) {
-        // It is read and not planned.
+        // PostgreSQL parses the statement without planning it.
         await run(prepare + check).catch((error: { position?: string }) => {
           if (error.position !== undefined) error.position = String(Number(error.position) - prepare.length);
           throw error;

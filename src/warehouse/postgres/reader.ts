@@ -1,6 +1,6 @@
 /**
- * The queries of persons. They run in a session of a role that may read tables and marts, and nothing else. A session of callsync's
- * own role that merely takes on the other one would not do: functions that run text can change the role back.
+ * Queries of users run in a session of a role that may read tables and marts, and nothing else. SET ROLE in a session
+ * of callsync's own role would not be enough, because functions that run text can change the role back.
  */
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { type ConnectionUrl, openDatabase, type Queryable } from '../../postgres/database.ts';
@@ -83,7 +83,7 @@ export const openReader = (options: ReaderOptions): Reader => {
   };
 };
 
-/** Grants replace views: queries at once share them, and those that are refused do not repeat them. Milliseconds. */
+/** Grants replace views, so parallel queries share them, and a refused query does not repeat them. Milliseconds. */
 const remakeMs = 10_000;
 
 const refused = (hint: string): CallsyncError =>
@@ -144,7 +144,7 @@ const refuseMoreRights = async (connection: Queryable, { purpose, schemas, group
   const [found] = await connection.query<{ too_much: string }>(rightsSql, [schemas, group?.closed ?? null]);
   if (found === undefined || found.too_much === '') return;
   throw terminal('QUERY_READER', `The role for queries of the ${purpose} may ${found.too_much}.`, {
-    hint: `Name a role with fewer rights. callsync grants --apply creates ${group?.name ?? 'callsync_analyst'}, which a role with LOGIN can be a member of.`,
+    hint: `Name a role with fewer rights. callsync grants --apply creates ${group?.name ?? 'callsync_analyst'}; make a role with LOGIN its member.`,
   });
 };
 

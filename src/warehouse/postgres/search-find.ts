@@ -33,7 +33,7 @@ import {
   requireIndex,
 } from './search-index.ts';
 
-/** @param filling connections with which searches fill rows. Their short time-out protects loads from a long wait. */
+/** @param filling connections with which searches fill rows. The short time-out of these connections protects loads from a long wait. */
 export const createTranscriptSearch = (schema: Schema, filling: Database): TranscriptSearch => ({
   create: ({ onProgress, onWait } = {}) =>
     withSessionLock(
@@ -226,7 +226,7 @@ SELECT f.*, ${toMicros('f.call_timestamp')} AS micros, counted.*,
     /** Newest calls of all, by a walk through time. */
     walk: `SELECT ${found}, ${toMicros('call_timestamp')} AS micros${later.places} FROM ${search} s${later.from}
  WHERE ${inRange(layout, speaker)} AND document @@ $1::tsquery${later.where} ${byCall}`,
-    /** The same by the index of words. OFFSET hides other conditions from the planner, which would prefer another index. */
+    /** The same query by the index of words. OFFSET hides other conditions from the planner, which would prefer another index. */
     named: `SELECT ${found}, ${toMicros('call_timestamp')} AS micros${later.places}
   FROM (SELECT * FROM ${search} WHERE document @@ $1::tsquery OFFSET 0) s${later.from}
  WHERE ${inRange(layout, speaker)}${later.where} ${byCall}`,

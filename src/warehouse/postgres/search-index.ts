@@ -49,8 +49,8 @@ const languageSql = (column: string): string =>
     .join(' ')} ELSE '${unstemmed}' END`;
 
 /**
- * A word of no language before every utterance of a document. Its positions mark the utterances, and no phrase
- * crosses it. Each language has its own, so one query covers all languages. `language` is SQL.
+ * A word of no language before every utterance of a document. The positions of this word mark the utterances, and no
+ * phrase crosses it. Each language has its own word, so one query covers all languages. `language` is SQL.
  */
 export const boundary = (language: string): string =>
   `('908172635453' || 10 + array_position(${languageArray}, ${language}))`;
@@ -253,7 +253,7 @@ const isReady = ({ isKept, isValid }: State): boolean => isKept && isValid === t
 export const requireIndex = async (schema: Schema): Promise<void> => {
   if (isReady(await readState(schema))) return;
   throw terminal('SEARCH_INDEX_MISSING', `The ${schema.db.purpose} has no complete search index.`, {
-    hint: 'Run callsync warehouse search-index create with the same --config. It also completes an interrupted index.',
+    hint: 'Run callsync warehouse search-index create with the same --config. The command also completes an interrupted index.',
   });
 };
 
@@ -359,8 +359,8 @@ export const fillBriefly = async (schema: Schema): Promise<void> => {
 
 /**
  * Makes documents in the background after loads, without delaying or failing them. `wake` indexes waiting rows, if
- * there is an index. It reports a failure once, and the next load or search tries again. `stop` waits for the running
- * step.
+ * there is an index. The filler reports a failure once, and the next load or search tries again. `stop` waits for the
+ * running step.
  */
 export const createSearchFiller = (schema: Schema, warn?: (error: unknown) => void) => {
   const stopping = new AbortController();

@@ -121,7 +121,7 @@ const readerOf = (
   group: restricted && { name: restricted.restricted, grant: () => grants.apply(restricted), closed: schema },
 });
 
-/** The commit was between the end of the work and that of the transaction: where the machine is busy, they are far apart. */
+/** The commit was between the end of the work and the end of the transaction, which are far apart on a busy machine. */
 const loadTimed = async <R extends object>(db: Database, apply: (client: Transaction['client']) => Promise<R>) => {
   let sentAt = 0;
   const result = await db.transaction(async ({ client }) => {

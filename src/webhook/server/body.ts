@@ -77,7 +77,7 @@ class SharedBodies {
     return [...this.readings].filter(({ sender }) => !this.isKnown(sender));
   }
 
-  /** Unknown senders first, then the one that holds most; of its bodies the one that takes most memory for longest. */
+  /** Unknown senders first, then the sender with most bytes; of its bodies, the one with most memory over time. */
   costliest(): Reading | undefined {
     const now = performance.now();
     const rank = ({ sender, startedAt, bytes }: Reading) => [
@@ -103,7 +103,7 @@ class SharedBodies {
     if (unknown.length === 0) return;
     const senders = [...this.heldBy.keys()];
     const knownSends = senders.some((sender) => this.isKnown(sender));
-    // A sender that holds little goes first: one that is new must have its chance to become known.
+    // A sender with few bytes goes first, so that a new sender can become known.
     if (knownSends)
       unknown.sort((left, right) => (this.heldBy.get(left.sender) ?? 0) - (this.heldBy.get(right.sender) ?? 0));
     const atOnce = new Map<string, number>();

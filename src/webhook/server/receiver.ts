@@ -121,7 +121,7 @@ export const createReceiver = (options: ReceiverOptions) => {
 
 const deadlineOf = (config: WebhookConfig): number => config.group_commit.deadline_s * 1_000;
 
-/** The parts that a delivery passes through, and those that they tell. */
+/** Parts on the path of a delivery, and their listeners. */
 const assemble = (
   { config, inbox, spool, log, wake }: ReceiverOptions,
   app: FastifyInstance,

@@ -16,7 +16,7 @@ export type KnownSenders = ReturnType<typeof createKnownSenders>;
 export type Offenders = ReturnType<typeof createOffenders>;
 
 const keptMs = 24 * 3_600_000;
-/** More are forgotten, the longest unheard of first; a service sends from few addresses. */
+/** Most remembered senders. callsync first forgets senders whose last delivery is oldest; a service sends from few addresses. */
 const most = 1_000;
 
 const MiB = 1024 * 1024;

@@ -153,7 +153,7 @@ export const discardSegment = async (dir: string, segment: SealedSegment): Promi
   await syncFolder(dir);
 };
 
-/** Writes one record to a file of its own that is left out of the drain until the next takeover. Durable when it resolves. */
+/** Writes one record to a separate file, which is not drained until the next takeover. Durable when it resolves. */
 export const parkRecord = async (dir: string, number: number, record: Buffer): Promise<void> => {
   const file = await open(`${segmentPath(dir, number)}.parked`, 'wx', 0o600);
   try {
@@ -316,8 +316,8 @@ export const lockSpool = async (dir: string, options: { readonly waitMs?: number
   for (;;) {
     const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
     const isHeld = () => isFileAt(file, path);
-    // The file may have been replaced between the two steps. It is never removed here: two receivers would then each lock
-    // a file of their own.
+    // The file may have been replaced between the two steps. callsync never removes the file here, because two
+    // receivers would then each lock a file of their own.
     if (tryLock(file.fd) && (await isHeld())) return { isHeld, release: () => file.close() };
     await file.close();
     if (performance.now() > giveUpAt) throw inUse(dir);

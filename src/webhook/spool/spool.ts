@@ -35,11 +35,11 @@ interface SpoolStatus {
 export interface Spool {
   /** Durable when it resolves; rejects with a transient error when there is no room or the disk fails. */
   append(deliveries: readonly Delivery[]): Promise<void>;
-  /** The oldest deliveries, at most `limit` and 8 MiB, at least one; none when nothing waits. They stay until `advance`. */
+  /** The oldest deliveries, at most `limit` and 8 MiB, at least one; none when nothing waits. Deliveries stay until `advance`. */
   read(limit: number): Promise<readonly Delivery[]>;
   /** Takes away the deliveries that `read` returned last: the store has them. */
   advance(): Promise<void>;
-  /** Takes away the only delivery that `read` returned last, and keeps it in a file of its own until the next start. */
+  /** Takes away the only delivery that `read` returned last, and keeps it in a separate file until the next start. */
   park(reason: string): Promise<void>;
   status(): SpoolStatus;
   close(): Promise<void>;
@@ -316,7 +316,7 @@ class DiskSpool implements Spool {
     this.#full = false;
   }
 
-  /** A file that is gone or that the disk cannot read must not hold up those behind it. */
+  /** A lost or unreadable file must not hold up the files after it. */
   async #giveUp(segment: SealedSegment, error: unknown): Promise<void> {
     const code = errorCode(error);
     const left = { file: segment.path, records: segment.records - this.#drained.records };

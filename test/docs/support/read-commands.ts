@@ -38,6 +38,7 @@ const readCommands = (page: string): readonly DocumentedCommand[] => {
   const lines = readFileSync(`${root}/${page}`, 'utf8').split('\n');
   let fence: string | undefined;
   let notRun: string | undefined;
+  let begun = '';
   for (const [index, line] of lines.entries()) {
     const opened = /^\s*```(.*)$/.exec(line);
     const marker = /^\s*<!-- not run: (.*) -->$/.exec(line);
@@ -54,8 +55,9 @@ const readCommands = (page: string): readonly DocumentedCommand[] => {
       continue;
     }
     if (!isIndented && fence?.startsWith('sh') !== true) continue;
-    const text = line.trim().replace(/ {2,}#.*$/, '');
-    if (!program.test(text)) continue;
+    const text = `${begun}${line.trim().replace(/ {2,}#.*$/, '')}`;
+    begun = text.endsWith('\\') ? text.slice(0, -1) : '';
+    if (begun !== '' || !program.test(text)) continue;
     commands.push({
       page,
       line: index + 1,

@@ -121,7 +121,7 @@ test('an erasure refuses what is held, later calls too, until the hold is taken 
   expect(quarantined).toHaveLength(1);
 
   const events = (await listEvents(store, 50)).filter(({ kind }) => kind === 'hold');
-  expect(events).toMatchObject([{ what: `Hold ${put.hold.id} put on 2 calls, by phone`, actor: 'clerk' }]);
+  expect(events).toMatchObject([{ what: `Placed hold ${put.hold.id} on 2 calls, by phone`, actor: 'clerk' }]);
   expect((await readHealth(store)).holds).toBe(1);
   const told = [put, events, await listHolds(store), readFileSync(pipeline.erasureLog, 'utf8')];
   expect(JSON.stringify(told)).not.toMatch(/1.?1.?22.?33.?44|held-\d/);

@@ -29,7 +29,7 @@ export const needStore = (opening: Promise<Store>): Promise<Store> =>
     throw new NotChecked('Needs the store.');
   });
 
-/** In the order in which they are told. */
+/** In the order of the output. */
 export const installationChecks = (services: Services, opening: Promise<Store>): Check[] => [
   storeCheck(opening, services.config),
   healthCheck(services, opening),

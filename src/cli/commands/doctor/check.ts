@@ -1,4 +1,4 @@
-/** One check of the doctor, and how all of them run: side by side, each within a time of its own. */
+/** One check of the doctor, and the run of all checks in parallel, each with its own time-out. */
 import { withinTime } from '../../../lib/backoff.ts';
 import { CallsyncError } from '../../../lib/errors.ts';
 import { exitOf, exits, worstOf } from '../../shell/exit.ts';
@@ -56,6 +56,6 @@ export const runChecks = async (checks: readonly Check[], { deadlineMs }: { read
   return all.flat();
 };
 
-/** The exit code of all findings: the worst of those that failed. */
+/** Exit code of all findings: that of the worst failed one. */
 export const exitCodeOfFindings = (findings: readonly Finding[]): number =>
   worstOf(findings.flatMap(({ outcome, exitCode = exits.blocked[0] }) => (outcome === 'failed' ? [exitCode] : [])));
