@@ -189,6 +189,7 @@ export const testInBrowser = (site: () => LookedAt): void => {
     }
     // The page's security policy would refuse the style.
     await page.goto('about:blank');
+    await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'light' }]);
     await page.setViewport({ width: 860, height: 200 });
     await page.setContent(
       `<pre style="font: 14px/1.4 monospace; padding: 8px; white-space: pre-wrap; overflow-wrap: anywhere"></pre>`,

@@ -90,7 +90,7 @@ const path = ({ health, requestsAMinute, at }: PageState): Section => {
       [
         'Poll',
         sync !== null && `every ${formatSpan(syncEvery).replace('.0 ', ' ')}`,
-        sync === null ? 'not begun' : ago(sync.watermarkAge, 'complete up to'),
+        sync === null ? 'not begun' : ago(sync.watermarkAge, 'read up to'),
       ],
     ],
     [['Inbox', aMinute(flow.merged, 'merged'), ago(inbox.oldestAge, 'oldest waits', '') || 'empty']],

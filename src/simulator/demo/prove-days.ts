@@ -110,18 +110,29 @@ export const brokenRows = { altered: 20, deleted: 5 } as const;
 /**
  * Alters and deletes rows behind callsync's back, on days of the range. Healing a call withdraws the proof of both its
  * days. If it had two, the day that was compared first would stay unproven.
+ * @returns counts the rows that are as before, whether the demo or the schedule healed them
  */
-export const breakRows = async ({ store, range }: Work): Promise<void> => {
-  const chosen = `SELECT call_id, row_number() OVER (ORDER BY call_id) AS n FROM calls.calls
-    WHERE call_timestamp >= ${toTimestamp('$1')} AND call_timestamp < ${toTimestamp('$2')}
-      AND date_trunc('day', call_timestamp, 'UTC') = date_trunc('day', processed_at, 'UTC') ORDER BY call_id LIMIT $3`;
+export const breakRows = async ({ store, range }: Work): Promise<() => Promise<number>> => {
   const { altered, deleted } = brokenRows;
-  const values = [range.from, range.to, altered + deleted];
+  const chosen = await store.query<{ id: string; duration: number | null }>(
+    `SELECT call_id AS id, duration FROM calls.calls
+      WHERE call_timestamp >= ${toTimestamp('$1')} AND call_timestamp < ${toTimestamp('$2')}
+        AND date_trunc('day', call_timestamp, 'UTC') = date_trunc('day', processed_at, 'UTC') ORDER BY call_id LIMIT $3`,
+    [range.from, range.to, altered + deleted],
+  );
+  const ids = chosen.map(({ id }) => id);
   await store.transaction(async (tx) => {
-    await tx.query(
-      `WITH chosen AS (${chosen}), gone AS (DELETE FROM calls.calls USING chosen WHERE calls.call_id = chosen.call_id AND n <= ${deleted})
-       UPDATE calls.calls SET duration = coalesce(duration, 0) + 1 FROM chosen WHERE calls.call_id = chosen.call_id AND n > ${deleted}`,
-      values,
-    );
+    await tx.query('DELETE FROM calls.calls WHERE call_id = ANY($1)', [ids.slice(0, deleted)]);
+    await tx.query('UPDATE calls.calls SET duration = coalesce(duration, 0) + 1 WHERE call_id = ANY($1)', [
+      ids.slice(deleted),
+    ]);
   });
+  return async () => {
+    const [row] = await store.query<{ healed: number }>(
+      `SELECT count(*)::int AS healed FROM calls.calls c JOIN unnest($1::text[], $2::float8[]) AS o (call_id, duration) USING (call_id)
+        WHERE c.duration IS NOT DISTINCT FROM o.duration`,
+      [ids, chosen.map(({ duration }) => duration)],
+    );
+    return row?.healed ?? 0;
+  };
 };
