@@ -11,7 +11,7 @@ export interface ReadTotals {
   readonly changed: number;
   readonly requests: number;
   readonly problems: number;
-  /** So much of the range was read before and shown complete, and was passed over; results of older workers lack it. */
+  /** Seconds of the range that the run skipped, because an earlier run had read them completely; absent in results of older workers. */
   readonly skippedSeconds?: number;
 }
 
@@ -72,7 +72,7 @@ export const emptyReconcileTotals = {
   unreachable: 0,
   /** Unexpected rows that were removed from warehouses, counted in calls. */
   removed: 0,
-  /** Windows that an error kept from being judged; they come again with the next run. */
+  /** Windows that an error left unjudged; the next run judges them. */
   failed: 0,
 };
 export type ReconcileTotals = Readonly<typeof emptyReconcileTotals>;

@@ -26,7 +26,7 @@ const isPlace = (value: unknown): value is number =>
 const isVersion = (value: unknown): value is number | null =>
   value === null || (isPlace(value) && value > 0 && value < mostVersions);
 
-/** The entries of a list that have the form of redactions; whatever else is in it is left out. */
+/** The entries of a list that have the form of redactions; all other entries are omitted. */
 export const readRedactions = (value: unknown): readonly Redaction[] =>
   Array.isArray(value) ? value.flatMap((entry: unknown) => readRedaction(entry) ?? []) : [];
 

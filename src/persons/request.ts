@@ -21,7 +21,7 @@ export type PersonRequest =
 export type PurgeScope = ReturnType<typeof meantBy>;
 
 interface Comparison {
-  /** Of national numbers; the first is the default. */
+  /** Countries of national numbers; the first is the default. */
   readonly countries: readonly CountryCode[];
   /** Every token of a value, also under former keys: of a whole field, or of a kind as its detector reads it. */
   readonly tokensOf: (value: string, kind?: JoinedDetector) => readonly string[];

@@ -75,7 +75,7 @@ export interface ReadDeps extends IngestDeps {
 /** Stops a long use case, and takes its signs of life. */
 export type RunOptions = { readonly signal: AbortSignal; readonly alive: () => void };
 
-/** Of the configured warehouses. */
+/** Names of the configured warehouses. */
 export const namesOf = ({ targets }: Pick<IngestDeps, 'targets'>): readonly string[] =>
   targets.map(({ warehouse }) => warehouse.name);
 

@@ -85,7 +85,7 @@ export const claimAnnounced = (
   }
 };
 
-/** Of one utterance. */
+/** Announcements and values in one utterance. */
 interface Heard {
   readonly values: readonly Announced[];
   /** Values before it stand before every further mention. */

@@ -47,7 +47,7 @@ export const detect = (conversation: readonly Spoken[], options: DetectOptions, 
 };
 
 type ReadOptions = DetectOptions & { readonly budget: Budget; readonly read: Set<string> };
-/** Of each utterance. */
+/** Pieces of each utterance. */
 type Pieces = readonly (readonly Piece[])[];
 
 const readConversation = (

@@ -84,7 +84,7 @@ export const chooseUtterances = (
   for (const [index, look] of looks.entries()) {
     if (look.hasSign && near(index).some(({ hasDot }) => hasDot)) choose(index, index);
     if (announces(index) && near(index).some(({ hasNumber }) => hasNumber)) choose(index, index);
-    // Of each speaker, and of all.
+    // Runs of each speaker, and of all together.
     for (const key of isDialogue ? [spoken[index]?.speaker, undefined] : [undefined]) {
       const run = runs.get(key) ?? { from: index, last: index, digits: 0, words: 0 };
       runs.set(key, run);

@@ -21,7 +21,7 @@ export type Privacy = ReturnType<typeof createPrivacy>;
 export type Admitted = { readonly body: Buffer; readonly bodyHash: Buffer; readonly privacyVersion: string };
 
 export interface PrivacyKeys {
-  /** Of tokens and hashes. */
+  /** Key of tokens and hashes. */
   readonly token: Buffer;
   /** Keys of `PrivacyConfig.former_keys`, in their order. */
   readonly former?: readonly Buffer[];
@@ -106,7 +106,7 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
       return Buffer.from(JSON.stringify({ ...fields, ...carried }, replacer));
     });
   };
-  /** Of such that were cleaned or sealed before, the same. */
+  /** Keeps a body that is already cleaned or sealed. */
   const keepBytes = (body: Buffer): Buffer =>
     isSealed(body) || body.equals(dropped) ? body : (cleanBody(body) ?? close(body));
 

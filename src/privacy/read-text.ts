@@ -6,7 +6,7 @@ import type { Span } from './finding.ts';
 
 interface PlainText {
   readonly text: string;
-  /** Where a place in it stands in the text as it came. */
+  /** Place in the original text of a place in the read text. */
   readonly placeOf: (span: Span) => Span;
 }
 

@@ -35,7 +35,7 @@ export interface LoggedHold {
   readonly actor: string;
   /** ISO 8601. */
   readonly at: string;
-  /** Of call ids. */
+  /** Keyed hashes of call ids. */
   readonly calls: readonly string[];
   /** Keys that match later calls: a number, or a value of a metadata key. */
   readonly subjects: readonly string[];
@@ -105,8 +105,8 @@ export const openErasureLog = (file: string) => {
   };
   return {
     /**
-     * Durable when it resolves. Of several hosts one at a time: a network file system lets their appends overwrite
-     * each other.
+     * Durable when it resolves. Hosts append one at a time, because a network file system lets parallel appends
+     * overwrite each other.
      */
     append: async (db: Database | Transaction, entries: readonly Entry[]) => {
       if (entries.length === 0) return;

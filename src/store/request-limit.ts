@@ -7,7 +7,7 @@ interface SharedSlotRules {
   /** Name of the limit: one for each service and source address. */
   readonly name: string;
   readonly requests: number;
-  /** Of them: kept for live work, until it has asked for nothing for `liveIdleMs`. */
+  /** Part of the requests for live work, until live work has sent none for `liveIdleMs`. */
   readonly live: number;
   readonly liveIdleMs: number;
   /** Length of the rolling window with its margin, in milliseconds. */

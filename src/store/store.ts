@@ -18,7 +18,7 @@ export interface Store extends Database {
   keyOf(subject: string): string;
   /** Compares the keys of this process with those that the store is used with. @throws CallsyncError PRIVACY_KEY, PROOF_KEY, SEAL_KEY, TOMBSTONE_KEY */
   checkKeys(): Promise<void>;
-  /** Of the subjects of calls and texts. @throws CallsyncError TOMBSTONE_KEY */
+  /** Index of the subjects of calls and texts. @throws CallsyncError TOMBSTONE_KEY */
   readonly index: SubjectIndex;
 }
 
@@ -61,7 +61,7 @@ interface Subjects {
 /** Stored form of subjects: for each, the first 8 bytes of its keyed hash, in hex. */
 export type SubjectIndex = ReturnType<typeof createIndex>;
 
-/** 8 bytes in hex. */
+/** The fingerprint, 8 bytes in hex. */
 const hashLength = 16;
 
 const createIndex = ({ subjects }: Erasures, keyOf: (subject: string) => string) => {
@@ -168,8 +168,8 @@ export const readLedgerMark = async (store: Store, loadIds: readonly string[]): 
 };
 
 /**
- * Creates the tables of a store that was dropped, unless somebody is at work in the database: then they are being restored.
- * Of another role, ours may not see whether it works: it counts as busy.
+ * Creates the tables of a dropped store, unless another session works in the database and may be restoring them. A
+ * session of another role counts as busy, because our role may not see its state.
  * @returns whether they were created.
  */
 export const recreateStore = async (store: Store): Promise<boolean> => {
@@ -242,7 +242,7 @@ export interface StoreKey {
   readonly bytes: Buffer;
   /** Keys before it: a store that was used with one of them takes this one as the next. */
   readonly former: readonly Buffer[];
-  /** Of the error. */
+  /** Code of the error. */
   readonly code: 'PRIVACY_KEY' | 'PROOF_KEY' | 'SEAL_KEY' | 'TOMBSTONE_KEY';
 }
 

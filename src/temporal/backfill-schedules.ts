@@ -97,7 +97,7 @@ const ownerOf = (memo: Record<string, unknown> | undefined): ScheduleOwner =>
 
 type ListedSchedule = { readonly name: string; readonly owner: ScheduleOwner; readonly paused: boolean };
 
-/** All of one installation, by name. The server's list may lag behind by a moment. */
+/** All schedules of one installation, by name. The server's list may lag behind by a moment. */
 export const listBackfillSchedules = async (client: Client, prefix: string): Promise<readonly ListedSchedule[]> => {
   const own = backfillScheduleId(prefix, '');
   const found: ListedSchedule[] = [];

@@ -19,7 +19,7 @@ export interface WarehouseKind<C> {
 interface GivenWarehouse<C> {
   readonly name: string;
   readonly config: C;
-  /** Of the store, for a warehouse on its server. */
+  /** URL of the store, for a warehouse on its server. */
   readonly storeUrl: Url;
   /** Shared by all processes that load the warehouse, as is `memory`. */
   readonly lease: Lease;

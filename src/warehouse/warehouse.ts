@@ -179,7 +179,7 @@ export interface Reader {
 
 export interface AnswerLimits {
   readonly rows: number;
-  /** Of all rows as JSON. */
+  /** Most bytes of all rows as JSON. */
   readonly bytes: number;
   /** Most bytes that a query may bill, if queries have a price. */
   readonly billedBytes: number;

@@ -15,7 +15,7 @@ import { type CliFolder, openCliFolder, withoutService } from '../support/cli.ts
 const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 /** The last version that runs with Node.js 20. Not a dependency: npx brings it. */
 const suite = '@modelcontextprotocol/conformance@0.1.13';
-/** The others ask for tools, prompts and resources that only the suite's own server has. */
+/** The other scenarios need tools, prompts and resources that only the suite's own server has. */
 const scenarios = ['server-initialize', 'ping', 'tools-list', 'resources-list', 'dns-rebinding-protection'];
 
 describe('conformance', () => {

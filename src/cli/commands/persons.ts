@@ -101,7 +101,7 @@ const hold = group({
     }),
     remove: leaf({
       does: 'remove a hold; erasures and retention then apply to its calls again',
-      args: [argument('<hold>', `its name, as ${listing} has it`)],
+      args: [argument('<hold>', `name of the hold, from ${listing}`)],
       options: { reason: required('--reason <text>', 'reason of the removal') },
       examples: [removing],
       within: withStore,

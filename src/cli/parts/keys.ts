@@ -28,7 +28,7 @@ const longEnough = (code: Code, name: string, bytes: Buffer): Buffer => {
 const inDataDir = ({ data_dir }: Config['store'], name: string): string => join(resolveDataDir(data_dir), name);
 
 interface OwnFile {
-  /** Of a file that the configuration names. */
+  /** Path in the configuration, if there is one. */
   readonly configured: string | undefined;
   readonly store: Config['store'];
   /** In `data_dir`, made at the first start. */

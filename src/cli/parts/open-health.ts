@@ -71,7 +71,7 @@ export const readNow = async (config: Config, store: Store): Promise<Readings> =
   return { ...(await readHealth(store, { warehouses })), proofs, syncEvery: config.sync.interval / 1000 };
 };
 
-/** Of the warehouses that have a quota. */
+/** Usage of every warehouse with a quota. */
 export const readUsages = async (targets: readonly WarehouseTarget[]): Promise<readonly WarehouseUsage[]> => {
   const usages: WarehouseUsage[] = [];
   for (const { warehouse } of targets) {

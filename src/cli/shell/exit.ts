@@ -64,7 +64,7 @@ export const renderExits = (line: (code: string, text: string) => string): strin
     line('129, 130, 143', 'A signal ended the command before it had finished.'),
   ].join('\n');
 
-/** Code and message, and the next step on a line of its own; no stack. With --json the same as an object. */
+/** Code and message, and the next step on a line of its own; no stack. With --json, the same text as an object. */
 export const reportFailure = (error: unknown, json: boolean): void => {
   const known = error instanceof CallsyncError;
   const message = known

@@ -72,7 +72,7 @@ export const createAccess = (rules: {
   };
 };
 
-/** Of a Host header, without its port. */
+/** Host name in a Host header, without the port. */
 const nameOf = (host: string): string | undefined =>
   /^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/.exec(host.toLowerCase())?.[1];
 

@@ -22,11 +22,11 @@ export interface PageDay {
 
 export interface PageBackfill {
   readonly name: string;
-  /** Of the workflow: `RUNNING`, `COMPLETED`, … */
+  /** Status of the workflow: `RUNNING`, `COMPLETED`, … */
   readonly status: string;
   readonly startedAt: string;
   readonly closedAt: string | null;
-  /** Of a run that failed. */
+  /** Error of a failed run. */
   readonly error: string | null;
   readonly link: string | null;
   /** Null where no worker answers, or the backfill failed. */
@@ -97,7 +97,7 @@ export const createPageReader = (input: {
   readonly usages: SharedReading<readonly WarehouseUsage[]>;
   readonly latency: SharedReading<readonly StepLatency[]>;
   readonly readBackfills: () => Promise<readonly PageBackfill[]>;
-  /** Of the receiver in this process. */
+  /** Spool of the receiver in this process. */
   readonly readSpool: (() => Waiting) | undefined;
 }) => {
   const { store, warehouses, rules, usages } = input;

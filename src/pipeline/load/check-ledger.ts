@@ -72,7 +72,7 @@ export const createLedgerCheck = (deps: LedgerCheckDeps) => {
     });
     return running;
   };
-  /** Of the load that is to follow. */
+  /** Whether the next load would meet another ledger or warehouse. */
   const isOther = async (mark: Awaited<ReturnType<typeof readLedgerMark>>, asked: number, warehouse: Warehouse) =>
     mark.identity !== accepted ||
     mark.known < asked ||
@@ -421,7 +421,7 @@ const findLoads = async (warehouse: Warehouse, loads: readonly CommittedLoad[]):
   return found;
 };
 
-/** Of rows that others wrote, no id gets into a statement. */
+/** Other programs may write rows; their ids must not get into a statement. */
 const ownId = /^[\w-]+$/;
 
 /** Ids for SQL. callsync made them, so they have no quotes. */

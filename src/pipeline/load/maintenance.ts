@@ -15,7 +15,7 @@ import { createLedgerCheck } from './check-ledger.ts';
 interface MaintenanceDeps
   extends Pick<IngestDeps, 'ages' | 'log' | 'processedField' | 'sanitize' | 'store' | 'targets'> {
   readonly retention: Parameters<typeof expireRows>[1];
-  /** Of the log tables of warehouses. */
+  /** Retention of the log tables of warehouses. */
   readonly logRetention: LogRetention;
 }
 

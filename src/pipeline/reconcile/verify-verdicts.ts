@@ -34,9 +34,8 @@ export const verifyVerdicts = async (store: Store, targets: readonly Pick<Wareho
 };
 
 /**
- * Of the warehouse's own table; null when the warehouse did not answer.
- * `differing` = ids of verdicts that the warehouse holds otherwise than the store, or that one of them should have and
- * has not.
+ * Check of the table in the warehouse; null if the warehouse did not answer.
+ * `differing` = ids of verdicts that differ between warehouse and store, or are missing in one.
  */
 const compareCopy = async (store: Store, warehouse: WarehouseTarget['warehouse']) => {
   const stored = new Map<unknown, StoredVerdict>();

@@ -31,7 +31,7 @@ export const lowerBound = (length: number, reached: (i: number) => boolean): num
 
 export class AxisIndex {
   private readonly keys: Float64Array;
-  /** Undefined where index order is the order. */
+  /** Undefined if the order is that of the index. */
   private readonly order: Uint32Array | undefined;
   private readonly away: Uint8Array;
   private readonly moved: Moved[] = [];

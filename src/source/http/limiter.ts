@@ -18,7 +18,7 @@ export interface RequestLimiter {
 interface RequestLimitRules {
   readonly requests: number;
   readonly perMs: number;
-  /** Of `requests`: kept for live work as long as there is some. */
+  /** Part of `requests` that live work keeps while there is some. */
   readonly live: number;
 }
 

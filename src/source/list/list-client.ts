@@ -53,7 +53,7 @@ interface LearnedFacts {
   cap: number | undefined;
   /** Rows of the last query that gave fewer than its total said, while its halves named more. */
   short: number | undefined;
-  /** Most rows that one query gave and that no cap cut, and the largest total that came with a query. */
+  /** Most rows of a query that no cap cut, and the largest total of a query. */
   records: number;
   total: number;
   /** By axis: the longest window, in microseconds, that showed a call at its beginning or its end, wherever asked. */

@@ -74,7 +74,7 @@ export const measureWebhooks = async (
   return { since, expected, lost, lossRate: expected === 0 ? null : lost / expected, lagP50: p50, lagP95: p95 };
 };
 
-/** Of the senders, because the ledger has no index by this time: a row each, however many calls there are. */
+/** Reads the senders, because the ledger has no index by this time, and there are few senders. */
 const firstWebhook = async (db: Queryable): Promise<number | null> =>
   (await readValue<number | null>(db, `SELECT ${toMicros('min(first_at)')} AS first FROM delivery_senders`)) ?? null;
 
@@ -109,7 +109,7 @@ interface KeyUsage {
 const senders = `SELECT * FROM delivery_senders UNION ALL (
   SELECT agent, signing_key, 1, received_at, received_at FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 5000)`;
 
-/** Of deliveries that were let in, newest agent first. */
+/** Agents of accepted deliveries, newest first. */
 export const listAgents = async (db: Queryable): Promise<Agent[]> =>
   await db.query<Agent>(
     `SELECT agent, sum(deliveries)::bigint AS deliveries, min(first_at) AS "firstSeen", max(last_at) AS "lastSeen",

@@ -134,7 +134,7 @@ export const settleQuarantine = (db: Database, ids: readonly number[], state: 'r
   });
 
 /**
- * Of rows, those up to a sum of bytes of their bodies, in the order of a key; the first comes however long it is.
+ * Limits rows, in the order of a key, to a sum of bytes of their bodies; the first row always comes.
  * @param rows SELECT of `body`, the key and other columns; its number of rows is bounded, because all bodies are
  * measured
  * @param bytes the sum, as SQL.

@@ -21,7 +21,7 @@ const foldLock = 7_202_611_211;
 
 /** The existing keys. Most stores have none, and folds then skip the comparison. */
 interface NotedKeys {
-  /** Of calls and persons that were erased. */
+  /** Whether there are keys of erased calls and persons. */
   readonly erased: boolean;
   /** Keys of persons who object to later calls. */
   readonly objects: boolean;
@@ -117,9 +117,9 @@ const keysPerStatement = 10_000;
 interface KnownKey {
   readonly erased: boolean;
   readonly objects: boolean;
-  /** Of a call that is held. */
+  /** Whether a hold names the call. */
   readonly held: boolean;
-  /** Holds that name it as something else than a call. */
+  /** Holds that name a value of the record other than its call id. */
   readonly holds: readonly string[];
   /** As either. */
   readonly isHeld: boolean;

@@ -388,7 +388,7 @@ interface ProvenFold {
   readonly epoch: number;
   /** Number of the last verdict that is in it. */
   readonly after: number;
-  /** Of the newest verdict. */
+  /** Axis of the newest verdict. */
   readonly axis: string | null;
   /** By axis. */
   readonly proven: Readonly<Record<string, readonly Range[]>>;

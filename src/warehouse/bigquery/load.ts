@@ -90,7 +90,7 @@ const commitPart = async (deps: LoadDeps, task: Part, signal?: AbortSignal) => {
       return commit;
     }
   } finally {
-    // One load job a staging table.
+    // One load job for each staging table.
     const hasChanges = task.part.calls.some(({ partitions }) => partitions.length > 0);
     await deps.quota.spend(Math.max(1, names.count.tables), hasChanges);
   }

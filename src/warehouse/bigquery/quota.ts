@@ -30,7 +30,7 @@ interface SpentCommits {
   readonly changedAt?: number | undefined;
 }
 
-/** `interval`: when a commit is next due. `any`: when the next one may start, due or extra. `changes`: when changed calls are due. */
+/** `interval`: when a commit is next due. `any`: when the next commit may start, due or extra. `changes`: when changed calls are due. */
 type Pace = 'interval' | 'any' | 'changes';
 
 const entryMs = 600_000;

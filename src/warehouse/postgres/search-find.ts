@@ -51,7 +51,7 @@ export const createTranscriptSearch = (schema: Schema, filling: Database): Trans
 interface WordRow {
   readonly language: string;
   readonly boundary: string;
-  /** Of the terms, from 1; null for a language that has no word of any. */
+  /** Number of the term, from 1; null for a language without a word of any term. */
   readonly term: number | null;
   readonly place: number;
   readonly lexemes: readonly string[];

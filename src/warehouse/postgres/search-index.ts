@@ -375,7 +375,7 @@ export const createSearchFiller = (schema: Schema, warn?: (error: unknown) => vo
       if (await readValue<boolean>(schema.db, isFillable)) await fillRows(schema, '', stopping.signal);
       hasFailed = false;
     } catch (error) {
-      // Nothing waits where the index was dropped meanwhile.
+      // If the index was dropped meanwhile, nothing waits.
       if (error instanceof CallsyncError && error.code === 'DATABASE_INCOMPLETE') return;
       if (!hasFailed && !stopping.signal.aborted) warn?.(error);
       hasFailed = true;

@@ -19,7 +19,7 @@ export interface SealedSegment {
   readonly path: string;
   readonly bytes: number;
   readonly records: number;
-  /** Arrival of its first record. */
+  /** Arrival of the first record in the file. */
   readonly oldest: Date | undefined;
   /** Bytes in its middle were damaged; the file is kept when it has been drained. */
   readonly damaged: boolean;

@@ -151,7 +151,7 @@ test('every batch is folded and loaded whole, and reads back as flatten made it'
   let next = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(document, { minLength: 20, maxLength: 40 }), async (documents) => {
-      // Whole tables are read: of this batch alone.
+      // The test reads whole tables, so they may hold only this batch.
       await pipeline.clear();
       const ids = documents.map(() => `${'漢'.repeat(next % 3 === 0 ? 500 : 1)}${next++}`);
       const observations = documents.map((fields, n) =>
