@@ -317,7 +317,7 @@ const lookForCap = async (context: ReadContext, query: WindowQuery, pass: Pass):
 };
 
 /**
- * Whether the list shows all of a window as long as this one. It may show only the beginning or the end of a long
+ * Whether the list shows all of a window as long as this one. Such a list may show only the beginning or the end of a long
  * window, and that part may be empty. Two windows at least as long are therefore asked for: one that begins with a
  * known call, and one that ends with one.
  * @throws the signal's reason.
