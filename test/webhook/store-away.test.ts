@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { until } from '../support/until.ts';
@@ -61,19 +60,6 @@ describe('a store that is slow', () => {
     expect(metrics).toContain('callsync_webhook_accepted_total{stored_in="spool",key="primary"} 4');
     expect(metrics).toContain('callsync_webhook_drained_total 4');
     expect(metrics).toContain('callsync_spool_records 0');
-  });
-
-  test('does not lose or double what a batch of unknown outcome held', async () => {
-    const arrivalId = randomUUID();
-    const body = Buffer.from('{}');
-    const delivery = { deliveryId: 'x', hookId: null, agent: null, receivedAt: new Date(), signingKey: null };
-    for (let n = 0; n < 3; n += 1) {
-      await started.inbox.insert([{ arrivalId, ...delivery, body, bodyHash: body }], {
-        deadlineMs: 5_000,
-        spooled: n > 0,
-      });
-    }
-    expect(await database.rows()).toHaveLength(1);
   });
 
   test('without room in the spool: 503 long before the service gives up, and not ready', async () => {
