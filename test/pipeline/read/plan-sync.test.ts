@@ -151,21 +151,6 @@ describe('the plan of continuous sync', () => {
     expect(rest).not.toContainEqual(range);
   });
 
-  test('leaves windows alone that have a problem, until it is time to try them again', async () => {
-    const { deps, serviceNow } = await open();
-    const now = await serviceNow();
-    await leaveWatermark(now - 10 * hour);
-    const problem = { axis, from: now - 5 * hour, to: now - 4 * hour };
-    await replaceProblems(store(), problem, [{ ...problem, problem: 'unreadable' }]);
-    const before = await planSync(deps);
-    expect(before.rest.map(({ from, to }) => [from, to])).toEqual([
-      [problem.to, before.top[0]?.from],
-      [now - 10 * hour, problem.from],
-    ]);
-    await store().pool.query(`UPDATE window_problems SET next_at = now() - interval '1 second'`);
-    expect((await planSync(deps)).rest).toContainEqual({ from: problem.from, to: problem.to });
-  });
-
   test('the watermark passes problems, and waits for windows that were not shown complete', async () => {
     const { deps } = await open();
     const at = Date.now() * 1000 - 10 * hour;
