@@ -12,7 +12,7 @@ import { createClock } from './calls/clock.ts';
 import { createChurn, startLiveCalls } from './calls/live-calls.ts';
 import { rangeOf } from './calls/population.ts';
 import { World, type WorldChanges } from './calls/world.ts';
-import { listMethods, type SimulatorAddresses, type SimulatorControl, valueMethods } from './control/control.ts';
+import { isList, type SimulatorAddresses, type SimulatorControl } from './control/control.ts';
 import { createControl } from './control/local-control.ts';
 import { Counters, countOne } from './control/stats.ts';
 import { answerCallApi, type PageEvent } from './service/call-api.ts';
@@ -240,15 +240,12 @@ const answerControl = async (exchange: Exchange, control: SimulatorControl, toke
     const body = (await readBody(request)).toString();
     const given: unknown = body === '' ? [] : JSON.parse(body);
     const args = (Array.isArray(given) ? given : [given]) as never;
-    const list = listMethods.find((method) => method === name);
-    const value = valueMethods.find((method) => method === name);
-    if (list !== undefined) {
-      response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
-      return await pipeline(asLines(Reflect.apply(control[list], control, args)), response);
-    }
-    if (value === undefined) return await refuse(exchange, 404, 'SIMULATOR_METHOD_UNKNOWN', `no method ${name}`);
-    const result: unknown = await Reflect.apply(control[value], control, args);
-    await send(exchange, { status: 200, body: { result } });
+    if (!Object.hasOwn(control, name))
+      return await refuse(exchange, 404, 'SIMULATOR_METHOD_UNKNOWN', `no method ${name}`);
+    const answer: unknown = Reflect.apply(control[name as keyof SimulatorControl], control, args);
+    if (!isList(name)) return await send(exchange, { status: 200, body: { result: await answer } });
+    response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
+    await pipeline(asLines(answer as AsyncIterable<unknown>), response);
   } catch (error) {
     if (response.headersSent) throw error;
     const code = error instanceof CallsyncError ? error.code : 'SIMULATOR_REQUEST_INVALID';

@@ -3,27 +3,10 @@ import type { createControl } from './local-control.ts';
 
 export type SimulatorControl = ReturnType<typeof createControl>;
 
-/** Methods that answer one JSON value; the HTTP endpoint serves these and no other property. */
-export const valueMethods = [
-  'stats',
-  'truthOf',
-  'documentAt',
-  'configure',
-  'setClock',
-  'edit',
-  'insert',
-  'delete',
-  'startWebhooks',
-  'stopWebhooks',
-  'sendWebhooks',
-  'drainWebhooks',
-  'revokeTokens',
-  'restartWebSocket',
-  'closeWebSockets',
-] as const satisfies readonly (keyof SimulatorControl)[];
+/** Methods that answer a list, one JSON value a line; the others answer one JSON value. */
+const listMethods: readonly string[] = ['truth', 'deliveries'] satisfies readonly (keyof SimulatorControl)[];
 
-/** Methods that answer a list, one JSON value a line. */
-export const listMethods = ['truth', 'deliveries'] as const satisfies readonly (keyof SimulatorControl)[];
+export const isList = (method: string): boolean => listMethods.includes(method);
 
 export interface SimulatorAddresses {
   /** base_url of the call API. */

@@ -1,6 +1,6 @@
 /** The control of a simulator in another process, over its HTTP endpoint. */
 import { transient } from '../../lib/errors.ts';
-import { listMethods, type SimulatorAddresses, type SimulatorControl, valueMethods } from './control.ts';
+import { isList, type SimulatorAddresses, type SimulatorControl } from './control.ts';
 
 type Place = Pick<SimulatorAddresses, 'origin' | 'controlToken'>;
 
@@ -9,10 +9,13 @@ type Place = Pick<SimulatorAddresses, 'origin' | 'controlToken'>;
  * @throws transient SIMULATOR_REFUSED with the simulator's message, SIMULATOR_GONE when a list ends before its last line
  */
 export const createRemoteControl = (place: Place): SimulatorControl =>
-  Object.fromEntries([
-    ...valueMethods.map((method) => [method, (...args: unknown[]) => askValue(place, method, args)]),
-    ...listMethods.map((method) => [method, (...args: unknown[]) => askLines(place, method, args)]),
-  ]) as SimulatorControl;
+  new Proxy({} as SimulatorControl, {
+    // Nothing that is awaited may have a method `then`.
+    get: (_control, method: string) =>
+      method === 'then'
+        ? undefined
+        : (...args: unknown[]) => (isList(method) ? askLines : askValue)(place, method, args),
+  });
 
 const ask = async ({ origin, controlToken }: Place, method: string, args: readonly unknown[]): Promise<Response> => {
   const response = await fetch(`${origin}/__sim/${method}`, {
