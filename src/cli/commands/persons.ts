@@ -46,16 +46,6 @@ const describe = ({ hold: { id, action }, calls, gone, persons, proof }: Awaited
     `Receipt ${proof.receipt_id} is signed: callsync verdicts verify checks it.`,
   ].join('\n');
 
-const describeListed = ({
-  id,
-  kind,
-  calls,
-  actor,
-  at,
-  reason,
-}: Awaited<ReturnType<typeof listHolds>>[number]): string =>
-  `${id}  ${at.toISOString()}  by ${kind.padEnd(8)}  ${String(calls).padStart(8)} calls  ${actor}: ${reason}`;
-
 const add = (options: PersonOptions & ReasonOptions): Promise<void> =>
   withPerson(options, { mayCome: true }, async ({ meant, store }) => {
     const receipt = await addHold(store, meant, { reason: options.reason, actor: readActor() });
@@ -96,7 +86,11 @@ const hold = group({
       within: withStore,
       run: async (options, store) => {
         const holds = await listHolds(store);
-        print(options, holds, holds.length === 0 ? 'Nothing is held.' : holds.map(describeListed).join('\n'));
+        const lines = holds.map(
+          ({ id, kind, calls, actor, at, reason }) =>
+            `${id}  ${at.toISOString()}  by ${kind.padEnd(8)}  ${String(calls).padStart(8)} calls  ${actor}: ${reason}`,
+        );
+        print(options, holds, holds.length === 0 ? 'Nothing is held.' : lines.join('\n'));
       },
     }),
     remove: leaf({

@@ -13,17 +13,6 @@ const kinds = {
   repeated: 'named twice',
 } as const;
 
-const describeDrift = ({
-  source,
-  field,
-  kind,
-  detail,
-  seen,
-  firstSeen,
-  lastSeen,
-}: Awaited<ReturnType<typeof listDrift>>[number]): string =>
-  `${source}: ${field} (${kinds[kind]}): ${detail}; in ${countOf(seen, 'record')} since ${firstSeen.toISOString()}, last ${lastSeen.toISOString()}`;
-
 const examples = ['callsync schema drift', 'callsync schema drift --clear'];
 
 export default group({
@@ -40,7 +29,11 @@ export default group({
           ({ agent, deliveries, firstSeen, lastSeen, isNew }) =>
             `agent ${agent ?? '(none)'}${isNew ? ' (NEW)' : ''}: ${deliveries} deliveries, ${firstSeen.toISOString()} … ${lastSeen.toISOString()}`,
         );
-        const text = [...found.map(describeDrift), ...lines].join('\n');
+        const drift = found.map(
+          ({ source, field, kind, detail, seen, ...one }) =>
+            `${source}: ${field} (${kinds[kind]}): ${detail}; in ${countOf(seen, 'record')} since ${one.firstSeen.toISOString()}, last ${one.lastSeen.toISOString()}`,
+        );
+        const text = [...drift, ...lines].join('\n');
         print(options, { drift: found, agents }, text || 'Records look as in the documented interface.');
         if (options.clear) say(`${await clearDrift(store)} entries deleted.`);
       },

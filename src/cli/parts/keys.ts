@@ -27,40 +27,32 @@ const longEnough = (code: Code, name: string, bytes: Buffer): Buffer => {
 
 const inDataDir = ({ data_dir }: Config['store'], name: string): string => join(resolveDataDir(data_dir), name);
 
-interface OwnFile {
-  /** Path in the configuration, if there is one. */
-  readonly configured: string | undefined;
-  readonly store: Config['store'];
-  /** In `data_dir`, made at the first start. */
-  readonly made: string;
-}
-
-/** Key of callsync from the configured file, else from a file that the first start makes. */
-const ownKey = (code: Code, name: string, { configured, store, made }: OwnFile): StoreKey => {
-  const file = configured ?? inDataDir(store, made);
-  const source = openSecret({ key: name, file: configured }) ?? openOwnSecret(name, file);
-  return { code, name, file, bytes: longEnough(code, name, source.readBytes()), former: [] };
+/**
+ * Key of callsync from the configured file, else from a file that the first start makes.
+ * @param configured path in the configuration, if there is one
+ * @param made file in `data_dir`
+ */
+const ownKey = (code: Code, name: string, configured: string | undefined, made: string): StoreKey => {
+  const source = openSecret({ key: name, file: configured }) ?? openOwnSecret(name, made);
+  const bytes = longEnough(code, name, source.readBytes());
+  return { code, name, file: configured ?? made, bytes, former: [] };
 };
 
 const givenKey = (code: Code, name: string, file: string): Buffer =>
   longEnough(code, name, openSecret({ key: name, file })?.readBytes() ?? Buffer.alloc(0));
 
 const tombstoneKey = ({ store }: KeySettings): StoreKey =>
-  ownKey('TOMBSTONE_KEY', 'store.tombstone_key', {
-    configured: store.tombstone_key_file,
-    store,
-    made: 'tombstone.key',
-  });
+  ownKey('TOMBSTONE_KEY', 'store.tombstone_key', store.tombstone_key_file, inDataDir(store, 'tombstone.key'));
 
 const proofKey = ({ store }: Pick<Config, 'store'>): StoreKey => ({
-  ...ownKey('PROOF_KEY', 'store.proof_key', { configured: store.proof_key_file, store, made: 'proof.key' }),
+  ...ownKey('PROOF_KEY', 'store.proof_key', store.proof_key_file, inDataDir(store, 'proof.key')),
   former: store.former_proof_key_files.map((file) => givenKey('PROOF_KEY', 'store.former_proof_key', file)),
 });
 
 /** The keys of tokens by their ids, the present one first. */
 const tokenKeys = ({ privacy, store }: KeySettings): readonly (StoreKey & { readonly id: string })[] => [
   {
-    ...ownKey('PRIVACY_KEY', 'privacy.key', { configured: privacy.key_file, store, made: 'privacy.key' }),
+    ...ownKey('PRIVACY_KEY', 'privacy.key', privacy.key_file, inDataDir(store, 'privacy.key')),
     id: privacy.key_id,
   },
   ...privacy.former_keys.map(({ id, file }) => {

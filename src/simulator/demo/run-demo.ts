@@ -76,27 +76,6 @@ const readOrMakeSetting = async (dir: string): Promise<{ to: string }> => {
   }
 };
 
-const demoConfig = (input: {
-  readonly dir: string;
-  readonly source: Raw;
-  readonly signingSecret: string;
-  readonly warehouses: Raw;
-  readonly startFrom: string;
-  readonly operations: Raw;
-}): Raw => ({
-  source: input.source,
-  webhook: {
-    port: wishedPorts.webhook,
-    header_prefix: 'X-Service-',
-    secrets: [{ name: 'demo', secret: input.signingSecret }],
-  },
-  operations: input.operations,
-  store: { data_dir: input.dir },
-  warehouses: input.warehouses,
-  analytics: demoAnalytics,
-  sync: { start_from: input.startFrom, interval: '5s', settle: '1s', lookback: '30s', inbox_sweep: '5s' },
-});
-
 /** The configuration with the ports that were to be had. */
 const withPorts = (raw: Raw, webhook: string, operations: string | undefined): Raw =>
   mergeRaw(raw, {
@@ -163,14 +142,19 @@ export const runDemo = async (options: DemoOptions) => {
     keep: join(dir, `calls-${options.calls}.json`),
   });
   closers.push(() => simulator.stop());
-  const raw = demoConfig({
-    dir,
-    signingSecret: simulator.signingSecret ?? '',
-    startFrom: startedAt.toISOString(),
-    operations: await operationsFor(options, passwordFile),
-    warehouses: await warehousesFor(options, dir, closers),
+  const raw: Raw = {
     source: { ...sourceOf(simulator), list: { preset: 'activate' }, limits: demoLimits },
-  });
+    webhook: {
+      port: wishedPorts.webhook,
+      header_prefix: 'X-Service-',
+      secrets: [{ name: 'demo', secret: simulator.signingSecret ?? '' }],
+    },
+    operations: await operationsFor(options, passwordFile),
+    store: { data_dir: dir },
+    warehouses: await warehousesFor(options, dir, closers),
+    analytics: demoAnalytics,
+    sync: { start_from: startedAt.toISOString(), interval: '5s', settle: '1s', lookback: '30s', inbox_sweep: '5s' },
+  };
   const config = checkConfig(await applyPreset(raw), 'the demo');
   const services = servicesFor(config, options);
   for (const close of closers) services.defer(close);
