@@ -89,12 +89,17 @@ export const listParams = (list: ListConfig, query: ListQuery): Map<string, stri
 };
 
 /**
- * The bounds sent for a window of the query. Bounds of the other axis are never tight, because its times need not be
- * multiples of the step.
+ * The bounds sent for a window of the query. They make the API return at least the window: rounded outwards to its step,
+ * and one step further if the lower bound is exclusive. The record's own time drops the excess. Where the query is tight,
+ * an inclusive upper bound stops one step earlier, so that a single step can be requested. Bounds of the other axis are
+ * never tight, because its times need not be multiples of the step.
  */
 const boundsOf = (list: ListConfig, query: ListQuery, window: Window) => {
-  const rules = { step: boundStep(list), fromInclusive: list.from_inclusive, toInclusive: list.to_inclusive };
-  return query.tight && window === query.window ? tightBounds(window, rules) : wideBounds(window, rules);
+  const step = boundStep(list);
+  const from = Math.floor(window.from / step) * step - (list.from_inclusive ? 0 : step);
+  const to = Math.ceil(window.to / step) * step;
+  const isTight = query.tight && window === query.window && list.to_inclusive;
+  return { from, to: isTight ? Math.max(to - step, from) : to };
 };
 
 /** Microseconds by which a time is outside the bounds that the query sends; 0 on a side that it cannot send. */
@@ -138,30 +143,4 @@ export const splitWindow = (window: Window, parts: number, step: Micros): Window
 export const halveWindow = (window: Window, step: Micros): readonly [Window, Window] | undefined => {
   const [first, second] = splitWindow(window, 2, step);
   return first !== undefined && second !== undefined ? [first, second] : undefined;
-};
-
-interface BoundRules {
-  /** Finest step of a bound, in microseconds. */
-  readonly step: Micros;
-  readonly fromInclusive: boolean;
-  readonly toInclusive: boolean;
-}
-
-/**
- * Bounds that make the API return at least the window: rounded outwards to its step, and one step further if the
- * lower bound is exclusive. The record's own time drops the excess.
- */
-const wideBounds = (window: Window, rules: BoundRules): { readonly from: Micros; readonly to: Micros } => {
-  const from = Math.floor(window.from / rules.step) * rules.step;
-  const to = Math.ceil(window.to / rules.step) * rules.step;
-  return { from: rules.fromInclusive ? from : from - rules.step, to };
-};
-
-/**
- * Bounds of a window for an API whose times are multiples of its step. An inclusive upper bound stops one step
- * earlier, so that a single step can be requested.
- */
-const tightBounds = (window: Window, rules: BoundRules): { readonly from: Micros; readonly to: Micros } => {
-  const wide = wideBounds(window, rules);
-  return { from: wide.from, to: rules.toInclusive ? Math.max(wide.to - rules.step, wide.from) : wide.to };
 };
