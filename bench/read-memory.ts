@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { sourceConfigSchema } from '../schemas/config/source.ts';
 import type { SimulatorOptions } from '../schemas/simulator.ts';
-import type { SimulatorAddresses } from '../src/simulator/control/control.ts';
+import type { SimulatorAddresses } from '../src/simulator/start-simulator.ts';
 import { applyPreset } from '../src/source/presets/presets.ts';
 import { readWindow } from '../src/source/read/read-window.ts';
 import { createSource } from '../src/source/source.ts';

@@ -1,4 +1,4 @@
-import type { SimulatorAddresses } from '../../src/simulator/control/control.ts';
+import type { SimulatorAddresses } from '../../src/simulator/start-simulator.ts';
 
 /** A token by the plain grant of interface §4.1. */
 export const requestToken = async (simulator: SimulatorAddresses): Promise<string> => {

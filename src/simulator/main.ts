@@ -1,7 +1,6 @@
 /** Runs a simulator until it is told to stop; for the `simulate` command and the child process. */
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
-import type { SimulatorAddresses } from './control/control.ts';
-import { startSimulator } from './start-simulator.ts';
+import { type SimulatorAddresses, startSimulator } from './start-simulator.ts';
 
 /** Starts a simulator, reports its addresses, and resolves after `signal` aborted and every socket is closed. */
 export const runSimulator = async (input: {

@@ -12,7 +12,7 @@ import { createClock } from './calls/clock.ts';
 import { createChurn, startLiveCalls } from './calls/live-calls.ts';
 import { rangeOf } from './calls/population.ts';
 import { World, type WorldChanges } from './calls/world.ts';
-import { isList, type SimulatorAddresses, type SimulatorControl } from './control/control.ts';
+import { isList, type SimulatorControl } from './control/control.ts';
 import { createControl } from './control/local-control.ts';
 import { Counters, countOne } from './control/stats.ts';
 import { answerCallApi, type PageEvent } from './service/call-api.ts';
@@ -53,6 +53,8 @@ const countExchange = ({ response, counters }: Exchange): void => {
   requests.total++;
   response.on('close', () => countOne(requests.byStatus, response.headersSent ? response.statusCode : 'none'));
 };
+
+export type SimulatorAddresses = Awaited<ReturnType<typeof startSimulator>>['addresses'];
 
 type Parts = ReturnType<typeof createParts>;
 
@@ -149,8 +151,10 @@ export const startSimulator = async (options: SimulatorOptions = {}) => {
   const endLiveCalls = startLiveCalls(world, settings);
   if (settings.webhooks.url !== undefined) sender.start();
   const { version } = api.dialect();
-  const addresses: SimulatorAddresses = {
+  const addresses = {
+    /** base_url of the call API. */
     url: version.by === 'path' ? `${origin}${version.prefix}` : origin,
+    /** Everything below it; equals `url` unless the dialect selects its version by path. */
     origin,
     authUrl: origin,
     tokenUrl: `${origin}${tokenPathOf(settings)}`,
@@ -161,7 +165,9 @@ export const startSimulator = async (options: SimulatorOptions = {}) => {
     clientId: settings.tokens.clientId,
     clientSecret: secrets.client,
     signingSecret: secrets.signing() ?? null,
+    /** Bearer token of the control endpoint; random at every start. */
     controlToken: parts.controlToken,
+    /** Range of planned call times, `[from, to)`. */
     range: { from: new Date(range.from).toISOString(), to: new Date(range.to).toISOString() },
   };
   return {

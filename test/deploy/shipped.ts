@@ -9,8 +9,8 @@ import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { findFreePort } from '../../src/local/local-process.ts';
-import type { SimulatorAddresses } from '../../src/simulator/control/control.ts';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
+import type { SimulatorAddresses } from '../../src/simulator/start-simulator.ts';
 import type { TestTemporal } from '../support/temporal.ts';
 import { root } from '../support/tools.ts';
 

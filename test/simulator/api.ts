@@ -1,6 +1,6 @@
 /** A plain client of the call API, independent of src/source. */
 import type { CallDocument } from '../../schemas/call.ts';
-import type { SimulatorAddresses } from '../../src/simulator/control/control.ts';
+import type { SimulatorAddresses } from '../../src/simulator/start-simulator.ts';
 
 export interface ListBody {
   readonly count: number;

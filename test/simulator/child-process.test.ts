@@ -4,8 +4,8 @@ import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
-import type { SimulatorAddresses } from '../../src/simulator/control/control.ts';
 import { createRemoteControl } from '../../src/simulator/control/remote-control.ts';
+import type { SimulatorAddresses } from '../../src/simulator/start-simulator.ts';
 import { clientOf, collect } from './api.ts';
 import { startSink } from './webhook-sink.ts';
 

@@ -4,7 +4,7 @@ import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { terminal } from '../../lib/errors.ts';
 import { findBuilt } from '../../lib/find-built.ts';
 import { minimalEnvironment } from '../../local/local-process.ts';
-import type { SimulatorAddresses } from '../control/control.ts';
+import type { SimulatorAddresses } from '../start-simulator.ts';
 
 /** The section `source` of a configuration that reads this service, without the list. */
 export const sourceOf = (simulator: SimulatorAddresses) => ({

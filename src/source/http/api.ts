@@ -3,7 +3,6 @@
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { backoffMs, wait } from '../../lib/backoff.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
-import type { Micros } from '../../lib/timestamps.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
 import { type Http, type HttpResponse, refusePlainHttp } from './http.ts';
 import type { RequestLimiter } from './limiter.ts';
@@ -11,25 +10,18 @@ import type { ServiceClock } from './service-clock.ts';
 import { createRefusals, failureOf } from './service-failure.ts';
 import type { TokenSource } from './tokens.ts';
 
-interface ApiAnswer<T> {
-  readonly value: T;
-  readonly response: HttpResponse;
-  /** The service's time at which the request was sent. */
-  readonly observedAt: Micros;
-}
-
 /** Counts since the start, for progress and for tests. */
-interface ApiCounts {
-  requests: number;
-  retries: number;
-  rateLimited: number;
-  wireBytes: number;
-  bodyBytes: number;
+const startCounts = () => ({
+  requests: 0,
+  retries: 0,
+  rateLimited: 0,
+  wireBytes: 0,
+  bodyBytes: 0,
   /** Milliseconds spent waiting for the request limit, summed over requests. */
-  waitedMs: number;
+  waitedMs: 0,
   /** Answers by the first digit of their status, `2` to `5`. */
-  readonly answers: Map<string, number>;
-}
+  answers: new Map<string, number>(),
+});
 
 export interface GetOptions {
   readonly signal?: AbortSignal | undefined;
@@ -41,13 +33,7 @@ export interface GetOptions {
   readonly retries?: number | undefined;
 }
 
-export interface Api {
-  /** Address under base_url, with version and parameters. */
-  address(path: string, params: Iterable<readonly [string, string]>): URL;
-  /** One answer, read by `parse`. If `parse` throws a transient error, the request is repeated. */
-  get<T>(url: URL, parse: (response: HttpResponse) => T, options?: GetOptions): Promise<ApiAnswer<T>>;
-  readonly counts: Readonly<ApiCounts>;
-}
+export type Api = ReturnType<typeof createApi>;
 
 /** Facts about the service that all processes share. */
 export interface AccessProof {
@@ -55,8 +41,6 @@ export interface AccessProof {
   has(): Promise<boolean>;
   keep(): Promise<void>;
 }
-
-const noCounts = { requests: 0, retries: 0, rateLimited: 0, wireBytes: 0, bodyBytes: 0, waitedMs: 0 };
 
 /** Each takes minutes: a smaller question, or a later attempt, has better chances. */
 const retriesOfTimeouts = 1;
@@ -75,11 +59,11 @@ interface ApiParts {
  * Sends requests with a token, within the request limit, and repeats failed ones (interface §4).
  * @throws CallsyncError of the last attempt, from `get`.
  */
-export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiParts): Api => {
+export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiParts) => {
   const { limits, version } = config;
   const base = baseAddress(config);
   refusePlainHttp(base, 'source.base_url', config);
-  const counts: ApiCounts = { ...noCounts, answers: new Map() };
+  const counts = startCounts();
   const refusals = createRefusals();
   let accessProven = false;
   let proofKept = proof === undefined;
@@ -107,6 +91,7 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
     }
     accessProven ||= good;
     if (good) refusals.answered(url.href);
+    /** The service's time at which the request was sent. */
     const observedAt = clock.observe({ sentAt: response.sentAt, headAt: response.headAt, date: response.headers.date });
     const value = parse(response);
     if (good && !proofKept) {
@@ -121,15 +106,17 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
 
   return {
     counts,
-    address: (path, params) => addressOf(base, version, path, params),
-    get: (url, parse, options = {}) =>
+    /** Address under base_url, with version and parameters. */
+    address: (path: string, params: Iterable<readonly [string, string]>) => addressOf(base, version, path, params),
+    /** One answer, read by `parse`. If `parse` throws a transient error, the request is repeated. */
+    get: <T>(url: URL, parse: (response: HttpResponse) => T, options: GetOptions = {}) =>
       repeatFailed(() => attempt(url, parse, options), { options, limits, counts, isProven }),
   };
 };
 
 type Sending = Pick<ApiParts, 'config' | 'http' | 'tokens' | 'limiter'> & {
   readonly base: URL;
-  readonly counts: ApiCounts;
+  readonly counts: ReturnType<typeof startCounts>;
   readonly isProven: () => Promise<boolean>;
 };
 
@@ -161,8 +148,8 @@ const createSender =
   };
 
 /** The first good answer; the error of the last attempt. */
-const repeatFailed = async <T>(
-  attempt: () => Promise<ApiAnswer<T>>,
+const repeatFailed = async <Answer extends { readonly response: HttpResponse }>(
+  attempt: () => Promise<Answer>,
   deps: Pick<Sending, 'counts' | 'isProven'> & {
     readonly options: GetOptions;
     readonly limits: SourceConfig['limits'];

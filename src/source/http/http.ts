@@ -15,17 +15,7 @@ interface HttpRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface HttpResponse {
-  readonly status: number;
-  /** Lower-case names; repeated headers joined by a comma. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer;
-  readonly wireBytes: number;
-  /** Local milliseconds (`steadyNow`). */
-  readonly sentAt: number;
-  readonly headAt: number;
-  readonly url: URL;
-}
+export type HttpResponse = Awaited<ReturnType<Http['send']>>;
 
 export type Http = ReturnType<typeof createHttp>;
 
@@ -43,12 +33,13 @@ export const createHttp = (limits: SourceLimits) => {
     bodyTimeout: limits.idle_timeout_s * 1000,
   });
 
-  const exchange = async (request: HttpRequest): Promise<HttpResponse> => {
+  const exchange = async (request: HttpRequest) => {
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(new Error('total timeout')), limits.total_timeout_s * 1000);
     const onAbort = (): void => deadline.abort(request.signal?.reason);
     request.signal?.addEventListener('abort', onAbort, { once: true });
     if (request.signal?.aborted) onAbort();
+    /** Local milliseconds, as `headAt`. */
     const sentAt = steadyNow();
     try {
       const response = await send(request.url, {
@@ -214,7 +205,10 @@ interface BodyRules {
  * Collects a body, decoded; a body beyond `maxBytes`, on the wire or decoded, is terminal RESPONSE_TOO_LARGE.
  * `wireBytes` = bytes as they crossed the wire.
  */
-const collectBody = async (source: Readable, rules: BodyRules) => {
+const collectBody = async (
+  source: Readable,
+  rules: BodyRules,
+): Promise<{ readonly body: Buffer; readonly wireBytes: number }> => {
   const decoder = decoderOf(rules.encoding);
   if ((rules.length ?? 0) > rules.maxBytes) throw tooLarge(rules.maxBytes);
   let wireBytes = 0;

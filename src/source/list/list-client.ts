@@ -5,40 +5,15 @@ import { parseQuietly, valueAt } from '../../lib/parse-json.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 import type { Api, GetOptions } from '../http/api.ts';
 import type { HttpResponse } from '../http/http.ts';
-import { emptyPage, type PageBody, type RawRecord, readPageBody } from '../json/page-body.ts';
-import { createPagination, type PageRequest, type SeenPage } from '../pagination/pagination.ts';
+import { emptyPage, type PageBody, readPageBody } from '../json/page-body.ts';
+import { createPagination, type PageRequest } from '../pagination/pagination.ts';
 import { createMemoryLimit, type Permit } from '../read/memory-limit.ts';
 import { type ListQuery, listParams } from './list-query.ts';
 import { isEmpty } from './observe.ts';
 
-export interface Page {
-  readonly index: number;
-  /** Records on the page, the overlap included. */
-  readonly count: number;
-  /** As many records as asked for, or as the largest page so far. */
-  readonly isFull: boolean;
-  /** The service refused it, as it may refuse pages beyond the end. */
-  readonly isRefused: boolean;
-  /** Records on the page before, where only refusals say that the list ends there. */
-  readonly refusedBehind: number | undefined;
-  /** Total that matched the query when the page was made, where the service says it. */
-  readonly total: number | undefined;
-  readonly bytes: number;
-  readonly wireBytes: number;
-  readonly observedAt: Micros;
-  readonly receivedAt: Date;
-  /** The records in parts of about `maxBytes` of JSON; large pages are parsed part by part. */
-  parts(maxBytes: number): Iterable<readonly RawRecord[]>;
-  /** Lets go of the bytes of a large page. */
-  dispose(): void;
-}
+export type Page = Awaited<ReturnType<typeof fetchPage>>;
 
-export interface FetchedCall {
-  readonly record: unknown;
-  readonly bytes: Buffer;
-  readonly observedAt: Micros;
-  readonly receivedAt: Date;
-}
+export type FetchedCall = NonNullable<Awaited<ReturnType<ListClient['fetchCall']>>>;
 
 export type ListClient = ReturnType<typeof createListClient>;
 
@@ -48,30 +23,34 @@ export interface AskOptions {
   readonly retries?: number | undefined;
 }
 
-interface LearnedFacts {
+const [fewestAtEnd, mostAtEnd] = [2, 20];
+
+/** Facts learned while reading, such as a cap that the service does not tell; so far none. */
+const learnNothing = () => ({
   /** Most records that one query was seen to give although there were more. */
-  cap: number | undefined;
+  cap: undefined as number | undefined,
   /** Rows of the last query that gave fewer than its total said, while its halves named more. */
-  short: number | undefined;
-  /** Most rows of a query that no cap cut, and the largest total of a query. */
-  records: number;
-  total: number;
+  short: undefined as number | undefined,
+  /** Most rows of a query that no cap cut. */
+  records: 0,
+  /** The largest total of a query. */
+  total: 0,
   /** By axis: the longest window, in microseconds, that showed a call at its beginning or its end, wherever asked. */
-  readonly length: Map<string, Micros>;
+  length: new Map<string, Micros>(),
   /** By axis: the first and last call of a window. */
-  readonly span: Map<string, { first: Micros; last: Micros; firstId: string; lastId: string }>;
+  span: new Map<string, { first: Micros; last: Micros; firstId: string; lastId: string }>(),
   /** Most records that came on one page. */
-  page: number;
+  page: 0,
   /** A list ended at its total. The total therefore counts rows, and callsync asks for no page behind it. */
-  totalIsProven: boolean;
+  totalIsProven: false,
   /**
    * So many empty pages in a row end a list. Higher for a service that removes records after it has cut its pages, so
    * that records follow a page that is not full. Forgotten slowly, because a call that came just then looks the same.
    */
-  emptyAtEnd: number;
-}
+  emptyAtEnd: fewestAtEnd,
+});
 
-const [fewestAtEnd, mostAtEnd] = [2, 20];
+type LearnedFacts = ReturnType<typeof learnNothing>;
 
 /** Whether pages of this list lately had gaps: then rows that come again may stand for others that were passed over. */
 export const hasGaps = ({ emptyAtEnd }: LearnedFacts): boolean => emptyAtEnd > fewestAtEnd;
@@ -122,13 +101,8 @@ const endsBefore = async ({ pagination, ask }: Asking, query: ListQuery, request
   return !isRefused && value.count <= known % size;
 };
 
-/** @param before total that came with the page before. */
-const fetchPage = async (
-  asking: Asking,
-  query: ListQuery,
-  request: PageRequest,
-  before?: number,
-): Promise<[Page, SeenPage]> => {
+/** @param before total that came with the page before; its own is the one that matched the query when it was made. */
+const fetchPage = async (asking: Asking, query: ListQuery, request: PageRequest, before?: number) => {
   const { list, learned, ask } = asking;
   const isAtTotal = request.index > 0 && (request.known ?? request.offset) === before;
   const { emptyBefore = 0 } = request;
@@ -144,33 +118,33 @@ const fetchPage = async (
   if (!isEmpty && (emptyBefore > 0 || (behind ?? fullPage) < fullPage)) learned.emptyAtEnd = mostAtEnd;
   else if (isEmpty && emptyBefore + 1 >= emptyAtEnd) learned.emptyAtEnd = Math.max(fewestAtEnd, emptyAtEnd - 1);
   const total = readTotalOf(list, value.envelope, response);
-  const seen: SeenPage = {
+  return {
     request,
-    records: value.count,
-    isFull: value.count >= fullPage,
+    url,
     total,
-    totalIsProven: learned.totalIsProven,
+    observedAt,
     emptyAtEnd,
+    index: request.index,
+    /** Records on the page, the overlap included. */
+    count: value.count,
+    /** As many records as asked for, or as the largest page so far. */
+    isFull: value.count >= fullPage,
+    /** The service refused it, as it may refuse pages beyond the end. */
+    isRefused,
+    /** Records on the page before, where only refusals say that the list ends there. */
+    refusedBehind: isShownEnd === undefined ? behind : undefined,
+    totalIsProven: learned.totalIsProven,
     envelope: value.envelope,
     headers: response.headers,
-    url,
     isShownEnd: isShownEnd === true,
-  };
-  const page: Page = {
-    index: request.index,
-    count: value.count,
-    isFull: seen.isFull,
-    isRefused,
-    refusedBehind: isShownEnd === undefined ? behind : undefined,
-    total,
     bytes: response.body.length,
     wireBytes: response.wireBytes,
-    observedAt,
     receivedAt: new Date(),
+    /** The records in parts of about `maxBytes` of JSON; large pages are parsed part by part. */
     parts: value.parts,
+    /** Lets go of the bytes of a large page. */
     dispose: value.dispose,
   };
-  return [page, seen];
 };
 
 /**
@@ -180,17 +154,7 @@ const fetchPage = async (
 export const createListClient = (api: Api, list: ListConfig) => {
   const pagination = createPagination(list.pagination);
   const limit = createMemoryLimit();
-  const learned: LearnedFacts = {
-    cap: undefined,
-    short: undefined,
-    records: 0,
-    total: 0,
-    length: new Map(),
-    span: new Map(),
-    page: 0,
-    totalIsProven: false,
-    emptyAtEnd: fewestAtEnd,
-  };
+  const learned = learnNothing();
   const asking = { list, pagination, learned, ask: createAsk(api, list, learned) };
 
   return {
@@ -198,14 +162,13 @@ export const createListClient = (api: Api, list: ListConfig) => {
     counts: api.counts,
     pageSize: pagination.size,
     seekable: pagination.seekable,
-    /** Facts learned while reading, such as a cap that the service does not tell. */
     learned,
     readPages: (query: ListQuery) => readAhead(limit, asking, query),
     /** Total that matches a query for the price of one small request; undefined if the service offers none. */
     readTotal: async (query: ListQuery) => {
       if (list.total_path === undefined && list.total_header === undefined) return undefined;
       try {
-        const [page] = await fetchPage(asking, { ...query, summary: true }, pagination.first(1));
+        const page = await fetchPage(asking, { ...query, summary: true }, pagination.first(1));
         learned.total = Math.max(learned.total, page.total ?? 0);
         return page.total;
       } catch (error) {
@@ -217,7 +180,7 @@ export const createListClient = (api: Api, list: ListConfig) => {
     /** `size` rows from `offset` on, a multiple of `size`; undefined where the style cannot be asked for them. */
     readRows: async (query: ListQuery, offset: number, size: number) => {
       const request = pagination.at?.(offset, size);
-      return request === undefined ? undefined : (await fetchPage(asking, query, request))[0];
+      return request === undefined ? undefined : await fetchPage(asking, query, request);
     },
     /** One call by its id; undefined when the service does not know it (404) or has no such endpoint. */
     fetchCall: async (callId: string, options: AskOptions = {}) => {
@@ -230,7 +193,7 @@ export const createListClient = (api: Api, list: ListConfig) => {
   };
 };
 
-type Fetched = { readonly permit: Permit; readonly answer: Promise<[Page, SeenPage]> };
+type Fetched = { readonly permit: Permit; readonly answer: Promise<Page> };
 
 /** The next page is fetched ahead where two fit; otherwise once the one before is released. */
 async function* readAhead(
@@ -253,7 +216,7 @@ async function* readAhead(
     const answer = asked.has(key) ? Promise.reject(loops()) : fetchPage(asking, guarded, request, before);
     asked.add(key);
     // The caller that awaits it gets the failure; until then it must not count as unhandled.
-    answer.then(([page]) => permit.fill(page.bytes)).catch(() => undefined);
+    answer.then((page) => permit.fill(page.bytes)).catch(() => undefined);
     return { permit, answer };
   };
   const release = (permit: Permit): void => {
@@ -267,11 +230,11 @@ async function* readAhead(
     let isBehindRefused = false;
     while (next !== undefined) {
       const { permit, answer }: Fetched = ahead ?? start(next, await limit.acquire(kind, stop.signal), total);
-      const [page, seen] = await answer;
-      if (isBehindRefused && page.count > 0) throw refusedAmid(seen.url);
+      const page = await answer;
+      if (isBehindRefused && page.count > 0) throw refusedAmid(page.url);
       isBehindRefused = page.isRefused;
       total = page.total;
-      next = pagination.next(seen, query.overlap ?? 0);
+      next = pagination.next(page, query.overlap ?? 0);
       const free: Permit | undefined = next === undefined ? undefined : limit.tryAcquire(kind);
       ahead = next === undefined || free === undefined ? undefined : start(next, free, total);
       yield page;

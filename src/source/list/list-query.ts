@@ -89,10 +89,10 @@ export const listParams = (list: ListConfig, query: ListQuery): Map<string, stri
 };
 
 /**
- * The bounds sent for a window of the query. They make the API return at least the window: rounded outwards to its step,
- * and one step further if the lower bound is exclusive. The record's own time drops the excess. Where the query is tight,
- * an inclusive upper bound stops one step earlier, so that a single step can be requested. Bounds of the other axis are
- * never tight, because its times need not be multiples of the step.
+ * The bounds sent for a window of the query, so that the API returns at least the window. Both are rounded outwards to
+ * its step, and an exclusive lower bound goes one step further. The record's own time drops the excess. Where the query
+ * is tight, an inclusive upper bound stops one step earlier, so that a single step can be requested. Bounds of the other
+ * axis are never tight, because its times need not be multiples of the step.
  */
 const boundsOf = (list: ListConfig, query: ListQuery, window: Window) => {
   const step = boundStep(list);

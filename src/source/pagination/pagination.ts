@@ -22,10 +22,10 @@ export interface PageRequest {
 }
 
 /** Response to a request. */
-export interface SeenPage {
+interface SeenPage {
   readonly request: PageRequest;
   /** Records on the page. */
-  readonly records: number;
+  readonly count: number;
   /**
    * A full page: as many records as requested, or as the largest page so far, because a service may give fewer than
    * requested.
@@ -65,12 +65,12 @@ interface Pagination {
  * filters afterwards.
  */
 const isExhausted = (
-  { records, total, totalIsProven, isFull, isShownEnd, emptyAtEnd, request: { offset, emptyBefore = 0 } }: SeenPage,
+  { count, total, totalIsProven, isFull, isShownEnd, emptyAtEnd, request: { offset, emptyBefore = 0 } }: SeenPage,
   overlap = 0,
 ): boolean => {
   if (isShownEnd) return true;
-  if (records <= overlap) return emptyBefore + 1 >= emptyAtEnd || offset + records === total;
-  return totalIsProven && !isFull && offset + records === total;
+  if (count <= overlap) return emptyBefore + 1 >= emptyAtEnd || offset + count === total;
+  return totalIsProven && !isFull && offset + count === total;
 };
 
 interface Sized {
@@ -91,9 +91,9 @@ const pageAt = (
 });
 
 /** The page behind one that was seen. */
-const pageAfter = ({ request, records }: SeenPage, next: Partial<PageRequest>): PageRequest => ({
+const pageAfter = ({ request, count }: SeenPage, next: Partial<PageRequest>): PageRequest => ({
   ...request,
-  offset: request.offset + records,
+  offset: request.offset + count,
   index: request.index + 1,
   ...next,
 });
@@ -141,8 +141,8 @@ const createPagePagination = (config: Of<'page'>): Pagination => {
       const { params, index, emptyBefore = 0 } = seen.request;
       return pageAfter(seen, {
         params: { ...params, ...numbered(index + 1) },
-        emptyBefore: seen.records === 0 ? emptyBefore + 1 : 0,
-        behind: seen.records,
+        emptyBefore: seen.count === 0 ? emptyBefore + 1 : 0,
+        behind: seen.count,
       });
     },
   };
@@ -164,14 +164,14 @@ const createOffsetPagination = (config: Of<'offset'>): Pagination => {
       const repeated = index > 0 ? overlap : 0;
       if (isExhausted(seen, repeated)) return undefined;
       // An overlapping page that brings nothing beyond its overlap is as good as empty.
-      const isGap = seen.records <= repeated;
-      const offset = before + (isGap ? config.size : seen.records - Math.min(overlap, seen.records - 1));
+      const isGap = seen.count <= repeated;
+      const offset = before + (isGap ? config.size : seen.count - Math.min(overlap, seen.count - 1));
       return pageAfter(seen, {
         params: { ...params, [config.offset_param]: String(offset) },
         offset,
-        known: before + seen.records,
+        known: before + seen.count,
         emptyBefore: isGap ? emptyBefore + 1 : 0,
-        behind: seen.records,
+        behind: seen.count,
       });
     },
   };
@@ -191,7 +191,7 @@ const createCursorPagination = (config: Of<'cursor'>): Pagination => ({
     const cursor = typeof found === 'number' ? String(found) : found;
     if (typeof cursor !== 'string' || cursor === '') return undefined;
     const { params } = seen.request;
-    if (seen.records === 0 && cursor === params[config.cursor_param]) return undefined;
+    if (seen.count === 0 && cursor === params[config.cursor_param]) return undefined;
     if (/^(https?:\/\/|\/|\?)/.test(cursor) && URL.canParse(cursor, seen.url.href))
       return pageAfter(seen, { params: {}, url: new URL(cursor, seen.url).href });
     return pageAfter(seen, { params: { ...params, [config.cursor_param]: cursor }, url: undefined });

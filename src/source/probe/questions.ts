@@ -85,25 +85,22 @@ export const findSizeParam = async ({ session, base }: Inquiry, names: readonly 
   return name;
 };
 
-/** Test range of the styles: a third of the beginning, so that new calls move it by less than half. */
-interface Trial {
-  readonly session: ProbeSession;
-  readonly short: Look;
-  /** Whether a look begins behind the beginning of the list, and by less than so many pages; also beyond it without. */
-  leadsOn(ask: () => Promise<Look>, rules?: { readonly within: number; readonly ifRefused: boolean }): Promise<boolean>;
-  /** The parameters that make a page so short, with others at one value. */
-  at(names: readonly string[], value: string | number): Promise<Look>;
-}
+type Trial = Awaited<ReturnType<typeof openTrial>>;
 
-/** @param sizeParam parameter of the page size, where there is one. */
-export const openTrial = async ({ session, base }: Inquiry, sizeParam: string | undefined): Promise<Trial> => {
+/**
+ * Test range of the styles: a third of the beginning, so that new calls move it by less than half.
+ * @param sizeParam parameter of the page size, where there is one
+ */
+export const openTrial = async ({ session, base }: Inquiry, sizeParam: string | undefined) => {
   const sized = sizeParam === undefined ? {} : allAt([sizeParam], Math.max(few, Math.floor(base.ids.length / 3)));
   const short = sizeParam === undefined ? base : await session.look(sized);
   return {
     session,
     short,
-    at: (names, value) => session.look({ ...sized, ...allAt(names, value) }),
-    leadsOn: async (ask, rules) => {
+    /** The parameters that make a page so short, with others at one value. */
+    at: (names: readonly string[], value: string | number) => session.look({ ...sized, ...allAt(names, value) }),
+    /** Whether a look begins behind the beginning of the list, and by less than so many pages; also beyond it without. */
+    leadsOn: async (ask: () => Promise<Look>, rules?: { readonly within: number; readonly ifRefused: boolean }) => {
       // The beginning is looked at just before, so that only few calls can come between both.
       const front = await session.front();
       const look = await ask();
