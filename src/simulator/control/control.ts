@@ -6,4 +6,5 @@ export type SimulatorControl = ReturnType<typeof createControl>;
 /** Methods that answer a list, one JSON value a line; the others answer one JSON value. */
 const listMethods: readonly string[] = ['truth', 'deliveries'] satisfies readonly (keyof SimulatorControl)[];
 
+/** Whether the method answers a list. */
 export const isList = (method: string): boolean => listMethods.includes(method);
