@@ -26,7 +26,7 @@ const concurrencySchema = z.strictObject({
     .default(4)
     .describe('Sync, merges of waiting deliveries and re-reads of single calls at once in one worker process.'),
   read_activities: count(1_000)
-    .default(2)
+    .default(4)
     .describe('Windows read from the service at once in one worker process, for backfills and reconcile.'),
   load_activities: count(1_000).default(2).describe('Loads into warehouses at once in one worker process.'),
 });
