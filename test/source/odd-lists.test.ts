@@ -18,6 +18,7 @@ const middle = start + 45_000;
 /**
  * A list of `count` calls, one a second, in pages of 20 at most; reads it in two windows.
  * @param everyMs between calls of the second window.
+ * @param laterCap most calls of a query for the second window.
  * @param quietMs before the calls of the second window.
  * @param longestMs of a longer window, the list shows only so much, from its beginning or its end.
  */
@@ -25,7 +26,7 @@ const read = async (
   count: number,
   list: SourceConfigInput['list'],
   answer: Answer,
-  { everyMs = 1000, quietMs = 0, longestMs = Number.POSITIVE_INFINITY, shows = 'beginning' } = {},
+  { everyMs = 1000, quietMs = 0, longestMs = Number.POSITIVE_INFINITY, shows = 'beginning', laterCap = count } = {},
 ) => {
   const later = middle + quietMs;
   const calls = Array.from({ length: count }, (_, n) => (n < 45 ? start + n * 1000 : later + (n - 45) * everyMs));
@@ -40,6 +41,7 @@ const read = async (
     const inside = calls.filter((at) => at >= first && at <= Math.min(last, first + longestMs));
     const offset = given === undefined ? (Number(page) - 1) * pageSize : Number(given);
     const records = inside
+      .slice(0, asked < middle ? count : laterCap)
       .slice(offset, offset + pageSize)
       .map((at) => ({ unique_id: `c${at}`, timestamp: new Date(at).toISOString() }));
     return answer(response, {
@@ -148,6 +150,17 @@ describe('a list with cursors', () => {
     expect([seen, problems]).toEqual([90, []]);
   });
 
+  test('that names other calls for ever is an error', async () => {
+    let made = 0;
+    let last: object[] = [];
+    const first = read(10, { pagination }, (response, { page, records }) => {
+      if (records.length > 0) last = records as object[];
+      const data = last.map((record) => ({ ...record, unique_id: `made${made++}` }));
+      json(response, 200, { next: String(page + 1), data });
+    });
+    await expect(first).rejects.toMatchObject({ code: 'LIST_LOOP' });
+  });
+
   test('whose empty pages lead on for ever is an error', async () => {
     const first = read(10, { pagination }, (response, { page, records }) =>
       json(response, 200, { next: page < 500 ? String(page + 1) : null, data: records }),
@@ -230,6 +243,14 @@ describe('an error in the body of an answer 200', () => {
     expect(problems).toEqual([]);
   });
 
+  test('is none beside a part of the calls', async () => {
+    let asked = 0;
+    const { seen, problems } = await read(10, { pagination: { style: 'none' } }, (response, { records }) =>
+      json(response, 200, ++asked === 1 ? { ...answer, data: records.slice(0, 1) } : { data: records }),
+    );
+    expect([seen, problems]).toEqual([10, []]);
+  });
+
   test('that stays is a failure', async () => {
     await expect(read(10, {}, (response) => json(response, 200, answer))).rejects.toMatchObject({
       code: 'LIST_FAILED',
@@ -244,4 +265,22 @@ test('where nothing leads to a second page, a page of five is a cap', async () =
   );
   expect(seen).toBe(90);
   expect(cap).toBe(5);
+});
+
+const isLater = (record: unknown): boolean => String((record as { unique_id: string }).unique_id) >= `c${middle}`;
+
+test('a cap of whole pages that begins amid the reading is found, although larger answers came before', async () => {
+  const size = { size_param: 'size', size: 20 } as const;
+  const everything: Answer = (response, { records }) => json(response, 200, { data: records });
+  const { seen, problems } = await read(90, { pagination: { style: 'page', ...size } }, everything, { laterCap: 40 });
+  expect([seen, problems]).toEqual([90, []]);
+});
+
+test('an answer without pages that ends where it holds so many bytes is cut, although others held more calls', async () => {
+  const { seen, problems } = await read(90, { pagination: { style: 'none' } }, (response, { records }) => {
+    const data = records.map((record) => ({ ...(record as object), note: 'x'.repeat(isLater(record) ? 300 : 1) }));
+    while (JSON.stringify(data).length > 2_000) data.pop();
+    json(response, 200, { data });
+  });
+  expect([seen, problems]).toEqual([90, []]);
 });

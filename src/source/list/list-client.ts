@@ -33,6 +33,8 @@ const learnNothing = () => ({
   short: undefined as number | undefined,
   /** Most rows of a query that no cap cut. */
   records: 0,
+  /** Most bytes of such a query. */
+  bytes: 0,
   /** The largest total of a query. */
   total: 0,
   /** By axis: the longest window, in microseconds, that showed a call at its beginning or its end, wherever asked. */
@@ -272,12 +274,10 @@ const readAnswer = (response: HttpResponse, list: ListConfig, shapeProven: boole
       hint: 'callsync retries automatically. If the error persists, check source.base_url and source.list.path.',
     });
   if (read !== 'no_array') {
-    if (read.count > 0 || !saysFailed(read.envelope)) return read;
-    throw transient(
-      'LIST_FAILED',
-      `The list of ${response.url.host} answers ${response.status} with an error in place of calls.`,
-      { hint: 'callsync retries automatically. If the error persists, contact the operator of the service.' },
-    );
+    if (!saysFailed(read.envelope)) return read;
+    throw transient('LIST_FAILED', `The list of ${response.url.host} answers ${response.status} with an error.`, {
+      hint: 'callsync retries automatically. If the error persists, contact the operator of the service.',
+    });
   }
   const where =
     list.records === '' ? 'the response is not an array of records' : `there is no array at “${list.records}”`;
@@ -286,7 +286,7 @@ const readAnswer = (response: HttpResponse, list: ListConfig, shapeProven: boole
   throw shapeProven ? transient('LIST_SHAPE', message, { hint }) : terminal('LIST_SHAPE', message, { hint });
 };
 
-/** Whether a document without records holds an error. Some services answer errors with 200. */
+/** Whether a document holds an error. Some services answer errors with 200, also beside some of the records. */
 const saysFailed = (envelope: unknown): boolean =>
   ['success', 'ok'].some((name) => valueAt(envelope, name) === false) ||
   ['error', 'errors'].some((name) => {

@@ -21,6 +21,8 @@ export interface ReadPart {
 export interface CutPart {
   readonly kind: 'cut';
   readonly why: 'too_large' | 'looks_truncated' | 'disagrees';
+  /** Parts that are short enough, where its length is the reason. */
+  readonly pieces?: number;
   readonly pass: Pass;
   readonly ids: ReadonlySet<string>;
 }

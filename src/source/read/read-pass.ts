@@ -5,7 +5,16 @@ import { CallsyncError } from '../../lib/errors.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 import type { RawRecord } from '../json/page-body.ts';
 import { type ListClient, loops, type Page } from '../list/list-client.ts';
-import { axisTime, boundStep, contains, type ListQuery, outsideBounds, type Window } from '../list/list-query.ts';
+import {
+  axisOf,
+  axisTime,
+  boundStep,
+  contains,
+  isCuttable,
+  type ListQuery,
+  outsideBounds,
+  type Window,
+} from '../list/list-query.ts';
 import { leftOutFields, observeRecord } from '../list/observe.ts';
 import type { ReadContext } from './read-context.ts';
 
@@ -21,6 +30,7 @@ export interface Pass {
   /** Whether every page that came with a total came with the same one. */
   readonly isSteady: boolean;
   readonly largestTotal: number | undefined;
+  readonly bytes: number;
   /** Pages asked for, an empty last one included. */
   readonly pages: number;
   /** Records on the last page that came. */
@@ -77,19 +87,25 @@ type PassState = {
 
 /** More empty pages in a row, each leading on to another, are a list without an end. */
 const mostEmpty = 50;
+/** More pages of a window, even of ever other calls, are a list without an end. */
+const mostPages = 2_000;
 
 /** @throws CallsyncError of a finally failed request, LIST_LOOP if one page repeats, or the signal's reason */
 export const passOver = async (context: ReadContext, query: ListQuery, options: PassOptions = {}): Promise<Pass> => {
   const { client } = context;
   const state = createPassState();
+  const isCut = query.window !== undefined && isCuttable(axisOf(client.list, query.window.axis));
+  const most = isCut ? mostPages : Number.POSITIVE_INFINITY;
   try {
-    for await (const page of client.readPages(query)) if (await endsWith(context, query, page, state, options)) break;
+    for await (const page of client.readPages(query))
+      if ((await endsWith(context, query, page, state, options)) || state.pages > most) break;
   } catch (error) {
     // If several pages came first, a smaller window ends before the page where the list begins again.
     state.tooLarge =
       error instanceof CallsyncError && error.code === 'LIST_LOOP' && state.ids.size > client.learned.page;
     if (!state.tooLarge) throw error;
   }
+  if (state.pages > most) throw loops();
   return state;
 };
 
@@ -105,6 +121,7 @@ const endsWith = async (
   const { learned } = client;
   const cap = capOf(client);
   state.pages++;
+  state.bytes += page.bytes;
   tally.pages++;
   tally.requests++;
   tally.bytes += page.bytes;
@@ -162,6 +179,7 @@ export const createPassState = (): PassState => ({
   lastTotal: undefined,
   isSteady: true,
   largestTotal: undefined,
+  bytes: 0,
   pages: 0,
   lastPage: 0,
   refusedBehind: undefined,

@@ -180,8 +180,12 @@ const readOpen = async (context: ReadContext, query: ListQuery & Open): Promise<
     if (part.kind === 'cut') return await explainShortAnswer(context, query, part);
     if (context.confirm === 'later') return part;
     switch (await lookForCap(context, query, part.pass)) {
-      case 'none':
-        return part;
+      case 'none': {
+        const length = query.window.to - query.window.from;
+        const shown = await findLength(context, query, part.pass);
+        if (length <= shown) return part;
+        return { ...part, kind: 'cut', why: 'looks_truncated', pieces: Math.floor(length / shown) + 1 };
+      }
       case 'found':
         return { kind: 'cut', why: 'looks_truncated', pass: part.pass, ids: part.ids };
       case 'changed':
@@ -231,6 +235,7 @@ const explainShortAnswer = async (context: ReadContext, query: ListQuery & Open,
 const piecesFor = (part: Exclude<Outcome, ReadPart>, client: ListClient): number => {
   const cap = capOf(client);
   const total = part.kind === 'cut' && part.why === 'too_large' ? part.pass.lastTotal : undefined;
+  if (part.kind === 'cut' && part.pieces !== undefined) return Math.min(64, part.pieces);
   if (total === undefined || !Number.isFinite(cap)) return 2;
   return Math.min(64, Math.max(2, Math.ceil(total / (cap * 0.75))));
 };
@@ -268,6 +273,7 @@ const weakest = (parts: readonly WindowPart[]): Shown =>
 
 /** No list shows less of a window, in microseconds. */
 const hour = day / 24;
+const minute = hour / 60;
 /** Fewer records are compared with nothing. */
 const fewest = 3;
 /**
@@ -288,7 +294,7 @@ type CapFinding = 'none' | 'found' | 'changed' | 'unclear';
 /**
  * A capped query never passes a certain count. Only a window with as many records as the largest query is therefore
  * suspected. The halves of such a window must name no further calls. A total above its count is evidence too. A list may also
- * cut long windows: see showsLength.
+ * cut long windows: see findLength.
  * @param pass the reading of `query.window`.
  * @throws CallsyncError of a finally failed request, or the signal's reason.
  */
@@ -301,83 +307,96 @@ const lookForCap = async (context: ReadContext, query: WindowQuery, pass: Pass):
     isRefusedEnd ||
     endsFull(context.client, pass) ||
     (lastTotal === undefined && hasGaps(learned) && rows >= fewestOf(list));
+  // Behind full pages only, a cap may have come while the list was read.
+  const isRound = learned.page >= smallestCap(list) && rows > 0 && rows % learned.page === 0;
+  // An answer without pages may also end where it holds so many bytes. The record that no longer fits may be long.
+  const hasManyBytes = list.pagination?.style === 'none' && pass.bytes * (1 + 4 / rows) >= learned.bytes;
   const isCapLike = (): boolean =>
-    rows >= fewestOf(list) && rows >= learned.records && (lastTotal === undefined || rows >= learned.total);
-  const isSuspect = (): boolean => isDoubtful || isCapLike();
+    rows >= fewestOf(list) &&
+    (rows >= learned.records || hasManyBytes) &&
+    (lastTotal === undefined || rows >= learned.total);
+  const isSuspect = (): boolean => isDoubtful || isRound || isCapLike();
   if (!isCuttable(axisOf(list, query.window.axis)))
     return !isRefusedEnd && isTakenOnTrust(list, rows) ? 'none' : 'unclear';
   if (lastTotal !== undefined && isSuspect()) await askForTotal(context, query);
   const isCompared = isSuspect();
   const finding = isCompared ? await compareWithHalves(context, query, pass) : 'none';
   // Some readings do not count: if calls left during paging, the reading may have passed the cap.
-  if (finding === 'none' && isCompared) learned.records = Math.max(learned.records, rows);
-  if (finding === 'found' && !isDoubtful && isCapLike())
+  if (finding === 'none' && isCompared) {
+    learned.records = Math.max(learned.records, rows);
+    learned.bytes = Math.max(learned.bytes, pass.bytes);
+  }
+  if (finding === 'found' && !isDoubtful && (isRound || isCapLike()))
     learned.cap = Math.min(learned.cap ?? Number.POSITIVE_INFINITY, rows);
-  return finding === 'none' && !(await showsLength(context, query, pass)) ? 'found' : finding;
+  return finding;
 };
 
 /**
- * Whether the list shows all of a window as long as this one. Such a list may show only the beginning or the end of a long
- * window, and that part may be empty. Two windows at least as long are therefore asked for: one that begins with a
- * known call, and one that ends with one.
+ * The length, in microseconds, up to which the list shows all of such a window. A list may show only the beginning or
+ * the end of a longer window, and that part may be empty. Two windows at least as long are therefore asked for: one
+ * that begins with a known call, and one that ends with one. Half as long ones follow.
  * @throws the signal's reason.
  */
-const showsLength = async (context: ReadContext, query: WindowQuery, pass: Pass): Promise<boolean> => {
+const findLength = async (context: ReadContext, query: WindowQuery, pass: Pass): Promise<Micros> => {
   const { list, learned } = context.client;
   const { axis, from, to } = query.window;
   const length = to - from;
   const step = boundStep(list);
-  if (pass.span.first <= pass.span.last) learned.span.set(axis, pass.span);
-  if (length <= Math.max(hour, step, learned.length.get(axis) ?? 0)) return true;
-  // Few lengths are ever shown, because they double. Bounds are rounded outwards.
-  const shown = hour * 2 ** (Math.floor(Math.log2(length / hour)) + 1);
-  const slack = list.bounds_slack_ms * 1000 + step;
-  const ask = (window: Omit<Window, 'axis'>): WindowQuery => ({
+  const isDated = ({ first, last }: Pass['span']): boolean => first <= last;
+  const shownTo = Math.max(hour, step, learned.length.get(axis) ?? 0);
+  if (isDated(pass.span)) learned.span.set(axis, pass.span);
+  if (length <= shownTo) return length;
+  const ask = (start: Micros, end: Micros): WindowQuery => ({
     ...query,
-    window: { axis, ...window },
+    window: { axis, from: start, to: end },
     summary: true,
     retries: 1,
   });
-  try {
-    let span = learned.span.get(axis);
-    for (const hours of span === undefined ? [8, 72, 720] : []) {
-      const recent = ask({ from: nowMicros() - hours * hour, to: nowMicros() });
-      if (span === undefined || span.first > span.last) ({ span } = await passOver(context, recent, firstPage));
-      learned.span.set(axis, span);
-    }
-    if (span === undefined || span.first > span.last) return length <= Math.max(day, step);
-    const begin = ask({ from: span.first - slack, to: span.first + shown + 2 * slack });
-    const end = ask({ from: span.last - shown - 2 * slack, to: span.last + slack });
-    if (!(await showsCall(context, begin, span.firstId)) || !(await showsCall(context, end, span.lastId))) return false;
-  } catch (error) {
-    // Nothing is wrong with the window itself; its parts will do.
-    if (error instanceof CallsyncError) return false;
-    throw error;
+  let span = learned.span.get(axis) ?? pass.span;
+  for (const hours of learned.span.has(axis) ? [] : [8, 72, 720]) {
+    const recent = ask(nowMicros() - hours * hour, nowMicros());
+    const listing = isDated(span) ? undefined : passOver(context, recent, { quiet: true, until: () => true });
+    span = (await ifAnswered(listing))?.span ?? span;
   }
-  learned.length.set(axis, shown);
-  return true;
+  learned.span.set(axis, span);
+  if (!isDated(span)) return Math.max(day, step);
+  // Bounds are rounded, and times printed, a little off.
+  const slack = Math.max(list.bounds_slack_ms * 1000, minute) + step;
+  // Few lengths are ever shown, because they double.
+  for (let next = hour * 2 ** (Math.floor(Math.log2(length / hour)) + 1); next > shownTo; next /= 2) {
+    const begin = ask(span.first - slack, span.first + next + 2 * slack);
+    const end = ask(span.last - next - 2 * slack, span.last + slack);
+    const isBegun = await ifAnswered(showsCall(context, begin, span.firstId));
+    if (!isBegun || !(await ifAnswered(showsCall(context, end, span.lastId, true)))) continue;
+    learned.length.set(axis, next);
+    return next;
+  }
+  return shownTo;
 };
 
-const firstPage = { quiet: true, until: () => true };
-
-/** Whether an answer has a call: usually on its first or last page. */
-const showsCall = async (context: ReadContext, query: WindowQuery, id: string): Promise<boolean> => {
-  const { client, tally } = context;
-  const { list, pageSize = 1 } = client;
-  const hasTotal = (list.total_path ?? list.total_header) !== undefined;
-  for (let offset = 0, total = 1; hasTotal && offset < total; ) {
-    const page = await client.readRows(query, offset, pageSize);
-    if (page === undefined) break;
-    tally.requests++;
-    const state = createPassState();
-    await takePage(context, query, page, state, true);
-    page.dispose();
-    if (state.ids.has(id)) return true;
-    total = offset === 0 ? (page.total ?? 0) : 0;
-    offset = Math.max(1, Math.floor((total - 1) / pageSize)) * pageSize;
+/** Undefined where the service does not answer: nothing is wrong with the window itself. */
+const ifAnswered = async <T>(asked: Promise<T> | undefined): Promise<T | undefined> => {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof CallsyncError) return undefined;
+    throw error;
   }
+};
+
+/** @param isLast whether the call is probably on the last page. */
+const showsCall = async (context: ReadContext, query: WindowQuery, id: string, isLast = false): Promise<boolean> => {
+  const { client, tally } = context;
+  const { pageSize = 1 } = client;
   const until = (ids: Pass['ids']): boolean => ids.has(id);
-  return until((await passOver(context, query, { quiet: true, until })).ids);
+  const total = (isLast && (await client.readTotal(query))) || 0;
+  const offset = Math.floor((total - 1) / pageSize) * pageSize;
+  const page = offset > 0 ? await client.readRows(query, offset, pageSize) : undefined;
+  const state = createPassState();
+  if (page !== undefined) await takePage(context, query, page, state, true);
+  page?.dispose();
+  tally.requests += Number(total > 0) + Number(page !== undefined);
+  return until(state.ids) || until((await passOver(context, query, { quiet: true, until })).ids);
 };
 
 /** True if the list ends only in refusals, after a page as full as any other. */
