@@ -17,14 +17,11 @@ export interface ReadTotals {
 
 export const emptyTotals: ReadTotals = { windows: 0, calls: 0, changed: 0, requests: 0, problems: 0 };
 /** Sums field by field. A missing field counts as 0. */
-const sum = <T extends object>(a: T, b: T): T => {
+export const addTotals = <T extends object>(a: T, b: T): T => {
   const of = (totals: T): Readonly<Record<string, number>> => totals as Readonly<Record<string, number>>;
   const names = Object.keys({ ...a, ...b });
   return Object.fromEntries(names.map((name) => [name, (of(a)[name] ?? 0) + (of(b)[name] ?? 0)])) as T;
 };
-
-/** Sums figure by figure. */
-export const addTotals = (a: ReadTotals, b: ReadTotals): ReadTotals => sum(a, b);
 
 /** Comparison with the service: ids alone, the fields of a summary listing, or whole records. */
 export type SourceLevel = 'ids' | 'fields' | 'records';
@@ -84,9 +81,6 @@ export interface RereadTotals {
   readonly fetched: number;
   readonly requests: number;
 }
-
-/** Sums figure by figure. */
-export const addReconcileTotals = (a: ReconcileTotals, b: ReconcileTotals): ReconcileTotals => sum(a, b);
 
 /** How often rereads are planned so that nothing waits longer than a delay; in microseconds. */
 export const planningInterval = (delay: number): number => Math.min(3_600_000_000, Math.max(60_000_000, delay / 12));

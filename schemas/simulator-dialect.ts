@@ -1,6 +1,8 @@
 /** Requests and answers of the simulated call list: one object for each dialect. */
 import { z } from 'zod';
-import { a } from './config/values.ts';
+import { a, withDefault } from './config/values.ts';
+
+const { count, oneOf } = withDefault;
 
 const windowSchema = z.object({
   axis: z.enum(['timestamp', 'qualified']).describe('What is cut.'),
@@ -19,7 +21,7 @@ const pagingSchema = z.discriminatedUnion('style', [
     offset: z.string(),
     size: z.string(),
     maxOffset: a.count.optional().describe('Greatest offset.'),
-    beyondMax: z.enum(['refuse', 'clamp']).default('refuse').describe('A greater one is 400, or taken for this one.'),
+    beyondMax: oneOf(['refuse', 'clamp'], 'refuse').describe('A greater one is 400, or taken for this one.'),
     ...sizes,
   }),
   z.object({ style: z.literal('page'), page: z.string(), size: z.string(), first: z.number().int(), ...sizes }),
@@ -56,7 +58,7 @@ export const dialectSchema = z.object({
   windows: z.array(windowSchema).describe('Window parameters; none has effect when empty.'),
   format: z.enum(['iso', 'epoch_seconds', 'epoch_milliseconds']).describe('Form of window bounds.'),
   bounds: z.enum(['inclusive', 'half_open', 'open']).describe('Which bounds belong to the window.'),
-  boundStepMs: a.count.default(1).describe('Bounds are cut to multiples, such as to their date.'),
+  boundStepMs: count(1).describe('Bounds are cut to multiples, such as to their date.'),
   boundThrough: a.off.describe('The upper bound means the whole of its step.'),
   boundZoneMinutes: z.number().int().default(0).describe('Bounds are taken for local times, so far ahead of UTC.'),
   longestMs: a.count.optional().describe('Of a longer window, the list shows only so much from its beginning.'),
@@ -65,10 +67,9 @@ export const dialectSchema = z.object({
   totalPath: a.text.describe('Where the body holds the total.'),
   totalHeader: a.text.describe('Which response header holds the total.'),
   cap: a.count.optional().describe('Most records a query can reach, without any marker.'),
-  capTotal: z
-    .enum(['capped', 'true'])
-    .default('capped')
-    .describe('Whether the total of a query above the cap is the cap, or what really matches.'),
+  capTotal: oneOf(['capped', 'true'], 'capped').describe(
+    'Whether the total of a query above the cap is the cap, or what really matches.',
+  ),
   newestFirst: a.off.describe('Descending order on every axis.'),
   overMax: z.enum(['refuse', 'clamp']).describe('What a page size above the maximum does.'),
   order: a.text.describe('Parameter that names the axis of the order.'),

@@ -2,10 +2,12 @@
  * Options of the simulated call-data service (`callsync simulate`). Every section but `calls`, `edits` and the
  * addresses can be changed while it runs (control method `configure`).
  */
-import { z } from 'zod';
-import { a } from './config/values.ts';
+import { optional, z } from 'zod';
+import { a, withDefault } from './config/values.ts';
 import { dialectSchema } from './simulator-dialect.ts';
 import { quirksSchema } from './simulator-quirks.ts';
+
+const { between, natural, notNegative, oneOf, positive, share, text } = withDefault;
 
 const instant = z.iso.datetime({ offset: true });
 const fields = z.array(z.string().min(1));
@@ -37,18 +39,17 @@ export const faultKinds = [
 export type FaultKind = (typeof faultKinds)[number];
 
 const callsSchema = z.object({
-  count: a.natural.max(4_000_000).default(2_000).describe('Calls planned over the range.'),
+  count: natural(2_000, 4_000_000).describe('Calls planned over the range.'),
   from: instant.optional().describe('Start of the range of call times, inclusive; 30 days before `to` by default.'),
   to: instant.optional().describe("End of the range, exclusive; the simulator's now, floored to a minute, by default."),
-  density: z.enum(['office', 'even']).default('office').describe('Calls follow office hours (UTC), or not.'),
-  precision: z.enum(['seconds', 'milliseconds']).default('seconds').describe('Precision of timestamp and qualified.'),
-  printedPrecision: z
-    .enum(['seconds', 'milliseconds'])
-    .optional()
-    .describe('Precision of times in records; that of the list’s filters by default.'),
-  printedOffMs: a.natural
-    .default(0)
-    .describe('Times in records differ from those that the list filters by, by up to so many milliseconds either way.'),
+  density: oneOf(['office', 'even'], 'office').describe('Calls follow office hours (UTC), or not.'),
+  precision: oneOf(['seconds', 'milliseconds'], 'seconds').describe('Precision of timestamp and qualified.'),
+  printedPrecision: optional(z.enum(['seconds', 'milliseconds'])).describe(
+    'Precision of times in records; that of the list’s filters by default.',
+  ),
+  printedOffMs: natural(0).describe(
+    'Times in records differ from those that the list filters by, by up to so many milliseconds either way.',
+  ),
   printedZoneMinutes: z
     .number()
     .int()
@@ -56,67 +57,66 @@ const callsSchema = z.object({
     .describe(
       'Times in records are local times without a zone, so many minutes ahead of UTC; UTC with a Z by default.',
     ),
-  utterances: a.natural.max(5_000).default(40).describe('Mean utterances of a call (± 25%).'),
-  words: z.number().int().min(1).max(100).default(12).describe('Mean words of an utterance (± 25%).'),
-  overlapShare: a.share.default(0).describe('Utterances that begin before the one before them has ended.'),
-  tags: a.natural.max(24).default(5).describe('Tags of a call.'),
-  padding: a.natural.default(0).describe('Bytes of filler in every transcript, to make pages huge.'),
-  voidShare: a.share.default(0.1).describe('Calls whose status is void.'),
-  otherShare: a.share.default(0.02).describe('Calls of a status that is listed but never sent to a webhook.'),
-  processingSeconds: a.notNegative.default(240).describe('Median time from the end of a call to its qualified.'),
-  lateShare: a.share.default(0.01).describe('Calls processed up to lateMaxDays after their time.'),
-  lateMaxDays: a.notNegative.default(5).describe('Longest such delay, in days.'),
+  utterances: natural(40, 5_000).describe('Mean utterances of a call (± 25%).'),
+  words: between(1, 100, 12).describe('Mean words of an utterance (± 25%).'),
+  overlapShare: share(0).describe('Utterances that begin before the one before them has ended.'),
+  tags: natural(5, 24).describe('Tags of a call.'),
+  padding: natural(0).describe('Bytes of filler in every transcript, to make pages huge.'),
+  voidShare: share(0.1).describe('Calls whose status is void.'),
+  otherShare: share(0.02).describe('Calls of a status that is listed but never sent to a webhook.'),
+  processingSeconds: notNegative(240).describe('Median time from the end of a call to its qualified.'),
+  lateShare: share(0.01).describe('Calls processed up to lateMaxDays after their time.'),
+  lateMaxDays: notNegative(5).describe('Longest such delay, in days.'),
 });
 
 const editsSchema = z.object({
-  share: a.share.default(0).describe('Planned calls that change once after they were processed.'),
-  maxAgeDays: a.notNegative.default(3).describe('Greatest age (since qualified) of a planned edit, in days.'),
+  share: share(0).describe('Planned calls that change once after they were processed.'),
+  maxAgeDays: notNegative(3).describe('Greatest age (since qualified) of a planned edit, in days.'),
   kinds: z
     .array(z.enum(editKinds))
     .min(1)
     .default(['transcript', 'tags', 'metadata'])
     .describe('What an edit changes.'),
-  requalifyShare: a.share.default(0.5).describe('Edits that give the call a new end of processing; others are silent.'),
-  webhookShare: a.share.default(1).describe('Edits that send the record again by webhook.'),
+  requalifyShare: share(0.5).describe('Edits that give the call a new end of processing; others are silent.'),
+  webhookShare: share(1).describe('Edits that send the record again by webhook.'),
 });
 
 const liveSchema = z.object({
-  callsPerSecond: a.notNegative.default(0).describe('New calls per real second, appearing as time passes.'),
-  processingSeconds: a.notNegative.default(1).describe('From the end of a live call to its qualified.'),
-  editShare: a.share.default(0).describe('Live ticks that also edit an existing call.'),
+  callsPerSecond: notNegative(0).describe('New calls per real second, appearing as time passes.'),
+  processingSeconds: notNegative(1).describe('From the end of a live call to its qualified.'),
+  editShare: share(0).describe('Live ticks that also edit an existing call.'),
 });
 
 const webhooksSchema = z.object({
   url: z.url().optional().describe('Where records are sent once processed; nothing is sent without it.'),
   secret: z.string().nullable().optional().describe('Signing secret; generated when absent, null sends unsigned.'),
-  hookId: z.string().default('hook-1').describe('X-Service-Hook-Id.'),
-  headerPrefix: z.string().default('X-Service').describe('Prefix of the three headers of interface §4.3.'),
-  agent: z.string().default('Service-Webhook/1.2.0').describe('User-agent.'),
+  hookId: text('hook-1').describe('X-Service-Hook-Id.'),
+  headerPrefix: text('X-Service').describe('Prefix of the three headers of interface §4.3.'),
+  agent: text('Service-Webhook/1.2.0').describe('User-agent.'),
   timeoutMs: z.number().int().min(1).default(10_000).describe('Time for a 2XX answer, per attempt.'),
   concurrency: z.number().int().min(1).default(16).describe('Deliveries in flight.'),
   from: instant
     .optional()
     .describe('Also send what was processed since then; default: only what is processed from now on.'),
-  dropShare: a.share.default(0).describe('Deliveries that are never sent.'),
+  dropShare: share(0).describe('Deliveries that are never sent.'),
 });
 
 const tokensSchema = z.object({
   realm: z.string().min(1).default('calls').describe('Realm in the path of the token endpoint.'),
   clientId: z.string().min(1).default('demo-client').describe('The one client.'),
-  clientSecret: z.string().min(1).optional().describe('Its secret; generated when absent.'),
-  lifetimeSeconds: a.notNegative.default(3_600).describe('Lifetime of a token for the call API, in real time.'),
-  expiresIn: z.enum(['present', 'absent']).default('present').describe('Whether the response says its lifetime.'),
-  idToken: z
-    .enum(['none', 'wrong_issuer', 'expired', 'garbage'])
-    .default('none')
-    .describe('A surprising id_token in the response.'),
-  delayMs: a.notNegative.default(0).describe('Time before a token response.'),
+  clientSecret: a.file.describe('Its secret; generated when absent.'),
+  lifetimeSeconds: notNegative(3_600).describe('Lifetime of a token for the call API, in real time.'),
+  expiresIn: oneOf(['present', 'absent'], 'present').describe('Whether the response says its lifetime.'),
+  idToken: oneOf(['none', 'wrong_issuer', 'expired', 'garbage'], 'none').describe(
+    'A surprising id_token in the response.',
+  ),
+  delayMs: notNegative(0).describe('Time before a token response.'),
 });
 
 const rateLimitSchema = z.object({
-  requests: a.natural.default(40).describe('Requests granted per source address in any window; 0 = off.'),
-  seconds: a.positive.default(10).describe('Length of the rolling window, in real time.'),
-  retryAfter: z.enum(['none', 'seconds', 'date']).default('none').describe('Retry-After on 429.'),
+  requests: natural(40).describe('Requests granted per source address in any window; 0 = off.'),
+  seconds: positive(10).describe('Length of the rolling window, in real time.'),
+  retryAfter: oneOf(['none', 'seconds', 'date'], 'none').describe('Retry-After on 429.'),
   headers: a.off.describe('Send X-RateLimit-Limit, -Remaining and -Reset.'),
 });
 
@@ -130,26 +130,26 @@ const faultsSchema = z.object({
     .array(z.enum(['list', 'call', 'token']))
     .default(['list', 'call'])
     .describe('Endpoints that fail.'),
-  retryAfterSeconds: a.natural.default(1).describe('What Retry-After of a fault says.'),
-  slowMs: a.natural.default(2_000).describe('How long a slow body takes.'),
+  retryAfterSeconds: natural(1).describe('What Retry-After of a fault says.'),
+  slowMs: natural(2_000).describe('How long a slow body takes.'),
 });
 
 const churnSchema = z.object({
-  everyPages: a.natural.default(0).describe('After every n-th page, one call leaves and one joins its range.'),
-  limit: a.natural.default(50).describe('Most such swaps.'),
+  everyPages: natural(0).describe('After every n-th page, one call leaves and one joins its range.'),
+  limit: natural(50).describe('Most such swaps.'),
 });
 
 const websocketSchema = z.object({
   path: z.string().startsWith('/').default('/stream').describe('Path of the WebSocket endpoint.'),
-  tokenAgeSeconds: a.notNegative.default(300).describe('Greatest age of the token at opening (§5.2).'),
+  tokenAgeSeconds: notNegative(300).describe('Greatest age of the token at opening (§5.2).'),
   whitelist: a.texts.describe('Source addresses allowed to open; empty = all.'),
-  framesPerSecond: a.notNegative.default(5).describe('Frames per connection; every fifth is binary.'),
+  framesPerSecond: notNegative(5).describe('Frames per connection; every fifth is binary.'),
 });
 
 export const simulatorOptionsSchema = z.object({
-  seed: a.natural.default(1).describe('The same seed makes the same calls, faults and choices.'),
-  host: z.string().default('127.0.0.1').describe('Listening address.'),
-  port: a.natural.max(65_535).default(0).describe('Listening port; 0 = a free one.'),
+  seed: natural(1).describe('The same seed makes the same calls, faults and choices.'),
+  host: text('127.0.0.1').describe('Listening address.'),
+  port: natural(0, 65_535).describe('Listening port; 0 = a free one.'),
   calls: callsSchema.prefault({}).describe('The calls that exist.'),
   edits: editsSchema.prefault({}).describe('Planned changes of calls.'),
   live: liveSchema.prefault({}).describe('Calls that appear while it runs.'),
@@ -157,7 +157,7 @@ export const simulatorOptionsSchema = z.object({
     .object({ now: instant.optional().describe("The simulator's now at start; real time by default.") })
     .prefault({})
     .describe('Clock of call times, visibility, delivery ids and the Date header; tokens and limits use real time.'),
-  dialect: z.string().default('activate').describe('Named dialect of the call list.'),
+  dialect: text('activate').describe('Named dialect of the call list.'),
   dialectOverrides: dialectSchema.partial().prefault({}).describe('Properties of the dialect to replace.'),
   listOmits: fields
     .default(['audio_state', 'visit'])
@@ -175,13 +175,12 @@ export const simulatorOptionsSchema = z.object({
   faults: faultsSchema.prefault({}).describe('Seeded faults.'),
   churn: churnSchema.prefault({}).describe('Calls that leave and join a range between two pages, keeping the count.'),
   websocket: websocketSchema.prefault({}).describe('The WebSocket endpoint.'),
-  keep: z.string().min(1).optional().describe('File that keeps inserted, changed and deleted calls for the next run.'),
+  keep: a.file.describe('File that keeps inserted, changed and deleted calls for the next run.'),
   mrcp: z
     .object({
-      mode: z
-        .enum(['accept', 'refuse', 'unanswered'])
-        .default('accept')
-        .describe('The port accepts connections, refuses them, or never answers.'),
+      mode: oneOf(['accept', 'refuse', 'unanswered'], 'accept').describe(
+        'The port accepts connections, refuses them, or never answers.',
+      ),
     })
     .prefault({})
     .describe('The MRCP port.'),

@@ -127,27 +127,25 @@ const fromOf = (text: string, name: string): From | undefined => {
   return count === undefined ? text : { count: count as 'utterances' | 'tags' | 'words' };
 };
 
+/**
+ * A table: `name | kind | key | grain | column with the age of a row | how long rows are kept | description`, then its columns.
+ * A `-` stands for none.
+ */
+const tableFrom = <T extends Table | TableView>(text: string): T => {
+  const [head = '', ...columns] = text.trim().split('\n');
+  const [name, kind, key = '', grain = '', agedBy = '', kept = '', description] = head.split(' | ');
+  if (description === undefined) throw new Error(`no table: ${head}`);
+  const given = Object.fromEntries(Object.entries({ kept, agedBy }).filter(([, value]) => value !== '-'));
+  const table = { name, grain, description, kind, key: key.split(', '), ...given };
+  return { ...table, columns: columnsFrom(columns.join('\n')) } as unknown as T;
+};
+
 const callId = "call_id | text | id! | =derived | Identifier of the call: the record's unique_id.";
 const callTime = "The call's own time (UTC), repeated from calls so that child tables can be pruned by it.";
 const ofCall = `${callId}\ncall_timestamp | timestamp | open | =derived | ${callTime}`;
 const ofClosedCall = `${callId.replace('id!', 'closed-id!')}\ncall_timestamp | timestamp | closed | =derived | ${callTime}`;
 
-const tableNames = [
-  'calls',
-  'utterances',
-  'tags',
-  'metadata',
-  'udfs',
-  'contacts',
-  'redactions',
-  'documents',
-  'changes',
-  'deliveries',
-  'loads',
-  'verdicts',
-  'sync_state',
-] as const;
-export type TableName = (typeof tableNames)[number];
+export type TableName = CallTableName | LogTableName | 'changes' | 'sync_state';
 
 /** Stands in table changes for all fields of a call's first revision. */
 export const allFields = '*';
@@ -162,14 +160,8 @@ content_hash | text | closed | - | Hash over all columns and child rows of the c
 
 export const withTheCall = 'until the call is erased, or `privacy.retention.calls`';
 
-export const tables: readonly Table[] = [
-  {
-    name: 'calls',
-    grain: 'call',
-    description: 'One row per call, with scalar fields, contacts and counts.',
-    kind: 'call',
-    key: ['call_id'],
-    columns: columnsFrom(`
+export const tables: readonly Table[] = `
+calls | call | call_id | call | - | - | One row per call, with scalar fields, contacts and counts.
 ${callId}
 call_timestamp | timestamp | open | =derived | The call's own time (UTC); null if the service sent none or one that is not a date-time.
 processed_at | timestamp | open | =derived | End of processing (field qualified), where the service sends it.
@@ -205,16 +197,9 @@ tag_count | int | open! | =count tags | Number of rows in tags.
 issues | json | personal | =derived | Array of {field, reason} for fields that could not be converted and are null here; null if there are none.
 first_seen_at | timestamp | open | =derived | Service time of the earliest observation of the call, as of this revision's load.
 last_seen_at | timestamp | open | =derived | Service time of the latest observation that changed the call. A repeated observation does not move it, so the value depends on the order of arrival.
-source_deleted_at | timestamp | open | =derived | Time since which the service no longer lists the call; null while the service lists it.`),
-  },
-  {
-    name: 'utterances',
-    grain: 'call × utterance',
-    description: 'One row per utterance of the transcript, in the order sent, with its words as arrays.',
-    kind: 'child',
-    key: ['call_id', 'utterance_index'],
-    kept: `${withTheCall}; \`privacy.retention.transcripts\`, words \`privacy.retention.words\``,
-    columns: columnsFrom(`
+source_deleted_at | timestamp | open | =derived | Time since which the service no longer lists the call; null while the service lists it.
+
+utterances | child | call_id, utterance_index | call × utterance | - | ${withTheCall}; \`privacy.retention.transcripts\`, words \`privacy.retention.words\` | One row per utterance of the transcript, in the order sent, with its words as arrays.
 ${ofCall}
 utterance_index | int | open! | =position | Position in the transcript, from 0.
 side | text | open | from | Speaker side (field from), such as out.
@@ -223,15 +208,9 @@ start_offset | float | open | datetime | Start of the utterance (field datetime)
 duration | float | open | duration | Duration of the utterance. ${sentUnit}
 score | float | open | score | Score of the utterance, where sent.
 word_count | int | open! | =count words | Number of its words.
-words | words | personal | =derived | The words: value, start, length, score. ${sentUnit}`),
-  },
-  {
-    name: 'tags',
-    grain: 'call × tag',
-    description: 'One row per tag of a call, in the order sent.',
-    kind: 'child',
-    key: ['call_id', 'tag_index'],
-    columns: columnsFrom(`
+words | words | personal | =derived | The words: value, start, length, score. ${sentUnit}
+
+tags | child | call_id, tag_index | call × tag | - | - | One row per tag of a call, in the order sent.
 ${ofCall}
 tag_index | int | open! | =position | Position in the list of tags, from 0.
 tag_id | text | open | unique_id | Identifier of the tag (its unique_id).
@@ -241,83 +220,43 @@ type | text | open | type | Type of the value, such as bool.
 value_bool | bool | open | =derived | The value when it is a boolean.
 value_number | float | personal | =derived | The value when it is a number.
 value_text | text | personal | =derived | The value when it is text.
-value | json | personal | value | The value as sent.`),
-  },
-  {
-    name: 'metadata',
-    grain: 'call × key',
-    description: 'One row per metadata key of a call, every key as sent.',
-    kind: 'child',
-    key: ['call_id', 'key'],
-    kept: `${withTheCall}; \`privacy.retention.free_fields\``,
-    columns: columnsFrom(`
+value | json | personal | value | The value as sent.
+
+metadata | child | call_id, key | call × key | - | ${withTheCall}; \`privacy.retention.free_fields\` | One row per metadata key of a call, every key as sent.
 ${ofClosedCall}
 key | text | personal! | - | Key as sent by the client.
-value | text | personal | - | Value as text; values that are not text are written as JSON.`),
-  },
-  {
-    name: 'udfs',
-    grain: 'call × kind × index',
-    description: 'User-defined fields, from the metadata keys UDF_num_nn and UDF_text_nn.',
-    kind: 'child',
-    key: ['call_id', 'kind', 'udf_index'],
-    columns: columnsFrom(`
+value | text | personal | - | Value as text; values that are not text are written as JSON.
+
+udfs | child | call_id, kind, udf_index | call × kind × index | - | - | User-defined fields, from the metadata keys UDF_num_nn and UDF_text_nn.
 ${ofClosedCall}
 kind | text | closed! | - | num or text.
 udf_index | int | closed! | - | The two-digit index nn of the key, as a number.
 value_number | decimal | personal | - | UDF_num_nn as an exact number; null when it cannot be parsed.
 value_text | text | personal | - | The text as sent, of either kind.
-unparsable | bool | closed! | - | True for a UDF_num_nn whose text is not a number; false for empty text, which counts as no value.`),
-  },
-  {
-    name: 'contacts',
-    grain: 'call × side',
-    description: 'The contacts of a call, fields in and out.',
-    kind: 'child',
-    key: ['call_id', 'side'],
-    columns: columnsFrom(`
+unparsable | bool | closed! | - | True for a UDF_num_nn whose text is not a number; false for empty text, which counts as no value.
+
+contacts | child | call_id, side | call × side | - | - | The contacts of a call, fields in and out.
 ${ofCall}
 side | text | open! | =derived | in or out.
 label | text | personal | label | Label of the contact.
 data | text | personal | data | Data as sent, a telephone number when type is PHONE.
 type | text | open | type | Type of the contact, such as PHONE.
-phone | text | personal | =derived | If type is PHONE, the number without separators, with a leading + if the sent number began with + or 00.`),
-  },
-  {
-    name: 'redactions',
-    grain: 'call × redaction',
-    description:
-      'Replacements of privacy rules in transcripts. One row per replaced span, with its place and detector, never the value.',
-    kind: 'child',
-    key: ['call_id', 'redaction_index'],
-    kept: `${withTheCall}; \`privacy.retention.transcripts\``,
-    columns: columnsFrom(`
+phone | text | personal | =derived | If type is PHONE, the number without separators, with a leading + if the sent number began with + or 00.
+
+redactions | child | call_id, redaction_index | call × redaction | - | ${withTheCall}; \`privacy.retention.transcripts\` | Replacements of privacy rules in transcripts. One row per replaced span, with its place and detector, never the value.
 ${ofCall}
 redaction_index | int | open! | - | Position among the redactions of the call, in the order of its words, from 0.
 utterance_index | int | open! | - | Position of the utterance in the transcript, from 0.
 first_word | int | open | - | Position of the first replaced word in its utterance, from 0. Null if the utterance has no words, or was replaced as a whole because text and words differed.
 last_word | int | open | - | Position of the last replaced word; null where first_word is null.
 detector | text | open! | - | Detector that found the value, such as phone or card, or the name of a configured pattern.
-detector_version | int | open | - | Version of the detector; null for a configured pattern.`),
-  },
-  {
-    name: 'documents',
-    grain: 'call',
-    description: 'The full folded document of each call, if the warehouse has documents set to true.',
-    kind: 'child',
-    key: ['call_id'],
-    columns: columnsFrom(`
+detector_version | int | open | - | Version of the detector; null for a configured pattern.
+
+documents | child | call_id | call | - | - | The full folded document of each call, if the warehouse has documents set to true.
 ${ofClosedCall}
-document | json | personal! | - | The whole call record as JSON.`),
-  },
-  {
-    name: 'changes',
-    grain: 'call × field × revision',
-    description:
-      'Changes of top-level fields of a call, with revision, source and time, never the value. One row with field * says that the call was first seen; later revisions have a row for each field that changed. The load of a revision adds its rows, and no load changes them. A field that changed twice between two loads shows once. Two warehouses may differ, so nothing compares this table. Changes by privacy rules have no row.',
-    kind: 'history',
-    key: ['call_id', 'field', 'source', 'observed_at'],
-    columns: columnsFrom(`
+document | json | personal! | - | The whole call record as JSON.
+
+changes | history | call_id, field, source, observed_at | call × field × revision | - | - | Changes of top-level fields of a call, with revision, source and time, never the value. One row with field * says that the call was first seen; later revisions have a row for each field that changed. The load of a revision adds its rows, and no load changes them. A field that changed twice between two loads shows once. Two warehouses may differ, so nothing compares this table. Changes by privacy rules have no row.
 ${callId}
 call_timestamp | timestamp | open | =derived | The call's own time (UTC), as the load that added the row knew it.
 field | text | open! | - | Name of the top-level field, or * for all fields of the first revision. extra stands for names longer than 64 characters, or with special characters.
@@ -325,17 +264,9 @@ revision | int | open! | - | The call's revision in the ledger that changed the 
 source | text | open! | - | Source of the observation, which is webhook, poll or import.
 observed_at | timestamp | open! | - | Service time of the observation. If field is *, the time of the earliest observation that callsync knew when it added the row.
 loaded_at | timestamp | open | - | Time at which a load added the row; null in rows that are older than this column.
-kind | text | open | - | added, changed or removed; a null field counts as absent. Null in rows that are older than this column.`),
-  },
-  {
-    name: 'deliveries',
-    grain: 'webhook delivery',
-    description: 'Every webhook delivery that reached the receiver, with its outcome.',
-    kind: 'log',
-    key: ['arrival_id'],
-    kept: '`store.warehouse_log_retention`',
-    agedBy: 'received_at',
-    columns: columnsFrom(`
+kind | text | open | - | added, changed or removed; a null field counts as absent. Null in rows that are older than this column.
+
+deliveries | log | arrival_id | webhook delivery | received_at | \`store.warehouse_log_retention\` | Every webhook delivery that reached the receiver, with its outcome.
 seq | int | open! | - | Number of the delivery in the inbox.
 arrival_id | text | open! | - | UUID that the receiver gives on arrival. Unlike seq, it stays unique after a restore.
 delivery_id | text | closed | - | Delivery header as sent; the signature does not cover it.
@@ -347,34 +278,18 @@ call_id | text | id | - | Call in the delivery; null until callsync has read it.
 outcome | text | open! | - | accepted, duplicate, repeat, quarantined or rejected.
 reason | text | closed | - | Reason of an outcome other than accepted.
 revision | int | open | - | Revision of the call that the delivery made in the ledger; null if the delivery changed nothing.
-visible_at | timestamp | open | - | Time at which this warehouse first had that revision. Null if the load came after the row; the mart delivery_latency has the time of every delivery.`),
-  },
-  {
-    name: 'loads',
-    grain: 'load',
-    description: 'Every commit into this warehouse.',
-    kind: 'log',
-    key: ['load_id'],
-    kept: '`store.warehouse_log_retention`; the newest 4,000 stay',
-    agedBy: 'loaded_at',
-    columns: columnsFrom(`
+visible_at | timestamp | open | - | Time at which this warehouse first had that revision. Null if the load came after the row; the mart delivery_latency has the time of every delivery.
+
+loads | log | load_id | load | loaded_at | \`store.warehouse_log_retention\`; the newest 4,000 stay | Every commit into this warehouse.
 load_id | text | open! | - | Identifier of the load.
 ledger_epoch | int | open! | - | Epoch of the ledger that made the load.
 flatten_version | int | open! | - | Version of the flattening.
 origin | text | open! | - | Work that asked for the load, such as read, inbox, pending or rebuild.
 calls_sent | int | open! | - | Calls in the load.
 calls_changed | int | open! | - | Calls whose guard was higher and whose rows were written.
-loaded_at | timestamp | open! | - | Time of the commit.`),
-  },
-  {
-    name: 'verdicts',
-    grain: 'reconciled window',
-    description: 'Verdicts, each the recorded result of comparing one window.',
-    kind: 'log',
-    key: ['digest'],
-    kept: '`store.verdict_retention`',
-    agedBy: 'compared_at',
-    columns: columnsFrom(`
+loaded_at | timestamp | open! | - | Time of the commit.
+
+verdicts | log | digest | reconciled window | compared_at | \`store.verdict_retention\` | Verdicts, each the recorded result of comparing one window.
 verdict_id | int | open! | - | Number of the verdict.
 axis | text | open! | - | Axis of the window.
 window_from | timestamp | open! | - | Start of the window, inclusive.
@@ -398,17 +313,9 @@ revisions_digest | text | closed | - | SHA-256 over the ids and ledger revisions
 compared_by | text | closed | - | Version of callsync that compared.
 digest | text | closed! | - | HMAC-SHA-256 over this verdict and the digest before it, under the key of key_id.
 key_id | text | closed | - | Identifier of the key of the digest. The key itself is in no store.
-previous_digest | text | closed | - | Digest of the verdict before it; null for the first.`),
-  },
-  {
-    name: 'sync_state',
-    grain: 'warehouse',
-    description:
-      'Freshness and proof of this warehouse, in one row. callsync also updates the row while no call arrives, so that a quiet night does not look like a standstill.',
-    kind: 'state',
-    key: ['warehouse'],
-    kept: 'no limit',
-    columns: columnsFrom(`
+previous_digest | text | closed | - | Digest of the verdict before it; null for the first.
+
+sync_state | state | warehouse | warehouse | - | no limit | Freshness and proof of this warehouse, in one row. callsync also updates the row while no call arrives, so that a quiet night does not look like a standstill.
 warehouse | text | open! | - | Name of the warehouse in the configuration.
 watermark | timestamp | open | - | Time up to which continuous sync has read every call, on its axis; null before the first sync.
 newest_call | timestamp | open | - | Time of the newest call in this warehouse; null if none of the 500 newest calls is loaded.
@@ -418,9 +325,10 @@ pending | int | open! | - | Calls that wait for their load into this warehouse.
 last_load_at | timestamp | open | - | Time of the last committed load.
 last_error | text | open | - | Error code of the last run of continuous sync; null if that run succeeded.
 ledger_epoch | int | open! | - | Epoch of the ledger that writes the row.
-heartbeat_at | timestamp | open! | - | Time of the last update of this row.`),
-  },
-];
+heartbeat_at | timestamp | open! | - | Time of the last update of this row.`
+  .trim()
+  .split('\n\n')
+  .map((text) => tableFrom<Table>(text));
 
 /** Replaces the id of an erased call in deliveries: its keyed hash, with a mark. */
 export const erasedPrefix = 'erased:';
@@ -454,13 +362,8 @@ interface TableView extends Pick<Table, 'grain' | 'description' | 'key' | 'colum
 }
 
 /** The view over the word arrays; its columns are the same in every layout. */
-export const wordsView: TableView = {
-  name: 'words',
-  grain: 'call × utterance × word',
-  description: 'One row per word of every utterance. A view over the arrays in utterances.',
-  kind: 'view',
-  key: ['call_id', 'utterance_index', 'word_index'],
-  columns: columnsFrom(`
+export const wordsView = tableFrom<TableView>(`
+words | view | call_id, utterance_index, word_index | call × utterance × word | - | - | One row per word of every utterance. A view over the arrays in utterances.
 ${ofCall}
 utterance_index | int | open! | - | Position of the utterance, from 0.
 word_index | int | open! | - | Position of the word in its utterance, from 0.
@@ -468,8 +371,7 @@ side | text | open | - | Speaker side of the utterance.
 value | text | personal | - | The word.
 start_offset | float | open | - | Start of the word. ${sentUnit}
 length | float | open | - | Length of the word. ${sentUnit}
-score | float | open | - | Score of the word.`),
-};
+score | float | open | - | Score of the word.`);
 
 /** Columns of a relation as analysts see them: those of table calls end with the guard. */
 export const columnsOf = ({ kind, columns }: Table | TableView): readonly Column[] =>

@@ -28,19 +28,11 @@ export const readActivities = (queues: TaskQueues) =>
     retry,
   });
 
-export const loadActivities = (queues: TaskQueues) =>
+/** @param more attempts are limited for callers that continue if the warehouse does not answer. */
+export const loadActivities = (queues: TaskQueues, more: { readonly maximumAttempts?: number } = {}) =>
   proxyActivities<LoadActivities>({
     taskQueue: queues.load,
     startToCloseTimeout: '15m',
     heartbeatTimeout: '30s',
-    retry,
-  });
-
-/** The same for callers that continue if the warehouse does not answer. */
-export const briefLoadActivities = (queues: TaskQueues) =>
-  proxyActivities<LoadActivities>({
-    taskQueue: queues.load,
-    startToCloseTimeout: '15m',
-    heartbeatTimeout: '30s',
-    retry: { ...retry, maximumAttempts: 4 },
+    retry: { ...retry, ...more },
   });

@@ -3,14 +3,8 @@ import { allHandlersFinished, condition, continueAsNew, setHandler, workflowInfo
 import { emptyTotals, type Range } from '../schemas/orchestration.ts';
 import { readActivities } from './activity-proxies.ts';
 import { loadWhatIsLeft } from './load-warehouse.ts';
-import {
-  type BackfillInput,
-  type BackfillProgress,
-  pauseUpdate,
-  progressQuery,
-  resumeUpdate,
-  setConcurrencyUpdate,
-} from './messages.ts';
+import type { BackfillInput, BackfillProgress } from './messages.ts';
+import { pauseUpdate, progressQuery, resumeUpdate, setConcurrencyUpdate } from './messages.ts';
 import { type RangeReading, readRanges } from './read-ranges.ts';
 
 /** Reads every call of a range once, in windows that fit, with bounded concurrency; can be paused and resumed. */
@@ -46,14 +40,12 @@ export const backfill = async (input: BackfillInput): Promise<BackfillProgress> 
     };
   };
   setHandler(progressQuery, progress);
-  setHandler(pauseUpdate, () => {
-    state.paused = true;
+  const setPaused = (paused: boolean) => (): BackfillProgress => {
+    state.paused = paused;
     return progress();
-  });
-  setHandler(resumeUpdate, () => {
-    state.paused = false;
-    return progress();
-  });
+  };
+  setHandler(pauseUpdate, setPaused(true));
+  setHandler(resumeUpdate, setPaused(false));
   setHandler(
     setConcurrencyUpdate,
     (concurrency) => {

@@ -1,5 +1,5 @@
 import { ActivityFailure, continueAsNew, sleep, workflowInfo } from '@temporalio/workflow';
-import { briefLoadActivities, loadActivities } from './activity-proxies.ts';
+import { loadActivities } from './activity-proxies.ts';
 import type { TaskQueues } from './messages.ts';
 
 /**
@@ -37,7 +37,7 @@ export const loadWarehouse = async (input: {
  * before all is loaded.
  */
 export const loadWhatIsLeft = async (queues: TaskQueues, origin: string): Promise<boolean> => {
-  const load = briefLoadActivities(queues);
+  const load = loadActivities(queues, { maximumAttempts: 4 });
   for (const [warehouse, pending] of Object.entries(await load.listPending())) {
     if (pending === 0) continue;
     try {

@@ -108,18 +108,10 @@ export const loadWarehouseId = (prefix: string, warehouse: string): string => `$
 export const backfillId = (prefix: string, name: string): string => `${prefix}/backfill/${name}`;
 /** The schedule of a recurring backfill, by its name. */
 export const backfillScheduleId = (prefix: string, name: string): string => `${prefix}/backfill-schedule/${name}`;
-/** The schedule of the continuous sync. */
-export const syncScheduleId = (prefix: string): string => `${prefix}/sync-recent`;
-/** The schedule that re-reads calls that may have changed late. */
-export const rereadScheduleId = (prefix: string): string => `${prefix}/reread-late`;
-/** The schedule of reconciliations. */
-export const reconcileScheduleId = (prefix: string): string => `${prefix}/reconcile`;
 /** A reconciliation on request, beside the scheduled one. */
 export const reconcileId = (prefix: string, name: string): string => `${prefix}/reconcile/${name}`;
 /** An erasure, by the name that the store gave it. */
 export const eraseId = (prefix: string, requestId: string): string => `${prefix}/erase/${requestId}`;
-/** The schedule of the sweep, which merges, loads and rereads without a signal. */
-export const sweepScheduleId = (prefix: string): string => `${prefix}/sweep`;
 
 /** A delivery arrived in the inbox. No payload: the merge reads the inbox. */
 export const wakeSignal = defineSignal('wake');

@@ -1,5 +1,5 @@
 import { continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
-import { addReconcileTotals, emptyReconcileTotals } from '../schemas/orchestration.ts';
+import { addTotals, emptyReconcileTotals } from '../schemas/orchestration.ts';
 import { readActivities } from './activity-proxies.ts';
 import { type ReconcileInput, type ReconcileProgress, reconcileProgressQuery } from './messages.ts';
 
@@ -16,7 +16,7 @@ export const reconcile = async (input: ReconcileInput): Promise<ReconcileProgres
   windows += left.length;
   while (left.length > 0) {
     const result = await reconcileWindows({ ...plan, windows: left });
-    totals = addReconcileTotals(totals, result.totals);
+    totals = addTotals(totals, result.totals);
     done += result.done;
     left = left.slice(result.done);
     if (left.length > 0 && workflowInfo().continueAsNewSuggested)

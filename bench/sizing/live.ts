@@ -11,8 +11,8 @@ import { findFreePort } from '../../src/local/local-process.ts';
 import { createRemoteControl } from '../../src/simulator/control/remote-control.ts';
 import { sourceOf, startSimulatorProcess } from '../../src/simulator/demo/simulator-process.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
-import { schedulesOf } from '../../src/temporal/schedules.ts';
-import { mergeInboxId, syncScheduleId } from '../../workflows/messages.ts';
+import { scheduleIds, schedulesOf } from '../../src/temporal/schedules.ts';
+import { mergeInboxId } from '../../workflows/messages.ts';
 import { createDatabase } from '../load/create-database.ts';
 import { measureHistories } from '../load/measure-history.ts';
 
@@ -75,7 +75,7 @@ export const measureLive = async (input: {
     const woken = others.filter(({ workflowId }) => workflowId === mergeInboxId(prefix));
     const { requests, webhooks } = await control.stats();
     return {
-      minutes: scheduled.filter(({ workflowId }) => workflowId.startsWith(syncScheduleId(prefix))).length,
+      minutes: scheduled.filter(({ workflowId }) => workflowId.startsWith(scheduleIds(prefix).sync)).length,
       scheduled: scheduled.reduce((sum, { actions }) => sum + actions + actionsOfSchedule, 0),
       others: others.reduce((sum, { actions }) => sum + actions, -woken.length),
       requests: requests.total,

@@ -1,8 +1,10 @@
 /** Config section `analytics:`: settings of the marts that the service does not report. */
-import { z } from 'zod';
-import { a, isTimeZone } from './values.ts';
+import { optional, z } from 'zod';
+import { isTimeZone, withDefault } from './values.ts';
 
-const unitSchema = z.enum(['unknown', 'seconds', 'milliseconds']).default('unknown');
+const { notNegative, oneOf } = withDefault;
+
+const unitSchema = oneOf(['unknown', 'seconds', 'milliseconds'], 'unknown');
 const sideSchema = z.enum(['unknown', 'in', 'out']);
 const columnName = /^[a-z][a-z0-9_]{0,62}$/;
 
@@ -55,24 +57,18 @@ export const analyticsConfigSchema = z
       })
       .prefault({})
       .describe('Units of fields that the service does not state; `callsync calibrate` finds them out.'),
-    silence_gap_s: a.notNegative.default(0).describe('Shortest gap that counts as silence, in seconds.'),
+    silence_gap_s: notNegative(0).describe('Shortest gap that counts as silence, in seconds.'),
     fields: z
       .record(
         z.string().regex(/^[^'"\\{}%\n]{1,100}$/),
         z.strictObject({
           name: z.string().regex(columnName).describe('Name of the column in calls_wide.'),
-          type: z
-            .enum(['text', 'numeric', 'integer', 'boolean', 'date'])
-            .default('text')
-            .describe(
-              'Type of the column. Values that cannot be converted become NULL. Columns NAME_as_sent and NAME_unparsable hold the text and a flag.',
-            ),
-          decimal: z
-            .enum(['point', 'comma'])
-            .optional()
-            .describe(
-              'Decimal mark of numbers that people wrote, such as 1 000,5. Groups of three digits may have a space, an apostrophe, or the other mark between them. By default, only digits and a point are a number.',
-            ),
+          type: oneOf(['text', 'numeric', 'integer', 'boolean', 'date'], 'text').describe(
+            'Type of the column. Values that cannot be converted become NULL. Columns NAME_as_sent and NAME_unparsable hold the text and a flag.',
+          ),
+          decimal: optional(z.enum(['point', 'comma'])).describe(
+            'Decimal mark of numbers that people wrote, such as 1 000,5. Groups of three digits may have a space, an apostrophe, or the other mark between them. By default, only digits and a point are a number.',
+          ),
         }),
       )
       .default({})

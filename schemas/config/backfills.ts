@@ -1,6 +1,8 @@
 /** Config entries of `sync.backfills`: ranges that are read again and again, at times of a schedule. */
-import { z } from 'zod';
-import { a, durationSchema, isTimeZone } from './values.ts';
+import { optional, z } from 'zod';
+import { a, isTimeZone, withDefault } from './values.ts';
+
+const { duration, oneOf } = withDefault;
 
 const whole = (least: number, most: number) => z.array(z.number().int().min(least).max(most)).min(1).optional();
 
@@ -22,22 +24,19 @@ export const scheduledBackfillSchema = z
       .string()
       .regex(/^[a-z0-9][a-z0-9_-]{0,59}$/, { error: 'must be lower-case letters, digits, - and _' })
       .describe('Name of the schedule and of its backfills.'),
-    cron: z.string().min(1).optional().describe('Times of the runs, as a cron expression such as `0 3 * * *`.'),
+    cron: a.file.describe('Times of the runs, as a cron expression such as `0 3 * * *`.'),
     calendar: calendarSchema.optional().describe('When, by the calendar, instead of `cron`.'),
-    every: durationSchema.optional().describe('Interval between runs, such as 6h, instead of `cron`.'),
+    every: a.duration.describe('Interval between runs, such as 6h, instead of `cron`.'),
     time_zone: z
       .string()
       .refine(isTimeZone, { error: 'must be a time zone such as Europe/Paris' })
       .default('UTC')
       .describe('Time zone of `cron` and `calendar`.'),
-    last: durationSchema
-      .prefault('30d')
-      .describe('Each run reads from this far before its scheduled time to the present.'),
+    last: duration('30d').describe('Each run reads from this far before its scheduled time to the present.'),
     axis: a.text.describe('Time axis; the configured one by default.'),
-    order: z
-      .enum(['newest_first', 'oldest_first'])
-      .optional()
-      .describe('End of the range that a run reads first; `sync.order` by default.'),
+    order: optional(z.enum(['newest_first', 'oldest_first'])).describe(
+      'End of the range that a run reads first; `sync.order` by default.',
+    ),
     concurrency: z
       .number()
       .int()
@@ -46,14 +45,11 @@ export const scheduledBackfillSchema = z
       .optional()
       .describe('Windows read at once; `sync.concurrency` by default.'),
     force: a.on.describe('Read known windows again.'),
-    jitter: durationSchema.prefault('0s').describe('Each run begins up to this much later, at random.'),
-    catchup_window: durationSchema
-      .prefault('7d')
-      .describe('Longest delay of a run that Temporal missed; later ones count as missed.'),
-    overlap_policy: z
-      .enum(overlapPolicies)
-      .default('buffer_one')
-      .describe('Policy for a run that is due while an earlier run continues. `buffer_one` starts one run afterwards.'),
+    jitter: duration('0s').describe('Each run begins up to this much later, at random.'),
+    catchup_window: duration('7d').describe('Longest delay of a run that Temporal missed; later ones count as missed.'),
+    overlap_policy: oneOf(overlapPolicies, 'buffer_one').describe(
+      'Policy for a run that is due while an earlier run continues. `buffer_one` starts one run afterwards.',
+    ),
   })
   .refine(({ cron, calendar, every }) => [cron, calendar, every].filter((when) => when !== undefined).length === 1, {
     error: 'takes one of `cron`, `calendar` and `every`',

@@ -1,6 +1,8 @@
 /** Config section `source.list:`: how the call list is asked and read (interface §4.2 leaves it open). */
-import { z } from 'zod';
-import { a } from './values.ts';
+import { optional, z } from 'zod';
+import { a, withDefault } from './values.ts';
+
+const { count, list, natural, oneOf, text } = withDefault;
 
 const size = a.count.max(100_000);
 const pageSize = size.default(100).describe('Records a page.');
@@ -8,20 +10,20 @@ const optionalSizeParam = a.text.describe('Query parameter that carries the page
 
 const pageStyle = z.strictObject({
   style: z.literal('page'),
-  page_param: z.string().default('page').describe('Query parameter that carries the page number.'),
+  page_param: text('page').describe('Query parameter that carries the page number.'),
   size_param: optionalSizeParam,
   size: pageSize,
-  first: a.natural.default(1).describe('Number of the first page.'),
+  first: natural(1).describe('Number of the first page.'),
 });
 const offsetStyle = z.strictObject({
   style: z.literal('offset'),
-  offset_param: z.string().default('offset').describe('Query parameter that carries the offset.'),
-  size_param: z.string().default('limit').describe('Query parameter that carries the page size.'),
+  offset_param: text('offset').describe('Query parameter that carries the offset.'),
+  size_param: text('limit').describe('Query parameter that carries the page size.'),
   size: pageSize,
 });
 const cursorStyle = z.strictObject({
   style: z.literal('cursor'),
-  cursor_param: z.string().default('cursor').describe('Query parameter that carries the cursor.'),
+  cursor_param: text('cursor').describe('Query parameter that carries the cursor.'),
   next_path: a.text.describe('Path of the next cursor in the body, such as `meta.next_cursor`.'),
   next_header: a.text.describe('Response header that holds the next cursor, instead of `next_path`.'),
   size_param: optionalSizeParam,
@@ -29,7 +31,7 @@ const cursorStyle = z.strictObject({
 });
 const linkStyle = z.strictObject({
   style: z.literal('link'),
-  rel: z.string().default('next').describe('Relation in the Link header that leads to the next page.'),
+  rel: text('next').describe('Relation in the Link header that leads to the next page.'),
   size_param: optionalSizeParam,
   size: pageSize,
 });
@@ -60,45 +62,32 @@ export const listConfigSchema = z.strictObject({
   preset: a.text.describe(
     'Preset of list settings, by name (`callsync presets`) or as the path of a YAML file. The settings here override it.',
   ),
-  path: z.string().default('/calls').describe('Path of the call list under `base_url`.'),
-  records: z
-    .string()
-    .default('')
-    .describe('Path of the records in the body, such as `data` or `result.items`; empty = the body is the array.'),
+  path: text('/calls').describe('Path of the call list under `base_url`.'),
+  records: text('').describe(
+    'Path of the records in the body, such as `data` or `result.items`; empty = the body is the array.',
+  ),
   total_path: a.text.describe('Path of the total of the query in the body, such as `count`.'),
   total_header: a.text.describe('Response header that holds the total, instead of `total_path`.'),
-  pagination: paginationSchema
-    .optional()
-    .describe(
-      'Paging of the list; `callsync probe` finds it. While it is unset, callsync reads one response and counts no window as complete.',
-    ),
-  max_results: a.count
-    .optional()
-    .describe(
-      'Most records that one query can reach, over all its pages; larger windows are split before paging. A list without window parameters counts as complete only if it holds fewer records than this.',
-    ),
-  cursor_fields: z
-    .array(axisSchema)
-    .default([])
-    .describe(
-      'Time axes by which the list can be cut. If there are none, callsync reads the whole list and cuts it by `timestamp`.',
-    ),
+  pagination: optional(paginationSchema).describe(
+    'Paging of the list; `callsync probe` finds it. While it is unset, callsync reads one response and counts no window as complete.',
+  ),
+  max_results: optional(a.count).describe(
+    'Most records that one query can reach, over all its pages; larger windows are split before paging. A list without window parameters counts as complete only if it holds fewer records than this.',
+  ),
+  cursor_fields: list(axisSchema).describe(
+    'Time axes by which the list can be cut. If there are none, callsync reads the whole list and cuts it by `timestamp`.',
+  ),
   axis: a.text.describe('Axis of incremental reading; the end-of-processing axis, else the first, by default.'),
   order_param: a.text.describe('Query parameter that chooses the order.'),
-  time_format: z
-    .enum(['iso', 'iso_seconds', 'epoch_s', 'epoch_ms'])
-    .default('iso')
-    .describe('Format of bounds: ISO 8601 with or without milliseconds, or seconds or milliseconds since 1970.'),
-  time_resolution_ms: a.count
-    .default(1)
-    .describe(
-      'Finest step of a bound, in milliseconds. callsync rounds windows outwards and filters the records itself.',
-    ),
-  bounds_slack_ms: a.natural
-    .default(1_000)
-    .describe(
-      'Milliseconds by which the time of a record may lie outside the requested bounds. callsync also folds records that lie further outside, and reports them.',
-    ),
+  time_format: oneOf(['iso', 'iso_seconds', 'epoch_s', 'epoch_ms'], 'iso').describe(
+    'Format of bounds: ISO 8601 with or without milliseconds, or seconds or milliseconds since 1970.',
+  ),
+  time_resolution_ms: count(1).describe(
+    'Finest step of a bound, in milliseconds. callsync rounds windows outwards and filters the records itself.',
+  ),
+  bounds_slack_ms: natural(1_000).describe(
+    'Milliseconds by which the time of a record may lie outside the requested bounds. callsync also folds records that lie further outside, and reports them.',
+  ),
   from_inclusive: a.on.describe('The service returns the lower bound itself.'),
   to_inclusive: a.on.describe('The service returns the upper bound itself.'),
   status_param: a.text.describe('Query parameter that filters by status.'),

@@ -1,6 +1,8 @@
 /** Config section `notifications:`: channels, and the conditions that they report. */
 import { z } from 'zod';
-import { a, durationSchema } from './values.ts';
+import { a, withDefault } from './values.ts';
+
+const { duration, list } = withDefault;
 
 export const conditions = [
   'stale',
@@ -34,15 +36,13 @@ const channelSchema = z.discriminatedUnion('type', [
 
 const ruleSchema = z.strictObject({
   when: z.enum(conditions).describe('Condition; docs/reference/metrics.md explains each.'),
-  after: durationSchema
-    .prefault('0s')
-    .describe('Time for which the condition must last before callsync sends a message.'),
+  after: duration('0s').describe('Time for which the condition must last before callsync sends a message.'),
   channels: z.array(nameSchema).min(1).optional().describe('Names of channels for the message; all by default.'),
 });
 
 export const notificationsConfigSchema = z
   .strictObject({
-    channels: z.array(channelSchema).default([]).describe('Receivers of messages. Without one, callsync sends none.'),
+    channels: list(channelSchema).describe('Receivers of messages. Without one, callsync sends none.'),
     rules: z
       .array(ruleSchema)
       .default(conditions.map((when) => ({ when, after: when === 'unproven' ? 86_400_000 : 0 })))

@@ -1,38 +1,32 @@
 /** Config section `operations:`: health, readiness and metrics, away from the port that takes deliveries. */
-import { z } from 'zod';
-import { a, tlsSchema } from './values.ts';
+import { optional, z } from 'zod';
+import { a, matching, tlsSchema, withDefault } from './values.ts';
+
+const { list, natural } = withDefault;
 
 export const operationsConfigSchema = z
   .strictObject({
     enabled: a.on.describe('Serve /healthz, /readyz and /metrics.'),
-    listen: z
-      .string()
-      .min(1)
-      .default('127.0.0.1')
-      .describe('Address to listen on. In a container, use its own address or `0.0.0.0`, so that probes reach it.'),
-    port: a.natural.max(65_535).default(9464).describe('Port to listen on; 0 = any free port.'),
-    tls: tlsSchema
-      .optional()
-      .describe('Serve HTTPS with this certificate, /healthz and /metrics too; plain HTTP without it.'),
-    token_file: z
-      .string()
-      .min(1)
-      .optional()
-      .describe(
-        'File of a token that /metrics then requires, in the header Authorization as bearer token. Health probes need no token.',
-      ),
+    listen: a.listen.describe(
+      'Address to listen on. In a container, use its own address or `0.0.0.0`, so that probes reach it.',
+    ),
+    port: natural(9464, 65_535).describe('Port to listen on; 0 = any free port.'),
+    tls: optional(tlsSchema).describe(
+      'Serve HTTPS with this certificate, /healthz and /metrics too; plain HTTP without it.',
+    ),
+    token_file: a.file.describe(
+      'File of a token that /metrics then requires, in the header Authorization as bearer token. Health probes need no token.',
+    ),
     page: a.on.describe('Serve the status page at /. On other addresses than loopback, it needs a token.'),
-    hosts: z
-      .array(z.string().regex(/^[A-Za-z0-9.-]{1,253}$/))
-      .default([])
-      .describe('Host names of the page for browsers, besides localhost and addresses.'),
+    hosts: list(z.string().regex(/^[A-Za-z0-9.-]{1,253}$/)).describe(
+      'Host names of the page for browsers, besides localhost and addresses.',
+    ),
     users: z
       .array(
         z.strictObject({
-          name: z
-            .string()
-            .regex(/^[A-Za-z0-9._-]{1,64}$/)
-            .describe('Name of the user in the timeline; also the user name in the browser.'),
+          name: matching(/^[A-Za-z0-9._-]{1,64}$/).describe(
+            'Name of the user in the timeline; also the user name in the browser.',
+          ),
           token_file: z.string().min(1).describe('File of the token, which is the password; read at each request.'),
         }),
       )

@@ -1,14 +1,13 @@
 /** Config section `privacy:`: rules for personal data, applied before storage. */
 import { z } from 'zod';
-import { durationSchema } from './values.ts';
+import { a, matching, withDefault } from './values.ts';
+
+const { list, oneOf } = withDefault;
 
 const ruleSchema = z.strictObject({
-  path: z
-    .string()
-    .regex(/^[^.]+(\.[^.]+)*$/)
-    .describe(
-      'Dotted path of the field, such as `metadata.ANI`, `in.data` or `visit`; `*` is any text within a name. A rule acts on all values below its field, also in lists.',
-    ),
+  path: matching(/^[^.]+(\.[^.]+)*$/).describe(
+    'Dotted path of the field, such as `metadata.ANI`, `in.data` or `visit`; `*` is any text within a name. A rule acts on all values below its field, also in lists.',
+  ),
   action: z
     .enum(['keep', 'drop', 'token', 'last4', 'redact'])
     .describe(
@@ -17,10 +16,7 @@ const ruleSchema = z.strictObject({
 });
 
 const patternSchema = z.strictObject({
-  name: z
-    .string()
-    .regex(/^[a-z][a-z0-9_]{0,31}$/)
-    .describe('Name in brackets that replaces a match.'),
+  name: matching(/^[a-z][a-z0-9_]{0,31}$/).describe('Name in brackets that replaces a match.'),
   pattern: z
     .string()
     .min(1)
@@ -46,72 +42,50 @@ const formerKeySchema = z.strictObject({
 
 export const privacyConfigSchema = z
   .strictObject({
-    profile: z
-      .enum(['none', 'pseudonymous', 'no_transcript'])
-      .default('none')
-      .describe(
-        'Rules after your own. `none` has none. `pseudonymous` replaces contacts, ANI, Agent and ClientID by tokens, and redacts all other fields, also transcripts. `no_transcript` also drops the transcript.',
-      ),
-    rules: z
-      .array(ruleSchema)
-      .default([])
-      .describe('Rules of your own, before those of the profile. The first rule that matches a field decides.'),
+    profile: oneOf(['none', 'pseudonymous', 'no_transcript'], 'none').describe(
+      'Rules after your own. `none` has none. `pseudonymous` replaces contacts, ANI, Agent and ClientID by tokens, and redacts all other fields, also transcripts. `no_transcript` also drops the transcript.',
+    ),
+    rules: list(ruleSchema).describe(
+      'Rules of your own, before those of the profile. The first rule that matches a field decides.',
+    ),
     countries: z
       .array(z.string().regex(/^[A-Z]{2}$/))
       .min(1)
       .default(['FR'])
       .describe('Countries (ISO codes) whose national telephone numbers the detectors know; the first is the default.'),
-    disabled_detectors: z
-      .array(z.enum(['phone', 'card', 'cvv', 'iban', 'email', 'nir', 'birth']))
-      .default([])
-      .describe('Detectors that `redact` leaves out.'),
-    patterns: z.array(patternSchema).default([]).describe('Detectors of your own.'),
+    disabled_detectors: list(z.enum(['phone', 'card', 'cvv', 'iban', 'email', 'nir', 'birth'])).describe(
+      'Detectors that `redact` leaves out.',
+    ),
+    patterns: list(patternSchema).describe('Detectors of your own.'),
     retention: z
       .strictObject({
-        words: durationSchema.optional().describe('Age limit of words with their times; the text of utterances stays.'),
-        transcripts: durationSchema.optional().describe('Age limit of transcripts.'),
-        free_fields: durationSchema
-          .optional()
-          .describe(
-            'Age limit of metadata, `visit`, `tracking_info`, and every field that the interface does not name.',
-          ),
-        calls: durationSchema.optional().describe('Age limit of whole calls. A tombstone stays, as for erased calls.'),
+        words: a.duration.describe('Age limit of words with their times; the text of utterances stays.'),
+        transcripts: a.duration.describe('Age limit of transcripts.'),
+        free_fields: a.duration.describe(
+          'Age limit of metadata, `visit`, `tracking_info`, and every field that the interface does not name.',
+        ),
+        calls: a.duration.describe('Age limit of whole calls. A tombstone stays, as for erased calls.'),
       })
       .prefault({})
       .describe(
         'Retention limits of the parts of a call, counted from its own time, in ledger and warehouses. callsync also cuts incoming calls. Without a value, there is no limit.',
       ),
     key_id: keyIdSchema.default('k1').describe('Name of the key, part of every token. A new key needs a new name.'),
-    key_file: z
-      .string()
-      .min(1)
-      .optional()
-      .describe(
-        'File with the key of tokens, at least 16 bytes. Receivers and workers need the same key. `callsync serve` and `callsync worker` require it. Default elsewhere: `privacy.key` in `store.data_dir`, made at the first start. Keep it outside the store. Anyone with both can guess numbers and match them to tokens.',
-      ),
-    former_keys: z
-      .array(formerKeySchema)
-      .default([])
-      .describe(
-        'Former keys of tokens, the oldest first. While a key is here, erasures, objections, holds and exports find calls under its tokens, and callsync recognises repeated deliveries.',
-      ),
-    unreadable: z
-      .enum(['seal', 'drop'])
-      .default('seal')
-      .describe(
-        'Treatment of records that callsync cannot parse. `seal` keeps them for `callsync quarantine replay --key-file`; `drop` loses them.',
-      ),
-    seal_key_file: z
-      .string()
-      .min(1)
-      .optional()
-      .describe(
-        'File with the public key (X25519, PEM) that seals. Keep the private key elsewhere. Make the keys with `openssl genpkey -algorithm x25519 -out private.pem` and `openssl pkey -in private.pem -pubout`.',
-      ),
-    former_seal_key_files: z
-      .array(z.string().min(1))
-      .default([])
-      .describe('Files with former public keys, which allow another key in `seal_key_file`.'),
+    key_file: a.file.describe(
+      'File with the key of tokens, at least 16 bytes. Receivers and workers need the same key. `callsync serve` and `callsync worker` require it. Default elsewhere: `privacy.key` in `store.data_dir`, made at the first start. Keep it outside the store. Anyone with both can guess numbers and match them to tokens.',
+    ),
+    former_keys: list(formerKeySchema).describe(
+      'Former keys of tokens, the oldest first. While a key is here, erasures, objections, holds and exports find calls under its tokens, and callsync recognises repeated deliveries.',
+    ),
+    unreadable: oneOf(['seal', 'drop'], 'seal').describe(
+      'Treatment of records that callsync cannot parse. `seal` keeps them for `callsync quarantine replay --key-file`; `drop` loses them.',
+    ),
+    seal_key_file: a.file.describe(
+      'File with the public key (X25519, PEM) that seals. Keep the private key elsewhere. Make the keys with `openssl genpkey -algorithm x25519 -out private.pem` and `openssl pkey -in private.pem -pubout`.',
+    ),
+    former_seal_key_files: list(z.string().min(1)).describe(
+      'Files with former public keys, which allow another key in `seal_key_file`.',
+    ),
   })
   .refine(
     ({ profile, rules, unreadable, seal_key_file }) =>

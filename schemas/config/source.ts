@@ -1,65 +1,54 @@
 /** Config section `source:`: the service and how callsync speaks to it (interface §4, §5, §9). */
-import { z } from 'zod';
+import { optional, z } from 'zod';
 import { listConfigSchema } from './list.ts';
-import { a } from './values.ts';
+import { a, withDefault } from './values.ts';
+
+const { between, count, natural, notNegative, oneOf, positive, text } = withDefault;
 
 const limitsSchema = z.strictObject({
-  requests: a.count.default(40).describe('Requests allowed within `per_s`, over all workers together.'),
-  per_s: a.positive.default(10).describe('Length of the rolling window of `requests`, in seconds.'),
-  live_share: a.notNegative
-    .max(0.9)
-    .default(0.25)
-    .describe(
-      'Share of `requests` kept for continuous sync and for re-reads of single calls; backfills and reconcile take the rest. After 5 minutes without such work, they take all.',
-    ),
-  concurrency: a.count.max(256).default(8).describe('Connections at once from one process.'),
-  connect_timeout_s: a.positive.default(10).describe('Longest time to open a connection, in seconds.'),
-  headers_timeout_s: a.positive
-    .default(120)
-    .describe(
-      'Longest wait for the response headers, in seconds. Some lists count for a long time before they answer.',
-    ),
-  idle_timeout_s: a.positive.default(30).describe('Longest pause within a response body, in seconds.'),
-  total_timeout_s: a.positive.default(300).describe('Longest time for one whole response, in seconds.'),
-  max_response_bytes: a.count.default(134_217_728).describe('Largest response taken, in bytes after decoding.'),
-  retries: a.natural.default(5).describe('Number of retries of a request that may succeed later.'),
-  retry_base_ms: a.count
-    .default(500)
-    .describe('Bound of the random wait before the first retry, in milliseconds; it doubles with each retry.'),
-  retry_max_ms: a.count.default(30_000).describe('Largest bound of the random wait before a retry, in milliseconds.'),
+  requests: count(40).describe('Requests allowed within `per_s`, over all workers together.'),
+  per_s: positive(10).describe('Length of the rolling window of `requests`, in seconds.'),
+  live_share: notNegative(0.25, 0.9).describe(
+    'Share of `requests` kept for continuous sync and for re-reads of single calls; backfills and reconcile take the rest. After 5 minutes without such work, they take all.',
+  ),
+  concurrency: count(8, 256).describe('Connections at once from one process.'),
+  connect_timeout_s: positive(10).describe('Longest time to open a connection, in seconds.'),
+  headers_timeout_s: positive(120).describe(
+    'Longest wait for the response headers, in seconds. Some lists count for a long time before they answer.',
+  ),
+  idle_timeout_s: positive(30).describe('Longest pause within a response body, in seconds.'),
+  total_timeout_s: positive(300).describe('Longest time for one whole response, in seconds.'),
+  max_response_bytes: count(134_217_728).describe('Largest response taken, in bytes after decoding.'),
+  retries: natural(5).describe('Number of retries of a request that may succeed later.'),
+  retry_base_ms: count(500).describe(
+    'Bound of the random wait before the first retry, in milliseconds; it doubles with each retry.',
+  ),
+  retry_max_ms: count(30_000).describe('Largest bound of the random wait before a retry, in milliseconds.'),
 });
 
 const versionSchema = z.strictObject({
-  by: z
-    .enum(['none', 'host', 'path', 'header', 'query'])
-    .default('none')
-    .describe('Part of the request that selects the version of the call API (interface §9 does not define it).'),
+  by: oneOf(['none', 'host', 'path', 'header', 'query'], 'none').describe(
+    'Part of the request that selects the version of the call API (interface §9 does not define it).',
+  ),
   name: a.text.describe('Name of the header or query parameter.'),
   value: a.text.describe('Host name, path prefix, header value or query value.'),
 });
 
 const websocketSchema = z.strictObject({
   url: a.text.describe('Address of the streaming WebSocket API (ws:// or wss://); the interface does not show it.'),
-  scheme: z.string().default('bearer').describe('Word before the token in the Authorization header.'),
-  token_max_age_s: a.positive
-    .max(300)
-    .default(240)
-    .describe('Highest age of a token that opens the connection, in seconds (interface §5.2 allows 5 minutes).'),
+  scheme: text('bearer').describe('Word before the token in the Authorization header.'),
+  token_max_age_s: positive(240, 300).describe(
+    'Highest age of a token that opens the connection, in seconds (interface §5.2 allows 5 minutes).',
+  ),
   protocols: a.texts.describe('WebSocket subprotocols to offer.'),
-  max_frame_bytes: a.count.default(16_777_216).describe('Largest frame taken, in bytes.'),
-  ping_interval_s: a.positive.default(30).describe('Interval between pings of a silent connection, in seconds.'),
+  max_frame_bytes: count(16_777_216).describe('Largest frame taken, in bytes.'),
+  ping_interval_s: positive(30).describe('Interval between pings of a silent connection, in seconds.'),
 });
 
 const mrcpSchema = z.strictObject({
   host: a.text.describe('Host of the MRCP interface, behind the VPN.'),
-  port: z
-    .number()
-    .int()
-    .min(1)
-    .max(65_535)
-    .default(5060)
-    .describe('Port of the MRCP interface (SIP control by default).'),
-  timeout_s: a.positive.default(5).describe('Longest wait for an answer, in seconds.'),
+  port: between(1, 65_535, 5060).describe('Port of the MRCP interface (SIP control by default).'),
+  timeout_s: positive(5).describe('Longest wait for an answer, in seconds.'),
 });
 
 export const sourceConfigSchema = z.strictObject({
@@ -69,29 +58,23 @@ export const sourceConfigSchema = z.strictObject({
     'Allow plain HTTP to other hosts. Anyone on the network path can then read token and client secret.',
   ),
   realm: a.text.describe('Realm of the token endpoint.'),
-  token_url: a.webAddress
-    .optional()
-    .describe(
-      'Whole address of the token endpoint, if it is not {auth_url}/realms/<realm>/protocol/openid-connect/token.',
-    ),
+  token_url: optional(a.webAddress).describe(
+    'Whole address of the token endpoint, if it is not {auth_url}/realms/<realm>/protocol/openid-connect/token.',
+  ),
   client_id: a.text.describe('Client id issued by the account manager.'),
   client_secret: a.text.describe('Client secret issued by the account manager; better kept in a file.'),
   client_secret_file: a.text.describe('File that holds the client secret; read again when it changes.'),
-  token_format: z
-    .enum(['form', 'json'])
-    .default('form')
-    .describe('Format of the token request, a form or a JSON object with the same fields (interface §4.1).'),
-  scope: z.string().default('openid').describe('Scope of the token request; empty = none.'),
+  token_format: oneOf(['form', 'json'], 'form').describe(
+    'Format of the token request, a form or a JSON object with the same fields (interface §4.1).',
+  ),
+  scope: text('openid').describe('Scope of the token request; empty = none.'),
   token: a.text.describe('A fixed token, used instead of the token endpoint (older services).'),
   token_file: a.text.describe('File that holds the fixed token.'),
-  token_lifetime_s: a.positive
-    .default(3_600)
-    .describe('Assumed lifetime of a token without `expires_in`, in seconds (interface §8).'),
-  auth_header: z.string().default('Authorization').describe('Header that carries the token.'),
-  auth_scheme: z
-    .string()
-    .default('bearer')
-    .describe('Word before the token, such as `bearer` or `Token`; empty = none.'),
+  token_lifetime_s: positive(3_600).describe(
+    'Assumed lifetime of a token without `expires_in`, in seconds (interface §8).',
+  ),
+  auth_header: text('Authorization').describe('Header that carries the token.'),
+  auth_scheme: text('bearer').describe('Word before the token, such as `bearer` or `Token`; empty = none.'),
   headers: z.record(z.string(), z.string()).default({}).describe('Further headers sent with every request.'),
   version: versionSchema.prefault({}).describe('Version of the call API.'),
   list: listConfigSchema.prefault({}).describe('Requests and answers of the call list.'),

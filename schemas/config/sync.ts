@@ -1,18 +1,18 @@
 /** Config section `sync:`: how calls are kept up to date. */
 import { z } from 'zod';
 import { scheduledBackfillSchema } from './backfills.ts';
-import { a, durationSchema, parseDuration } from './values.ts';
+import { a, durationSchema, parseDuration, withDefault } from './values.ts';
+
+const { between, duration, list, natural, notNegative, oneOf } = withDefault;
 
 const windowSchema = z
   .strictObject({
-    initial: durationSchema
-      .prefault('1h')
-      .describe('Length of the first windows. Later lengths follow the number of calls in earlier windows.'),
-    min: durationSchema
-      .prefault('1s')
-      .describe('Shortest planned window. If a window is too full, callsync splits it further.'),
-    max: durationSchema.prefault('31d').describe('Longest planned window.'),
-    target_calls: z.number().int().min(1).max(1_000_000).default(2_000).describe('Calls that a window should hold.'),
+    initial: duration('1h').describe(
+      'Length of the first windows. Later lengths follow the number of calls in earlier windows.',
+    ),
+    min: duration('1s').describe('Shortest planned window. If a window is too full, callsync splits it further.'),
+    max: duration('31d').describe('Longest planned window.'),
+    target_calls: between(1, 1_000_000, 2_000).describe('Calls that a window should hold.'),
   })
   .refine(({ initial, min, max }) => min <= initial && initial <= max, { error: 'needs `min` ≤ `initial` ≤ `max`' });
 
@@ -29,37 +29,27 @@ const rereadSchema = z.strictObject({
     .max(0.999999)
     .default(0.999)
     .describe('Share of late changes that the learned horizon must catch.'),
-  delay: durationSchema.prefault('1d').describe('Longest time from a late change until callsync reads it.'),
-  max_horizon: durationSchema.prefault('90d').describe('Longest horizon that learning may choose.'),
-  sample: a.notNegative
-    .max(1)
-    .default(0.01)
-    .describe(
-      'Share of the windows beyond the horizon that callsync reads again, to notice changes that are later still.',
-    ),
+  delay: duration('1d').describe('Longest time from a late change until callsync reads it.'),
+  max_horizon: duration('90d').describe('Longest horizon that learning may choose.'),
+  sample: notNegative(0.01, 1).describe(
+    'Share of the windows beyond the horizon that callsync reads again, to notice changes that are later still.',
+  ),
 });
 
 const reconcileSchema = z.strictObject({
   enabled: a.on.describe('Compare the API with the warehouses regularly.'),
-  interval: durationSchema.prefault('1d').describe('Interval between two runs.'),
-  age: durationSchema.prefault('2d').describe('Least age of a window before callsync compares it.'),
-  span: durationSchema.prefault('30d').describe('Range in which each run looks for windows without a verdict.'),
-  backlog_days: a.natural
-    .max(10_000)
-    .default(30)
-    .describe(
-      'Days before `span` that each run also compares, oldest first, until every read day has a verdict. `callsync coverage` estimates the end.',
-    ),
-  rows_days: a.natural
-    .max(1_000)
-    .default(1)
-    .describe(
-      'Days whose rows each run compares value by value in every warehouse, in rotation; 0 = none. This comparison finds values that somebody altered.',
-    ),
-  level: z
-    .enum(['ids', 'fields', 'records'])
-    .default('fields')
-    .describe('Level of the comparison with the service: ids only, the fields of a summary listing, or whole records.'),
+  interval: duration('1d').describe('Interval between two runs.'),
+  age: duration('2d').describe('Least age of a window before callsync compares it.'),
+  span: duration('30d').describe('Range in which each run looks for windows without a verdict.'),
+  backlog_days: natural(30, 10_000).describe(
+    'Days before `span` that each run also compares, oldest first, until every read day has a verdict. `callsync coverage` estimates the end.',
+  ),
+  rows_days: natural(1, 1_000).describe(
+    'Days whose rows each run compares value by value in every warehouse, in rotation; 0 = none. This comparison finds values that somebody altered.',
+  ),
+  level: oneOf(['ids', 'fields', 'records'], 'fields').describe(
+    'Level of the comparison with the service: ids only, the fields of a summary listing, or whole records.',
+  ),
 });
 
 export const syncConfigSchema = z
@@ -71,41 +61,28 @@ export const syncConfigSchema = z
       })
       .default('7d')
       .describe('Start of the first continuous sync: a date (UTC), or a duration before the first start.'),
-    interval: durationSchema.prefault('1m').describe('Interval between two polls for new calls.'),
-    settle: durationSchema
-      .prefault('30s')
-      .describe('Safety delay: polls stop this far before the current time, because calls can appear late.'),
-    lookback: durationSchema.prefault('10m').describe('Each run begins this far before the watermark.'),
-    order: z
-      .enum(['newest_first', 'oldest_first'])
-      .default('newest_first')
-      .describe('Windows that callsync reads first after a downtime.'),
+    interval: duration('1m').describe('Interval between two polls for new calls.'),
+    settle: duration('30s').describe(
+      'Safety delay: polls stop this far before the current time, because calls can appear late.',
+    ),
+    lookback: duration('10m').describe('Each run begins this far before the watermark.'),
+    order: oneOf(['newest_first', 'oldest_first'], 'newest_first').describe(
+      'Windows that callsync reads first after a downtime.',
+    ),
     window: windowSchema.prefault({}).describe('Sizes of windows.'),
-    concurrency: z
-      .number()
-      .int()
-      .min(1)
-      .max(256)
-      .default(4)
-      .describe('Windows of one backfill that are read at once, over all workers.'),
-    backfills: z
-      .array(scheduledBackfillSchema)
-      .default([])
+    concurrency: between(1, 256, 4).describe('Windows of one backfill that are read at once, over all workers.'),
+    backfills: list(scheduledBackfillSchema)
       .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, { error: 'names must differ' })
       .describe('Backfills of a relative range that run by a schedule.'),
     reread: rereadSchema.prefault({}).describe('Reading older windows again, because calls change late.'),
     reconcile: reconcileSchema.prefault({}).describe('Proving that windows are complete.'),
-    inbox_sweep: durationSchema
-      .prefault('1m')
-      .describe('Interval between checks of the inbox that need no notification.'),
+    inbox_sweep: duration('1m').describe('Interval between checks of the inbox that need no notification.'),
     confirm_webhooks: a.off.describe(
       'Ask the API for the call after each delivery, with one request each. This corrects captured bodies that somebody sends under a new delivery id.',
     ),
-    clock_skew: durationSchema
-      .prefault('2m')
-      .describe(
-        'Largest lead of the service’s clock over ours; later times count as arrival plus this lead. If a delivery id or a Date header is ahead by more than 15m (or this lead, if longer), callsync ignores it. If a delivery id is that much older than its arrival, callsync asks the API for the call.',
-      ),
+    clock_skew: duration('2m').describe(
+      'Largest lead of the service’s clock over ours; later times count as arrival plus this lead. If a delivery id or a Date header is ahead by more than 15m (or this lead, if longer), callsync ignores it. If a delivery id is that much older than its arrival, callsync asks the API for the call.',
+    ),
   })
   .refine(({ lookback, settle }) => lookback >= settle, {
     path: ['lookback'],

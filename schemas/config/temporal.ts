@@ -1,34 +1,30 @@
 /** Config section `temporal:`: the cluster that runs the workflows. */
-import { z } from 'zod';
-import { a, durationSchema, ownPortSchema } from './values.ts';
+import { optional, z } from 'zod';
+import { a, ownPortSchema, withDefault } from './values.ts';
 
-const count = (most: number) => z.number().int().min(1).max(most);
+const { between, duration } = withDefault;
 
 const tlsSchema = z
   .strictObject({
     enabled: z.boolean().optional().describe('Use TLS. On by default if there is a certificate, a CA or an API key.'),
-    cert_file: z.string().min(1).optional().describe('Client certificate for mTLS, PEM.'),
-    key_file: z.string().min(1).optional().describe('Private key of that certificate, PEM.'),
-    ca_file: z
-      .string()
-      .min(1)
-      .optional()
-      .describe('Certificate authority of the server, PEM. Default: those of the system.'),
-    server_name: z.string().min(1).optional().describe('Name in the server’s certificate, if it is not the host name.'),
+    cert_file: a.file.describe('Client certificate for mTLS, PEM.'),
+    key_file: a.file.describe('Private key of that certificate, PEM.'),
+    ca_file: a.file.describe('Certificate authority of the server, PEM. Default: those of the system.'),
+    server_name: a.file.describe('Name in the server’s certificate, if it is not the host name.'),
   })
   .refine((tls) => (tls.cert_file === undefined) === (tls.key_file === undefined), {
     error: 'needs `cert_file` and `key_file` together',
   });
 
 const concurrencySchema = z.strictObject({
-  workflow_tasks: count(1_000).default(20).describe('Workflow tasks at once in one worker process.'),
-  live_activities: count(1_000)
-    .default(4)
-    .describe('Sync, merges of waiting deliveries and re-reads of single calls at once in one worker process.'),
-  read_activities: count(1_000)
-    .default(4)
-    .describe('Windows read from the service at once in one worker process, for backfills and reconcile.'),
-  load_activities: count(1_000).default(2).describe('Loads into warehouses at once in one worker process.'),
+  workflow_tasks: between(1, 1_000, 20).describe('Workflow tasks at once in one worker process.'),
+  live_activities: between(1, 1_000, 4).describe(
+    'Sync, merges of waiting deliveries and re-reads of single calls at once in one worker process.',
+  ),
+  read_activities: between(1, 1_000, 4).describe(
+    'Windows read from the service at once in one worker process, for backfills and reconcile.',
+  ),
+  load_activities: between(1, 1_000, 2).describe('Loads into warehouses at once in one worker process.'),
 });
 
 export const temporalConfigSchema = z
@@ -44,16 +40,16 @@ export const temporalConfigSchema = z
       .default('default')
       .describe('Temporal namespace; it must exist on a cluster of your own.'),
     tls: tlsSchema.prefault({}).describe('Encryption and client certificate (mTLS).'),
-    api_key: z.string().min(1).optional().describe('API key of Temporal Cloud; prefer `api_key_file`.'),
-    api_key_file: z.string().min(1).optional().describe('File that holds the API key; read again when it changes.'),
+    api_key: a.file.describe('API key of Temporal Cloud; prefer `api_key_file`.'),
+    api_key_file: a.file.describe('File that holds the API key; read again when it changes.'),
     task_queue: z
       .string()
       .regex(/^[A-Za-z0-9._-]{1,100}$/, { error: 'may hold letters, digits, dot, dash and underscore' })
       .default('callsync')
       .describe('Prefix of the task queues; two installations on one namespace need different ones.'),
-    max_cached_workflows: count(10_000)
-      .default(200)
-      .describe('Most workflows that one worker process keeps in memory between their tasks.'),
+    max_cached_workflows: between(1, 10_000, 200).describe(
+      'Most workflows that one worker process keeps in memory between their tasks.',
+    ),
     deployment: z
       .strictObject({
         name: z.string().min(1).describe('Name of the worker deployment, the same for all its versions.'),
@@ -65,19 +61,15 @@ export const temporalConfigSchema = z
       .optional()
       .describe('Worker versioning: workflow tasks go to the version that was made current. Off without it.'),
     concurrency: concurrencySchema.prefault({}).describe('Concurrency of one worker process.'),
-    shutdown_grace: durationSchema
-      .prefault('20s')
-      .describe('Time that a stopping worker gives its activities before it cancels them.'),
-    ui_url: a.webAddress
-      .optional()
-      .describe('Address of the cluster’s web interface, for the links that callsync prints.'),
-    cli: z
-      .string()
-      .min(1)
-      .optional()
-      .describe(
-        'Path of the Temporal CLI for the development server. By default, callsync looks on PATH and in its cache, then downloads or builds it.',
-      ),
+    shutdown_grace: duration('20s').describe(
+      'Time that a stopping worker gives its activities before it cancels them.',
+    ),
+    ui_url: optional(a.webAddress).describe(
+      'Address of the cluster’s web interface, for the links that callsync prints.',
+    ),
+    cli: a.file.describe(
+      'Path of the Temporal CLI for the development server. By default, callsync looks on PATH and in its cache, then downloads or builds it.',
+    ),
     port: ownPortSchema('the development server'),
     ui_port: ownPortSchema('its web interface'),
   })

@@ -13,6 +13,12 @@ export const parseDuration = (text: string): number | undefined => {
   return amount === undefined || unit === undefined ? undefined : Number(amount) * (units[unit] as number);
 };
 
+/** A duration in YAML, milliseconds once parsed. */
+export const durationSchema = z
+  .string()
+  .regex(pattern, { error: 'must be a number with its unit: ms, s, m, h or d, such as 5m' })
+  .transform((text) => parseDuration(text) as number);
+
 /**
  * Types of settings; default and description stand with each setting. Whole numbers: `count` from 1, `natural` from
  * 0.
@@ -28,24 +34,39 @@ export const a = {
   /** May be left out. */
   text: z.string().optional(),
   texts: z.array(z.string()).default([]),
+  /** A path or a secret; may be left out. */
+  file: z.string().min(1).optional(),
+  /** May be left out. */
+  duration: durationSchema.optional(),
+  /** Where a server of ours listens. */
+  listen: z.string().min(1).default('127.0.0.1'),
   webAddress: z.url({ protocol: /^https?$/ }),
 };
 
-/** A duration in YAML, milliseconds once parsed. */
-export const durationSchema = z
-  .string()
-  .regex(pattern, { error: 'must be a number with its unit: ms, s, m, h or d, such as 5m' })
-  .transform((text) => parseDuration(text) as number);
+const numberWithDefault = (schema: z.ZodNumber) => (byDefault: number, most?: number) =>
+  (most === undefined ? schema : schema.max(most)).default(byDefault);
+
+/** Types with a default. */
+export const withDefault = {
+  count: numberWithDefault(a.count),
+  natural: numberWithDefault(a.natural),
+  positive: numberWithDefault(a.positive),
+  notNegative: numberWithDefault(a.notNegative),
+  share: numberWithDefault(a.share),
+  between: (least: number, most: number, byDefault: number) => z.number().int().min(least).max(most).default(byDefault),
+  text: (byDefault: string) => z.string().default(byDefault),
+  duration: (byDefault: string) => durationSchema.prefault(byDefault),
+  /** Empty. */
+  list: <T extends z.ZodType>(item: T) => z.array(item).default([]),
+  oneOf: <const T extends string>(values: readonly T[], byDefault: NoInfer<T>) =>
+    z.enum(values).default(byDefault as never),
+};
+
+export const matching = (form: RegExp) => z.string().regex(form);
 
 /** The port of a server that callsync starts itself. */
 export const ownPortSchema = (server: string) =>
-  z
-    .number()
-    .int()
-    .min(0)
-    .max(65_535)
-    .default(0)
-    .describe(`Port of ${server}; 0 = the last used port, or any free port.`);
+  withDefault.between(0, 65_535, 0).describe(`Port of ${server}; 0 = the last used port, or any free port.`);
 
 /** Certificate of a server of ours: section `tls` of the receiver and of the operations port. */
 export const tlsSchema = z.strictObject({

@@ -1,6 +1,8 @@
 /** Config section `webhook:`: the receiver of deliveries (interface §4.3, §5.4). */
-import { z } from 'zod';
-import { a, durationSchema, tlsSchema } from './values.ts';
+import { optional, z } from 'zod';
+import { a, matching, tlsSchema, withDefault } from './values.ts';
+
+const { between, count, duration, list, natural, notNegative, positive } = withDefault;
 
 const MiB = 1024 * 1024;
 
@@ -11,18 +13,11 @@ const addressSchema = z.string().refine((text) => addressForms.safeParse(text).s
 
 const signingSecretSchema = z
   .strictObject({
-    name: z
-      .string()
-      .regex(/^[A-Za-z0-9._-]{1,64}$/)
-      .describe('Name of this secret in metrics and in the warehouse.'),
-    secret: z.string().min(1).optional().describe('The signing secret itself; prefer `secret_file`.'),
-    secret_file: z
-      .string()
-      .min(1)
-      .optional()
-      .describe(
-        'File that holds the signing secret. callsync reads it again when it changes. An empty or removed file retires the secret.',
-      ),
+    name: matching(/^[A-Za-z0-9._-]{1,64}$/).describe('Name of this secret in metrics and in the warehouse.'),
+    secret: a.file.describe('The signing secret itself; prefer `secret_file`.'),
+    secret_file: a.file.describe(
+      'File that holds the signing secret. callsync reads it again when it changes. An empty or removed file retires the secret.',
+    ),
     hook_ids: z
       .array(z.string().min(1))
       .min(1)
@@ -34,89 +29,72 @@ const signingSecretSchema = z
   });
 
 const limitsSchema = z.strictObject({
-  body_bytes: a.count
-    .max(256 * MiB)
-    .default(16 * MiB)
-    .describe('Largest accepted delivery, in bytes; a larger delivery gets 413. A two-hour call is several MiB.'),
-  inflight_bytes: a.count
-    .default(48 * MiB)
-    .describe(
-      'Most bytes of deliveries in memory. At this limit, the sender with most bytes gets 503. Senders without a valid signature so far share half of the limit.',
-    ),
+  body_bytes: count(16 * MiB, 256 * MiB).describe(
+    'Largest accepted delivery, in bytes; a larger delivery gets 413. A two-hour call is several MiB.',
+  ),
+  inflight_bytes: count(48 * MiB).describe(
+    'Most bytes of deliveries in memory. At this limit, the sender with most bytes gets 503. Senders without a valid signature so far share half of the limit.',
+  ),
   header_bytes: z.number().int().min(1024).default(16_384).describe('Largest accepted request head, in bytes.'),
-  connections: a.count
-    .default(2_000)
-    .describe('Most open connections. At this limit, the sender with most connections loses one.'),
-  connections_per_sender: a.count
-    .default(500)
-    .describe('Most open connections of one address (for IPv6, of one /64 network); `trusted_proxies` are exempt.'),
-  headers_timeout_s: a.positive.default(5).describe('Longest time until the request head has arrived, in seconds.'),
-  request_timeout_s: a.positive
-    .default(9)
-    .describe('Longest time until a whole request has arrived, in seconds. The service itself stops after 10.'),
-  keep_alive_s: a.positive.default(30).describe('Time for which an idle connection stays open, in seconds.'),
-  answer_within_s: a.positive
-    .max(10)
-    .default(8)
-    .describe('Seconds after which a delivery that is not durable gets 503, so that the service sends it again.'),
+  connections: count(2_000).describe(
+    'Most open connections. At this limit, the sender with most connections loses one.',
+  ),
+  connections_per_sender: count(500).describe(
+    'Most open connections of one address (for IPv6, of one /64 network); `trusted_proxies` are exempt.',
+  ),
+  headers_timeout_s: positive(5).describe('Longest time until the request head has arrived, in seconds.'),
+  request_timeout_s: positive(9).describe(
+    'Longest time until a whole request has arrived, in seconds. The service itself stops after 10.',
+  ),
+  keep_alive_s: positive(30).describe('Time for which an idle connection stays open, in seconds.'),
+  answer_within_s: positive(8, 10).describe(
+    'Seconds after which a delivery that is not durable gets 503, so that the service sends it again.',
+  ),
 });
 
 const groupCommitSchema = z.strictObject({
-  writers: z.number().int().min(1).max(16).default(2).describe('Groups written at once.'),
-  max_delay_ms: a.notNegative
-    .max(100)
-    .default(2)
-    .describe('Milliseconds that a delivery waits for others before its group is written.'),
-  batch_rows: z.number().int().min(1).max(1_000).default(128).describe('Most deliveries in one group.'),
-  batch_bytes: a.count.default(8 * MiB).describe('Most bytes in one group, unless a single delivery is larger.'),
-  deadline_s: a.positive
-    .default(2)
-    .describe(
-      'Seconds after which a write of a group to the inbox counts as failed, and its deliveries go to the spool.',
-    ),
+  writers: between(1, 16, 2).describe('Groups written at once.'),
+  max_delay_ms: notNegative(2, 100).describe(
+    'Milliseconds that a delivery waits for others before its group is written.',
+  ),
+  batch_rows: between(1, 1_000, 128).describe('Most deliveries in one group.'),
+  batch_bytes: count(8 * MiB).describe('Most bytes in one group, unless a single delivery is larger.'),
+  deadline_s: positive(2).describe(
+    'Seconds after which a write of a group to the inbox counts as failed, and its deliveries go to the spool.',
+  ),
 });
 
 const spoolSchema = z.strictObject({
-  dir: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('Folder of the spool, on a disk that survives a restart. Default: `spool` in `store.data_dir`.'),
-  max_bytes: a.count
-    .default(1024 * MiB)
-    .describe('Largest size of the spool, in bytes; beyond it, deliveries get 503.'),
-  min_free_bytes: a.natural
-    .default(512 * MiB)
-    .describe('Free bytes that the spool leaves on its disk; below it, deliveries get 503.'),
-  segment_bytes: a.count.default(64 * MiB).describe('Size at which callsync begins a new spool file, in bytes.'),
-  damaged_retention: durationSchema
-    .prefault('30d')
-    .describe('How long to keep spool files with unreadable bytes after their other deliveries are stored.'),
+  dir: a.file.describe('Folder of the spool, on a disk that survives a restart. Default: `spool` in `store.data_dir`.'),
+  max_bytes: count(1024 * MiB).describe('Largest size of the spool, in bytes; beyond it, deliveries get 503.'),
+  min_free_bytes: natural(512 * MiB).describe(
+    'Free bytes that the spool leaves on its disk; below it, deliveries get 503.',
+  ),
+  segment_bytes: count(64 * MiB).describe('Size at which callsync begins a new spool file, in bytes.'),
+  damaged_retention: duration('30d').describe(
+    'How long to keep spool files with unreadable bytes after their other deliveries are stored.',
+  ),
 });
 
 export const webhookConfigSchema = z
   .strictObject({
     enabled: a.on.describe('Start the receiver with `callsync up`.'),
-    listen: z.string().min(1).default('127.0.0.1').describe('Address to listen on; `0.0.0.0` or `::` for all.'),
-    port: a.natural.max(65_535).default(8780).describe('Port to listen on; 0 = any free port.'),
+    listen: a.listen.describe('Address to listen on; `0.0.0.0` or `::` for all.'),
+    port: natural(8780, 65_535).describe('Port to listen on; 0 = any free port.'),
     path: z
       .string()
       .regex(/^\/[A-Za-z0-9._~/-]*$/)
       .default('/webhook')
       .describe('Path of the webhook URL; the receiver answers 404 on all others.'),
-    public_url: a.webAddress
-      .optional()
-      .describe(
-        'Address to which the service sends, as seen from outside (https://…); `callsync doctor` and `callsync go-live` try it.',
-      ),
+    public_url: optional(a.webAddress).describe(
+      'Address to which the service sends, as seen from outside (https://…); `callsync doctor` and `callsync go-live` try it.',
+    ),
     header_prefix: z
       .string()
       .regex(/^[A-Za-z0-9-]+-$/)
       .default('X-Service-')
       .describe('Prefix of the headers Signature, Delivery and Hook-Id.'),
-    secrets: z
-      .array(signingSecretSchema)
-      .default([])
+    secrets: list(signingSecretSchema)
       .refine((entries) => new Set(entries.map((entry) => entry.name)).size === entries.length, {
         error: 'two secrets have the same name',
       })
@@ -125,25 +103,19 @@ export const webhookConfigSchema = z
       'Take deliveries without a signature. Anyone who can reach the port can then write call data.',
     ),
     tls: tlsSchema.optional().describe('Serve HTTPS with this certificate; plain HTTP without it.'),
-    trusted_proxies: z
-      .array(addressSchema)
-      .default([])
-      .describe('Addresses or CIDR ranges of proxies whose X-Forwarded-For callsync trusts.'),
-    allow_from: z
-      .array(addressSchema)
-      .default([])
-      .describe('Addresses or CIDR ranges of allowed senders; empty = all.'),
+    trusted_proxies: list(addressSchema).describe(
+      'Addresses or CIDR ranges of proxies whose X-Forwarded-For callsync trusts.',
+    ),
+    allow_from: list(addressSchema).describe('Addresses or CIDR ranges of allowed senders; empty = all.'),
     limits: limitsSchema.prefault({}).describe('Limits against slow, large and many requests.'),
     group_commit: groupCommitSchema
       .prefault({})
       .describe('Groups in which the receiver writes deliveries to the inbox.'),
     spool: spoolSchema.prefault({}).describe('Folder of deliveries while the store is away.'),
-    rejected_per_minute: a.natural
-      .default(10)
-      .describe('Most rows for rejected deliveries, per minute. One more row counts the other rejected deliveries.'),
-    wake_interval_ms: a.natural
-      .default(200)
-      .describe('Shortest time between two wake-ups of the inbox merge, in milliseconds.'),
+    rejected_per_minute: natural(10).describe(
+      'Most rows for rejected deliveries, per minute. One more row counts the other rejected deliveries.',
+    ),
+    wake_interval_ms: natural(200).describe('Shortest time between two wake-ups of the inbox merge, in milliseconds.'),
   })
   .describe('Receiver of webhook deliveries.');
 

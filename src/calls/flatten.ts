@@ -2,15 +2,8 @@
 import { hash } from 'node:crypto';
 import { type CallDocument, knownCallFields } from '../../schemas/call.ts';
 import { type ObservationSource, sourceRank } from '../../schemas/observation.ts';
-import {
-  allFields,
-  type CallTableName,
-  type Column,
-  type Derived,
-  type Row,
-  tableOf,
-  type WordArrays,
-} from '../../schemas/tables.ts';
+import type { CallTableName, Column, Derived, Row, WordArrays } from '../../schemas/tables.ts';
+import { allFields, tableOf } from '../../schemas/tables.ts';
 import { isObject } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
 import { cleanText, type LedgerRow, maxJsonDepth } from './fold.ts';

@@ -2,15 +2,7 @@
 import type { CountryCode } from 'libphonenumber-js/max';
 import type { JoinedDetector } from '../privacy/finding.ts';
 import { normalizeNumber, writtenDigits } from '../privacy/phone-number.ts';
-import {
-  foundSubject,
-  leastDigits,
-  leastText,
-  metadataSubject,
-  phoneSubject,
-  textSubject,
-  tokenSubject,
-} from './subjects.ts';
+import * as named from './subjects.ts';
 
 /** Scope of a request: calls by id, by a number or address, or by the value of a metadata key. */
 export type PersonRequest =
@@ -42,7 +34,7 @@ const compact = (value: string): string => value.replaceAll(/[\s.\-/]/g, '').toU
 export const requestKinds: Readonly<Record<PersonRequest['kind'], Kind>> = {
   call: { name: 'call id', read: String, isValid: () => true },
   metadata: { name: 'value', read: String, isValid: () => true },
-  phone: { name: 'telephone number', read: String, isValid: ({ length }) => length >= leastText },
+  phone: { name: 'telephone number', read: String, isValid: ({ length }) => length >= named.leastText },
   email: {
     name: 'e-mail address',
     read: (value) => value.toLowerCase(),
@@ -62,9 +54,10 @@ export const meantBy = (request: PersonRequest, comparison: Comparison) => {
   const { kind, values } = request;
   const { countries, tokensOf } = comparison;
   if (kind === 'call') return { request, subjects: [...new Set(values)], own: values };
-  const texts = (some: readonly string[]) => some.filter(({ length }) => length >= leastText).map(textSubject);
+  const texts = (some: readonly string[]) =>
+    some.filter(({ length }) => length >= named.leastText).map(named.textSubject);
   if (kind === 'metadata') {
-    const pair = (value: string): string => metadataSubject(request.key, value);
+    const pair = (value: string): string => named.metadataSubject(request.key, value);
     const all = [...values, ...values.flatMap((value) => tokensOf(value))];
     return { request, subjects: [...new Set([...all.map(pair), ...texts(all)])], own: values.map(pair) };
   }
@@ -75,7 +68,7 @@ export const meantBy = (request: PersonRequest, comparison: Comparison) => {
     const read = requestKinds[kind].read(value);
     return [...tokensOf(value), ...(kind === 'phone' ? [] : [...tokensOf(read), ...tokensOf(read, kind)])];
   });
-  const subjects = [...tokens.map(tokenSubject), ...texts(tokens), ...found.flat()];
+  const subjects = [...tokens.map(named.tokenSubject), ...texts(tokens), ...found.flat()];
   return { request, subjects: [...new Set(subjects)], own: found.map(([own]) => own as string) };
 };
 
@@ -84,9 +77,9 @@ const subjectsOfValue = (kind: Exclude<JoinedDetector, 'phone'>, value: string, 
   const read = requestKinds[kind].read(value);
   const digits = [read, compact(value)].filter((one) => /^\d+$/.test(one));
   return [
-    foundSubject(kind, read),
-    ...[value, read].map(textSubject),
-    ...digits.map((one) => phoneSubject(normalizeNumber(one, countries) ?? one)),
+    named.foundSubject(kind, read),
+    ...[value, read].map(named.textSubject),
+    ...digits.map((one) => named.phoneSubject(normalizeNumber(one, countries) ?? one)),
   ];
 };
 
@@ -96,6 +89,6 @@ const subjectsOfValue = (kind: Exclude<JoinedDetector, 'phone'>, value: string, 
 const subjectsOfNumber = (value: string, countries: readonly CountryCode[]): readonly string[] => {
   const read = normalizeNumber(value, countries) ?? value;
   const number = /[^+\d\s().\-/]/.test(value) && !read.startsWith('+') ? value : read;
-  const written = writtenDigits(number).filter(({ length }) => length >= leastDigits);
-  return [number, ...written.map((digits) => normalizeNumber(digits, countries) ?? digits)].map(phoneSubject);
+  const written = writtenDigits(number).filter(({ length }) => length >= named.leastDigits);
+  return [number, ...written.map((digits) => normalizeNumber(digits, countries) ?? digits)].map(named.phoneSubject);
 };

@@ -156,18 +156,8 @@ const otherText = /@|\d(?:\D*\d){12}/;
 const isOther = (name: string): boolean => name !== 'phone' && joinedDetectors.some((one) => one === name);
 const mayNameOthers = (text: string): boolean => otherText.test(text) && !plain.test(text);
 
-const zero = 0x30;
-const nine = 0x39;
-const underscore = 0x5f;
-
-/** Whether a text may hold a number or a token. Nearly none does, and most are too short for a regular expression. */
-const mayNameNumber = (text: string): boolean => {
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if ((code >= zero && code <= nine) || code === underscore) return !plain.test(text);
-  }
-  return false;
-};
+/** Whether a text may hold a number or a token. Nearly none does. */
+const mayNameNumber = (text: string): boolean => /[\d_]/.test(text) && !plain.test(text);
 
 const tokenPattern = /ph_[a-z\d]+_[a-z2-7]{52}/g;
 /** A word that is neither a number nor said within one. */
@@ -190,7 +180,6 @@ const readBareId = (text: string): string | undefined => {
 // Quoted strings of JSON, also of truncated or broken JSON. Time is linear in the length of the text. Pure.
 
 const backslash = 0x5c;
-const blank = 0x20;
 
 /** Whether backslashes before a quote make it a part of the text around it. */
 const isEscaped = (text: string, at: number): boolean => {
@@ -239,7 +228,6 @@ const readBetween = (text: string, start: number, end: number): string => {
 };
 
 const idName = '"unique_id"';
-const colon = 0x3a;
 
 const numericId = /"unique_id"\s*:\s*(-?\d+)(?![\d.eE])/g;
 
@@ -247,15 +235,11 @@ const numericId = /"unique_id"\s*:\s*(-?\d+)(?![\d.eE])/g;
 const listNumericIds = (text: string): readonly string[] =>
   text.includes(idName) ? Array.from(text.matchAll(numericId), ([, id]) => id as string) : [];
 
+/** Matches behind the name of a call's id. */
+const behindIdName = /(?<="unique_id"\s*:\s*)/y;
+
 /** Whether the string whose quote is at `at` is the value of `unique_id`. */
 const isCallId = (text: string, at: number): boolean => {
-  const behindColon = skipBlanksBack(text, at);
-  return text.charCodeAt(behindColon - 1) === colon && text.endsWith(idName, skipBlanksBack(text, behindColon - 1));
-};
-
-/** Offset after the last character before `at` that is not blank. */
-const skipBlanksBack = (text: string, at: number): number => {
-  let end = at;
-  while (end > 0 && text.charCodeAt(end - 1) <= blank) end -= 1;
-  return end;
+  behindIdName.lastIndex = at;
+  return behindIdName.test(text);
 };

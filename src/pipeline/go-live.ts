@@ -5,14 +5,8 @@ import { countOf } from '../lib/count-of.ts';
 import { transient } from '../lib/errors.ts';
 import { nowMicros } from '../lib/timestamps.ts';
 import { readCounters } from '../store/status/counters.ts';
-import {
-  type GoLiveState,
-  listRejections,
-  measureOverlap,
-  type Overlap,
-  readGoLive,
-  saveGoLive,
-} from '../store/status/progress.ts';
+import type { GoLiveState, Overlap } from '../store/status/progress.ts';
+import { listRejections, measureOverlap, readGoLive, saveGoLive } from '../store/status/progress.ts';
 import type { Store } from '../store/store.ts';
 
 interface GoLiveInput {

@@ -211,9 +211,17 @@ const clientOf = (url: () => string) =>
 export const readColumn = async <T>(db: Queryable, sql: string, values: readonly unknown[] = []): Promise<T[]> =>
   (await db.query<Record<string, T>>(sql, values)).map((row) => Object.values(row)[0] as T);
 
-/** The one value of a statement; undefined without a row. */
-export const readValue = async <T>(db: Queryable, sql: string, values: readonly unknown[] = []) =>
-  (await readColumn<T>(db, sql, values))[0];
+/** The one value of a statement; undefined without a row, which the caller's type tells. */
+export const readValue = async <T>(db: Queryable, sql: string, values: readonly unknown[] = []): Promise<T> =>
+  (await readColumn<T>(db, sql, values))[0] as T;
+
+/** The one row of a statement that always has one. */
+export const readRow = async <T extends object>(db: Queryable, sql: string, values: readonly unknown[] = []) =>
+  (await db.query<T>(sql, values))[0] as T;
+
+/** Whether a statement finds a row. */
+export const hasRow = async (db: Queryable, sql: string, values: readonly unknown[] = []): Promise<boolean> =>
+  (await db.query(sql, values)).length > 0;
 
 /** Arrays of the columns of rows, as `unnest` takes them. */
 export const columnsOf = <Row>(rows: readonly Row[], ...names: readonly (keyof Row)[]): Row[keyof Row][][] =>

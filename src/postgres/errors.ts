@@ -1,17 +1,9 @@
 /** Turns errors of the PostgreSQL driver into errors with a next step. */
 import { CallsyncError, isUntrusted, terminal, transient } from '../lib/errors.ts';
 
-const connectionCodes = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ECONNABORTED',
-  'ENOTFOUND',
-  'EHOSTUNREACH',
-  'ETIMEDOUT',
-  'EPIPE',
-  'ENOENT',
-  'EAI_AGAIN',
-]);
+const connectionCodes = new Set(
+  'ECONNREFUSED ECONNRESET ECONNABORTED ENOTFOUND EHOSTUNREACH ETIMEDOUT EPIPE ENOENT EAI_AGAIN'.split(' '),
+);
 /** Classes of SQLSTATE after which the same statement may succeed: connection, serialization, shutdown, resources. */
 const transientStates = /^(08|40|53|55P03|57P0[1-5]|25006|58)/;
 

@@ -92,8 +92,7 @@ const cleanValue = (value: unknown, node: RuleNode, { name, depth }: At, pass: P
   return node.action === 'drop' && Object.keys(fields).length === 0 ? gone : fields;
 };
 
-const isSmall = (value: unknown): boolean =>
-  typeof value === 'number' && (!Number.isInteger(value) || Math.abs(value) < 1e6);
+const isSmall = (value: unknown) => typeof value === 'number' && (!Number.isInteger(value) || Math.abs(value) < 1e6);
 
 const cleanLeaf = (value: unknown, { action }: RuleNode, name: string, pass: Pass): unknown => {
   if (action === 'drop') return gone;

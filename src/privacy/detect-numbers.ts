@@ -3,17 +3,14 @@ import isLuhn from 'fast-luhn';
 import { countrySpecs, isValidIBAN } from 'ibantools';
 import type { CountryCode } from 'libphonenumber-js/max';
 import type { DetectorName, Finding, Span } from './finding.ts';
+import type { Atom, Candidate, Manner, Shape } from './number-runs.ts';
 import {
-  type Atom,
-  type Candidate,
   findRuns,
   interruptionWords,
   isFiller,
   leastDigits,
   listCandidates,
-  type Manner,
   mostCharacters,
-  type Shape,
   textOf,
 } from './number-runs.ts';
 import { mayBeDialled, readDialled } from './phone-number.ts';

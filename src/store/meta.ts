@@ -2,8 +2,8 @@
 import { type Queryable, readValue } from '../postgres/database.ts';
 
 /** Undefined if no process has written it. */
-export const readMeta = async <T>(db: Queryable, key: string): Promise<T | undefined> =>
-  await readValue<T>(db, 'SELECT value FROM meta WHERE key = $1', [key]);
+export const readMeta = <T>(db: Queryable, key: string): Promise<T | undefined> =>
+  readValue(db, 'SELECT value FROM meta WHERE key = $1', [key]);
 
 /** Replaces the value of a key. @param value any JSON value */
 export const writeMeta = async (db: Queryable, key: string, value: unknown): Promise<void> => {
@@ -15,17 +15,16 @@ export const writeMeta = async (db: Queryable, key: string, value: unknown): Pro
 };
 
 /** Writes a value unless there is one already. Returns the stored value. */
-export const keepMeta = async <T>(db: Queryable, key: string, value: T): Promise<T> => {
-  await db.query('INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING', [
-    key,
-    JSON.stringify(value),
-  ]);
-  return (await readMeta<T>(db, key)) ?? value;
-};
+export const keepMeta = <T>(db: Queryable, key: string, value: T): Promise<T> =>
+  readValue(
+    db,
+    `INSERT INTO meta AS m (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = m.value RETURNING value`,
+    [key, JSON.stringify(value)],
+  );
 
 /** Adds texts to a sorted list without doubles; additions made at the same time all stay. Returns the whole list. */
-export const addToMeta = async (db: Queryable, key: string, texts: readonly string[]): Promise<readonly string[]> =>
-  (await readValue<string[]>(
+export const addToMeta = (db: Queryable, key: string, texts: readonly string[]): Promise<readonly string[]> =>
+  readValue(
     db,
     `INSERT INTO meta (key, value)
      VALUES ($1, to_jsonb(ARRAY(SELECT t FROM unnest($2::text[]) AS t GROUP BY t ORDER BY t COLLATE "C")))
@@ -33,7 +32,7 @@ export const addToMeta = async (db: Queryable, key: string, texts: readonly stri
        SELECT t FROM jsonb_array_elements_text(meta.value || excluded.value) AS t GROUP BY t ORDER BY t COLLATE "C"))
      RETURNING value`,
     [key, texts],
-  )) ?? texts;
+  );
 
 /** A list of small records under the warehouse's name. Only the holder of the warehouse's lease writes. */
 export const createQuotaMemory = <T>(db: Queryable, warehouse: string) => {

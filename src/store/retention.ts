@@ -56,12 +56,18 @@ const age = 'now() - make_interval(secs => $1)';
 /** By age, not in lock order, so rows that others have locked are left to the next run. */
 const unlessLocked = 'FOR UPDATE SKIP LOCKED';
 
+/** SQL: `key` is that of a row that has expired. @param where with the order in which they go */
+const isExpired = (key: string, table: string, where: string): string =>
+  `${key} = ANY(ARRAY(SELECT ${key} FROM ${table} WHERE ${where} LIMIT $2 ${unlessLocked}))`;
+
 /** Expires quarantine and frames. While there are holds, texts with held or unknown subjects stay. */
 const heldByNone = `(NOT EXISTS (SELECT FROM held_keys) OR (subjects IS NOT NULL AND NOT ${isHeldSql('subjects')}))`;
 
 /** Quarantine: a newer call arrived, or the call is erased. Any other record may be the only copy. */
 const cameSince = `EXISTS (SELECT FROM ledger l
    WHERE l.call_id = quarantine.call_id AND (l.tombstone OR l.last_seen_at > quarantine.received_at))`;
+
+const expiredText = (where: string): string => isExpired('id', 'quarantine', `${heldByNone} AND ${where}`);
 
 /** Statements with the parameters seconds and rows; each returns one row for each that it expired. */
 const expiries = (rules: RetentionRules): Record<string, { keepMs: number | undefined; sql: string }> => ({
@@ -74,10 +80,8 @@ const expiries = (rules: RetentionRules): Record<string, { keepMs: number | unde
   rejected: {
     keepMs: rules.bodies,
     sql: `WITH gone AS (
-            DELETE FROM inbox WHERE seq = ANY(ARRAY(
-              SELECT seq FROM inbox WHERE outcome = 'rejected' AND received_at < ${age}
-               ORDER BY received_at LIMIT $2 ${unlessLocked}))
-            RETURNING seq),
+            DELETE FROM inbox
+             WHERE ${isExpired('seq', 'inbox', `outcome = 'rejected' AND received_at < ${age} ORDER BY received_at`)} RETURNING seq),
           unqueued AS (DELETE FROM unloaded_deliveries u USING gone WHERE u.seq = gone.seq)
           SELECT 1 FROM gone`,
   },
@@ -94,27 +98,21 @@ const expiries = (rules: RetentionRules): Record<string, { keepMs: number | unde
   },
   quarantine: {
     keepMs: rules.quarantine,
-    sql: `DELETE FROM quarantine WHERE id = ANY(ARRAY(
-            SELECT id FROM quarantine WHERE state = 'open' AND received_at < ${age} AND ${heldByNone} AND ${cameSince}
-             ORDER BY id LIMIT $2 ${unlessLocked})) RETURNING 1`,
+    sql: `DELETE FROM quarantine WHERE ${expiredText(`state = 'open' AND received_at < ${age} AND ${cameSince} ORDER BY id`)} RETURNING 1`,
   },
   replayed: {
     keepMs: settledDays * day,
-    sql: `DELETE FROM quarantine WHERE id = ANY(ARRAY(
-            SELECT id FROM quarantine WHERE state = 'replayed' AND settled_at < ${age} AND ${heldByNone}
-             LIMIT $2 ${unlessLocked})) RETURNING 1`,
+    sql: `DELETE FROM quarantine WHERE ${expiredText(`state = 'replayed' AND settled_at < ${age}`)} RETURNING 1`,
   },
   // The row stays, so that the same bytes stay dropped.
   dropped: {
     keepMs: settledDays * day,
-    sql: `UPDATE quarantine SET body = '' WHERE id = ANY(ARRAY(
-            SELECT id FROM quarantine WHERE state = 'dropped' AND settled_at < ${age} AND body <> '' AND ${heldByNone}
-             LIMIT $2 ${unlessLocked})) RETURNING 1`,
+    sql: `UPDATE quarantine SET body = '' WHERE ${expiredText(`state = 'dropped' AND settled_at < ${age} AND body <> ''`)} RETURNING 1`,
   },
   websocketFrames: {
     keepMs: rules.websocketFrames,
-    sql: `DELETE FROM websocket_frames WHERE received_at < ${age} AND id = ANY(ARRAY(
-            SELECT id FROM websocket_frames WHERE ${heldByNone} ORDER BY id LIMIT $2 ${unlessLocked})) RETURNING 1`,
+    sql: `DELETE FROM websocket_frames
+           WHERE received_at < ${age} AND ${isExpired('id', 'websocket_frames', `${heldByNone} ORDER BY id`)} RETURNING 1`,
   },
   loads: {
     keepMs: rules.loads,
@@ -145,8 +143,7 @@ const expiries = (rules: RetentionRules): Record<string, { keepMs: number | unde
   },
   events: {
     keepMs: rules.deliveries,
-    sql: `DELETE FROM events WHERE id = ANY(ARRAY(
-            SELECT id FROM events WHERE at < ${age} ORDER BY at LIMIT $2 ${unlessLocked})) RETURNING 1`,
+    sql: `DELETE FROM events WHERE ${isExpired('id', 'events', `at < ${age} ORDER BY at`)} RETURNING 1`,
   },
   verdicts: {
     keepMs: rules.verdicts,
@@ -164,8 +161,7 @@ const expiries = (rules: RetentionRules): Record<string, { keepMs: number | unde
   },
   imports: {
     keepMs: importDays * day,
-    sql: `DELETE FROM meta WHERE key IN (
-            SELECT key FROM meta WHERE starts_with(key, 'import:') AND updated_at < ${age} LIMIT $2) RETURNING 1`,
+    sql: `DELETE FROM meta WHERE ${isExpired('key', 'meta', `starts_with(key, 'import:') AND updated_at < ${age}`)} RETURNING 1`,
   },
   problems: {
     keepMs: settledDays * day,
@@ -174,7 +170,6 @@ const expiries = (rules: RetentionRules): Record<string, { keepMs: number | unde
   },
   rereads: {
     keepMs: rules.deliveries,
-    sql: `DELETE FROM rereads WHERE call_id IN (
-            SELECT call_id FROM rereads WHERE requested_at < ${age} LIMIT $2) RETURNING 1`,
+    sql: `DELETE FROM rereads WHERE ${isExpired('call_id', 'rereads', `requested_at < ${age}`)} RETURNING 1`,
   },
 });

@@ -118,30 +118,22 @@ export const openStore = async (options: {
     purpose: 'store',
   };
   const database = openDatabase({ ...common, max: options.max ?? 12 });
-  let erasures: Erasures | undefined;
-  let keyedHash: ((text: string) => string) | undefined;
-  let index: SubjectIndex | undefined;
-  const openErasures = (): Erasures => {
-    erasures ??= (options.erasures ?? refuseErasures)();
-    return erasures;
-  };
-  const keyOf = (subject: string): string => {
-    keyedHash ??= createKeyedHash(openErasures().key);
-    return keyedHash(subject);
-  };
+  const openErasures = once(options.erasures ?? refuseErasures);
+  const keyedHash = once(() => createKeyedHash(openErasures().key));
+  const keyOf = (subject: string): string => keyedHash()(subject);
+  const index = once(() => createIndex(openErasures(), keyOf));
   try {
     await migrateStore(database);
     return {
       ...database,
       url: options.url,
-      epoch: (db = database) => currentEpoch(db),
+      epoch: (db = database) => readValue(db, 'SELECT coalesce(max(epoch), 0) AS epoch FROM epochs'),
       get erasures() {
         return openErasures();
       },
       checkKeys: () => joinKeys(database, options.keys?.() ?? [tombstoneKey(openErasures().key)]),
       get index() {
-        index ??= createIndex(openErasures(), keyOf);
-        return index;
+        return index();
       },
       keyOf,
     };
@@ -188,6 +180,12 @@ export const recreateStore = async (store: Store): Promise<boolean> => {
 export const isIncomplete = (error: unknown): boolean =>
   error instanceof CallsyncError && error.code === 'DATABASE_INCOMPLETE';
 
+/** Made at the first use. */
+const once = <T>(make: () => T): (() => T) => {
+  let made: T | undefined;
+  return () => (made ??= make());
+};
+
 const tombstoneKey = (bytes: Buffer): StoreKey => ({
   name: 'store.tombstone_key',
   file: 'store.tombstone_key_file',
@@ -199,9 +197,6 @@ const tombstoneKey = (bytes: Buffer): StoreKey => ({
 const refuseErasures = (): Erasures => {
   throw terminal('TOMBSTONE_KEY', 'The tombstone key is missing.');
 };
-
-const currentEpoch = async (db: Queryable): Promise<number> =>
-  (await readValue<number | null>(db, 'SELECT max(epoch) AS epoch FROM epochs')) ?? 0;
 
 /**
  * Brings the tables to this version, in one transaction; safe to run concurrently, and beside workers of the version before.

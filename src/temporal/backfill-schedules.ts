@@ -1,12 +1,7 @@
 /** Temporal Schedules of backfills: those that the configuration owns, and those that an operator created. */
 
-import {
-  type Client,
-  type ScheduleHandle,
-  ScheduleNotFoundError,
-  ScheduleOverlapPolicy,
-  type ScheduleSpec,
-} from '@temporalio/client';
+import type { Client, ScheduleHandle, ScheduleSpec } from '@temporalio/client';
+import { ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
 import type { ScheduledBackfill } from '../../schemas/config/backfills.ts';
 import type { SyncConfig } from '../../schemas/config/sync.ts';
 import { type BackfillInput, backfillId, backfillScheduleId, taskQueuesOf } from '../../workflows/messages.ts';
@@ -92,8 +87,7 @@ export const createBackfillSchedule = async (
   });
 };
 
-const ownerOf = (memo: Record<string, unknown> | undefined): ScheduleOwner =>
-  memo?.owner === 'config' ? 'config' : 'operator';
+const ownerOf = (memo: Record<string, unknown> | undefined) => (memo?.owner === 'config' ? 'config' : 'operator');
 
 type ListedSchedule = { readonly name: string; readonly owner: ScheduleOwner; readonly paused: boolean };
 

@@ -3,71 +3,43 @@ import { type Client, ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOve
 import type { Duration } from '@temporalio/common';
 import type { SyncConfig } from '../../schemas/config/sync.ts';
 import { planningInterval } from '../../schemas/orchestration.ts';
-import {
-  reconcileScheduleId,
-  rereadScheduleId,
-  sweepScheduleId,
-  syncScheduleId,
-  taskQueuesOf,
-} from '../../workflows/messages.ts';
+import { taskQueuesOf } from '../../workflows/messages.ts';
 import { searchAttributesFor, type WorkflowFacts } from './search-attributes.ts';
 
 /** Missed actions are not caught up: one run reads everything since the watermark. */
 const policies = { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1m', pauseOnFailure: false } as const;
 
-interface Planned {
-  readonly scheduleId: string;
-  readonly workflowType: string;
-  readonly everyMs: number;
-  readonly args: unknown[];
-  readonly note: string;
-  readonly kind: WorkflowFacts['kind'];
-  /** Longest duration of a run, even if it hangs; the next one plans anew. */
-  readonly runTimeout: Duration;
-}
+/** Ids of the schedules of an installation, by kind. */
+export const scheduleIds = (prefix: string) => ({
+  sync: `${prefix}/sync-recent`,
+  sweep: `${prefix}/sweep`,
+  reread: `${prefix}/reread-late`,
+  reconcile: `${prefix}/reconcile`,
+});
 
-const plan = (prefix: string, sync: SyncConfig): readonly Planned[] => {
-  const queues = taskQueuesOf(prefix);
-  return [
-    {
-      scheduleId: syncScheduleId(prefix),
-      workflowType: 'syncRecent',
-      kind: 'sync',
-      runTimeout: '1h',
-      everyMs: sync.interval,
-      args: [{ queues }],
-      note: 'Continuous sync: reads from the stored watermark to now.',
-    },
-    {
-      scheduleId: sweepScheduleId(prefix),
-      workflowType: 'sweep',
-      kind: 'sweep',
-      runTimeout: '1h',
-      everyMs: sync.inbox_sweep,
-      args: [{ queues, prefix }],
-      note: 'Sweep: waiting deliveries, calls to read again, pending calls.',
-    },
-    {
-      scheduleId: rereadScheduleId(prefix),
-      workflowType: 'rereadLate',
-      kind: 'reread',
-      runTimeout: '1d',
-      everyMs: planningInterval(sync.reread.delay * 1000) / 1000,
-      args: [{ queues }],
-      note: 'Reads older windows again, as far back as calls change.',
-    },
-    ...(sync.reconcile.enabled ? [reconcilePlan(prefix, sync)] : []),
-  ];
-};
+/** Ids of the schedules that every installation has. */
+export const schedulesOf = (prefix: string): readonly string[] => Object.values(scheduleIds(prefix));
 
-const reconcilePlan = (prefix: string, sync: SyncConfig): Planned => ({
-  scheduleId: reconcileScheduleId(prefix),
-  workflowType: 'reconcile',
-  kind: 'reconcile',
-  runTimeout: '2d',
-  everyMs: sync.reconcile.interval,
-  args: [{ queues: taskQueuesOf(prefix), request: {} }],
-  note: 'Reconcile: compares windows in the API, the ledger and every warehouse.',
+type Kind = keyof ReturnType<typeof scheduleIds> & WorkflowFacts['kind'];
+
+/** `runTimeout` = longest duration of a run, even if it hangs. The next one plans anew. */
+type Planned = readonly [workflowType: string, runTimeout: Duration, everyMs: number, note: string];
+
+const plan = ({ interval, inbox_sweep, reread, reconcile }: SyncConfig): Readonly<Record<Kind, Planned>> => ({
+  sync: ['syncRecent', '1h', interval, 'Continuous sync: reads from the stored watermark to now.'],
+  sweep: ['sweep', '1h', inbox_sweep, 'Sweep: waiting deliveries, calls to read again, pending calls.'],
+  reread: [
+    'rereadLate',
+    '1d',
+    planningInterval(reread.delay * 1000) / 1000,
+    'Reads older windows again, as far back as calls change.',
+  ],
+  reconcile: [
+    'reconcile',
+    '2d',
+    reconcile.interval,
+    'Reconcile: compares windows in the API, the ledger and every warehouse.',
+  ],
 });
 
 /**
@@ -81,16 +53,22 @@ export const ensureSchedules = async (
   sync: SyncConfig,
   only: 'all' | 'sweep' = 'all',
 ): Promise<void> => {
-  const wanted = plan(prefix, sync).filter(({ kind }) => only === 'all' || kind === only);
-  for (const { scheduleId, workflowType, everyMs, args, note, kind, runTimeout } of wanted) {
+  const queues = taskQueuesOf(prefix);
+  const inputs = { sync: {}, sweep: { prefix }, reread: {}, reconcile: { request: {} } };
+  for (const [kind, [workflowType, runTimeout, everyMs, note]] of Object.entries(plan(sync)) as [Kind, Planned][]) {
+    const scheduleId = scheduleIds(prefix)[kind];
+    if (only === 'sweep' ? kind !== 'sweep' : kind === 'reconcile' && !sync.reconcile.enabled) {
+      if (only === 'all') await ifThere(client.schedule.getHandle(scheduleId).delete());
+      continue;
+    }
     const definition = {
       spec: { intervals: [{ every: everyMs }] },
       action: {
         type: 'startWorkflow' as const,
         workflowType,
         workflowId: scheduleId,
-        taskQueue: taskQueuesOf(prefix).workflows,
-        args,
+        taskQueue: queues.workflows,
+        args: [{ queues, ...inputs[kind] }],
         workflowRunTimeout: runTimeout,
         staticSummary: note,
         ...(await searchAttributesFor(client, { kind })),
@@ -112,30 +90,14 @@ export const ensureSchedules = async (
         });
     }
   }
-  if (only === 'all' && !sync.reconcile.enabled) await removeSchedule(client, reconcileScheduleId(prefix));
 };
 
-const removeSchedule = async (client: Client, scheduleId: string): Promise<void> => {
-  try {
-    await client.schedule.getHandle(scheduleId).delete();
-  } catch (error) {
+const ifThere = async (work: Promise<unknown>): Promise<void> => {
+  await work.catch((error: unknown) => {
     if (!(error instanceof ScheduleNotFoundError)) throw error;
-  }
+  });
 };
-
-/** Ids of the schedules that every installation has. */
-export const schedulesOf = (prefix: string): readonly string[] => [
-  syncScheduleId(prefix),
-  sweepScheduleId(prefix),
-  rereadScheduleId(prefix),
-  reconcileScheduleId(prefix),
-];
 
 /** Runs a sweep at once if its schedule exists, because the last worker may have been killed. */
-export const triggerSweep = async (client: Client, prefix: string): Promise<void> => {
-  try {
-    await client.schedule.getHandle(sweepScheduleId(prefix)).trigger(ScheduleOverlapPolicy.SKIP);
-  } catch (error) {
-    if (!(error instanceof ScheduleNotFoundError)) throw error;
-  }
-};
+export const triggerSweep = (client: Client, prefix: string): Promise<void> =>
+  ifThere(client.schedule.getHandle(scheduleIds(prefix).sweep).trigger(ScheduleOverlapPolicy.SKIP));

@@ -8,6 +8,7 @@ import {
 } from '../../activities/create-activities.ts';
 import type { TemporalConfig } from '../../schemas/config/temporal.ts';
 import { taskQueuesOf } from '../../workflows/messages.ts';
+import { withinTime } from '../lib/backoff.ts';
 import { terminal } from '../lib/errors.ts';
 import { findBuilt } from '../lib/find-built.ts';
 import { apiKeyOf, connectionOptions, connectTimeoutMs, explainUnreachable } from './connect.ts';
@@ -128,20 +129,14 @@ const keyRefreshMs = 10_000;
 export const connectWorker = async (config: TemporalConfig, address: string, options: { refreshMs?: number } = {}) => {
   const readKey = apiKeyOf(config);
   const apiKey = readKey?.();
-  let timer: NodeJS.Timeout | undefined;
   try {
-    const connection = await Promise.race([
-      NativeConnection.connect({ ...connectionOptions(config, address), ...(apiKey !== undefined && { apiKey }) }),
-      new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(new Error('timed out')), connectTimeoutMs);
-      }),
-    ]);
+    const settings = { ...connectionOptions(config, address), ...(apiKey !== undefined && { apiKey }) };
+    const connecting = NativeConnection.connect(settings);
+    const connection = await withinTime(connecting, connectTimeoutMs, () => new Error('timed out'));
     if (readKey !== undefined) followKey(connection, readKey, options.refreshMs ?? keyRefreshMs);
     return connection;
   } catch (cause) {
     throw await explainUnreachable(config, address, cause);
-  } finally {
-    clearTimeout(timer);
   }
 };
 

@@ -1,17 +1,7 @@
 /** Starts and asks workflows by their business ids. */
 import { type Client, type WorkflowHandle, WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/client';
 import type { Range } from '../../schemas/orchestration.ts';
-import {
-  type BackfillInput,
-  backfillId,
-  eraseId,
-  loadWarehouseId,
-  mergeInboxId,
-  type ReconcileInput,
-  reconcileId,
-  taskQueuesOf,
-  wakeSignal,
-} from '../../workflows/messages.ts';
+import * as messages from '../../workflows/messages.ts';
 import { searchAttributesFor, type WorkflowFacts } from './search-attributes.ts';
 
 const describe = (micros: number): string => new Date(micros / 1000).toISOString();
@@ -21,14 +11,14 @@ const maxDelayMs = 20_000;
 
 /** Wakes the inbox merge, or starts it. The signal has no payload, because the inbox has the deliveries. */
 export const wakeMergeInbox = async (client: Client, prefix: string): Promise<void> => {
-  const queues = taskQueuesOf(prefix);
+  const queues = messages.taskQueuesOf(prefix);
   await client.workflow.signalWithStart('mergeInbox', {
-    workflowId: mergeInboxId(prefix),
+    workflowId: messages.mergeInboxId(prefix),
     taskQueue: queues.workflows,
     args: [{ queues, maxDelayMs }],
     staticSummary: 'Merge of waiting webhook deliveries',
     ...(await searchAttributesFor(client, { kind: 'merge' })),
-    signal: wakeSignal,
+    signal: messages.wakeSignal,
     signalArgs: [],
     workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
   });
@@ -48,7 +38,7 @@ const startOrJoin = async (
   },
 ): Promise<WorkflowHandle> => {
   const { type, id, input, facts, ...described } = work;
-  const queues = taskQueuesOf(prefix);
+  const queues = messages.taskQueuesOf(prefix);
   return await client.workflow.start(type, {
     workflowId: id,
     taskQueue: queues.workflows,
@@ -64,11 +54,11 @@ const startOrJoin = async (
 export const startBackfill = (
   client: Client,
   prefix: string,
-  input: Omit<BackfillInput, 'queues' | 'range' | 'last'> & { readonly range: Range },
+  input: Omit<messages.BackfillInput, 'queues' | 'range' | 'last'> & { readonly range: Range },
 ): Promise<WorkflowHandle> =>
   startOrJoin(client, prefix, {
     type: 'backfill',
-    id: backfillId(prefix, input.name),
+    id: messages.backfillId(prefix, input.name),
     input,
     facts: { kind: 'backfill', axis: input.axis },
     staticSummary: `Backfill ${input.name}`,
@@ -77,13 +67,13 @@ export const startBackfill = (
 
 /** The handle of a backfill; whether there is one shows at its first use. */
 export const backfillHandle = (client: Client, prefix: string, name: string): WorkflowHandle =>
-  client.workflow.getHandle(backfillId(prefix, name));
+  client.workflow.getHandle(messages.backfillId(prefix, name));
 
 /** Loads the pending calls of a warehouse, or joins the running load. The store has the requests for rewriting. */
 export const startLoadWarehouse = (client: Client, prefix: string, input: { warehouse: string; origin: string }) =>
   startOrJoin(client, prefix, {
     type: 'loadWarehouse',
-    id: loadWarehouseId(prefix, input.warehouse),
+    id: messages.loadWarehouseId(prefix, input.warehouse),
     input,
     facts: { kind: 'load', warehouse: input.warehouse },
     staticSummary: `Load pending calls into ${input.warehouse} (${input.origin})`,
@@ -93,7 +83,7 @@ export const startLoadWarehouse = (client: Client, prefix: string, input: { ware
 export const startErase = (client: Client, prefix: string, requestId: string): Promise<WorkflowHandle> =>
   startOrJoin(client, prefix, {
     type: 'erase',
-    id: eraseId(prefix, requestId),
+    id: messages.eraseId(prefix, requestId),
     input: { requestId },
     facts: { kind: 'erase' },
     staticSummary: `Erasure ${requestId}`,
@@ -103,11 +93,11 @@ export const startErase = (client: Client, prefix: string, requestId: string): P
 export const startReconcile = (
   client: Client,
   prefix: string,
-  { name, request }: { readonly name: string; readonly request: ReconcileInput['request'] },
+  { name, request }: { readonly name: string; readonly request: messages.ReconcileInput['request'] },
 ): Promise<WorkflowHandle> =>
   startOrJoin(client, prefix, {
     type: 'reconcile',
-    id: reconcileId(prefix, name),
+    id: messages.reconcileId(prefix, name),
     input: { request },
     facts: { kind: 'reconcile' },
     staticSummary: `Reconcile ${name}`,

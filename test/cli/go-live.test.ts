@@ -2,8 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findFreePort } from '../../src/local/local-process.ts';
-import { schedulesOf } from '../../src/temporal/schedules.ts';
-import { sweepScheduleId } from '../../workflows/messages.ts';
+import { scheduleIds, schedulesOf } from '../../src/temporal/schedules.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
 import { deleteSchedules, endProcess, type Installation, install } from '../support/installation.ts';
 import { startProgram } from '../support/program.ts';
@@ -69,7 +68,7 @@ test('goes on step by step, through every obstacle, until schedules are on', asy
     schedulesOf(site.prefix).map(async (id) => (await site.client.schedule.getHandle(id).describe()).scheduleId),
   );
   expect(existing.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))).toEqual([
-    sweepScheduleId(site.prefix),
+    scheduleIds(site.prefix).sweep,
   ]);
 
   expect(JSON.parse((await goLive()).stdout)).toMatchObject({ error: { code: 'CONFIG_INVALID' } });

@@ -15,7 +15,7 @@ import { openSecret } from '../../lib/secret.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
 import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
 import { requestLimitRules } from '../../source/source.ts';
-import { recordEvent, recordVersion } from '../../store/status/events.ts';
+import { recordEvent, recordOnce } from '../../store/status/events.ts';
 import { backfillHandle, startReconcile } from '../../temporal/workflow-client.ts';
 import type { Receiver } from '../../webhook/server/receiver.ts';
 import { readVersion } from '../shell/output.ts';
@@ -81,7 +81,7 @@ export const openPage = (services: Services, parts: Parts, receiver?: Pick<Recei
     services.log('the status page is not served: operations.listen is no loopback address and there is no token', {});
     return undefined;
   }
-  recordVersion(parts.store, readVersion()).catch(() => undefined);
+  recordOnce(parts.store, 'version', `callsync ${readVersion()} runs`).catch(() => undefined);
   const reader = createPageReader({
     store: parts.store,
     warehouses: parts.targets.map(({ warehouse }) => warehouse.name),

@@ -5,7 +5,7 @@ import { transient } from '../../lib/errors.ts';
 import { openPool } from '../../postgres/database.ts';
 import { listenToInbox } from '../../store/delivery/inbox-writer.ts';
 import { countUnderOthers } from '../../store/ledger/read-ledger.ts';
-import { recordRules } from '../../store/status/events.ts';
+import { recordOnce } from '../../store/status/events.ts';
 import type { Store } from '../../store/store.ts';
 import { connectWorker, installRuntime, startWorkers, type WorkerRole } from '../../temporal/worker.ts';
 import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
@@ -82,7 +82,7 @@ const wakeMerges = (services: Services, { store, temporal }: Parts): void => {
 /** Changed rules act on incoming data. `privacy apply` brings them to stored data; relaxed rules never restore it. */
 const tellRules = async (services: Services, store: Store, rules: string | undefined): Promise<void> => {
   if (rules === undefined) return;
-  await recordRules(store, rules);
+  await recordOnce(store, 'privacy', `Privacy rules ${rules} act on what comes in from now on`);
   const calls = await countUnderOthers(store, rules);
   if (calls === 0) return;
   services.log('calls are under other privacy rules; run callsync privacy apply', { rules, calls });

@@ -2,18 +2,12 @@
 import { dayMicros as day } from '../../lib/day.ts';
 import { type Interval, intersect, lengthOf, subtract } from '../../lib/intervals.ts';
 import type { Queryable } from '../../postgres/database.ts';
-import {
-  type DayDeliveries,
-  type DeliveryStatistics,
-  measureWebhooks,
-  readDeliveryStatistics,
-  readRanges,
-  type WebhookQuality,
-} from '../../store/delivery/delivery-statistics.ts';
+import type { DayDeliveries, DeliveryStatistics, WebhookQuality } from '../../store/delivery/delivery-statistics.ts';
+import { measureWebhooks, readDeliveryStatistics, readRanges } from '../../store/delivery/delivery-statistics.ts';
 import { latestVerdicts, type StoredVerdict, type VerdictOutcome } from '../../store/windows/verdicts.ts';
 
 /** `read`: not compared yet. `unproven`: compared, without a good verdict. */
-export type CoverageState = VerdictOutcome | 'read' | 'unread';
+export type CoverageState = keyof typeof stateSigns;
 
 export interface CoverageDay extends Interval {
   /** The worst of all warehouses. */
@@ -45,23 +39,16 @@ interface CoverageInput extends Interval {
   readonly webhooks: WebhookQuality;
 }
 
-/** From worst to best. */
-export const coverageStates: readonly CoverageState[] = [
-  'suspicious_empty',
-  'unread',
-  'unproven',
-  'read',
-  'healed',
-  'proven',
-];
-export const stateNames: Readonly<Record<CoverageState, string>> = {
-  proven: 'proven',
-  healed: 'healed',
-  read: 'read, not compared yet',
-  unproven: 'unproven',
-  unread: 'unread',
-  suspicious_empty: 'suspiciously empty',
-};
+/** From worst to best: the name, and signs for a terminal and for the page, readable without colours too. */
+export const stateSigns = {
+  suspicious_empty: { name: 'suspiciously empty', block: '!', mark: '!' },
+  unread: { name: 'unread', block: '░', mark: '·' },
+  unproven: { name: 'unproven', block: '?', mark: '?' },
+  read: { name: 'read, not compared yet', block: '▒', mark: '○' },
+  healed: { name: 'healed', block: '▓', mark: '+' },
+  proven: { name: 'proven', block: '█', mark: '✓' },
+} as const satisfies Readonly<Record<VerdictOutcome, object>> & Readonly<Record<string, object>>;
+export const coverageStates = Object.keys(stateSigns) as readonly CoverageState[];
 const noDeliveries: DeliveryStatistics = { calls: 0, both: 0, pollOnly: 0, webhookOnly: 0, importOnly: 0, missing: 0 };
 
 type Painted = Record<CoverageState, readonly Interval[]>;
@@ -93,15 +80,16 @@ const stateOf = (shares: Readonly<Record<CoverageState, number>>): CoverageState
   return shares.healed > 0 ? 'healed' : 'proven';
 };
 
-const sharesOf = (painted: Painted, cell: Interval): Record<CoverageState, number> =>
-  Object.fromEntries(
-    coverageStates.map((state) => [state, lengthOf(intersect([cell], painted[state])) / (cell.to - cell.from)]),
-  ) as Record<CoverageState, number>;
+const byState = (share: (state: CoverageState) => number) =>
+  Object.fromEntries(coverageStates.map((state) => [state, share(state)])) as Record<CoverageState, number>;
 
-const addDeliveries = (a: DeliveryStatistics, b: DeliveryStatistics): DeliveryStatistics =>
-  Object.fromEntries(
-    (Object.keys(noDeliveries) as (keyof DeliveryStatistics)[]).map((way) => [way, a[way] + b[way]]),
-  ) as unknown as DeliveryStatistics;
+const sharesOf = (painted: Painted, cell: Interval): Record<CoverageState, number> =>
+  byState((state) => lengthOf(intersect([cell], painted[state])) / (cell.to - cell.from));
+
+const addDeliveries = (a: DeliveryStatistics, b: DeliveryStatistics): DeliveryStatistics => {
+  const ways = Object.keys(noDeliveries) as (keyof DeliveryStatistics)[];
+  return Object.fromEntries(ways.map((way) => [way, a[way] + b[way]])) as unknown as DeliveryStatistics;
+};
 
 export const buildCoverage = (input: CoverageInput): Coverage => {
   const painted = input.warehouses.map((warehouse) => [warehouse, paint(input, warehouse)] as const);
@@ -111,12 +99,7 @@ export const buildCoverage = (input: CoverageInput): Coverage => {
     const cell = { from: Math.max(start, input.from), to: Math.min(start + day, input.to) };
     const each = painted.map(([warehouse, layers]) => [warehouse, sharesOf(layers, cell)] as const);
     const states = each.map(([warehouse, shares]) => [warehouse, stateOf(shares)] as const);
-    const shares = Object.fromEntries(
-      coverageStates.map((state) => [
-        state,
-        each.reduce((sum, [, one]) => sum + one[state], 0) / Math.max(1, each.length),
-      ]),
-    ) as Record<CoverageState, number>;
+    const shares = byState((state) => each.reduce((sum, [, one]) => sum + one[state], 0) / Math.max(1, each.length));
     const mine = input.verdicts.filter((one) => one.window_from >= cell.from && one.window_from < cell.to);
     days.push({
       ...cell,

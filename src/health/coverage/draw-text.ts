@@ -1,19 +1,10 @@
 /** Coverage as text for a terminal: a bar a day, as long as the day has calls. Pure. */
 import { nounOf } from '../../lib/count-of.ts';
 import { formatCount, formatSpan } from '../format.ts';
-import { type Coverage, type CoverageDay, type CoverageState, coverageStates, stateNames } from './coverage.ts';
+import { type Coverage, type CoverageDay, coverageStates, stateSigns } from './coverage.ts';
 
-const blocks: Readonly<Record<CoverageState, string>> = {
-  proven: '█',
-  healed: '▓',
-  unproven: '?',
-  read: '▒',
-  unread: '░',
-  suspicious_empty: '!',
-};
 const formatDay = (micros: number): string => new Date(micros / 1000).toISOString().slice(0, 10);
-const formatShare = (part: number, whole: number): string =>
-  whole === 0 ? '–' : `${((100 * part) / whole).toFixed(2)} %`;
+const formatShare = (part: number, whole: number) => (whole === 0 ? '–' : `${((100 * part) / whole).toFixed(2)} %`);
 /** A bar of `length` characters, its states in the order best to worst. */
 const drawBar = (shares: CoverageDay['shares'], length: number): string => {
   let bar = '';
@@ -22,11 +13,11 @@ const drawBar = (shares: CoverageDay['shares'], length: number): string => {
     drawn += shares[state];
     // A state that holds for any part of the day shows at least once.
     const upTo = Math.max(Math.round(drawn * length), bar.length + (shares[state] > 0 ? 1 : 0));
-    bar += blocks[state].repeat(Math.max(0, Math.min(length, upTo) - bar.length));
+    bar += stateSigns[state].block.repeat(Math.max(0, Math.min(length, upTo) - bar.length));
   }
   // The worst must show, however short the bar.
   const worst = coverageStates.find((state) => shares[state] > 0) ?? 'unread';
-  return bar.slice(0, length - 1) + blocks[worst];
+  return bar.slice(0, length - 1) + stateSigns[worst].block;
 };
 
 const describeDay = (one: CoverageDay): string =>
@@ -39,7 +30,7 @@ const formatCalls = (count: number): string => `${formatCount(count)} ${nounOf(c
 const describeState = (one: CoverageDay): string => {
   if (one.state === 'healed') return `healed (${formatCalls(one.healedCalls)})`;
   const isPartly = one.shares.unread > 0 && one.shares.unread < 1;
-  return `${stateNames[one.state]}${isPartly ? `, ${formatShare(one.shares.unread, 1)} unread` : ''}`;
+  return `${stateSigns[one.state].name}${isPartly ? `, ${formatShare(one.shares.unread, 1)} unread` : ''}`;
 };
 
 /** @param width characters of a line. */
@@ -51,7 +42,9 @@ export const drawCoverage = (coverage: Coverage, width = 100): string => {
     const bar = drawBar(one.shares, length).padEnd(space);
     return `${formatDay(one.from)}  ${bar} ${formatCount(one.deliveries.calls).padStart(9)}  ${describeDay(one)}`;
   });
-  const legend = [...coverageStates].reverse().map((state) => `${blocks[state]} ${stateNames[state]}`);
+  const legend = Object.values(stateSigns)
+    .reverse()
+    .map(({ name, block }) => `${block} ${name}`);
   return [
     `Days (UTC) by the calls' own time; warehouses: ${coverage.warehouses.join(', ')}`,
     '',

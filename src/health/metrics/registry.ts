@@ -1,5 +1,5 @@
 /** The metrics of one process, in Prometheus form; an OpenTelemetry collector scrapes the same address. */
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { withinTime } from '../../lib/backoff.ts';
 
 /** Gauges that prom-client names like counters, which Prometheus' own check refuses; their parts by type stay. */
@@ -50,54 +50,62 @@ export const shareReading = <T>(
   };
 };
 
-export type Labels = Readonly<Record<string, string>>;
-/** A figure with its labels; without any, the one series of the gauge. */
-export type Sample = readonly [value: number, labels?: Labels];
-
-/** A gauge over a shared reading; it has no series while there is no reading. */
-export const gaugeOver = <T>(
-  registry: Registry,
-  reading: SharedReading<T>,
-  gauge: {
-    readonly name: string;
-    readonly help: string;
-    readonly labels?: readonly string[];
-    readonly samples: (state: T) => readonly Sample[];
-  },
-): void => {
-  new Gauge({
-    name: gauge.name,
-    help: gauge.help,
-    labelNames: [...(gauge.labels ?? [])],
-    registers: [registry],
-    async collect() {
-      const state = await reading.read();
-      if (gauge.labels === undefined) this.remove();
-      else this.reset();
-      for (const [value, labels = {}] of state === undefined ? [] : gauge.samples(state))
-        this.set({ ...labels }, value);
-    },
-  });
+/** Makes metrics that the process counts itself: `callsync_` and each name. */
+export const createMetrics = (registry: Registry) => {
+  const registers = [registry];
+  return {
+    counter: <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
+      new Counter<Label>({ name: `callsync_${name}`, help, labelNames, registers }),
+    /** @param buckets upper bounds */
+    histogram: <Label extends string>(
+      name: string,
+      help: string,
+      buckets: number[],
+      labelNames: readonly Label[] = [],
+    ) => new Histogram<Label>({ name: `callsync_${name}`, help, buckets, labelNames, registers }),
+  };
 };
 
-/** A counter of growing totals, which it reads at each scrape. */
-export const counterOver = (
+type Labels = Readonly<Record<string, string>>;
+/** A figure with its labels. */
+type Sample = readonly [value: number, labels: Labels];
+
+/** A figure that is read at each scrape; null gives no series. A metric whose name ends in `_total` is a counter. */
+export type Metric<T> = readonly [
+  name: string,
+  help: string,
+  figures: (state: T) => number | null | readonly Sample[],
+  labels?: readonly string[],
+];
+
+/**
+ * Metrics over the parts of one reading: `callsync_` and each name. A metric has no series while there is no reading.
+ * @param labelsOf those of a part, the same names for each.
+ */
+export const watch = <T, P = T>(
   registry: Registry,
-  counter: {
-    readonly name: string;
-    readonly help: string;
-    readonly labels?: readonly string[];
-    readonly samples: () => readonly Sample[] | Promise<readonly Sample[]>;
-  },
+  reading: SharedReading<T>,
+  metrics: readonly Metric<P>[],
+  partsOf: (state: T) => readonly P[] = (state) => [state as never],
+  labelsOf: (part: P) => Labels = () => ({}),
 ): void => {
-  new Counter({
-    name: counter.name,
-    help: counter.help,
-    labelNames: [...(counter.labels ?? [])],
-    registers: [registry],
-    async collect() {
-      this.reset();
-      for (const [value, labels = {}] of await counter.samples()) this.inc({ ...labels }, value);
-    },
-  });
+  for (const [name, help, figures, more = []] of metrics) {
+    const labelNames = [...Object.keys(labelsOf({} as P)), ...more];
+    new (name.endsWith('_total') ? Counter : Gauge)({
+      name: `callsync_${name}`,
+      help,
+      labelNames,
+      registers: [registry],
+      async collect(this: Pick<Gauge, 'inc' | 'remove' | 'reset'>) {
+        const state = await reading.read();
+        if (labelNames.length === 0) this.remove();
+        else this.reset();
+        for (const part of state === undefined ? [] : partsOf(state)) {
+          const found = figures(part);
+          for (const [value, labels] of typeof found === 'number' ? [[found, {}] as const] : (found ?? []))
+            this.inc({ ...labelsOf(part), ...labels }, value);
+        }
+      },
+    });
+  }
 };

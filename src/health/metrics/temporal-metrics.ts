@@ -14,18 +14,10 @@ interface SdkUpdate {
 }
 
 /** Labels that are kept. Everything else is left out: no id of a workflow or a call may become a series. */
-const labelNames = [
-  'namespace',
-  'task_queue',
-  'workflow_type',
-  'activity_type',
-  'worker_type',
-  'poller_type',
-  'operation',
-  'status_code',
-  'failure_reason',
-  'eager',
-] as const;
+const labelNames =
+  'namespace task_queue workflow_type activity_type worker_type poller_type operation status_code failure_reason eager'.split(
+    ' ',
+  );
 const drainEveryMs = 1_000;
 
 type Apply = (labels: Record<string, string>, value: number) => void;
@@ -60,7 +52,7 @@ export const mergeTemporalMetrics = (registry: Registry, retrieve: () => Iterabl
 const create = (registry: Registry, { name, kind, unit, description = '' }: SdkUpdate['metric']): Apply => {
   const options = {
     help: description === '' ? `${name} of Temporal's SDK.` : description,
-    labelNames: [...labelNames],
+    labelNames,
     registers: [registry],
   };
   if (kind === 'counter') {

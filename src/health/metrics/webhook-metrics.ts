@@ -1,6 +1,6 @@
 /** Counters and gauges of the receiver. No label holds anything that a sender chooses. */
-import { Counter, Histogram, type Registry } from 'prom-client';
-import { gaugeOver } from './registry.ts';
+import type { Registry } from 'prom-client';
+import { createMetrics, type Metric, watch } from './registry.ts';
 
 export type WebhookMetrics = ReturnType<typeof createWebhookMetrics>;
 
@@ -18,9 +18,8 @@ interface ReceiverGauges {
 
 /** Registers the counters, the histogram and the gauges of one receiver. Call it once for a registry. */
 export const createWebhookMetrics = (registry: Registry) => {
-  const registers = [registry];
-  const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
-    new Counter<Label>({ name: `callsync_webhook_${name}`, help, labelNames, registers });
+  const { counter: ofProcess, histogram } = createMetrics(registry);
+  const counter: typeof ofProcess = (name, ...more) => ofProcess(`webhook_${name}`, ...more);
   const accepted = counter(
     'accepted_total',
     'Deliveries that got 2XX. `stored_in` is inbox or spool; an empty `key` means unsigned.',
@@ -39,32 +38,32 @@ export const createWebhookMetrics = (registry: Registry) => {
     drained: counter('drained_total', 'Deliveries brought from the spool to the inbox.'),
     wakeFailures: counter('wake_failures_total', 'Failed attempts to wake the inbox merge.'),
     unrecorded: counter('rejected_unrecorded_total', 'Rejected deliveries that were counted but not recorded.'),
-    answerSeconds: new Histogram({
-      name: 'callsync_webhook_request_duration_seconds',
-      help: 'Time from the head of a delivery to its answer.',
-      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10],
-      registers,
-    }),
-    watch: (read: () => ReceiverGauges): void => {
-      const reading = { read: async () => read() };
-      const gauge = (name: string, help: string, value: (state: ReceiverGauges) => number): void =>
-        gaugeOver(registry, reading, { name: `callsync_${name}`, help, samples: (state) => [[value(state)]] });
-      gauge('webhook_inflight_bytes', 'Bytes of deliveries held in memory.', (state) => state.inflightBytes);
-      gauge('spool_records', 'Deliveries that wait in the spool.', ({ spool }) => spool.records);
-      gauge('spool_bytes', 'Size of the spool.', ({ spool }) => spool.bytes);
-      gauge(
-        'spool_parked_records',
-        'Deliveries in the spool that the store refuses; a restart of the receiver tries them again.',
-        ({ spool }) => spool.parked,
-      );
-      gauge(
-        'spool_oldest_age_seconds',
-        'Age of the oldest delivery that waits in the spool; 0 = none waits.',
-        ({ spool }) => (spool.oldest === undefined ? 0 : Math.max(0, (Date.now() - spool.oldest.getTime()) / 1_000)),
-      );
-      gauge('webhook_store_usable', '1 while deliveries go to the inbox, 0 while they go to the spool.', (state) =>
-        state.storeUsable ? 1 : 0,
-      );
-    },
+    answerSeconds: histogram(
+      'webhook_request_duration_seconds',
+      'Time from the head of a delivery to its answer.',
+      [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10],
+    ),
+    watch: (read: () => ReceiverGauges): void => watch(registry, { read: async () => read() }, gauges),
   };
 };
+
+const gauges: readonly Metric<ReceiverGauges>[] = [
+  ['webhook_inflight_bytes', 'Bytes of deliveries held in memory.', ({ inflightBytes }) => inflightBytes],
+  ['spool_records', 'Deliveries that wait in the spool.', ({ spool }) => spool.records],
+  ['spool_bytes', 'Size of the spool.', ({ spool }) => spool.bytes],
+  [
+    'spool_parked_records',
+    'Deliveries in the spool that the store refuses; a restart of the receiver tries them again.',
+    ({ spool }) => spool.parked,
+  ],
+  [
+    'spool_oldest_age_seconds',
+    'Age of the oldest delivery that waits in the spool; 0 = none waits.',
+    ({ spool }) => (spool.oldest === undefined ? 0 : Math.max(0, (Date.now() - spool.oldest.getTime()) / 1_000)),
+  ],
+  [
+    'webhook_store_usable',
+    '1 while deliveries go to the inbox, 0 while they go to the spool.',
+    ({ storeUsable }) => Number(storeUsable),
+  ],
+];

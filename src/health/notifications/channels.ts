@@ -90,8 +90,7 @@ const sendToSlack = ({ name, url_file }: Extract<ChannelConfig, { type: 'slack' 
 };
 
 /** Characters of a link or a mention. */
-const escapeSlack = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+const escapeSlack = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
 type Send = (message: Message) => Promise<void>;
 

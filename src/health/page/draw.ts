@@ -5,7 +5,7 @@
 import { nounOf } from '../../lib/count-of.ts';
 import type { StoredVerdict } from '../../store/windows/verdicts.ts';
 import { judge } from '../conditions.ts';
-import { type CoverageState, coverageStates, stateNames } from '../coverage/coverage.ts';
+import { coverageStates, stateSigns } from '../coverage/coverage.ts';
 import { formatCount, formatInstant, formatShare, formatSpan } from '../format.ts';
 import type { Waiting } from '../read-health.ts';
 import type { ActionName } from './access.ts';
@@ -141,7 +141,7 @@ const coverage = ({ days }: PageState): Section =>
   section(
     'coverage',
     'Calls by day (UTC)',
-    html`<ul class="legend">${[...coverageStates].reverse().map((state) => html`<li><span class="chip ${state}" aria-hidden="true">${stateMarks[state]}</span>${stateNames[state]}</li>`)}</ul>${Object.entries(days).map(([name, all]) => html`<h3>${name}</h3>${drawCalendar(name, all)}`)}`,
+    html`<ul class="legend">${[...coverageStates].reverse().map((state) => html`<li><span class="chip ${state}" aria-hidden="true">${stateSigns[state].mark}</span>${stateSigns[state].name}</li>`)}</ul>${Object.entries(days).map(([name, all]) => html`<h3>${name}</h3>${drawCalendar(name, all)}`)}`,
   );
 
 type Queue = readonly [name: string, queue: Waiting | null | undefined, then: string];
@@ -235,16 +235,6 @@ export const drawSections = (state: PageState, formToken: string | null): readon
   ...(formToken === null ? [] : [folded('actions', 'Actions', drawForms(formToken))]),
 ];
 
-/** Readable without colours too. */
-const stateMarks: Readonly<Record<CoverageState, string>> = {
-  proven: '✓',
-  healed: '+',
-  read: '○',
-  unproven: '?',
-  unread: '·',
-  suspicious_empty: '!',
-};
-
 const weekdays = ['Mo', 'Tu', 'We', 'Th', 'Fr', 'Sa', 'Su'];
 /** 0 = Monday. */
 const weekdayOf = (date: string): number => (new Date(`${date}T00:00:00Z`).getUTCDay() + 6) % 7;
@@ -253,9 +243,9 @@ const compact = new Intl.NumberFormat('en', { notation: 'compact' });
 
 /** The month stands at its first day and at the first cell. */
 const drawDay = (warehouse: string, { date, state, calls }: PageDay, index: number): Html => {
-  const label = `${date}: ${stateNames[state]}, ${formatCount(calls)} ${nounOf(calls, 'call')}`;
+  const label = `${date}: ${stateSigns[state].name}, ${formatCount(calls)} ${nounOf(calls, 'call')}`;
   const name = index === 0 || date.endsWith('-01') ? `${month.format(Date.parse(date))} ` : '';
-  return html`<li><a class="day ${state}" href="/verdicts?warehouse=${encodeURIComponent(warehouse)}&amp;day=${date}" title="${label}"><span class="unseen">${label}</span><span aria-hidden="true"><span>${name}${Number(date.slice(8))}</span><span>${stateMarks[state]}</span><b>${calls > 0 && compact.format(calls)}</b></span></a></li>`;
+  return html`<li><a class="day ${state}" href="/verdicts?warehouse=${encodeURIComponent(warehouse)}&amp;day=${date}" title="${label}"><span class="unseen">${label}</span><span aria-hidden="true"><span>${name}${Number(date.slice(8))}</span><span>${stateSigns[state].mark}</span><b>${calls > 0 && compact.format(calls)}</b></span></a></li>`;
 };
 
 const drawCalendar = (name: string, days: readonly PageDay[]): Html => {

@@ -7,14 +7,8 @@ import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import type { SchemaElement } from 'hyparquet';
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
-import {
-  type Column,
-  type ColumnType,
-  callTables,
-  type Row,
-  type WordArrays,
-  wordsView,
-} from '../../../schemas/tables.ts';
+import type { Column, ColumnType, Row, WordArrays } from '../../../schemas/tables.ts';
+import { callTables, wordsView } from '../../../schemas/tables.ts';
 import { flattenCall } from '../../calls/flatten.ts';
 import { infinityAsText, type LedgerRow } from '../../calls/fold.ts';
 import { toVcon } from '../../calls/vcon.ts';

@@ -70,8 +70,8 @@ export const importFile = async (deps: IngestDeps, input: ImportInput, options: 
     });
   const file = await openInput(input.from);
   try {
-    const known =
-      file.key === undefined || input.restart === true ? undefined : await readImportState(deps.store, file.key);
+    const mayResume = file.key !== undefined && input.restart !== true;
+    const known = mayResume ? await readImportState(deps.store, file.key as string) : undefined;
     if (known?.done !== true) return await importOpened(deps, input, { file, state: known, now }, options);
     const { records, refused, changed } = known;
     return { bytes: file.size ?? 0, size: file.size, records, refused, changed, alreadyDone: true };
@@ -97,11 +97,11 @@ const importOpened = async (
     }
   };
   let { records = 0, refused = 0, changed = 0 } = state ?? {};
-  let position: Position | undefined;
+  let position: Position = state ?? { form: 'lines', offset: 0, line: 1 };
   const ingesting = createPipeline(deps);
   const progress = (): ImportProgress => ({ bytes, size: file.size, records, refused, changed });
   const remember = async (done: boolean): Promise<void> => {
-    if (file.key === undefined || position === undefined) return;
+    if (file.key === undefined) return;
     const saved: ImportState = { ...position, records, refused, changed, done };
     await saveImportState(deps.store, file.key, saved);
   };
@@ -112,7 +112,7 @@ const importOpened = async (
     records += batch.length;
     refused += folded.rejected;
     changed += folded.changed.length;
-    position = batch.at(-1)?.next;
+    position = batch.at(-1)?.next ?? position;
     await remember(false);
     options.onProgress?.(progress());
   };
@@ -121,9 +121,8 @@ const importOpened = async (
   let size = 0;
   const limit = options.batchBytes ?? defaultBatchBytes;
   try {
-    const { start, rest } = await beginning({ name: file.name, packed: counted() }, state);
-    position = start;
-    for await (const record of splitRecords(rest, start, options.recordBytes ?? defaultRecordBytes)) {
+    const plain = await unpack(file.name, counted());
+    for await (const record of splitRecords(plain, state, options.recordBytes ?? defaultRecordBytes)) {
       options.signal?.throwIfAborted();
       batch.push(record);
       size += record.bytes.length;
@@ -147,8 +146,8 @@ const importOpened = async (
   return { ...progress(), alreadyDone: false };
 };
 
-/** Plain bytes from the position at which reading starts or continues. */
-const beginning = async ({ name, packed }: { name: string; packed: Bytes }, state: ImportState | undefined) => {
+/** Plain bytes. gzip is unpacked as it is read; memory holds a chunk. @throws CallsyncError IMPORT_ENCODING */
+const unpack = async (name: string, packed: Bytes): Promise<Bytes> => {
   const { head, rest } = await peek(packed, 4);
   const begins = head.toString('hex');
   if (/^(fffe|feff)/.test(begins))
@@ -159,24 +158,10 @@ const beginning = async ({ name, packed }: { name: string; packed: Bytes }, stat
     throw terminal('IMPORT_ENCODING', `The file ${name} is packed by zstd.`, {
       hint: 'Unpack it on the way: zstd -dc FILE | callsync import -',
     });
-  const plain = begins.startsWith('1f8b') ? unpack(rest) : rest;
-  const found = state === undefined ? await findForm(plain) : { start: state, rest: plain };
-  return { start: found.start, rest: skip(found.rest, found.start.offset) };
+  if (!begins.startsWith('1f8b')) return rest;
+  // An error of the source ends the unpacking too.
+  return pipeline(Readable.from(rest, { objectMode: false }), createGunzip(), () => undefined);
 };
-
-/** Unpacks gzip as it is read; memory holds a chunk. An error of the source ends the unpacking too. */
-const unpack = (bytes: Bytes): Bytes =>
-  pipeline(Readable.from(bytes, { objectMode: false }), createGunzip(), () => undefined);
-
-/** The stream without its first `count` bytes. */
-async function* skip(bytes: Bytes, count: number): AsyncGenerator<Buffer> {
-  let left = count;
-  for await (const chunk of bytes) {
-    const from = Math.min(left, chunk.length);
-    left -= from;
-    if (from < chunk.length) yield chunk.subarray(from);
-  }
-}
 
 const openInput = async (from: ImportInput['from']): Promise<Opened> => {
   if (typeof from !== 'string')
@@ -235,14 +220,7 @@ interface ReadRules {
 const noTime = 'no time of its own in the past, and none was given for the import';
 
 /** The observations of a batch, and the records that go to quarantine. */
-const readBatch = (
-  batch: readonly SplitRecord[],
-  rules: ReadRules,
-): {
-  readonly observations: readonly Observation[];
-  readonly rejected: readonly RejectedRecord[];
-  readonly refuse: (observation: Observation, reason: string) => RejectedRecord;
-} => {
+const readBatch = (batch: readonly SplitRecord[], rules: ReadRules) => {
   const observations: Observation[] = [];
   const rejected: RejectedRecord[] = [];
   const cutFrom = new Map<Observation, SplitRecord>();
@@ -266,7 +244,7 @@ const readBatch = (
   return {
     observations,
     rejected,
-    refuse: (observation, reason) => reject(cutFrom.get(observation) as SplitRecord, reason),
+    refuse: (observation: Observation, reason: string) => reject(cutFrom.get(observation) as SplitRecord, reason),
   };
 };
 
@@ -341,37 +319,24 @@ const peek = async (bytes: Bytes, count: number): Promise<{ readonly head: Buffe
   return { head: Buffer.concat(chunks).subarray(0, count), rest: rest() };
 };
 
-const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
+const byteOrderMark = [0xef, 0xbb, 0xbf];
 /** Bytes that quarantine keeps of a record that is too long. */
 const keptOfLong = 64 * 1024;
 const newline = 0x0a;
 
-const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
+type Track = (byte: number) => 'content' | 'blank' | 'next' | 'end';
 
-/** Looks at the beginning: an array starts with its bracket, everything else is read line by line. */
-const findForm = async (bytes: Bytes): Promise<{ readonly start: Position; readonly rest: Bytes }> => {
-  const { head, rest } = await peek(bytes, 64 * 1024);
-  let at = head.subarray(0, 3).equals(byteOrderMark) ? 3 : 0;
-  const mark = at;
-  let line = 1;
-  while (at < head.length && isBlank(head[at] as number)) {
-    if (head[at] === newline) line += 1;
-    at += 1;
-  }
-  const start: Position =
-    head[at] === 0x5b ? { form: 'array', offset: at + 1, line } : { form: 'lines', offset: mark, line: 1 };
-  return { start, rest };
-};
+const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
 
 /**
  * Follows brackets and strings of an array. Only parsing tells whether an element is JSON, so a bad one leaves its
  * neighbours intact.
  */
-const trackArray = () => {
+const trackArray = (): Track => {
   let depth = 0;
   let inString = false;
   let escaped = false;
-  return (byte: number): 'content' | 'blank' | 'next' | 'end' => {
+  return (byte) => {
     if (inString) {
       if (escaped) escaped = false;
       else if (byte === backslash) escaped = true;
@@ -388,26 +353,25 @@ const trackArray = () => {
 };
 
 /** Ends each record at the end of its line. */
-const trackLines =
-  () =>
-  (byte: number): 'content' | 'blank' | 'next' =>
-    byte === newline ? 'next' : isBlank(byte) ? 'blank' : 'content';
+const trackLines: Track = (byte) => (byte === newline ? 'next' : isBlank(byte) ? 'blank' : 'content');
 
 const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
-const closing = 0x5d;
+const [opening, closing] = [0x5b, 0x5d];
 
 /**
- * Every record from a position on; memory holds one, or the beginning of one that is longer than `limit`.
- * @param bytes begin at `start`: in an array behind the opening bracket or an element.
+ * Every record from a position on; memory holds one, or the beginning of one that is longer than `limit`. An array starts with its
+ * bracket, everything else is read line by line.
+ * @param start undefined = the beginning; in an array it is behind an element
  * @throws BrokenArray where the array does not end, or more follows its end.
  */
-async function* splitRecords(bytes: Bytes, start: Position, limit: number): AsyncGenerator<SplitRecord> {
-  const { form } = start;
-  const track = form === 'array' ? trackArray() : trackLines();
-  let { offset, line } = start;
-  let [first, length, ended] = [0, 0, false];
+async function* splitRecords(bytes: Bytes, start: Position | undefined, limit: number): AsyncGenerator<SplitRecord> {
+  const trackOf = (form: Form): Track => (form === 'array' ? trackArray() : trackLines);
+  let form = start?.form ?? 'lines';
+  let track = start && trackOf(form);
+  let line = start?.line ?? 1;
+  let [offset, first, length, ended] = [0, 0, 0, false];
   let held: Buffer[] = [];
   const hold = (part: Buffer): void => {
     length += part.length;
@@ -421,9 +385,15 @@ async function* splitRecords(bytes: Bytes, start: Position, limit: number): Asyn
   };
   for await (const chunk of bytes) {
     let from = 0;
-    for (let at = 0; at < chunk.length; at += 1) {
+    for (let at = Math.max(0, (start?.offset ?? 0) - offset); at < chunk.length; at += 1) {
       const byte = chunk[at] as number;
-      const found = track(byte);
+      const isBefore = track === undefined && (isBlank(byte) || byte === byteOrderMark[offset + at]);
+      if (track === undefined && !isBefore) {
+        form = byte === opening ? 'array' : 'lines';
+        track = trackOf(form);
+        if (form === 'array') continue;
+      }
+      const found = track?.(byte) ?? 'blank';
       if (ended && found !== 'blank') throw new BrokenArray(line);
       if (found === 'content' && first === 0) [first, from] = [line, at];
       if (byte === newline) line += 1;

@@ -86,8 +86,13 @@ const replayBatch = async (deps: IngestDeps, input: ReplayInput, batch: readonly
   await loadFolded(deps, folded);
   await settleReplayed(
     deps.store,
-    [...observed].flatMap(([{ callId }, { bodyHash, record }]) =>
-      record.source === 'webhook' ? [{ bodyHash, callId }] : [],
+    [...observed].flatMap(
+      ([
+        { callId },
+        {
+          record: { bodyHash, source },
+        },
+      ]) => (source === 'webhook' ? [{ bodyHash, callId }] : []),
     ),
     deps.store.keyOf,
   );
@@ -105,10 +110,8 @@ const lockEntries = async (tx: Transaction, read: readonly ReadEntry[]): Promise
   await readNoted(tx, { joins: true });
   for (let left = read; ; ) {
     await tx.query('SAVEPOINT entries');
-    await lockCalls(
-      tx,
-      left.flatMap(({ folded }) => folded),
-    );
+    const callIds = left.flatMap(({ folded }) => folded);
+    await lockCalls(tx, callIds);
     const ids = left.map(({ entry }) => entry.id);
     const open = new Set(await lockOpen(tx, ids));
     if (open.size === left.length) {

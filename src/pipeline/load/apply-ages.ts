@@ -1,7 +1,8 @@
 /** Removes expired data from the ledger, deliveries and warehouses. */
 import type { Ages } from '../../calls/age.ts';
+import { listCallsBetween } from '../../store/ledger/read-ledger.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
-import { expireCalls, listCallsBetween, listHeldSubjects } from '../../store/persons/calls.ts';
+import { expireCalls, listHeldSubjects } from '../../store/persons/calls.ts';
 import { findHeldCalls, lockFreeCalls } from '../../store/persons/gate.ts';
 import { lastHoldDropped } from '../../store/persons/keys.ts';
 import { purgeBodiesBefore } from '../../store/persons/texts.ts';
@@ -9,6 +10,8 @@ import type { IngestDeps } from '../deps.ts';
 import { rewriteCalls } from './apply-rules.ts';
 
 const classes = ['calls', 'words', 'transcripts', 'freeFields'] as const;
+/** A little is looked at again: times are kept to the microsecond, and calls may come while it runs. */
+const overlapMicros = 1_000_000;
 /** Documents in memory at once. */
 const callsAtOnce = 200;
 const idsAtOnce = 5_000;
@@ -42,7 +45,7 @@ export const applyAges = async (
     const limit = ages.limits[name];
     if (limit === undefined) continue;
     const to = (ages.now() - limit) * 1_000;
-    const from = (await readMeta<number>(store, agedTo(name, dropped))) ?? Number.NEGATIVE_INFINITY;
+    const from = ((await readMeta<number>(store, agedTo(name, dropped))) ?? Number.NEGATIVE_INFINITY) - overlapMicros;
     const atOnce = name === 'calls' ? expiredAtOnce : callsAtOnce;
     for await (const aged of listCallsBetween(store, { from, to, limit: dryRun ? idsAtOnce : atOnce })) {
       if (!dryRun) await listHeldSubjects(store, aged);

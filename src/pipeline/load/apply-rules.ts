@@ -1,5 +1,6 @@
 /** Applies privacy rules to data that was stored before them, or under looser rules. */
 import type { Observation } from '../../../schemas/observation.ts';
+import { callIdsOf } from '../../calls/record.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import { resanitizeInbox, sealQuarantine } from '../../store/delivery/quarantine.ts';
 import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
@@ -22,7 +23,7 @@ export const rewriteCalls = (
 ): Promise<number> =>
   withdrawProof(store, async (tx, withdraw) => {
     const rows = await resanitizeInLedger(tx, await choose(tx), { ...rules, processedField });
-    const changed = rows.map(({ callId }) => callId);
+    const changed = callIdsOf(rows);
     await withdraw(changed);
     await markPending(tx, changed, 'backlog');
     return changed.length;

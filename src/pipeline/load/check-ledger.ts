@@ -7,18 +7,9 @@ import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError, transient } from '../../lib/errors.ts';
 import { partsOf } from '../../lib/pages.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
+import { isKey } from '../../store/erasure-log.ts';
 import { olderInLedger } from '../../store/ledger/ledger.ts';
-import {
-  countCommittedSince,
-  createLease,
-  hasLoadedCalls,
-  lastComparison,
-  listCommitted,
-  noteComparison,
-  readClock,
-  sendAgain,
-  unknownLoads,
-} from '../../store/loads/compared.ts';
+import * as history from '../../store/loads/compared.ts';
 import { endHealing, issueEpoch, readEpochs, registerWarehouse } from '../../store/loads/warehouses.ts';
 import { repairCounters } from '../../store/status/counters.ts';
 import { readStateRow } from '../../store/status/state-row.ts';
@@ -27,8 +18,8 @@ import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { LoadBatch, Warehouse } from '../../warehouse/warehouse.ts';
 import { replayErasures } from './replay-erasures.ts';
 
-type LostLoads = Parameters<typeof sendAgain>[2];
-type CommittedLoad = Awaited<ReturnType<typeof listCommitted>>[number];
+type LostLoads = Parameters<typeof history.sendAgain>[2];
+type CommittedLoad = Awaited<ReturnType<typeof history.listCommitted>>[number];
 
 interface LedgerCheckDeps {
   readonly store: Store;
@@ -56,7 +47,7 @@ export const createLedgerCheck = (deps: LedgerCheckDeps) => {
   let dropped = 0;
 
   const compare = (): Promise<boolean> =>
-    createLease(store).run('ledger-check', async () => {
+    history.createLease(store).run('ledger-check', async () => {
       const { identity } = await readLedgerMark(store, []);
       const { away, restored } = await compareAll(deps);
       // Lost loads of either side would otherwise be found again.
@@ -179,7 +170,7 @@ const compareAll = async (deps: LedgerCheckDeps) => {
   const { store, warehouses } = deps;
   await store.checkKeys();
   const { epoch, healed } = await readEpochs(store);
-  const startedAt = await readClock(store);
+  const startedAt = await history.readClock(store);
   const away = new Map<string, CallsyncError>();
   const compared = new Map<Warehouse, Comparison>();
   for (const warehouse of warehouses) {
@@ -203,7 +194,7 @@ const compareAll = async (deps: LedgerCheckDeps) => {
   await fillWarehouses(deps, compared);
   if (isOther && healed !== 0) await healLedger(deps, issued, compared);
   await endHealing(store, issued);
-  for (const { name } of compared.keys()) await noteComparison(store, name, startedAt);
+  for (const { name } of compared.keys()) await history.noteComparison(store, name, startedAt);
   return { away, restored };
 };
 
@@ -213,7 +204,7 @@ const fillWarehouses = async ({ store, say }: LedgerCheckDeps, compared: Readonl
     if (lost === undefined) continue;
     await withdrawProof(store, async (tx, withdraw) => {
       await withdraw(lost, name);
-      await sendAgain(tx, name, lost);
+      await history.sendAgain(tx, name, lost);
     });
     const calls = lost.since === 0 ? 'all calls' : `the calls since ${new Date(lost.since / 1000).toISOString()}`;
     say(`Warehouse ${name} lacks earlier loads. callsync sends ${calls} again.`);
@@ -299,12 +290,9 @@ const isTableMissing = (error: unknown): error is CallsyncError =>
 
 /** The highest epoch of anything that the warehouse holds; 0 = nothing. */
 const findHighestEpoch = async (warehouse: Warehouse): Promise<number> => {
-  let highest = 0;
-  for (const table of ['loads', 'calls', 'tombstones']) {
-    const [row] = await warehouse.query(`SELECT max(ledger_epoch) AS epoch FROM ${table}`);
-    highest = Math.max(highest, Number(row?.epoch ?? 0));
-  }
-  return highest;
+  const each = ['loads', 'calls', 'tombstones'].map((table) => `SELECT max(ledger_epoch) AS epoch FROM ${table}`);
+  const rows = await warehouse.query(each.join(' UNION ALL '));
+  return Math.max(0, ...rows.map(({ epoch }) => Number(epoch ?? 0)));
 };
 
 /** Calls whose rows came with these loads in a higher revision than the ledger has, newest load first, at most `limit`. */
@@ -324,10 +312,10 @@ const listForgotten = async (store: Store, warehouse: Warehouse, loads: readonly
 };
 
 const compare = async (store: Store, warehouse: Warehouse, epoch: number): Promise<Comparison> => {
-  const last = await lastComparison(store, warehouse.name);
+  const last = await history.lastComparison(store, warehouse.name);
+  const since = last === undefined ? {} : { since: last - clockMargin };
   // Read before the warehouse, so that loads that commit in between do not look lost.
-  const since = last === undefined ? 0 : await countCommittedSince(store, warehouse.name, last - clockMargin);
-  const committed = await listCommitted(store, warehouse.name, { skip: 0, limit: since + comparedLoads });
+  const committed = await history.listCommitted(store, warehouse.name, { limit: comparedLoads, ...since });
   const newest = `SELECT load_id FROM loads ORDER BY loaded_at DESC LIMIT ${comparedLoads}`;
   const recent =
     last === undefined ? '' : ` OR loaded_at >= TIMESTAMP '${new Date((last - clockMargin) / 1000).toISOString()}'`;
@@ -336,7 +324,7 @@ const compare = async (store: Store, warehouse: Warehouse, epoch: number): Promi
   );
   const own = rows
     .map((row) => ({ loadId: row.load_id as string, epoch: Number(row.ledger_epoch) }))
-    .filter((load) => load.epoch >= epoch && ownId.test(load.loadId));
+    .filter((load) => load.epoch >= epoch && isKey(load.loadId));
   const present = new Set(rows.map((row) => row.load_id));
   const lost = await findLost(store, warehouse, committed, present);
   // Under dates that the store has forgotten, or never knew of a dataset that had another name.
@@ -353,7 +341,7 @@ const countedIn = { utterances: 'utterance_count', tags: 'tag_count' };
 /** Whether `calls` has no rows, or a table has none of those that `calls` counts. Without a column BigQuery bills next to nothing. */
 const isEmptied = async (store: Store, warehouse: Warehouse): Promise<boolean> => {
   const has = async (from: string) => (await warehouse.query(`SELECT 1 FROM ${from} LIMIT 1`)).length > 0;
-  if (!(await hasLoadedCalls(store, warehouse.name))) return false;
+  if (!(await history.hasLoadedCalls(store, warehouse.name))) return false;
   if (!(await has('calls'))) return true;
   for (const [table, count] of Object.entries(countedIn))
     if (!(await has(table)) && (await has(`calls WHERE ${count} > 0`))) return true;
@@ -367,7 +355,7 @@ const isEmptied = async (store: Store, warehouse: Warehouse): Promise<boolean> =
  */
 export const hasLost = async (store: Store, warehouse: Warehouse): Promise<boolean> => {
   try {
-    const newest = await listCommitted(store, warehouse.name, { skip: 0, limit: 1 });
+    const newest = await history.listCommitted(store, warehouse.name, { limit: 1 });
     return (await findLoads(warehouse, newest)).size < newest.length || (await isEmptied(store, warehouse));
   } catch (error) {
     if (!isTableMissing(error)) throw error;
@@ -376,12 +364,8 @@ export const hasLost = async (store: Store, warehouse: Warehouse): Promise<boole
 };
 
 const listUnknown = async (store: Store, loads: readonly UnknownLoad[]): Promise<readonly UnknownLoad[]> => {
-  const unknown = new Set(
-    await unknownLoads(
-      store,
-      loads.map(({ loadId }) => loadId),
-    ),
-  );
+  const asked = loads.map(({ loadId }) => loadId);
+  const unknown = new Set(await history.unknownLoads(store, asked));
   return loads.filter(({ loadId }) => unknown.has(loadId));
 };
 
@@ -406,7 +390,7 @@ const findLost = async (
     // The ledger learns of a commit a moment later, so the last load of a page may be lost while an earlier load is not.
     if (lost.length < page.length) return loadIds.length === 0 ? undefined : { since, loadIds };
     skip += page.length;
-    page = await listCommitted(store, warehouse.name, { skip, limit: comparedLoads });
+    page = await history.listCommitted(store, warehouse.name, { skip, limit: comparedLoads });
   }
   // The warehouse has none of them, so all loads before the oldest known one are lost, too.
   return loadIds.length === 0 ? undefined : { since: 0, loadIds };
@@ -421,10 +405,7 @@ const findLoads = async (warehouse: Warehouse, loads: readonly CommittedLoad[]):
   return found;
 };
 
-/** Other programs may write rows; their ids must not get into a statement. */
-const ownId = /^[\w-]+$/;
-
-/** Ids for SQL. callsync made them, so they have no quotes. */
+/** Ids for SQL. callsync made them, so they have no quotes. `isKey` keeps out ids that other programs wrote. */
 function* pagesOf(ids: readonly string[]): Generator<string> {
   for (const part of partsOf(ids, idsPerQuery)) yield part.map((id) => `'${id}'`).join(', ');
 }

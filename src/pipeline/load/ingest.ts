@@ -5,22 +5,15 @@
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { callTimestampOf, flattenCall, flattenChanges, flattenVersion } from '../../calls/flatten.ts';
 import { type LedgerRow, unlessTooDeep } from '../../calls/fold.ts';
+import { callIdsOf } from '../../calls/record.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
 import { quarantineRecords } from '../../store/delivery/quarantine.ts';
 import { type LateContext, recordLateChanges } from '../../store/ledger/late-changes.ts';
 import { type FoldedRules, foldIntoLedger, olderInLedger } from '../../store/ledger/ledger.ts';
-import {
-  completeLoad,
-  failLoad,
-  keepLoad,
-  listInvisible,
-  markPending,
-  type PlannedLoad,
-  planLoad,
-  type VisibleDelivery,
-} from '../../store/loads/loads.ts';
+import type { PlannedLoad, VisibleDelivery } from '../../store/loads/loads.ts';
+import { completeLoad, failLoad, keepLoad, listInvisible, markPending, planLoad } from '../../store/loads/loads.ts';
 import { admit } from '../../store/persons/gate.ts';
 import type { Store } from '../../store/store.ts';
 import type {
@@ -93,10 +86,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
     const loads = changed.length === 0 ? [] : await planLoads(deps, tx, changed, batch.origin);
     if (replaced.length > 0)
       await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: batch.late });
-    await batch.settle?.(
-      tx,
-      changed.map(({ callId }) => callId),
-    );
+    await batch.settle?.(tx, callIdsOf(changed));
     return { changed, unchanged, rejected: refused, loads };
   });
   await deps.drift?.see(seen);
@@ -244,8 +234,7 @@ const makeLoadBatch = (
     if (row.tombstone) tombstones.push({ callId, callKey: store.keyOf(callId), revision, partitions });
     else {
       const callTimestamp = callTimestampOf(row.document ?? {});
-      const flatten = (): ReturnType<typeof flattenCall>['rows'] =>
-        flattenCall(row, { processedField, documents }).rows;
+      const flatten = () => flattenCall(row, { processedField, documents }).rows;
       const changes = flattenChanges(row, callTimestamp);
       calls.push({ callId, revision, callTimestamp, partitions, flatten, changes });
     }
@@ -271,18 +260,9 @@ const refuseById =
 const isBacklog = (origin: string): boolean => origin === 'import' || origin.startsWith('backfill:');
 
 /** Marks the calls pending in every warehouse and plans one load for each immediate one. */
-const planLoads = async (
-  deps: IngestDeps,
-  tx: Transaction,
-  changed: readonly LedgerRow[],
-  origin: string,
-): Promise<FoldedBatch['loads']> => {
+const planLoads = async (deps: IngestDeps, tx: Transaction, changed: readonly LedgerRow[], origin: string) => {
   const epoch = await deps.store.epoch(tx);
-  await markPending(
-    tx,
-    changed.map(({ callId }) => callId),
-    isBacklog(origin) ? 'backlog' : 'change',
-  );
+  await markPending(tx, callIdsOf(changed), isBacklog(origin) ? 'backlog' : 'change');
   const loads: { plan: PlannedLoad; target: WarehouseTarget }[] = [];
   for (const target of deps.targets.filter(({ warehouse }) => warehouse.immediate)) {
     const plan = await planLoad(tx, { warehouse: target.warehouse.name, epoch, flattenVersion, origin }, changed);

@@ -4,18 +4,11 @@ import type { Row } from '../../../schemas/tables.ts';
 import { callTimestampOf, flattenVersion } from '../../calls/flatten.ts';
 import { transient } from '../../lib/errors.ts';
 import { isRejectedRow, markDeliveriesLoaded, unloadedDeliveries } from '../../store/delivery/inbox.ts';
-import {
-  countHeld,
-  countPending,
-  type PlannedLoad,
-  planLoad,
-  type QueueCursor,
-  readPending,
-} from '../../store/loads/loads.ts';
+import { countHeld, countPending, planLoad, type QueueCursor, readPending } from '../../store/loads/loads.ts';
 import { isConfiguredSomewhere, keepRegistered, waitingMs, walkBatch } from '../../store/loads/warehouses.ts';
 import { readStateRow } from '../../store/status/state-row.ts';
 import type { Store } from '../../store/store.ts';
-import { markVerdictsLoaded, type StoredVerdict, unloadedVerdicts } from '../../store/windows/verdicts.ts';
+import { markVerdictsLoaded, unloadedVerdicts } from '../../store/windows/verdicts.ts';
 import { claimHeartbeat, forgetHeartbeat } from '../../store/windows/windows.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { type IngestDeps, unlessAway, type WarehouseTarget } from '../deps.ts';
@@ -89,11 +82,7 @@ export const paceRun = async (
   { warehouse }: { readonly warehouse: Pick<Warehouse, 'maxCallsPerLoad' | 'nextCommitInMs'> },
   origin: string,
   countWaiting: () => Promise<number>,
-): Promise<{
-  readonly limit: number | undefined;
-  readonly newOnly: boolean;
-  readonly mayCommit: () => Promise<boolean>;
-}> => {
+) => {
   const waitMs = async (kind: 'any' | 'changes' | 'interval'): Promise<number> =>
     origin === 'pending' ? ((await warehouse.nextCommitInMs?.(kind)) ?? 0) : 0;
   const waiting = warehouse.nextCommitInMs === undefined ? Number.POSITIVE_INFINITY : await countWaiting();
@@ -114,10 +103,7 @@ export const paceRun = async (
 export const loadPendingBatch = async (
   deps: IngestDeps,
   target: WarehouseTarget,
-  options: Pick<LoadPendingInput, 'origin' | 'graceSeconds'> & {
-    readonly cursor?: QueueCursor | undefined;
-    readonly newOnly?: boolean;
-  },
+  options: BatchOptions,
 ): Promise<PendingLoadResult | undefined> => {
   const until = performance.now() + maxWaitMs;
   for (;;) {
@@ -143,26 +129,19 @@ const commitPending = async (
   await markDeliveriesLoaded(deps.store, target.warehouse.name, deliveries);
   // Marts read how far it is proven from sync_state: it follows at once, whenever it was last written.
   if (verdicts.length > 0) await forgetHeartbeat(deps.store, target.warehouse.name);
-  await markVerdictsLoaded(
-    deps.store,
-    verdicts.map((verdict) => verdict.verdict_id),
-  );
+  const verdictIds = verdicts.map((verdict) => verdict.verdict_id);
+  await markVerdictsLoaded(deps.store, verdictIds);
   return { sent: rows.length, changed, deliveries: deliveries.length, cursor: pending.cursor };
 };
 
-interface PlannedPending {
-  readonly plan: PlannedLoad;
-  readonly pending: Awaited<ReturnType<typeof readPending>>;
-  readonly deliveries: readonly Row[];
-  readonly verdicts: readonly StoredVerdict[];
-}
+type BatchOptions = Pick<LoadPendingInput, 'origin' | 'graceSeconds'> & {
+  readonly cursor?: QueueCursor | undefined;
+  readonly newOnly?: boolean;
+};
+type PlannedPending = NonNullable<Awaited<ReturnType<typeof planPending>>>;
 
 /** A load with all that it carries; undefined when nothing waits that is worth a commit. */
-const planPending = async (
-  { store }: IngestDeps,
-  { warehouse }: WarehouseTarget,
-  options: Parameters<typeof loadPendingBatch>[2],
-): Promise<PlannedPending | undefined> =>
+const planPending = async ({ store }: IngestDeps, { warehouse }: WarehouseTarget, options: BatchOptions) =>
   await store.transaction(async (tx) => {
     const rules = {
       limit: warehouse.maxCallsPerLoad,

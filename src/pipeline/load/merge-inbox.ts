@@ -5,14 +5,8 @@ import { identifyRecord, webhookObservedAt } from '../../calls/record.ts';
 import { parseQuietly } from '../../lib/parse-json.ts';
 import { isSealed, sealedReason } from '../../lib/sealed.ts';
 import type { Transaction } from '../../postgres/database.ts';
-import {
-  type EarlierBodies,
-  lockPendingDeliveries,
-  type PendingDelivery,
-  requestRereads,
-  type SettledDelivery,
-  settleDeliveries,
-} from '../../store/delivery/inbox.ts';
+import type { EarlierBodies, PendingDelivery, SettledDelivery } from '../../store/delivery/inbox.ts';
+import { lockPendingDeliveries, requestRereads, settleDeliveries } from '../../store/delivery/inbox.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
 import { findHeldCalls, tryPrepare } from '../../store/persons/gate.ts';
 import type { IngestDeps } from '../deps.ts';
@@ -124,30 +118,22 @@ const sortDeliveries = (
   for (const delivery of deliveries) {
     const { seq, deliveryId } = delivery;
     const read = readDelivery(delivery, clockSkew);
-    if ('reason' in read) {
-      rejected.push(rejectedOf(delivery, read.reason));
-      settled.push({ seq, outcome: 'quarantined', callId: null, reason: read.reason });
+    const isOfOtherKey = delivery.privacyVersion !== null && isForeign?.(delivery.privacyVersion) === true;
+    if ('reason' in read || isOfOtherKey) {
+      const reason = 'reason' in read ? read.reason : foreignReason;
+      const callId = 'reason' in read ? null : read.observation.callId;
+      if (callId !== null) foreign.push(callId);
+      rejected.push(rejectedOf(delivery, reason));
+      settled.push({ seq, outcome: 'quarantined', callId, reason });
       continue;
     }
-    if (delivery.privacyVersion !== null && isForeign?.(delivery.privacyVersion) === true) {
-      foreign.push(read.observation.callId);
-      rejected.push(rejectedOf(delivery, foreignReason));
-      settled.push({ seq, outcome: 'quarantined', callId: read.observation.callId, reason: foreignReason });
-      continue;
-    }
+    const { callId } = read.observation;
     const hash = delivery.bodyHash.toString('hex');
     // Without an id, a retry and a change back look the same, so callsync asks the API.
     const isRetry = deliveryId !== null && (earlier.retries.has(seq) || inBatch.get(hash) === deliveryId);
-    if (isRetry) {
-      settled.push({
-        seq,
-        outcome: 'duplicate',
-        callId: read.observation.callId,
-        reason: 'retry of the same delivery',
-      });
-    } else if (earlier.hashes.has(hash) || inBatch.has(hash)) {
-      repeated.push({ delivery, ...read });
-    } else {
+    if (isRetry) settled.push({ seq, outcome: 'duplicate', callId, reason: 'retry of the same delivery' });
+    else if (earlier.hashes.has(hash) || inBatch.has(hash)) repeated.push({ delivery, ...read });
+    else {
       inBatch.set(hash, deliveryId);
       fresh.push({ delivery, ...read });
     }

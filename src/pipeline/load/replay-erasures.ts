@@ -24,10 +24,8 @@ export const replayErasures = async (store: Store, warehouses: readonly Warehous
     for (const warehouse of warehouses) {
       for await (const page of listTombstones(warehouse)) {
         const made = page.filter(isKey);
-        await log.append(
-          store,
-          made.filter((key) => !keys.has(key)).map((call) => ({ call })),
-        );
+        const fresh = made.flatMap((call) => (keys.has(call) ? [] : { call }));
+        await log.append(store, fresh);
         await seekErased(store, made, all);
       }
     }

@@ -8,28 +8,9 @@ import { createLease } from '../../store/loads/compared.ts';
 import { eraseCalls, findNamingCalls, purgeCalls } from '../../store/persons/calls.ts';
 import { awaitFolds, findHeldCalls, findKnown, listFreeCalls } from '../../store/persons/gate.ts';
 import { addErased } from '../../store/persons/keys.ts';
-import {
-  addReceipt,
-  changeErasure,
-  closeErasure,
-  countLeft,
-  findReceipt,
-  listOldErasures,
-  notePurged,
-  type OpenErasure,
-  openErasure,
-  type ReceiptProof,
-  readOpenErasure,
-  readSent,
-} from '../../store/persons/receipts.ts';
-import {
-  countTexts,
-  listTextSubjects,
-  type Purged,
-  purgeNamingBodies,
-  purgeTexts,
-  sumPurged,
-} from '../../store/persons/texts.ts';
+import * as receipts from '../../store/persons/receipts.ts';
+import type { Purged } from '../../store/persons/texts.ts';
+import { countTexts, listTextSubjects, purgeNamingBodies, purgeTexts, sumPurged } from '../../store/persons/texts.ts';
 import type { Store } from '../../store/store.ts';
 import { type IngestDeps, namesOf, unlessAway, type WarehouseTarget } from '../deps.ts';
 import { loadPending } from '../load/load-pending.ts';
@@ -85,10 +66,8 @@ export const beginErasure = async (deps: IngestDeps, meant: PurgeScope, { suppre
   const at = new Date();
   if (!exceptHeld) await refuseHeld(deps, meant);
   const keys = meant.request.kind === 'call' ? [] : meant.subjects.map(store.keyOf);
-  await store.erasures.log.append(
-    store,
-    keys.map((key) => ({ [suppress ? 'objection' : 'person']: key })),
-  );
+  const entries = keys.map((key) => ({ [suppress ? 'objection' : 'person']: key }));
+  await store.erasures.log.append(store, entries);
   await addErased(store, keys, suppress);
   await mergeAll(deps);
   const callIds = await findCalls(store, meant);
@@ -102,7 +81,7 @@ export const beginErasure = async (deps: IngestDeps, meant: PurgeScope, { suppre
     purged: sumPurged(),
   };
   const subjects = meant.request.kind === 'call' ? [] : store.index.hashesOf(meant.subjects);
-  const requestId = await openErasure(store, { draft, callIds, subjects });
+  const requestId = await receipts.openErasure(store, { draft, callIds, subjects });
   await eraseMeant(deps, requestId, callIds);
   return requestId;
 };
@@ -112,11 +91,8 @@ const eraseMeant = async ({ store }: Pick<IngestDeps, 'store'>, requestId: strin
   const gone = await findTombstones(store, callIds);
   // A call that expired is in no log yet.
   const known = await findKnown(store, Array.from(gone, store.keyOf));
-  await eraseCalls(
-    store,
-    callIds.filter((id) => !gone.has(id) || known.get(store.keyOf(id))?.erased !== true),
-    (tx, { calls, ...purged }) => notePurged(requestId)(tx, purged, calls),
-  );
+  const left = callIds.filter((id) => !gone.has(id) || known.get(store.keyOf(id))?.erased !== true);
+  await eraseCalls(store, left, (tx, { calls, ...purged }) => receipts.notePurged(requestId)(tx, purged, calls));
 };
 
 /** @throws CallsyncError ERASURE_HELD where a legal hold keeps one of the calls; nothing is changed then. */
@@ -161,7 +137,7 @@ export const resumeErasure = async (deps: IngestDeps, requestId: string) => {
 export const finishErasure = (deps: IngestDeps, requestId: string, options: { readonly load: boolean }) =>
   createLease(deps.store).run(`erasure:${requestId}`, async () => {
     const { store, targets } = deps;
-    const signed = await findReceipt<ErasureReceipt>(store, requestId);
+    const signed = await receipts.findReceipt<ErasureReceipt>(store, requestId);
     if (signed !== undefined) return { waiting: [], receipt: signed };
     await takeMore(deps, requestId);
     if (options.load) await loadTombstones(deps);
@@ -171,21 +147,20 @@ export const finishErasure = (deps: IngestDeps, requestId: string, options: { re
     const isLate = ({ erased, waiting: unsent, rows }: WarehouseCheck): boolean =>
       erased === null || erased < gone.length || unsent > 0 || rows !== 0;
     const waiting = found.warehouses.filter(isLate).map(({ name }) => name);
-    const isLeft = [found.calls, found.documents, found.inbox, found.rereads, found.quarantine, found.frames].some(
-      Boolean,
-    );
-    if (isLeft) waiting.unshift('store');
+    const { warehouses: _warehouses, heldTexts: _held, ...left } = found;
+    if (Object.values(left).some((count) => count > 0)) waiting.unshift('store');
     if (waiting.length > 0) return { waiting, receipt: undefined };
     const counts = { calls: callIds.length, held: callIds.length - gone.length };
     const receipt = { ...draft, ...counts, requestId, sealed, found, copies: listCopies(targets, new Date()) };
-    const proved = { ...receipt, proof: await addReceipt(store, receipt) };
-    await closeErasure(store, requestId);
+    const proved = { ...receipt, proof: await receipts.addReceipt(store, receipt) };
+    await receipts.closeErasure(store, requestId);
     return { waiting, receipt: proved };
   });
 
 /** Carries erasures to their end that have waited for long: the command of one may have been killed before a workflow had it. */
 export const finishOldErasures = async (deps: IngestDeps): Promise<void> => {
-  for (const requestId of await listOldErasures(deps.store)) await finishErasure(deps, requestId, { load: false });
+  for (const requestId of await receipts.listOldErasures(deps.store))
+    await finishErasure(deps, requestId, { load: false });
 };
 
 /**
@@ -199,7 +174,7 @@ const loadTombstones = async (deps: IngestDeps): Promise<void> => {
 };
 
 const readOpen = async (store: Store, requestId: string) => {
-  const open = await readOpenErasure<ErasureDraft>(store, requestId);
+  const open = await receipts.readOpenErasure<ErasureDraft>(store, requestId);
   if (open !== undefined) return open;
   throw terminal('ERASURE_UNKNOWN', 'The store has no erasure with this name.', {
     hint: 'If the store was restored, run callsync erase again with the same values.',
@@ -213,14 +188,14 @@ const readOpen = async (store: Store, requestId: string) => {
 const takeMore = async (deps: IngestDeps, requestId: string): Promise<void> => {
   const { store } = deps;
   const { callIds, subjects, openedAt } = await readOpen(store, requestId);
-  const note = notePurged(requestId);
+  const note = receipts.notePurged(requestId);
   await awaitFolds(store);
   await listTextSubjects(store);
   await purgeTexts(store, note);
   const meant = new Set(callIds);
   const more = (await findNamingCalls(store, subjects, { seenBefore: openedAt })).filter((id) => !meant.has(id));
   await store.transaction((tx) =>
-    changeErasure<ErasureDraft>(tx, requestId, ({ draft }) => ({
+    receipts.changeErasure<ErasureDraft>(tx, requestId, ({ draft }) => ({
       draft: { ...draft, known: draft.known + more.length },
       callIds: [...callIds, ...more],
     })),
@@ -233,14 +208,14 @@ const takeMore = async (deps: IngestDeps, requestId: string): Promise<void> => {
 /** Erases unheld data: ledger, deliveries, rereads and texts by id and subject, warehouses by id. */
 const search = async (
   deps: Pick<IngestDeps, 'log' | 'store' | 'targets'>,
-  { callIds, subjects, openedAt }: Omit<OpenErasure<unknown>, 'draft'>,
+  { callIds, subjects, openedAt }: Omit<receipts.OpenErasure<unknown>, 'draft'>,
 ): Promise<{ readonly found: ErasureCheck; readonly sealed: number }> => {
   const { store, targets } = deps;
   const named = await findNamingCalls(store, subjects, { seenBefore: openedAt });
   const alive = await listFreeCalls(store, [...new Set([...callIds, ...named])], store);
-  const left = await countLeft(store, callIds, alive);
+  const left = await receipts.countLeft(store, callIds, alive);
   const { heldTexts, sealed, ...texts } = await countTexts(store, [...subjects, ...store.index.hashesOf(callIds)]);
-  const sent = await readSent(store, { warehouses: namesOf({ targets }), callIds, openedAt });
+  const sent = await receipts.readSent(store, { warehouses: namesOf({ targets }), callIds, openedAt });
   const keys = callIds.map(store.keyOf);
   const warehouses: WarehouseCheck[] = [];
   for (const { warehouse } of targets) {
@@ -293,7 +268,7 @@ export interface ErasureReceipt {
   /** Copies that platforms keep for a while, and until when; `until` is null where only its own settings say so. */
   readonly copies: readonly PlatformCopy[];
   /** Place of the receipt in the chain that `verdicts verify` checks; a dry run has none. */
-  readonly proof?: ReceiptProof;
+  readonly proof?: receipts.ReceiptProof;
 }
 
 /** Counts of unheld data after the erasure. The receipt is signed if all are 0. */

@@ -2,6 +2,7 @@
 import type { Observation } from '../../../schemas/observation.ts';
 import type { Range, SourceLevel } from '../../../schemas/orchestration.ts';
 import { holdsValues, type LedgerRow, type PreparedObservation } from '../../calls/fold.ts';
+import { callIdsOf } from '../../calls/record.ts';
 import { axisTime } from '../../source/list/list-query.ts';
 import { readWindow } from '../../source/read/read-window.ts';
 import { readHeads, readRows } from '../../store/ledger/ledger.ts';
@@ -76,17 +77,14 @@ const comparePage = async (
   observations: readonly Observation[],
   level: CompareListingInput['level'],
 ): Promise<Compared[]> => {
-  const ids = observations.map(({ callId }) => callId);
-  const held = await findHeldCalls(deps.store, deps.ages === undefined ? [] : ids, deps.store.keyOf);
+  const agedIds = deps.ages === undefined ? [] : callIdsOf(observations);
+  const held = await findHeldCalls(deps.store, agedIds, deps.store.keyOf);
   const prepared = observations
     .map((observation) => tryPrepare(deps, observation, held))
     .filter((observation) => observation !== undefined);
-  const heads = await readHeads(
-    deps.store,
-    prepared.map(({ callId }) => callId),
-  );
-  const doubtful = prepared.filter((one) => mayBeEqual(heads.get(one.callId), one)).map(({ callId }) => callId);
-  const whole = await readRows(deps.store, level === 'ids' ? [] : doubtful);
+  const heads = await readHeads(deps.store, callIdsOf(prepared));
+  const doubtful = prepared.filter((one) => level !== 'ids' && mayBeEqual(heads.get(one.callId), one));
+  const whole = await readRows(deps.store, callIdsOf(doubtful));
   return prepared.map((observation) => {
     const head = heads.get(observation.callId);
     if (head === undefined) return { observation, state: 'new', worthNoting: false };

@@ -6,13 +6,7 @@ import type { Direction, Range } from '../../../schemas/orchestration.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { type Interval, subtract } from '../../lib/intervals.ts';
 import { asLive } from '../../source/http/limiter.ts';
-import {
-  advanceWatermark,
-  listProblems,
-  recordSeen,
-  recordSyncError,
-  uncoveredRanges,
-} from '../../store/windows/windows.ts';
+import * as stored from '../../store/windows/windows.ts';
 import type { ReadDeps } from '../deps.ts';
 import { askServiceTime } from './count-range.ts';
 
@@ -41,7 +35,7 @@ const [shortestRun, longestRun] = [5, 120];
 /** The watermark decides where to begin: it does not move while the sync is down, unlike a start relative to now. */
 export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: AbortSignal) => {
   const { axis, settle, lookback, start, direction } = sync;
-  const { watermark, startedFrom } = (await advanceWatermark(store, { axis, start })) ?? {
+  const { watermark, startedFrom } = (await stored.advanceWatermark(store, { axis, start })) ?? {
     watermark: start,
     startedFrom: start,
   };
@@ -50,13 +44,13 @@ export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: 
   const from = Math.max(startedFrom, watermark - lookback - settle - lookBack);
   const topFrom = Math.max(startedFrom, settledTo - lookback);
   const older = { axis, from: Math.min(from, topFrom), to: topFrom };
-  const open = await uncoveredRanges(store, older, { overlap: lookback + settle, now: present });
+  const open = await stored.uncoveredRanges(store, older, { overlap: lookback + settle, now: present });
   // The time that has just settled belongs to the newest range, so it costs no further request.
   const last = open.at(-1);
   const joined = last?.to === topFrom && last.to - last.from <= lookback ? open.splice(-1) : [];
   // An axis that the configuration no longer has cannot be read.
   const otherAxes = source.list.list.cursor_fields.map(({ name }) => name).filter((name) => name !== axis);
-  const found = (await listProblems(store)).filter((one) => one.axis === axis || otherAxes.includes(one.axis));
+  const found = (await stored.listProblems(store)).filter((one) => one.axis === axis || otherAxes.includes(one.axis));
   const problems = found.filter((problem) => problem.axis === axis);
   const retried = found.filter(({ due }) => due).slice(0, triesPerRun);
   const retriedOn = (name: string) =>
@@ -86,8 +80,8 @@ const newestFirst = (ranges: readonly Interval[]): Range[] => [...ranges].sort((
 
 /** Moves the watermark to the end of the contiguous prefix of read windows; null while nothing is read. */
 export const finishSync = async ({ store }: SyncDeps, { seenTo }: { readonly seenTo: number }) => {
-  const watermark = (await advanceWatermark(store))?.watermark ?? null;
-  await recordSeen(store, seenTo);
+  const watermark = (await stored.advanceWatermark(store))?.watermark ?? null;
+  await stored.recordSeen(store, seenTo);
   return { watermark };
 };
 
@@ -100,7 +94,7 @@ export const asSync = async <T>({ store, log }: Pick<SyncDeps, 'store' | 'log'>,
     return await asLive(work);
   } catch (error) {
     const code = error instanceof CallsyncError ? error.code : 'UNEXPECTED';
-    await recordSyncError(store, code).catch((cause: unknown) => log('sync error not stored', { error: cause }));
+    await stored.recordSyncError(store, code).catch((cause: unknown) => log('sync error not stored', { error: cause }));
     throw error;
   }
 };

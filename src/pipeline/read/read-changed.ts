@@ -27,8 +27,7 @@ export const readChanged = async (deps: ReadDeps, input: ReadChangedInput, optio
   const level = input.level === 'fields' && !canLeaveOut(list) ? 'records' : input.level;
   const pipeline = createPipeline(deps);
   const { origin, late } = input;
-  const take = (observations: readonly Observation[]): Promise<unknown> =>
-    pipeline.take({ observations, origin, late });
+  const take = (observations: readonly Observation[]) => pipeline.take({ observations, origin, late });
   const comparison = await compareListing(deps, { ...input, level }, { ...options, onWorth: take });
   const [fresh, changed] = (['new', 'changed'] as const).map(
     (state) => new Set([...comparison.calls].filter(([, call]) => call.state === state).map(([id]) => id)),
@@ -80,10 +79,7 @@ const fetchWhole = async (
   const plan = isCuttable(axisOf(client.list, input.axis))
     ? planFetches(listed, wanted, {
         pageSize: client.pageSize ?? Number.POSITIVE_INFINITY,
-        recordBytes: await meanDocumentBytes(
-          deps.store,
-          listed.map(({ callId }) => callId),
-        ),
+        recordBytes: await meanDocumentBytes(deps.store, [...comparison.calls.keys()]),
         single,
         step: boundStep(client.list),
       })

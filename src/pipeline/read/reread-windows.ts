@@ -1,26 +1,16 @@
 /** Re-reads older windows by summary listings, because calls change late: how far back is learned from how late they did. */
-import { planningInterval, type RereadTotals } from '../../../schemas/orchestration.ts';
+import { addTotals, planningInterval, type RereadTotals } from '../../../schemas/orchestration.ts';
 import { dayMicros as day } from '../../lib/day.ts';
 import { type Interval, subtract, unite } from '../../lib/intervals.ts';
 import { axisOf, defaultAxis, isCuttable } from '../../source/list/list-query.ts';
-import {
-  bucketEdges,
-  bucketOf,
-  type CoveredBand,
-  compactLateChanges,
-  finishRereadRun,
-  readCoveredBands,
-  readLateChanges,
-  readRereadHistory,
-  trackRereads,
-} from '../../store/ledger/late-changes.ts';
+import * as late from '../../store/ledger/late-changes.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 import type { ReadDeps } from '../deps.ts';
 import { chooseAxis } from './choose-axis.ts';
 import { readChanged } from './read-changed.ts';
 import { nextLength } from './read-range-part.ts';
 
-type LateBasis = Parameters<typeof readLateChanges>[1];
+type LateBasis = Parameters<typeof late.readLateChanges>[1];
 
 interface RereadDeps extends ReadDeps {
   readonly now: () => Date;
@@ -50,11 +40,11 @@ export const planRereads = async (deps: RereadDeps): Promise<PlannedRereads> => 
   const { axis, basis } = rereadAxis(deps);
   const { store } = deps;
   const at = deps.now().getTime() * 1000;
-  await compactLateChanges(store);
-  const horizon = learnHorizon(await readLateChanges(store, basis), deps.reread);
-  const plan = planParts(horizon, await readCoveredBands(store, axis), deps.reread, {
+  await late.compactLateChanges(store);
+  const horizon = learnHorizon(await late.readLateChanges(store, basis), deps.reread);
+  const plan = planParts(horizon, await late.readCoveredBands(store, axis), deps.reread, {
     now: at,
-    trackedSince: await trackRereads(store, axis, at),
+    trackedSince: await late.trackRereads(store, axis, at),
   });
   // A backfill reads the unread ranges.
   const begun = (await firstReadInstant(store)) ?? at;
@@ -113,12 +103,8 @@ export const rereadWindows = async (
         },
         { signal: options.signal, alive: () => options.onProgress({ part: index, doneTo: from, totals }) },
       );
-      totals = {
-        listed: totals.listed + reading.listed,
-        changed: totals.changed + reading.fresh.size + reading.changed.size,
-        fetched: totals.fetched + reading.fetched,
-        requests: totals.requests + reading.requests,
-      };
+      const { listed, fetched, requests } = reading;
+      totals = addTotals(totals, { listed, changed: reading.fresh.size + reading.changed.size, fetched, requests });
       if (cuttable) length = nextLength(to - from, reading.listed, deps);
       from = to;
       doneTo = to;
@@ -128,7 +114,11 @@ export const rereadWindows = async (
   }
   if (plan.covers.length > 0)
     await deps.store.transaction((client) =>
-      finishRereadRun(client, { axis: plan.axis, plannedAt: plan.at, horizon: plan.horizon, ...totals }, plan.covers),
+      late.finishRereadRun(
+        client,
+        { axis: plan.axis, plannedAt: plan.at, horizon: plan.horizon, ...totals },
+        plan.covers,
+      ),
     );
   return totals;
 };
@@ -136,7 +126,7 @@ export const rereadWindows = async (
 /** Late edits and the resulting rereads, for `callsync status`. */
 export const readLateEditStatus = async (deps: RereadDeps) => {
   const { axis, basis } = rereadAxis(deps);
-  const horizon = learnHorizon(await readLateChanges(deps.store, basis), deps.reread);
+  const horizon = learnHorizon(await late.readLateChanges(deps.store, basis), deps.reread);
   return {
     axis,
     basis,
@@ -146,7 +136,7 @@ export const readLateEditStatus = async (deps: RereadDeps) => {
     share: deps.reread.share,
     /** Share of all changes, each weighted by how likely it was to be seen, that came later than the horizon. */
     tailShare: horizon.expectedShare === null ? null : 1 - horizon.expectedShare,
-    history: await readRereadHistory(deps.store, axis),
+    history: await late.readRereadHistory(deps.store, axis),
   };
 };
 
@@ -175,7 +165,7 @@ interface RereadPart extends Interval {
 interface RereadPlan {
   readonly parts: readonly RereadPart[];
   /** Coverage up to now once all parts are read. */
-  readonly covers: readonly Omit<CoveredBand, 'coveredAt'>[];
+  readonly covers: readonly Omit<late.CoveredBand, 'coveredAt'>[];
 }
 
 /** Grid of the sample. A window stays in or out of it permanently, so that its calls are read again and again. */
@@ -206,11 +196,9 @@ const planAll = ({ bands, coveredAt }: Coverage, now: number, delay: number): Re
   const inTime = bands.filter((band) => coveredAt(band) >= now - 2 * delay);
   const missed = bands.filter((band) => coveredAt(band) < now - 2 * delay);
   const since = Math.min(now, ...inTime.map(coveredAt));
-  const regular = unite(inTime.map((band) => rangeOf(band, coveredAt(band), now)));
-  const late = subtract(
-    missed.map((band) => rangeOf(band, coveredAt(band), now)),
-    regular,
-  );
+  const rangeNow = (band: AgeBand): Interval => rangeOf(band, coveredAt(band), now);
+  const regular = unite(inTime.map(rangeNow));
+  const late = subtract(Array.from(missed, rangeNow), regular);
   return [
     ...regular.map((range) => ({ ...range, since, weight: 1 })),
     ...late.map((range) => ({ ...range, since: null, weight: 1 })),
@@ -220,11 +208,10 @@ const planAll = ({ bands, coveredAt }: Coverage, now: number, delay: number): Re
 /** Bands beyond the horizon: only the sampled windows. */
 const planSample = ({ bands, coveredAt }: Coverage, now: number, share: number, taken: readonly Interval[]) => {
   const since = Math.min(now, ...bands.map(coveredAt));
-  const ranges = subtract(
-    bands.map((band) => rangeOf(band, coveredAt(band), now)),
-    taken,
+  const ranges = bands.map((band) => rangeOf(band, coveredAt(band), now));
+  const cells = subtract(ranges, taken).flatMap((range) =>
+    cellsWithin(range).filter(({ from }) => isSampled(from, share)),
   );
-  const cells = ranges.flatMap((range) => cellsWithin(range).filter(({ from }) => isSampled(from, share)));
   return unite(cells).map((range) => ({ ...range, since, weight: 1 / share }));
 };
 
@@ -242,14 +229,14 @@ const cellsWithin = (range: Interval): Interval[] => {
  */
 export const planParts = (
   horizon: Horizon,
-  states: readonly CoveredBand[],
+  states: readonly late.CoveredBand[],
   rules: RereadRules,
   { now, trackedSince }: { readonly now: number; readonly trackedSince: number },
 ): RereadPlan => {
   const { delay, maxHorizon, sample } = rules;
   const known = new Map(states.map((state) => [`${state.kind}:${state.band}`, state.coveredAt]));
   const dueBefore = now - delay + planningInterval(delay);
-  const isDue = (kind: CoveredBand['kind'], bands: readonly AgeBand[]): boolean =>
+  const isDue = (kind: late.CoveredBand['kind'], bands: readonly AgeBand[]): boolean =>
     bands.some(({ band }) => (known.get(`${kind}:${band}`) ?? Number.NEGATIVE_INFINITY) <= dueBefore);
 
   const parts: RereadPart[] = [];
@@ -288,8 +275,8 @@ const priorReach = 30 * day;
 
 const bandsUpTo = (limit: number): AgeBand[] => {
   const bands: AgeBand[] = [];
-  for (let band = 0; bucketEdges(band).from < limit; band += 1) {
-    const { from, to } = bucketEdges(band);
+  for (let band = 0; late.bucketEdges(band).from < limit; band += 1) {
+    const { from, to } = late.bucketEdges(band);
     bands.push({ band, from, to: Math.min(to, limit) });
   }
   return bands;
@@ -302,7 +289,7 @@ const chooseBands = (
   total: number,
   rules: RereadRules,
 ): ReadonlySet<number> => {
-  const priorReachBand = bucketOf(Math.min(priorReach, rules.maxHorizon) - 1);
+  const priorReachBand = late.bucketOf(Math.min(priorReach, rules.maxHorizon) - 1);
   const mass = ({ band }: AgeBand): number =>
     (weights.get(band) ?? 0) + (band <= priorReachBand ? priorChanges / (priorReachBand + 1) : 0);
   const reachable = all.reduce((sum, { band }) => sum + (weights.get(band) ?? 0), 0);
@@ -319,20 +306,12 @@ const chooseBands = (
 
 /** A re-read also covers changes within `delay`, so shorter gaps cost nothing. */
 const fillGaps = (all: readonly AgeBand[], chosen: ReadonlySet<number>, delay: number): readonly AgeBand[] => {
-  const filled: AgeBand[] = [];
-  let gap: AgeBand[] = [];
-  let end = 0;
-  for (const band of all) {
-    if (!chosen.has(band.band)) {
-      gap.push(band);
-      continue;
-    }
-    if (band.from - end < delay) filled.push(...gap);
-    filled.push(band);
-    gap = [];
-    end = band.to;
-  }
-  return filled;
+  const kept = all.filter(({ band }) => chosen.has(band));
+  return all.filter((one) => {
+    const end = kept.findLast(({ to }) => to <= one.from)?.to ?? 0;
+    const next = kept.find(({ from }) => from >= one.to)?.from ?? Number.POSITIVE_INFINITY;
+    return chosen.has(one.band) || next - end < delay;
+  });
 };
 
 /**
@@ -340,7 +319,7 @@ const fillGaps = (all: readonly AgeBand[], chosen: ReadonlySet<number>, delay: n
  * @param histogram changes by the bucket of their age, in any order.
  */
 export const learnHorizon = (
-  histogram: readonly Awaited<ReturnType<typeof readLateChanges>>[number][],
+  histogram: readonly Awaited<ReturnType<typeof late.readLateChanges>>[number][],
   rules: RereadRules,
 ) => {
   const weights = new Map(histogram.map(({ bucket, weight }) => [bucket, weight]));

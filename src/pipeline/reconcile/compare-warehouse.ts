@@ -1,6 +1,7 @@
 /** Compares the ledger's calls with the rows of one warehouse. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Range, WarehouseLevel } from '../../../schemas/orchestration.ts';
+import type { Row } from '../../../schemas/tables.ts';
 import { flattenCall, flattenVersion } from '../../calls/flatten.ts';
 import { findInLedger } from '../../store/ledger/ledger.ts';
 import { type ExpectedCall, readExpected } from '../../store/ledger/read-ledger.ts';
@@ -122,10 +123,9 @@ const isEqual = (
   const { rows, callTimestamp } = flattenCall(row, { processedField, documents });
   if (guard.contentHash !== contentHash(rows)) return false;
   if (guard.callTimestamp !== callTimestamp) return false;
-  const counts: Readonly<Record<string, number>> = Object.fromEntries(
-    Object.entries(rows).map(([table, each]) => [table, each.length]),
-  );
-  if (Object.entries(guard.childRows).some(([table, count]) => (counts[table] ?? count) !== count)) return false;
+  const tables: Readonly<Record<string, readonly Row[]>> = rows;
+  if (Object.entries(guard.childRows).some(([table, count]) => (tables[table]?.length ?? count) !== count))
+    return false;
   if (digests === undefined) return true;
   const found = digests.get(row.callId);
   return found !== undefined && isDeepStrictEqual(found, warehouse.digestOf(row.callId, rows));

@@ -1,14 +1,13 @@
 /** Chooses the windows to reconcile, and reconciles a list of them. */
 
-import {
-  addReconcileTotals,
-  emptyReconcileTotals,
-  type Range,
-  type ReconcilePlan,
-  type ReconcileRequest,
-  type ReconcileTotals,
-  type SourceLevel,
+import type {
+  Range,
+  ReconcilePlan,
+  ReconcileRequest,
+  ReconcileTotals,
+  SourceLevel,
 } from '../../../schemas/orchestration.ts';
+import { addTotals, emptyReconcileTotals } from '../../../schemas/orchestration.ts';
 import { dayMicros as day } from '../../lib/day.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { lastLoads } from '../../store/ledger/read-ledger.ts';
@@ -123,14 +122,14 @@ export const reconcileWindows = async (
         { axis, column, level, warehouseLevel, acceptEmpty, range },
         { signal: options.signal, alive: () => options.onProgress({ done, totals }) },
       );
-      totals = addReconcileTotals(totals, totalsOf(result));
+      totals = addTotals(totals, totalsOf(result));
       failures = 0;
     } catch (error) {
       failures += 1;
       if (!(error instanceof CallsyncError) || failures >= Math.min(mostFailuresInRow, plan.windows.length))
         throw error;
       deps.log('window could not be reconciled', { axis, ...range, code: error.code });
-      totals = addReconcileTotals(totals, { ...emptyReconcileTotals, windows: 1, failed: 1 });
+      totals = addTotals(totals, { ...emptyReconcileTotals, windows: 1, failed: 1 });
     }
     done += 1;
     options.onProgress({ done, totals });

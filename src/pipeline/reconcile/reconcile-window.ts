@@ -3,21 +3,20 @@
 import type { Observation } from '../../../schemas/observation.ts';
 import type { Range, SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
+import { callIdsOf } from '../../calls/record.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { serviceNow, steadyNow } from '../../source/http/service-clock.ts';
 import { axisTime, canLeaveOut } from '../../source/list/list-query.ts';
-import { observeCalls } from '../../source/list/observe-call.ts';
 import { markMissing } from '../../store/ledger/ledger.ts';
 import { findTombstones, type LedgerAxis, listWindowCalls, revisionsDigest } from '../../store/ledger/read-ledger.ts';
 import { markPending } from '../../store/loads/loads.ts';
 import { addVerdict, listedInEarlierWeeks, readWithdrawals, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
-import { ingest, loadFolded } from '../load/ingest.ts';
 import type { ListingComparison } from '../read/compare-listing.ts';
 import { readChanged } from '../read/read-changed.ts';
 import { compareWarehouse } from './compare-warehouse.ts';
 import { healWarehouse } from './heal-warehouse.ts';
-import { removeUnexpected } from './remove-unexpected.ts';
+import { askSingly, removeUnexpected } from './remove-unexpected.ts';
 
 export interface ReconcileDeps extends ReadDeps {
   readonly now: () => Date;
@@ -43,11 +42,8 @@ interface ReconcileWindowInput {
 export const reconcileWindow = async (deps: ReconcileDeps, input: ReconcileWindowInput, options: RunOptions) => {
   const { range, axis } = input;
   const before = await listWindowCalls(deps.store, input.column, range);
-  const reading = await readChanged(
-    deps,
-    { axis, range, level: input.level, confirm: 'now', origin: 'reconcile' },
-    options,
-  );
+  const asked = { axis, range, level: input.level, confirm: 'now', origin: 'reconcile' } as const;
+  const reading = await readChanged(deps, asked, options);
   const { comparison: listing } = reading;
   const present = before.filter(({ sourceDeletedAt }) => sourceDeletedAt === null).map(({ callId }) => callId);
   const unlisted = present.filter((id) => !listing.calls.has(id));
@@ -62,9 +58,8 @@ export const reconcileWindow = async (deps: ReconcileDeps, input: ReconcileWindo
   const gone: GoneCalls = suspicious
     ? { marked: [], found: [], omitted: 0 }
     : await confirmGone(deps, { ...input, callIds: unlisted, listing }, options);
-  const missingBefore = before.filter(
-    ({ callId, sourceDeletedAt }) => sourceDeletedAt !== null && !listing.calls.has(callId),
-  ).length;
+  const unlistedBefore = before.filter(({ callId }) => !listing.calls.has(callId));
+  const missingBefore = unlistedBefore.filter(({ sourceDeletedAt }) => sourceDeletedAt !== null).length;
   const after = await listWindowCalls(deps.store, input.column, range);
   // Also calls that were unknown and became tombstones when they were read just now.
   const excluded = await findTombstones(deps.store, [...listing.calls.keys()]);
@@ -289,22 +284,14 @@ const confirmGone = async (
     readonly callIds: readonly string[];
     readonly listing: ListingComparison;
   },
-  { signal, alive }: RunOptions,
+  options: RunOptions,
 ): Promise<GoneCalls> => {
-  const client = deps.source.list;
   const { result, observedAt } = input.listing;
-  const gone: string[] = [];
-  const found: Observation[] = [];
-  if (client.list.single_path !== undefined) {
-    for await (const answers of observeCalls(client, input.callIds, signal)) {
-      alive();
-      for (const [callId, answer] of answers) {
-        if (answer.kind === 'unknown') gone.push(callId);
-        else if (answer.kind === 'observation') found.push(answer.observation);
-      }
-    }
-  } else if (result.shown !== 'none' && result.problems.length === 0) gone.push(...input.callIds);
-  if (found.length > 0) await loadFolded(deps, await ingest(deps, { observations: found, origin: 'reconcile' }));
+  const isShown = result.shown !== 'none' && result.problems.length === 0;
+  const { found, unknown: gone } =
+    deps.source.list.list.single_path === undefined
+      ? { found: [], unknown: isShown ? input.callIds : [] }
+      : await askSingly(deps, input.callIds, options);
   // The latest observation of the listing, so that only a later one clears the mark.
   const since = observedAt > 0 ? observedAt : (serviceNow(deps.source.clock) ?? Math.round(steadyNow() * 1000));
   const marked = await deps.store.transaction(async (db) => {
@@ -313,7 +300,7 @@ const confirmGone = async (
     return ids;
   });
   const omitted = found.filter((observation) => shouldBeListed(deps, input, observation)).length;
-  return { marked, found: found.map(({ callId }) => callId), omitted };
+  return { marked, found: callIdsOf(found), omitted };
 };
 
 const shouldBeListed = (deps: ReadDeps, { axis, range }: { axis: string; range: Range }, { fields }: Observation) => {

@@ -1,6 +1,7 @@
 /** Rows of a warehouse whose call the ledger does not know: read from the service, or removed when it has none. */
 
 import type { Observation } from '../../../schemas/observation.ts';
+import { callIdsOf } from '../../calls/record.ts';
 import { dayMicros as day } from '../../lib/day.ts';
 import { gatherParts } from '../../lib/pages.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
@@ -22,31 +23,34 @@ export const removeUnexpected = async (
   deps: ReadDeps,
   target: WarehouseTarget,
   unexpected: readonly CallGuard[],
-  { signal, alive }: RunOptions,
+  options: RunOptions,
 ): Promise<ReadonlySet<string>> => {
-  const client = deps.source.list;
-  if (unexpected.length === 0 || client.list.single_path === undefined) return new Set();
+  if (unexpected.length === 0 || deps.source.list.list.single_path === undefined) return new Set();
   const epoch = await deps.store.epoch();
   const guards = new Map(unexpected.filter((guard) => guard.epoch >= epoch).map((guard) => [guard.callId, guard]));
+  const { found, unknown } = await askSingly(deps, [...guards.keys()], options);
+  if (unknown.length > 0) {
+    await target.warehouse.removeCalls(unknown.flatMap((id) => guards.get(id) ?? []));
+    // A delivery may have brought such a call meanwhile: its rows, if they were among the removed, are written again.
+    await sendRowsAgain(deps, target.warehouse.name, [...(await readHeads(deps.store, unknown)).keys()]);
+  }
+  deps.log('unexpected calls', { warehouse: target.warehouse.name, removed: unknown.length, found: found.length });
+  return new Set([...callIdsOf(found), ...unknown]);
+};
+
+/** Asks the service for calls one by one, and folds those that it has. @returns also the ids of those that it does not know */
+export const askSingly = async (deps: ReadDeps, callIds: readonly string[], { signal, alive }: RunOptions) => {
   const found: Observation[] = [];
-  const unknown: CallGuard[] = [];
-  for await (const answers of observeCalls(client, [...guards.keys()], signal)) {
+  const unknown: string[] = [];
+  for await (const answers of observeCalls(deps.source.list, callIds, signal)) {
     alive();
     for (const [callId, answer] of answers) {
-      const guard = guards.get(callId);
       if (answer.kind === 'observation') found.push(answer.observation);
-      else if (answer.kind === 'unknown' && guard !== undefined) unknown.push(guard);
+      else if (answer.kind === 'unknown') unknown.push(callId);
     }
   }
   if (found.length > 0) await loadFolded(deps, await ingest(deps, { observations: found, origin: 'reconcile' }));
-  if (unknown.length > 0) {
-    await target.warehouse.removeCalls(unknown);
-    // A delivery may have brought such a call meanwhile: its rows, if they were among the removed, are written again.
-    const ids = unknown.map(({ callId }) => callId);
-    await sendRowsAgain(deps, target.warehouse.name, [...(await readHeads(deps.store, ids)).keys()]);
-  }
-  deps.log('unexpected calls', { warehouse: target.warehouse.name, removed: unknown.length, found: found.length });
-  return new Set([...found, ...unknown].map(({ callId }) => callId));
+  return { found, unknown };
 };
 
 /** The earliest time that every warehouse can store. */

@@ -1,13 +1,8 @@
 /** Whether verdicts are as they were recorded: each chain in itself, and the warehouse's copy against the chain. */
 import { CallsyncError } from '../../lib/errors.ts';
 import type { Store } from '../../store/store.ts';
-import {
-  allVerdicts,
-  digestOfRow,
-  type StoredVerdict,
-  unloadedVerdicts,
-  verifyVerdictChain,
-} from '../../store/windows/verdicts.ts';
+import type { StoredVerdict } from '../../store/windows/verdicts.ts';
+import { allVerdicts, digestOfRow, unloadedVerdicts, verifyVerdictChain } from '../../store/windows/verdicts.ts';
 import type { WarehouseTarget } from '../deps.ts';
 
 /**
@@ -19,13 +14,8 @@ export const verifyVerdicts = async (store: Store, targets: readonly Pick<Wareho
   const chains = await verifyVerdictChain(store);
   return await Promise.all(
     targets.map(async ({ warehouse }) => {
-      const chain = chains.find((one) => one.warehouse === warehouse.name) ?? {
-        warehouse: warehouse.name,
-        verdicts: 0,
-        broken: [],
-        cut: [],
-        head: null,
-      };
+      const none = { warehouse: warehouse.name, verdicts: 0, broken: [], cut: [], head: null };
+      const chain = chains.find((one) => one.warehouse === warehouse.name) ?? none;
       const copy = await compareCopy(store, warehouse);
       const problems = chain.broken.length + chain.cut.length + (copy?.differing.length ?? 0);
       return { ...chain, copy, intact: problems === 0 };

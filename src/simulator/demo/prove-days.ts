@@ -1,6 +1,6 @@
 /** Compares the settled days of the demo with the service, and breaks rows for a comparison to find. */
 import type { Range, WarehouseLevel } from '../../../schemas/orchestration.ts';
-import { addReconcileTotals, emptyReconcileTotals, type ReconcileTotals } from '../../../schemas/orchestration.ts';
+import { addTotals, emptyReconcileTotals, type ReconcileTotals } from '../../../schemas/orchestration.ts';
 import { type ReconcileProgress, reconcileProgressQuery } from '../../../workflows/messages.ts';
 import { followWorkflow } from '../../cli/parts/follow.ts';
 import type { Services } from '../../cli/parts/services.ts';
@@ -39,7 +39,7 @@ export const reconcileDays = async ({ services, range, level }: Work): Promise<R
   const show = (half: number, progress: ReconcileProgress): void => {
     seen.set(half, progress);
     const all = [...seen.values()];
-    totals = all.map((one) => one.totals).reduce(addReconcileTotals, emptyReconcileTotals);
+    totals = all.map((one) => one.totals).reduce<ReconcileTotals>(addTotals, emptyReconcileTotals);
     const done = all.reduce((sum, one) => sum + one.done, 0);
     const line = `${done} of ${(range.to - range.from) / dayMicros} days compared: ${totals.different} calls different, ${totals.missing} missing, ${totals.healedCalls} healed`;
     if (line !== shown) say(line);

@@ -1,6 +1,6 @@
 /** How calls arrived, and how many webhooks were lost. Times in microseconds. */
 import { hashJson } from '../../calls/fold.ts';
-import { type Queryable, readValue } from '../../postgres/database.ts';
+import { hasRow, type Queryable, readRow, readValue } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 
 /** Statuses of calls that the service sends to a webhook (interface §1), as the ledger holds their values. */
@@ -60,7 +60,10 @@ export const measureWebhooks = async (
   const since = input.since ?? (await firstWebhook(db));
   if (since === null || since >= input.until)
     return { since, expected: 0, lost: 0, lossRate: null, lagP50: null, lagP95: null };
-  const [row] = await db.query<{ expected: number; lost: number; p50: number | null; p95: number | null }>(
+  const { expected, lost, p50, p95 } = await readRow<
+    Record<'expected' | 'lost', number> & Record<'p50' | 'p95', number | null>
+  >(
+    db,
     `WITH sent AS (
        SELECT webhook_at, extract(epoch FROM webhook_at - processed_at)::float8 AS lag FROM ledger
         WHERE ${inRange} AND fields->'status'->>2 = ANY($3) AND coalesce(processed_at, call_timestamp) >= ${toTimestamp('$4')}
@@ -70,13 +73,12 @@ export const measureWebhooks = async (
             percentile_cont(0.95) WITHIN GROUP (ORDER BY lag) FILTER (WHERE lag >= 0) AS p95 FROM sent`,
     [input.from, input.to, sentStatuses, since, input.until],
   );
-  const { expected, lost, p50, p95 } = row ?? { expected: 0, lost: 0, p50: null, p95: null };
   return { since, expected, lost, lossRate: expected === 0 ? null : lost / expected, lagP50: p50, lagP95: p95 };
 };
 
 /** Reads the senders, because the ledger has no index by this time, and there are few senders. */
-const firstWebhook = async (db: Queryable): Promise<number | null> =>
-  (await readValue<number | null>(db, `SELECT ${toMicros('min(first_at)')} AS first FROM delivery_senders`)) ?? null;
+const firstWebhook = (db: Queryable): Promise<number | null> =>
+  readValue(db, `SELECT ${toMicros('min(first_at)')} AS first FROM delivery_senders`);
 
 /** Ranges that were read on any axis and overlap the given one. */
 export const readRanges = async (db: Queryable, range: { readonly from: number; readonly to: number }) =>
@@ -127,32 +129,27 @@ export const listKeyUsage = async (db: Queryable): Promise<KeyUsage[]> =>
        FROM (${senders}) s GROUP BY signing_key ORDER BY max(last_at) DESC`,
   );
 
-const removeFromInbox = async (db: Queryable, which: string, values: readonly unknown[]): Promise<number> =>
-  (
-    await db.query(
-      `WITH gone AS (DELETE FROM inbox WHERE ${which} RETURNING seq),
-            unqueued AS (DELETE FROM unloaded_deliveries u USING gone WHERE u.seq = gone.seq)
-       SELECT 1 FROM gone`,
-      [...values],
-    )
-  ).length;
+/** Returns whether there was one. */
+const removeFromInbox = (db: Queryable, which: string, values: readonly unknown[]): Promise<boolean> =>
+  hasRow(
+    db,
+    `WITH gone AS (DELETE FROM inbox WHERE ${which} RETURNING seq),
+          unqueued AS (DELETE FROM unloaded_deliveries u USING gone WHERE u.seq = gone.seq)
+     SELECT 1 FROM gone`,
+    values,
+  );
 
 /** Finds and removes a delivery by the SHA-256 of its body, or the record of a refused one by its delivery id. */
 export const createSampleStore = (db: Queryable) => ({
-  hasDelivery: async (bodyHash: Buffer): Promise<boolean> => {
-    const rows = await db.query('SELECT 1 FROM inbox WHERE body_hash = $1 LIMIT 1', [bodyHash]);
-    return rows.length > 0;
-  },
+  hasDelivery: (bodyHash: Buffer) => hasRow(db, 'SELECT 1 FROM inbox WHERE body_hash = $1 LIMIT 1', [bodyHash]),
   /** Deletes from the inbox first: a running merge ends before, and its quarantined records follow. */
   removeDelivery: async (bodyHash: Buffer): Promise<void> => {
     await removeFromInbox(db, 'body_hash = $1', [bodyHash]);
     await db.query('DELETE FROM quarantine WHERE body_hash = $1', [bodyHash]);
   },
   /** Returns whether there was one. */
-  removeRefused: async (deliveryId: string): Promise<boolean> =>
-    (await removeFromInbox(
-      db,
-      `outcome = 'rejected' AND received_at > now() - interval '1 hour' AND delivery_id = $1`,
-      [deliveryId],
-    )) > 0,
+  removeRefused: (deliveryId: string): Promise<boolean> =>
+    removeFromInbox(db, `outcome = 'rejected' AND received_at > now() - interval '1 hour' AND delivery_id = $1`, [
+      deliveryId,
+    ]),
 });

@@ -6,7 +6,7 @@ import { withinTime } from '../../lib/backoff.ts';
 import { transient } from '../../lib/errors.ts';
 import { scramVerifier } from '../../lib/keyed-hash.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
-import type { Database } from '../../postgres/database.ts';
+import { type Database, hasRow } from '../../postgres/database.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
 
 /** A verified delivery, on its way to the inbox. */
@@ -237,9 +237,11 @@ export const listenToInbox = (pool: pg.Pool, onDeliveries: () => void, onFailure
   };
 };
 
+const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
 /** Statements that give a role exactly the rights that `createInboxWriter` needs. */
 export const receiverGrants = (schema: string, role: string): readonly string[] => {
-  const grantee = `"${role.replaceAll('"', '""')}"`;
+  const grantee = quoteName(role);
   const inbox = `${schema}.inbox`;
   return [
     `REVOKE ALL ON ALL TABLES IN SCHEMA ${schema} FROM ${grantee}`,
@@ -261,14 +263,9 @@ export const receiverGrants = (schema: string, role: string): readonly string[] 
  * @param password undefined = the role is there and keeps its own.
  */
 export const setUpReceiverRole = async (db: Database, role: string, password: string | undefined): Promise<void> => {
-  const [present] = await db.query('SELECT FROM pg_roles WHERE rolname = $1', [role]);
   if (password !== undefined) {
-    const verb = present === undefined ? 'CREATE' : 'ALTER';
-    const [made] = await db.query<{ sql: string }>(
-      `SELECT format('${verb} ROLE %I LOGIN PASSWORD %L', $1::text, $2::text) AS sql`,
-      [role, scramVerifier(password)],
-    );
-    await db.query(made?.sql ?? '');
+    const verb = (await hasRow(db, 'SELECT FROM pg_roles WHERE rolname = $1', [role])) ? 'ALTER' : 'CREATE';
+    await db.query(`${verb} ROLE ${quoteName(role)} LOGIN PASSWORD '${scramVerifier(password)}'`);
   }
   for (const statement of receiverGrants(db.schema, role)) await db.query(statement);
 };

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { ObservationSource, RejectedRecord } from '../../../schemas/observation.ts';
 import { isSealed } from '../../lib/sealed.ts';
-import { type Database, type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
+import { columnsOf, type Database, type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
 import { arrayText } from '../store.ts';
 
 interface QuarantineEntry {
@@ -35,6 +35,10 @@ export const quarantineRecords = async (db: Queryable, records: readonly StoredT
   // In one order: two readers that meet the same records must not wait for each other. Stored records come in the order
   // of their ids, as other code locks them.
   const sorted = [...distinct].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
+  const rows = sorted.map(({ record: { subjects, ...record }, hash }) => {
+    const index = subjects === undefined ? null : arrayText(subjects.hashes);
+    return { ...record, hash, index, version: subjects?.version ?? null, callId: callIdIn(record.body) };
+  });
   await db.query(
     `INSERT INTO quarantine (source, origin, reason, body, received_at, body_hash, subjects, subjects_version, call_id)
      SELECT u.source, u.origin, u.reason, u.body, u.received_at, u.body_hash, u.subjects::bytea[], u.version, u.call_id
@@ -44,17 +48,7 @@ export const quarantineRecords = async (db: Queryable, records: readonly StoredT
       ORDER BY q.id NULLS LAST, u.position
      ON CONFLICT (source, body_hash) DO UPDATE SET reason = excluded.reason, settled_at = NULL, state = 'open'
       WHERE quarantine.state <> 'dropped'`,
-    [
-      sorted.map(({ record }) => record.source),
-      sorted.map(({ record }) => record.origin),
-      sorted.map(({ record }) => record.reason),
-      sorted.map(({ record }) => record.body),
-      sorted.map(({ record }) => record.receivedAt),
-      sorted.map(({ hash }) => hash),
-      sorted.map(({ record: { subjects } }) => (subjects === undefined ? null : arrayText(subjects.hashes))),
-      sorted.map(({ record: { subjects } }) => subjects?.version ?? null),
-      sorted.map(({ record: { body } }) => callIdIn(body)),
-    ],
+    columnsOf(rows, 'source', 'origin', 'reason', 'body', 'receivedAt', 'hash', 'index', 'version', 'callId'),
   );
 };
 
@@ -74,8 +68,7 @@ export const listQuarantine = async (db: Queryable, filter: { state?: string; li
 
 export interface QuarantinedRecord {
   readonly id: number;
-  readonly record: RejectedRecord;
-  readonly bodyHash: Buffer;
+  readonly record: RejectedRecord & { readonly bodyHash: Buffer };
   /** Of the delivery that first brought it, as long as that is kept. */
   readonly deliveryId: string | null;
 }
@@ -88,7 +81,7 @@ export const readOpenBatch = async (
   db: Queryable,
   input: { readonly after: number; readonly ids?: readonly number[] | undefined; readonly limit: number },
 ): Promise<QuarantinedRecord[]> => {
-  const rows = await db.query<RejectedRecord & { id: number; deliveryId: string | null; bodyHash: Buffer }>(
+  const rows = await db.query<QuarantinedRecord['record'] & Omit<QuarantinedRecord, 'record'>>(
     `SELECT q.id, q.source, q.origin, q.reason, q.body, q.received_at AS "receivedAt", i.delivery_id AS "deliveryId", q.body_hash AS "bodyHash"
        FROM (${firstBodiesSql(
          `SELECT * FROM quarantine
@@ -100,12 +93,7 @@ export const readOpenBatch = async (
       ORDER BY q.id`,
     [input.after, input.ids ?? null, input.limit, batchBytes],
   );
-  return rows.map(({ id, deliveryId, bodyHash, ...record }) => ({
-    id,
-    record: { ...record, bodyHash },
-    bodyHash,
-    deliveryId,
-  }));
+  return rows.map(({ id, deliveryId, ...record }) => ({ id, record, deliveryId }));
 };
 
 /** One entry with its bytes; undefined if the id is unknown. */

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { LedgerRow } from '../../calls/fold.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
-import { columnsOf, type Queryable, type Transaction } from '../../postgres/database.ts';
+import { columnsOf, type Queryable, readRow, type Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { keepMeta } from '../meta.ts';
 
@@ -124,17 +124,13 @@ export const readRereadHistory = async (db: Queryable, axis: string) => {
        FROM reread_runs WHERE axis = $1 ORDER BY run_id DESC LIMIT 1`,
     [axis],
   );
-  const [sums] = await db.query<{ runs: number; requests: number; changed: number }>(
-    `SELECT count(*) AS runs, coalesce(sum(requests), 0)::bigint AS requests, coalesce(sum(changed), 0)::bigint AS changed
+  const sums = await readRow<{ runs7d: number; requests7d: number; changed7d: number }>(
+    db,
+    `SELECT count(*) AS runs7d, coalesce(sum(requests), 0)::bigint AS requests7d, coalesce(sum(changed), 0)::bigint AS changed7d
        FROM reread_runs WHERE axis = $1 AND finished_at > now() - interval '7 days'`,
     [axis],
   );
-  return {
-    lastRun: last ?? null,
-    runs7d: sums?.runs ?? 0,
-    requests7d: sums?.requests ?? 0,
-    changed7d: sums?.changed ?? 0,
-  };
+  return { lastRun: last ?? null, ...sums };
 };
 
 /** Ages in log-spaced buckets: the first minute, then eight for each doubling. All times in microseconds. */
@@ -187,7 +183,7 @@ const lateChangeOf = (before: LedgerRow, after: LedgerRow, processedField: strin
   if (changed.length === 0) return undefined;
   const processed = timeOf(before, processedField);
   const timestamp = timeOf(before, 'timestamp') ?? timeOf(after, 'timestamp');
-  const at = changeTime(before, after, changed, { processed, reprocessed: timeOf(after, processedField), context });
+  const at = changeTime(before, after, changed, { processedField, context });
   if (at === undefined) return undefined;
   const since = (start: number | undefined) => (start === undefined ? undefined : Math.max(0, at - start));
   return { sinceProcessed: since(processed), sinceTimestamp: since(timestamp) };
@@ -197,13 +193,9 @@ const changeTime = (
   before: LedgerRow,
   after: LedgerRow,
   changed: readonly string[],
-  known: {
-    readonly processed: number | undefined;
-    readonly reprocessed: number | undefined;
-    readonly context: LateContext | undefined;
-  },
+  { processedField, context }: { readonly processedField: string; readonly context: LateContext | undefined },
 ): number | undefined => {
-  const { processed, reprocessed, context } = known;
+  const [processed, reprocessed] = [timeOf(before, processedField), timeOf(after, processedField)];
   if (processed !== undefined && reprocessed !== undefined && reprocessed > processed) return reprocessed;
   const [observedAt, rank] = changed
     .map((name) => after.versions[name] ?? ([0, 0, ''] as const))

@@ -3,19 +3,12 @@ import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
-import {
-  fold,
-  foldErasure,
-  foldRules,
-  type LedgerRow,
-  needsDocument,
-  noRules,
-  type PreparedObservation,
-  renderDocument,
-} from '../../calls/fold.ts';
+import type { LedgerRow, PreparedObservation } from '../../calls/fold.ts';
+import { fold, foldErasure, foldRules, needsDocument, noRules, renderDocument } from '../../calls/fold.ts';
+import { callIdsOf } from '../../calls/record.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
-import { type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
+import { columnsOf, type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import type { SubjectIndex } from '../store.ts';
 
@@ -64,8 +57,7 @@ const readLedgerRow = async ({ body, ...row }: StoredLedgerRow): Promise<LedgerR
   json: {},
 });
 
-const readDocument = async (body: Buffer): Promise<CallDocument> =>
-  JSON.parse((await inflate(body)).toString('utf8')) as CallDocument;
+const readDocument = async (body: Buffer) => JSON.parse((await inflate(body)).toString('utf8')) as CallDocument;
 
 /** Version of the privacy rules of the observations. */
 export interface FoldedRules {
@@ -101,14 +93,11 @@ export const foldIntoLedger = async (
   for (const [id, row] of before) if (row.revision === 0 && rules.tombstoned.has(id)) rows.set(id, foldErasure(row));
   const { privacy } = rules;
   const isOlder = (row: LedgerRow): boolean => privacy !== undefined && isUnderOthers(row, privacy.version);
-  const wanted = [...byCall].filter(
-    ([id, list]) => isOlder(rowOf(rows, id)) || list.some((one) => needsDocument(rowOf(rows, id), one)),
-  );
-  await fetchDocuments(
-    tx,
-    rows,
-    wanted.map(([id]) => id),
-  );
+  const wanted = [...byCall].flatMap(([id, list]) => {
+    const row = rowOf(rows, id);
+    return isOlder(row) || list.some((one) => needsDocument(row, one)) ? id : [];
+  });
+  await fetchDocuments(tx, rows, wanted);
   for (const [id, row] of rows)
     if (privacy !== undefined && isOlder(row)) rows.set(id, foldRules(row, privacy.sanitize, privacy.version));
   const fetched = new Map(rows);
@@ -120,12 +109,8 @@ export const foldIntoLedger = async (
   const changed = moved.filter((row) => row.revision !== before.get(row.callId)?.revision);
   await writeRows(tx, moved, rules.processedField);
   const replaced = changed.map((row) => rowOf(fetched, row.callId)).filter((row) => row.revision > 0);
-  await writeDocuments(
-    tx,
-    changed.filter((row) => !row.tombstone),
-    replaced.map((row) => row.callId),
-    rules.index,
-  );
+  const alive = changed.filter((row) => !row.tombstone);
+  await writeDocuments(tx, alive, callIdsOf(replaced), rules.index);
   return { changed, replaced, unchanged: byCall.size - changed.length };
 };
 
@@ -134,12 +119,11 @@ export const eraseFromLedger = async (tx: Transaction, callIds: readonly string[
   const before = await lockRows(tx, callIds);
   const changed = [...before.values()].filter((row) => !row.tombstone).map(foldErasure);
   await writeRows(tx, changed, 'qualified');
-  await tx.query('DELETE FROM ledger_documents WHERE call_id = ANY($1)', [changed.map((row) => row.callId)]);
+  await tx.query('DELETE FROM ledger_documents WHERE call_id = ANY($1)', [callIdsOf(changed)]);
   return changed;
 };
 
-const isUnderOthers = (row: LedgerRow, version: string): boolean =>
-  row.revision > 0 && !row.tombstone && row.rules !== version;
+const isUnderOthers = (row: LedgerRow, version: string) => row.revision > 0 && !row.tombstone && row.rules !== version;
 
 /** A record that came in without rules has no version, and neither has its document. */
 const noteRules = (row: LedgerRow, before: LedgerRow, version: string | undefined): LedgerRow => {
@@ -170,19 +154,13 @@ export const resanitizeInLedger = async (
   });
   await writeRows(tx, rewritten, rules.processedField);
   const changed = rewritten.filter((row) => row.revision !== rows.get(row.callId)?.revision);
-  const ids = changed.map(({ callId }) => callId);
-  await writeDocuments(tx, changed, ids, rules.index);
+  await writeDocuments(tx, changed, callIdsOf(changed), rules.index);
   return changed;
 };
 
 /** The ledger's rows of these calls, without their documents and without locks. */
-export const readHeads = async (db: Queryable, callIds: readonly string[]): Promise<ReadonlyMap<string, LedgerRow>> => {
-  const rows = await db.query<StoredLedgerRow>(
-    `SELECT ${ledgerColumns} FROM ledger l WHERE call_id = ANY($1) AND revision > 0`,
-    [callIds],
-  );
-  return await byCallId(rows);
-};
+export const readHeads = (db: Queryable, callIds: readonly string[]): Promise<ReadonlyMap<string, LedgerRow>> =>
+  select(db, 'FROM ledger l WHERE call_id = ANY($1) AND revision > 0', callIds);
 
 /** Known calls among the given ones, and whether each is in the range of call time and not erased. */
 export const findInLedger = async (
@@ -193,7 +171,7 @@ export const findInLedger = async (
   const rows = await db.query<{ id: string; isHere: boolean }>(
     `SELECT call_id AS id, NOT tombstone AND coalesce(call_timestamp >= ${toTimestamp('$2')} AND call_timestamp < ${toTimestamp('$3')}, false) AS "isHere"
        FROM ledger WHERE call_id = ANY($1) AND revision > 0`,
-    [calls.map(({ callId }) => callId), range.from, range.to],
+    [callIdsOf(calls), range.from, range.to],
   );
   return new Map(rows.map(({ id, isHere }) => [id, isHere]));
 };
@@ -202,24 +180,21 @@ export const findInLedger = async (
 export const olderInLedger = async (
   db: Queryable,
   calls: readonly { readonly callId: string; readonly revision: number }[],
-): Promise<string[]> => {
-  return await readColumn<string>(
+): Promise<string[]> =>
+  await readColumn<string>(
     db,
     `SELECT id FROM unnest($1::text[], $2::int[]) AS u(id, revision) LEFT JOIN ledger l ON l.call_id = id
       WHERE coalesce(l.revision, 0) < u.revision AND l.tombstone IS NOT TRUE`,
-    [calls.map(({ callId }) => callId), calls.map(({ revision }) => revision)],
+    columnsOf(calls, 'callId', 'revision'),
   );
-};
 
 /** Rows with their documents. */
-export const readRows = async (db: Queryable, callIds: readonly string[]): Promise<ReadonlyMap<string, LedgerRow>> => {
-  const rows = await db.query<StoredLedgerRow>(
-    `SELECT ${ledgerColumns}, d.body FROM ledger l LEFT JOIN ledger_documents d USING (call_id)
-      WHERE l.call_id = ANY($1) AND l.revision > 0`,
-    [callIds],
+export const readRows = (db: Queryable, callIds: readonly string[]): Promise<ReadonlyMap<string, LedgerRow>> =>
+  select(
+    db,
+    ', d.body FROM ledger l LEFT JOIN ledger_documents d USING (call_id) WHERE l.call_id = ANY($1) AND l.revision > 0',
+    callIds,
   );
-  return await byCallId(rows);
-};
 
 /**
  * Documents only, in the order of the statement, without the registers of their fields. @param where condition on
@@ -233,8 +208,11 @@ export const readDocuments = async (db: Queryable, where: string, values: readon
   return await Promise.all(rows.map(async ({ body, ...row }) => ({ ...row, document: await readDocument(body) })));
 };
 
-const byCallId = async (rows: readonly StoredLedgerRow[]): Promise<Map<string, LedgerRow>> =>
-  new Map(await Promise.all(rows.map(async (row) => [row.callId, await readLedgerRow(row)] as const)));
+/** @param rest of the statement, behind the columns of `ledger l` */
+const select = async (db: Queryable, rest: string, ids: readonly string[]): Promise<Map<string, LedgerRow>> => {
+  const rows = await db.query<StoredLedgerRow>(`SELECT ${ledgerColumns} ${rest}`, [ids]);
+  return new Map(await Promise.all(rows.map(async (row) => [row.callId, await readLedgerRow(row)] as const)));
+};
 
 const rowOf = (rows: ReadonlyMap<string, LedgerRow>, id: string): LedgerRow => {
   const row = rows.get(id);
@@ -244,11 +222,7 @@ const rowOf = (rows: ReadonlyMap<string, LedgerRow>, id: string): LedgerRow => {
 
 const lockRows = async (tx: Transaction, ids: readonly string[]): Promise<Map<string, LedgerRow>> => {
   await claimCalls(tx, ids);
-  const rows = await tx.query<StoredLedgerRow>(
-    `SELECT ${ledgerColumns} FROM ledger l WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE`,
-    [ids],
-  );
-  return await byCallId(rows);
+  return await select(tx, 'FROM ledger l WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE', ids);
 };
 
 const fetchDocuments = async (tx: Transaction, rows: Map<string, LedgerRow>, ids: readonly string[]): Promise<void> => {
@@ -356,13 +330,13 @@ const claimCalls = async (tx: Transaction, ids: readonly string[]): Promise<void
 export const markMissing = async (tx: Transaction, callIds: readonly string[], since: number): Promise<string[]> => {
   if (callIds.length === 0) return [];
   await tx.query('SELECT 1 FROM ledger WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE', [callIds]);
-  const rows = await tx.query<{ call_id: string }>(
+  const marked = await readColumn<string>(
+    tx,
     `UPDATE ledger SET source_deleted_at = ${toTimestamp('$2')}, revision = revision + 1
       WHERE call_id = ANY($1) AND source_deleted_at IS NULL AND NOT tombstone AND revision > 0
         AND (last_seen_at IS NULL OR last_seen_at < ${toTimestamp('$2')}) RETURNING call_id`,
     [callIds, since],
   );
-  const marked = rows.map((row) => row.call_id);
   await tx.query(
     `UPDATE ledger_documents d SET revision = l.revision FROM ledger l WHERE d.call_id = l.call_id AND l.call_id = ANY($1)`,
     [marked],

@@ -2,8 +2,9 @@
 
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { LedgerRow } from '../../calls/fold.ts';
+import { callIdsOf } from '../../calls/record.ts';
 import { readPages } from '../../lib/pages.ts';
-import { type Queryable, readColumn, readValue } from '../../postgres/database.ts';
+import { type Queryable, readColumn, readRow, readValue } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { readDocuments, readRows } from './ledger.ts';
 
@@ -22,13 +23,17 @@ export const meanDocumentBytes = async (db: Queryable, callIds: readonly string[
     [callIds.slice(0, 1_000)],
   )) ?? assumedBytes;
 
+const isAlive = 'NOT tombstone AND revision > 0';
+const inWindow = (column: LedgerAxis): string =>
+  `${column} >= ${toTimestamp('$1')} AND ${column} < ${toTimestamp('$2')} AND ${isAlive}`;
+
 type WindowCall = { readonly callId: string; readonly sourceDeletedAt: number | null };
 
 /** Calls of the ledger in a window, tombstones left out. */
 export const listWindowCalls = async (db: Queryable, column: LedgerAxis, range: { from: number; to: number }) =>
   await db.query<WindowCall>(
     `SELECT call_id AS "callId", ${toMicros('source_deleted_at')} AS "sourceDeletedAt" FROM ledger
-      WHERE ${column} >= ${toTimestamp('$1')} AND ${column} < ${toTimestamp('$2')} AND revision > 0 AND NOT tombstone`,
+      WHERE ${inWindow(column)}`,
     [range.from, range.to],
   );
 
@@ -39,15 +44,14 @@ export const findTombstones = async (db: Queryable, callIds: readonly string[]):
   );
 
 /** Numbers of stored calls and of tombstones among the given calls. */
-export const countStates = async (db: Queryable, callIds: readonly string[]) => {
-  const [row] = await db.query<{ stored: number; tombstones: number }>(
+export const countStates = (db: Queryable, callIds: readonly string[]) =>
+  readRow<{ stored: number; tombstones: number }>(
+    db,
     `SELECT count(*) FILTER (WHERE revision > 0 AND NOT tombstone)::int AS stored,
             count(*) FILTER (WHERE tombstone)::int AS tombstones
        FROM ledger WHERE call_id = ANY($1)`,
     [callIds],
   );
-  return row ?? { stored: 0, tombstones: 0 };
-};
 
 /** When calls of a UTC day were last loaded, of the loads of the last three days; by the start of the day, in microseconds. */
 export const lastLoads = async (db: Queryable, column: LedgerAxis, warehouses: readonly string[]) => {
@@ -71,13 +75,13 @@ export const readCallTimes = async (db: Queryable, column: LedgerAxis, callIds: 
 };
 
 /** SHA-256 (hex) over the ids and revisions of the calls of a window. */
-export const revisionsDigest = async (db: Queryable, column: LedgerAxis, range: { from: number; to: number }) =>
-  (await readValue<string>(
+export const revisionsDigest = (db: Queryable, column: LedgerAxis, range: { from: number; to: number }) =>
+  readValue<string>(
     db,
     `SELECT encode(sha256(convert_to(coalesce(string_agg(call_id || ':' || revision, E'\\n' ORDER BY call_id), ''), 'UTF8')), 'hex') AS digest
-       FROM ledger WHERE ${column} >= ${toTimestamp('$1')} AND ${column} < ${toTimestamp('$2')} AND revision > 0 AND NOT tombstone`,
+       FROM ledger WHERE ${inWindow(column)}`,
     [range.from, range.to],
-  )) ?? '';
+  );
 
 /** Guard that a warehouse is known to have, and whether a newer one is pending. */
 interface AppliedGuard {
@@ -114,10 +118,7 @@ export async function* readExpected(db: Queryable, warehouse: string, callIds: r
       if (bytes > batchBytes && end > start) break;
     }
     const batch = heads.slice(start, end);
-    const rows = await readRows(
-      db,
-      batch.map(({ callId }) => callId),
-    );
+    const rows = await readRows(db, callIdsOf(batch));
     yield batch.flatMap(({ callId, sent, pending, epoch, revision, flattenVersion }) => {
       const row = rows.get(callId);
       const applied = sent ? { pending, epoch, revision, flattenVersion } : undefined;
@@ -125,6 +126,25 @@ export async function* readExpected(db: Queryable, warehouse: string, callIds: r
     });
     start = end;
   }
+}
+
+/**
+ * Ids of calls by their own time, page by page, oldest first; tombstones and calls without a time left out. Times in
+ * microseconds since the epoch; from -Infinity on = from the first.
+ */
+export async function* listCallsBetween(db: Queryable, range: { from: number; to: number; limit: number }) {
+  const first = Number.isFinite(range.from) ? range.from : null;
+  const pages = readPages<{ id: string; at: number }>(range.limit, (last) =>
+    db.query(
+      `SELECT call_id AS id, ${toMicros('call_timestamp')} AS at FROM ledger
+        WHERE ($1::float8 IS NULL OR call_timestamp >= ${toTimestamp('$1::float8')}) AND call_timestamp < ${toTimestamp('$2::float8')}
+          AND ${isAlive}
+          AND ($1::float8 IS NULL OR (call_timestamp, call_id) > (${toTimestamp('$1::float8')}, $3))
+        ORDER BY call_timestamp, call_id LIMIT $4`,
+      [last?.at ?? first, range.to, last?.id ?? '', range.limit],
+    ),
+  );
+  for await (const page of pages) yield page.map(({ id }) => id);
 }
 
 const callsPerPage = 100;
@@ -137,17 +157,7 @@ export const readLedgerRange = async function* (
   db: Queryable,
   range: { readonly from: number; readonly to: number },
 ): AsyncGenerator<LedgerRow> {
-  const pages = readPages<{ id: string; at: number }>(callsPerPage, (last) =>
-    db.query(
-      `SELECT call_id AS id, ${toMicros('call_timestamp')} AS at FROM ledger
-        WHERE (call_timestamp, call_id) > (${toTimestamp('$1')}, $2) AND call_timestamp < ${toTimestamp('$3')}
-          AND revision > 0 AND NOT tombstone
-        ORDER BY call_timestamp, call_id LIMIT $4`,
-      [last?.at ?? range.from, last?.id ?? '', range.to, callsPerPage],
-    ),
-  );
-  for await (const page of pages) {
-    const ids = page.map(({ id }) => id);
+  for await (const ids of listCallsBetween(db, { ...range, limit: callsPerPage })) {
     const rows = await readRows(db, ids);
     for (const id of ids) {
       const row = rows.get(id);
@@ -173,13 +183,10 @@ export const readNewestDocuments = async (db: Queryable, limit: number): Promise
 
 /** In three ranges, so that the index on the column finds the rows. */
 const isOther = '(privacy_version < $1 OR privacy_version > $1 OR privacy_version IS NULL)';
-const isAlive = 'NOT tombstone AND revision > 0';
 
 /** Calls of the ledger whose documents are under other rules than these, or under none. */
-export const countUnderOthers = async (db: Queryable, version: string): Promise<number> =>
-  (await readValue<number>(db, `SELECT count(*)::int AS calls FROM ledger WHERE ${isOther} AND ${isAlive}`, [
-    version,
-  ])) ?? 0;
+export const countUnderOthers = (db: Queryable, version: string): Promise<number> =>
+  readValue(db, `SELECT count(*)::int AS calls FROM ledger WHERE ${isOther} AND ${isAlive}`, [version]);
 
 /** Ids of calls under other rules in key order, `limit` at a time, without calls that came under the rules meanwhile. */
 export const listUnderOthers = (db: Queryable, version: string, limit: number): AsyncGenerator<readonly string[]> =>

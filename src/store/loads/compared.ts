@@ -2,7 +2,8 @@
  * Known loads of a warehouse, for a comparison with the warehouse itself, and the lock that lets one process compare.
  */
 import { dayMicros } from '../../lib/day.ts';
-import { type Database, type Queryable, readColumn, readValue, type Transaction } from '../../postgres/database.ts';
+import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
+import { hasRow, readColumn, readValue } from '../../postgres/database.ts';
 import { withSessionLock } from '../../postgres/session-lock.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { requestWalk } from './warehouses.ts';
@@ -14,24 +15,23 @@ interface CommittedLoad {
 }
 
 /** The store's clock, in microseconds. */
-export const readClock = async (db: Queryable): Promise<number> =>
-  (await db.query<{ now: number }>(`SELECT ${toMicros('clock_timestamp()')} AS now`))[0]?.now ?? 0;
+export const readClock = (db: Queryable): Promise<number> =>
+  readValue(db, `SELECT ${toMicros('clock_timestamp()')} AS now`);
 
 /** When the loads of a warehouse were last compared, in microseconds; undefined = never. */
-export const lastComparison = async (db: Queryable, warehouse: string): Promise<number | undefined> =>
-  (await readValue<number | null>(db, `SELECT ${toMicros('compared_at')} AS at FROM warehouses WHERE name = $1`, [
-    warehouse,
-  ])) ?? undefined;
+export const lastComparison = async (db: Queryable, warehouse: string): Promise<number | undefined> => {
+  const sql = `SELECT ${toMicros('compared_at')} AS at FROM warehouses WHERE name = $1`;
+  return (await readValue<number | null>(db, sql, [warehouse])) ?? undefined;
+};
 
 /** A comparison costs queries of the warehouses, which some of them bill: one in ten minutes. */
-export const isComparisonDue = async (db: Queryable, warehouses: readonly string[]): Promise<boolean> =>
-  (
-    await db.query(
-      `SELECT 1 FROM unnest($1::text[]) AS n (name) LEFT JOIN warehouses w USING (name)
-        WHERE w.compared_at > now() - interval '10 minutes' IS NOT TRUE LIMIT 1`,
-      [warehouses],
-    )
-  ).length > 0;
+export const isComparisonDue = (db: Queryable, warehouses: readonly string[]): Promise<boolean> =>
+  hasRow(
+    db,
+    `SELECT 1 FROM unnest($1::text[]) AS n (name) LEFT JOIN warehouses w USING (name)
+      WHERE w.compared_at > now() - interval '10 minutes' IS NOT TRUE LIMIT 1`,
+    [warehouses],
+  );
 
 /** Records when a comparison began, in microseconds of `readClock`. */
 export const noteComparison = async (db: Queryable, warehouse: string, at: number): Promise<void> => {
@@ -39,34 +39,28 @@ export const noteComparison = async (db: Queryable, warehouse: string, at: numbe
 };
 
 /** Whether a warehouse is known to have a call that is no tombstone and need not be sent again. */
-export const hasLoadedCalls = async (db: Queryable, warehouse: string): Promise<boolean> =>
-  (
-    await db.query(
-      `SELECT 1 FROM warehouse_calls JOIN ledger l USING (call_id)
-        WHERE warehouse = $1 AND applied_revision > 0 AND applied_epoch > 0 AND l.revision > 0 AND NOT l.tombstone LIMIT 1`,
-      [warehouse],
-    )
-  ).length > 0;
-
-/** Loads that are known to be committed, newest first, `limit` of them from `skip` on. */
-export const listCommitted = async (
-  db: Queryable,
-  warehouse: string,
-  { skip, limit }: { readonly skip: number; readonly limit: number },
-): Promise<CommittedLoad[]> =>
-  await db.query<CommittedLoad>(
-    `SELECT load_id AS "loadId", ${toMicros('created_at')} AS "plannedAt" FROM loads
-      WHERE warehouse = $1 AND state = 'committed' ORDER BY committed_at DESC, load_id LIMIT $3 OFFSET $2`,
-    [warehouse, skip, limit],
+export const hasLoadedCalls = (db: Queryable, warehouse: string): Promise<boolean> =>
+  hasRow(
+    db,
+    `SELECT 1 FROM warehouse_calls JOIN ledger l USING (call_id)
+      WHERE warehouse = $1 AND applied_revision > 0 AND applied_epoch > 0 AND l.revision > 0 AND NOT l.tombstone LIMIT 1`,
+    [warehouse],
   );
 
-/** How many loads were committed since a time in microseconds. */
-export const countCommittedSince = async (db: Queryable, warehouse: string, since: number): Promise<number> =>
-  (await readValue<number>(
-    db,
-    `SELECT count(*) AS n FROM loads WHERE warehouse = $1 AND state = 'committed' AND committed_at >= ${toTimestamp('$2')}`,
-    [warehouse, since],
-  )) ?? 0;
+/**
+ * `limit` committed loads, newest first, from `skip` on, and as many more as were committed since a time in microseconds.
+ */
+export const listCommitted = (
+  db: Queryable,
+  warehouse: string,
+  { skip = 0, limit, since }: { readonly skip?: number; readonly limit: number; readonly since?: number },
+): Promise<CommittedLoad[]> =>
+  db.query(
+    `SELECT load_id AS "loadId", ${toMicros('created_at')} AS "plannedAt" FROM loads
+      WHERE warehouse = $1 AND state = 'committed' ORDER BY committed_at DESC, load_id OFFSET $2 LIMIT $3::bigint +
+        (SELECT count(*) FROM loads WHERE warehouse = $1 AND state = 'committed' AND committed_at >= ${toTimestamp('$4')})`,
+    [warehouse, skip, limit, since ?? null],
+  );
 
 /** Load ids that the ledger does not know. */
 export const unknownLoads = async (db: Queryable, loadIds: readonly string[]): Promise<string[]> =>

@@ -1,14 +1,8 @@
 /** The queue of pending calls of each warehouse, read from both ends, and the loads planned from it. */
 import { randomUUID } from 'node:crypto';
 import type { LedgerRow } from '../../calls/fold.ts';
-import {
-  columnsOf,
-  type Database,
-  type Queryable,
-  readColumn,
-  readValue,
-  type Transaction,
-} from '../../postgres/database.ts';
+import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
+import { columnsOf, hasRow, readColumn, readValue } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { readRows } from '../ledger/ledger.ts';
 import { concernedWarehouses } from './warehouses.ts';
@@ -87,23 +81,23 @@ export const readPending = async (
 ): Promise<PendingBatch> => {
   const chosen = await choosePending(tx, warehouse, rules, cursor);
   if (cursor !== undefined && chosen.fresh.length + chosen.next.length === 0) return readPending(tx, warehouse, rules);
+  const queued = [...chosen.fresh, ...chosen.next, ...chosen.oldest];
   const ids = await withinBytes(
     tx,
-    [...chosen.fresh, ...chosen.next, ...chosen.oldest].map(({ id }) => id),
+    Array.from(queued, ({ id }) => id),
   );
   return { calls: await readCalls(tx, warehouse, ids), cursor: advance(cursor, chosen, ids.length) };
 };
 
 /** Calls that a warehouse does not have in their present revision; all calls while a walk looks for them. */
-export const countPending = async (db: Queryable, warehouse: string): Promise<number> => {
-  const [row] = await db.query<{ pending: number; calls: number; walks: boolean }>(
-    `SELECT coalesce(sum(value) FILTER (WHERE name = 'pending:' || $1), 0)::bigint AS pending,
-            coalesce(sum(value) FILTER (WHERE name IN ('calls', 'tombstones')), 0)::bigint AS calls,
-            coalesce((SELECT walk_after IS NOT NULL FROM warehouses WHERE name = $1), false) AS walks FROM counters`,
+export const countPending = (db: Queryable, warehouse: string): Promise<number> =>
+  readValue(
+    db,
+    `SELECT greatest(coalesce(sum(value) FILTER (WHERE name = 'pending:' || $1), 0),
+                     CASE WHEN (SELECT walk_after IS NOT NULL FROM warehouses WHERE name = $1)
+                          THEN sum(value) FILTER (WHERE name IN ('calls', 'tombstones')) END)::bigint AS pending FROM counters`,
     [warehouse],
   );
-  return row === undefined ? 0 : row.walks ? Math.max(row.pending, row.calls) : row.pending;
-};
 
 /**
  * Requests that the rows of some calls are written again, even with equal guards. The next load carries the request
@@ -346,14 +340,15 @@ export const completeLoad = async (store: Database, load: PlannedLoad, visible: 
           AND (w.applied_epoch, w.applied_revision, w.applied_flatten) <= ($3, s.revision, $4)`,
       [load.loadId, load.warehouse, load.epoch, load.flattenVersion],
     );
-    const known = await tx.query(
+    const known = await hasRow(
+      tx,
       `UPDATE loads SET state = 'committed', committed_at = coalesce(committed_at, now()), error = NULL WHERE load_id = $1
        RETURNING 1`,
       [load.loadId],
     );
     await tx.query('DELETE FROM load_calls WHERE load_id = $1', [load.loadId]);
     if (visible.length > 0) await tx.query(visibleSql, [load.warehouse, ...columnsOf(visible, 'seq', 'at')]);
-    return known.length > 0;
+    return known;
   });
 
 /** The process that commits a load is still at it. */
@@ -362,20 +357,18 @@ export const keepLoad = async (db: Queryable, loadId: string): Promise<void> => 
 };
 
 /** Pending calls of a warehouse that are left to a load whose process was alive within `graceSeconds`. */
-export const countHeld = async (db: Queryable, warehouse: string, graceSeconds: number): Promise<number> =>
-  (await readValue<number>(
+export const countHeld = (db: Queryable, warehouse: string, graceSeconds: number): Promise<number> =>
+  readValue(
     db,
     `SELECT count(*) AS n FROM load_calls JOIN loads USING (load_id)
       WHERE warehouse = $1 AND state = 'planned' AND alive_at > now() - make_interval(secs => $2)`,
     [warehouse, graceSeconds],
-  )) ?? 0;
+  );
 
 /** Gives up a load that is known not to be committed; its calls are still pending. `error` names a code, not data. */
 export const failLoad = async (db: Queryable, loadId: string, error: string): Promise<void> => {
-  await db.query(`UPDATE loads SET state = 'failed', error = $2 WHERE load_id = $1 AND state = 'planned'`, [
-    loadId,
-    error,
-  ]);
+  const failSql = `UPDATE loads SET state = 'failed', error = $2 WHERE load_id = $1 AND state = 'planned'`;
+  await db.query(failSql, [loadId, error]);
   await db.query('DELETE FROM load_calls WHERE load_id = $1', [loadId]);
 };
 
@@ -385,11 +378,12 @@ export const failLoad = async (db: Queryable, loadId: string, error: string): Pr
  */
 export const abandonLoads = async (store: Database, olderThanHours: number): Promise<number> =>
   await store.transaction(async (tx) => {
-    const rows = await tx.query<{ load_id: string }>(
+    const loadIds = await readColumn<string>(
+      tx,
       `UPDATE loads SET state = 'failed', error = 'ABANDONED'
         WHERE state = 'planned' AND created_at < now() - make_interval(hours => $1) RETURNING load_id`,
       [olderThanHours],
     );
-    await tx.query('DELETE FROM load_calls WHERE load_id = ANY($1)', [rows.map((row) => row.load_id)]);
-    return rows.length;
+    await tx.query('DELETE FROM load_calls WHERE load_id = ANY($1)', [loadIds]);
+    return loadIds.length;
   });

@@ -5,6 +5,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
+import { hasRow, readColumn, readRow, readValue } from '../../postgres/database.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
 
 const present = `configured_at > now() - interval '7 days'`;
@@ -39,7 +40,7 @@ export const registerWarehouse = async (store: Database, name: string, flattenVe
 /** Registers a warehouse again after a day, for a worker that loads it: maintenance may be paused for longer than a week. */
 export const keepRegistered = async (store: Database, name: string, flattenVersion: number): Promise<void> => {
   const today = `SELECT 1 FROM warehouses WHERE name = $1 AND configured_at > now() - interval '1 day'`;
-  if ((await store.query(today, [name])).length === 0) await registerWarehouse(store, name, flattenVersion);
+  if (!(await hasRow(store, today, [name]))) await registerWarehouse(store, name, flattenVersion);
 };
 
 /**
@@ -53,8 +54,8 @@ export const forgetWarehouses = async (db: Queryable): Promise<void> => {
 };
 
 /** Whether some worker has configured the warehouse lately. */
-export const isConfiguredSomewhere = async (db: Queryable, name: string): Promise<boolean> =>
-  (await db.query(`SELECT 1 FROM warehouses WHERE name = $1 AND ${present}`, [name])).length > 0;
+export const isConfiguredSomewhere = (db: Queryable, name: string): Promise<boolean> =>
+  hasRow(db, `SELECT 1 FROM warehouses WHERE name = $1 AND ${present}`, [name]);
 
 interface WalkRequest {
   readonly warehouse: string;
@@ -87,8 +88,7 @@ export const requestWalk = async (db: Queryable, request: WalkRequest): Promise<
  * `state` = `waiting`: older transactions have not ended, or another worker is at this batch.
  */
 export const walkBatch = async (store: Database, warehouse: string) => {
-  const [requested] = await store.query(`SELECT 1 FROM warehouses WHERE name = $1 AND ${underWay}`, [warehouse]);
-  if (requested === undefined) return undefined;
+  if (!(await hasRow(store, `SELECT 1 FROM warehouses WHERE name = $1 AND ${underWay}`, [warehouse]))) return undefined;
   return await store.transaction(async (tx) => {
     const [walk] = await tx.query<{ after: string; since: Date | null; rewrite: number | null }>(
       `SELECT walk_after AS after, walk_since AS since, walk_rewrite AS rewrite FROM warehouses
@@ -98,19 +98,15 @@ export const walkBatch = async (store: Database, warehouse: string) => {
       [warehouse],
     );
     if (walk === undefined) return { marked: 0, state: 'waiting' };
-    const calls = await tx.query<{ id: string }>(
-      'SELECT call_id AS id FROM ledger WHERE call_id > $1 ORDER BY call_id LIMIT $2',
-      [walk.after, batchCalls],
-    );
-    const ids = calls.map(({ id }) => id);
+    const pageSql = 'SELECT call_id FROM ledger WHERE call_id > $1 ORDER BY call_id LIMIT $2';
+    const ids = await readColumn<string>(tx, pageSql, [walk.after, batchCalls]);
     const marked = await markLacking(tx, warehouse, ids, walk);
     if (ids.length === batchCalls) {
       await tx.query('UPDATE warehouses SET walk_after = $2 WHERE name = $1', [warehouse, ids.at(-1)]);
       return { marked, state: 'under way' };
     }
-    await tx.query('UPDATE warehouses SET walk_after = NULL, walk_since = NULL, walk_rewrite = NULL WHERE name = $1', [
-      warehouse,
-    ]);
+    const endSql = 'UPDATE warehouses SET walk_after = NULL, walk_since = NULL, walk_rewrite = NULL WHERE name = $1';
+    await tx.query(endSql, [warehouse]);
     return { marked, state: 'done' };
   });
 };
@@ -185,24 +181,24 @@ export const issueEpoch = async (
 ): Promise<number> =>
   await store.transaction(async (tx) => {
     await tx.query(`SELECT pg_advisory_xact_lock(hashtext('callsync.epoch'))`);
-    const [row] = await tx.query<{ epoch: number }>(
+    const epoch = await readValue<number>(
+      tx,
       `INSERT INTO epochs (epoch, reason, healing)
        SELECT greatest(coalesce(max(epoch), 0), $2::int) + 1, $1, $3 FROM epochs
        RETURNING epoch`,
       [reason, highestElsewhere, how.healing],
     );
-    const warehouses = await tx.query<{ name: string }>('SELECT name FROM warehouses ORDER BY name FOR UPDATE');
-    for (const { name } of warehouses) await requestWalk(tx, { warehouse: name });
-    return row?.epoch ?? 0;
+    const warehouses = await readColumn<string>(tx, 'SELECT name FROM warehouses ORDER BY name FOR UPDATE');
+    for (const warehouse of warehouses) await requestWalk(tx, { warehouse });
+    return epoch;
   });
 
 /** The present epoch, and the latest one after which everything was healed; 0 = none. */
-export const readEpochs = async (db: Queryable): Promise<{ readonly epoch: number; readonly healed: number }> => {
-  const [row] = await db.query<{ epoch: number; healed: number }>(
+export const readEpochs = (db: Queryable): Promise<{ readonly epoch: number; readonly healed: number }> =>
+  readRow(
+    db,
     'SELECT coalesce(max(epoch), 0) AS epoch, coalesce(max(epoch) FILTER (WHERE NOT healing), 0) AS healed FROM epochs',
   );
-  return row ?? { epoch: 0, healed: 0 };
-};
 
 /** Notes that everything was done that follows an epoch, or one before it. */
 export const endHealing = async (db: Queryable, epoch: number): Promise<void> => {

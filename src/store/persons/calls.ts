@@ -2,21 +2,14 @@
 import { partsOf, readPages } from '../../lib/pages.ts';
 import { type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
-import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { eraseFromLedger, readDocuments } from '../ledger/ledger.ts';
 import { markPending } from '../loads/loads.ts';
 import { arrayText, type Store } from '../store.ts';
 import { withdrawProof } from '../windows/verdicts.ts';
 import { lockFreeCalls, readNoted } from './gate.ts';
 import { noteErased } from './keys.ts';
-import {
-  listTextSubjects,
-  type NotePurged,
-  type Purged,
-  purgeDeliveries,
-  purgeNamedTexts,
-  purgeRereads,
-} from './texts.ts';
+import type { NotePurged, Purged } from './texts.ts';
+import { listTextSubjects, purgeDeliveries, purgeNamedTexts, purgeRereads } from './texts.ts';
 
 /** In three ranges, so that the index on the column finds the rows. */
 const isOther = '(subjects_version < $1 OR subjects_version > $1 OR subjects_version IS NULL)';
@@ -136,11 +129,10 @@ export const eraseCalls = async (
     await listHeldSubjects(store, page);
     await withdrawProof(store, async (tx, withdraw) => {
       const ids = await lockFreeCalls(tx, page, store);
-      await store.erasures.log.append(
-        tx,
-        ids.map((id) => ({ call: store.keyOf(id) })),
-      );
-      await noteErased(tx, ids.map(store.keyOf));
+      const keys = ids.map(store.keyOf);
+      const entries = keys.map((call) => ({ call }));
+      await store.erasures.log.append(tx, entries);
+      await noteErased(tx, keys);
       await withdraw(ids);
       await note(tx, await tombstoneCalls(tx, store, ids));
     });
@@ -209,23 +201,4 @@ export async function* listCallIds(db: Queryable): AsyncGenerator<string> {
     ]),
   );
   for await (const page of pages) yield* page;
-}
-
-/** A little is looked at again: times are kept to the microsecond, and calls may come while it runs. */
-const overlapMicros = 1_000_000;
-
-/** Calls by their own time, page by page, oldest first; tombstones and calls without a time left out. Times in microseconds since the epoch. */
-export async function* listCallsBetween(db: Queryable, range: { from: number; to: number; limit: number }) {
-  const first = Number.isFinite(range.from) ? range.from - overlapMicros : null;
-  const pages = readPages<{ id: string; at: number }>(range.limit, (last) =>
-    db.query(
-      `SELECT call_id AS id, ${toMicros('call_timestamp')} AS at FROM ledger
-        WHERE ($1::float8 IS NULL OR call_timestamp >= ${toTimestamp('$1::float8')}) AND call_timestamp < ${toTimestamp('$2::float8')}
-          AND revision > 0 AND NOT tombstone
-          AND ($1::float8 IS NULL OR (call_timestamp, call_id) > (${toTimestamp('$1::float8')}, $3))
-        ORDER BY call_timestamp, call_id LIMIT $4`,
-      [last?.at ?? first, range.to, last?.id ?? '', range.limit],
-    ),
-  );
-  for await (const page of pages) yield page.map(({ id }) => id);
 }

@@ -8,6 +8,7 @@ import { type PreparedObservation, prepareObservation, unlessTooDeep } from '../
 import { partsOf } from '../../lib/pages.ts';
 import { isSealed } from '../../lib/sealed.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
+import { columnsOf, readColumn, readRow } from '../../postgres/database.ts';
 import type { StoredText } from '../delivery/quarantine.ts';
 import { lockCalls } from '../ledger/ledger.ts';
 import { isHeldSql, type Store } from '../store.ts';
@@ -37,8 +38,7 @@ const notedSql = `SELECT EXISTS (SELECT FROM erased_keys) AS erased, EXISTS (SEL
 export const readNoted = async (db: Queryable, { joins = false } = {}): Promise<NotedKeys> => {
   // A statement sees only commits before its start, so one that waits for the lock would miss the holder's.
   if (joins) await db.query('SELECT pg_advisory_xact_lock_shared($1)', [foldLock]);
-  const [noted] = await db.query<NotedKeys>(notedSql);
-  return noted ?? { erased: true, objects: true, held: true, holdsLater: true };
+  return await readRow<NotedKeys>(db, notedSql);
 };
 
 /** Folds and deletions that run have ended before `work` begins; others begin after its end. */
@@ -152,7 +152,7 @@ export const insertHeld = async (tx: Queryable, keys: readonly HeldKey[]): Promi
     `INSERT INTO held_keys (held_key, hold_id, of_call)
      SELECT DISTINCT key, hold, of_call FROM unnest($1::text[], $2::text[], $3::boolean[]) AS u(key, hold, of_call)
       ORDER BY 1, 2 ON CONFLICT DO NOTHING`,
-    [keys.map(({ key }) => key), keys.map(({ hold }) => hold), keys.map(({ ofCall }) => ofCall)],
+    columnsOf(keys, 'key', 'hold', 'ofCall'),
   );
 };
 
@@ -165,23 +165,18 @@ const findNamed = async (tx: Transaction, cleaned: readonly Cleaned[], keys: Key
     // A call that is nested too deeply will be refused: it names nothing.
     ...(unlessTooDeep(() => namesIn(one, keys, noted)) ?? { party: [], all: [] }),
   }));
-  const known = await findKnown(
-    tx,
-    calls.flatMap(({ key, party, all }) => [key, ...party, ...all]),
-  );
-  const named = calls.map(({ id, key, party, all }) => ({
-    id,
-    key,
-    isErased: known.get(key)?.erased === true,
-    isObjecting: party.some((one) => known.get(one)?.objects === true),
-    isHeld: known.get(key)?.held === true,
-    holds: [...new Set([...party, ...all].flatMap((one) => known.get(one)?.holds ?? []))],
-  }));
-  const noting = await noteHeld(tx, named);
+  const named = calls.flatMap(({ key, party, all }) => [key, ...party, ...all]);
+  const known = await findKnown(tx, named);
+  const idsOf = (isMeant: (call: (typeof calls)[number]) => boolean) => calls.filter(isMeant).map(({ id }) => id);
+  const holding = calls.map(({ id, key, party, all }) => {
+    const holds = [...party, ...all].flatMap((one) => known.get(one)?.holds ?? []);
+    return { id, key, holds: [...new Set(holds)] };
+  });
+  const noting = await noteHeld(tx, holding);
   return {
-    erased: named.flatMap(({ id, isErased }) => (isErased ? [id] : [])),
-    objecting: named.flatMap(({ id, isObjecting }) => (isObjecting ? [id] : [])),
-    held: new Set([...named.flatMap(({ id, isHeld }) => (isHeld ? [id] : [])), ...noting]),
+    erased: idsOf(({ key }) => known.get(key)?.erased === true),
+    objecting: idsOf(({ party }) => party.some((one) => known.get(one)?.objects === true)),
+    held: new Set([...idsOf(({ key }) => known.get(key)?.held === true), ...noting]),
   };
 };
 
@@ -194,10 +189,8 @@ const noteHeld = async (tx: Transaction, named: readonly { id: string; key: stri
   if (named.every(({ holds }) => holds.length === 0)) return [];
   const gone = await lockCalls(tx, [...new Set(named.map(({ id }) => id))]);
   const noting = named.filter(({ id, holds }) => holds.length > 0 && !gone.has(id));
-  await insertHeld(
-    tx,
-    noting.flatMap(({ key, holds }) => holds.map((hold) => ({ key, hold, ofCall: true }))),
-  );
+  const keys = noting.flatMap(({ key, holds }) => holds.map((hold) => ({ key, hold, ofCall: true })));
+  await insertHeld(tx, keys);
   return noting.map(({ id }) => id);
 };
 
@@ -226,12 +219,8 @@ const keepTexts = async (
     record,
     subjects: isSealed(record.body) ? undefined : [...erasures.subjects.subjectsInText(record.body.toString('utf8'))],
   }));
-  const known = noted.erased
-    ? await findKnown(
-        tx,
-        texts.flatMap(({ subjects = [] }) => subjects.map(keyOf)),
-      )
-    : new Map();
+  const keys = noted.erased ? texts.flatMap(({ subjects = [] }) => subjects.map(keyOf)) : [];
+  const known = await findKnown(tx, keys);
   return texts.flatMap(({ record, subjects }): StoredText[] => {
     const met = (subjects ?? []).flatMap((one) => known.get(keyOf(one)) ?? []);
     if (!met.some(({ isHeld }) => isHeld) && met.some(({ erased }) => erased)) return [];
@@ -247,11 +236,9 @@ const keepTexts = async (
 /** Calls that are held by id now. Deletions use `lockFreeCalls` instead. */
 export const findHeldCalls = async (db: Queryable, callIds: readonly string[], keyOf: Store['keyOf']) => {
   const ids = new Map(callIds.map((id) => [keyOf(id), id]));
-  const rows = await db.query<{ key: string }>(
-    'SELECT DISTINCT held_key AS key FROM held_keys WHERE held_key = ANY($1)',
-    [[...ids.keys()]],
-  );
-  return new Set(rows.map(({ key }) => ids.get(key) as string));
+  const heldKeysSql = 'SELECT DISTINCT held_key FROM held_keys WHERE held_key = ANY($1)';
+  const keys = await readColumn<string>(db, heldKeysSql, [[...ids.keys()]]);
+  return new Set(keys.map((key) => ids.get(key) as string));
 };
 
 const heldSql = `SELECT u.id FROM unnest($1::text[], $2::text[]) AS u(id, key) LEFT JOIN ledger_documents d ON d.call_id = u.id
@@ -263,8 +250,7 @@ export const listFreeCalls = async (db: Queryable, callIds: readonly string[], {
   const noted = await readNoted(db);
   if (!noted.held) return callIds;
   const version = noted.holdsLater ? index.version : null;
-  const rows = await db.query<{ id: string }>(heldSql, [callIds, callIds.map(keyOf), noted.holdsLater, version]);
-  const held = new Set(rows.map(({ id }) => id));
+  const held = new Set(await readColumn(db, heldSql, [callIds, callIds.map(keyOf), noted.holdsLater, version]));
   return callIds.filter((id) => !held.has(id));
 };
 

@@ -1,7 +1,7 @@
 /** Keyed hashes of erased calls and persons, and of legal holds. */
 import { randomUUID } from 'node:crypto';
 import { partsOf } from '../../lib/pages.ts';
-import type { Database, Queryable } from '../../postgres/database.ts';
+import { columnsOf, type Database, hasRow, type Queryable } from '../../postgres/database.ts';
 import type { LoggedHold } from '../erasure-log.ts';
 import { readMeta, writeMeta } from '../meta.ts';
 import { awaitFolds, insertHeld } from './gate.ts';
@@ -38,8 +38,8 @@ export const seekErased = async (db: Database, keys: readonly string[], all: boo
   if (keys.length === 0 && !all) return;
   await awaitFolds(db, async (tx) => {
     const isNew = await noteErased(tx, keys);
-    const [any] = all ? await tx.query('SELECT 1 FROM erased_keys LIMIT 1') : [];
-    if (isNew || any !== undefined) await writeMeta(tx, soughtKey, randomUUID());
+    if (isNew || (all && (await hasRow(tx, 'SELECT 1 FROM erased_keys LIMIT 1'))))
+      await writeMeta(tx, soughtKey, randomUUID());
   });
 };
 
@@ -80,29 +80,29 @@ export const addHoldKeys = (db: Database, hold: LoggedHold): Promise<void> =>
   });
 
 /** True if the store lacks one of these holds, or one of its keys. */
-export const lackHolds = async (db: Queryable, holds: readonly LoggedHold[]): Promise<boolean> => {
+export const lackHolds = (db: Queryable, holds: readonly LoggedHold[]): Promise<boolean> => {
   const keys = holds.flatMap(({ id, calls, subjects }) => [...calls, ...subjects].map((key) => ({ id, key })));
-  const rows = await db.query(
+  return hasRow(
+    db,
     `SELECT 1 FROM unnest($1::text[]) AS id WHERE NOT EXISTS (SELECT FROM holds h WHERE h.hold_id = id)
      UNION ALL
      SELECT 1 FROM unnest($2::text[], $3::text[]) AS u(id, key)
       WHERE NOT EXISTS (SELECT FROM held_keys k WHERE k.held_key = u.key AND k.hold_id = u.id)
      LIMIT 1`,
-    [holds.map(({ id }) => id), keys.map(({ id }) => id), keys.map(({ key }) => key)],
+    [holds.map(({ id }) => id), ...columnsOf(keys, 'id', 'key')],
   );
-  return rows.length > 0;
 };
 
 /** Takes holds off. Calls that they kept from being too old are looked at again. Returns whether one was on. */
 export const dropHolds = async (db: Database, ids: readonly string[]): Promise<boolean> => {
   if (ids.length === 0) return false;
-  let dropped: readonly object[] = [];
+  let isDropped = false;
   await awaitFolds(db, async (tx) => {
     await tx.query('DELETE FROM held_keys WHERE hold_id = ANY($1)', [ids]);
-    dropped = await tx.query('DELETE FROM holds WHERE hold_id = ANY($1) RETURNING 1', [ids]);
-    if (dropped.length > 0) await writeMeta(tx, lastHoldDropped, randomUUID());
+    isDropped = await hasRow(tx, 'DELETE FROM holds WHERE hold_id = ANY($1) RETURNING 1', [ids]);
+    if (isDropped) await writeMeta(tx, lastHoldDropped, randomUUID());
   });
-  return dropped.length > 0;
+  return isDropped;
 };
 
 /** Key in `meta`: changes whenever a hold is taken off. */

@@ -3,7 +3,7 @@
  * a chain like verdicts, under the same keys and with the head in the same file.
  */
 import { createPublicKey, randomBytes, verify } from 'node:crypto';
-import { type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
+import { type Queryable, readColumn, readRow, type Transaction } from '../../postgres/database.ts';
 import type { LoggedReceipt } from '../erasure-log.ts';
 import { tombstonesBefore } from '../loads/loads.ts';
 import type { ProofKeys, Store } from '../store.ts';
@@ -44,16 +44,13 @@ export const addReceipt = async (store: Store, receipt: unknown): Promise<Receip
   const text = JSON.stringify(receipt);
   const added = await store.transaction(async (tx): Promise<ReceiptProof> => {
     await tx.query(`SELECT pg_advisory_xact_lock(hashtext('callsync.erasure_receipts'))`);
-    const [next] = await tx.query<{ id: number; previous: string | null }>(
+    const next = await readRow<Omit<Linked, 'key_id'>>(
+      tx,
       // Not from the sequence, because a restore sets it back.
-      `SELECT coalesce(max(receipt_id), 0) + 1 AS id, (SELECT digest FROM erasure_receipts ORDER BY receipt_id DESC LIMIT 1) AS previous
-         FROM erasure_receipts`,
+      `SELECT coalesce(max(receipt_id), 0) + 1 AS receipt_id,
+              (SELECT digest FROM erasure_receipts ORDER BY receipt_id DESC LIMIT 1) AS previous_digest FROM erasure_receipts`,
     );
-    const linked = {
-      receipt_id: next?.id as number,
-      key_id: proof.keys.currentId,
-      previous_digest: next?.previous ?? null,
-    };
+    const linked = { ...next, key_id: proof.keys.currentId };
     const digest = sign(proof.keys, linked, text) as string;
     await insertReceipt(tx, { ...linked, receipt: text, digest });
     return { ...linked, digest };
@@ -186,16 +183,15 @@ export const closeErasure = async (db: Queryable, requestId: string): Promise<vo
  * Counts data of erased calls that is still in the store. @param alive calls that should be gone, by the index of
  * subjects.
  */
-export const countLeft = async (db: Queryable, callIds: readonly string[], alive: readonly string[]) => {
-  const [left] = await db.query<{ calls: number; documents: number; inbox: number; rereads: number }>(
+export const countLeft = (db: Queryable, callIds: readonly string[], alive: readonly string[]) =>
+  readRow<{ calls: number; documents: number; inbox: number; rereads: number }>(
+    db,
     `SELECT (SELECT count(*)::int FROM ledger WHERE call_id = ANY($2) AND NOT tombstone) AS calls,
             (SELECT count(*)::int FROM ledger_documents WHERE call_id = ANY($2)) AS documents,
             (SELECT count(*)::int FROM inbox WHERE call_id = ANY($1)) AS inbox,
             (SELECT count(*)::int FROM rereads WHERE call_id = ANY($1)) AS rereads`,
     [callIds, alive],
   );
-  return left ?? { calls: 0, documents: 0, inbox: 0, rereads: 0 };
-};
 
 /**
  * By warehouse, the dates of all calls that were ever sent, and the number of unsent tombstones.

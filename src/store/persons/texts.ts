@@ -1,6 +1,8 @@
 /** Erases quarantined records and frames by subject, and the deliveries and rereads of calls. */
 import { erasedPrefix } from '../../../schemas/tables.ts';
-import { type Database, type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
+import { readPages } from '../../lib/pages.ts';
+import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
+import { readColumn, readRow, readValue } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
 import { firstBodiesSql, lockRows } from '../delivery/quarantine.ts';
@@ -49,13 +51,11 @@ export const listTextSubjects = async (store: Store): Promise<void> => {
   for (const table of tables) {
     const unknown = `SELECT id, body FROM ${table}
       WHERE id > $1 AND octet_length(body) > 0 AND NOT ${isSealedSql} AND subjects_version IS DISTINCT FROM $4 ORDER BY id LIMIT $2`;
-    for (let after: number | undefined = -1; after !== undefined; ) {
-      const rows: readonly { readonly id: number; readonly body: Buffer }[] = await store.query(
-        `SELECT id, body FROM (${firstBodiesSql(unknown, 'id', '$3')}) t ORDER BY id`,
-        [after, bodiesAtOnce, bytesAtOnce, index.version],
-      );
-      after = rows.at(-1)?.id;
-      if (after === undefined) break;
+    const sql = `SELECT id, body FROM (${firstBodiesSql(unknown, 'id', '$3')}) t ORDER BY id`;
+    const pages = readPages<{ readonly id: number; readonly body: Buffer }>(1, (last) =>
+      store.query(sql, [last?.id ?? -1, bodiesAtOnce, bytesAtOnce, index.version]),
+    );
+    for await (const rows of pages) {
       const hashes = rows.map(({ body }) => index.hashesOf(erasures.subjects.subjectsInText(body.toString('utf8'))));
       const ids = rows.map(({ id }) => id);
       await repeatTransaction(store, async (tx) => {
@@ -107,18 +107,15 @@ export const purgeNamedTexts = async (tx: Transaction, by: NamedBy): Promise<Pic
 
 /** Texts that name one of some subjects, by the first 8 bytes of their hashes. List subjects that are not known before. */
 export const countTexts = async (db: Queryable, by: readonly string[]) => {
-  const count = async (table: TextTable) => {
-    const [row] = await db.query<{ all: number; held: number }>(
+  const count = (table: TextTable) =>
+    readRow<{ all: number; held: number }>(
+      db,
       `SELECT count(*)::int AS all, count(*) FILTER (WHERE ${isHeldSql('t.subjects')})::int AS held
          FROM ${table} t WHERE id IN (${namingSql(table, by)})`,
       [arrayText(by)],
     );
-    return row ?? { all: 0, held: 0 };
-  };
   const [quarantine, frames] = [await count('quarantine'), await count('websocket_frames')];
-  const [sealed] = await db.query<{ n: number }>(
-    `SELECT count(*)::int AS n FROM quarantine WHERE state = 'open' AND ${isSealedSql} AND subjects IS NULL`,
-  );
+  const sealedSql = `SELECT count(*)::int AS n FROM quarantine WHERE state = 'open' AND ${isSealedSql} AND subjects IS NULL`;
   return {
     /** Texts of the request that no hold keeps. */
     quarantine: quarantine.all - quarantine.held,
@@ -126,7 +123,7 @@ export const countTexts = async (db: Queryable, by: readonly string[]) => {
     /** Texts under a hold. */
     heldTexts: quarantine.held + frames.held,
     /** Sealed records, whose subjects only the holder of the private key can read. */
-    sealed: sealed?.n ?? 0,
+    sealed: await readValue<number>(db, sealedSql),
   };
 };
 
@@ -154,14 +151,11 @@ export const purgeDeliveries = async (tx: Transaction, callIds: readonly string[
  * After texts, in the order of a merge, which quarantines before it requests rereads. Returns the number of deleted
  * rows.
  */
-export const purgeRereads = async (tx: Transaction, callIds: readonly string[]): Promise<number> =>
-  (
-    await tx.query(
-      `DELETE FROM rereads WHERE call_id = ANY(ARRAY(
-         SELECT call_id FROM rereads WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE)) RETURNING 1`,
-      [callIds],
-    )
-  ).length;
+export const purgeRereads = async (tx: Transaction, callIds: readonly string[]): Promise<number> => {
+  const sql = `DELETE FROM rereads WHERE call_id = ANY(ARRAY(
+                 SELECT call_id FROM rereads WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE)) RETURNING 1`;
+  return (await tx.query(sql, [callIds])).length;
+};
 
 /**
  * Empties bodies of settled deliveries from before a time that name a subject, except held ones. Subjects are the
@@ -170,29 +164,24 @@ export const purgeRereads = async (tx: Transaction, callIds: readonly string[]):
  */
 export const purgeNamingBodies = async (store: Store, by: readonly string[], before: Date, note: NotePurged) => {
   const { erasures, index, keyOf } = store;
+  if (by.length === 0) return;
   const sought = new Set(by);
-  for (let after: number | undefined = by.length === 0 ? undefined : -1; after !== undefined; ) {
-    const rows: readonly { readonly seq: number; readonly body: Buffer }[] = await store.query(
-      `SELECT seq, body FROM (${firstBodiesSql(
-        `SELECT seq, body FROM inbox WHERE seq > $1 AND octet_length(body) > 0 AND outcome <> 'pending' AND NOT ${isSealedSql}
-            AND received_at < $4 ORDER BY seq LIMIT $2`,
-        'seq',
-        '$3',
-      )}) t ORDER BY seq`,
-      [after, bodiesAtOnce, bytesAtOnce, before],
-    );
+  const named = `SELECT seq, body FROM inbox WHERE seq > $1 AND octet_length(body) > 0 AND outcome <> 'pending'
+                    AND NOT ${isSealedSql} AND received_at < $4 ORDER BY seq LIMIT $2`;
+  const sql = `SELECT seq, body FROM (${firstBodiesSql(named, 'seq', '$3')}) t ORDER BY seq`;
+  const pages = readPages<{ readonly seq: number; readonly body: Buffer }>(1, (last) =>
+    store.query(sql, [last?.seq ?? -1, bodiesAtOnce, bytesAtOnce, before]),
+  );
+  for await (const rows of pages) {
     const meant = rows.flatMap(({ seq, body }) => {
       const named = [...erasures.subjects.subjectsInText(body.toString('utf8'))];
       return index.hashesOf(named).some((one) => sought.has(one)) ? [{ seq, keys: named.map(keyOf) }] : [];
     });
-    after = rows.at(-1)?.seq;
     if (meant.length === 0) continue;
     await repeatTransaction(store, async (tx) => {
       await readNoted(tx, { joins: true });
-      const known = await findKnown(
-        tx,
-        meant.flatMap(({ keys }) => keys),
-      );
+      const allKeys = meant.flatMap(({ keys }) => keys);
+      const known = await findKnown(tx, allKeys);
       const free = meant.filter(({ keys }) => !keys.some((key) => known.get(key)?.isHeld)).map(({ seq }) => seq);
       const locked = await lockRows(tx, 'inbox', 'seq = ANY($1) AND body IS NOT NULL', free);
       await tx.query('UPDATE inbox SET body = NULL WHERE seq = ANY($1)', [locked]);

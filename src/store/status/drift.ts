@@ -55,14 +55,19 @@ const settledKey = (source: string): string => `fields:${source}`;
 export type DriftWatch = ReturnType<typeof createDriftWatch>;
 
 const names: Readonly<Record<ObservationSource, string>> = { poll: 'list', webhook: 'webhook', import: 'import' };
-/** Fewest records, and the time, after which counts without a new finding are stored. */
-const enoughRecords = 20;
+/** Fewest records after which a field that none of them has counts as vanished, and counts are stored without a new finding. */
+const enough = 20;
 const flushMs = 30_000;
 /** A source whose field names never end is reported by this many. */
 const mostFindings = 500;
 
+/** How many records had a field, by the type of its value. */
+type FieldCounts = Map<string, number>;
+
 interface Watched {
-  tally: FieldTally;
+  /** Fields of the records since counts were last stored. */
+  fields: Map<string, FieldCounts>;
+  records: number;
   before: ReadonlySet<string> | undefined;
   readonly reported: Set<string>;
   flushedAt: number;
@@ -73,30 +78,36 @@ export const createDriftWatch = (store: Queryable, log: (event: string, fields: 
   const watched = new Map<string, Watched>();
 
   const stateOf = (source: string): Watched => {
-    const state = watched.get(source) ?? {
-      tally: createTally(source),
+    const fresh = {
+      fields: new Map(),
+      records: 0,
       before: undefined,
-      reported: new Set(),
+      reported: new Set<string>(),
       flushedAt: -Infinity,
     };
+    const state = watched.get(source) ?? fresh;
     watched.set(source, state);
     return state;
   };
 
   const compare = async (source: string, state: Watched): Promise<void> => {
     state.before ??= new Set(await readMeta<string[]>(store, settledKey(source)));
-    const { tally, before } = state;
-    const findings = tally
-      .findings(before)
-      .filter((finding) => state.reported.has(keyOf(finding)) || state.reported.size < mostFindings);
-    const unheard = findings.some((finding) => !state.reported.has(keyOf(finding)));
-    const due = tally.records >= enoughRecords && performance.now() - state.flushedAt > flushMs;
-    if (!unheard && !due) return;
-    state.tally = createTally(source);
-    if (tally.records >= enoughRecords) state.flushedAt = performance.now();
-    for (const finding of findings) state.reported.add(keyOf(finding));
+    const { fields, records, before, reported } = state;
+    const findings = listFindings(source, fields, records, before).filter(
+      (finding) => reported.has(keyOf(finding)) || reported.size < mostFindings,
+    );
+    const isEnough = records >= enough;
+    const isDue = isEnough && performance.now() - state.flushedAt > flushMs;
+    if (!isDue && findings.every((finding) => reported.has(keyOf(finding)))) return;
+    state.fields = new Map();
+    state.records = 0;
+    if (isEnough) state.flushedAt = performance.now();
+    for (const finding of findings) reported.add(keyOf(finding));
     await recordDrift(store, findings);
-    const settled = tally.settled();
+    // Baseline of later counts.
+    const settled = isEnough
+      ? [...fields].flatMap(([field, types]) => (sumOf(types) < records * 0.9 ? [] : field))
+      : [];
     if (settled.some((field) => !before.has(field)))
       state.before = new Set(await addToMeta(store, settledKey(source), settled));
   };
@@ -116,7 +127,7 @@ export const createDriftWatch = (store: Queryable, log: (event: string, fields: 
         const sources = new Set<string>();
         for (const { source, fields, encoded } of observations) {
           sources.add(names[source]);
-          stateOf(names[source]).tally.count(fields, encoded);
+          countFields(stateOf(names[source]), fields, encoded);
         }
         for (const source of sources) await compare(source, stateOf(source));
       }),
@@ -129,59 +140,36 @@ export const createDriftWatch = (store: Queryable, log: (event: string, fields: 
 };
 
 const keyOf = ({ kind, field }: DriftFinding): string => `${kind} ${field}`;
+const sumOf = (types: FieldCounts): number => [...types.values()].reduce((sum, times) => sum + times, 0);
 
-/** Fields that some records of one source carried. */
-type FieldTally = ReturnType<typeof createTally>;
+/** Counts the top-level fields of one record; fields kept as bytes stay unparsed. */
+const countFields = (state: Watched, document: CallDocument, encoded?: EncodedFields): void => {
+  state.records++;
+  for (const name of Object.keys(document)) {
+    const bytes = encoded?.get(name);
+    const types = state.fields.get(name) ?? new Map<string, number>();
+    state.fields.set(name, types);
+    const type = bytes === undefined ? typeOf(document[name]) : typeOfBytes(bytes);
+    types.set(type, (types.get(type) ?? 0) + 1);
+  }
+};
 
-type CountedField = { count: number; readonly types: Map<string, number> };
-
-/** Records without a field after which it counts as vanished. */
-const enough = 20;
-
-/** A tally of no records. */
-const createTally = (source: string) => {
-  const fields = new Map<string, CountedField>();
-  let records = 0;
-  return {
-    get records() {
-      return records;
-    },
-    /** Counts the top-level fields of one record; fields kept as bytes stay unparsed. */
-    count: (document: CallDocument, encoded?: EncodedFields) => {
-      records++;
-      for (const name of Object.keys(document)) {
-        const bytes = encoded?.get(name);
-        const field = fields.get(name) ?? { count: 0, types: new Map<string, number>() };
-        fields.set(name, field);
-        field.count++;
-        const type = bytes === undefined ? typeOf(document[name]) : typeOfBytes(bytes);
-        field.types.set(type, (field.types.get(type) ?? 0) + 1);
-      }
-    },
-    /**
-     * Compares with the fields that interface §2.1 shows and with those that the source carried before. Findings name
-     * fields and types, never values. @param before fields that this source carried before, in nearly every record;
-     * see `settled`.
-     */
-    findings: (before: ReadonlySet<string>) => {
-      const vanished = records < enough ? [] : [...before].filter((field) => !fields.has(field));
-      return [
-        ...[...fields].flatMap(([field, counted]) => findingsOf(source, field, counted)),
-        ...vanished.map(
-          (field): DriftFinding => ({
-            source,
-            field,
-            kind: 'vanished',
-            detail: 'carried before, absent now',
-            seen: records,
-          }),
-        ),
-      ].sort((a, b) => (a.field < b.field ? -1 : a.field > b.field ? 1 : a.kind < b.kind ? -1 : 1));
-    },
-    /** Baseline of later tallies: fields in at least nine of ten records, once there are enough records. */
-    settled: () =>
-      records < enough ? [] : [...fields].flatMap(([field, { count }]) => (count < records * 0.9 ? [] : field)).sort(),
-  };
+/**
+ * Compares with the fields that interface §2.1 shows and with those that the source carried before, in nearly every record.
+ * Findings name fields and types, never values.
+ */
+const listFindings = (
+  source: string,
+  fields: ReadonlyMap<string, FieldCounts>,
+  records: number,
+  before: ReadonlySet<string>,
+): DriftFinding[] => {
+  const vanished = records < enough ? [] : [...before].filter((field) => !fields.has(field));
+  const gone = { source, kind: 'vanished', detail: 'carried before, absent now', seen: records } as const;
+  return [
+    ...[...fields].flatMap(([field, types]) => findingsOf(source, field, types)),
+    ...vanished.map((field) => ({ ...gone, field })),
+  ];
 };
 
 /** No number and no literal is long enough to be kept as bytes. */
@@ -191,18 +179,18 @@ const typeOf = (value: unknown): string => (value === null ? 'null' : Array.isAr
 
 const known = new Set(knownCallFields);
 
-const findingsOf = (source: string, field: string, { count, types }: CountedField): DriftFinding[] => {
+const findingsOf = (source: string, field: string, types: FieldCounts): DriftFinding[] => {
   const findings: DriftFinding[] = [];
   if (!known.has(field)) {
     const detail = `a field the interface does not show, as ${[...types.keys()].sort().join(' or ')}`;
-    findings.push({ source, field, kind: 'new', detail, seen: count });
+    findings.push({ source, field, kind: 'new', detail, seen: sumOf(types) });
   }
   const shown = Object.hasOwn(shownTypes, field) ? shownTypes[field] : undefined;
   const strange = [...types].filter(([type]) => shown?.includes(type) === false);
   if (shown !== undefined && strange.length > 0) {
     const given = strange.map(([type]) => type).sort();
     const detail = `${given.join(' or ')} instead of ${shown.join(' or ')}`;
-    findings.push({ source, field, kind: 'type', detail, seen: strange.reduce((sum, [, times]) => sum + times, 0) });
+    findings.push({ source, field, kind: 'type', detail, seen: sumOf(new Map(strange)) });
   }
   return findings;
 };

@@ -21,16 +21,8 @@ export const recordEvent = async (
   await db.query(`INSERT INTO ${table} (kind, what, actor) VALUES ($1, $2, $3)`, [kind, what, actor]);
 };
 
-/** Records once that another version runs. */
-export const recordVersion = (db: Queryable, version: string): Promise<void> =>
-  recordOnce(db, 'version', `callsync ${version} runs`);
-
-/** Records once that other privacy rules act. @param version of the rules. */
-export const recordRules = (db: Queryable, version: string): Promise<void> =>
-  recordOnce(db, 'privacy', `Privacy rules ${version} act on what comes in from now on`);
-
 /** An event with the same content as the last event of its kind is not recorded. */
-const recordOnce = async (db: Queryable, kind: string, what: string): Promise<void> => {
+export const recordOnce = async (db: Queryable, kind: string, what: string): Promise<void> => {
   await db.query(
     `INSERT INTO events (kind, what) SELECT $1, $2
       WHERE $2 IS DISTINCT FROM (SELECT what FROM events WHERE kind = $1 ORDER BY at DESC LIMIT 1)`,

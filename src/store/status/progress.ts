@@ -1,7 +1,7 @@
 /** Progress of going live, and the comparison of webhooks with the list. Times are in microseconds. */
 
 import { createHash } from 'node:crypto';
-import { type Queryable, readColumn } from '../../postgres/database.ts';
+import { type Queryable, readColumn, readRow } from '../../postgres/database.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
 import { sentStatuses } from '../delivery/delivery-statistics.ts';
 import { readMeta, writeMeta } from '../meta.ts';
@@ -42,7 +42,8 @@ const inventedPrefix = 'sample-';
  * processing: a later delivery may belong to a later listing.
  */
 export const measureOverlap = async (db: Queryable, range: { readonly from: number; readonly to: number }) => {
-  const [row] = await db.query<Pick<Overlap, 'both' | 'webhookOnly' | 'pollOnly'>>(
+  const counts = await readRow<Pick<Overlap, 'both' | 'webhookOnly' | 'pollOnly'>>(
+    db,
     `SELECT count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NOT NULL) AS both,
             count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NULL AND first_seen_at < ${toTimestamp('$2')}
                                AND NOT starts_with(call_id, $4)) AS "webhookOnly",
@@ -52,7 +53,7 @@ export const measureOverlap = async (db: Queryable, range: { readonly from: numb
         AND coalesce(processed_at, call_timestamp) < ${toTimestamp('$2')}`,
     [range.from, range.to, sentStatuses, inventedPrefix],
   );
-  return { ...range, both: row?.both ?? 0, webhookOnly: row?.webhookOnly ?? 0, pollOnly: row?.pollOnly ?? 0 };
+  return { ...range, ...counts };
 };
 
 /** Reasons for which deliveries were rejected since an instant, most frequent first. */

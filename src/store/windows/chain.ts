@@ -2,16 +2,8 @@
  * Chains of signed entries. Without the keys, a writer of the store cannot change an entry unnoticed. A file outside
  * the store has the newest entry of each chain, which reveals a cut tail.
  */
-import {
-  createHash,
-  createHmac,
-  createPrivateKey,
-  createPublicKey,
-  hkdfSync,
-  type KeyObject,
-  randomUUID,
-  sign,
-} from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import { createHash, createHmac, createPrivateKey, createPublicKey, hkdfSync, randomUUID, sign } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { terminal, transient } from '../../lib/errors.ts';
@@ -43,16 +35,14 @@ export const createProofKeys = (current: Buffer, ...former: readonly Buffer[]): 
     });
   }
   const byId = new Map([current, ...former].map((secret) => [keyIdOf(secret), secret]));
+  const by = (signed: (secret: Buffer, text: string) => Buffer) => (keyId: string, text: string) => {
+    const secret = byId.get(keyId);
+    return secret && signed(secret, text).toString('hex');
+  };
   return {
     currentId: keyIdOf(current),
-    sign: (keyId, text) => {
-      const secret = byId.get(keyId);
-      return secret === undefined ? undefined : createHmac('sha256', secret).update(text).digest('hex');
-    },
-    signOpenly: (keyId, text) => {
-      const secret = byId.get(keyId);
-      return secret === undefined ? undefined : sign(null, Buffer.from(text), openKeyOf(secret)).toString('hex');
-    },
+    sign: by((secret, text) => createHmac('sha256', secret).update(text).digest()),
+    signOpenly: by((secret, text) => sign(null, Buffer.from(text), openKeyOf(secret))),
     publicKey: createPublicKey(openKeyOf(current)).export({ format: 'pem', type: 'spki' }).toString(),
   };
 };
@@ -88,8 +78,7 @@ export const recordChainHead = (db: Database, path: string, head: ChainHead): Pr
 
 const replaceHead = async (path: string, head: ChainHead): Promise<void> => {
   const heads = await readChainHeads(path);
-  const isSame = (one: ChainHead): boolean =>
-    one.warehouse === head.warehouse && one.ledger_epoch === head.ledger_epoch;
+  const isSame = (one: ChainHead) => one.warehouse === head.warehouse && one.ledger_epoch === head.ledger_epoch;
   if (heads.some((one) => isSame(one) && one.verdict_id > head.verdict_id)) return;
   const { warehouse, ledger_epoch, verdict_id, digest } = head;
   const next = [...heads.filter((one) => !isSame(one)), { warehouse, ledger_epoch, verdict_id, digest }];

@@ -8,7 +8,7 @@ import { type Row, tableOf } from '../../../schemas/tables.ts';
 import { dayMicros } from '../../lib/day.ts';
 import { intersect, subtract, unite } from '../../lib/intervals.ts';
 import { readPages } from '../../lib/pages.ts';
-import { type Queryable, readColumn, readValue, type Transaction } from '../../postgres/database.ts';
+import { type Queryable, readColumn, readRow, readValue, type Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { readMeta, writeMeta } from '../meta.ts';
@@ -74,11 +74,9 @@ const mostWithdrawn = 100;
 
 /** Read this before a comparison, and give it to `addVerdict` afterwards. */
 export const readWithdrawals = async (db: Queryable, warehouse: string): Promise<Withdrawals> => {
-  const walk = await readValue<string>(db, 'SELECT walk_requested_at::text FROM warehouses WHERE name = $1', [
-    warehouse,
-  ]);
+  const walkSql = 'SELECT (SELECT walk_requested_at::text FROM warehouses WHERE name = $1) AS walk';
   const noted = await readMeta<Omit<Withdrawals, 'walk'>>(db, withdrawnKey(warehouse));
-  return { count: 0, days: [], ...noted, walk: walk ?? null };
+  return { count: 0, days: [], ...noted, walk: await readValue(db, walkSql, [warehouse]) };
 };
 
 /** Whether anything of a window was erased or taken since, or calls were sent again: its comparison may be older than that. */
@@ -204,17 +202,13 @@ const voidDays = async (tx: Transaction, store: Store, warehouse: string, days: 
 };
 
 const insertVerdict = async (tx: Transaction, keys: ProofKeys, verdict: Verdict): Promise<StoredVerdict> => {
-  const rows = await tx.query<{ id: number; previous: string | null }>(
+  const { id, previous } = await readRow<{ id: number; previous: string | null }>(
+    tx,
     `SELECT nextval(pg_get_serial_sequence('verdicts', 'verdict_id')) AS id,
             (SELECT digest FROM verdicts WHERE warehouse = $1 ORDER BY verdict_id DESC LIMIT 1) AS previous`,
     [verdict.warehouse],
   );
-  const linked = {
-    ...verdict,
-    verdict_id: rows[0]?.id as number,
-    key_id: keys.currentId,
-    previous_digest: rows[0]?.previous ?? null,
-  };
+  const linked = { ...verdict, verdict_id: id, key_id: keys.currentId, previous_digest: previous };
   const stored: StoredVerdict = { ...linked, digest: digestVerdict(keys, linked) as string };
   const names = ['warehouse', ...columns] as (keyof StoredVerdict)[];
   await tx.query(
@@ -256,14 +250,14 @@ export const latestVerdicts = (db: Queryable, range: { readonly from: number; re
 /** Counts of the listings for the same hours of the four previous weeks. */
 export const listedInEarlierWeeks = async (db: Queryable, window: { axis: string; from: number; to: number }) => {
   const week = 7 * dayMicros;
-  const rows = await db.query<{ listed: number }>(
+  return await readColumn<number>(
+    db,
     `SELECT max(calls_listed) AS listed FROM verdicts
       WHERE axis = $1 AND window_to - window_from = $3 * interval '1 microsecond'
         AND window_from = ANY(SELECT ${toTimestamp('t')} FROM unnest($2::float8[]) AS t)
       GROUP BY window_from`,
     [window.axis, [1, 2, 3, 4].map((weeks) => window.from - weeks * week), window.to - window.from],
   );
-  return rows.map((row) => row.listed);
 };
 
 const page = 2_000;

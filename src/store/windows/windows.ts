@@ -1,6 +1,6 @@
 /** Read windows, problems of unreadable windows, and watermarks. Times are in microseconds. */
 import type { Shown } from '../../../schemas/observation.ts';
-import { columnsOf, type Database, type Queryable, readValue } from '../../postgres/database.ts';
+import { columnsOf, type Database, hasRow, type Queryable, readValue } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 
 interface ReadWindow {
@@ -38,8 +38,7 @@ export const openProblems = async (db: Queryable): Promise<WindowProblem[]> =>
   );
 
 /** Windows that were read, on every axis. Reads an index entry a window. */
-export const countWindows = async (db: Queryable): Promise<number> =>
-  (await readValue<number>(db, 'SELECT count(*) FROM windows')) ?? 0;
+export const countWindows = (db: Queryable): Promise<number> => readValue(db, 'SELECT count(*) FROM windows');
 
 /**
  * Parts of [from, to) on the axis without a window that was read and shown complete, in order. With `settled`, a
@@ -99,8 +98,9 @@ export const advanceWatermark = async (db: Queryable, begin?: { readonly axis: s
  * small. A window within others counts for no calls. The same range shown complete in two ways stays once.
  * Returns by how many.
  */
-export const compactWindows = async (db: Queryable, olderThanHours: number): Promise<number> => {
-  const rows = await db.query<{ fewer: number }>(
+export const compactWindows = (db: Queryable, olderThanHours: number): Promise<number> =>
+  readValue(
+    db,
     `WITH old AS ( -- with the end that the windows before it have reached
        SELECT *, max(window_to) OVER (PARTITION BY axis, shown ORDER BY window_from, window_to
                                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
@@ -129,8 +129,6 @@ export const compactWindows = async (db: Queryable, olderThanHours: number): Pro
      SELECT (SELECT count(*) FROM gone) - (SELECT count(*) FROM kept) AS fewer`,
     [olderThanHours],
   );
-  return rows[0]?.fewer ?? 0;
-};
 
 /** Start of the earliest window that was read, on any axis, in microseconds. */
 export const firstReadInstant = async (db: Queryable): Promise<number | undefined> =>
@@ -207,15 +205,14 @@ export const recordSyncError = async (db: Queryable, code: string): Promise<void
 };
 
 /** Claims a heartbeat in a warehouse if it is due. Only one of several processes gets it. */
-export const claimHeartbeat = async (db: Queryable, warehouse: string, everyMs: number): Promise<boolean> => {
-  const rows = await db.query(
+export const claimHeartbeat = (db: Queryable, warehouse: string, everyMs: number): Promise<boolean> =>
+  hasRow(
+    db,
     `INSERT INTO meta AS m (key, value) VALUES ($1, 'true')
      ON CONFLICT (key) DO UPDATE SET updated_at = now()
       WHERE m.updated_at <= now() - make_interval(secs => $2) RETURNING 1`,
     [heartbeatKey(warehouse), everyMs / 1000],
   );
-  return rows.length > 0;
-};
 
 /** A heartbeat that failed is due again at once. */
 export const forgetHeartbeat = async (db: Queryable, warehouse: string): Promise<void> => {

@@ -28,7 +28,7 @@ import { countUnderOthers } from '../../../src/store/ledger/read-ledger.ts';
 import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { verifyReceipts } from '../../../src/store/persons/receipts.ts';
 import { createDriftWatch } from '../../../src/store/status/drift.ts';
-import { listEvents, recordRules } from '../../../src/store/status/events.ts';
+import { listEvents, recordOnce } from '../../../src/store/status/events.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
 import { erase, mean, withProof } from '../../support/persons.ts';
 import { deliver, usePipeline } from '../../support/pipeline.ts';
@@ -418,7 +418,8 @@ describe('an erasure, where rules keep everything as it came', () => {
 });
 
 test('the timeline tells once that other rules act', async () => {
-  for (const version of ['one', 'one', 'two', 'one']) await recordRules(pipeline.store, version);
+  for (const version of ['one', 'one', 'two', 'one'])
+    await recordOnce(pipeline.store, 'privacy', `Privacy rules ${version} act on what comes in from now on`);
   const told = (await listEvents(pipeline.store, 50)).filter(({ kind }) => kind === 'privacy');
   expect(told.map(({ what }) => what.split(' ')[2]).reverse()).toEqual(['one', 'two', 'one']);
 });
