@@ -30,16 +30,6 @@ const open = async (from: number, to: number, on = axis): Promise<number[][]> =>
 const span = (from: number, to: number): number[] => [at(from), at(to)];
 
 describe('what is not covered', () => {
-  test('what was read without being shown complete is read again', async () => {
-    await record(0, 10, { shown: 'none' });
-    await record(2, 4, { shown: 'total' });
-    await record(6, 7, { shown: 'second_listing' });
-    await record(7, 8, { shown: 'page_overlap' });
-    expect(await open(0, 10)).toEqual([span(0, 2), span(4, 6), span(8, 10)]);
-    await record(2, 4, { shown: 'none' });
-    expect(await open(0, 6)).toEqual([span(0, 6)]);
-  });
-
   test('to the microsecond, over any windows', async () => {
     await fc.assert(
       fc.asyncProperty(
