@@ -108,6 +108,8 @@ export const testDigests = (on: Fixture): void => {
     const parts = [];
     for (const part of [0, 1, 2]) parts.push(...(await collect(on.warehouse.listOrphans({ part, of: 3 }))));
     expect(new Set(parts)).toEqual(new Set([second]));
+    // Behind the last page of every table: a part reads its pages and no others.
+    expect(await collect(on.warehouse.listOrphans({ part: 9_999, of: 10_000 }))).toEqual([]);
     await on.load({ callId: second, revision: 1, timestamp: '2025-07-01T00:00:01Z', partitions: ['2025-07-01'] });
     expect(await collect(on.warehouse.listOrphans())).toEqual([]);
   });

@@ -3,6 +3,7 @@
  * Runs at start, in maintenance, and before a load if the ledger looks different. A worker that loads nothing checks
  * every few seconds.
  */
+import type { CallTableName } from '../../../schemas/tables.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError, transient } from '../../lib/errors.ts';
 import { partsOf } from '../../lib/pages.ts';
@@ -93,6 +94,7 @@ export const createLedgerCheck = (deps: LedgerCheckDeps) => {
     },
     /** The load is committed: from now on its warehouse and the ledger know it, or were set back. */
     afterLoad: (warehouse: Warehouse, batch: LoadBatch) => latest.set(warehouse.name, batch.loadId),
+    migrate: (warehouse: Warehouse) => migrateWhole(deps, warehouse),
     /** The warehouse is compared before its next load. */
     suspect: (warehouse: Warehouse) => suspects.set(warehouse.name, undefined),
     /** For a timer. If the ledger looks like another ledger, compares. If the ledger stays dropped, creates it again. */
@@ -119,7 +121,7 @@ export const createLedgerCheck = (deps: LedgerCheckDeps) => {
 export const checkBeforeLoad = (warehouse: Warehouse, check: LedgerCheck): Warehouse => {
   let migrated: Promise<void> | undefined;
   const migrate = (): Promise<void> => {
-    migrated ??= warehouse.migrate().catch((error: unknown) => {
+    migrated ??= check.migrate(warehouse).catch((error: unknown) => {
       migrated = undefined;
       throw error;
     });
@@ -175,7 +177,7 @@ const compareAll = async (deps: LedgerCheckDeps) => {
   const compared = new Map<Warehouse, Comparison>();
   for (const warehouse of warehouses) {
     try {
-      compared.set(warehouse, await compareWithWarehouse(store, warehouse, healed));
+      compared.set(warehouse, await compareWithWarehouse(deps, warehouse, healed));
     } catch (error) {
       // A new ledger must know the epochs of all warehouses, or it could stay mute there.
       if (healed === 0 || !(error instanceof CallsyncError) || error.kind === 'terminal') throw error;
@@ -209,6 +211,17 @@ const fillWarehouses = async ({ store, say }: LedgerCheckDeps, compared: Readonl
     const calls = lost.since === 0 ? 'all calls' : `the calls since ${new Date(lost.since / 1000).toISOString()}`;
     say(`Warehouse ${name} lacks earlier loads. callsync sends ${calls} again.`);
   }
+};
+
+/** Makes missing tables, and has all calls sent again first: a table that was made tells nobody that it is new. @throws CallsyncError */
+const migrateWhole = async (deps: LedgerCheckDeps, warehouse: Warehouse): Promise<void> => {
+  try {
+    await isEmptied(deps.store, warehouse);
+  } catch (error) {
+    if (!isTableMissing(error)) throw error;
+    await fillWarehouses(deps, new Map([[warehouse, { unknown: [], lost: { since: 0, loadIds: [] } }]]));
+  }
+  await warehouse.migrate();
 };
 
 /** Most calls to request one by one; reconcile finds the rest. */
@@ -272,13 +285,13 @@ const clockMargin = 15 * 60_000_000;
  * @param epoch the ledger's; 0 = it is new and knows no load.
  * @throws CallsyncError of the warehouse or the store
  */
-const compareWithWarehouse = async (store: Store, warehouse: Warehouse, epoch: number): Promise<Comparison> => {
+const compareWithWarehouse = async (deps: LedgerCheckDeps, warehouse: Warehouse, epoch: number) => {
   try {
-    return await compare(store, warehouse, epoch);
+    return await compare(deps.store, warehouse, epoch);
   } catch (error) {
     if (!isTableMissing(error)) throw error;
-    await warehouse.migrate();
-    return await compare(store, warehouse, epoch);
+    await migrateWhole(deps, warehouse);
+    return await compare(deps.store, warehouse, epoch);
   }
 };
 
@@ -335,27 +348,44 @@ const compare = async (store: Store, warehouse: Warehouse, epoch: number): Promi
   };
 };
 
-/** Tables with the column of `calls` that has the number of their rows. */
-const countedIn = { utterances: 'utterance_count', tags: 'tag_count' };
+/** Conditions of the calls that have rows in a table; undefined where `calls` does not tell. */
+const toldBy: Readonly<Record<Exclude<CallTableName, 'documents'>, string | undefined>> = {
+  calls: undefined,
+  utterances: 'utterance_count > 0',
+  tags: 'tag_count > 0',
+  metadata: undefined,
+  udfs: undefined,
+  contacts: 'in_data IS NOT NULL OR out_data IS NOT NULL',
+  redactions: undefined,
+};
 
-/** Whether `calls` has no rows, or a table has none of those that `calls` counts. Without a column BigQuery bills next to nothing. */
+/**
+ * Whether `calls` has no rows, or a table has none of those of which `calls` tells. Without a column BigQuery bills next to nothing.
+ * @throws CallsyncError also where a table is missing
+ */
 const isEmptied = async (store: Store, warehouse: Warehouse): Promise<boolean> => {
-  const has = async (from: string) => (await warehouse.query(`SELECT 1 FROM ${from} LIMIT 1`)).length > 0;
   if (!(await history.hasLoadedCalls(store, warehouse.name))) return false;
-  if (!(await has('calls'))) return true;
-  for (const [table, count] of Object.entries(countedIn))
-    if (!(await has(table)) && (await has(`calls WHERE ${count} > 0`))) return true;
+  const exist = ['tombstones', ...Object.keys(toldBy)].map((name) => `EXISTS (SELECT 1 FROM ${name}) AS ${name}`);
+  const [found = {}] = await warehouse.query(`SELECT ${exist.join(', ')}`);
+  if (found.calls !== true) return true;
+  for (const [table, calls] of Object.entries(toldBy))
+    if (
+      calls &&
+      found[table] !== true &&
+      (await warehouse.query(`SELECT 1 FROM calls WHERE ${calls} LIMIT 1`)).length > 0
+    )
+      return true;
   return false;
 };
 
 /**
- * Whether a warehouse lacks its tables, all calls, or the newest committed load. Such a warehouse has no proof until a
- * worker has compared it.
+ * Whether a warehouse lacks its tables, all calls, or one of the newest committed loads: others may have come since it was set
+ * back. Such a warehouse has no proof until a worker has compared it.
  * @throws CallsyncError of the warehouse or the store
  */
 export const hasLost = async (store: Store, warehouse: Warehouse): Promise<boolean> => {
   try {
-    const newest = await history.listCommitted(store, warehouse.name, { limit: 1 });
+    const newest = await history.listCommitted(store, warehouse.name, { limit: comparedLoads });
     return (await findLoads(warehouse, newest)).size < newest.length || (await isEmptied(store, warehouse));
   } catch (error) {
     if (!isTableMissing(error)) throw error;
@@ -385,7 +415,7 @@ const findLost = async (
     const lost = doubtful.filter(({ loadId }) => !there.has(loadId));
     for (const { loadId, plannedAt } of lost) {
       loadIds.push(loadId);
-      since = Math.min(since, plannedAt);
+      since = Math.min(since, plannedAt - clockMargin);
     }
     // The ledger learns of a commit a moment later, so the last load of a page may be lost while an earlier load is not.
     if (lost.length < page.length) return loadIds.length === 0 ? undefined : { since, loadIds };

@@ -226,7 +226,9 @@ const search = async (
       unlessAway(deps, warehouse, 'rows could not be searched', () => warehouse.rowsLeft(callIds, dates)),
     ]);
     warehouses.push({ name, erased: erased ?? null, waiting, rows: rows ?? null });
+    sent.delete(name);
   }
+  for (const [name, { waiting }] of sent) warehouses.push({ name, erased: null, waiting, rows: null });
   return { found: { ...left, ...texts, heldTexts, warehouses }, sealed };
 };
 

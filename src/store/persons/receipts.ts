@@ -6,6 +6,7 @@ import { createPublicKey, randomBytes, verify } from 'node:crypto';
 import { type Queryable, readColumn, readRow, type Transaction } from '../../postgres/database.ts';
 import type { LoggedReceipt } from '../erasure-log.ts';
 import { tombstonesBefore } from '../loads/loads.ts';
+import { concernedWarehouses } from '../loads/warehouses.ts';
 import type { ProofKeys, Store } from '../store.ts';
 import { type ChainCheck, checkChain, readChainHeads, recordChainHead } from '../windows/chain.ts';
 import { type Purged, sumPurged } from './texts.ts';
@@ -194,7 +195,7 @@ export const countLeft = (db: Queryable, callIds: readonly string[], alive: read
   );
 
 /**
- * By warehouse, the dates of all calls that were ever sent, and the number of unsent tombstones.
+ * By warehouse, also those that only other workers know, the dates of all calls that were ever sent, and the number of unsent tombstones.
  * Includes tombstones of earlier erasures. A walk in progress counts as one.
  */
 export const readSent = async (
@@ -211,7 +212,7 @@ export const readSent = async (
             + (SELECT count(*)::int FROM warehouses w WHERE w.name = n.name AND walk_after IS NOT NULL) AS waiting,
             (SELECT coalesce(array_agg(DISTINCT date::text), '{}') FROM warehouse_calls, unnest(partitions) AS date
               WHERE warehouse = name AND call_id = ANY($2) AND date IS NOT NULL) AS dates
-       FROM unnest($1::text[]) AS n (name)`,
+       FROM (SELECT unnest($1::text[]) UNION ${concernedWarehouses}) AS n (name)`,
     [warehouses, callIds, openedAt],
   );
   return new Map(rows.map(({ warehouse, ...sent }) => [warehouse, sent]));

@@ -4,10 +4,11 @@ import { randomBytes } from 'node:crypto';
 import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
-import { checkBeforeLoad, createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
+import { checkBeforeLoad, createLedgerCheck, hasLost } from '../../../src/pipeline/load/check-ledger.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
+import { sendAgain } from '../../../src/store/loads/compared.ts';
 import { countPending } from '../../../src/store/loads/loads.ts';
 import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { repairCounters } from '../../../src/store/status/counters.ts';
@@ -127,14 +128,33 @@ describe('a warehouse', () => {
     await write(['a', 'v2']);
     await erase('gone');
     await pipeline.drain();
+    // Its clock was set back between plan and commit.
+    await query(`UPDATE warehouse_calls SET applied_at = applied_at - interval '1 minute' WHERE call_id = 'gone'`);
     await restore();
     await write(['new', 'v1']);
+    expect(await hasLost(pipeline.store, pipeline.warehouse)).toBe(true);
     expect(await inWarehouse()).toEqual({ a: 'v1', b: 'v1', gone: 'v1', new: 'v1' });
     expect(await check()).toMatchObject([expect.stringContaining('is sent again')]);
     await pipeline.drain();
     expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1', new: 'v1', w: 'void' });
     expect((await countRows(pipeline.warehouse)).deliveries).toBe(1);
     expect(await check()).toEqual([]);
+    expect(await hasLost(pipeline.store, pipeline.warehouse)).toBe(false);
+  });
+
+  test('gets its deliveries again by indexes, however many there are', async () => {
+    const plans: string[] = [];
+    await pipeline.store.transaction(async (tx) => {
+      await tx.query('SET LOCAL enable_seqscan = off');
+      const explain = async (sql: string, values?: readonly unknown[]) => {
+        plans.push(JSON.stringify(await tx.query(`EXPLAIN ${sql}`, values)));
+        return [];
+      };
+      await sendAgain({ ...tx, query: explain as typeof tx.query }, 'main', { since: 1, loadIds: [] });
+    });
+    const ofInbox = plans.filter((plan) => plan.includes(' inbox'));
+    expect(ofInbox.length).toBeGreaterThan(0);
+    expect(ofInbox.filter((plan) => !/Index Cond: \(received_at|inbox_erased/.test(plan))).toEqual([]);
   });
 });
 

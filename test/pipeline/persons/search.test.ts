@@ -12,7 +12,7 @@ import { findReceipt, isSigned } from '../../../src/store/persons/receipts.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
 import { erase, mean } from '../../support/persons.ts';
-import { deliver, observationOf, usePipeline } from '../../support/pipeline.ts';
+import { deliver, observationOf, register, usePipeline } from '../../support/pipeline.ts';
 
 const pipeline = usePipeline({ documents: true }, { keep: true });
 beforeAll(() => pipeline.warehouse.search.create());
@@ -113,6 +113,19 @@ test('a repeated erasure is signed only when the warehouse has the tombstones of
   const third = await begin(personOf(0));
   expect((await finish(third, { load: false })).waiting).toEqual(['main']);
   expect((await finish(third)).waiting).toEqual([]);
+});
+
+test('a warehouse that only other workers know keeps the receipt back until one of them has searched it', async () => {
+  const other = await pipeline.addWarehouse('other');
+  await register(pipeline.store, 'other');
+  await send(callOf(3, 'in-both'));
+  for (const target of [pipeline.target, other]) await pipeline.drain(target);
+  const requestId = await begin(personOf(3));
+  expect(await finish(requestId)).toEqual({ waiting: ['other'], receipt: undefined });
+  const { receipt } = await finish(requestId, { deps: { ...pipeline.deps, targets: [pipeline.target, other] } });
+  expect(receipt?.found?.warehouses).toMatchObject(['main', 'other'].map((name) => ({ name, erased: 1, rows: 0 })));
+  // As a week after it left the configuration.
+  await pipeline.store.query(`UPDATE warehouses SET configured_at = 'epoch' WHERE name = 'other'`);
 });
 
 test('maintenance carries an erasure to its end whose command was killed', async () => {

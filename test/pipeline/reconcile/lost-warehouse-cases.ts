@@ -7,12 +7,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { analyticsConfigSchema } from '../../../schemas/config/analytics.ts';
 import { martSettings } from '../../../src/marts/dialect.ts';
 import { renderViews } from '../../../src/marts/render-views.ts';
-import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
+import { checkBeforeLoad, createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { keepSyncState, loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { chooseAxis } from '../../../src/pipeline/read/choose-axis.ts';
 import { rereadCalls } from '../../../src/pipeline/read/reread-calls.ts';
 import { lookAtProof } from '../../../src/pipeline/reconcile/look-at-proof.ts';
 import { checkTruth } from '../../../src/simulator/demo/check-truth.ts';
+import { markPending } from '../../../src/store/loads/loads.ts';
 import { forgetHeartbeat } from '../../../src/store/windows/windows.ts';
 import type { Place } from '../../../src/warehouse/kind.ts';
 import { backUp } from '../../support/backup.ts';
@@ -30,7 +31,7 @@ export interface LossSite {
 interface Sample {
   /** The answer of `await`. */
   readonly proven: boolean;
-  /** In the mart, and in tables `calls`, `utterances` and `tags`: of one moment. */
+  /** In the mart, and in the tables of calls: of one moment. */
   readonly provenDays: number;
   readonly rows: number;
 }
@@ -59,7 +60,9 @@ export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
     const { here } = tools.site;
     const asked = { axis: tools.axis, range: here.range, warehouses: [here.warehouse], level: {} };
     const { proven } = await lookAtProof(here.store, asked);
-    const counts = ['calls', 'utterances', 'tags'].map((name) => `(SELECT count(*) FROM ${table(name)})`);
+    const counts = ['calls', 'utterances', 'tags', 'contacts', 'metadata'].map(
+      (name) => `(SELECT count(*) FROM ${table(name)})`,
+    );
     const sql = `SELECT ${counts.join(' + ')} AS total,
       (SELECT count(*) FROM ${mart()} WHERE completeness = 'proven') AS days`;
     // Tables or marts are missing.
@@ -79,12 +82,13 @@ export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
     await here.drain();
     await saySyncState();
   };
-  const notice = () =>
-    createLedgerCheck({
-      store: tools.site.here.store,
-      warehouses: [tools.site.here.warehouse],
-      say: () => undefined,
-    }).run();
+  /** As a worker does at its start. */
+  const notice = async (): Promise<void> => {
+    const { store, warehouse } = tools.site.here;
+    const check = createLedgerCheck({ store, warehouses: [warehouse], say: () => undefined });
+    await checkBeforeLoad(warehouse, check).migrate();
+    await check.run();
+  };
   /** Looks every 100 ms while `work` goes on; returns how often. */
   const watchWhile = async (look: () => Promise<void>, work: () => Promise<void>): Promise<number> => {
     let isOver = false;
@@ -121,12 +125,22 @@ export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
     'was dropped': () => tools.site.drop(),
     'was emptied': () =>
       tools.site.execute(`DELETE FROM ${table('calls')} WHERE TRUE; DELETE FROM ${table('utterances')} WHERE TRUE;`),
-    'was restored as it was after its first load': () =>
-      tools.site.execute(`DELETE FROM ${table('verdicts')} WHERE TRUE;
+    'was restored as it was after its first load, and loaded since': async () => {
+      await tools.site.execute(`DELETE FROM ${table('verdicts')} WHERE TRUE;
         DELETE FROM ${table('loads')} WHERE loaded_at > (SELECT min(loaded_at) FROM ${table('loads')});
-        DELETE FROM ${table('calls')} WHERE load_id NOT IN (SELECT load_id FROM ${table('loads')});`),
+        DELETE FROM ${table('calls')} WHERE load_id NOT IN (SELECT load_id FROM ${table('loads')});`);
+      const { here } = tools.site;
+      const { rows } = await here.store.pool.query('SELECT call_id FROM ledger WHERE NOT tombstone LIMIT 1');
+      await here.store.transaction((tx) => markPending(tx, [rows[0]?.call_id]));
+      await loadPendingBatch(here.deps, here.target, { origin: 'pending' });
+    },
     'lost all utterances': () => tools.site.execute(`DELETE FROM ${table('utterances')} WHERE TRUE`),
     'lost all tags': () => tools.site.execute(`DELETE FROM ${table('tags')} WHERE TRUE`),
+    'lost all contacts': () => tools.site.execute(`DELETE FROM ${table('contacts')} WHERE TRUE`),
+    'lost table metadata': () =>
+      tools.site.execute(
+        `DROP TABLE ${table('metadata')}${tools.site.here.warehouse.kind === 'postgres' ? ' CASCADE' : ''}`,
+      ),
   };
 
   test.each(Object.entries(losses))('a warehouse that %s is never proven while rows are missing', async (_, lose) => {
@@ -149,7 +163,6 @@ export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
     };
     await look();
     const looks = await watchWhile(look, async () => {
-      await here.warehouse.migrate();
       await notice();
       await ensureMarts();
       for (;;) {
