@@ -304,8 +304,9 @@ const isTableMissing = (error: unknown): error is CallsyncError =>
 /** The highest epoch of anything that the warehouse holds; 0 = nothing. */
 const findHighestEpoch = async (warehouse: Warehouse): Promise<number> => {
   const each = ['loads', 'calls', 'tombstones'].map((table) => `SELECT max(ledger_epoch) AS epoch FROM ${table}`);
-  const rows = await warehouse.query(each.join(' UNION ALL '));
-  return Math.max(0, ...rows.map(({ epoch }) => Number(epoch ?? 0)));
+  // The local BigQuery takes a bare UNION for no SELECT.
+  const [row] = await warehouse.query(`SELECT max(epoch) AS epoch FROM (${each.join(' UNION ALL ')}) AS each_table`);
+  return Number(row?.epoch ?? 0);
 };
 
 /** Calls whose rows came with these loads in a higher revision than the ledger has, newest load first, at most `limit`. */
