@@ -155,6 +155,13 @@ describe.each(servers.filter(([, isHere]) => isHere))('on %s', (_name, _isHere, 
     expect((await folder.run(['query', '(SELECT 1) -- only this'])).code).toBe(0);
   });
 
+  test('also where another database of the server made the role, which then has no right here', async () => {
+    const role = `"${new URL(database.url).username}_callsync_reader"`;
+    await run(database.adminUrl, `REVOKE USAGE ON SCHEMA calls, calls_marts FROM ${role}`);
+    const answer = await folder.run(['query', 'SELECT n FROM shown', '--json']);
+    expect(answer, answer.stderr).toMatchObject({ code: 0 });
+  });
+
   test('and finds no way out', async () => {
     const file = join(folder.path, 'out');
     const state = `SELECT (SELECT count(*) FROM calls.calls) AS calls, (SELECT count(*) FROM pg_largeobject_metadata) AS objects,

@@ -117,7 +117,7 @@ export const describeScale = ({ calls, maxBuffers, maxMs, memoryAsAt }: ScaleOpt
         .join('\n')}`,
     );
     expect(await store.epoch()).toBe(before + 1);
-    expect(said.join()).toContain('calls are asked of the service');
+    expect(said.join()).toContain('asks the service for');
     expect(slowest.filter(({ ms }) => ms > 12_000)).toEqual([]);
   }, 3_600_000);
 };

@@ -41,7 +41,10 @@ export const openReader = (options: ReaderOptions): Reader => {
     application: 'callsync query',
     max: 4,
     statementMs: options.queryMs,
-    onConnect: (connection) => refuseMoreRights(connection, options),
+    onConnect: async (connection) => {
+      const { isShut } = await checkRights(connection, options);
+      if (isShut && options.readerUrl === undefined) await make();
+    },
   });
   let made: { readonly at: number; readonly done: Promise<void> } | undefined;
   const make = (): Promise<void> => {
@@ -137,13 +140,22 @@ const rightsSql = `SELECT concat_ws(', ',
          THEN 'change rows' END,
     CASE WHEN bool_or(has_schema_privilege(r.oid, to_regnamespace($2)::oid, 'USAGE')) THEN 'read transcripts' END,
     CASE WHEN bool_or(EXISTS (SELECT FROM pg_class WHERE relname = 'token_keys' AND has_schema_privilege(r.oid, relnamespace, 'USAGE')))
-         THEN 'read the store' END) AS too_much
+         THEN 'read the store' END) AS too_much,
+    EXISTS (SELECT FROM pg_namespace WHERE nspname = ANY($1) AND NOT has_schema_privilege(oid, 'USAGE')) AS shut
   FROM pg_roles r WHERE pg_has_role(session_user, r.oid, 'MEMBER')`;
 
-const refuseMoreRights = async (connection: Queryable, { purpose, schemas, group }: ReaderOptions): Promise<void> => {
-  const [found] = await connection.query<{ too_much: string }>(rightsSql, [schemas, group?.closed ?? null]);
-  if (found === undefined || found.too_much === '') return;
-  throw terminal('QUERY_READER', `The role for queries of the ${purpose} may ${found.too_much}.`, {
+/**
+ * `isShut`: the role may not use one of the schemas, and all names in it are unknown. Such a schema is new, or another database of
+ * the server made the role.
+ */
+const checkRights = async (connection: Queryable, { purpose, schemas, group }: ReaderOptions) => {
+  const rights = await connection.query<{ too_much: string; shut: boolean }>(rightsSql, [
+    schemas,
+    group?.closed ?? null,
+  ]);
+  const [{ too_much: tooMuch, shut: isShut } = { too_much: '', shut: false }] = rights;
+  if (tooMuch === '') return { isShut };
+  throw terminal('QUERY_READER', `The role for queries of the ${purpose} may ${tooMuch}.`, {
     hint: `Name a role with fewer rights. callsync grants --apply creates ${group?.name ?? 'callsync_analyst'}; make a role with LOGIN its member.`,
   });
 };
