@@ -38,7 +38,7 @@ export const listSeedCalls = (): readonly CallDocument[] => {
   return Array.from({ length: world.count }, (_, index) => world.documentOf(index, 1));
 };
 
-/** In the order in which they were given; `from` and `to` in days from the first one. */
+/** Oldest verdict first; `from` and `to` are days after the first day. */
 export const seedVerdicts: readonly { from: number; to: number; outcome: string; level?: 'guards' }[] = [
   { from: 0, to: 1, outcome: 'proven' },
   { from: 1, to: 2, outcome: 'unproven' },

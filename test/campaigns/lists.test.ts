@@ -9,9 +9,8 @@ import { describeListFuzz } from '../source/list-fuzz-cases.ts';
 import { liveCases, probeLive } from '../source/probe-live-cases.ts';
 import { testRefusedLists } from '../source/refused-lists-cases.ts';
 
-/**
- * Reads 500 random lists with every quirk that the simulated service has, while calls come, go and change: never
- * complete and lost. About 15 minutes. `CALLSYNC_SEED=1001` reads 500 others. A printed seed runs alone by
+/** * Reads 500 random lists with every quirk of the simulated service, while calls come, go and change. No list that lacks
+ * a call is read as complete. About 15 minutes. `CALLSYNC_SEED=1001` reads 500 others. A printed seed runs alone by
  * `SEEDS=112,149 npx vitest run test/pipeline/read/never-lost.test.ts`.
  */
 describe('dialects', () => {

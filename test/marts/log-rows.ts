@@ -14,7 +14,7 @@ interface VerdictShape {
   readonly level?: 'rows';
 }
 
-/** In the order in which they were given. */
+/** Oldest verdict first. */
 export const verdictShapes: readonly VerdictShape[] = [
   { from: 0, to: 1, outcome: 'proven' },
   { from: 1, to: 3, outcome: 'proven' },

@@ -33,7 +33,7 @@ interface CoverageInput extends Interval {
   readonly warehouses: readonly string[];
   /** Ranges that were read. */
   readonly read: readonly Interval[];
-  /** In the order in which they were given; a later one overrides an earlier one. */
+  /** Oldest verdict first; a later verdict overrides an earlier one. */
   readonly verdicts: readonly StoredVerdict[];
   readonly deliveries: readonly DayDeliveries[];
   readonly webhooks: WebhookQuality;

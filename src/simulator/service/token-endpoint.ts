@@ -114,7 +114,7 @@ export const createTokenStore = (settings: SimulatorSettings) => {
       issued.set(token, { at, expiresAt: at + settings.tokens.lifetimeSeconds * 1_000 });
       return token;
     },
-    /** State for the call API: lifetime since it was issued. */
+    /** State of a token for the call API, which accepts the token until its lifetime ends. */
     check: (token: string) => stateOf(token, ({ expiresAt }, now) => now < expiresAt),
     /** State for opening a WebSocket (§5.2): a limit on the token's age, independent of its lifetime. */
     checkAge: (token: string, maxAgeSeconds: number) =>
