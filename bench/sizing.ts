@@ -165,11 +165,11 @@ BigQuery come from a model.
 |---|---|---|---|---|---|---|---|---|---|
 ${lines.join('\n')}
 
-- **Disk**: tables and indexes of one load, with the search index. Edits, deliveries and verdicts add to it.
+- **Disk**: tables and indexes of one load, with the search index. Edits, deliveries and verdicts need more disk.
 - **BigQuery**: logical bytes of all columns by the sizes of its data types. BigQuery bills 10 MB for each table of a commit, with one commit every
   63 s. With edits, a commit every 10 minutes reads all rows of the day.
-- **Temporal**: ${digits(live.idleActions)} actions a minute for sync and sweep, two of them billed by each schedule, and ${digits(live.deliveryActions)} for a delivery that comes alone. Deliveries
-  that come together share them.
+- **Temporal**: ${digits(live.idleActions)} actions a minute for sync and sweep, including two for each run of a schedule. A delivery that comes alone
+  takes ${digits(live.deliveryActions)}; deliveries that come together share their actions.
 - **Requests**: ${digits(live.idleRequests)} a minute, and each call once, in pages of 100. A reconcile reads its days once more.
 - **Memory**: a worker during a first load with 4 windows at once. \`callsync up\` without calls takes ${digits(live.idleMegabytes)} MB.
 `;

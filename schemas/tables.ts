@@ -260,7 +260,7 @@ changes | history | call_id, field, source, observed_at | call × field × revis
 ${callId}
 call_timestamp | timestamp | open | =derived | The call's own time (UTC), as the load that added the row knew it.
 field | text | open! | - | Name of the top-level field, or * for all fields of the first revision. extra stands for names longer than 64 characters, or with special characters.
-revision | int | open! | - | The call's revision in the ledger that changed the field; 1 if field is *.
+revision | int | open! | - | Revision of the call in which the field changed; 1 if field is *.
 source | text | open! | - | Source of the observation, which is webhook, poll or import.
 observed_at | timestamp | open! | - | Service time of the observation. If field is *, the time of the earliest observation that callsync knew when it added the row.
 loaded_at | timestamp | open | - | Time at which a load added the row; null in rows that are older than this column.
@@ -277,8 +277,8 @@ signing_key | text | open | - | Name of the secret that verified the signature; 
 call_id | text | id | - | Call in the delivery; null until callsync has read it.
 outcome | text | open! | - | accepted, duplicate, repeat, quarantined or rejected.
 reason | text | closed | - | Reason of an outcome other than accepted.
-revision | int | open | - | Revision of the call that the delivery made in the ledger; null if the delivery changed nothing.
-visible_at | timestamp | open | - | Time at which this warehouse first had that revision. Null if the load came after the row; the mart delivery_latency has the time of every delivery.
+revision | int | open | - | Revision that the delivery gave the call; null if the delivery changed nothing.
+visible_at | timestamp | open | - | Time at which this warehouse first had that revision. Null if callsync wrote this row before that load; the mart delivery_latency has the time of every delivery.
 
 loads | log | load_id | load | loaded_at | \`store.warehouse_log_retention\`; the newest 4,000 stay | Every commit into this warehouse.
 load_id | text | open! | - | Identifier of the load.

@@ -48,12 +48,12 @@ export const analyticsConfigSchema = z
       ),
     units: z
       .strictObject({
-        call_duration: unitSchema.describe('Field duration of a call.'),
-        ivr_end: unitSchema.describe('Field ivr_end of a call.'),
-        utterance_start: unitSchema.describe('Field datetime of an utterance.'),
-        utterance_duration: unitSchema.describe('Field duration of an utterance.'),
-        word_start: unitSchema.describe('Field start of a word.'),
-        word_length: unitSchema.describe('Field length of a word.'),
+        call_duration: unitSchema.describe('Unit of the field duration of a call.'),
+        ivr_end: unitSchema.describe('Unit of the field ivr_end of a call.'),
+        utterance_start: unitSchema.describe('Unit of the field datetime of an utterance.'),
+        utterance_duration: unitSchema.describe('Unit of the field duration of an utterance.'),
+        word_start: unitSchema.describe('Unit of the field start of a word.'),
+        word_length: unitSchema.describe('Unit of the field length of a word.'),
       })
       .prefault({})
       .describe('Units of fields that the service does not state; `callsync calibrate` finds them out.'),

@@ -33,7 +33,7 @@ export const scheduledBackfillSchema = z
       .default('UTC')
       .describe('Time zone of `cron` and `calendar`.'),
     last: duration('30d').describe('Each run reads from this far before its scheduled time to the present.'),
-    axis: a.text.describe('Time axis; the configured one by default.'),
+    axis: a.text.describe('Time axis; `source.list.axis` by default.'),
     order: optional(z.enum(['newest_first', 'oldest_first'])).describe(
       'End of the range that a run reads first; `sync.order` by default.',
     ),
@@ -44,7 +44,7 @@ export const scheduledBackfillSchema = z
       .max(256)
       .optional()
       .describe('Windows read at once; `sync.concurrency` by default.'),
-    force: a.on.describe('Read known windows again.'),
+    force: a.on.describe('Read windows again that callsync has read.'),
     jitter: duration('0s').describe('Each run begins up to this much later, at random.'),
     catchup_window: duration('7d').describe('Longest delay of a run that Temporal missed; later ones count as missed.'),
     overlap_policy: oneOf(overlapPolicies, 'buffer_one').describe(

@@ -55,7 +55,7 @@ const axisSchema = z.strictObject({
   to_param: a.text.describe('Query parameter of the upper bound; without it, callsync filters the records itself.'),
   record_field: z.string().describe('Path of the record’s time on this axis, such as `timestamp`.'),
   order: a.text.describe('Value of `order_param` that sorts by this axis.'),
-  end_of_processing: a.off.describe('True if the axis is the end of processing. No call then joins a past window.'),
+  end_of_processing: a.off.describe('True if the axis is the end of processing. New calls then never appear in past windows.'),
 });
 
 export const listConfigSchema = z.strictObject({

@@ -30,7 +30,7 @@ const channelSchema = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('slack').describe('An incoming webhook of Slack.'),
     name: nameSchema.describe('Name of the channel, for rules and errors.'),
-    url_file: z.string().min(1).describe('File of its address, which is a secret.'),
+    url_file: z.string().min(1).describe('File with the address of the webhook. The address is a secret.'),
   }),
 ]);
 

@@ -43,7 +43,7 @@ const formerKeySchema = z.strictObject({
 export const privacyConfigSchema = z
   .strictObject({
     profile: oneOf(['none', 'pseudonymous', 'no_transcript'], 'none').describe(
-      'Rules after your own. `none` has none. `pseudonymous` replaces contacts, ANI, Agent and ClientID by tokens, and redacts all other fields, also transcripts. `no_transcript` also drops the transcript.',
+      'Ready-made rules, applied after your own. `none` has no rules. `pseudonymous` replaces contacts, ANI, Agent and ClientID by tokens, and redacts all other fields, also transcripts. `no_transcript` also drops the transcript.',
     ),
     rules: list(ruleSchema).describe(
       'Rules of your own, before those of the profile. The first rule that matches a field decides.',

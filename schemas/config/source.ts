@@ -9,7 +9,7 @@ const limitsSchema = z.strictObject({
   requests: count(40).describe('Requests allowed within `per_s`, over all workers together.'),
   per_s: positive(10).describe('Length of the rolling window of `requests`, in seconds.'),
   live_share: notNegative(0.25, 0.9).describe(
-    'Share of `requests` kept for continuous sync and for re-reads of single calls; backfills and reconcile take the rest. After 5 minutes without such work, they take all.',
+    'Share of `requests` kept for continuous sync and for re-reads of single calls; backfills and reconcile take the rest. After 5 minutes without sync or re-reads, backfills and reconcile take all.',
   ),
   concurrency: count(8, 256).describe('Connections at once from one process.'),
   connect_timeout_s: positive(10).describe('Longest time to open a connection, in seconds.'),

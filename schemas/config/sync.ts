@@ -76,12 +76,12 @@ export const syncConfigSchema = z
       .describe('Backfills of a relative range that run by a schedule.'),
     reread: rereadSchema.prefault({}).describe('Reading older windows again, because calls change late.'),
     reconcile: reconcileSchema.prefault({}).describe('Proving that windows are complete.'),
-    inbox_sweep: duration('1m').describe('Interval between checks of the inbox that need no notification.'),
+    inbox_sweep: duration('1m').describe('Interval at which callsync checks the inbox, even without a notification.'),
     confirm_webhooks: a.off.describe(
       'Ask the API for the call after each delivery, with one request each. This corrects captured bodies that somebody sends under a new delivery id.',
     ),
     clock_skew: duration('2m').describe(
-      'Largest lead of the service’s clock over ours; later times count as arrival plus this lead. If a delivery id or a Date header is ahead by more than 15m (or this lead, if longer), callsync ignores it. If a delivery id is that much older than its arrival, callsync asks the API for the call.',
+      'Largest lead of the service’s clock over ours; later times count as arrival plus this lead. callsync ignores a delivery id or Date header that is ahead by more than 15m, or by this lead if it is longer. If a delivery arrives later than its id says by the same limit, callsync asks the API for the call.',
     ),
   })
   .refine(({ lookback, settle }) => lookback >= settle, {

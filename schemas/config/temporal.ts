@@ -19,7 +19,7 @@ const tlsSchema = z
 const concurrencySchema = z.strictObject({
   workflow_tasks: between(1, 1_000, 20).describe('Workflow tasks at once in one worker process.'),
   live_activities: between(1, 1_000, 4).describe(
-    'Sync, merges of waiting deliveries and re-reads of single calls at once in one worker process.',
+    'Live work at once in one worker process: sync, merges of waiting deliveries and re-reads of single calls.',
   ),
   read_activities: between(1, 1_000, 4).describe(
     'Windows read from the service at once in one worker process, for backfills and reconcile.',

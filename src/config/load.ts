@@ -241,7 +241,10 @@ const readValue = (text: string, nodes: readonly SchemaNode[], name: string): un
   try {
     return parse(text);
   } catch (cause) {
-    throw terminal('CONFIG_INVALID', `The environment variable ${name} does not hold valid YAML or JSON.`, { cause });
+    throw terminal('CONFIG_INVALID', `The environment variable ${name} does not hold valid YAML or JSON.`, {
+      hint: 'Correct the variable, then run callsync config check.',
+      cause,
+    });
   }
 };
 

@@ -11,7 +11,7 @@ interface CookbookQuestion {
 
 export const cookbook: readonly CookbookQuestion[] = [
   {
-    title: 'How many calls had each day, and is the day proven?',
+    title: 'How many calls does each day have, and is the day proven?',
     sql: 'SELECT business_day, calls, proven_share, completeness\nFROM {marts}.completeness_daily\nORDER BY business_day',
   },
   {
@@ -47,7 +47,7 @@ export const cookbook: readonly CookbookQuestion[] = [
     sql: 'SELECT call_id, longest_monologue_side, longest_monologue_seconds\nFROM {marts}.call_talk\nWHERE longest_monologue_seconds IS NOT NULL\nORDER BY ROUND(CAST(longest_monologue_seconds AS NUMERIC), 3) DESC, call_id\nLIMIT 5',
   },
   {
-    title: 'In which calls do both sides talk at once for most of the time?',
+    title: 'In which calls do both sides talk at once for the largest share of the speech?',
     sql: 'SELECT call_id, overlap_seconds, overlap_seconds / speech_seconds AS overlap_share\nFROM {marts}.call_talk\nWHERE speech_seconds > 0 AND overlap_seconds > 0.01\nORDER BY overlap_share DESC, call_id\nLIMIT 5',
   },
   {

@@ -54,7 +54,9 @@ const control =
   (verb: string, change: (handle: Handle) => Promise<BackfillProgress>) =>
   async ({ options, name, handle, status }: Found): Promise<void> => {
     if (status !== 'RUNNING')
-      throw terminal('USAGE_BACKFILL', `The backfill “${name}” has ended (${wordOf(status)}): nothing to ${verb}.`);
+      throw terminal('USAGE_BACKFILL', `The backfill “${name}” has ended (${wordOf(status)}): nothing to ${verb}.`, {
+        hint: 'Run callsync backfill list to see running backfills.',
+      });
     const progress = await needWorkers(handle, change(handle));
     print(options, toJson(name, progress), describeBackfill(name, progress));
   };

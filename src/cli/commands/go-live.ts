@@ -38,7 +38,7 @@ export default leaf({
       standard: 600_000,
       shown: '10m',
     }),
-    acceptEmpty: flag('--accept-empty', 'continue even if no call ended in that time'),
+    acceptEmpty: flag('--accept-empty', 'continue even if no call ended during the comparison'),
     restart: flag('--restart', 'start from the first step, even if earlier steps are done'),
   },
   examples: ['callsync up --no-schedules &', 'callsync go-live --from 2024-01-01'],

@@ -42,9 +42,13 @@ const emptyTotals = { unproven: 0, suspicious: 0, failed: 0, unreachable: 0 };
 
 export default leaf({
   options: {
-    from: option('--from <instant>', 'start of the range (UTC); by default, windows without a verdict', {
-      parse: instant,
-    }),
+    from: option(
+      '--from <instant>',
+      'start of the range (UTC). Without it, callsync compares windows without a good verdict',
+      {
+        parse: instant,
+      },
+    ),
     to: toOption,
     ...levelOptions,
     force: flag('--force', 'also compare windows with a good verdict'),

@@ -58,7 +58,7 @@ export default leaf({
   args: [
     argument(
       '<text...>',
-      'words and "phrases in quotes"; or between alternatives, - before an excluded word, * after the beginning of a word',
+      'words and "phrases in quotes"; write or between alternatives, - before an excluded word, * after the beginning of a word',
     ),
   ],
   options: {
@@ -83,7 +83,8 @@ export default leaf({
 all words; a phrase must be within one utterance. rembours* finds words that begin with its stem. With --then, each text
 must be within one utterance, and --side applies to both. Stop words (votre, the) count only in phrases. BigQuery
 compares whole words as written; the local BigQuery cannot search. With --json, highlights are [start, end) offsets into
-text. Process lists show arguments; if - is the only argument, callsync reads the words from standard input.`,
+text. Other users of the machine can see arguments. To hide the words, give - as the only argument; callsync then reads
+them from standard input.`,
   within: withStore,
   run: async (words, options, store, services) => {
     refuseEmptyRange(options);

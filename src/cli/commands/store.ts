@@ -27,7 +27,7 @@ export default group({
         'callsync store grants --apply --password-file /run/secrets/receiver_password',
       ],
       remarks:
-        'Run it with the URL of the owner. Then set this role in the store.url of receivers; they need no client secret.',
+        'Run the command with the URL of the owner of the store. Then put the role into the store.url of receivers; receivers need no client secret.',
       run: async (options) => {
         const { role, passwordFile } = options;
         if (options.apply !== true) {

@@ -196,7 +196,10 @@ const createPageActions = (services: Services, parts: Parts): Actions => {
     }),
     replay: told('quarantine', async (fields) => {
       const id = fields.get('id')?.trim() ?? '';
-      if (!/^\d{0,15}$/.test(id)) throw terminal('USAGE_QUARANTINE', 'A number is needed, or nothing for all.');
+      if (!/^\d{0,15}$/.test(id))
+        throw terminal('USAGE_QUARANTINE', 'The number of a record is needed, or an empty field for all records.', {
+          hint: 'Run callsync quarantine list for the numbers.',
+        });
       const { replayed, refused } = await replayQuarantine(ingestDeps(services, { store, targets }), {
         carries: new Set(source.list.authoritative_fields),
         ...(id === '' ? {} : { ids: [Number(id)] }),

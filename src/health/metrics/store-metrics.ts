@@ -59,12 +59,12 @@ const warehouseGauges: readonly Metric<WarehouseHealth>[] = [
 const proofGauges: readonly Metric<ProofHealth>[] = [
   [
     'windows_unproven',
-    'Windows of the last days whose latest verdict is neither proven nor healed.',
+    'Windows of the last three months whose latest verdict is neither proven nor healed.',
     ({ unproven }) => unproven,
   ],
   [
     'windows_suspicious_empty',
-    'Windows of the last days that are suspiciously empty.',
+    'Windows of the last three months that are suspiciously empty.',
     ({ suspiciousEmpty }) => suspiciousEmpty,
   ],
 ];

@@ -140,7 +140,7 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.changes` (
   call_id STRING NOT NULL OPTIONS (description='Identifier of the call: the record\'s unique_id.'),
   call_timestamp TIMESTAMP OPTIONS (description='The call\'s own time (UTC), as the load that added the row knew it.'),
   field STRING NOT NULL OPTIONS (description='Name of the top-level field, or * for all fields of the first revision. extra stands for names longer than 64 characters, or with special characters.'),
-  revision INT64 NOT NULL OPTIONS (description='The call\'s revision in the ledger that changed the field; 1 if field is *.'),
+  revision INT64 NOT NULL OPTIONS (description='Revision of the call in which the field changed; 1 if field is *.'),
   source STRING NOT NULL OPTIONS (description='Source of the observation, which is webhook, poll or import.'),
   observed_at TIMESTAMP NOT NULL OPTIONS (description='Service time of the observation. If field is *, the time of the earliest observation that callsync knew when it added the row.'),
   loaded_at TIMESTAMP OPTIONS (description='Time at which a load added the row; null in rows that are older than this column.'),
@@ -162,8 +162,8 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.deliveries` (
   call_id STRING OPTIONS (description='Call in the delivery; null until callsync has read it.'),
   outcome STRING NOT NULL OPTIONS (description='accepted, duplicate, repeat, quarantined or rejected.'),
   reason STRING OPTIONS (description='Reason of an outcome other than accepted.'),
-  revision INT64 OPTIONS (description='Revision of the call that the delivery made in the ledger; null if the delivery changed nothing.'),
-  visible_at TIMESTAMP OPTIONS (description='Time at which this warehouse first had that revision. Null if the load came after the row; the mart delivery_latency has the time of every delivery.')
+  revision INT64 OPTIONS (description='Revision that the delivery gave the call; null if the delivery changed nothing.'),
+  visible_at TIMESTAMP OPTIONS (description='Time at which this warehouse first had that revision. Null if callsync wrote this row before that load; the mart delivery_latency has the time of every delivery.')
 )
 PARTITION BY TIMESTAMP_TRUNC(received_at, DAY)
 CLUSTER BY seq
