@@ -54,10 +54,10 @@ const meanings: Readonly<Record<Condition, string>> = {
   stale: 'callsync has not read the newest calls. A backlog or backfill does not count.',
   inbox_stalled: 'A delivery waits in the inbox.',
   load_stalled: 'A warehouse lacks a change or an erasure. A backfill or an import does not count.',
-  quota_low: 'Part of the load jobs of 24 hours that is used.',
+  quota_low: 'Used part of the load jobs of 24 hours.',
   quarantine_open: 'Records in quarantine wait for a decision.',
   reread_unanswered:
-    'Repeated deliveries of a call differ, and callsync cannot ask the service for the call. A backfill of its day with `--force` decides.',
+    'Repeated deliveries of a call differ, and callsync cannot ask the service for the call. To settle the call, backfill its day with `--force`.',
   unproven: 'Windows of the last three months have a verdict that is neither proven nor healed.',
   suspicious_empty: 'The service lists far fewer calls than the ledger has.',
   webhook_refused: 'The receiver refuses every delivery for its signature, at least three.',

@@ -33,7 +33,7 @@ const store: Places = {
   ledger: {
     holds: 'call id, times, names of fields and hashes of values of each call',
     personal: 'call ids',
-    kept: 'no limit; the id alone of each erased call, as a tombstone',
+    kept: 'no limit; of an erased call, only the id stays, as a tombstone',
   },
   ledger_documents: {
     holds: 'the folded document of each call, deflated; short keyed hashes of the values in it',

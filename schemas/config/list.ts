@@ -55,7 +55,9 @@ const axisSchema = z.strictObject({
   to_param: a.text.describe('Query parameter of the upper bound; without it, callsync filters the records itself.'),
   record_field: z.string().describe('Path of the record’s time on this axis, such as `timestamp`.'),
   order: a.text.describe('Value of `order_param` that sorts by this axis.'),
-  end_of_processing: a.off.describe('True if the axis is the end of processing. New calls then never appear in past windows.'),
+  end_of_processing: a.off.describe(
+    'True if the axis is the end of processing. New calls then never appear in past windows.',
+  ),
 });
 
 export const listConfigSchema = z.strictObject({
@@ -100,7 +102,7 @@ export const listConfigSchema = z.strictObject({
   ),
   params: z.record(z.string(), z.string()).default({}).describe('Further query parameters sent with every listing.'),
   authoritative_fields: a.texts.describe(
-    'Fields that the list always carries. Only for these fields does null or empty in the list replace content.',
+    'Fields that the list always carries. For these fields only, null or empty in the list replaces content.',
   ),
 });
 

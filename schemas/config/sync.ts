@@ -40,9 +40,9 @@ const reconcileSchema = z.strictObject({
   enabled: a.on.describe('Compare the API with the warehouses regularly.'),
   interval: duration('1d').describe('Interval between two runs.'),
   age: duration('2d').describe('Least age of a window before callsync compares it.'),
-  span: duration('30d').describe('Range in which each run looks for windows without a verdict.'),
+  span: duration('30d').describe('Range in which each run looks for windows without a good verdict.'),
   backlog_days: natural(30, 10_000).describe(
-    'Days before `span` that each run also compares, oldest first, until every read day has a verdict. `callsync coverage` estimates the end.',
+    'Days before `span` that each run also compares, oldest first, until every read day has a good verdict. `callsync coverage` estimates the end.',
   ),
   rows_days: natural(1, 1_000).describe(
     'Days whose rows each run compares value by value in every warehouse, in rotation; 0 = none. This comparison finds values that somebody altered.',
@@ -81,7 +81,7 @@ export const syncConfigSchema = z
       'Ask the API for the call after each delivery, with one request each. This corrects captured bodies that somebody sends under a new delivery id.',
     ),
     clock_skew: duration('2m').describe(
-      'Largest lead of the service’s clock over ours; later times count as arrival plus this lead. callsync ignores a delivery id or Date header that is ahead by more than 15m, or by this lead if it is longer. If a delivery arrives later than its id says by the same limit, callsync asks the API for the call.',
+      'Largest lead of the service’s clock over ours; later times count as arrival plus this lead. callsync ignores a delivery id or Date header that is ahead by more than 15m, or by this lead if it is longer. If a delivery arrives later than the time in its id by more than that limit, callsync asks the API for the call.',
     ),
   })
   .refine(({ lookback, settle }) => lookback >= settle, {

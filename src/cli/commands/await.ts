@@ -135,7 +135,7 @@ const awaitProof = async (store: Store, services: Services, request: AwaitReques
       const unanswered = failure ?? (await askInVain(services));
       if (unanswered === undefined) return found;
       throw transient('PROOF_UNANSWERED', `The range could not be proven in time: ${unanswered}`, {
-        hint: 'Run callsync await again when it answers; earlier proofs stay.',
+        hint: 'Run callsync await again later; earlier proofs stay.',
       });
     }
     services.say(

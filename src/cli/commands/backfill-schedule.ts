@@ -136,7 +136,7 @@ export const schedule = group({
           standard: 'buffer_one',
         }),
       },
-      examples: ['callsync backfill schedule create nightly --every 6h'],
+      examples: ['callsync backfill schedule create often --every 6h --last 2d'],
       within: withTemporal,
       run: async (name, options, { client }, prefix, services) => {
         const {

@@ -64,7 +64,10 @@ export default leaf({
   run: async (options, services) => {
     const { from, to, force, acceptEmpty, sourceLevel: level, warehouseLevel } = options;
     if (from === undefined && to !== undefined)
-      throw terminal('USAGE_RANGE', '--to needs --from. Without a range, callsync compares windows without a verdict.');
+      throw terminal(
+        'USAGE_RANGE',
+        '--to needs --from. Without a range, callsync compares windows without a good verdict.',
+      );
     const range = from === undefined ? undefined : untilNow({ from, to });
     const { client } = await openTemporal(services);
     const handle = await startReconcile(client, services.config.temporal.task_queue, {

@@ -58,7 +58,7 @@ export default leaf({
   args: [
     argument(
       '<text...>',
-      'words and "phrases in quotes"; write or between alternatives, - before an excluded word, * after the beginning of a word',
+      'words and "phrases in quotes"; the word or separates alternatives, - excludes a word, * stands for any ending',
     ),
   ],
   options: {
