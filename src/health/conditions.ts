@@ -106,7 +106,7 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
       summary: 'Webhook deliveries wait in the inbox.',
       description:
         'The oldest delivery waits for {{ $value | humanizeDuration }}, because no worker merges it. No delivery is lost.',
-      action: 'callsync worker, with the role live',
+      action: 'callsync worker; the worker needs the role live',
     },
   },
   load_stalled: {
