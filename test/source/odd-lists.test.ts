@@ -20,23 +20,35 @@ const middle = start + 45_000;
  * @param everyMs between calls of the second window.
  * @param laterCap most calls of a query for the second window.
  * @param quietMs before the calls of the second window.
+ * @param early calls of the first window.
+ * @param stepMs to whose multiples the list rounds bounds down.
+ * @param times that the first window is read.
  * @param longestMs of a longer window, the list shows only so much, from its beginning or its end.
  */
 const read = async (
   count: number,
   list: SourceConfigInput['list'],
   answer: Answer,
-  { everyMs = 1000, quietMs = 0, longestMs = Number.POSITIVE_INFINITY, shows = 'beginning', laterCap = count } = {},
+  {
+    everyMs = 1000,
+    quietMs = 0,
+    longestMs = Number.POSITIVE_INFINITY,
+    shows = 'beginning',
+    laterCap = count,
+    times = 1,
+    stepMs = 1,
+    early = 45,
+  } = {},
 ) => {
   const later = middle + quietMs;
-  const calls = Array.from({ length: count }, (_, n) => (n < 45 ? start + n * 1000 : later + (n - 45) * everyMs));
+  const calls = Array.from({ length: count }, (_, n) => (n < early ? start + n * 1000 : later + (n - early) * everyMs));
   let requests = 0;
   const server = await startServer((_, response, url) => {
     if (url.pathname.startsWith('/realms/')) return answerToken(response);
     requests++;
     const { from, to, page = '1', size = '20', offset: given } = Object.fromEntries(url.searchParams);
     const pageSize = Math.min(20, Number(size));
-    const [asked, last] = [Date.parse(from ?? ''), Date.parse(to ?? '')];
+    const [asked = 0, last = 0] = [from, to].map((bound) => Math.floor(Date.parse(bound ?? '') / stepMs) * stepMs);
     const first = shows === 'end' ? Math.max(asked, last - longestMs) : asked;
     const inside = calls.filter((at) => at >= first && at <= Math.min(last, first + longestMs));
     const offset = given === undefined ? (Number(page) - 1) * pageSize : Number(given);
@@ -63,7 +75,7 @@ const read = async (
   const seen = new Set<string>();
   const results = [];
   for (const [from, to] of [
-    [start, middle] as const,
+    ...Array.from({ length: times }, () => [start, middle] as const),
     [middle, later + Math.max(3_600_000, 4 * count * everyMs)] as const,
   ]) {
     const window = { axis: 'timestamp', from: from * 1000, to: to * 1000 };
@@ -184,6 +196,28 @@ describe('a window longer than the list shows at once is cut', () => {
     expect([seen, problems]).toEqual([90, []]);
   });
 
+  const days = { time_resolution_ms: 24 * hour, to_inclusive: false };
+  const byDays = { everyMs: 5 * hour, stepMs: 24 * hour, quietMs: 24 * hour - 45_000, early: 0, times: 0 };
+  test.each([
+    [6, 'beginning'],
+    [12, 'beginning'],
+    [6, 'end'],
+    [12, 'end'],
+  ])('or reported, where it is a day: %i h of it, from its %s', async (hours, shows) => {
+    const times = { ...byDays, longestMs: hours * hour, shows };
+    const { seen, problems } = await read(90, days, everything, times);
+    expect(seen).toBeLessThan(90);
+    expect(problems).toContainEqual(expect.objectContaining({ problem: 'looks_truncated' }));
+  });
+
+  test.each([true, false])(
+    'a list by days that shows all of it is complete (from_inclusive: %s)',
+    async (from_inclusive) => {
+      const { seen, problems } = await read(90, { ...days, from_inclusive }, everything, byDays);
+      expect([seen, problems]).toEqual([90, []]);
+    },
+  );
+
   test('a list that shows all of it pays a few requests once', async () => {
     const { seen, problems, requests } = await read(90, {}, everything, { everyMs: hour, quietMs: 2_000 * hour });
     expect([seen, problems]).toEqual([90, []]);
@@ -216,6 +250,14 @@ describe('records left out of pages after these were made', () => {
     const { seen, problems } = await read(90, list, leaveOut(from));
     expect(problems).toEqual([]);
     expect(seen).toBe(70);
+  });
+
+  test('half of the only page, long after half a page was missing amid the list', async () => {
+    let asked = 0;
+    const answer: Answer = (response, { records }) =>
+      json(response, 200, { data: ++asked === 1 || records.length === 15 ? records.slice(0, 10) : records });
+    const { seen, problems } = await read(60, { pagination: { style: 'page', ...size } }, answer, { times: 20 });
+    expect([seen, problems]).toEqual([60, []]);
   });
 
   test('a page that comes again and again is an error at once', async () => {

@@ -50,6 +50,8 @@ const learnNothing = () => ({
    * that records follow a page that is not full. Forgotten slowly, because a call that came just then looks the same.
    */
   emptyAtEnd: fewestAtEnd,
+  /** The lowest that it falls to: above `fewestAtEnd` once half a page was missing amid a list. No new call looks like that. */
+  leastAtEnd: fewestAtEnd,
 });
 
 type LearnedFacts = ReturnType<typeof learnNothing>;
@@ -117,8 +119,10 @@ const fetchPage = async (asking: Asking, query: ListQuery, request: PageRequest,
   const fullPage = Math.min(request.size ?? Number.POSITIVE_INFINITY, learned.page);
   const isEmpty = value.count <= (query.overlap ?? 0);
   const { emptyAtEnd } = learned;
+  if (!isEmpty && behind !== undefined && behind + Math.max(5, behind) <= fullPage)
+    learned.leastAtEnd = fewestAtEnd + 1;
   if (!isEmpty && (emptyBefore > 0 || (behind ?? fullPage) < fullPage)) learned.emptyAtEnd = mostAtEnd;
-  else if (isEmpty && emptyBefore + 1 >= emptyAtEnd) learned.emptyAtEnd = Math.max(fewestAtEnd, emptyAtEnd - 1);
+  else if (isEmpty && emptyBefore + 1 >= emptyAtEnd) learned.emptyAtEnd = Math.max(learned.leastAtEnd, emptyAtEnd - 1);
   const total = readTotalOf(list, value.envelope, response);
   return {
     request,

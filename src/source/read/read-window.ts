@@ -138,9 +138,10 @@ export const readWindow = async (options: ReadWindowOptions): Promise<WindowResu
           ? await isolatePoison(context, query, part.cause)
           : await readInstant(context, query, part);
     }
-    reportUnproven(context, open.window, part);
+    const read = await doubtWholeStep(context, query, part);
+    reportUnproven(context, open.window, read);
     const { from, to } = open.window;
-    const { ids, shown, reason } = part;
+    const { ids, shown, reason } = read;
     calls += ids.size;
     parts.push({ from, to, calls: ids.size, shown, ...(reason === undefined ? {} : { reason }) });
     onProgress?.({ doneTo: to, calls, pages: tally.pages });
@@ -181,8 +182,10 @@ const readOpen = async (context: ReadContext, query: ListQuery & Open): Promise<
     if (context.confirm === 'later') return part;
     switch (await lookForCap(context, query, part.pass)) {
       case 'none': {
-        const length = query.window.to - query.window.from;
-        const shown = await findLength(context, query, part.pass);
+        const { list } = context.client;
+        if (halveWindow(query.window, boundStep(list)) === undefined) return part;
+        const length = lengthAsked(list, query.window);
+        const shown = Math.max(shortest(list), await findLength(context, query, part.pass));
         if (length <= shown) return part;
         return { ...part, kind: 'cut', why: 'looks_truncated', pieces: Math.floor(length / shown) + 1 };
       }
@@ -213,6 +216,21 @@ const readOpen = async (context: ReadContext, query: ListQuery & Open): Promise<
     if (isAsked && !(await isServiceUp(client, query.window, { cause: error, signal: query.signal }))) throw error;
     return { kind: 'poison', cause: error };
   }
+};
+
+/** The list may show only a part of a window that cannot be cut. */
+const doubtWholeStep = async (context: ReadContext, query: WindowQuery, part: ReadPart): Promise<ReadPart> => {
+  if (context.confirm === 'later' || part.shown === 'none') return part;
+  const { list } = context.client;
+  if (halveWindow(query.window, boundStep(list)) !== undefined) return part;
+  if (lengthAsked(list, query.window) <= (await findLength(context, query, part.pass))) return part;
+  reportProblem(
+    context,
+    query.window,
+    'looks_truncated',
+    `gave ${part.ids.size} calls and cannot be split, and the list shows only a part of longer windows, so perhaps also of this one.`,
+  );
+  return notShown(part.pass, 'the list may show only a part of the window', part.ids);
 };
 
 /** One answer with fewer records than its total says is a reason to cut only where a cap is. */
@@ -331,6 +349,15 @@ const lookForCap = async (context: ReadContext, query: WindowQuery, pass: Pass):
   return finding;
 };
 
+/** The length of a window with its bounds as they are sent. */
+const lengthAsked = (list: ListConfig, { from, to }: Omit<Window, 'axis'>): Micros => {
+  const step = boundStep(list);
+  return Math.ceil(to / step) * step - Math.floor(from / step) * step + (list.from_inclusive ? 0 : step);
+};
+
+/** Shorter windows cannot be asked for. */
+const shortest = (list: ListConfig): Micros => lengthAsked(list, { from: 0, to: boundStep(list) });
+
 /**
  * The length, in microseconds, up to which the list shows all of such a window. A list may show only the beginning or
  * the end of a longer window, and that part may be empty. Two windows at least as long are therefore asked for: one
@@ -339,11 +366,14 @@ const lookForCap = async (context: ReadContext, query: WindowQuery, pass: Pass):
  */
 const findLength = async (context: ReadContext, query: WindowQuery, pass: Pass): Promise<Micros> => {
   const { list, learned } = context.client;
-  const { axis, from, to } = query.window;
-  const length = to - from;
+  const { axis } = query.window;
+  const length = lengthAsked(list, query.window);
   const step = boundStep(list);
   const isDated = ({ first, last }: Pass['span']): boolean => first <= last;
-  const shownTo = Math.max(hour, step, learned.length.get(axis) ?? 0);
+  // With calls in more than half of a step, it is taken for shown: the list has no shorter windows to compare.
+  const isSpread = step > hour && pass.span.last - pass.span.first > step / 2 + 2 * minute;
+  const shownTo = Math.max(hour, learned.length.get(axis) ?? 0, isSpread ? shortest(list) : 0);
+  if (isSpread) learned.length.set(axis, shownTo);
   if (isDated(pass.span)) learned.span.set(axis, pass.span);
   if (length <= shownTo) return length;
   const ask = (start: Micros, end: Micros): WindowQuery => ({
@@ -359,11 +389,15 @@ const findLength = async (context: ReadContext, query: WindowQuery, pass: Pass):
     span = (await ifAnswered(listing))?.span ?? span;
   }
   learned.span.set(axis, span);
-  if (!isDated(span)) return Math.max(day, step);
+  if (!isDated(span)) return Math.max(day, shortest(list));
   // Bounds are rounded, and times printed, a little off.
   const slack = Math.max(list.bounds_slack_ms * 1000, minute) + step;
   // Few lengths are ever shown, because they double.
-  for (let next = hour * 2 ** (Math.floor(Math.log2(length / hour)) + 1); next > shownTo; next /= 2) {
+  for (
+    let next = hour * 2 ** (Math.floor(Math.log2(length / hour)) + 1);
+    next > Math.max(shownTo, shortest(list));
+    next /= 2
+  ) {
     const begin = ask(span.first - slack, span.first + next + 2 * slack);
     const end = ask(span.last - next - 2 * slack, span.last + slack);
     const isBegun = await ifAnswered(showsCall(context, begin, span.firstId));

@@ -349,7 +349,8 @@ const yetMore: Readonly<Record<string, Oddity>> = {
     },
   },
   bytes_cap: {
-    fits: ({ paging }) => paging.style === 'none',
+    // A list without parameters answers one question only, and as if it held no more: nothing can show the rest.
+    fits: ({ paging, windows }) => paging.style === 'none' && windows.length > 0,
     apply: (draft, random) => {
       draft.quirks.capBytes = Math.floor(10_000 + random() * 60_000);
     },
