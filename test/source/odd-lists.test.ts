@@ -20,6 +20,7 @@ const middle = start + 45_000;
  * @param everyMs between calls of the second window.
  * @param laterCap most calls of a query for the second window.
  * @param quietMs before the calls of the second window.
+ * @param late first calls that the total and the pages behind the first do not have yet.
  * @param early calls of the first window.
  * @param stepMs to whose multiples the list rounds bounds down.
  * @param times that the first window is read.
@@ -38,6 +39,7 @@ const read = async (
     times = 1,
     stepMs = 1,
     early = 45,
+    late = 0,
   } = {},
 ) => {
   const later = middle + quietMs;
@@ -50,7 +52,8 @@ const read = async (
     const pageSize = Math.min(20, Number(size));
     const [asked = 0, last = 0] = [from, to].map((bound) => Math.floor(Date.parse(bound ?? '') / stepMs) * stepMs);
     const first = shows === 'end' ? Math.max(asked, last - longestMs) : asked;
-    const inside = calls.filter((at) => at >= first && at <= Math.min(last, first + longestMs));
+    const isInside = (at: number): boolean => at >= first && at <= Math.min(last, first + longestMs);
+    const inside = calls.slice(page === '1' ? 0 : late).filter(isInside);
     const offset = given === undefined ? (Number(page) - 1) * pageSize : Number(given);
     const records = inside
       .slice(0, asked < middle ? count : laterCap)
@@ -59,7 +62,7 @@ const read = async (
     return answer(response, {
       page: Number(page),
       pages: Math.ceil(inside.length / pageSize),
-      all: inside.length,
+      all: calls.slice(late).filter(isInside).length,
       records,
     });
   });
@@ -325,4 +328,11 @@ test('an answer without pages that ends where it holds so many bytes is cut, alt
     json(response, 200, { data });
   });
   expect([seen, problems]).toEqual([90, []]);
+});
+
+test('replicas in turn, and smaller pages than asked for: the pages of a second listing end elsewhere', async () => {
+  const list = { total_path: 'total', pagination: { style: 'page', size_param: 'size', size: 100 } } as const;
+  const answer: Answer = (response, { all, records }) => json(response, 200, { total: all, data: records });
+  const { seen, problems } = await read(28, list, answer, { early: 28, late: 1 });
+  expect([seen, problems]).toEqual([28, []]);
 });

@@ -178,12 +178,16 @@ const unite = (before: Pass, latest: Pass): Pass => {
  * Whether a listing with other page ends names no further call than several passes did. A late replica also names deleted
  * calls. These would make up for calls that slipped between the same pages each time.
  */
-const bringsNothingElse = async (context: ReadContext, query: ListQuery, { ids }: Pass): Promise<boolean> => {
-  const { pageSize = 1 } = context.client;
-  const other = pageSize > 1 ? { pageSize: pageSize - 1 } : {};
+const bringsNothingElse = async (context: ReadContext, query: ListQuery, pass: Pass): Promise<boolean> => {
+  const pageSize = smallerPage(context.client, pass);
+  const other = pageSize > 0 ? { pageSize } : {};
   const listing = await passOver(context, { ...query, ...other, summary: true }, { quiet: true });
-  return [...listing.ids.keys()].every((id) => ids.has(id));
+  return [...listing.ids.keys()].every((id) => pass.ids.has(id));
 };
+
+/** A size with which pages end elsewhere, also where the service gives fewer records than asked for; 0 where none is. */
+const smallerPage = ({ pageSize = 1, learned }: ListClient, { rows }: Pass): number =>
+  (rows > learned.page ? Math.min(pageSize, learned.page) : pageSize) - 1;
 
 /**
  * A second listing must name the same calls. Additional calls are fetched, and then a further listing must agree with
@@ -195,9 +199,9 @@ const compareSecondListing = async (
   pass: Pass,
   tries: { left: number },
 ): Promise<ReadPart | undefined> => {
-  const { list, pageSize = 1 } = context.client;
+  const { list } = context.client;
   let known: ReadonlySet<string> = insideIds(pass);
-  for (let size = pageSize - 1; tries.left > 0; tries.left--, size--) {
+  for (let size = smallerPage(context.client, pass); tries.left > 0; tries.left--, size--) {
     // Pages end elsewhere in each listing: replicas that answer in turn would let the same calls slip between them again.
     const other = (pass.pages > 1 || endsFull(context.client, pass)) && size > 0 ? { pageSize: size } : {};
     const listing = await passOver(context, { ...query, ...other, summary: true }, { quiet: true });
