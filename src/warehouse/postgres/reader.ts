@@ -3,7 +3,7 @@
  * of callsync's own role would not be enough, because functions that run text can change the role back.
  */
 import { CallsyncError, terminal } from '../../lib/errors.ts';
-import { type ConnectionUrl, openDatabase, type Queryable } from '../../postgres/database.ts';
+import { type ConnectionUrl, openDatabase, type Queryable, readRow } from '../../postgres/database.ts';
 import { isRoleMissing, makeOwnRole, ownRoleUrl } from '../../postgres/own-role.ts';
 import type { AnswerLimits, Reader } from '../warehouse.ts';
 import { quote } from './layout.ts';
@@ -140,8 +140,8 @@ const rightsSql = `SELECT concat_ws(', ',
          THEN 'change rows' END,
     CASE WHEN bool_or(has_schema_privilege(r.oid, to_regnamespace($2)::oid, 'USAGE')) THEN 'read transcripts' END,
     CASE WHEN bool_or(EXISTS (SELECT FROM pg_class WHERE relname = 'token_keys' AND has_schema_privilege(r.oid, relnamespace, 'USAGE')))
-         THEN 'read the store' END) AS too_much,
-    EXISTS (SELECT FROM pg_namespace WHERE nspname = ANY($1) AND NOT has_schema_privilege(oid, 'USAGE')) AS shut
+         THEN 'read the store' END) AS "tooMuch",
+    EXISTS (SELECT FROM pg_namespace WHERE nspname = ANY($1) AND NOT has_schema_privilege(oid, 'USAGE')) AS "isShut"
   FROM pg_roles r WHERE pg_has_role(session_user, r.oid, 'MEMBER')`;
 
 /**
@@ -149,11 +149,8 @@ const rightsSql = `SELECT concat_ws(', ',
  * the server made the role.
  */
 const checkRights = async (connection: Queryable, { purpose, schemas, group }: ReaderOptions) => {
-  const rights = await connection.query<{ too_much: string; shut: boolean }>(rightsSql, [
-    schemas,
-    group?.closed ?? null,
-  ]);
-  const [{ too_much: tooMuch, shut: isShut } = { too_much: '', shut: false }] = rights;
+  const values = [schemas, group?.closed ?? null];
+  const { tooMuch, isShut } = await readRow<{ tooMuch: string; isShut: boolean }>(connection, rightsSql, values);
   if (tooMuch === '') return { isShut };
   throw terminal('QUERY_READER', `The role for queries of the ${purpose} may ${tooMuch}.`, {
     hint: `Name a role with fewer rights. callsync grants --apply creates ${group?.name ?? 'callsync_analyst'}; make a role with LOGIN its member.`,
