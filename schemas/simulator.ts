@@ -7,7 +7,7 @@ import { a, withDefault } from './config/values.ts';
 import { dialectSchema } from './simulator-dialect.ts';
 import { quirksSchema } from './simulator-quirks.ts';
 
-const { between, natural, notNegative, oneOf, positive, share, text } = withDefault;
+const { between, list, natural, notNegative, oneOf, positive, share, text } = withDefault;
 
 const instant = z.iso.datetime({ offset: true });
 const fields = z.array(z.string().min(1));
@@ -50,13 +50,9 @@ const callsSchema = z.object({
   printedOffMs: natural(0).describe(
     'Times in records differ from those that the list filters by, by up to so many milliseconds either way.',
   ),
-  printedZoneMinutes: z
-    .number()
-    .int()
-    .optional()
-    .describe(
-      'Times in records are local times without a zone, so many minutes ahead of UTC; UTC with a Z by default.',
-    ),
+  printedZoneMinutes: optional(z.number().int()).describe(
+    'Times in records are local times without a zone, so many minutes ahead of UTC; UTC with a Z by default.',
+  ),
   utterances: natural(40, 5_000).describe('Mean utterances of a call (± 25%).'),
   words: between(1, 100, 12).describe('Mean words of an utterance (± 25%).'),
   overlapShare: share(0).describe('Utterances that begin before the one before them has ended.'),
@@ -95,9 +91,9 @@ const webhooksSchema = z.object({
   agent: text('Service-Webhook/1.2.0').describe('User-agent.'),
   timeoutMs: z.number().int().min(1).default(10_000).describe('Time for a 2XX answer, per attempt.'),
   concurrency: z.number().int().min(1).default(16).describe('Deliveries in flight.'),
-  from: instant
-    .optional()
-    .describe('Also send what was processed since then; default: only what is processed from now on.'),
+  from: optional(instant).describe(
+    'Also send what was processed since then; default: only what is processed from now on.',
+  ),
   dropShare: share(0).describe('Deliveries that are never sent.'),
 });
 
@@ -122,10 +118,9 @@ const rateLimitSchema = z.object({
 
 const faultsSchema = z.object({
   rates: z.partialRecord(z.enum(faultKinds), a.share).default({}).describe('Share of requests per kind of fault.'),
-  at: z
-    .array(z.object({ request: a.natural, kind: z.enum(faultKinds) }))
-    .default([])
-    .describe('Single requests to the call API that fail, by their number from 0.'),
+  at: list(z.object({ request: a.natural, kind: z.enum(faultKinds) })).describe(
+    'Single requests to the call API that fail, by their number from 0.',
+  ),
   scope: z
     .array(z.enum(['list', 'call', 'token']))
     .default(['list', 'call'])

@@ -1,6 +1,6 @@
 /** Config entries of `sync.backfills`: ranges that are read again and again, at times of a schedule. */
 import { optional, z } from 'zod';
-import { a, isTimeZone, withDefault } from './values.ts';
+import { a, isTimeZone, matching, withDefault } from './values.ts';
 
 const { duration, oneOf } = withDefault;
 
@@ -20,10 +20,9 @@ export const overlapPolicies = ['skip', 'buffer_one', 'buffer_all', 'allow_all']
 
 export const scheduledBackfillSchema = z
   .strictObject({
-    name: z
-      .string()
-      .regex(/^[a-z0-9][a-z0-9_-]{0,59}$/, { error: 'must be lower-case letters, digits, - and _' })
-      .describe('Name of the schedule and of its backfills.'),
+    name: matching(/^[a-z0-9][a-z0-9_-]{0,59}$/, 'must be lower-case letters, digits, - and _').describe(
+      'Name of the schedule and of its backfills.',
+    ),
     cron: a.file.describe('Times of the runs, as a cron expression such as `0 3 * * *`.'),
     calendar: calendarSchema.optional().describe('When, by the calendar, instead of `cron`.'),
     every: a.duration.describe('Interval between runs, such as 6h, instead of `cron`.'),
@@ -37,13 +36,7 @@ export const scheduledBackfillSchema = z
     order: optional(z.enum(['newest_first', 'oldest_first'])).describe(
       'End of the range that a run reads first; `sync.order` by default.',
     ),
-    concurrency: z
-      .number()
-      .int()
-      .min(1)
-      .max(256)
-      .optional()
-      .describe('Windows read at once; `sync.concurrency` by default.'),
+    concurrency: optional(a.count.max(256)).describe('Windows read at once; `sync.concurrency` by default.'),
     force: a.on.describe('Read windows again that callsync has read.'),
     jitter: duration('0s').describe('Each run begins up to this much later, at random.'),
     catchup_window: duration('7d').describe('Longest delay of a run that Temporal missed; later ones count as missed.'),

@@ -15,21 +15,18 @@ const ruleSchema = z.strictObject({
     ),
 });
 
+const isPattern = (text: string): boolean => {
+  try {
+    return new RegExp(text, 'gu') !== undefined;
+  } catch {
+    return false;
+  }
+};
+
 const patternSchema = z.strictObject({
   name: matching(/^[a-z][a-z0-9_]{0,31}$/).describe('Name in brackets that replaces a match.'),
-  pattern: z
-    .string()
-    .min(1)
-    .refine(
-      (text) => {
-        try {
-          return new RegExp(text, 'gu') !== undefined;
-        } catch {
-          return false;
-        }
-      },
-      { error: 'is not a regular expression' },
-    )
+  pattern: a.some
+    .refine(isPattern, { error: 'is not a regular expression' })
     .describe('Regular expression (JavaScript, Unicode) over each utterance and each text.'),
 });
 
@@ -49,7 +46,7 @@ export const privacyConfigSchema = z
       'Rules of your own, before those of the profile. The first rule that matches a field decides.',
     ),
     countries: z
-      .array(z.string().regex(/^[A-Z]{2}$/))
+      .array(matching(/^[A-Z]{2}$/))
       .min(1)
       .default(['FR'])
       .describe('Countries (ISO codes) whose national telephone numbers the detectors know; the first is the default.'),

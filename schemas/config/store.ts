@@ -1,25 +1,23 @@
 /** Config section `store:`: the store, always PostgreSQL. */
-import { z } from 'zod';
-import { a, ownPortSchema, withDefault } from './values.ts';
+import { optional, z } from 'zod';
+import { a, matching, ownPortSchema, withDefault } from './values.ts';
 
 const { between, duration, list } = withDefault;
 
 export const storeConfigSchema = z
   .strictObject({
-    url: z
-      .string()
-      .regex(/^postgres(ql)?:\/\//, { error: 'must look like postgres://user:password@host:port/database' })
-      .optional()
-      .describe(
-        'PostgreSQL server of your own. Without it, callsync starts an embedded server. With a password, prefer `url_file`.',
-      ),
+    url: optional(
+      matching(/^postgres(ql)?:\/\//, 'must look like postgres://user:password@host:port/database'),
+    ).describe(
+      'PostgreSQL server of your own. Without it, callsync starts an embedded server. With a password, prefer `url_file`.',
+    ),
     url_file: a.file.describe('File that holds the URL; read again when it changes.'),
-    schema: z
-      .string()
-      .regex(/^(?!pg_)[a-z][a-z0-9]*_[a-z0-9_]{0,50}$|^callsync$/, {
-        error: 'takes small letters, digits and at least one underscore, such as north_store',
-      })
-      .default('callsync')
+    schema: withDefault
+      .matching(
+        /^(?!pg_)[a-z][a-z0-9]*_[a-z0-9_]{0,50}$|^callsync$/,
+        'callsync',
+        'takes small letters, digits and at least one underscore, such as north_store',
+      )
       .describe('Schema of the store’s tables. Two installations in one database need different ones.'),
     data_dir: a.file.describe(
       'Folder of the embedded servers (PostgreSQL, Temporal), spool, keys and logs. Default: /var/lib/callsync as root, else ~/.local/share/callsync.',

@@ -1,6 +1,6 @@
 /** Config section `temporal:`: the cluster that runs the workflows. */
 import { optional, z } from 'zod';
-import { a, ownPortSchema, withDefault } from './values.ts';
+import { a, matching, ownPortSchema, withDefault } from './values.ts';
 
 const { between, duration } = withDefault;
 
@@ -29,34 +29,25 @@ const concurrencySchema = z.strictObject({
 
 export const temporalConfigSchema = z
   .strictObject({
-    address: z
-      .string()
-      .regex(/^[^\s:/]+:\d{1,5}$/, { error: 'must be host:port, such as temporal.example.com:7233' })
-      .optional()
-      .describe('Front end of a Temporal cluster, as `host:port`. Without it, callsync starts a development server.'),
-    namespace: z
-      .string()
-      .min(1)
-      .default('default')
-      .describe('Temporal namespace; it must exist on a cluster of your own.'),
+    address: optional(matching(/^[^\s:/]+:\d{1,5}$/, 'must be host:port, such as temporal.example.com:7233')).describe(
+      'Front end of a Temporal cluster, as `host:port`. Without it, callsync starts a development server.',
+    ),
+    namespace: a.some.default('default').describe('Temporal namespace; it must exist on a cluster of your own.'),
     tls: tlsSchema.prefault({}).describe('Encryption and client certificate (mTLS).'),
     api_key: a.file.describe('API key of Temporal Cloud; prefer `api_key_file`.'),
     api_key_file: a.file.describe('File that holds the API key; read again when it changes.'),
-    task_queue: z
-      .string()
-      .regex(/^[A-Za-z0-9._-]{1,100}$/, { error: 'may hold letters, digits, dot, dash and underscore' })
-      .default('callsync')
+    task_queue: withDefault
+      .matching(/^[A-Za-z0-9._-]{1,100}$/, 'callsync', 'may hold letters, digits, dot, dash and underscore')
       .describe('Prefix of the task queues; two installations on one namespace need different ones.'),
     max_cached_workflows: between(1, 10_000, 200).describe(
       'Most workflows that one worker process keeps in memory between their tasks.',
     ),
     deployment: z
       .strictObject({
-        name: z.string().min(1).describe('Name of the worker deployment, the same for all its versions.'),
-        build_id: z
-          .string()
-          .min(1)
-          .describe('Name of this build. A running workflow moves to the current build at its next task.'),
+        name: a.some.describe('Name of the worker deployment, the same for all its versions.'),
+        build_id: a.some.describe(
+          'Name of this build. A running workflow moves to the current build at its next task.',
+        ),
       })
       .optional()
       .describe('Worker versioning: workflow tasks go to the version that was made current. Off without it.'),

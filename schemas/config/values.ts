@@ -1,5 +1,5 @@
-/** Values that several sections of the configuration have: durations, ports, certificates, time zones. */
-import { z } from 'zod';
+/** Values that several sections of the configuration have: durations, ports, certificates, time zones. Settings of every kind of warehouse. */
+import { optional, z } from 'zod';
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const pattern = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
@@ -16,7 +16,7 @@ export const parseDuration = (text: string): number | undefined => {
 /** A duration in YAML, milliseconds once parsed. */
 export const durationSchema = z
   .string()
-  .regex(pattern, { error: 'must be a number with its unit: ms, s, m, h or d, such as 5m' })
+  .regex(pattern, 'must be a number with its unit: ms, s, m, h or d, such as 5m')
   .transform((text) => parseDuration(text) as number);
 
 /**
@@ -31,6 +31,8 @@ export const a = {
   share: z.number().min(0).max(1),
   off: z.boolean().default(false),
   on: z.boolean().default(true),
+  /** Not empty. */
+  some: z.string().min(1),
   /** May be left out. */
   text: z.string().optional(),
   texts: z.array(z.string()).default([]),
@@ -46,6 +48,9 @@ export const a = {
 const numberWithDefault = (schema: z.ZodNumber) => (byDefault: number, most?: number) =>
   (most === undefined ? schema : schema.max(most)).default(byDefault);
 
+/** @param error for texts of another form; zod's own names the form. */
+export const matching = (form: RegExp, error?: string) => z.string().regex(form, error);
+
 /** Types with a default. */
 export const withDefault = {
   count: numberWithDefault(a.count),
@@ -55,14 +60,13 @@ export const withDefault = {
   share: numberWithDefault(a.share),
   between: (least: number, most: number, byDefault: number) => z.number().int().min(least).max(most).default(byDefault),
   text: (byDefault: string) => z.string().default(byDefault),
+  matching: (form: RegExp, byDefault: string, error?: string) => matching(form, error).default(byDefault),
   duration: (byDefault: string) => durationSchema.prefault(byDefault),
   /** Empty. */
   list: <T extends z.ZodType>(item: T) => z.array(item).default([]),
   oneOf: <const T extends string>(values: readonly T[], byDefault: NoInfer<T>) =>
     z.enum(values).default(byDefault as never),
 };
-
-export const matching = (form: RegExp) => z.string().regex(form);
 
 /** The port of a server that callsync starts itself. */
 export const ownPortSchema = (server: string) =>
@@ -82,4 +86,13 @@ export const isTimeZone = (name: string): boolean => {
   } catch {
     return false;
   }
+};
+
+/** Settings that every kind of warehouse has. */
+export const everyWarehouse = {
+  documents: a.off.describe('Also keep the full folded document of each call in a table of its own.'),
+  marts: a.on.describe('Create the marts: views for analysts, in a schema or dataset of their own.'),
+  marts_schema: optional(matching(/^[a-z_][a-z0-9_]{0,62}$/)).describe(
+    'Schema or dataset of the marts; by default that of the tables, followed by _marts.',
+  ),
 };

@@ -18,11 +18,9 @@ const signingSecretSchema = z
     secret_file: a.file.describe(
       'File that holds the signing secret. callsync reads it again when it changes. An empty or removed file retires the secret.',
     ),
-    hook_ids: z
-      .array(z.string().min(1))
-      .min(1)
-      .optional()
-      .describe('Webhooks whose deliveries the secret verifies (X-Service-Hook-Id); all by default.'),
+    hook_ids: optional(z.array(z.string().min(1)).min(1)).describe(
+      'Webhooks whose deliveries the secret verifies (X-Service-Hook-Id); all by default.',
+    ),
   })
   .refine((entry) => entry.secret !== undefined || entry.secret_file !== undefined, {
     error: 'needs `secret_file` (or `secret`)',
@@ -81,18 +79,14 @@ export const webhookConfigSchema = z
     enabled: a.on.describe('Start the receiver with `callsync up`.'),
     listen: a.listen.describe('Address to listen on; `0.0.0.0` or `::` for all.'),
     port: natural(8780, 65_535).describe('Port to listen on; 0 = any free port.'),
-    path: z
-      .string()
-      .regex(/^\/[A-Za-z0-9._~/-]*$/)
-      .default('/webhook')
+    path: withDefault
+      .matching(/^\/[A-Za-z0-9._~/-]*$/, '/webhook')
       .describe('Path of the webhook URL; the receiver answers 404 on all others.'),
     public_url: optional(a.webAddress).describe(
       'Address to which the service sends, as seen from outside (https://…); `callsync doctor` and `callsync go-live` try it.',
     ),
-    header_prefix: z
-      .string()
-      .regex(/^[A-Za-z0-9-]+-$/)
-      .default('X-Service-')
+    header_prefix: withDefault
+      .matching(/^[A-Za-z0-9-]+-$/, 'X-Service-')
       .describe('Prefix of the headers Signature, Delivery and Hook-Id.'),
     secrets: list(signingSecretSchema)
       .refine((entries) => new Set(entries.map((entry) => entry.name)).size === entries.length, {

@@ -1,60 +1,35 @@
 /** Settings of a BigQuery warehouse. */
-import { z } from 'zod';
-import { everyWarehouse } from '../../../schemas/config/every-warehouse.ts';
+import { optional, z } from 'zod';
+import { a, everyWarehouse, withDefault } from '../../../schemas/config/values.ts';
+
+const { count, matching, positive, text } = withDefault;
 
 export const bigqueryWarehouseSchema = z.strictObject({
   type: z.literal('bigquery'),
   project: z.string().describe('Google Cloud project that holds the dataset and runs the jobs.'),
-  dataset: z
-    .string()
-    .regex(/^[A-Za-z0-9_]{1,1024}$/)
-    .default('calls')
-    .describe('Dataset of the analysts’ tables; created if it does not exist.'),
-  staging_dataset: z.string().optional().describe('Dataset of the staging tables; the same as `dataset` by default.'),
-  location: z.string().default('EU').describe('Location of the dataset, such as EU, US or europe-west9.'),
-  key_file: z
-    .string()
-    .optional()
-    .describe(
-      'Service-account key or workload-identity configuration file; application default credentials without it.',
-    ),
-  impersonate: z.string().optional().describe('Service account to act as.'),
-  api_endpoint: z.string().optional().describe('Address of an emulator; requests to it carry no credentials.'),
-  kms_key: z.string().optional().describe('Cloud KMS key name for the tables.'),
+  dataset: matching(/^[A-Za-z0-9_]{1,1024}$/, 'calls').describe(
+    'Dataset of the analysts’ tables; created if it does not exist.',
+  ),
+  staging_dataset: a.text.describe('Dataset of the staging tables; the same as `dataset` by default.'),
+  location: text('EU').describe('Location of the dataset, such as EU, US or europe-west9.'),
+  key_file: a.text.describe(
+    'Service-account key or workload-identity configuration file; application default credentials without it.',
+  ),
+  impersonate: a.text.describe('Service account to act as.'),
+  api_endpoint: a.text.describe('Address of an emulator; requests to it carry no credentials.'),
+  kms_key: a.text.describe('Cloud KMS key name for the tables.'),
   labels: z.record(z.string(), z.string()).default({}).describe('Labels for dataset, tables and jobs.'),
-  partition_expiration_days: z
-    .number()
-    .int()
-    .positive()
-    .optional()
-    .describe('Age in days at which BigQuery drops a partition.'),
-  staging_expiration_hours: z
-    .number()
-    .positive()
-    .default(24)
-    .describe('Hours after which BigQuery drops an abandoned staging table.'),
-  maximum_bytes_billed: z.number().int().positive().optional().describe('Limit on the bytes that one job may bill.'),
-  commit_interval_s: z
-    .number()
-    .positive()
-    .default(60)
-    .describe('Shortest time between two commits of continuous sync, in seconds.'),
-  changes_interval_s: z
-    .number()
-    .min(0)
-    .optional()
-    .describe(
-      'Shortest time between two commits that update existing calls, in seconds. Each reads and bills the whole days of these calls. New calls and erasures do not wait. 600 by default, 0 with an emulator.',
-    ),
-  max_calls_per_load: z.number().int().positive().max(20_000).default(2_000).describe('Most calls in one commit.'),
+  partition_expiration_days: optional(a.count).describe('Age in days at which BigQuery drops a partition.'),
+  staging_expiration_hours: positive(24).describe('Hours after which BigQuery drops an abandoned staging table.'),
+  maximum_bytes_billed: optional(a.count).describe('Limit on the bytes that one job may bill.'),
+  commit_interval_s: positive(60).describe('Shortest time between two commits of continuous sync, in seconds.'),
+  changes_interval_s: optional(a.notNegative).describe(
+    'Shortest time between two commits that update existing calls, in seconds. Each reads and bills the whole days of these calls. New calls and erasures do not wait. 600 by default, 0 with an emulator.',
+  ),
+  max_calls_per_load: count(2_000, 20_000).describe('Most calls in one commit.'),
   quota: z
     .strictObject({
-      jobs_per_day: z
-        .number()
-        .int()
-        .positive()
-        .default(1_400)
-        .describe('Most load jobs of callsync a day (documented limit 1,500 a table).'),
+      jobs_per_day: count(1_400).describe('Most load jobs of callsync a day (documented limit 1,500 a table).'),
     })
     .prefault({})
     .describe('Share of the documented quotas that callsync uses.'),
