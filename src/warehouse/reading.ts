@@ -5,7 +5,7 @@
 
 import { type Column, callTables, type Row, type Table } from '../../schemas/tables.ts';
 import { collectDigests, type DigestExpressions, digestCall, digestedColumns, digestSql, partOf } from './digest.ts';
-import type { DigestedName, GuardRange, IdRange, Statement, TablePart, Warehouse } from './warehouse.ts';
+import type { DigestedName, GuardRange, IdRange, TablePart, Warehouse } from './warehouse.ts';
 
 /** Expressions over a row are given its alias. */
 export interface Dialect extends DigestExpressions {
@@ -96,10 +96,7 @@ export const createReading = ({
 });
 
 /** The statements of an object, each under its key. */
-export const nameStatements = (
-  about: string,
-  texts: Readonly<Record<string, string | readonly string[]>>,
-): readonly Statement[] =>
+export const nameStatements = (about: string, texts: Readonly<Record<string, string | readonly string[]>>) =>
   Object.entries(texts).flatMap(([name, sql]) => [sql].flat().map((one) => ({ name: `${about}: ${name}`, sql: one })));
 
 const keptTables = (documents: boolean) => callTables.filter(({ name }) => documents || name !== 'documents');

@@ -24,8 +24,6 @@ interface LoadPendingInput {
   readonly graceSeconds?: number;
 }
 
-type PendingLoadResult = Awaited<ReturnType<typeof commitPending>>;
-
 const defaultGraceSeconds = 20;
 const deliveriesPerLoad = 800;
 const verdictsPerLoad = 2_000;
@@ -100,11 +98,7 @@ export const paceRun = async (
  * records the partitions before anything is submitted.
  * @throws CallsyncError of the warehouse; the calls stay pending.
  */
-export const loadPendingBatch = async (
-  deps: IngestDeps,
-  target: WarehouseTarget,
-  options: BatchOptions,
-): Promise<PendingLoadResult | undefined> => {
+export const loadPendingBatch = async (deps: IngestDeps, target: WarehouseTarget, options: BatchOptions) => {
   const until = performance.now() + maxWaitMs;
   for (;;) {
     const walk = await walkAhead(deps.store, target);

@@ -205,15 +205,12 @@ interface BodyRules {
  * Collects a body, decoded; a body beyond `maxBytes`, on the wire or decoded, is terminal RESPONSE_TOO_LARGE.
  * `wireBytes` = bytes as they crossed the wire.
  */
-const collectBody = async (
-  source: Readable,
-  rules: BodyRules,
-): Promise<{ readonly body: Buffer; readonly wireBytes: number }> => {
+const collectBody = async (source: Readable, rules: BodyRules) => {
   const decoder = decoderOf(rules.encoding);
   if ((rules.length ?? 0) > rules.maxBytes) throw tooLarge(rules.maxBytes);
   let wireBytes = 0;
   // Unused room costs address space, not memory. The room grows in few, large steps, because each step copies.
-  let room = Buffer.allocUnsafe(Math.max(1024, decoder === undefined ? (rules.length ?? 65_536) : 65_536));
+  let room: Buffer = Buffer.allocUnsafe(Math.max(1024, decoder === undefined ? (rules.length ?? 65_536) : 65_536));
   let filled = 0;
   const keep = (chunk: Buffer): void => {
     if (filled + chunk.length > rules.maxBytes) throw tooLarge(rules.maxBytes);

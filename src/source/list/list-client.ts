@@ -202,11 +202,7 @@ export const createListClient = (api: Api, list: ListConfig) => {
 type Fetched = { readonly permit: Permit; readonly answer: Promise<Page> };
 
 /** The next page is fetched ahead where two fit; otherwise once the one before is released. */
-async function* readAhead(
-  limit: ReturnType<typeof createMemoryLimit>,
-  asking: Asking,
-  query: ListQuery,
-): AsyncGenerator<Page, void, undefined> {
+async function* readAhead(limit: ReturnType<typeof createMemoryLimit>, asking: Asking, query: ListQuery) {
   const { pagination } = asking;
   const stop = new AbortController();
   const onAbort = (): void => stop.abort(query.signal?.reason);

@@ -4,7 +4,7 @@ import type { Micros } from '../../lib/timestamps.ts';
 import { isPoison, type ListClient } from '../list/list-client.ts';
 import { axisOf, canLeaveOut, isCuttable, type ListQuery, type Window } from '../list/list-query.ts';
 import { type ReadContext, reportProblem } from './read-context.ts';
-import { chooseProof, isSameSet, notShown, type ReadPart, readAs, readCall } from './read-part.ts';
+import { chooseProof, isSameSet, notShown, readAs, readCall } from './read-part.ts';
 import { capOf, createPassState, isCall, passOver, takePage } from './read-pass.ts';
 
 type WindowQuery = ListQuery & { readonly window: Window };
@@ -51,11 +51,7 @@ export const isServiceUp = async (
  * Reads a window that cannot be split and fails as a whole; reports it if calls are missing.
  * @throws CallsyncError where too much fails, or the signal's reason.
  */
-export const isolatePoison = async (
-  context: ReadContext,
-  query: WindowQuery,
-  cause: CallsyncError,
-): Promise<ReadPart> => {
+export const isolatePoison = async (context: ReadContext, query: WindowQuery, cause: CallsyncError) => {
   const first = await readApart(context, query, cause);
   // Calls come and go. A call that left can hide a call that slipped between two answers, but not twice in the same way.
   const reading =

@@ -48,12 +48,7 @@ export const readInstant = async (context: ReadContext, query: InstantQuery, cut
  * Whether exact bounds gave every call of the step. If the service compares finer times than it prints, exact bounds
  * omit calls within the step. The calls of the wide bounds are then at neither end.
  */
-const isWholeStep = async (
-  context: ReadContext,
-  query: InstantQuery,
-  { pass }: CutPart,
-  tight: ReadPart,
-): Promise<boolean> => {
+const isWholeStep = async (context: ReadContext, query: InstantQuery, { pass }: CutPart, tight: ReadPart) => {
   const shown = pass.rows > 0 ? pass : await passOver(context, query, { upToCap: true, quiet: true });
   if (!shown.aligned || shown.rows === 0) return false;
   const others = [...shown.ids.keys()].filter((id) => !tight.pass.ids.has(id));
@@ -64,11 +59,7 @@ const isWholeStep = async (
   return others.every((id) => ids.has(id));
 };
 
-const cutByOtherAxis = async (
-  context: ReadContext,
-  query: InstantQuery,
-  found: Found,
-): Promise<ReadPart | undefined> => {
+const cutByOtherAxis = async (context: ReadContext, query: InstantQuery, found: Found) => {
   const other = otherAxis(context.client.list, query.window.axis);
   if (other === undefined) return undefined;
   const also = { axis: other.name, from: 0, to: nowMicros() + dayMicros };

@@ -193,12 +193,7 @@ const smallerPage = ({ pageSize = 1, learned }: ListClient, { rows }: Pass): num
  * A second listing must name the same calls. Additional calls are fetched, and then a further listing must agree with
  * that one.
  */
-const compareSecondListing = async (
-  context: ReadContext,
-  query: ListQuery,
-  pass: Pass,
-  tries: { left: number },
-): Promise<ReadPart | undefined> => {
+const compareSecondListing = async (context: ReadContext, query: ListQuery, pass: Pass, tries: { left: number }) => {
   const { list } = context.client;
   let known: ReadonlySet<string> = insideIds(pass);
   for (let size = smallerPage(context.client, pass); tries.left > 0; tries.left--, size--) {

@@ -160,12 +160,7 @@ const noteTotal = (state: PassState, { index, total }: Page): void => {
 };
 
 /** Whether a page behind as many rows as the total says is empty, or the last page given again. */
-const bringsNothing = async (
-  context: ReadContext,
-  query: ListQuery,
-  page: Page,
-  { ids }: PassState,
-): Promise<boolean> => {
+const bringsNothing = async (context: ReadContext, query: ListQuery, page: Page, { ids }: PassState) => {
   const further = createPassState();
   await takePage(context, query, page, further, true);
   return [...further.ids.keys()].every((key) => ids.has(key));
@@ -194,13 +189,7 @@ export const createPassState = (): PassState => ({
 });
 
 /** Takes in the records of a page and hands them on, unless `quiet`. */
-export const takePage = async (
-  context: ReadContext,
-  query: ListQuery,
-  page: Page,
-  state: PassState,
-  quiet = false,
-): Promise<void> => {
+export const takePage = async (context: ReadContext, query: ListQuery, page: Page, state: PassState, quiet = false) => {
   const { client, handlers, tally } = context;
   const { list } = client;
   const { observedAt, receivedAt, index } = page;
@@ -310,15 +299,10 @@ export const capOf = ({ list, learned }: ListClient): number =>
   Math.min(list.max_results ?? Number.POSITIVE_INFINITY, learned.cap ?? Number.POSITIVE_INFINITY);
 
 /** Record for quarantine: its exact bytes, and its window as origin. */
-export const rejectRecord = (
-  body: Buffer,
-  reason: string,
-  receivedAt: Date,
-  window: Window | undefined,
-): RejectedRecord => ({
+export const rejectRecord = (body: Buffer, reason: string, receivedAt: Date, window: Window | undefined) => ({
   reason,
   body: Buffer.from(body),
-  source: 'poll',
+  source: 'poll' as const,
   origin: `list:${window === undefined ? 'all' : `${window.axis}:${new Date(window.from / 1000).toISOString()}`}`,
   receivedAt,
 });

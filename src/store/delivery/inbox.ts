@@ -207,14 +207,13 @@ export const settleRereads = async (
 };
 
 /** Ends abandoned requests that the list has answered since, later than the request by more than the clock skew. */
-export const forgetAnswered = async (db: Queryable): Promise<void> => {
-  await db.query(
+export const forgetAnswered = (db: Queryable): Promise<unknown> =>
+  db.query(
     `DELETE FROM rereads r USING ledger l
       WHERE ${givenUpRereads} AND l.call_id = r.call_id AND (l.fields->'unique_id'->>1)::int = $1
         AND ${toTimestamp("(l.fields->'unique_id'->>0)")} > r.requested_at + interval '15 minutes'`,
     [sourceRank.poll],
   );
-};
 
 /**
  * Rows of the warehouse table `deliveries` that a warehouse does not have yet. Rejected ones come
@@ -240,11 +239,10 @@ const deliveryValue = (name: string): string => {
 export const isRejectedRow = ({ outcome }: Row): boolean => outcome === 'rejected';
 
 /** Removes rows that a warehouse has from its queue; a row that changed meanwhile (its call was erased) stays. */
-export const markDeliveriesLoaded = async (db: Queryable, warehouse: string, rows: readonly Row[]): Promise<void> => {
-  await db.query(
+export const markDeliveriesLoaded = (db: Queryable, warehouse: string, rows: readonly Row[]): Promise<unknown> =>
+  db.query(
     `DELETE FROM unloaded_deliveries d USING unnest($2::bigint[], $3::text[], $4::text[]) AS u(seq, outcome, call_id), inbox i
       WHERE d.warehouse = $1 AND d.seq = u.seq AND i.seq = u.seq
         AND i.outcome = u.outcome AND i.call_id IS NOT DISTINCT FROM u.call_id`,
     [warehouse, ...['seq', 'outcome', 'call_id'].map((name) => rows.map((row) => row[name]))],
   );
-};

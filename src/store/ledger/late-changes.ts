@@ -64,15 +64,14 @@ export const readLateChanges = async (db: Queryable, basis: LateBasis): Promise<
   );
 
 /** Joins the rows of each past day into one a bucket, and forgets the oldest. */
-export const compactLateChanges = async (db: Queryable): Promise<void> => {
-  await db.query(
+export const compactLateChanges = (db: Queryable): Promise<unknown> =>
+  db.query(
     `WITH old AS (DELETE FROM late_changes WHERE seen_at < date_trunc('day', now()) - interval '1 day' RETURNING *)
      INSERT INTO late_changes (seen_at, basis, bucket, changes, weight)
      SELECT max(seen_at), basis, bucket, sum(changes), sum(weight) FROM old
       WHERE seen_at > now() - make_interval(months => $1) GROUP BY date_trunc('day', seen_at), basis, bucket`,
     [memoryMonths],
   );
-};
 
 /** The re-read bands of an axis, with the time up to which callsync looked for changes in each. */
 export const readCoveredBands = async (db: Queryable, axis: string): Promise<CoveredBand[]> =>

@@ -153,10 +153,7 @@ const callsPerPage = 100;
  * Each call as it is when its page is read, erased ones left out. `[from, to)` in microseconds since the epoch; calls
  * without a time are in no range.
  */
-export const readLedgerRange = async function* (
-  db: Queryable,
-  range: { readonly from: number; readonly to: number },
-): AsyncGenerator<LedgerRow> {
+export const readLedgerRange = async function* (db: Queryable, range: { readonly from: number; readonly to: number }) {
   for await (const ids of listCallsBetween(db, { ...range, limit: callsPerPage })) {
     const rows = await readRows(db, ids);
     for (const id of ids) {

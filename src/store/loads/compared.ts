@@ -34,9 +34,8 @@ export const isComparisonDue = (db: Queryable, warehouses: readonly string[]): P
   );
 
 /** Records when a comparison began, in microseconds of `readClock`. */
-export const noteComparison = async (db: Queryable, warehouse: string, at: number): Promise<void> => {
-  await db.query(`UPDATE warehouses SET compared_at = ${toTimestamp('$2')} WHERE name = $1`, [warehouse, at]);
-};
+export const noteComparison = (db: Queryable, warehouse: string, at: number): Promise<unknown> =>
+  db.query(`UPDATE warehouses SET compared_at = ${toTimestamp('$2')} WHERE name = $1`, [warehouse, at]);
 
 /** Whether a warehouse is known to have a call that is no tombstone and need not be sent again. */
 export const hasLoadedCalls = (db: Queryable, warehouse: string): Promise<boolean> =>

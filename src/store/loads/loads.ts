@@ -103,8 +103,8 @@ export const countPending = (db: Queryable, warehouse: string): Promise<number> 
  * Requests that the rows of some calls are written again, even with equal guards. The next load carries the request
  * out; a load that is running does not settle it.
  */
-export const requestRewrite = async (db: Queryable, warehouse: string, callIds: readonly string[]): Promise<void> => {
-  await db.query(
+export const requestRewrite = (db: Queryable, warehouse: string, callIds: readonly string[]): Promise<unknown> =>
+  db.query(
     `INSERT INTO warehouse_calls (warehouse, call_id, rewrite, queue_position)
      SELECT $1, id, number, queue_position(CASE WHEN l.tombstone THEN ${urgencies.erasures} ELSE ${urgencies.changes} END, now())
        FROM nextval('rewrite_requests') AS number, unnest($2::text[]) AS id LEFT JOIN ledger l ON l.call_id = id
@@ -113,7 +113,6 @@ export const requestRewrite = async (db: Queryable, warehouse: string, callIds: 
         SET pending = true, rewrite = excluded.rewrite, queue_position = excluded.queue_position`,
     [warehouse, callIds],
   );
-};
 
 type QueuedCall = { readonly id: string; readonly position: number };
 
@@ -352,9 +351,8 @@ export const completeLoad = async (store: Database, load: PlannedLoad, visible: 
   });
 
 /** The process that commits a load is still at it. */
-export const keepLoad = async (db: Queryable, loadId: string): Promise<void> => {
-  await db.query('UPDATE loads SET alive_at = now() WHERE load_id = $1', [loadId]);
-};
+export const keepLoad = (db: Queryable, loadId: string): Promise<unknown> =>
+  db.query('UPDATE loads SET alive_at = now() WHERE load_id = $1', [loadId]);
 
 /** Pending calls of a warehouse that are left to a load whose process was alive within `graceSeconds`. */
 export const countHeld = (db: Queryable, warehouse: string, graceSeconds: number): Promise<number> =>

@@ -47,11 +47,8 @@ export const keepRegistered = async (store: Database, name: string, flattenVersi
  * Empties the queues of deliveries for warehouses that have not been configured for a while. A warehouse that is
  * configured again gets all deliveries again.
  */
-export const forgetWarehouses = async (db: Queryable): Promise<void> => {
-  await db.query(
-    `DELETE FROM unloaded_deliveries u USING warehouses w WHERE w.name = u.warehouse AND NOT (${present})`,
-  );
-};
+export const forgetWarehouses = (db: Queryable): Promise<unknown> =>
+  db.query(`DELETE FROM unloaded_deliveries u USING warehouses w WHERE w.name = u.warehouse AND NOT (${present})`);
 
 /** Whether some worker has configured the warehouse lately. */
 export const isConfiguredSomewhere = (db: Queryable, name: string): Promise<boolean> =>
@@ -71,15 +68,14 @@ export const waitingMs = 50;
 const underWay = 'walk_after IS NOT NULL';
 
 /** Requests a walk. A running walk starts again and keeps its earlier requests. */
-export const requestWalk = async (db: Queryable, request: WalkRequest): Promise<void> => {
-  await db.query(
+export const requestWalk = (db: Queryable, request: WalkRequest): Promise<unknown> =>
+  db.query(
     `UPDATE warehouses SET walk_after = '', walk_requested_at = now(), walk_xid = pg_current_xact_id(),
             walk_since = least(walk_since, ${toTimestamp('$2')}),
             walk_rewrite = CASE WHEN $3 THEN nextval('rewrite_requests') ELSE walk_rewrite END
       WHERE name = $1`,
     [request.warehouse, request.since ?? null, request.rewrite === true],
   );
-};
 
 /**
  * The next batch of a warehouse's walk; undefined if there is none. Folds that ran when the walk was requested end
@@ -201,6 +197,5 @@ export const readEpochs = (db: Queryable): Promise<{ readonly epoch: number; rea
   );
 
 /** Notes that everything was done that follows an epoch, or one before it. */
-export const endHealing = async (db: Queryable, epoch: number): Promise<void> => {
-  await db.query('UPDATE epochs SET healing = false WHERE healing AND epoch <= $1', [epoch]);
-};
+export const endHealing = (db: Queryable, epoch: number): Promise<unknown> =>
+  db.query('UPDATE epochs SET healing = false WHERE healing AND epoch <= $1', [epoch]);

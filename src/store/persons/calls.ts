@@ -140,13 +140,12 @@ export const eraseCalls = async (
 };
 
 /** The same for calls whose keys are in the log already; no hold restores erased calls. */
-export const eraseKnown = async (store: Store, callIds: readonly string[]): Promise<void> => {
-  await withdrawProof(store, async (tx, withdraw) => {
+export const eraseKnown = (store: Store, callIds: readonly string[]): Promise<unknown> =>
+  withdrawProof(store, async (tx, withdraw) => {
     await noteErased(tx, callIds.map(store.keyOf));
     await withdraw(callIds);
     await tombstoneCalls(tx, store, callIds);
   });
-};
 
 /**
  * Removes calls beyond their age that no hold keeps, and texts that name only them. Unlike erasures, these need no

@@ -83,13 +83,12 @@ export const restoreReceipts = async (db: Queryable, receipts: readonly LoggedRe
   for (const receipt of receipts) await insertReceipt(db, receipt);
 };
 
-const insertReceipt = async (db: Queryable, receipt: LoggedReceipt): Promise<void> => {
-  await db.query(
+const insertReceipt = (db: Queryable, receipt: LoggedReceipt): Promise<unknown> =>
+  db.query(
     `INSERT INTO erasure_receipts (receipt_id, receipt, key_id, previous_digest, digest)
      OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5) ON CONFLICT (receipt_id) DO NOTHING`,
     [receipt.receipt_id, receipt.receipt, receipt.key_id, receipt.previous_digest, receipt.digest],
   );
-};
 
 /** Recomputes the chain: `verdicts` counts its receipts, and `broken` has their ids. */
 export const verifyReceipts = async (store: Store): Promise<ChainCheck> => {
@@ -176,9 +175,8 @@ export const notePurged =
     }));
 
 /** Ends an erasure whose receipt is signed. */
-export const closeErasure = async (db: Queryable, requestId: string): Promise<void> => {
-  await db.query('DELETE FROM erasure_requests WHERE request_id = $1', [requestId]);
-};
+export const closeErasure = (db: Queryable, requestId: string): Promise<unknown> =>
+  db.query('DELETE FROM erasure_requests WHERE request_id = $1', [requestId]);
 
 /**
  * Counts data of erased calls that is still in the store. @param alive calls that should be gone, by the index of

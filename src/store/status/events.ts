@@ -22,13 +22,12 @@ export const recordEvent = async (
 };
 
 /** An event with the same content as the last event of its kind is not recorded. */
-export const recordOnce = async (db: Queryable, kind: string, what: string): Promise<void> => {
-  await db.query(
+export const recordOnce = (db: Queryable, kind: string, what: string): Promise<unknown> =>
+  db.query(
     `INSERT INTO events (kind, what) SELECT $1, $2
       WHERE $2 IS DISTINCT FROM (SELECT what FROM events WHERE kind = $1 ORDER BY at DESC LIMIT 1)`,
     [kind, what],
   );
-};
 
 /** Newest first. */
 export const listEvents = async (db: Queryable, limit: number): Promise<TimelineEvent[]> =>

@@ -192,17 +192,15 @@ export const readToSql = `least(w.watermark, (SELECT min(greatest(window_from, w
    WHERE p.axis = w.axis AND resolved_at IS NULL AND window_to > w.started_from))`;
 
 /** The newest calls are read up to an instant of the service's clock. */
-export const recordSeen = async (db: Queryable, to: number): Promise<void> => {
-  await db.query(
+export const recordSeen = (db: Queryable, to: number): Promise<unknown> =>
+  db.query(
     `UPDATE watermarks SET seen_to = greatest(seen_to, ${toTimestamp('$1')}), last_error = NULL, failed_at = NULL WHERE name = 'sync'`,
     [to],
   );
-};
 
 /** @param code of an error, no data. */
-export const recordSyncError = async (db: Queryable, code: string): Promise<void> => {
-  await db.query(`UPDATE watermarks SET last_error = $1, failed_at = now() WHERE name = 'sync'`, [code]);
-};
+export const recordSyncError = (db: Queryable, code: string): Promise<unknown> =>
+  db.query(`UPDATE watermarks SET last_error = $1, failed_at = now() WHERE name = 'sync'`, [code]);
 
 /** Claims a heartbeat in a warehouse if it is due. Only one of several processes gets it. */
 export const claimHeartbeat = (db: Queryable, warehouse: string, everyMs: number): Promise<boolean> =>
@@ -215,8 +213,7 @@ export const claimHeartbeat = (db: Queryable, warehouse: string, everyMs: number
   );
 
 /** A heartbeat that failed is due again at once. */
-export const forgetHeartbeat = async (db: Queryable, warehouse: string): Promise<void> => {
-  await db.query('DELETE FROM meta WHERE key = $1', [heartbeatKey(warehouse)]);
-};
+export const forgetHeartbeat = (db: Queryable, warehouse: string): Promise<unknown> =>
+  db.query('DELETE FROM meta WHERE key = $1', [heartbeatKey(warehouse)]);
 
 const heartbeatKey = (warehouse: string): string => `heartbeat:${warehouse}`;
