@@ -25,23 +25,6 @@ export interface Handlers {
   readonly onRejected?: ((records: readonly RejectedRecord[]) => Promise<void> | void) | undefined;
 }
 
-interface Tally {
-  pages: number;
-  requests: number;
-  bytes: number;
-  rejected: number;
-  /** Records without a time on the axis: they count into every window that returns them. */
-  undated: number;
-  /** Parts that failed as a whole. */
-  failures: number;
-  /** Parts that were not answered in time. */
-  timeouts: number;
-  /** Rows that named a call which the same pass had named before. */
-  repeated: number;
-  /** Fields that came null or empty without being known to be carried, with how often. */
-  readonly uncarried: Map<string, number>;
-}
-
 export interface WindowProblem {
   readonly window: Window;
   readonly problem:
@@ -63,20 +46,25 @@ export interface ReadContext {
   readonly confirm: 'now' | 'later';
   /** JSON bytes parsed and handed on at once. */
   readonly partBytes: number;
-  readonly tally: Tally;
+  readonly tally: ReturnType<typeof createTally>;
   readonly problems: WindowProblem[];
 }
 
-export const createTally = (): Tally => ({
+export const createTally = () => ({
   pages: 0,
   requests: 0,
   bytes: 0,
   rejected: 0,
+  /** Records without a time on the axis: they count into every window that returns them. */
   undated: 0,
+  /** Parts that failed as a whole. */
   failures: 0,
+  /** Parts that were not answered in time. */
   timeouts: 0,
+  /** Rows that named a call which the same pass had named before. */
   repeated: 0,
-  uncarried: new Map(),
+  /** Fields that came null or empty without being known to be carried, with how often. */
+  uncarried: new Map<string, number>(),
 });
 
 /** Reports a window; `detail` goes on from its axis and start. */

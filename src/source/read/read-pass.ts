@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import type { Micros } from '../../lib/timestamps.ts';
 import type { RawRecord } from '../json/page-body.ts';
 import { type ListClient, loops, type Page } from '../list/list-client.ts';
 import {
@@ -18,49 +17,11 @@ import {
 import { leftOutFields, observeRecord } from '../list/observe.ts';
 import type { ReadContext } from './read-context.ts';
 
-export interface Pass {
-  /** Every distinct record that came, and whether its time is inside the window. */
+/** Result of one pass. */
+export type Pass = Readonly<Omit<PassState, 'ids' | 'repeatedLater'>> & {
   readonly ids: ReadonlyMap<string, boolean>;
-  /** Rows that came, those repeated included, the overlap of pages not. */
-  readonly rows: number;
-  /** Records that came again on a later page. A record twice on one page is not among them, because one answer shows it. */
   readonly repeatedLater: ReadonlySet<string>;
-  readonly firstTotal: number | undefined;
-  readonly lastTotal: number | undefined;
-  /** Whether every page that came with a total came with the same one. */
-  readonly isSteady: boolean;
-  readonly largestTotal: number | undefined;
-  readonly bytes: number;
-  /** Pages asked for, an empty last one included. */
-  readonly pages: number;
-  /** Records on the last page that came. */
-  readonly lastPage: number;
-  /** Records on the last page, if only refusals of later pages say that the list ends there. */
-  readonly refusedBehind: number | undefined;
-  /** Stopped because the query holds more than one query can give. */
-  readonly tooLarge: boolean;
-  readonly overlapBroken: boolean;
-  /** Whether every time that came is a multiple of the step of the API's bounds. */
-  readonly aligned: boolean;
-  /** Times of the first and last call inside the window, as the list prints them; first > last where no dated call came. */
-  readonly span: Span;
-  /** Records whose time is further outside the requested bounds than the list may print them. */
-  readonly outOfBounds: OutOfBounds;
-}
-
-interface Span {
-  readonly first: Micros;
-  readonly last: Micros;
-  /** The calls of these times. */
-  readonly firstId: string;
-  readonly lastId: string;
-}
-
-interface OutOfBounds {
-  readonly count: number;
-  /** The greatest distance from the bounds, in microseconds. */
-  readonly furthest: Micros;
-}
+};
 
 interface PassOptions {
   /** Reads the reachable part of a query that holds more. */
@@ -71,19 +32,7 @@ interface PassOptions {
   readonly quiet?: boolean;
 }
 
-/** Result so far. */
-type PassState = {
-  -readonly [key in keyof Pass]: Pass[key];
-} & {
-  readonly ids: Map<string, boolean>;
-  readonly repeatedLater: Set<string>;
-  readonly span: { -readonly [key in keyof Span]: Span[key] };
-  readonly outOfBounds: { count: number; furthest: Micros };
-  lastKey: string | undefined;
-  /** Pages in a row that brought nothing new, and those that were empty. */
-  barrenPages: number;
-  emptyPages: number;
-};
+type PassState = ReturnType<typeof createPassState>;
 
 /** More empty pages in a row, each leading on to another, are a list without an end. */
 const mostEmpty = 50;
@@ -166,24 +115,37 @@ const bringsNothing = async (context: ReadContext, query: ListQuery, page: Page,
   return [...further.ids.keys()].every((key) => ids.has(key));
 };
 
-export const createPassState = (): PassState => ({
-  ids: new Map(),
+/** Result so far. */
+export const createPassState = () => ({
+  /** Every distinct record that came, and whether its time is inside the window. */
+  ids: new Map<string, boolean>(),
+  /** Rows that came, those repeated included, the overlap of pages not. */
   rows: 0,
-  repeatedLater: new Set(),
-  firstTotal: undefined,
-  lastTotal: undefined,
+  /** Records that came again on a later page. A record twice on one page is not among them, because one answer shows it. */
+  repeatedLater: new Set<string>(),
+  firstTotal: undefined as number | undefined,
+  lastTotal: undefined as number | undefined,
+  /** Whether every page that came with a total came with the same one. */
   isSteady: true,
-  largestTotal: undefined,
+  largestTotal: undefined as number | undefined,
   bytes: 0,
+  /** Pages asked for, an empty last one included. */
   pages: 0,
+  /** Records on the last page that came. */
   lastPage: 0,
-  refusedBehind: undefined,
+  /** Records on the last page, if only refusals of later pages say that the list ends there. */
+  refusedBehind: undefined as number | undefined,
+  /** Stopped because the query holds more than one query can give. */
   tooLarge: false,
   overlapBroken: false,
+  /** Whether every time that came is a multiple of the step of the API's bounds. */
   aligned: true,
+  /** Times of the first and last call inside the window, as the list prints them; first > last where no dated call came. */
   span: { first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY, firstId: '', lastId: '' },
+  /** Records whose time is further outside the requested bounds than the list may print them, and the greatest distance in microseconds. */
   outOfBounds: { count: 0, furthest: 0 },
-  lastKey: undefined,
+  lastKey: undefined as string | undefined,
+  /** Pages in a row that brought nothing new, and those that were empty. */
   barrenPages: 0,
   emptyPages: 0,
 });

@@ -17,7 +17,7 @@ import {
 } from '../list/list-query.ts';
 import { findLength, lengthAsked, shortest } from './find-length.ts';
 import { isolatePoison, isServiceUp } from './isolate-poison.ts';
-import { createTally, type Handlers, type ReadContext, reportProblem, type WindowProblem } from './read-context.ts';
+import { createTally, type Handlers, type ReadContext, reportProblem } from './read-context.ts';
 import { readInstant } from './read-instant.ts';
 import { type CutPart, endsFull, notShown, type ReadPart, readPart } from './read-part.ts';
 import { capOf, isCall, type Pass, passOver } from './read-pass.ts';
@@ -53,27 +53,7 @@ interface WindowPart {
   readonly reason?: string;
 }
 
-export interface WindowResult {
-  /** Distinct calls inside the window. */
-  readonly calls: number;
-  readonly pages: number;
-  /** Pages and single calls asked for, repeated attempts not counted. */
-  readonly requests: number;
-  /** Decoded bytes read. */
-  readonly bytes: number;
-  readonly splits: number;
-  /** Evidence of the weakest part. */
-  readonly shown: Shown;
-  /** In order of time; together they are the window. */
-  readonly parts: readonly WindowPart[];
-  /** Windows that could not be read or proven complete. Every such window is here. */
-  readonly problems: readonly WindowProblem[];
-  readonly rejected: number;
-  readonly undated: number;
-  /** Rows by which the list named and counted a call once more. */
-  readonly repeated: number;
-  readonly uncarried: Readonly<Record<string, number>>;
-}
+export type WindowResult = Awaited<ReturnType<typeof readWindow>>;
 
 /** Part of the window still to be read. */
 interface Open {
@@ -100,7 +80,7 @@ const askEvery = 10;
  * @throws CallsyncError if the service is away or refuses the query (after source.limits.retries); earlier records
  * stay valid. The signal's reason when aborted.
  */
-export const readWindow = async (options: ReadWindowOptions): Promise<WindowResult> => {
+export const readWindow = async (options: ReadWindowOptions) => {
   const { client, window, onProgress } = options;
   const context: ReadContext = {
     client,
@@ -148,16 +128,23 @@ export const readWindow = async (options: ReadWindowOptions): Promise<WindowResu
     onProgress?.({ doneTo: to, calls, pages: tally.pages });
   }
   return {
+    /** Distinct calls inside the window. */
     calls,
     pages: tally.pages,
+    /** Pages and single calls asked for, repeated attempts not counted. */
     requests: tally.requests,
+    /** Decoded bytes read. */
     bytes: tally.bytes,
     splits,
+    /** Evidence of the weakest part. */
     shown: weakest(parts),
+    /** In order of time; together they are the window. */
     parts,
+    /** Windows that could not be read or proven complete. Every such window is here. */
     problems,
     rejected: tally.rejected,
     undated: tally.undated,
+    /** Rows by which the list named and counted a call once more. */
     repeated: tally.repeated,
     uncarried: Object.fromEntries(tally.uncarried),
   };
@@ -195,16 +182,13 @@ const readOpen = async (context: ReadContext, query: ListQuery & Open): Promise<
       case 'changed':
         if ((query.changes ?? 0) < maxChanges) return { kind: 'changed' };
         return { kind: 'cut', why: 'disagrees', pass: part.pass, ids: part.ids };
-      case 'unclear':
-        reportProblem(
-          context,
-          query.window,
-          'looks_truncated',
-          endsInDoubt(context, part.pass)
-            ? `gave ${part.pass.ids.size} calls, ends with a page that the service refuses, and cannot be split for comparison. Set source.list.total_path or source.list.pagination.size_param.`
-            : `gave ${part.pass.ids.size} calls, as many as any query, and cannot be split for comparison. Set source.list.max_results to the cap of the service.`,
-        );
+      case 'unclear': {
+        const detail = endsInDoubt(context, part.pass)
+          ? `gave ${part.pass.ids.size} calls, ends with a page that the service refuses, and cannot be split for comparison. Set source.list.total_path or source.list.pagination.size_param.`
+          : `gave ${part.pass.ids.size} calls, as many as any query, and cannot be split for comparison. Set source.list.max_results to the cap of the service.`;
+        reportProblem(context, query.window, 'looks_truncated', detail);
         return notShown(part.pass, 'the service may have more calls than it returns');
+      }
     }
   } catch (error) {
     if (!isPoison(error)) throw error;
@@ -225,12 +209,8 @@ const doubtWholeStep = async (context: ReadContext, query: WindowQuery, part: Re
   const { list } = context.client;
   if (halveWindow(query.window, boundStep(list)) !== undefined) return part;
   if (lengthAsked(list, query.window) <= (await findLength(context, query, part.pass))) return part;
-  reportProblem(
-    context,
-    query.window,
-    'looks_truncated',
-    `gave ${part.ids.size} calls and cannot be split, and the list shows only a part of longer windows, so perhaps also of this one.`,
-  );
+  const detail = `gave ${part.ids.size} calls and cannot be split, and the list shows only a part of longer windows, so perhaps also of this one.`;
+  reportProblem(context, query.window, 'looks_truncated', detail);
   return notShown(part.pass, 'the list may show only a part of the window', part.ids);
 };
 
@@ -241,12 +221,8 @@ const explainShortAnswer = async (context: ReadContext, query: ListQuery & Open,
   const { pageSize = Number.POSITIVE_INFINITY } = context.client;
   const isShort = rows < pageSize && largestTotal !== undefined && rows < largestTotal;
   if (part.why === 'too_large' || !isShort || (await holdsMore(context, query, pass))) return part;
-  reportProblem(
-    context,
-    query.window,
-    'looks_truncated',
-    `gave ${rows} records where its total says ${largestTotal}, and no more when it is split.`,
-  );
+  const detail = `gave ${rows} records where its total says ${largestTotal}, and no more when it is split.`;
+  reportProblem(context, query.window, 'looks_truncated', detail);
   return notShown(pass, 'the list returns fewer records than its total');
 };
 
@@ -262,22 +238,14 @@ const piecesFor = (part: Exclude<Outcome, ReadPart>, client: ListClient): number
 const reportUnproven = (context: ReadContext, window: Window, { pass, ids }: ReadPart): void => {
   const { list } = context.client;
   if (list.pagination === undefined) {
-    reportProblem(
-      context,
-      window,
-      'paging_unknown',
-      `was read from one response (${ids.size} calls), and the paging of the list is unknown; run \`callsync probe\`, or set source.list.pagination.`,
-    );
+    const detail = `was read from one response (${ids.size} calls), and the paging of the list is unknown; run \`callsync probe\`, or set source.list.pagination.`;
+    reportProblem(context, window, 'paging_unknown', detail);
   }
   const { count, furthest } = pass.outOfBounds;
   if (count === 0) return;
   const seconds = Math.ceil(furthest / 1e6);
-  reportProblem(
-    context,
-    window,
-    'outside',
-    `gave ${count} of ${pass.ids.size} records with times up to ${seconds} s outside the requested bounds; callsync kept them. Check record_field and time zone of source.list.cursor_fields, or raise source.list.bounds_slack_ms.`,
-  );
+  const detail = `gave ${count} of ${pass.ids.size} records with times up to ${seconds} s outside the requested bounds; callsync kept them. Check record_field and time zone of source.list.cursor_fields, or raise source.list.bounds_slack_ms.`;
+  reportProblem(context, window, 'outside', detail);
 };
 
 const strength: readonly Shown[] = ['none', 'page_overlap', 'second_listing', 'one_response', 'total'];
