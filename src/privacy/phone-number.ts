@@ -60,23 +60,14 @@ const readFrench = (digits: string): string | undefined => {
   return national === undefined ? undefined : `+33${national}`;
 };
 
-interface Dialling {
-  readonly code: string;
-  /** Whether national numbers are dialled with a 0 before them. */
-  readonly isZeroFirst: boolean;
-}
-const diallings = new Map<CountryCode, Dialling>();
-
-const diallingOf = (country: CountryCode): Dialling => {
-  const known = diallings.get(country);
-  if (known !== undefined) return known;
-  const code = getCountryCallingCode(country);
+/** `isZeroFirst` = whether national numbers of a country are dialled with a 0 before them. */
+const diallingOf = rememberRecent(mostKnown, (country) => {
+  const code: string = getCountryCallingCode(country as CountryCode);
   const isZeroFirst = ['1', '2', '3', '6', '7'].some((first) =>
     parse(`+${code}${first}23456789`)?.formatNational().startsWith('0'),
   );
-  diallings.set(country, { code, isZeroFirst });
   return { code, isZeroFirst };
-};
+});
 
 /** Whether digits that are dialled may begin so. Parsing costs far more than this look. */
 export const mayBeDialled = (beginning: string, countries: readonly CountryCode[]): boolean =>

@@ -4,12 +4,6 @@
  */
 import type { Span } from './finding.ts';
 
-interface PlainText {
-  readonly text: string;
-  /** Place in the original text of a place in the read text. */
-  readonly placeOf: (span: Span) => Span;
-}
-
 const same = (span: Span): Span => span;
 
 /** Characters beyond Latin-1, and other spellings of the signs of an address. */
@@ -17,7 +11,8 @@ const disguised = /[^\0-\u00ff]|\u00ad|%40|&#64;|[[({] ?(?:at|arobase|dot|point)
 const dash = /^[\u2010-\u2015\u2212]$/;
 const roomless = /^[\u00ad\u200b-\u200f\u2060\ufeff]$/;
 
-export const readPlain = (text: string): PlainText => {
+/** `placeOf` = the place in the original text of a place in the read text. */
+export const readPlain = (text: string) => {
   if (text.search(disguised) === -1) return { text, placeOf: same };
   const starts: number[] = [];
   const ends: number[] = [];
@@ -39,7 +34,7 @@ export const readPlain = (text: string): PlainText => {
   add(text.slice(at), at, text.length);
   return {
     text: plain,
-    placeOf: ({ utterance, start, end }) => ({
+    placeOf: ({ utterance, start, end }: Span): Span => ({
       utterance,
       start: starts[start] ?? text.length,
       end: ends[end - 1] ?? text.length,

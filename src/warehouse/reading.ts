@@ -40,19 +40,16 @@ type Reading = Pick<
 
 const whole: TablePart = { part: 0, of: 1 };
 
-/** These methods of a warehouse. Each rejects with the errors of `ask`. */
-export const createReading = ({
-  dialect,
-  ask,
-  documents,
-  moreTables,
-}: {
+interface ReadingParts {
   readonly dialect: Dialect;
   readonly ask: Ask;
   readonly documents: boolean;
   /** Further tables with rows of calls, without a definition in schemas/tables.ts. */
   readonly moreTables?: () => Promise<readonly string[]>;
-}): Reading => ({
+}
+
+/** These methods of a warehouse. Each rejects with the errors of `ask`. */
+export const createReading = ({ dialect, ask, documents, moreTables }: ReadingParts): Reading => ({
   async *listGuards(range) {
     const rows = ask(guardsSql(dialect, documents, range), 'callIds' in range ? range.callIds : undefined);
     for await (const row of rows)

@@ -8,13 +8,18 @@ import { trimSlashes } from '../../lib/trim-slashes.ts';
 import type { Http, HttpResponse } from './http.ts';
 import { retryAfterOf } from './service-failure.ts';
 
-interface Grant {
-  readonly accessToken: string;
-  /** Seconds; undefined when the response does not say. */
-  readonly expiresIn: number | undefined;
-}
+/** `expiresIn` = seconds; undefined when the response does not say. */
+export type RequestGrant = (signal?: AbortSignal) => Promise<{ accessToken: string; expiresIn: number | undefined }>;
 
-export type RequestGrant = (signal?: AbortSignal) => Promise<Grant>;
+interface GrantOptions {
+  readonly http: Http;
+  readonly endpoint: URL;
+  readonly clientId: string;
+  readonly secret: SecretSource;
+  readonly scope: string;
+  /** The interface gives the request as a form, and the same fields as a JSON object. */
+  readonly format: 'form' | 'json';
+}
 
 /** Address of the token endpoint: the configured one, else {auth_url}/realms/<realm>/protocol/openid-connect/token. */
 export const tokenEndpoint = (config: Pick<SourceConfig, 'auth_url' | 'realm' | 'token_url'>): URL => {
@@ -30,22 +35,7 @@ export const tokenEndpoint = (config: Pick<SourceConfig, 'auth_url' | 'realm' | 
 
 /** Builds the function that asks for one token. Errors of that function never carry the secret or the body of the answer. */
 export const createGrant =
-  ({
-    http,
-    endpoint,
-    clientId,
-    secret,
-    scope,
-    format,
-  }: {
-    readonly http: Http;
-    readonly endpoint: URL;
-    readonly clientId: string;
-    readonly secret: SecretSource;
-    readonly scope: string;
-    /** The interface gives the request as a form, and the same fields as a JSON object. */
-    readonly format: 'form' | 'json';
-  }): RequestGrant =>
+  ({ http, endpoint, clientId, secret, scope, format }: GrantOptions): RequestGrant =>
   async (signal) => {
     const clientSecret = secret.read();
     let answer: HttpResponse | undefined;

@@ -21,13 +21,8 @@ export interface TokenSource {
   invalidate(rejected: string): void;
   /** A token requested at most `maxAgeMs` ago. */
   fresh(maxAgeMs: number, signal?: AbortSignal): Promise<Token>;
-  readonly counts: Readonly<TokenCounts>;
-}
-
-interface TokenCounts {
   /** Requests to the identity provider. */
-  requests: number;
-  failures: number;
+  readonly counts: Readonly<Record<'requests' | 'failures', number>>;
 }
 
 interface TokenRules {
@@ -54,7 +49,7 @@ export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules)
   let notBefore = 0;
   const refusals = createRefusals(now);
 
-  const counts: TokenCounts = { requests: 0, failures: 0 };
+  const counts = { requests: 0, failures: 0 };
 
   const requestOnce = async (): Promise<Token> => {
     const requestedAt = now();

@@ -15,30 +15,24 @@ type ObservedRecord =
     }
   | { readonly kind: 'rejected'; readonly reason: string };
 
+interface ObserveRules {
+  readonly observedAt: Micros;
+  /** Fields for which null or empty in the list is content (`source.list.authoritative_fields`). */
+  readonly carries: ReadonlySet<string>;
+  readonly leftOut?: readonly string[];
+  /** Fields of the record that are parsed only when they are read. */
+  readonly encoded?: EncodedFields | undefined;
+  /** The record as it came: tells a replacement character that was sent from broken UTF-8 that became one. */
+  readonly bytes?: (() => Buffer) | undefined;
+}
+
 /** Deeper than this nothing downstream could write a record again. */
 const maxDepth = 200;
 
-/**
- * @param record one element of the list, as parsed.
- * @param carries fields for which null or empty in the list is content (`source.list.authoritative_fields`).
- * @param encoded fields of the record that are parsed only when they are read.
- * @param bytes the record as it came: tells a replacement character that was sent from broken UTF-8 that became one.
- */
+/** @param record one element of the list, as parsed. */
 export const observeRecord = (
   record: unknown,
-  {
-    observedAt,
-    carries,
-    leftOut = [],
-    encoded,
-    bytes,
-  }: {
-    readonly observedAt: Micros;
-    readonly carries: ReadonlySet<string>;
-    readonly leftOut?: readonly string[];
-    readonly encoded?: EncodedFields | undefined;
-    readonly bytes?: (() => Buffer) | undefined;
-  },
+  { observedAt, carries, leftOut = [], encoded, bytes }: ObserveRules,
 ): ObservedRecord => {
   if (record === undefined) return { kind: 'rejected', reason: 'the record is not valid JSON' };
   if (typeof record !== 'object' || record === null || Array.isArray(record))

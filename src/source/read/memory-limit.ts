@@ -16,24 +16,13 @@ export interface Permit {
   release(): void;
 }
 
-interface MemoryLimit {
-  /**
-   * Waits, in turn, until a page of this kind fits; one larger than the limit fits when nothing else is held. The size
-   * of a kind is learned from the pages that came; until the first is here it is held alone.
-   * @throws the signal's reason.
-   */
-  acquire(kind: string, signal: AbortSignal): Promise<Permit>;
-  /** The same without waiting, for prefetching a page; undefined if it does not fit. */
-  tryAcquire(kind: string): Permit | undefined;
-}
-
 interface Waiter {
   readonly kind: string;
   admit(permit: Permit): void;
 }
 
 /** @param capacity bytes. */
-export const createMemoryLimit = (capacity: number = defaultBytes): MemoryLimit => {
+export const createMemoryLimit = (capacity: number = defaultBytes) => {
   const expected = new Map<string, number>();
   const waiters: Waiter[] = [];
   let permits = 0;
@@ -67,9 +56,15 @@ export const createMemoryLimit = (capacity: number = defaultBytes): MemoryLimit 
     return { fill: (bytes) => become('filled', bytes), release: () => become('released', 0) };
   };
 
+  /** As `acquire` without waiting, for prefetching a page; undefined if it does not fit. */
   const tryAcquire = (kind: string): Permit | undefined =>
     waiters.length === 0 && fits(kind) ? reserve(kind) : undefined;
 
+  /**
+   * Waits, in turn, until a page of this kind fits; one larger than the limit fits when nothing else is held. The size
+   * of a kind is learned from the pages that came; until the first is here it is held alone.
+   * @throws the signal's reason.
+   */
   const acquire = (kind: string, signal: AbortSignal): Promise<Permit> =>
     new Promise((resolve, reject) => {
       signal.throwIfAborted();

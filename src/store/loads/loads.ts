@@ -81,11 +81,7 @@ export const readPending = async (
 ): Promise<PendingBatch> => {
   const chosen = await choosePending(tx, warehouse, rules, cursor);
   if (cursor !== undefined && chosen.fresh.length + chosen.next.length === 0) return readPending(tx, warehouse, rules);
-  const queued = [...chosen.fresh, ...chosen.next, ...chosen.oldest];
-  const ids = await withinBytes(
-    tx,
-    Array.from(queued, ({ id }) => id),
-  );
+  const ids = await withinBytes(tx, [...chosen.fresh, ...chosen.next, ...chosen.oldest]);
   return { calls: await readCalls(tx, warehouse, ids), cursor: advance(cursor, chosen, ids.length) };
 };
 
@@ -116,22 +112,14 @@ export const requestRewrite = (db: Queryable, warehouse: string, callIds: readon
 
 type QueuedCall = { readonly id: string; readonly position: number };
 
-interface Chosen {
-  /** Calls that came before the front since the drain began. */
-  readonly fresh: readonly QueuedCall[];
-  /** Calls after the last one of the drain. */
-  readonly next: readonly QueuedCall[];
-  /** Calls from the end of the queue; empty if `newest` has all. */
-  readonly oldest: readonly QueuedCall[];
-  readonly isAll: boolean;
-}
+type Chosen = Awaited<ReturnType<typeof choosePending>>;
 
-const choosePending = async (
-  tx: Transaction,
-  warehouse: string,
-  rules: PendingRules,
-  cursor: QueueCursor | undefined,
-): Promise<Chosen> => {
+/**
+ * `fresh` = calls that came before the front since the drain began.
+ * `next` = calls after the last one of the drain.
+ * `oldest` = calls from the end of the queue; empty if the others are all.
+ */
+const choosePending = async (tx: Transaction, warehouse: string, rules: PendingRules, cursor?: QueueCursor) => {
   const read = (range: QueueRange, limit: number) => readQueue(tx, warehouse, rules, range, limit);
   const share = Math.floor(rules.limit / oldestShare);
   const most = rules.limit - share;
@@ -154,7 +142,7 @@ const advance = (cursor: QueueCursor | undefined, chosen: Chosen, taken: number)
   const [first] = forwards;
   const last = forwards[Math.min(taken, forwards.length) - 1];
   if (first === undefined || last === undefined || (chosen.isAll && taken === forwards.length)) return undefined;
-  const tail = chosen.oldest[taken - forwards.length - 1];
+  const tail: QueuedCall | undefined = chosen.oldest[taken - forwards.length - 1];
   return {
     front: cursor === undefined || chosen.fresh.length > 0 ? placeOf(first) : cursor.front,
     last: placeOf(last),
@@ -205,7 +193,8 @@ const readQueue = async (tx: Transaction, warehouse: string, rules: PendingRules
 };
 
 /** The first calls whose documents fit into a batch together; always one. */
-const withinBytes = async (tx: Transaction, ids: readonly string[]): Promise<readonly string[]> => {
+const withinBytes = async (tx: Transaction, queued: readonly QueuedCall[]): Promise<readonly string[]> => {
+  const ids = queued.map(({ id }) => id);
   const sizes = await tx.query<{ id: string; bytes: number }>(
     'SELECT call_id AS id, octet_length(body) AS bytes FROM ledger_documents WHERE call_id = ANY($1)',
     [ids],

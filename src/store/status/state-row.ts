@@ -1,26 +1,19 @@
 /** The row of a warehouse's table `sync_state`, read from the store. */
 import type { Row } from '../../../schemas/tables.ts';
+import { readRow } from '../../postgres/database.ts';
 import { toMicros } from '../../postgres/sql-time.ts';
 import { countPending } from '../loads/loads.ts';
 import type { Store } from '../store.ts';
 import { readProvenThrough } from '../windows/verdicts.ts';
 import { readToSql } from '../windows/windows.ts';
 
-interface StateFigures {
-  readonly watermark: number | null;
-  readonly newest_call: number | null;
-  readonly last_load_at: number | null;
-  readonly last_error: string | null;
-  readonly ledger_epoch: number;
-  readonly heartbeat_at: number;
-}
-
 /** Among so many of the ledger the newest is looked for: a warehouse that lacks them all would have the whole ledger walked. */
 const newestCalls = 500;
 
 /** Times in microseconds by the store's clock. */
 export const readStateRow = async (store: Store, warehouse: string): Promise<Row> => {
-  const [figures] = await store.query<StateFigures>(
+  const figures = await readRow<Row>(
+    store,
     `SELECT (SELECT ${toMicros(readToSql)} FROM watermarks w WHERE name = 'sync') AS watermark,
             (SELECT last_error FROM watermarks WHERE name = 'sync') AS last_error,
             (SELECT ${toMicros('l.call_timestamp')}

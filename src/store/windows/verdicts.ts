@@ -16,20 +16,12 @@ import type { ProofKeys, Store } from '../store.ts';
 import { type ChainCheck, type ChainEntry, checkChain, lockChain, readChainHeads, recordChainHead } from './chain.ts';
 import { firstReadInstant } from './windows.ts';
 
+type VerdictCount = 'missing' | 'different' | 'healed' | 'deleted' | 'unexpected' | 'excluded';
+type VerdictNumber = VerdictCount | 'calls_listed' | 'calls_found' | 'compared_at' | 'ledger_epoch' | 'flatten_version';
+
 /** Times in microseconds since the epoch; names as in the warehouse table `verdicts`. */
-interface Verdict extends Outcome {
+interface Verdict extends Outcome, Readonly<Record<VerdictNumber, number>> {
   readonly confirmed: Shown;
-  readonly calls_listed: number;
-  readonly calls_found: number;
-  readonly missing: number;
-  readonly different: number;
-  readonly healed: number;
-  readonly deleted: number;
-  readonly unexpected: number;
-  readonly excluded: number;
-  readonly compared_at: number;
-  readonly ledger_epoch: number;
-  readonly flatten_version: number;
   readonly revisions_digest: string;
   readonly compared_by: string;
 }
@@ -354,7 +346,13 @@ export const findUnproven = async (
     readonly level: ProofLevel;
   },
 ): Promise<Record<string, Range[]>> => {
-  const verdicts = await readOutcomes(store, input.range);
+  // All of them, because a good verdict of a lower level takes nothing back.
+  const verdicts = await readVerdicts(
+    store,
+    `WHERE ledger_epoch = (SELECT max(epoch) FROM epochs)
+        AND window_to > ${toTimestamp('$1')} AND window_from < ${toTimestamp('$2')} ORDER BY verdict_id`,
+    [input.range.from, input.range.to],
+  );
   return Object.fromEntries(
     input.warehouses.map((name) => {
       const mine = verdicts.filter(({ warehouse, axis }) => warehouse === name && axis === input.axis);
@@ -402,12 +400,9 @@ export const readProvenThrough = (store: Store, warehouse: string) =>
     const epoch = await store.epoch(tx);
     const kept = await readMeta<ProvenFold>(tx, foldKey(warehouse));
     const before = kept?.epoch === epoch ? kept : { epoch, after: 0, axis: null, proven: {} };
-    const fresh = await tx.query<Outcome & { id: number }>(
-      `SELECT verdict_id AS id, ${outcomeColumns} FROM verdicts
-        WHERE warehouse = $1 AND ledger_epoch = $2 AND verdict_id > $3 ORDER BY verdict_id`,
-      [warehouse, epoch, before.after],
-    );
-    const { id: after, axis } = fresh.at(-1) ?? { id: before.after, axis: before.axis };
+    const sql = 'WHERE warehouse = $1 AND ledger_epoch = $2 AND verdict_id > $3 ORDER BY verdict_id';
+    const fresh = await readVerdicts(tx, sql, [warehouse, epoch, before.after]);
+    const { verdict_id: after, axis } = fresh.at(-1) ?? { verdict_id: before.after, axis: before.axis };
     const byAxis: Record<string, readonly Range[]> = { ...before.proven };
     for (const one of fresh) byAxis[one.axis] = provenRanges([one], {}, byAxis[one.axis]);
     const fold: ProvenFold = { epoch, after, axis, proven: byAxis };
@@ -417,19 +412,6 @@ export const readProvenThrough = (store: Store, warehouse: string) =>
     const first = proven.find(({ from, to }) => begun !== undefined && from <= begun && to > begun);
     return { axis, through: first?.to ?? null };
   });
-
-const outcomeColumns = `warehouse, axis, ${toMicros('window_from')} AS window_from, ${toMicros('window_to')} AS window_to,
-            outcome, level, warehouse_level`;
-
-/** Oldest first; all of them, because a good verdict of a lower level takes nothing back. */
-const readOutcomes = async (store: Store, range: Range): Promise<Outcome[]> =>
-  await store.query<Outcome>(
-    `SELECT ${outcomeColumns} FROM verdicts
-      WHERE ledger_epoch = (SELECT max(epoch) FROM epochs)
-        AND window_to > ${toTimestamp('$1')} AND window_from < ${toTimestamp('$2')}
-      ORDER BY verdict_id`,
-    [range.from, range.to],
-  );
 
 /** Removes days from the proven ranges of a warehouse, also for expired verdicts, which nothing else withdraws. */
 const withdrawProven = async (tx: Transaction, warehouse: string, days: readonly Range[]): Promise<void> => {

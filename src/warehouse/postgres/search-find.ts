@@ -61,18 +61,7 @@ interface WordRow {
 }
 
 /** A search as one language reads it. */
-interface LanguageQuery {
-  readonly language: string;
-  /** The whole condition, and a necessary condition (its words, anywhere), both as tsquery. */
-  readonly full: string;
-  readonly words: string;
-  /** One wanted word or phrase of it, for the utterances to show. */
-  readonly any: string;
-  /** Lexemes of wanted words. */
-  readonly counted: readonly string[];
-  readonly stopWords: readonly string[];
-  readonly prefixes: readonly string[];
-}
+type LanguageQuery = NonNullable<ReturnType<typeof readIn>>;
 
 const quoteLexeme = (lexeme: string): string => `'${lexeme.replaceAll(/[\\']/gu, '$&$&')}'`;
 const join = (operator: '&' | '|', queries: readonly string[]): string =>
@@ -129,12 +118,15 @@ const readIn = (alternatives: readonly (readonly SearchTerm[])[], rows: readonly
     wanted.flat().flatMap(({ is_stop, lexemes }) => (is_stop === isStop ? lexemes : []));
   return {
     language: first.language,
+    /** The whole condition, and a necessary condition (its words, anywhere), both as tsquery. */
     full: ofLanguage(asked.map(({ full }) => full)),
     words: ofLanguage(asked.map(({ words }) => words)),
+    /** One wanted word or phrase of it, for the utterances to show. */
     any: join(
       '|',
       wanted.map((words) => `(${sequenceOf(words)})`),
     ),
+    /** Lexemes of wanted words. */
     counted: lexemesOf(false),
     stopWords: lexemesOf(true),
     prefixes: wanted.flat().flatMap(({ isPrefix, lexemes }) => (isPrefix === true ? lexemes : [])),
@@ -284,12 +276,7 @@ interface FoundRow {
 }
 
 /** A call for each row of the result but one, which is all null where nothing is found. */
-interface NewestRow extends FoundRow {
-  readonly looked_at: number;
-  readonly named: number;
-  readonly found: number;
-  readonly all_rows: number;
-}
+type NewestRow = FoundRow & Readonly<Record<'looked_at' | 'named' | 'found' | 'all_rows', number>>;
 
 /** The newest calls that match, one more than asked for where there are more. */
 const findCalls = async (
