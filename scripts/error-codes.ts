@@ -36,7 +36,8 @@ export interface ErrorCode {
 const foreign =
   /^(AUTO_UPGRADE|BYTE_ARRAY|CERT_HAS_EXPIRED|CREATE_NEVER|DEPTH_ZERO_.*|EAI_AGAIN|ERR_.*|LC_ALL|LD_LIBRARY_PATH|LOG_ANALYZER|NEWLINE_DELIMITED_JSON|PG_VERSION|SELF_SIGNED_.*|SQLITE_BUSY|TIMESTAMP_MICROS|UNABLE_TO_.*|UND_ERR_.*|WRITE_EMPTY|(LOAD|INVALID|INTERNAL)_ARGUMENT|HTTPS?_PROXY|NO_PROXY|.*_DIR|ALLOW_.*|USE_.*|TERMINATE_.*)$/;
 /** The table of BigQuery's faults names codes without a call; `stop` and `missing` are terminal. */
-const judged = /meaning: '(\w+)',\s+code: $/;
+const judged = /(?:\[|meaning:)\s*'(duplicate|missing|lost|again|quota|stop)',\s*(?:code: )?$/;
+const hintOfJudged = /^,\s*(?:'.*'|\/.*\/i),\s*(?=')/;
 const byBigquery = 'BigQuery could not …: ….';
 const literal = /'([A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+)'/g;
 const roots = ['src', 'activities', 'workflows'];
@@ -110,7 +111,7 @@ export const findErrorCodes = (root: string): readonly ErrorCode[] => {
         const gap = /^\s*,\s*/.exec(rest)?.[0].length ?? 0;
         message = readLiteral(rest, gap);
       }
-      const at = /\bhint:\s*/.exec(rest);
+      const at = (meaning === undefined ? /\bhint:\s*/ : hintOfJudged).exec(rest);
       const isNear = at !== null && (call !== null || at.index < 400);
       const hint = isNear ? readLiteral(rest, at.index + at[0].length) : undefined;
       const isKnown = one.says.some((pair) => pair.message === message && pair.hint === hint);

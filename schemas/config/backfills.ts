@@ -36,7 +36,7 @@ export const scheduledBackfillSchema = z
     order: optional(z.enum(['newest_first', 'oldest_first'])).describe(
       'End of the range that a run reads first; `sync.order` by default.',
     ),
-    concurrency: optional(a.count.max(256)).describe('Windows read at once; `sync.concurrency` by default.'),
+    concurrency: optional(z.int().min(1).max(256)).describe('Windows read at once; `sync.concurrency` by default.'),
     force: a.on.describe('Read windows again that callsync has read.'),
     jitter: duration('0s').describe('Each run begins up to this much later, at random.'),
     catchup_window: duration('7d').describe('Longest delay of a run that Temporal missed; later ones count as missed.'),

@@ -28,113 +28,86 @@ export interface Fault {
  */
 export type Meaning = 'duplicate' | 'missing' | 'lost' | 'again' | 'quota' | 'stop';
 
-interface Rule {
-  /** BigQuery's words for it, with blanks between. */
-  readonly reasons?: string;
-  readonly statuses?: readonly number[];
-  readonly text?: RegExp;
-  readonly meaning: Meaning;
-  readonly code: string;
-  readonly hint?: string;
-}
+/** The faults are BigQuery's words for them and HTTP statuses, or a pattern of the message; last, a next step. */
+type Rule = readonly [meaning: Meaning, code: string, faults: string | RegExp, hint?: string];
 
-const conflict = /could not serialize access|aborted due to concurrent update|due to concurrent (update|transaction)/i;
-const badKey =
-  /could not load the default credentials|invalid_grant|invalid_client|unauthorized_client|key file|\bPEM\b|private key/i;
-const denied = 'accessDenied authError required blocked';
-const busy =
-  'rateLimitExceeded userRateLimitExceeded jobRateLimitExceeded concurrentLimitExceeded resourceInUse tableUnavailable stopped timeout';
-const broken = 'backendError internalError jobBackendError jobInternalError';
-const refused = 'invalid invalidQuery invalidUser badRequest parseError notImplemented attributeError';
-/** First rule that matches wins. */
+/** The first that matches wins. */
 const rules: readonly Rule[] = [
-  { meaning: 'again', code: 'BIGQUERY_CONFLICT', text: conflict },
-  { meaning: 'again', code: 'BIGQUERY_BUSY', text: /too many DML statements outstanding/i },
-  { meaning: 'again', code: 'BIGQUERY_STREAMING_BUFFER', text: /streaming buffer/i },
-  { meaning: 'missing', code: 'BIGQUERY_STAGING_LOST', text: /staging is incomplete/i },
-  {
-    meaning: 'stop',
-    code: 'BIGQUERY_CREDENTIALS',
-    text: badKey,
-    hint: 'Check `key_file`, or run `gcloud auth application-default login`.',
-  },
-  { meaning: 'duplicate', code: 'BIGQUERY_DUPLICATE', reasons: 'duplicate' },
-  { meaning: 'duplicate', code: 'BIGQUERY_DUPLICATE', statuses: [409] },
-  {
-    meaning: 'quota',
-    code: 'BIGQUERY_QUOTA',
-    reasons: 'quotaExceeded dailyLimitExceeded dailyLimitExceededUnreg',
-    hint: 'Lower `quota` of this warehouse or raise the quota of the project.',
-  },
-  { meaning: 'again', code: 'BIGQUERY_BUSY', reasons: busy },
-  { meaning: 'again', code: 'BIGQUERY_UNAVAILABLE', reasons: broken },
-  {
-    meaning: 'stop',
-    code: 'BIGQUERY_ACCESS_DENIED',
-    reasons: denied,
-    hint: 'Grant the account BigQuery Job User on the project and BigQuery Data Editor on the dataset.',
-  },
-  {
-    meaning: 'stop',
-    code: 'BIGQUERY_BILLING',
-    reasons: 'billingNotEnabled billingTierLimitExceeded',
-    hint: 'Enable billing for the project.',
-  },
-  {
-    meaning: 'stop',
-    code: 'BIGQUERY_BYTES_LIMIT',
-    reasons: 'bytesBilledLimitExceeded',
-    hint: 'Raise `maximum_bytes_billed` or lower `max_calls_per_load`.',
-  },
-  {
-    meaning: 'stop',
-    code: 'BIGQUERY_TOO_LARGE',
-    reasons: 'resourcesExceeded responseTooLarge',
-    hint: 'Lower `max_calls_per_load`.',
-  },
-  {
-    meaning: 'missing',
-    code: 'BIGQUERY_NOT_FOUND',
-    reasons: 'notFound',
-    hint: 'If tables of a warehouse are missing, run callsync warehouse fill NAME. In your own query, check the names.',
-  },
-  {
-    meaning: 'missing',
-    code: 'BIGQUERY_NOT_FOUND',
-    statuses: [404],
-    hint: 'Correct project, dataset and location, then run callsync doctor.',
-  },
-  { meaning: 'lost', code: 'BIGQUERY_UNAVAILABLE', statuses: [408, 500, 502, 503, 504] },
-  { meaning: 'again', code: 'BIGQUERY_BUSY', statuses: [429] },
-  {
-    meaning: 'stop',
-    code: 'BIGQUERY_ACCESS_DENIED',
-    statuses: [401, 403],
-    hint: 'Correct the credentials or the roles of the account, then run callsync doctor.',
-  },
-  {
-    meaning: 'stop',
-    code: 'BIGQUERY_REFUSED',
-    reasons: refused,
-    hint: 'In your own query, check words and names (docs/reference/tables.md, docs/reference/marts.md). Otherwise, report the message.',
-  },
+  [
+    'again',
+    'BIGQUERY_CONFLICT',
+    /could not serialize access|aborted due to concurrent update|due to concurrent (update|transaction)/i,
+  ],
+  ['again', 'BIGQUERY_BUSY', /too many DML statements outstanding/i],
+  ['again', 'BIGQUERY_STREAMING_BUFFER', /streaming buffer/i],
+  ['missing', 'BIGQUERY_STAGING_LOST', /staging is incomplete/i],
+  [
+    'stop',
+    'BIGQUERY_CREDENTIALS',
+    /could not load the default credentials|invalid_grant|invalid_client|unauthorized_client|key file|\bPEM\b|private key/i,
+    'Check `key_file`, or run `gcloud auth application-default login`.',
+  ],
+  ['duplicate', 'BIGQUERY_DUPLICATE', 'duplicate 409'],
+  [
+    'quota',
+    'BIGQUERY_QUOTA',
+    'quotaExceeded dailyLimitExceeded dailyLimitExceededUnreg',
+    'Lower `quota` of this warehouse or raise the quota of the project.',
+  ],
+  [
+    'again',
+    'BIGQUERY_BUSY',
+    'rateLimitExceeded userRateLimitExceeded jobRateLimitExceeded concurrentLimitExceeded resourceInUse tableUnavailable stopped timeout',
+  ],
+  ['again', 'BIGQUERY_UNAVAILABLE', 'backendError internalError jobBackendError jobInternalError'],
+  [
+    'stop',
+    'BIGQUERY_ACCESS_DENIED',
+    'accessDenied authError required blocked',
+    'Grant the account BigQuery Job User on the project and BigQuery Data Editor on the dataset.',
+  ],
+  ['stop', 'BIGQUERY_BILLING', 'billingNotEnabled billingTierLimitExceeded', 'Enable billing for the project.'],
+  [
+    'stop',
+    'BIGQUERY_BYTES_LIMIT',
+    'bytesBilledLimitExceeded',
+    'Raise `maximum_bytes_billed` or lower `max_calls_per_load`.',
+  ],
+  ['stop', 'BIGQUERY_TOO_LARGE', 'resourcesExceeded responseTooLarge', 'Lower `max_calls_per_load`.'],
+  [
+    'missing',
+    'BIGQUERY_NOT_FOUND',
+    'notFound',
+    'If tables of a warehouse are missing, run callsync warehouse fill NAME. In your own query, check the names.',
+  ],
+  ['missing', 'BIGQUERY_NOT_FOUND', '404', 'Correct project, dataset and location, then run callsync doctor.'],
+  ['lost', 'BIGQUERY_UNAVAILABLE', '408 500 502 503 504'],
+  ['again', 'BIGQUERY_BUSY', '429'],
+  [
+    'stop',
+    'BIGQUERY_ACCESS_DENIED',
+    '401 403',
+    'Correct the credentials or the roles of the account, then run callsync doctor.',
+  ],
+  [
+    'stop',
+    'BIGQUERY_REFUSED',
+    'invalid invalidQuery invalidUser badRequest parseError notImplemented attributeError',
+    'In your own query, check words and names (docs/reference/tables.md, docs/reference/marts.md). Otherwise, report the message.',
+  ],
 ];
-
-const unknown: Rule = {
-  meaning: 'stop',
-  code: 'BIGQUERY_REFUSED',
-  hint: 'See the message and the job in the console.',
-};
+const unknown: Rule = ['stop', 'BIGQUERY_REFUSED', '', 'See the message and the job in the console.'];
 
 export const judge = (fault: Fault): { readonly meaning: Meaning; readonly code: string; readonly hint?: string } => {
   if (fault.lost === true) return { meaning: 'lost', code: 'BIGQUERY_UNREACHABLE' };
-  const rule = rules.find(
-    ({ reasons, statuses, text }) =>
-      (reasons === undefined || (fault.reason !== undefined && reasons.split(' ').includes(fault.reason))) &&
-      (statuses === undefined || (fault.status !== undefined && statuses.includes(fault.status))) &&
-      (text === undefined || text.test(fault.message)),
-  );
-  return rule ?? unknown;
+  const { reason = '', status, message } = fault;
+  const [meaning, code, , hint] =
+    rules.find(([, , faults]) =>
+      typeof faults === 'string'
+        ? faults.split(' ').some((word) => word === reason || word === String(status))
+        : faults.test(message),
+    ) ?? unknown;
+  return { meaning, code, hint };
 };
 
 const kindOf: Readonly<Record<Meaning, ErrorKind>> = {
