@@ -17,8 +17,8 @@ import { createJobs } from '../src/warehouse/bigquery/jobs.ts';
 import { encodeBatch } from '../src/warehouse/bigquery/load.ts';
 import { pause } from '../src/warehouse/bigquery/retry.ts';
 import { createStaging } from '../src/warehouse/bigquery/staging.ts';
-import { createBigqueryWarehouse } from '../src/warehouse/bigquery/warehouse.ts';
 import type { CallLoad, LoadBatch } from '../src/warehouse/warehouse.ts';
+import { openBigquery } from '../test/support/open-bigquery.ts';
 
 const { values } = parseArgs({
   options: {
@@ -129,7 +129,7 @@ async function loadBare(
   batches: readonly (readonly CallLoad[])[],
 ): Promise<{ seconds: number; bytes: number }> {
   const config = configOf(dataset);
-  const warehouse = createBigqueryWarehouse({ name: 'bench', config });
+  const warehouse = openBigquery({ name: 'bench', config });
   await warehouse.migrate();
   const connection = { config, rest: createRest(config, 600_000), clock: Date.now, pause };
   const jobs = createJobs(connection);
@@ -156,7 +156,7 @@ async function loadWhole(
   dataset: string,
   batches: readonly (readonly CallLoad[])[],
 ): Promise<{ firstSeconds: number; againSeconds: number; jobs: number }> {
-  const warehouse = createBigqueryWarehouse({ name: 'bench', config: configOf(dataset) });
+  const warehouse = openBigquery({ name: 'bench', config: configOf(dataset) });
   await warehouse.migrate();
   const time = async (round: string, changed: boolean): Promise<number> => {
     const start = performance.now();

@@ -344,6 +344,9 @@ export const tableOf = (name: TableName): Table => {
 export const callTables = tables.filter(
   (table): table is Table & { readonly name: CallTableName } => table.kind === 'call' || table.kind === 'child',
 );
+/** Of them, those that a warehouse keeps with its setting `documents`. */
+export const keptTables = (documents: boolean) => callTables.filter(({ name }) => documents || name !== 'documents');
+
 export type CallTableName =
   | 'calls'
   | 'utterances'

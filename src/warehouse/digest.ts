@@ -8,6 +8,7 @@ import {
   type Column,
   callTables,
   columnsOf,
+  keptTables,
   type Row,
   type Table,
   tableOf,
@@ -98,7 +99,7 @@ export const canonicalDecimal = (text: string): string => {
 };
 
 /** `documents` is left out, because a warehouse may be configured without it. */
-export const contentTables = callTables.filter(({ name }) => name !== 'documents') as readonly (Table & {
+export const contentTables = keptTables(false) as readonly (Table & {
   readonly name: Exclude<CallTableName, 'documents'>;
 })[];
 
@@ -253,9 +254,6 @@ export const partOf = (record: Readonly<Record<string, unknown>>): DigestPart =>
   hash: record.digest as string,
   json: jsonNames.map((name) => record[name] as string | null),
 });
-
-const keptTables = (documents: boolean): readonly CallTable[] =>
-  callTables.filter(({ name }) => documents || name !== 'documents');
 
 const jsonColumns = ({ columns }: CallTable): readonly Column[] => columns.filter(({ type }) => type === 'json');
 const jsonNames = Array.from(

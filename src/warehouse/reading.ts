@@ -3,7 +3,7 @@
  * and remains of erased calls.
  */
 
-import { type Column, callTables, type Row, type Table } from '../../schemas/tables.ts';
+import { type Column, keptTables, type Row, type Table } from '../../schemas/tables.ts';
 import { collectDigests, type DigestExpressions, digestCall, digestedColumns, digestSql, partOf } from './digest.ts';
 import type { DigestedName, GuardRange, IdRange, TablePart, Warehouse } from './warehouse.ts';
 
@@ -96,7 +96,6 @@ export const createReading = ({ dialect, ask, documents, moreTables }: ReadingPa
 export const nameStatements = (about: string, texts: Readonly<Record<string, string | readonly string[]>>) =>
   Object.entries(texts).flatMap(([name, sql]) => [sql].flat().map((one) => ({ name: `${about}: ${name}`, sql: one })));
 
-const keptTables = (documents: boolean) => callTables.filter(({ name }) => documents || name !== 'documents');
 const childrenOf = (documents: boolean): readonly Table[] =>
   keptTables(documents).filter(({ kind }) => kind === 'child');
 

@@ -5,12 +5,12 @@ import { describe, expect, test } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { relationsOf } from '../../src/warehouse/bigquery/ddl.ts';
 import { bigquery } from '../../src/warehouse/bigquery/index.ts';
-import { createBigqueryWarehouse } from '../../src/warehouse/bigquery/warehouse.ts';
 import { type Incident, type RestoreFigures, restoreUnderLoad } from '../e2e/restore-cases.ts';
 import { openInstallation } from '../pipeline/reconcile/installation.ts';
 import { describeLosses } from '../pipeline/reconcile/lost-warehouse-cases.ts';
 import { useBigQuery } from '../support/bigquery.ts';
 import { findInstalledPostgres } from '../support/installed-postgres.ts';
+import { openBigquery } from '../support/open-bigquery.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
 
 /**
@@ -63,7 +63,7 @@ describe('proof', () => {
     const { project, dataset } = emulator;
     const settings = { type: 'bigquery', project, dataset, api_endpoint: emulator.restUrl };
     const config = bigqueryWarehouseSchema.parse({ ...settings, quota: { jobs_per_day: 100_000 } });
-    const warehouse = createBigqueryWarehouse({ name: 'main', config, pause: (ms) => delay(ms / 50) });
+    const warehouse = openBigquery({ name: 'main', config, pause: (ms) => delay(ms / 50) });
     await warehouse.migrate();
     const simulator = { seed: 11, calls: { count: 150, from: '2026-01-16T00:00:00Z', to: '2026-01-31T00:00:00Z' } };
     const here = await openInstallation({ simulator, warehouse });

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
-import { createBigqueryWarehouse } from '../../src/warehouse/bigquery/warehouse.ts';
 import { localBigquery } from '../pipeline/persons/bigquery-target.ts';
 import { useBigQuery } from '../support/bigquery.ts';
 import { type Installation, install } from '../support/installation.ts';
+import { openBigquery } from '../support/open-bigquery.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { settledRange } from '../support/settled-range.ts';
 import { until } from '../support/until.ts';
@@ -62,7 +62,7 @@ test('two installations in one database keep their calls, their work and their e
   await promisify(execFile)(process.execPath, [main, 'erase', ...named, '--yes', '--no-wait']);
   const ids = async (at: number): Promise<unknown[]> => {
     const config = bigqueryWarehouseSchema.parse(datasets[at]);
-    const warehouse = createBigqueryWarehouse({ name: 'bigquery', config });
+    const warehouse = openBigquery({ name: 'bigquery', config });
     return (await warehouse.query('SELECT call_id FROM calls ORDER BY 1')).map(({ call_id: id }) => id);
   };
   const kept = async (site: Installation): Promise<unknown[]> =>

@@ -9,13 +9,13 @@ import { demoCalls } from '../../src/simulator/demo/simulator-process.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { bigquery } from '../../src/warehouse/bigquery/index.ts';
-import { createBigqueryWarehouse } from '../../src/warehouse/bigquery/warehouse.ts';
 import type { Place } from '../../src/warehouse/kind.ts';
 import { postgresWarehouseSchema } from '../../src/warehouse/postgres/config.ts';
 import { postgres as postgresKind } from '../../src/warehouse/postgres/index.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import type { CallLoad, View, Warehouse } from '../../src/warehouse/warehouse.ts';
 import { type TestBigQuery, useBigQuery } from '../support/bigquery.ts';
+import { openBigquery } from '../support/open-bigquery.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { makeBatch } from '../warehouse/batches.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
@@ -58,7 +58,7 @@ export const fillWarehouses = async (calls: SimulatedCalls): Promise<FilledWareh
   const emulator = await useBigQuery();
   const { project, dataset } = emulator;
   const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project, dataset, api_endpoint: emulator.restUrl });
-  const warehouse = createBigqueryWarehouse({ name: 'main', config });
+  const warehouse = openBigquery({ name: 'main', config });
   await fill(warehouse, calls);
   // The local BigQuery works out a view anew at every use, and the views that it reads with it: seconds for each mart of
   // marts. So every view is asked once, into a table, and the marts after it read that table.

@@ -7,10 +7,10 @@ import { ingest } from '../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../src/pipeline/load/load-pending.ts';
 import { countPending } from '../../src/store/loads/loads.ts';
 import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
-import { createQuota, limitsOf } from '../../src/warehouse/bigquery/quota.ts';
-import { createBigqueryWarehouse } from '../../src/warehouse/bigquery/warehouse.ts';
+import { limitsOf } from '../../src/warehouse/bigquery/quota.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { useBigQuery } from '../support/bigquery.ts';
+import { createLocalQuota, openBigquery } from '../support/open-bigquery.ts';
 import { observationOf, openPipeline, type Pipeline, register } from '../support/pipeline.ts';
 import { callIdOf, fillStore } from './fill-store.ts';
 
@@ -50,13 +50,13 @@ export const describeBacklog = ({ pending, perCommit, commits }: Backlog): void 
     async (hours) => {
       let skipped = -hours * 3_600_000;
       const clock = () => Date.now() + skipped;
-      const quota = createQuota(limitsOf({ ...config, api_endpoint: undefined }), clock);
+      const quota = createLocalQuota(limitsOf({ ...config, api_endpoint: undefined }), clock);
       for (; skipped < 0; skipped += 65_000) await quota.spend(1);
       const pause = async (ms: number): Promise<void> => {
         if (ms <= 1_000) await delay(ms);
         else skipped += ms;
       };
-      const paced = createBigqueryWarehouse({ name: 'behind', config, clock, quota, pause });
+      const paced = openBigquery({ name: 'behind', config, clock, quota, pause });
       await paced.migrate();
 
       const since = new Map<string, number>();

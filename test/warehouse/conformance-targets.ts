@@ -6,11 +6,11 @@ import { relationsOf } from '../../src/warehouse/bigquery/ddl.ts';
 import { createJobs } from '../../src/warehouse/bigquery/jobs.ts';
 import { tableResource } from '../../src/warehouse/bigquery/migrate.ts';
 import { createQueries } from '../../src/warehouse/bigquery/queries.ts';
-import { createBigqueryWarehouse } from '../../src/warehouse/bigquery/warehouse.ts';
 import { postgresWarehouseSchema } from '../../src/warehouse/postgres/config.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { useBigQuery } from '../support/bigquery.ts';
+import { openBigquery } from '../support/open-bigquery.ts';
 import { connect, createDatabase } from '../support/postgres.ts';
 import { startStrictBigquery } from '../support/strict-bigquery.ts';
 
@@ -61,7 +61,7 @@ async function useBigqueryTarget(): Promise<Target> {
   const settings = { type: 'bigquery', project: emulator.project, dataset: emulator.dataset, documents: true };
   const config = bigqueryWarehouseSchema.parse({ ...settings, api_endpoint: strict.url });
   // Waits of seconds become waits of milliseconds; gzip as it would be over a network.
-  const open = () => createBigqueryWarehouse({ name: 'bq', config, compress: true, pause: (ms) => sleep(ms / 50) });
+  const open = () => openBigquery({ name: 'bq', config, compress: true, pause: (ms) => sleep(ms / 50) });
   const upstream = { ...config, api_endpoint: emulator.restUrl };
   return {
     isEmulated: true,
@@ -77,7 +77,7 @@ export const useLiveBigqueryTarget = async (place: { project: string; location: 
   const dataset = `callsync_live_${randomBytes(6).toString('hex')}`;
   const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', ...place, dataset, documents: true });
   return {
-    open: () => createBigqueryWarehouse({ name: 'live', config }),
+    open: () => openBigquery({ name: 'live', config }),
     execute: async (sql) => void (await executeIn(config, sql)),
     dropColumn: (table, column) => remakeWithout(config, table, column),
     async dispose() {

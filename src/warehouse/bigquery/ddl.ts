@@ -1,6 +1,6 @@
 /** Tables, views and staging as BigQuery resources, from `schemas/tables.ts`. */
 
-import { type Column, callTables, columnsOf, type Table, tableOf, tables } from '../../../schemas/tables.ts';
+import { type Column, columnsOf, keptTables, type Table, tableOf, tables } from '../../../schemas/tables.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 
 interface Field {
@@ -53,9 +53,6 @@ const fieldOf = (column: Column, layout: Layout): Field =>
         description: column.description,
       };
 
-/** Tables whose rows belong to a call, in the order in which a load writes them. */
-export const callTablesOf = (layout: Layout): readonly Table[] =>
-  callTables.filter((table) => table.name !== 'documents' || layout.documents);
 export const logTables: readonly Table[] = tables.filter((table) => table.kind === 'log' && table.name !== 'loads');
 
 /** Tables that only loads read: erased calls, calls that ever moved, and the row over which commits conflict. */
@@ -102,7 +99,7 @@ const guardTables: readonly Relation[] = [
 export const relationsOf = (layout: Layout): readonly Relation[] => {
   const deliveries = tableOf('deliveries');
   return [
-    ...callTablesOf(layout).map((table) => partitioned(table, layout)),
+    ...keptTables(layout.documents).map((table) => partitioned(table, layout)),
     partitioned(tableOf('changes'), layout),
     { ...plain(deliveries, layout), partitionedBy: 'received_at', clusteredBy: ['seq'] },
     { ...plain(tableOf('verdicts'), layout), clusteredBy: ['verdict_id'] },
@@ -142,7 +139,9 @@ export const stagingFields = (layout: Layout): readonly Field[] => {
     { name: 'content_hash', type: 'STRING', mode: 'NULLABLE' },
     { name: 'sent_before', type: 'BOOL', mode: 'NULLABLE' },
     { name: 'moved', type: 'BOOL', mode: 'NULLABLE' },
-    ...[...callTablesOf(layout), tableOf('changes')].map((table) => nested(table, ['call_id', 'call_timestamp'])),
+    ...[...keptTables(layout.documents), tableOf('changes')].map((table) =>
+      nested(table, ['call_id', 'call_timestamp']),
+    ),
     ...logTables.map((table) => nested(table, [])),
   ];
 };

@@ -4,9 +4,17 @@
  * one statement. BigQuery bills at least 10 MB for each table that a statement reads. The script therefore omits
  * unneeded statements, and IF skips empty ones.
  */
-import { allFields, type Column, columnsOf, erasedPrefix, type Table, tableOf } from '../../../schemas/tables.ts';
+import {
+  allFields,
+  type Column,
+  columnsOf,
+  erasedPrefix,
+  keptTables,
+  type Table,
+  tableOf,
+} from '../../../schemas/tables.ts';
 import type { LoadBatch } from '../warehouse.ts';
-import { callTablesOf, decimalTypeOf, type Layout, logTables, quote } from './ddl.ts';
+import { decimalTypeOf, type Layout, logTables, quote } from './ddl.ts';
 import { coverDates, datesOf, inPartitions, isMoved, partitionOf } from './partitions.ts';
 
 /** A commit of a load, which is cut into parts where it touches too many partitions. */
@@ -33,7 +41,7 @@ interface ScriptInput extends Part {
 export const writeLoadScript = (input: ScriptInput): string => {
   const { part, last, layout } = input;
   const [calls, tombstones] = [part.calls.length > 0, part.tombstones.length > 0];
-  const tables = callTablesOf(layout);
+  const tables = keptTables(layout.documents);
   const within = partitionFilter(input);
   const statements = [
     declareVariables(input),

@@ -2,12 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
-import { type Column, type Row, type Table, tableOf, type WordArrays } from '../../../schemas/tables.ts';
+import { type Column, keptTables, type Row, type Table, tableOf, type WordArrays } from '../../../schemas/tables.ts';
 import { transient } from '../../lib/errors.ts';
 import { canonicalDecimal, contentHash } from '../digest.ts';
 import type { CallLoad, FlatRows, LoadBatch, LoadResult, TombstoneLoad } from '../warehouse.ts';
 import type { Connection } from './client.ts';
-import { callTablesOf, type Layout, logTables } from './ddl.ts';
+import { type Layout, logTables } from './ddl.ts';
 import { faultOf, judge } from './errors.ts';
 import type { Jobs } from './jobs.ts';
 import { type Part, writeLoadScript } from './load-script.ts';
@@ -24,8 +24,6 @@ interface LoadDeps extends Connection {
   readonly staging: Staging;
   readonly quota: Quota;
   readonly compress: boolean;
-  /** Other processes may load at the same time, so other staging tables may be theirs. */
-  readonly isShared: boolean;
   /** Whether an earlier ledger than that of the epoch has written here. */
   readonly hasUnknownPartitions: (epoch: number) => Promise<boolean>;
 }
@@ -51,7 +49,7 @@ export const loadBatch = async (deps: LoadDeps, batch: LoadBatch, signal?: Abort
     changed += done.changed;
     committedAt = done.committedAt;
   }
-  if (batch.tombstones.length > 0 && !deps.isShared) await deps.staging.dropLeftovers();
+  if (batch.tombstones.length > 0) await deps.staging.dropLeftovers();
   return { changed, unchanged: sent - changed, committedAt };
 };
 
@@ -175,7 +173,7 @@ export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: bo
       pending = '';
     }
   };
-  const tables = callTablesOf(layout).map((table) => encoderOf(table, ['call_id', 'call_timestamp']));
+  const tables = keptTables(layout.documents).map((table) => encoderOf(table, ['call_id', 'call_timestamp']));
   const changes = encoderOf(tableOf('changes'), ['call_id', 'call_timestamp']);
   for (const call of batch.calls) add(callLine(rows, call, batch.keyOf(call.callId), { tables, changes }));
   for (const tombstone of batch.tombstones) add(tombstoneLine(rows, tombstone));

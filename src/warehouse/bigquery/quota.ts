@@ -93,8 +93,8 @@ interface QuotaMemory {
 
 export type Quota = ReturnType<typeof createQuota>;
 
-/** `clock` tells milliseconds since the epoch. Without `memory`, only this process is counted. */
-export const createQuota = (limits: QuotaLimits, clock: () => number, memory: QuotaMemory = createLocalMemory()) => {
+/** `clock` tells milliseconds since the epoch. */
+export const createQuota = (limits: QuotaLimits, clock: () => number, memory: QuotaMemory) => {
   const read = async (): Promise<readonly SpentCommits[]> => {
     const since = clock() - dayMs;
     return (await memory.read()).filter(({ at }) => at > since);
@@ -123,15 +123,5 @@ export const createQuota = (limits: QuotaLimits, clock: () => number, memory: Qu
     },
     /** Load jobs of the last 24 hours, and their limit; infinite without a limit. */
     jobs: async () => ({ used: countJobs(await read()), limit: limits.jobsPerDay }),
-  };
-};
-
-const createLocalMemory = (): QuotaMemory => {
-  let spent: readonly SpentCommits[] = [];
-  return {
-    read: async () => spent,
-    write: async (next) => {
-      spent = next;
-    },
   };
 };

@@ -1,6 +1,7 @@
 /** Removing calls that the ledger does not know. */
+import { keptTables } from '../../../schemas/tables.ts';
 import type { CallGuard } from '../warehouse.ts';
-import { callTablesOf, type Layout, quote } from './ddl.ts';
+import { type Layout, quote } from './ddl.ts';
 import { coverDates, inPartitions, partitionOf } from './partitions.ts';
 
 /** Id and time of a call as one text: rows of a call have the same wherever they are. */
@@ -19,7 +20,7 @@ export const removeScript = (
   const ranges = coverDates(new Set(guards.map(({ callTimestamp }) => partitionOf(callTimestamp))));
   const texts = guards.map(({ epoch, revision, callId }) => quote(`${epoch} ${revision} ${callId}`));
   const within = (alias: string): string => inPartitions(`${alias}.call_timestamp`, ranges);
-  const deletions = callTablesOf(layout).map(
+  const deletions = keptTables(layout.documents).map(
     ({ name }) => `DELETE FROM \`${dataset}.${name}\` AS t\nWHERE ${within('t')}\n  AND t.call_id IN UNNEST(surplus);`,
   );
   // Rows of changes stay under the dates that a call had before.
@@ -42,7 +43,7 @@ END;
 /** One script: removes child rows of these ids whose call has no row of the same time in `calls`. */
 export const removeOrphansScript = (dataset: string, layout: Layout, callIds: readonly string[]): string => {
   const ids = callIds.map(quote).join(', ');
-  const deletions = callTablesOf(layout)
+  const deletions = keptTables(layout.documents)
     .filter(({ kind }) => kind === 'child')
     .map(
       ({ name }) =>

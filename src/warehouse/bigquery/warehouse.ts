@@ -40,20 +40,20 @@ const itemsPerRemoval = 1_000;
 export const createBigqueryWarehouse = (options: {
   readonly name: string;
   readonly config: BigqueryWarehouseConfig;
-  /** Shared by all processes that load this warehouse; one within this process by default. */
-  readonly lease?: Lease;
+  /** Shared by all processes that load this warehouse. */
+  readonly lease: Lease;
   /** Milliseconds since the epoch. */
   readonly clock?: () => number;
   /** By default the limits of the config. */
   readonly quota?: Quota;
-  /** Shared by all processes that load this warehouse and kept over restarts; of this process by default. */
-  readonly quotaMemory?: NonNullable<Parameters<typeof createQuota>[2]>;
+  /** Shared by all processes that load this warehouse, and kept over restarts. */
+  readonly quotaMemory: Parameters<typeof createQuota>[2];
   readonly pause?: Pause;
   readonly requestTimeoutMs?: number;
   /** Gzip of uploads; by default where there is a network between. */
   readonly compress?: boolean;
 }): BigqueryWarehouse => {
-  const { name, config, clock = Date.now, pause = realPause, lease = createLocalLease() } = options;
+  const { name, config, clock = Date.now, pause = realPause, lease } = options;
   const emulated = config.api_endpoint !== undefined;
   const quota = options.quota ?? createQuota(limitsOf(config), clock, options.quotaMemory);
   const rest = createRest(config, options.requestTimeoutMs ?? requestTimeoutMs);
@@ -68,7 +68,6 @@ export const createBigqueryWarehouse = (options: {
     staging: createStaging(connection),
     ...createFence(connection, queries),
     compress: options.compress ?? !emulated,
-    isShared: options.lease === undefined,
   };
 
   const runRemoval = <T>(items: readonly T[], scriptOf: (some: readonly T[]) => string): Promise<void> =>
@@ -157,18 +156,5 @@ const withWordArrays = (row: Record<string, unknown>): Record<string, unknown> =
   return {
     ...row,
     words: { value: arrayOf('value'), start: arrayOf('start'), length: arrayOf('length'), score: arrayOf('score') },
-  };
-};
-
-/** One holder of a name at a time within this process, in the order of asking. */
-const createLocalLease = (): Lease => {
-  const tails = new Map<string, Promise<unknown>>();
-  return {
-    run<T>(name: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-      const turn = (tails.get(name) ?? Promise.resolve()).then(() => work(new AbortController().signal));
-      const settled = turn.catch(() => undefined);
-      tails.set(name, settled);
-      return turn;
-    },
   };
 };

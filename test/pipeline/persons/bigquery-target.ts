@@ -3,8 +3,8 @@
 import { createRest } from '../../../src/warehouse/bigquery/client.ts';
 import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import { relationsOf } from '../../../src/warehouse/bigquery/ddl.ts';
-import { createBigqueryWarehouse } from '../../../src/warehouse/bigquery/warehouse.ts';
 import { type TestBigQuery, useBigQuery } from '../../support/bigquery.ts';
+import { openBigquery } from '../../support/open-bigquery.ts';
 import { executeIn } from '../../warehouse/conformance-targets.ts';
 import type { RestorableTarget } from './erasure-cases.ts';
 
@@ -37,7 +37,7 @@ export async function* readBigquery(config: BigqueryWarehouseConfig): AsyncGener
 
 export const openBigqueryTarget = async (): Promise<RestorableTarget> => {
   const config = bigqueryWarehouseSchema.parse(localBigquery(await useBigQuery()));
-  const warehouse = createBigqueryWarehouse({ name: 'bigquery', config });
+  const warehouse = openBigquery({ name: 'bigquery', config });
   await warehouse.migrate();
   const tables = relationsOf(config).map(({ name }) => name);
   const run = async (sql: readonly string[]): Promise<void> => void (await executeIn(config, `${sql.join(';\n')};`));

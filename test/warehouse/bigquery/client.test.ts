@@ -8,8 +8,8 @@ import { Impersonated } from 'google-auth-library';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createClient, createRest } from '../../../src/warehouse/bigquery/client.ts';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
-import { createBigqueryWarehouse } from '../../../src/warehouse/bigquery/warehouse.ts';
 import { useFolder } from '../../support/folder.ts';
+import { openBigquery } from '../../support/open-bigquery.ts';
 
 const configOf = (over: Record<string, unknown>) =>
   bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'acme', ...over });
@@ -109,7 +109,7 @@ test.each([
   ['a key file that is not there', { key_file: '/nowhere/key.json' }],
   ['a key file that is not a key', { key_file: new URL(import.meta.url).pathname }],
 ])('%s is one clear sentence with what to do', async (_name, over) => {
-  const warehouse = createBigqueryWarehouse({ name: 'x', config: configOf(over) });
+  const warehouse = openBigquery({ name: 'x', config: configOf(over) });
   await expect(warehouse.migrate()).rejects.toMatchObject({
     kind: 'terminal',
     code: 'BIGQUERY_CREDENTIALS',
@@ -132,7 +132,7 @@ test('a query that nobody waits for any more is cancelled, and not sent again', 
     return { status: 200, body: { status } };
   };
   const pause = (): Promise<void> => new Promise((done) => setTimeout(done, 2));
-  const warehouse = createBigqueryWarehouse({ name: 'bq', config: configOf({ api_endpoint: url }), pause });
+  const warehouse = openBigquery({ name: 'bq', config: configOf({ api_endpoint: url }), pause });
   await expect(warehouse.query('SELECT 1', leave.signal)).rejects.toMatchObject({ name: 'AbortError' });
   expect(sent(/cancel/)).toBe(1);
   expect(sent(/SELECT 1/) - sent(/dryRun/)).toBe(1);

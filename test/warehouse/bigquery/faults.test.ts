@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { readUsages } from '../../../src/cli/parts/open-health.ts';
 import { shareReading } from '../../../src/health/metrics/registry.ts';
 import { watchUsage } from '../../../src/health/metrics/store-metrics.ts';
-import { createQuota } from '../../../src/warehouse/bigquery/quota.ts';
+import { createLocalQuota } from '../../support/open-bigquery.ts';
 import type { Trouble } from '../../support/strict-bigquery.ts';
 import { makeBatch, makeCall, makeLogRow } from '../batches.ts';
 import { describeConflicts, describeKills, describeLostResponses } from './fault-cases.ts';
@@ -106,7 +106,7 @@ describe('one load', () => {
   test('submits nothing when the quota is used up, says when to come back, and shows it in the metric of the alert meanwhile', async () => {
     let passedMs = 0;
     const limits = { jobsPerDay: 2, spacingMs: 0, commitIntervalMs: 0, changesIntervalMs: 0 };
-    const warehouse = setup.open({ quota: createQuota(limits, () => Date.now() + passedMs) });
+    const warehouse = setup.open({ quota: createLocalQuota(limits, () => Date.now() + passedMs) });
     const registry = new Registry();
     const usages = shareReading(() => readUsages([{ warehouse, documents: false }]), { cacheMs: -1 });
     watchUsage(registry, usages);

@@ -6,7 +6,7 @@ import { callTables } from '../../../schemas/tables.ts';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import { relationsOf } from '../../../src/warehouse/bigquery/ddl.ts';
 import { extendFields, tableResource } from '../../../src/warehouse/bigquery/migrate.ts';
-import { createBigqueryWarehouse } from '../../../src/warehouse/bigquery/warehouse.ts';
+import { openBigquery } from '../../support/open-bigquery.ts';
 
 const configOf = (over: Record<string, unknown> = {}) =>
   bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'acme', documents: true, ...over });
@@ -78,7 +78,7 @@ test('dataset, staging dataset and tables are asked for with location, labels, k
     labels: { team: 'voice' },
     kms_key: 'projects/k',
   });
-  await createBigqueryWarehouse({ name: 'x', config: { ...config, dataset: 'fresh' } }).migrate();
+  await openBigquery({ name: 'x', config: { ...config, dataset: 'fresh' } }).migrate();
   const datasets = asked.filter(({ method, path }) => method === 'POST' && path === '/datasets');
   expect(datasets.map(({ body }) => body)).toEqual([
     expect.objectContaining({
@@ -112,6 +112,6 @@ test.each([
   ],
   ['a table in the place of the view of words', 'rows', { code: 'BIGQUERY_SCHEMA' }],
 ])('%s is refused', async (_, dataset, error) => {
-  const warehouse = createBigqueryWarehouse({ name: 'x', config: configOf({ api_endpoint: url, dataset }) });
+  const warehouse = openBigquery({ name: 'x', config: configOf({ api_endpoint: url, dataset }) });
   await expect(warehouse.migrate()).rejects.toMatchObject(error);
 });

@@ -3,6 +3,7 @@ import { CallsyncError } from '../../../src/lib/errors.ts';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import { loadBatch } from '../../../src/warehouse/bigquery/load.ts';
 import { createQuota, limitsOf } from '../../../src/warehouse/bigquery/quota.ts';
+import { createLocalQuota } from '../../support/open-bigquery.ts';
 import { makeBatch, makeCall } from '../batches.ts';
 
 const dayMs = 86_400_000;
@@ -40,7 +41,7 @@ const openModel = (clock: { now: number }) => {
   const deps = {
     name: 'model',
     config,
-    quota: createQuota(limits, () => clock.now),
+    quota: createLocalQuota(limits, () => clock.now),
     staging: {
       create: async () => undefined,
       drop: async () => undefined,
@@ -51,7 +52,6 @@ const openModel = (clock: { now: number }) => {
     queries: { resultOf: async () => [{ changed: 1 }] },
     pause: pass,
     hasUnknownPartitions: async () => false,
-    isShared: true,
     compress: false,
   } as unknown as Parameters<typeof loadBatch>[0];
   return {
@@ -98,7 +98,7 @@ test('a restart does not forget what is spent', async () => {
   const memory = { read: async () => spent, write: async () => undefined };
   const quota = createQuota(limits, () => 1_400_000, memory);
   expect(await quota.waitMs('any')).toBe(dayMs - 1_400_000);
-  expect(await createQuota(limits, () => 1_400_000).waitMs('any')).toBe(0);
+  expect(await createLocalQuota(limits, () => 1_400_000).waitMs('any')).toBe(0);
 });
 
 test('what is remembered of a day stays small, and counts every job until its day is over', async () => {
@@ -123,7 +123,7 @@ test('what is remembered of a day stays small, and counts every job until its da
 
 test('changed calls are due once their interval has passed, also when what is remembered was summed up meanwhile', async () => {
   const clock = { now: 0 };
-  const quota = createQuota(limits, () => clock.now);
+  const quota = createLocalQuota(limits, () => clock.now);
   expect(await quota.waitMs('changes')).toBe(0);
   await quota.spend(1, true);
   for (let minute = 1; minute < 10; minute += 1) {
@@ -137,7 +137,7 @@ test('changed calls are due once their interval has passed, also when what is re
 
 test('an idle warehouse spends nothing and commits at once', async () => {
   const clock = { now: 0 };
-  const quota = createQuota(limits, () => clock.now);
+  const quota = createLocalQuota(limits, () => clock.now);
   await quota.spend(1);
   expect(await quota.waitMs('interval')).toBeGreaterThan(60_000);
   clock.now += hourMs;

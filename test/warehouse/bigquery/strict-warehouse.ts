@@ -1,14 +1,14 @@
 /** A BigQuery warehouse behind the strict stand-in, with waits of seconds cut to milliseconds. */
 import { afterAll, beforeAll } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
-import { createBigqueryWarehouse } from '../../../src/warehouse/bigquery/warehouse.ts';
 import { type TestBigQuery, useBigQuery } from '../../support/bigquery.ts';
+import { openBigquery } from '../../support/open-bigquery.ts';
 import { type StrictBigquery, startStrictBigquery } from '../../support/strict-bigquery.ts';
 import type { StrictLimits } from '../../support/strict-bigquery-rules.ts';
 
-type BigqueryWarehouseOptions = Parameters<typeof createBigqueryWarehouse>[0];
+type BigqueryWarehouseOptions = Parameters<typeof openBigquery>[0];
 
-type BigqueryWarehouse = ReturnType<typeof createBigqueryWarehouse>;
+type BigqueryWarehouse = ReturnType<typeof openBigquery>;
 
 export interface StrictSetup {
   readonly strict: StrictBigquery;
@@ -42,7 +42,7 @@ export const setUpStrict = async (
     ...over.config,
   });
   const open: StrictSetup['open'] = (options = {}) =>
-    createBigqueryWarehouse({
+    openBigquery({
       name: 'bq',
       config,
       requestTimeoutMs: 20_000,
