@@ -3,7 +3,7 @@ import { lookup } from 'node:dns/promises';
 import { connect } from 'node:net';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 
-type MrcpOutcome = 'answers' | 'refused' | 'unreachable' | 'timed_out' | 'unknown_host' | 'not_configured';
+type MrcpOutcome = 'answers' | 'refused' | 'unreachable' | 'timed_out' | 'unknown_host';
 
 /**
  * Connects to the configured host and port and closes at once. Never throws.
@@ -42,29 +42,25 @@ const reach = async (host: string, port: number, timeoutMs: number): Promise<Mrc
   });
 };
 
-const explain = (outcome: MrcpOutcome, address: string, seconds: number): { message: string; hint?: string } => {
-  switch (outcome) {
-    case 'answers':
-      return { message: `${address} accepts connections.` };
-    case 'refused':
-      return {
-        message: `${address} refuses connections: the network leads there, but nothing listens or this address is not allowed.`,
-        hint: 'Ask the account manager for the right port, and whether the IP address that the VPN gives you is on the whitelist.',
-      };
-    case 'unreachable':
-      return {
-        message: `There is no route to ${address}.`,
-        hint: 'Start the VPN; if it is up, ask the account manager whether its routes cover that address.',
-      };
-    case 'timed_out':
-      return {
-        message: `${address} did not answer within ${seconds} s: a firewall or a whitelist may be dropping the connection.`,
-        hint: 'Check that the VPN is up, and ask the account manager whether your IP address is on the whitelist.',
-      };
-    default:
-      return {
-        message: `The host of ${address} cannot be found.`,
-        hint: 'Check source.mrcp.host; if only the VPN’s name server knows it, start the VPN.',
-      };
-  }
+const explain = (outcome: MrcpOutcome, address: string, seconds: number) => {
+  const [message, hint] = {
+    answers: [`${address} accepts connections.`],
+    refused: [
+      `${address} refuses connections: the network leads there, but nothing listens or this address is not allowed.`,
+      'Ask the account manager for the right port, and whether the IP address that the VPN gives you is on the whitelist.',
+    ],
+    unreachable: [
+      `There is no route to ${address}.`,
+      'Start the VPN; if it is up, ask the account manager whether its routes cover that address.',
+    ],
+    timed_out: [
+      `${address} did not answer within ${seconds} s: a firewall or a whitelist may be dropping the connection.`,
+      'Check that the VPN is up, and ask the account manager whether your IP address is on the whitelist.',
+    ],
+    unknown_host: [
+      `The host of ${address} cannot be found.`,
+      'Check source.mrcp.host; if only the VPN’s name server knows it, start the VPN.',
+    ],
+  }[outcome] as [string, string?];
+  return { message, ...(hint === undefined ? {} : { hint }) };
 };
