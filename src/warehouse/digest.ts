@@ -3,19 +3,8 @@
  * are left out, because they are not data of the call.
  */
 import { hash } from 'node:crypto';
-import {
-  type CallTableName,
-  type Column,
-  callTables,
-  columnsOf,
-  keptTables,
-  type Row,
-  type Table,
-  tableOf,
-  tables,
-  type WordArrays,
-  wordsView,
-} from '../../schemas/tables.ts';
+import type { CallTableName, Column, Row, Table, WordArrays } from '../../schemas/tables.ts';
+import { callTables, columnsOf, keptTables, tableOf, tables, wordsView } from '../../schemas/tables.ts';
 import type { CallDigest, DigestedName, FlatRows, Warehouse } from './warehouse.ts';
 
 /**

@@ -1,11 +1,7 @@
 /** Questions of a probe about a list, and the table of names that it tries. The records must show each answer. */
 import { knownCallFields } from '../../../schemas/call.ts';
-import {
-  type AxisConfig,
-  type ListConfig,
-  type PaginationConfig,
-  paginationSchema,
-} from '../../../schemas/config/list.ts';
+import type { AxisConfig, ListConfig, PaginationConfig } from '../../../schemas/config/list.ts';
+import { paginationSchema } from '../../../schemas/config/list.ts';
 import { isObject, valueAt } from '../../lib/parse-json.ts';
 import { formatStep, formatTimestamp, type Micros, parseTimestamp, type TimeFormat } from '../../lib/timestamps.ts';
 import { isEmpty } from '../list/observe.ts';

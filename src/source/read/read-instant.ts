@@ -2,15 +2,8 @@
 
 import { dayMicros } from '../../lib/day.ts';
 import { nowMicros } from '../../lib/timestamps.ts';
-import {
-  axisOf,
-  boundStep,
-  halveWindow,
-  isCuttable,
-  type ListQuery,
-  otherAxis,
-  type Window,
-} from '../list/list-query.ts';
+import type { ListQuery, Window } from '../list/list-query.ts';
+import { axisOf, boundStep, halveWindow, isCuttable, otherAxis } from '../list/list-query.ts';
 import { type ReadContext, reportProblem, type WindowProblem } from './read-context.ts';
 import { type CutPart, notShown, type ReadPart, readAs, readPart } from './read-part.ts';
 import { insideIds, passOver } from './read-pass.ts';

@@ -4,16 +4,8 @@ import type { Observation, RejectedRecord } from '../../../schemas/observation.t
 import { CallsyncError } from '../../lib/errors.ts';
 import type { RawRecord } from '../json/page-body.ts';
 import { type ListClient, loops, type Page } from '../list/list-client.ts';
-import {
-  axisOf,
-  axisTime,
-  boundStep,
-  contains,
-  isCuttable,
-  type ListQuery,
-  outsideBounds,
-  type Window,
-} from '../list/list-query.ts';
+import type { ListQuery, Window } from '../list/list-query.ts';
+import { axisOf, axisTime, boundStep, contains, isCuttable, outsideBounds } from '../list/list-query.ts';
 import { leftOutFields, observeRecord } from '../list/observe.ts';
 import type { ReadContext } from './read-context.ts';
 

@@ -6,15 +6,8 @@ import { dayMicros as day } from '../../lib/day.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { type Micros, nowMicros } from '../../lib/timestamps.ts';
 import { hasGaps, isPoison, type ListClient } from '../list/list-client.ts';
-import {
-  axisOf,
-  boundStep,
-  halveWindow,
-  isCuttable,
-  type ListQuery,
-  splitWindow,
-  type Window,
-} from '../list/list-query.ts';
+import type { ListQuery, Window } from '../list/list-query.ts';
+import { axisOf, boundStep, halveWindow, isCuttable, splitWindow } from '../list/list-query.ts';
 import { findLength, lengthAsked, shortest } from './find-length.ts';
 import { isolatePoison, isServiceUp } from './isolate-poison.ts';
 import { createTally, type Handlers, type ReadContext, reportProblem } from './read-context.ts';

@@ -4,15 +4,8 @@
  * one statement. BigQuery bills at least 10 MB for each table that a statement reads. The script therefore omits
  * unneeded statements, and IF skips empty ones.
  */
-import {
-  allFields,
-  type Column,
-  columnsOf,
-  erasedPrefix,
-  keptTables,
-  type Table,
-  tableOf,
-} from '../../../schemas/tables.ts';
+import type { Column, Table } from '../../../schemas/tables.ts';
+import { allFields, columnsOf, erasedPrefix, keptTables, tableOf } from '../../../schemas/tables.ts';
 import type { LoadBatch } from '../warehouse.ts';
 import { decimalTypeOf, type Layout, logTables, quote } from './ddl.ts';
 import { coverDates, datesOf, inPartitions, isMoved, partitionOf } from './partitions.ts';

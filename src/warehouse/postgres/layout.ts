@@ -1,12 +1,7 @@
 /** The logical tables in PostgreSQL: names and types. */
 
-import {
-  type Column,
-  type ColumnType,
-  columnsOf as logicalColumnsOf,
-  type Table,
-  tables,
-} from '../../../schemas/tables.ts';
+import type { Column, ColumnType, Table } from '../../../schemas/tables.ts';
+import { columnsOf as logicalColumnsOf, tables } from '../../../schemas/tables.ts';
 import type { PostgresWarehouseConfig } from './config.ts';
 
 export type Layout = Pick<PostgresWarehouseConfig, 'schema' | 'documents'>;

@@ -7,19 +7,8 @@ import { columnsOf, type Database, type Transaction } from '../../postgres/datab
 import { withSessionLock } from '../../postgres/session-lock.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { nameStatements } from '../reading.ts';
-import {
-  type FoundCall,
-  hitsPerCall,
-  marks,
-  readMarks,
-  readSearchText,
-  type SearchHit,
-  type SearchRequest,
-  type SearchResult,
-  type SearchTerm,
-  separatedSql,
-  type TranscriptSearch,
-} from '../search.ts';
+import type { FoundCall, SearchHit, SearchRequest, SearchResult, SearchTerm, TranscriptSearch } from '../search.ts';
+import { hitsPerCall, marks, readMarks, readSearchText, separatedSql } from '../search.ts';
 import type { Statement } from '../warehouse.ts';
 import { type Layout, qualified } from './layout.ts';
 import type { Schema } from './migrate.ts';

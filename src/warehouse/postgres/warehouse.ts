@@ -1,12 +1,6 @@
 /** The PostgreSQL warehouse: the analysts' schema, which may be on the server of the store. */
-import {
-  type ConnectionUrl,
-  type Database,
-  openDatabase,
-  type Queryable,
-  readValue,
-  type Transaction,
-} from '../../postgres/database.ts';
+import type { ConnectionUrl, Database, Queryable, Transaction } from '../../postgres/database.ts';
+import { openDatabase, readValue } from '../../postgres/database.ts';
 import { createLogExpiry } from '../expire-logs.ts';
 import { restrictedName } from '../grants.ts';
 import { createReading, nameStatements } from '../reading.ts';
