@@ -4,6 +4,13 @@ import { a, matching, tlsSchema, withDefault } from './values.ts';
 
 const { list, natural } = withDefault;
 
+const userSchema = z.strictObject({
+  name: matching(/^[A-Za-z0-9._-]{1,64}$/).describe(
+    'Name of the user in the timeline; also the user name in the browser.',
+  ),
+  token_file: a.some.describe('File of the token, which is the password; read at each request.'),
+});
+
 export const operationsConfigSchema = z
   .strictObject({
     enabled: a.on.describe('Serve /healthz, /readyz and /metrics.'),
@@ -21,17 +28,7 @@ export const operationsConfigSchema = z
     hosts: list(z.string().regex(/^[A-Za-z0-9.-]{1,253}$/)).describe(
       'Host names of the page for browsers, besides localhost and addresses.',
     ),
-    users: z
-      .array(
-        z.strictObject({
-          name: matching(/^[A-Za-z0-9._-]{1,64}$/).describe(
-            'Name of the user in the timeline; also the user name in the browser.',
-          ),
-          token_file: z.string().min(1).describe('File of the token, which is the password; read at each request.'),
-        }),
-      )
-      .default([])
-      .describe('Users that may read the page and act on it, each with its own token.'),
+    users: list(userSchema).describe('Users that may read the page and act on it, each with its own token.'),
     process_metrics: a.on.describe('Include memory, CPU and event loop of the process in /metrics.'),
   })
   .describe(

@@ -215,9 +215,12 @@ export const readColumn = async <T>(db: Queryable, sql: string, values: readonly
 export const readValue = async <T>(db: Queryable, sql: string, values: readonly unknown[] = []): Promise<T> =>
   (await readColumn<T>(db, sql, values))[0] as T;
 
-/** The one row of a statement that always has one. */
-export const readRow = async <T extends object>(db: Queryable, sql: string, values: readonly unknown[] = []) =>
-  (await db.query<T>(sql, values))[0] as T;
+/** The one row of a statement; undefined without a row, which the caller's type tells. */
+export const readRow = async <T extends object | undefined>(
+  db: Queryable,
+  sql: string,
+  values: readonly unknown[] = [],
+): Promise<T> => (await db.query<NonNullable<T>>(sql, values))[0] as T;
 
 /** Whether a statement finds a row. */
 export const hasRow = async (db: Queryable, sql: string, values: readonly unknown[] = []): Promise<boolean> =>

@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { ObservationSource, RejectedRecord } from '../../../schemas/observation.ts';
 import { isSealed } from '../../lib/sealed.ts';
-import { columnsOf, type Database, type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
+import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
+import { columnsOf, readColumn, readRow } from '../../postgres/database.ts';
 import { arrayText } from '../store.ts';
 
 interface QuarantineEntry {
@@ -97,14 +98,13 @@ export const readOpenBatch = async (
 };
 
 /** One entry with its bytes; undefined if the id is unknown. */
-export const readQuarantine = async (db: Queryable, id: number) => {
-  const [row] = await db.query<QuarantineEntry & { body: Buffer }>(
+export const readQuarantine = (db: Queryable, id: number) =>
+  readRow<(QuarantineEntry & { readonly body: Buffer }) | undefined>(
+    db,
     `SELECT id, source, origin, reason, octet_length(body) AS bytes, received_at AS "receivedAt", state, body
        FROM quarantine WHERE id = $1`,
     [id],
   );
-  return row;
-};
 
 /**
  * Locks those entries that are still open and have bytes. Skips entries that an erasure or another session takes

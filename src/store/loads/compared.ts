@@ -88,17 +88,16 @@ export const sendAgain = async (tx: Transaction, warehouse: string, { since, loa
   await tx.query(`UPDATE loads SET state = 'failed', error = 'LOST' WHERE load_id = ANY($1)`, [loadIds]);
   // If all is lost, rows of `calls` may be there whose other rows are not.
   await requestWalk(tx, { warehouse, since, rewrite: since === 0 });
+  const values = [warehouse, Math.max(0, since - longestWait)];
   // Each by an index of its own.
   for (const which of [`received_at >= ${toTimestamp('$2')}`, "reason = 'erased' AND $2::bigint IS NOT NULL"])
     await tx.query(
       `INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
        SELECT $1, outcome = 'rejected', seq FROM inbox WHERE outcome <> 'pending' AND ${which} ON CONFLICT DO NOTHING`,
-      [warehouse, Math.max(0, since - longestWait)],
+      values,
     );
-  await tx.query(`UPDATE verdicts SET loaded = false WHERE warehouse = $1 AND compared_at >= ${toTimestamp('$2')}`, [
-    warehouse,
-    Math.max(0, since - longestWait),
-  ]);
+  const verdictsSql = `UPDATE verdicts SET loaded = false WHERE warehouse = $1 AND compared_at >= ${toTimestamp('$2')}`;
+  await tx.query(verdictsSql, values);
 };
 
 /** The lock goes with its connection; when that breaks, `signal` aborts and another holder may start. */

@@ -131,13 +131,12 @@ export const openErasure = async (
 };
 
 /** Undefined where there is none, or its receipt is signed. */
-export const readOpenErasure = async <Draft>(db: Queryable, requestId: string) => {
-  const [open] = await db.query<OpenErasure<Draft>>(
+export const readOpenErasure = <Draft>(db: Queryable, requestId: string) =>
+  readRow<OpenErasure<Draft> | undefined>(
+    db,
     `SELECT draft, call_ids AS "callIds", subjects, opened_at AS "openedAt" FROM erasure_requests WHERE request_id = $1`,
     [requestId],
   );
-  return open;
-};
 
 /** Erasures that have waited for an hour. */
 export const listOldErasures = (db: Queryable): Promise<string[]> =>

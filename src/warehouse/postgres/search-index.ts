@@ -8,7 +8,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
-import { type Database, readValue } from '../../postgres/database.ts';
+import { type Database, readRow, readValue } from '../../postgres/database.ts';
 import { nameStatements } from '../reading.ts';
 import { type SearchIndexStatus, separatedSql } from '../search.ts';
 import type { Statement } from '../warehouse.ts';
@@ -234,8 +234,8 @@ REFERENCING ${rows} TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION ${refre
 };
 
 /** Calls that wait for a document, as the caller sees them. */
-export const countWaiting = async (db: Pick<Database, 'purpose' | 'query'>, layout: Layout): Promise<number> =>
-  (await readValue<number>(db, indexSql(layout).pending)) ?? 0;
+export const countWaiting = (db: Pick<Database, 'purpose' | 'query'>, layout: Layout): Promise<number> =>
+  readValue(db, indexSql(layout).pending);
 
 interface State {
   readonly isThere: boolean;
@@ -244,8 +244,7 @@ interface State {
   readonly bytes: number | null;
 }
 
-const readState = async ({ db, layout }: Schema): Promise<State> =>
-  ((await db.query<State>(indexSql(layout).state)) as [State])[0];
+const readState = ({ db, layout }: Schema) => readRow<State>(db, indexSql(layout).state);
 
 const isReady = ({ isKept, isValid }: State): boolean => isKept && isValid === true;
 
@@ -263,7 +262,7 @@ export const readStatus = async (schema: Schema): Promise<SearchIndexStatus> => 
   const { db, layout } = schema;
   return {
     state: isReady(state) ? 'ready' : 'building',
-    calls: (await readValue<number>(db, indexSql(layout).calls)) ?? 0,
+    calls: await readValue<number>(db, indexSql(layout).calls),
     pending: state.isKept ? await countWaiting(db, layout) : null,
     bytes: state.bytes,
   };
