@@ -1,6 +1,5 @@
 /** Reads quarantined records again, after a fix or with a time that was missing. */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
-import { addTotals } from '../../../schemas/orchestration.ts';
 import { identifyRecord, webhookObservedAt } from '../../calls/record.ts';
 import { parseQuietly } from '../../lib/parse-json.ts';
 import { isSealed, sealedReason } from '../../lib/sealed.ts';
@@ -50,7 +49,11 @@ export const replayQuarantine = async (deps: IngestDeps, input: ReplayInput): Pr
     if (last === undefined) return result;
     after = last.id;
     const done = await replayBatch(deps, input, batch);
-    result = addTotals(result, done);
+    result = {
+      replayed: result.replayed + done.replayed,
+      refused: result.refused + done.refused,
+      changed: result.changed + done.changed,
+    };
     input.onProgress?.(result);
   }
 };
