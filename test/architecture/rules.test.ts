@@ -105,9 +105,8 @@ const broken = useFolder('architecture');
 let output: string;
 
 beforeAll(() => {
-  for (const entry of ['architecture', 'architecture.oxlintrc.json']) {
+  for (const entry of ['architecture', 'architecture.oxlintrc.json'])
     cpSync(join(root, entry), join(broken, entry), { recursive: true });
-  }
   symlinkSync(join(root, 'node_modules'), join(broken, 'node_modules'));
   for (const [path, found] of byPath) write(broken, { [path]: `${found.map(({ text }) => text).join('\n')}\n` });
   for (const { files } of cycles) write(broken, files);

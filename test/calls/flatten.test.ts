@@ -127,13 +127,11 @@ describe('a whole record', () => {
   });
 });
 
-describe('nothing at all', () => {
-  test('one row of nulls and no children', () => {
-    const { rows, callTimestamp } = flatten({});
-    expect(callTimestamp).toBeNull();
-    expect(Object.values(rows.calls[0] ?? {}).filter((value) => value !== null)).toEqual(['c', 0, 0, 0, 1, 2, 3]);
-    expect(Object.entries(rows).filter(([name, list]) => name !== 'calls' && list.length > 0)).toEqual([]);
-  });
+test('nothing at all is one row of nulls and no children', () => {
+  const { rows, callTimestamp } = flatten({});
+  expect(callTimestamp).toBeNull();
+  expect(Object.values(rows.calls[0] ?? {}).filter((value) => value !== null)).toEqual(['c', 0, 0, 0, 1, 2, 3]);
+  expect(Object.entries(rows).filter(([name, list]) => name !== 'calls' && list.length > 0)).toEqual([]);
 });
 
 describe('fields of the wrong type become null with an issue', () => {
@@ -273,14 +271,12 @@ describe('what cannot be stored as it is', () => {
   });
 });
 
-describe('the end of processing', () => {
-  test('stands in the field that the list names', () => {
-    const more = { processedField: 'ended' };
-    const document = { ended: '2023-12-04T15:20:00Z', qualified: '2023-12-05T00:00:00Z' };
-    expect(callOf(document, more)).toMatchObject({
-      processed_at: at + 91_000_000,
-      extra: '{"qualified":"2023-12-05T00:00:00Z"}',
-    });
+test('the end of processing stands in the field that the list names', () => {
+  const more = { processedField: 'ended' };
+  const document = { ended: '2023-12-04T15:20:00Z', qualified: '2023-12-05T00:00:00Z' };
+  expect(callOf(document, more)).toMatchObject({
+    processed_at: at + 91_000_000,
+    extra: '{"qualified":"2023-12-05T00:00:00Z"}',
   });
 });
 

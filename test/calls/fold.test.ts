@@ -191,9 +191,8 @@ describe('a list that carries fewer fields than the webhook', () => {
     for (const order of [
       [full, seen],
       [seen, full],
-    ]) {
+    ])
       expect(foldAll(order).document).toEqual({ ...full.fields, status: 'void' });
-    }
   });
 
   test('replaces content with null or empty only in fields that it is known to carry', () => {
@@ -201,9 +200,8 @@ describe('a list that carries fewer fields than the webhook', () => {
     for (const order of [
       [full, seen],
       [seen, full],
-    ]) {
+    ])
       expect(foldAll(order).document).toEqual({ ...full.fields, tags: [], metadata: null });
-    }
   });
 });
 

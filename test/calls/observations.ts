@@ -105,9 +105,8 @@ export const observationsInOrders = (callId: string, orders = 2) =>
           )
           .map(([all, again, positions]) => {
             const arrival = [...all];
-            for (const observation of again) {
+            for (const observation of again)
               arrival.splice((positions.next().value as number) % (arrival.length + 1), 0, observation);
-            }
             return arrival;
           }),
         { minLength: orders, maxLength: orders },

@@ -83,7 +83,6 @@ describe('a call has the same time in list, rows, ages and imports', () => {
     expect(axisTime(list, 'timestamp', record)).toBe(at);
     expect(callTimestampOf(record)).toBe(at);
     expect(importObservedAt(record, rules)).toBe(at);
-    const aged = createAges({ calls: 1_000 } as never, () => at / 1000 + 2_000);
-    expect(aged.isExpired(record)).toBe(true);
+    expect(createAges({ calls: 1_000 } as never, () => at / 1000 + 2_000).isExpired(record)).toBe(true);
   });
 });

@@ -8,7 +8,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { checkTruth, type TruthReport } from '../../src/simulator/demo/check-truth.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
@@ -34,14 +34,13 @@ const timed = async <T>(work: () => Promise<T>) => {
 };
 
 /** About 4 minutes, and one to make the image that it begins with. */
-describe('build', () => {
-  test('cold, then warm', async () => {
-    const cold = await timed(() => buildImage('cold'));
-    const warm = await timed(() => buildImage('warm'));
-    console.log(`built in ${cold.said}; with the cache of the first build in ${warm.said}`);
-    expect(cold.alone).toBeLessThanOrEqual(600);
-    expect(warm.alone).toBeLessThanOrEqual(60);
-  });
+
+test('build cold, then warm', async () => {
+  const cold = await timed(() => buildImage('cold'));
+  const warm = await timed(() => buildImage('warm'));
+  console.log(`built in ${cold.said}; with the cache of the first build in ${warm.said}`);
+  expect(cold.alone).toBeLessThanOrEqual(600);
+  expect(warm.alone).toBeLessThanOrEqual(60);
 });
 
 /** Half a minute. */
@@ -151,29 +150,28 @@ describe('services', () => {
       truth = await checkTruth(simulator, warehouse, isWanted);
       return truth.lost + truth.stale + truth.mismatched + truth.duplicated;
     };
-    try {
-      await endWell(await start('store-role'));
-      const first = await up();
-      const { from, to } = simulator.range;
-      const backfill = await start('cli', ['backfill', '--from', from, '--to', to]);
-      await down(first.workers[0]);
-      first.workers[1].child.kill('SIGKILL');
-      const successors = [await startWorker(), await startWorker()];
-      await endWell(backfill);
-      await simulator.stopWebhooks(true);
-      await down(first.receiver, ...successors);
-
-      const second = await up();
-      await endWell(await start('cli', ['status']));
-      await simulator.configure({ live: { callsPerSecond: 0 } });
-      await expect.poll(countWrong, { timeout: 180_000, interval: 2_000 }).toBe(0);
-      console.log(`${of}: ${JSON.stringify(truth)}`);
-      expect(truth?.calls).toBeGreaterThan(500);
-      await down(second.receiver, ...second.workers);
-    } finally {
+    onTestFinished(async () => {
       kill();
       await warehouse.close();
       await Promise.all([simulator.stop(), database.drop()]);
-    }
+    });
+    await endWell(await start('store-role'));
+    const first = await up();
+    const { from, to } = simulator.range;
+    const backfill = await start('cli', ['backfill', '--from', from, '--to', to]);
+    await down(first.workers[0]);
+    first.workers[1].child.kill('SIGKILL');
+    const successors = [await startWorker(), await startWorker()];
+    await endWell(backfill);
+    await simulator.stopWebhooks(true);
+    await down(first.receiver, ...successors);
+
+    const second = await up();
+    await endWell(await start('cli', ['status']));
+    await simulator.configure({ live: { callsPerSecond: 0 } });
+    await expect.poll(countWrong, { timeout: 180_000, interval: 2_000 }).toBe(0);
+    console.log(`${of}: ${JSON.stringify(truth)}`);
+    expect(truth?.calls).toBeGreaterThan(500);
+    await down(second.receiver, ...second.workers);
   });
 });

@@ -38,21 +38,19 @@ describe('processes', () => {
     process.stdout.write(`${JSON.stringify(figures)}\n`);
     expect(figures).toMatchObject({ answeredLost: 0, erasedBack: 0, auditOverwritten: 0, epochs: 1, wrong: [] });
     // A call that came without a receiver is stale until it is read again.
-    for (const report of Object.values(figures.beforeReconcile)) {
+    for (const report of Object.values(figures.beforeReconcile))
       expect(report).toMatchObject({ lost: 0, mismatched: 0, duplicated: 0 });
-    }
   });
 });
 
 /** Ten kills of the Temporal server during a backfill. About 3 minutes. */
-describe('temporal', () => {
-  test('a backfill outlives a Temporal server that is killed ten times', async () => {
-    const figures = await killTemporalDuringBackfill(10, 3_500);
-    process.stdout.write(`${JSON.stringify(figures)}\n`);
-    expect(figures.runningAtLastRestart).toBe(true);
-    expect(figures.shareLeft).toBeGreaterThanOrEqual(0.5);
-    expect(figures.secondsAfterLastRestart).toBeLessThan(30 + figures.secondsUndisturbed);
-  });
+
+test('temporal a backfill outlives a Temporal server that is killed ten times', async () => {
+  const figures = await killTemporalDuringBackfill(10, 3_500);
+  process.stdout.write(`${JSON.stringify(figures)}\n`);
+  expect(figures.runningAtLastRestart).toBe(true);
+  expect(figures.shareLeft).toBeGreaterThanOrEqual(0.5);
+  expect(figures.secondsAfterLastRestart).toBeLessThan(30 + figures.secondsUndisturbed);
 });
 
 /** 100 kills of the receiver under load. About 5 minutes. */

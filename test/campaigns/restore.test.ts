@@ -34,9 +34,8 @@ describe('points', () => {
   const expectWhole = (figures: RestoreFigures): void => {
     process.stdout.write(`${JSON.stringify(figures)}\n`);
     expect(figures).toMatchObject({ erasedBack: 0, auditOverwritten: 0, wrong: [] });
-    for (const report of Object.values(figures.afterReconcile)) {
+    for (const report of Object.values(figures.afterReconcile))
       expect(report).toMatchObject({ lost: 0, stale: 0, mismatched: 0, duplicated: 0 });
-    }
   };
 
   test('nothing is lost, stale or back, and no audit row is overwritten', async () => {

@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { scheduledBackfillSchema } from '../../schemas/config/backfills.ts';
 import { backfillSchedule, createBackfillSchedule } from '../../src/temporal/backfill-schedules.ts';
 import { backfillId, backfillScheduleId } from '../../workflows/messages.ts';
@@ -83,49 +83,46 @@ describe('backfills', () => {
       simulator: { seed: 37, calls: { count: 20, utterances: 0 }, rateLimit: { requests: 0 } },
       source: { limits: { requests: 400, per_s: 1 } },
     });
-    try {
-      for (const overlap of policies) {
-        const wanted = scheduledBackfillSchema.parse({
-          name: overlap,
-          every: '2s',
-          last: '900d',
-          overlap_policy: overlap,
-          catchup_window: '10s',
-        });
-        await createBackfillSchedule(site.client, site.prefix, { wanted, defaults, owner: 'operator' });
-      }
-      const first = await site.startWorker();
-      await delay(8_000);
-      await endProcess(first, 'SIGKILL');
-      await delay(3_000);
-      await site.startWorker();
-      await restart(3_000);
-      await delay(10_000);
-      site.gate.shut();
-      await delay(8_000);
-      site.gate.open();
-      await restart(25_000);
-      await delay(10_000);
-      for (const name of policies) {
-        const { due, runs, begun, skipped, missed } = await account(site, name);
-        process.stdout.write(
-          `${JSON.stringify({ name, due: due.length, begun, runs: runs.length, skipped, missed })}\n`,
-        );
-        const times = runs.map((run) => run.due);
-        expect(new Set(times).size, 'none began twice').toBe(times.length);
-        expect(
-          times.filter((time) => !due.includes(time)),
-          'none began that was not due',
-        ).toEqual([]);
-        expect(new Set(runs.map(({ state }) => state))).toEqual(new Set(['COMPLETED']));
-        expect(runs.length + skipped + missed, 'all are accounted for').toBe(due.length);
-        expect(missed).toBeGreaterThan(0);
-        expect(skipped > 0).toBe(name !== 'buffer_all');
-      }
-      expect(await site.checkTruth()).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
-    } finally {
+    onTestFinished(async () => {
       await site.dispose();
       await server.dispose();
+    });
+    for (const overlap of policies) {
+      const wanted = scheduledBackfillSchema.parse({
+        name: overlap,
+        every: '2s',
+        last: '900d',
+        overlap_policy: overlap,
+        catchup_window: '10s',
+      });
+      await createBackfillSchedule(site.client, site.prefix, { wanted, defaults, owner: 'operator' });
     }
+    const first = await site.startWorker();
+    await delay(8_000);
+    await endProcess(first, 'SIGKILL');
+    await delay(3_000);
+    await site.startWorker();
+    await restart(3_000);
+    await delay(10_000);
+    site.gate.shut();
+    await delay(8_000);
+    site.gate.open();
+    await restart(25_000);
+    await delay(10_000);
+    for (const name of policies) {
+      const { due, runs, begun, skipped, missed } = await account(site, name);
+      process.stdout.write(`${JSON.stringify({ name, due: due.length, begun, runs: runs.length, skipped, missed })}\n`);
+      const times = runs.map((run) => run.due);
+      expect(new Set(times).size, 'none began twice').toBe(times.length);
+      expect(
+        times.filter((time) => !due.includes(time)),
+        'none began that was not due',
+      ).toEqual([]);
+      expect(new Set(runs.map(({ state }) => state))).toEqual(new Set(['COMPLETED']));
+      expect(runs.length + skipped + missed, 'all are accounted for').toBe(due.length);
+      expect(missed).toBeGreaterThan(0);
+      expect(skipped > 0).toBe(name !== 'buffer_all');
+    }
+    expect(await site.checkTruth()).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
   });
 });

@@ -1,25 +1,24 @@
 /** Rows that others alter in the warehouses. About 5 minutes in all, each case as it says. */
 
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { findTampering } from '../pipeline/reconcile/tamper-cases.ts';
 
 /**
  * Alters 1,000 values, deletes rows and adds rows by SQL in both warehouses: level rows finds and heals all of it.
  * About 5 minutes.
  */
-describe('tamper', () => {
-  test('everything is found and healed', async () => {
-    const figures = await findTampering({
-      calls: 2_000,
-      altered: 1_000,
-      moved: 20,
-      deleted: 100,
-      added: 60,
-      raised: 60,
-      again: true,
-    });
-    process.stdout.write(`${JSON.stringify(figures)}\n`);
-    for (const [warehouse, { touched, missing, different }] of Object.entries(figures))
-      expect(missing + different, warehouse).toBe(touched);
+
+test('tamper everything is found and healed', async () => {
+  const figures = await findTampering({
+    calls: 2_000,
+    altered: 1_000,
+    moved: 20,
+    deleted: 100,
+    added: 60,
+    raised: 60,
+    again: true,
   });
+  process.stdout.write(`${JSON.stringify(figures)}\n`);
+  for (const [warehouse, { touched, missing, different }] of Object.entries(figures))
+    expect(missing + different, warehouse).toBe(touched);
 });

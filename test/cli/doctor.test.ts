@@ -4,7 +4,7 @@ import { createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { runChecks } from '../../src/cli/commands/doctor/check.ts';
 import { installationChecks } from '../../src/cli/commands/doctor/check-installation.ts';
 import { sourceChecks } from '../../src/cli/commands/doctor/check-source.ts';
@@ -98,9 +98,8 @@ const quiet = { info: () => undefined, warn: () => undefined, error: () => undef
 describe('doctor', () => {
   test('finds nothing to repair where all is well, and warns of what is not started yet', async () => {
     const found = await examine({ source: { websocket: { url: simulator.wsUrl }, mrcp: simulator.mrcp } });
-    for (const check of ['token', 'list', 'clock', 'websocket', 'mrcp', 'webhook keys', 'warehouse postgres']) {
+    for (const check of ['token', 'list', 'clock', 'websocket', 'mrcp', 'webhook keys', 'warehouse postgres'])
       expect(found[check], check).toMatchObject({ outcome: 'ok' });
-    }
     // The server of the tests is made fast by not being durable, which is just what must be noticed.
     expect(found.store).toMatchObject(said('failed', 'fsync = off'));
     expect(found.temporal).toMatchObject({ outcome: 'ok' });
@@ -111,11 +110,7 @@ describe('doctor', () => {
 
   test('with --fix creates the schedules that are not there', async () => {
     const { client, connection } = await connectClient(servicesOf().config.temporal, temporal.address);
-    try {
-      const { schedules } = await examine({}, true);
-      expect(schedules).toMatchObject(said('ok', 'Created'));
-      expect((await examine()).schedules).toMatchObject(said('ok', 'are on'));
-    } finally {
+    onTestFinished(async () => {
       for (const id of schedulesOf(temporal.taskQueue)) {
         await client.schedule
           .getHandle(id)
@@ -123,7 +118,10 @@ describe('doctor', () => {
           .catch(() => undefined);
       }
       await connection.close();
-    }
+    });
+    const { schedules } = await examine({}, true);
+    expect(schedules).toMatchObject(said('ok', 'Created'));
+    expect((await examine()).schedules).toMatchObject(said('ok', 'are on'));
   });
 
   test('leaves nothing behind in a warehouse', async () => {
@@ -272,9 +270,8 @@ describe('webhook round trip', () => {
 describe('public address', () => {
   test('tells private networks and unknown names from public ones', async () => {
     const first = async (url: string) => (await checkPublicUrl(new URL(url)))[0];
-    for (const host of ['127.0.0.1', '10.1.2.3', '192.168.0.9', '100.64.1.1', '[::1]', '[fd00::1]', '[fe80::1]']) {
+    for (const host of ['127.0.0.1', '10.1.2.3', '192.168.0.9', '100.64.1.1', '[::1]', '[fd00::1]', '[fe80::1]'])
       expect(await first(`http://${host}/webhook`), host).toMatchObject(said('failed', 'private network'));
-    }
     expect(await first('http://8.8.8.8/')).toMatchObject({ outcome: 'ok' });
     expect(await first('https://no-such-host.invalid/')).toMatchObject({
       message: expect.stringContaining('resolved'),

@@ -16,11 +16,7 @@ const { simulator, folder, database } = await openCliAndService({
   websocket: { framesPerSecond: 50 },
 });
 const config = {
-  source: {
-    ...sourceOf(simulator),
-    limits: { requests: 500, per_s: 1 },
-    websocket: { url: simulator.wsUrl },
-  },
+  source: { ...sourceOf(simulator), limits: { requests: 500, per_s: 1 }, websocket: { url: simulator.wsUrl } },
   store: { url: database.url },
   webhook: {
     secrets: [

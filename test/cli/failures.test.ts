@@ -8,11 +8,7 @@ import { closedPort } from '../support/closed-port.ts';
 const { simulator, folder, database } = await openCliAndService({ calls: { count: 20 } });
 
 const configOf = (over: { source?: object; store?: object; temporal?: object } = {}) => ({
-  source: {
-    ...sourceOf(simulator),
-    limits: { retries: 1, retry_base_ms: 10, retry_max_ms: 20 },
-    ...over.source,
-  },
+  source: { ...sourceOf(simulator), limits: { retries: 1, retry_base_ms: 10, retry_max_ms: 20 }, ...over.source },
   store: { url: database.url, ...over.store },
   ...(over.temporal === undefined ? {} : { temporal: over.temporal }),
 });

@@ -1,7 +1,7 @@
 /** Files in, quarantine out: the commands as a user runs them, on a real database. */
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { sampleCall } from '../../src/cli/commands/webhook/sample-call.ts';
 import { openCli, openCliFolder } from '../support/cli.ts';
 
@@ -115,8 +115,7 @@ describe('import and quarantine', () => {
     await json(['privacy', 'hold', 'remove', held.result.hold.id, ...why]);
     const { result } = await json(['erase', '--by', 'call', '--yes'], named.join('\n'));
     expect(result).toMatchObject({ calls: 3, known: 1, erasedBefore: 1, erased: 2 });
-    const verified = await json(['verdicts', 'verify']);
-    expect(verified.code).toBe(0);
+    expect((await json(['verdicts', 'verify'])).code).toBe(0);
 
     for (const value of ['abc', '12']) {
       const short = await ask(['erase', '--by', 'phone'], '+33611223344', value);
@@ -148,32 +147,29 @@ describe('import and quarantine', () => {
     });
     const number = '+33612345678';
     const call = (id: string) => line(id, { in: { type: 'PHONE', data: number } });
-    try {
-      await folder.configure(configured({}));
-      await json(['import', await folder.write('here.ndjson', call('call-here'))]);
-      // As every host makes it.
-      await other.configure(configured({}));
-      const there = await other.write('there.ndjson', call('call-there'));
-      for (const command of [
-        ['import', there],
-        ['erase', '--by', 'phone', '--yes', '--suppress'],
-      ]) {
-        const refused = await other.run(command, { input: number });
-        expect(refused.code).toBe(3);
-        expect(refused.stderr).toContain('privacy.key');
-      }
-      await other.configure(configured({ key_file: join(folder.path, 'data', 'privacy.key') }));
-      expect((await other.run(['import', there])).code).toBe(0);
-      const erased = await folder.run(['erase', '--by', 'phone', '--yes', '--json'], { input: number });
-      expect(JSON.parse(erased.stdout)).toMatchObject({ erased: 2 });
-      for (const command of ['serve', 'worker'])
-        expect(await folder.run([command])).toMatchObject({
-          code: 3,
-          stderr: expect.stringContaining('privacy.key_file'),
-        });
-    } finally {
-      await other.remove();
+    onTestFinished(() => other.remove());
+    await folder.configure(configured({}));
+    await json(['import', await folder.write('here.ndjson', call('call-here'))]);
+    // As every host makes it.
+    await other.configure(configured({}));
+    const there = await other.write('there.ndjson', call('call-there'));
+    for (const command of [
+      ['import', there],
+      ['erase', '--by', 'phone', '--yes', '--suppress'],
+    ]) {
+      const refused = await other.run(command, { input: number });
+      expect(refused.code).toBe(3);
+      expect(refused.stderr).toContain('privacy.key');
     }
+    await other.configure(configured({ key_file: join(folder.path, 'data', 'privacy.key') }));
+    expect((await other.run(['import', there])).code).toBe(0);
+    const erased = await folder.run(['erase', '--by', 'phone', '--yes', '--json'], { input: number });
+    expect(JSON.parse(erased.stdout)).toMatchObject({ erased: 2 });
+    for (const command of ['serve', 'worker'])
+      expect(await folder.run([command])).toMatchObject({
+        code: 3,
+        stderr: expect.stringContaining('privacy.key_file'),
+      });
   });
 
   test('with the former key the store takes a new one, without it does not', async () => {

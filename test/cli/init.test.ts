@@ -19,8 +19,7 @@ test('asks the service, writes what it found under the meaning of each key, and 
   const secret = await folder.write('secret', simulator.clientSecret);
   const access = ['--auth-url', simulator.authUrl, '--realm', simulator.realm, '--client-id', simulator.clientId];
   const options = ['--yes', '--base-url', simulator.url, ...access, '--client-secret-file', secret, '--no-doctor'];
-  const result = await init(...options);
-  expect(result).toMatchObject({ code: 0, stdout: '' });
+  expect(await init(...options)).toMatchObject({ code: 0, stdout: '' });
   const path = join(folder.path, 'callsync.yaml');
   expect((await stat(path)).mode & 0o777).toBe(0o600);
   const text = await readFile(path, 'utf8');

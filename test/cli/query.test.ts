@@ -1,6 +1,6 @@
 /** `callsync query` as a person meets it, on PostgreSQL. */
 import { once } from 'node:events';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { reportFailure } from '../../src/cli/shell/exit.ts';
 import { renderTable } from '../../src/cli/shell/output.ts';
 import { openCli, withoutService } from '../support/cli.ts';
@@ -36,12 +36,9 @@ test('a result has as many rows as it likes', () => {
 
 test('words of a library end like a sentence before ours go on', () => {
   const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
-  try {
-    reportFailure(new RangeError('Maximum call stack size exceeded'), false);
-    expect(write.mock.calls.join('')).toMatch(/: Maximum call stack size exceeded\.\n {2}Run the command again/);
-  } finally {
-    write.mockRestore();
-  }
+  onTestFinished(() => void write.mockRestore());
+  reportFailure(new RangeError('Maximum call stack size exceeded'), false);
+  expect(write.mock.calls.join('')).toMatch(/: Maximum call stack size exceeded\.\n {2}Run the command again/);
 });
 
 test('what a query does to values is told in words of ours, with the place', async () => {
@@ -89,19 +86,18 @@ test('a query or a search that begins with a dash says how it is given', async (
 test('Ctrl-C ends the query on the server too', async () => {
   const client = await connect(database.url);
   const { child } = startProgram(['query', "SELECT 'watched', pg_sleep(100)"], { cwd: folder.path });
-  try {
-    const count = async (): Promise<number> => {
-      const sql = `SELECT count(*) AS n FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT ''watched''%'`;
-      return Number((await client.query(sql)).rows[0].n);
-    };
-    await until('the query runs', async () => (await count()) === 1);
-    child.kill('SIGINT');
-    const [code] = await once(child, 'exit');
-    expect(code).toBe(130);
-    // Its answer was waited for: nothing is left to wait for.
-    expect(await count()).toBe(0);
-  } finally {
+  onTestFinished(async () => {
     child.kill('SIGKILL');
     await client.end();
-  }
+  });
+  const count = async (): Promise<number> => {
+    const sql = `SELECT count(*) AS n FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT ''watched''%'`;
+    return Number((await client.query(sql)).rows[0].n);
+  };
+  await until('the query runs', async () => (await count()) === 1);
+  child.kill('SIGINT');
+  const [code] = await once(child, 'exit');
+  expect(code).toBe(130);
+  // Its answer was waited for: nothing is left to wait for.
+  expect(await count()).toBe(0);
 });

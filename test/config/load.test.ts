@@ -39,9 +39,8 @@ describe('loadConfig', () => {
   });
 
   test('finds the file by option, then CALLSYNC_CONFIG, then ./callsync.yaml', async () => {
-    for (const name of ['option', 'variable', 'callsync']) {
+    for (const name of ['option', 'variable', 'callsync'])
       writeFileSync(join(cwd, `${name}.yaml`), `source:\n  base_url: https://${name}.example.com\n`);
-    }
     const env = { CALLSYNC_CONFIG: 'variable.yaml' };
     expect((await loadConfig({ cwd, env, path: 'option.yaml' })).config.source.base_url).toContain('option');
     expect((await loadConfig({ cwd, env })).config.source.base_url).toContain('variable');
@@ -68,14 +67,12 @@ describe('loadConfig', () => {
   });
 });
 
-describe('null', () => {
-  test('means not written, so that a section with every key switched off is fine, and a preset can be undone', async () => {
-    const { temporal, source } = await load(
-      `${minimal}  list:\n    preset: activate\n    total_path:\ntemporal:\n  tls:\nsync:\n`,
-    );
-    expect(temporal.tls).toEqual({});
-    expect(source.list.total_path).toBeUndefined();
-  });
+test('null means not written, so that a section with every key switched off is fine, and a preset can be undone', async () => {
+  const { temporal, source } = await load(
+    `${minimal}  list:\n    preset: activate\n    total_path:\ntemporal:\n  tls:\nsync:\n`,
+  );
+  expect(temporal.tls).toEqual({});
+  expect(source.list.total_path).toBeUndefined();
 });
 
 describe('environment', () => {
@@ -223,7 +220,6 @@ test('a receiver needs no section of the service, and takes no key that is unkno
   await expect(read('source:\n  list: {}\n')).rejects.toThrow('source.base_url is required');
   const proxies = (entry: string) => read(`webhook:\n  trusted_proxies: [${entry}]\n`);
   expect((await proxies('10.0.0.0/8, "2001:db8::/32", 203.0.113.7')).webhook.trusted_proxies).toHaveLength(3);
-  for (const wrong of ['10.0.0.0/33', 'proxy.example.com', '10.0.0', '10.0.0.1/', '300.1.1.1']) {
+  for (const wrong of ['10.0.0.0/33', 'proxy.example.com', '10.0.0', '10.0.0.1/', '300.1.1.1'])
     await expect(proxies(wrong)).rejects.toThrow(/webhook\.trusted_proxies\[0\] must be an address or a CIDR range/);
-  }
 });

@@ -53,9 +53,8 @@ describe('coverage', () => {
     ]);
     expect(coverage.days[1]?.byWarehouse).toEqual({ main: 'healed', second: 'proven' });
     expect(coverage.days[4]?.shares).toMatchObject({ unproven: 0, read: 0.5, unread: 0.5 });
-    for (const one of coverage.days) {
+    for (const one of coverage.days)
       expect(Object.values(one.shares).reduce((sum, share) => sum + share, 0)).toBeCloseTo(1);
-    }
     expect(coverage.deliveries).toMatchObject({ calls: 1_610, both: 1_560, pollOnly: 50 });
   });
 

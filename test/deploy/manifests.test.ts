@@ -236,14 +236,12 @@ describe('docker-compose.yml', () => {
       const config = checkConfig(applyEnvironment(base, environment), name);
       expect(config.store.url_file).toBe(`/run/secrets/${name === 'receiver' ? 'receiver' : 'store'}_url`);
       expect(config.source.client_secret_file).toBe(name === 'receiver' ? undefined : '/run/secrets/client_secret');
-      for (const [, file] of JSON.stringify(config).matchAll(/run\/secrets\/(\w+)/g)) {
+      for (const [, file] of JSON.stringify(config).matchAll(/run\/secrets\/(\w+)/g))
         expect(compose.services[name].secrets).toContain(file);
-      }
       expect(config.temporal.address).toBe(name === 'receiver' ? undefined : 'temporal:7233');
       expect(compose.services[name].networks).toEqual([name === 'receiver' ? 'receiver' : 'callsync']);
     }
-    const text = read('docker-compose.yml');
-    expect(text).not.toMatch(/PASSWORD: |PWD: |SECRET: /);
+    expect(read('docker-compose.yml')).not.toMatch(/PASSWORD: |PWD: |SECRET: /);
     for (const [, service] of services) {
       for (const port of (service.ports ?? []) as string[]) expect(port).toMatch(/^127\.0\.0\.1:/);
     }
@@ -254,11 +252,9 @@ describe('docker-compose.yml', () => {
     cpSync(join(root, 'deploy/make-secrets.sh'), join(copy, 'make-secrets.sh'));
     execFileSync('mkdir', [join(copy, 'secrets')]);
     execFileSync(join(copy, 'make-secrets.sh'), { stdio: 'ignore' });
-    const made = readdirSync(join(copy, 'secrets')).toSorted();
-    expect(made).toEqual(Object.keys(compose.secrets).toSorted());
-    for (const [name, { file }] of Object.entries(compose.secrets) as [string, { file: string }][]) {
+    expect(readdirSync(join(copy, 'secrets')).toSorted()).toEqual(Object.keys(compose.secrets).toSorted());
+    for (const [name, { file }] of Object.entries(compose.secrets) as [string, { file: string }][])
       expect(file).toBe(`deploy/secrets/${name}`);
-    }
     expect(statSync(join(copy, 'secrets')).mode & 0o777).toBe(0o700);
     const password = readFileSync(join(copy, 'secrets/store_password'), 'utf8').trim();
     expect(password).toHaveLength(48);

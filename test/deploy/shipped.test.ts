@@ -4,7 +4,7 @@
  * `npm run campaign -- image` starts them from the built image.
  */
 import { rm } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { createDatabase, makeServerFolder } from '../support/postgres.ts';
@@ -23,24 +23,23 @@ afterAll(async () => {
 test.each(['compose', 'kubernetes'] as const)('role, receiver and workers of %s', async (of) => {
   const [database, temporal] = await Promise.all([createDatabase(), useTemporal()]);
   const { start, kill } = openDeployment(of, { simulator, databaseUrl: database.url, temporal, scratch });
-  try {
-    await endWell(await start('store-role'));
-    const receiver = await start('receiver');
-    const workers = [await start('worker'), await start('worker')];
-    await becomeHealthy(receiver, '/readyz');
-    for (const worker of workers) await becomeHealthy(worker, '/healthz');
-    const sent = await sendWebhook({
-      url: `http://127.0.0.1:${receiver.ports.webhook}/webhook`,
-      body: `{"unique_id":"shipped-${of}","status":"new"}`,
-      secret: signingSecret,
-      deliveryId: `shipped-${of}`,
-      retry: false,
-    });
-    expect(sent, receiver.said()).toMatchObject({ delivered: true });
-    for (const { child } of [receiver, ...workers]) child.kill('SIGTERM');
-    await endWell(receiver, ...workers);
-  } finally {
+  onTestFinished(async () => {
     kill();
     await database.drop();
-  }
+  });
+  await endWell(await start('store-role'));
+  const receiver = await start('receiver');
+  const workers = [await start('worker'), await start('worker')];
+  await becomeHealthy(receiver, '/readyz');
+  for (const worker of workers) await becomeHealthy(worker, '/healthz');
+  const sent = await sendWebhook({
+    url: `http://127.0.0.1:${receiver.ports.webhook}/webhook`,
+    body: `{"unique_id":"shipped-${of}","status":"new"}`,
+    secret: signingSecret,
+    deliveryId: `shipped-${of}`,
+    retry: false,
+  });
+  expect(sent, receiver.said()).toMatchObject({ delivered: true });
+  for (const { child } of [receiver, ...workers]) child.kill('SIGTERM');
+  await endWell(receiver, ...workers);
 });

@@ -1,7 +1,7 @@
 /** The demo into both warehouses. That a change in one of them is found: test/cli/check-truth.test.ts. */
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { makeCheapEmulator } from '../support/bigquery.ts';
 import { useFolder } from '../support/folder.ts';
 import { isLoopback, listeningOf } from '../support/listening.ts';
@@ -59,24 +59,21 @@ const folder = useFolder('demo-both');
 
 test('callsync demo --warehouse both loads the same rows into both, and listens on loopback alone', async () => {
   const release = await take(usualPort);
-  try {
-    const listening = new Set<string>();
-    const { code, stderr, result } = await runDemo(folder, (address) => listening.add(address));
-    expect(code, stderr).toBe(0);
-    expect(result.truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
-    const tables = ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts', 'deliveries'];
-    const { redactions, ...equal } = result.equal;
-    // The demo has no privacy rules.
-    expect(redactions).toEqual({ rows: 0, different: 0 });
-    expect(Object.keys(equal).sort()).toEqual([...tables].sort());
-    for (const [table, { rows, different }] of Object.entries(equal)) {
-      expect(different, table).toBe(0);
-      expect(rows, table).toBe(result.rows[table]);
-      expect(rows, table).toBeGreaterThan(0);
-    }
-    expect([...listening].filter((address) => !isLoopback(address))).toEqual([]);
-    if (process.platform === 'linux') expect(listening.size).toBeGreaterThan(5);
-  } finally {
-    await release();
+  onTestFinished(() => release());
+  const listening = new Set<string>();
+  const { code, stderr, result } = await runDemo(folder, (address) => listening.add(address));
+  expect(code, stderr).toBe(0);
+  expect(result.truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
+  const tables = ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts', 'deliveries'];
+  const { redactions, ...equal } = result.equal;
+  // The demo has no privacy rules.
+  expect(redactions).toEqual({ rows: 0, different: 0 });
+  expect(Object.keys(equal).sort()).toEqual([...tables].sort());
+  for (const [table, { rows, different }] of Object.entries(equal)) {
+    expect(different, table).toBe(0);
+    expect(rows, table).toBe(result.rows[table]);
+    expect(rows, table).toBeGreaterThan(0);
   }
+  expect([...listening].filter((address) => !isLoopback(address))).toEqual([]);
+  if (process.platform === 'linux') expect(listening.size).toBeGreaterThan(5);
 });

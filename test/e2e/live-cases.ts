@@ -9,16 +9,12 @@ import { deleteSchedules, type Installation, install } from '../support/installa
 import { deliver } from '../support/pipeline.ts';
 import { until } from '../support/until.ts';
 
-export interface LiveFigures {
-  /** Calls or deliveries that were seen to become visible. */
-  readonly seen: number;
-  readonly p95Seconds: number;
-  readonly worstSeconds: number;
-}
+export type LiveFigures = ReturnType<typeof figuresOf>;
 
-const figuresOf = (seconds: readonly number[]): LiveFigures => {
+const figuresOf = (seconds: readonly number[]) => {
   const sorted = [...seconds].sort((a, b) => a - b);
   return {
+    /** Calls or deliveries that were seen to become visible. */
     seen: sorted.length,
     p95Seconds: sorted[Math.ceil(sorted.length * 0.95) - 1] ?? Number.NaN,
     worstSeconds: sorted.at(-1) ?? Number.NaN,

@@ -3,7 +3,7 @@
  * written configuration. Nothing but the credentials and the version is told beforehand.
  */
 import { readFile } from 'node:fs/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import type { ListConfig } from '../../schemas/config/list.ts';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
@@ -82,21 +82,18 @@ export const describeProbeBackfill = (dialects: readonly string[]): void => {
   describe('probe, then backfill with what it wrote', { concurrent: true }, () => {
     test.each(dialects)('is complete for dialect %s', async (dialect) => {
       const site = await openSite(dialect);
-      try {
-        await probe(site);
-        const list = await writtenList(site);
-        await site.startWorker();
-        const { result } = await site.backfill('probed', { axis: defaultAxis(list).name });
-        const calls = callsOf(dialect);
-        const { totals } = await result;
-        expect(totals).toMatchObject({ calls, problems: problemsOf(list) });
-        if (problemsOf(list) > 0) await expectIncomplete(site, 'probed');
-        // Without window parameters every reader would read the whole list: there is only one.
-        if (list.cursor_fields.length === 0) expect(totals.windows).toBe(1);
-        expect(await site.checkTruth()).toEqual({ calls, ...none });
-      } finally {
-        await site.dispose();
-      }
+      onTestFinished(() => site.dispose());
+      await probe(site);
+      const list = await writtenList(site);
+      await site.startWorker();
+      const { result } = await site.backfill('probed', { axis: defaultAxis(list).name });
+      const calls = callsOf(dialect);
+      const { totals } = await result;
+      expect(totals).toMatchObject({ calls, problems: problemsOf(list) });
+      if (problemsOf(list) > 0) await expectIncomplete(site, 'probed');
+      // Without window parameters every reader would read the whole list: there is only one.
+      if (list.cursor_fields.length === 0) expect(totals.windows).toBe(1);
+      expect(await site.checkTruth()).toEqual({ calls, ...none });
     });
   });
 };

@@ -6,27 +6,14 @@ import { createLease } from '../../src/store/loads/compared.ts';
 import { ensureSchedules } from '../../src/temporal/schedules.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { relationsOf } from '../../src/warehouse/bigquery/ddl.ts';
-import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { backUp } from '../support/backup.ts';
 import { useBigQuery } from '../support/bigquery.ts';
-import { deleteSchedules, endProcess, type Installation, install } from '../support/installation.ts';
-import { type InstalledPostgres, startInstalledPostgres } from '../support/installed-postgres.ts';
+import { deleteSchedules, endProcess, install } from '../support/installation.ts';
+import { startInstalledPostgres } from '../support/installed-postgres.ts';
 import { startReceiver } from '../support/receiver-process.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
 
-export interface Site {
-  readonly installation: Installation;
-  readonly warehouses: readonly Warehouse[];
-  /** Sets all warehouses back to now, later. */
-  backUpWarehouses(): Promise<() => Promise<void>>;
-  dropWarehouses(): Promise<void>;
-  /** Kills it (SIGKILL) and starts another in its place. */
-  replaceWorker(): Promise<void>;
-  replaceReceiver(): Promise<void>;
-  /** Of its own, with programs that dump and restore; undefined on the shared server. */
-  readonly server: InstalledPostgres | undefined;
-  close(): Promise<void>;
-}
+export type Site = Awaited<ReturnType<typeof openSite>>;
 
 const sync = {
   interval: '2s',
@@ -48,7 +35,7 @@ export interface SiteOptions {
   readonly databaseUrl?: string;
 }
 
-export const openSite = async ({ programs, isSmall = false, databaseUrl }: SiteOptions): Promise<Site> => {
+export const openSite = async ({ programs, isSmall = false, databaseUrl }: SiteOptions) => {
   const server = programs === undefined ? undefined : await startInstalledPostgres(programs);
   const bigquery = isSmall ? undefined : await openBigquery();
   const installation = await install({
@@ -86,7 +73,9 @@ export const openSite = async ({ programs, isSmall = false, databaseUrl }: SiteO
   return {
     installation,
     warehouses,
+    /** Of its own, with programs that dump and restore; undefined on the shared server. */
     server,
+    /** Sets all warehouses back to now, later. */
     backUpWarehouses: async () => {
       const restorePostgres = await backUp(store.pool, 'calls');
       const restoreBigquery = await alone(async () => await bigquery?.copy());
@@ -101,6 +90,7 @@ export const openSite = async ({ programs, isSmall = false, databaseUrl }: SiteO
         await store.pool.query('DROP SCHEMA calls CASCADE');
         await bigquery?.drop();
       }),
+    /** Kills it (SIGKILL) and starts another in its place. */
     replaceWorker: async () => {
       await endProcess(worker, 'SIGKILL');
       worker = await installation.startWorker();

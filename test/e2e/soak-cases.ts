@@ -76,13 +76,7 @@ export const soak = async (
     },
     source: { limits: { requests: 400, per_s: 1 } },
     config: {
-      sync: {
-        interval: `${pace.sync}s`,
-        settle: '1s',
-        lookback: '1m',
-        inbox_sweep: `${pace.sync}s`,
-        start_from: '3h',
-      },
+      sync: { interval: `${pace.sync}s`, settle: '1s', lookback: '1m', inbox_sweep: `${pace.sync}s`, start_from: '3h' },
     },
   });
   const closers: (() => Promise<unknown>)[] = [() => site.dispose(), () => deleteSchedules(site)];

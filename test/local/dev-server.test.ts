@@ -32,10 +32,7 @@ describe('startTemporalDevServer', () => {
     expect(page.status).toBe(200);
     expect(await page.text()).toContain('<!doctype html>');
     await withClient(first.address, (client) =>
-      client.workflow.start('nobodyRunsThis', {
-        taskQueue: 'none',
-        workflowId: 'survivor',
-      }),
+      client.workflow.start('nobodyRunsThis', { taskQueue: 'none', workflowId: 'survivor' }),
     );
 
     const joined = await startTemporalDevServer(options);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { isAlive, keepServer, startServer, stopLocalProcess } from '../../src/local/local-process.ts';
 import { useFolder } from '../support/folder.ts';
 import { endProcess } from '../support/installation.ts';
@@ -14,28 +14,25 @@ const folder = useFolder('process');
 test.skipIf(!existsSync('/proc/self/environ'))('a server does not get the secrets of our environment', async () => {
   process.env.CALLSYNC_TEST_SECRET = 'hunter2';
   const stopRules = { signal: 'SIGTERM', lastSignal: 'SIGKILL', stopDeadlineMs: 5_000 } as const;
-  try {
-    const program = process.execPath;
-    const args = ['-e', 'console.log("up"); setInterval(() => {}, 1000)'];
-    const logFile = join(folder, 'log');
-    const outcome = await startServer(
-      { program, args, logFile, cwd: folder, env: { EXTRA: 'given' } },
-      {
-        ...stopRules,
-        startDeadlineMs: 30_000,
-        probe: async () => ((await readFile(logFile, 'utf8')).includes('up') ? true : undefined),
-      },
-    );
-    if ('failure' in outcome) throw new Error(outcome.failure);
-    const environment = await readFile(`/proc/${outcome.pid}/environ`, 'utf8');
-    await stopLocalProcess(outcome.pid, stopRules);
-    expect(environment).toContain('EXTRA=given');
-    expect(environment).toContain('PATH=');
-    expect(environment).not.toContain('hunter2');
-    expect(isAlive(outcome.pid)).toBe(false);
-  } finally {
-    delete process.env.CALLSYNC_TEST_SECRET;
-  }
+  onTestFinished(() => void delete process.env.CALLSYNC_TEST_SECRET);
+  const program = process.execPath;
+  const args = ['-e', 'console.log("up"); setInterval(() => {}, 1000)'];
+  const logFile = join(folder, 'log');
+  const outcome = await startServer(
+    { program, args, logFile, cwd: folder, env: { EXTRA: 'given' } },
+    {
+      ...stopRules,
+      startDeadlineMs: 30_000,
+      probe: async () => ((await readFile(logFile, 'utf8')).includes('up') ? true : undefined),
+    },
+  );
+  if ('failure' in outcome) throw new Error(outcome.failure);
+  const environment = await readFile(`/proc/${outcome.pid}/environ`, 'utf8');
+  await stopLocalProcess(outcome.pid, stopRules);
+  expect(environment).toContain('EXTRA=given');
+  expect(environment).toContain('PATH=');
+  expect(environment).not.toContain('hunter2');
+  expect(isAlive(outcome.pid)).toBe(false);
 });
 
 const children: ChildProcess[] = [];

@@ -80,22 +80,15 @@ test('an archive with its published checksum becomes the program, and nothing el
   expect(await readdir(join(path, '..'))).toEqual(['temporal']);
   expect(said).toEqual([expect.stringMatching(/^Downloading the Temporal CLI 1.5.1/)]);
   // From the cache, without any request.
-  expect(
-    await locateTemporalCli({
-      env: { ...env, CALLSYNC_TEMPORAL_RELEASES: 'http://127.0.0.1:1' },
-      log,
-    }),
-  ).toBe(path);
+  expect(await locateTemporalCli({ env: { ...env, CALLSYNC_TEMPORAL_RELEASES: 'http://127.0.0.1:1' }, log })).toBe(
+    path,
+  );
 });
 
 test('a cache that cannot be made is an error with a next step', async () => {
   const notAFolder = join(folder, 'LICENSE');
   await expect(locateTemporalCli({ env: { PATH: '/nowhere', XDG_CACHE_HOME: notAFolder }, log })).rejects.toMatchObject(
-    {
-      code: 'CACHE_FOLDER',
-      kind: 'terminal',
-      hint: expect.stringContaining('XDG_CACHE_HOME'),
-    },
+    { code: 'CACHE_FOLDER', kind: 'terminal', hint: expect.stringContaining('XDG_CACHE_HOME') },
   );
 });
 

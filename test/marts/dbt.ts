@@ -13,10 +13,7 @@ const run = promisify(execFile);
 const core = 'dbt-core==1.11.16';
 const adapters = { postgres: 'dbt-postgres==1.11.0', bigquery: 'dbt-bigquery==1.12.1' } as const;
 const cache = join(homedir(), '.cache/callsync');
-const homes = {
-  postgres: join(cache, 'dbt-1.11.16'),
-  bigquery: join(cache, 'dbt-1.11.16-bigquery-1.12.1'),
-} as const;
+const homes = { postgres: join(cache, 'dbt-1.11.16'), bigquery: join(cache, 'dbt-1.11.16-bigquery-1.12.1') } as const;
 export type DbtAdapter = keyof typeof adapters;
 
 const isThere = (path: string): Promise<boolean> =>
@@ -56,11 +53,7 @@ export const postgresTarget = (url: string, schema: string): Readonly<Record<str
   return { host, port: Number(port), user, password, dbname: pathname.slice(1), schema, threads: 2 };
 };
 
-export interface Dbt {
-  /** Returns what it printed; one run at a time. @throws with the end of that when dbt fails */
-  run(args: readonly string[], vars?: Readonly<Record<string, unknown>>): Promise<string>;
-  close(): Promise<void>;
-}
+export type Dbt = Awaited<ReturnType<typeof openDbt>>;
 
 /** One process for all runs: starting dbt takes seconds of processor time. A line of JSON is a run, and says how it ended. */
 const server = `
@@ -80,7 +73,7 @@ export const openDbt = async (input: {
   readonly folder: string;
   readonly target: Readonly<Record<string, unknown>>;
   readonly project?: string;
-}): Promise<Dbt> => {
+}) => {
   const { adapter, folder, target, project = resolve(import.meta.dirname, '../../dbt') } = input;
   const profile = { target: 'test', outputs: { test: { type: adapter, ...target } } };
   await writeFile(join(folder, 'profiles.yml'), stringify({ callsync: profile }));
@@ -95,7 +88,8 @@ export const openDbt = async (input: {
   const exited = once(child, 'exit');
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
-    async run(args, vars = settingsVars) {
+    /** Returns what it printed; one run at a time. @throws with the end of that when dbt fails */
+    async run(args: readonly string[], vars: Readonly<Record<string, unknown>> = settingsVars) {
       const all = ['--no-use-colors', ...args, ...places, '--vars', JSON.stringify(vars)];
       child.stdin.write(`${JSON.stringify(all)}\n`);
       const said: string[] = [];

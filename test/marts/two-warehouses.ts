@@ -21,17 +21,7 @@ import { makeBatch } from '../warehouse/batches.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
 import { changesOf, dayMicros, deliveryRows, stateRow, stateTimes, verdictRows } from './log-rows.ts';
 
-export interface FilledWarehouse {
-  readonly warehouse: Warehouse;
-  /** Creates or replaces the marts. Returns the names of those that it touched. */
-  applyMarts(analytics: unknown): Promise<readonly string[]>;
-  /** The marts as `applyMarts` makes them. */
-  viewsOf(analytics: unknown): readonly View[];
-  /** Every row of a mart, columns as comparable values, in an order of its own. */
-  readMart(name: string): Promise<Record<string, unknown>[]>;
-  /** A query in which `{marts}` and `{tables}` stand for schema or dataset. */
-  ask(sql: string): Promise<Record<string, unknown>[]>;
-}
+export type FilledWarehouse = ReturnType<typeof present>;
 
 export interface FilledPostgres extends SimulatedCalls {
   readonly postgres: FilledWarehouse;
@@ -135,17 +125,21 @@ const readCalls = async (options: SimulatorOptions, change: ChangeCall): Promise
 const viewsOf = (place: Place, analytics: unknown): readonly View[] =>
   renderViews(place, martSettings(analyticsConfigSchema.parse(analytics)));
 
-const present = (warehouse: Warehouse, place: Place, quote: (name: string) => string): FilledWarehouse => {
+const present = (warehouse: Warehouse, place: Place, quote: (name: string) => string) => {
   const ask = async (sql: string): Promise<Record<string, unknown>[]> =>
     (
       await warehouse.query(sql.replaceAll('{marts}', quote(place.marts)).replaceAll('{tables}', quote(place.tables)))
     ).map(comparable);
   return {
     warehouse,
+    /** A query in which `{marts}` and `{tables}` stand for schema or dataset. */
     ask,
-    viewsOf: (analytics) => viewsOf(place, analytics),
-    applyMarts: (analytics) => warehouse.ensureViews(place.marts, viewsOf(place, analytics)),
-    readMart: async (name) => sortRows(await ask(`SELECT * FROM {marts}.${name}`)),
+    /** The marts as `applyMarts` makes them. */
+    viewsOf: (analytics: unknown) => viewsOf(place, analytics),
+    /** Creates or replaces the marts. Returns the names of those that it touched. */
+    applyMarts: (analytics: unknown) => warehouse.ensureViews(place.marts, viewsOf(place, analytics)),
+    /** Every row of a mart, columns as comparable values, in an order of its own. */
+    readMart: async (name: string) => sortRows(await ask(`SELECT * FROM {marts}.${name}`)),
   };
 };
 

@@ -122,9 +122,8 @@ describe('over standard input and output', () => {
     for (const [name, args] of [
       ['search_transcripts', { text: 'zanzibar' }],
       ['get_call', { call_id: 'x' }],
-    ] as const) {
+    ] as const)
       expect((await call(restricted, name, args)).refused).toMatch(/QUERY_REFUSED.*--transcripts/);
-    }
     expect(JSON.stringify(await call(restricted, 'describe_tables', { name: 'utterances' }))).not.toContain(
       '"content"',
     );
@@ -273,14 +272,8 @@ describe('over standard input and output', () => {
     expect(last?.actor).toMatch(/^uid \d+$/);
     const url = ownRoleUrl(here.postgresUrl, 'recorder');
     const recorder = openDatabase({ url, schema: 'callsync', application: 'test', purpose: 'store' });
-    for (const sql of [
-      'SELECT * FROM events',
-      'DELETE FROM events',
-      'SELECT * FROM meta',
-      'SELECT * FROM calls.calls',
-    ]) {
+    for (const sql of ['SELECT * FROM events', 'DELETE FROM events', 'SELECT * FROM meta', 'SELECT * FROM calls.calls'])
       await expect(recorder.query(sql), sql).rejects.toMatchObject({ code: 'DATABASE_PERMISSION' });
-    }
     await recorder.close();
   });
 });

@@ -23,9 +23,8 @@ test('counts and shows what the receiver does', async () => {
     'callsync_webhook_rejected_total{reason="signature_wrong"} 1',
     'callsync_webhook_request_duration_seconds_bucket{le="0.005"} 1',
     'callsync_webhook_request_duration_seconds_count 3',
-  ]) {
+  ])
     expect(text.split('\n')).toContain(line);
-  }
 });
 
 test('counts memory and event loop of the process on demand', async () => {

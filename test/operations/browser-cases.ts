@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Page } from 'puppeteer-core';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { overhang, usePage, violations } from './support/browser.ts';
 
 /** A running installation with a status page. */
@@ -145,27 +145,25 @@ export const testInBrowser = (site: () => LookedAt): void => {
     });
     await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve));
     const other = await held.browser.newPage();
-    try {
-      // The browser has been told the token, and would send it along.
-      await other.authenticate(site().actor);
-      await other.goto(`http://localhost:${(stranger.address() as AddressInfo).port}/`);
-      const read = await other.evaluate(`fetch('${site().operations}/').then(() => 'read', () => 'refused')`);
-      const acted = await other.evaluate(
-        `fetch('${site().operations}/actions/pause', { method: 'POST', mode: 'no-cors', body: 'name=${backfill}' }).then(() => 'sent', () => 'refused')`,
-      );
-      expect([read, acted]).toEqual(['refused', 'refused']);
-      const [answer] = await Promise.all([
-        other.waitForNavigation(),
-        other.evaluate(`document.querySelector('form').submit()`),
-      ]);
-      expect(answer?.status()).toBe(403);
-      expect(other.frames().some((frame) => frame.url() === `${site().operations}/`)).toBe(false);
-      const paused = await site().query('SELECT FROM events WHERE what = $1', [`Paused ${backfill}`]);
-      expect(paused).toHaveLength(1);
-    } finally {
+    onTestFinished(async () => {
       await other.close();
       stranger.close();
-    }
+    });
+    // The browser has been told the token, and would send it along.
+    await other.authenticate(site().actor);
+    await other.goto(`http://localhost:${(stranger.address() as AddressInfo).port}/`);
+    const read = await other.evaluate(`fetch('${site().operations}/').then(() => 'read', () => 'refused')`);
+    const acted = await other.evaluate(
+      `fetch('${site().operations}/actions/pause', { method: 'POST', mode: 'no-cors', body: 'name=${backfill}' }).then(() => 'sent', () => 'refused')`,
+    );
+    expect([read, acted]).toEqual(['refused', 'refused']);
+    const [answer] = await Promise.all([
+      other.waitForNavigation(),
+      other.evaluate(`document.querySelector('form').submit()`),
+    ]);
+    expect(answer?.status()).toBe(403);
+    expect(other.frames().some((frame) => frame.url() === `${site().operations}/`)).toBe(false);
+    expect(await site().query('SELECT FROM events WHERE what = $1', [`Paused ${backfill}`])).toHaveLength(1);
   });
 
   test.runIf(pictures !== undefined)('takes pictures of the page on time, behind and broken', async () => {

@@ -186,9 +186,8 @@ test('shows hostile names as text, under a policy that runs nothing but its own 
   expect(text).not.toMatch(/style="|<style|<script>/);
   const verdicts = await fetch(`${address}/verdicts?warehouse=${encodeURIComponent(evil)}&day=2026-01-02`);
   expect([verdicts.status, (await verdicts.text()).includes('<img')]).toEqual([200, false]);
-  for (const query of ['', '?day=2026-99-99&warehouse=a', '?day=<script>']) {
+  for (const query of ['', '?day=2026-99-99&warehouse=a', '?day=<script>'])
     expect((await fetch(`${address}/verdicts${query}`)).status).toBe(400);
-  }
   expect((await fetch(`${address}/script.js`)).headers.get('content-type')).toContain('text/javascript');
 });
 
@@ -202,9 +201,8 @@ test('answers only under its own names, so that a page whose name resolves here 
     [`localhost:${port}`, 200],
     [`[::1]:${port}`, 200],
     ['10.1.2.3:80', 200],
-  ] as const) {
+  ] as const)
     expect((await ask(port, `GET / HTTP/1.1\r\nHost: ${host}`)).split('\r\n')[0], host).toContain(` ${status} `);
-  }
 });
 
 test('asks for a token where it is not open, and takes none by half', async () => {
@@ -224,9 +222,8 @@ test('asks for a token where it is not open, and takes none by half', async () =
     basic('ann:'),
     basic('ann'),
     'Digest read',
-  ]) {
+  ])
     expect(await status(wrong), wrong ?? 'none').toBe(401);
-  }
   for (const right of ['Bearer read', basic('anybody:read'), basic('ann:act'), 'Bearer act'])
     expect(await status(right)).toBe(200);
   expect((await fetch(`${address}/events`)).status).toBe(401);
@@ -261,8 +258,7 @@ test('sends sections that changed, and has room for few readers', async () => {
   while (!text.includes('event: drawn')) text += (await reader?.read())?.value ?? '';
   const sections = [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data]) => JSON.parse(data ?? '') as { id: string });
   expect(sections.map(({ id }) => id)).toContain('headline');
-  const others = await Promise.all(Array.from({ length: 20 }, open));
-  expect(others.filter(({ status }) => status === 503)).toHaveLength(5);
+  expect((await Promise.all(Array.from({ length: 20 }, open))).filter(({ status }) => status === 503)).toHaveLength(5);
   for (const abort of aborts) abort.abort();
   await expect.poll(async () => (await open()).status).toBe(200);
   for (const abort of aborts) abort.abort();
@@ -297,9 +293,8 @@ test('acts only for a caller with a token of an own name, and only by a form of 
     [404, good, fields({}), 'constructor'],
     [405, good, fields({}), 'pause', 'GET'],
     [400, good, fields({ name: 'gone' })],
-  ] as [number, Record<string, string>, string, string?, string?][]) {
+  ] as [number, Record<string, string>, string, string?, string?][])
     expect(await post(headers, body, path, method), `${status} ${JSON.stringify(headers)} ${body}`).toBe(status);
-  }
   expect(acted).toEqual([]);
   expect(await post({ ...good, 'sec-fetch-site': 'same-origin' }, fields({}))).toBe(303);
   expect(acted).toEqual(['ann pause big']);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Gauge, Registry } from 'prom-client';
 import { Agent, fetch as fetchBy } from 'undici';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { serveOperations } from '../../src/health/page/server.ts';
 import { makeCertificate } from '../support/certificate.ts';
 
@@ -66,8 +66,7 @@ test('serves nothing else, takes another port where any will do, and says when i
   const other = await serveOperations({ ...options, orAnyPort: true });
   expect((await fetch(`${other.address}/healthz`)).status).toBe(200);
   await other.close();
-  const taken = serveOperations(options);
-  await expect(taken).rejects.toMatchObject({ code: 'OPERATIONS_PORT_TAKEN', kind: 'terminal' });
+  await expect(serveOperations(options)).rejects.toMatchObject({ code: 'OPERATIONS_PORT_TAKEN', kind: 'terminal' });
 });
 
 test('a probe gets in beside clients that never finish their request, and these are closed soon', async () => {
@@ -89,27 +88,23 @@ test('a probe gets in beside clients that never finish their request, and these 
 });
 
 test('takes no head of more than 8 KiB', async () => {
-  const answer = await fetch(`${open.address}/healthz`, { headers: { 'x-large': 'x'.repeat(9_000) } });
-  expect(answer.status).toBe(431);
+  expect((await fetch(`${open.address}/healthz`, { headers: { 'x-large': 'x'.repeat(9_000) } })).status).toBe(431);
 });
 
 test('serves HTTPS where it has a certificate, and refuses one that cannot be used', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'callsync-operations-'));
-  try {
-    const { cert, key } = makeCertificate();
-    const tls = { cert_file: join(folder, 'cert.pem'), key_file: join(folder, 'key.pem') };
-    const options = { listen: '127.0.0.1', port: 0, registry, ready: () => true, token: undefined, tls };
-    await expect(serveOperations(options)).rejects.toMatchObject({ code: 'OPERATIONS_TLS_INVALID' });
-    await writeFile(tls.cert_file, cert);
-    await writeFile(tls.key_file, key);
-    const server = await serveOperations(options);
-    expect(server.address).toMatch(/^https:/);
-    const trusting = new Agent({ connect: { ca: cert } });
-    const answer = await fetchBy(`${server.address}/healthz`, { dispatcher: trusting });
-    expect(await answer.json()).toEqual({ alive: true });
-    await trusting.close();
-    await server.close();
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const { cert, key } = makeCertificate();
+  const tls = { cert_file: join(folder, 'cert.pem'), key_file: join(folder, 'key.pem') };
+  const options = { listen: '127.0.0.1', port: 0, registry, ready: () => true, token: undefined, tls };
+  await expect(serveOperations(options)).rejects.toMatchObject({ code: 'OPERATIONS_TLS_INVALID' });
+  await writeFile(tls.cert_file, cert);
+  await writeFile(tls.key_file, key);
+  const server = await serveOperations(options);
+  expect(server.address).toMatch(/^https:/);
+  const trusting = new Agent({ connect: { ca: cert } });
+  const answer = await fetchBy(`${server.address}/healthz`, { dispatcher: trusting });
+  expect(await answer.json()).toEqual({ alive: true });
+  await trusting.close();
+  await server.close();
 });

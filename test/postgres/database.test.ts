@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { terminal } from '../../src/lib/errors.ts';
 import { BinaryCopyWriter } from '../../src/postgres/binary-copy.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
@@ -128,29 +128,28 @@ test('unreachable, refused and missing databases each say what to do', async () 
 test('a server that stops answering ends a statement and a copy in time, and the next connection works', async () => {
   const silent = await openLink(database.url);
   const mute = open({ url: silent.url, statementMs: 200 });
-  try {
-    await pool.query('CREATE TABLE muted (t text)');
-    for (const work of [
-      (client: pg.PoolClient) => client.query('SELECT 1'),
-      (client: pg.PoolClient) => {
-        const writer = new BinaryCopyWriter();
-        writer.row(1);
-        writer.text('x');
-        return writer.send(client, 'muted (t)');
-      },
-    ]) {
-      const asked = mute.transaction(async ({ client }) => {
-        silent.silence();
-        await work(client);
-      });
-      await expect(asked).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE', kind: 'transient' });
-      // On a busy machine a statement needs longer than this pool has, now and then.
-      const ask = () => mute.query('SELECT * FROM muted').catch(() => 'too late');
-      await expect.poll(ask).toEqual([]);
-    }
-  } finally {
+  onTestFinished(async () => {
     await mute.close();
     await silent.close();
+  });
+  await pool.query('CREATE TABLE muted (t text)');
+  for (const work of [
+    (client: pg.PoolClient) => client.query('SELECT 1'),
+    (client: pg.PoolClient) => {
+      const writer = new BinaryCopyWriter();
+      writer.row(1);
+      writer.text('x');
+      return writer.send(client, 'muted (t)');
+    },
+  ]) {
+    const asked = mute.transaction(async ({ client }) => {
+      silent.silence();
+      await work(client);
+    });
+    await expect(asked).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE', kind: 'transient' });
+    // On a busy machine a statement needs longer than this pool has, now and then.
+    const ask = () => mute.query('SELECT * FROM muted').catch(() => 'too late');
+    await expect.poll(ask).toEqual([]);
   }
 });
 

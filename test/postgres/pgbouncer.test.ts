@@ -1,6 +1,6 @@
 /** Behind a real PgBouncer. Sessions work as without it; if it shares them, the store refuses to open. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createLease } from '../../src/store/loads/compared.ts';
 import { openStore } from '../../src/store/store.ts';
 import { openCliFolder } from '../support/cli.ts';
@@ -16,25 +16,24 @@ describe.skipIf(!isBouncerInstalled)('behind PgBouncer', () => {
   test('in session mode names, times and limits are those of the connection, and a lease has one holder', async () => {
     const url = await database.open('session');
     const stores = [await openStore({ url, max: 3 }), await openStore({ url, max: 3 })] as const;
-    try {
-      const [settings] = await stores[0].query(
-        `SELECT current_schema() AS schema, current_setting('TimeZone') AS zone, current_setting('statement_timeout') AS limit`,
-      );
-      expect(settings).toEqual({ schema: 'callsync', zone: 'UTC', limit: '2min' });
-      const name = randomUUID();
-      let holders = 0;
-      let most = 0;
-      const hold = async () => {
-        holders += 1;
-        most = Math.max(most, holders);
-        await stores[0].query('SELECT pg_sleep(0.2)');
-        holders -= 1;
-      };
-      await Promise.all(stores.map((store) => createLease(store).run(name, hold)));
-      expect(most).toBe(1);
-    } finally {
+    onTestFinished(async () => {
       for (const store of stores) await store.close();
-    }
+    });
+    const [settings] = await stores[0].query(
+      `SELECT current_schema() AS schema, current_setting('TimeZone') AS zone, current_setting('statement_timeout') AS limit`,
+    );
+    expect(settings).toEqual({ schema: 'callsync', zone: 'UTC', limit: '2min' });
+    const name = randomUUID();
+    let holders = 0;
+    let most = 0;
+    const hold = async () => {
+      holders += 1;
+      most = Math.max(most, holders);
+      await stores[0].query('SELECT pg_sleep(0.2)');
+      holders -= 1;
+    };
+    await Promise.all(stores.map((store) => createLease(store).run(name, hold)));
+    expect(most).toBe(1);
   });
 
   test('transaction mode is refused', async () => {
@@ -45,23 +44,20 @@ describe.skipIf(!isBouncerInstalled)('behind PgBouncer', () => {
       hint: expect.stringContaining('pool_mode = session'),
     });
     const cli = await openCliFolder();
-    try {
-      const secrets = [{ name: 'current', secret: 'whsec_of_a_test' }];
-      await cli.configure({
-        source: { base_url: 'http://127.0.0.1:9', token_url: 'http://127.0.0.1:9', client_id: 'c', client_secret: 's' },
-        store: { url },
-        webhook: { port: 0, secrets },
-        operations: { enabled: false },
+    onTestFinished(() => cli.remove());
+    const secrets = [{ name: 'current', secret: 'whsec_of_a_test' }];
+    await cli.configure({
+      source: { base_url: 'http://127.0.0.1:9', token_url: 'http://127.0.0.1:9', client_id: 'c', client_secret: 's' },
+      store: { url },
+      webhook: { port: 0, secrets },
+      operations: { enabled: false },
+    });
+    for (const command of ['serve', 'worker', 'up']) {
+      const { code, stderr } = await cli.run([command], { ownProcess: true });
+      expect({ command, code, stderr }).toMatchObject({
+        code: 6,
+        stderr: expect.stringMatching(/DATABASE_POOLING: .*pooler in transaction mode/),
       });
-      for (const command of ['serve', 'worker', 'up']) {
-        const { code, stderr } = await cli.run([command], { ownProcess: true });
-        expect({ command, code, stderr }).toMatchObject({
-          code: 6,
-          stderr: expect.stringMatching(/DATABASE_POOLING: .*pooler in transaction mode/),
-        });
-      }
-    } finally {
-      await cli.remove();
     }
   });
 });

@@ -130,9 +130,7 @@ test('any record: doing it twice changes nothing more, and words agree with text
   const text = fc.array(word, { minLength: 1, maxLength: 25 }).map((words) => words.join(' '));
   const record = fc.record({
     in: fc.record({ data: text, type: fc.constant('PHONE') }),
-    metadata: fc.dictionary(fc.oneof(text, fc.constantFrom(...inheritedNames)), text, {
-      maxKeys: 3,
-    }),
+    metadata: fc.dictionary(fc.oneof(text, fc.constantFrom(...inheritedNames)), text, { maxKeys: 3 }),
     extra: fc.jsonValue({ maxDepth: 3 }),
     constructor: text,
     transcript_json: fc

@@ -1,5 +1,5 @@
 /** The receiver's threads store what the rules leave, whatever else is under way. */
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { createPrivacy } from '../../src/privacy/privacy.ts';
 import { openCleaner } from '../../src/privacy/threads.ts';
@@ -22,20 +22,17 @@ const bodyOf = (index: number, bytes: number): Buffer => {
 
 test('bodies of every size come back as they are stored, each to its own sender', async () => {
   const threads = openCleaner(config, keys);
-  try {
-    const bodies = Array.from({ length: 120 }, (_, index) => bodyOf(index, index % 3 === 0 ? 10 : 6_000));
-    bodies.push(Buffer.alloc(5_000, '{'), Buffer.alloc(0));
-    const { admit } = createPrivacy(config, keys);
-    const admitted = await Promise.all(bodies.map(threads.clean));
-    for (const [index, body] of bodies.entries()) {
-      const { body: kept, bodyHash } = admit(body);
-      expect(admitted[index]?.body.equals(kept)).toBe(true);
-      expect(admitted[index]?.bodyHash.equals(bodyHash)).toBe(true);
-    }
-    expect(admitted[1]?.body.toString()).toMatch(/"call-1".*my number is ph_k1_.*token_aliases":\{"ph_k0_/);
-  } finally {
-    await threads.close();
+  onTestFinished(() => threads.close());
+  const bodies = Array.from({ length: 120 }, (_, index) => bodyOf(index, index % 3 === 0 ? 10 : 6_000));
+  bodies.push(Buffer.alloc(5_000, '{'), Buffer.alloc(0));
+  const { admit } = createPrivacy(config, keys);
+  const admitted = await Promise.all(bodies.map(threads.clean));
+  for (const [index, body] of bodies.entries()) {
+    const { body: kept, bodyHash } = admit(body);
+    expect(admitted[index]?.body.equals(kept)).toBe(true);
+    expect(admitted[index]?.bodyHash.equals(bodyHash)).toBe(true);
   }
+  expect(admitted[1]?.body.toString()).toMatch(/"call-1".*my number is ph_k1_.*token_aliases":\{"ph_k0_/);
 });
 
 test('a body whose thread is gone is not stored', async () => {
@@ -43,21 +40,17 @@ test('a body whose thread is gone is not stored', async () => {
   const waiting = Array.from({ length: 40 }, (_, index) => threads.clean(bodyOf(index, 20_000)));
   const outcomes = Promise.allSettled(waiting);
   await threads.close();
-  const kept = (await outcomes).filter(({ status }) => status === 'fulfilled');
-  expect(kept.length).toBeLessThan(waiting.length);
+  expect((await outcomes).filter(({ status }) => status === 'fulfilled').length).toBeLessThan(waiting.length);
 });
 
 test('a body over which a thread hangs is sealed, and the others are read', async () => {
   const hanging = privacyConfigSchema.parse({ ...config, patterns: [{ name: 'slow', pattern: '(?:a+)+b' }] });
   const cleaner = openCleaner(hanging, keys, 2_000);
-  try {
-    const bodies = [bodyOf(1, 20), Buffer.from(`{"unique_id":"call-2","x":"${'a'.repeat(60)}"}`), bodyOf(3, 20)];
-    const [first, second, third] = await Promise.all(bodies.map(cleaner.clean));
-    expect(first?.body.toString()).toContain('"call-1"');
-    expect(second?.body.toString()).toContain('dropped on arrival');
-    expect(second?.bodyHash).toEqual(createPrivacy(config, keys).admit(bodies[1] as Buffer).bodyHash);
-    expect(third?.body.toString()).toContain('"call-3"');
-  } finally {
-    await cleaner.close();
-  }
+  onTestFinished(() => cleaner.close());
+  const bodies = [bodyOf(1, 20), Buffer.from(`{"unique_id":"call-2","x":"${'a'.repeat(60)}"}`), bodyOf(3, 20)];
+  const [first, second, third] = await Promise.all(bodies.map(cleaner.clean));
+  expect(first?.body.toString()).toContain('"call-1"');
+  expect(second?.body.toString()).toContain('dropped on arrival');
+  expect(second?.bodyHash).toEqual(createPrivacy(config, keys).admit(bodies[1] as Buffer).bodyHash);
+  expect(third?.body.toString()).toContain('"call-3"');
 });

@@ -1,6 +1,6 @@
 /** Every error code has its entry in docs/reference/errors.md, and every message its next step. */
 import { resolve } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { findErrorCodes, meanings, renderTroubleshooting } from '../../scripts/error-codes.ts';
 import { nextSteps } from '../../src/cli/shell/error-notes.ts';
 import { reportFailure } from '../../src/cli/shell/exit.ts';
@@ -18,9 +18,8 @@ test('finds codes of calls and of tables, with what they say', () => {
       hint: 'Set operations.listen and operations.port to a free address of this machine.',
     },
   ]);
-  for (const code of ['CONFIG_INVALID', 'TOKEN_REFUSED', 'BIGQUERY_QUOTA', 'DATABASE_UNREACHABLE', 'NO_WORKER']) {
+  for (const code of ['CONFIG_INVALID', 'TOKEN_REFUSED', 'BIGQUERY_QUOTA', 'DATABASE_UNREACHABLE', 'NO_WORKER'])
     expect(of(code), code).toBeDefined();
-  }
 });
 
 test('says of every code what it means and what to do, and notes none that is not there', () => {
@@ -43,11 +42,8 @@ test('says of errors that only commands make that nothing tries them again', () 
 
 test('a failing command prints the next step that the page has', () => {
   const written = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
-  try {
-    reportFailure(transient('SERVICE_UNREACHABLE', 'https://api.example.com does not answer.'), true);
-    const { error } = JSON.parse(String(written.mock.calls[0]?.[0]));
-    expect(error.hint).toBe(nextSteps.SERVICE_UNREACHABLE);
-  } finally {
-    written.mockRestore();
-  }
+  onTestFinished(() => void written.mockRestore());
+  reportFailure(transient('SERVICE_UNREACHABLE', 'https://api.example.com does not answer.'), true);
+  const { error } = JSON.parse(String(written.mock.calls[0]?.[0]));
+  expect(error.hint).toBe(nextSteps.SERVICE_UNREACHABLE);
 });

@@ -12,10 +12,8 @@ const sample = { source: { base_url: 'https://api.example.com' } };
 
 const files = await renderGeneratedFiles(root);
 
-describe('generated files', () => {
-  test.each(Object.entries(files))('%s is current (npm run generate)', (name, text) => {
-    expect(readFileSync(join(root, name), 'utf8')).toBe(text);
-  });
+test.each(Object.entries(files))('generated files %s is current (npm run generate)', (name, text) => {
+  expect(readFileSync(join(root, name), 'utf8')).toBe(text);
 });
 
 describe('callsync.example.yaml', () => {

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createRemoteControl } from '../../src/simulator/control/remote-control.ts';
 import { startSimulatorProcess } from '../../src/simulator/demo/simulator-process.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
@@ -72,18 +72,17 @@ test.skipIf(!existsSync('/proc/self/environ'))(
   async () => {
     process.env.CALLSYNC_TEST_SECRET = 'hunter2';
     const child = await startSimulatorProcess({ calls: { count: 1, utterances: 0 } });
-    try {
-      const tasks = `/proc/${process.pid}/task`;
-      const children = readdirSync(tasks).flatMap((task) =>
-        readFileSync(`${tasks}/${task}/children`, 'utf8').split(' ').filter(Boolean),
-      );
-      const environments = children.map((pid) => readFileSync(`/proc/${pid}/environ`, 'utf8'));
-      const itsOwn = environments.filter((environment) => environment.includes('CALLSYNC_SIMULATOR='));
-      expect(itsOwn).toHaveLength(1);
-      expect(itsOwn.join()).not.toContain('hunter2');
-    } finally {
+    onTestFinished(async () => {
       delete process.env.CALLSYNC_TEST_SECRET;
       await child.stop();
-    }
+    });
+    const tasks = `/proc/${process.pid}/task`;
+    const children = readdirSync(tasks).flatMap((task) =>
+      readFileSync(`${tasks}/${task}/children`, 'utf8').split(' ').filter(Boolean),
+    );
+    const environments = children.map((pid) => readFileSync(`/proc/${pid}/environ`, 'utf8'));
+    const itsOwn = environments.filter((environment) => environment.includes('CALLSYNC_SIMULATOR='));
+    expect(itsOwn).toHaveLength(1);
+    expect(itsOwn.join()).not.toContain('hunter2');
   },
 );

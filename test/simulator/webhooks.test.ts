@@ -49,8 +49,7 @@ describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
         ),
       );
     }
-    const known = await collect(simulator.deliveries());
-    expect(known.map((one) => one.bodyHash).sort()).toEqual(
+    expect((await collect(simulator.deliveries())).map((one) => one.bodyHash).sort()).toEqual(
       sink.received.map((one) => createHash('sha256').update(one.body).digest('hex')).sort(),
     );
   });
@@ -85,8 +84,7 @@ describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
     expect(sink.received[0]?.body).toEqual(sink.received[1]?.body);
     const { webhooks } = await simulator.stats();
     expect(webhooks).toMatchObject({ delivered: 2, failed: 1, retried: 2, attempts: 5 });
-    const outcomes = (await collect(simulator.deliveries())).map((one) => [one.outcome, one.answers]);
-    expect(outcomes).toEqual([
+    expect((await collect(simulator.deliveries())).map((one) => [one.outcome, one.answers])).toEqual([
       ['delivered', [500, 204]],
       ['failed', [301, 404]],
       ['delivered', [200]],
@@ -126,36 +124,29 @@ describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
     const [edited] = await simulator.edit({ random: 1, kinds: ['tags'], requalify: false, webhook: true });
     await simulator.edit({ random: 1, seed: 2, kinds: ['tags'], webhook: false });
     await simulator.drainWebhooks();
-    const last = JSON.parse(sink.received.at(-1)?.body.toString() ?? '{}');
-    expect(last.unique_id).toBe(edited?.callId);
+    expect(JSON.parse(sink.received.at(-1)?.body.toString() ?? '{}').unique_id).toBe(edited?.callId);
     expect((await simulator.truthOf(edited?.callId as string))?.deliveredVersion).toBe(2);
   });
 });
 
-describe('truth', () => {
-  test('takes omitted fields from the last acknowledged webhook, the rest from the present version', async () => {
-    await start({
-      calls: { ...small, count: 40, otherShare: 0 },
-      listOmits: ['audio_state', 'visit'],
-    });
-    const { list } = await clientOf(simulator);
-    const [sent, unsent] = (await list({ limit: 2 })).data.map((call) => String(call.unique_id)) as [string, string];
-    await simulator.sendWebhooks({ callIds: [sent] });
-    await simulator.drainWebhooks();
-    const first = JSON.parse(sink.received[0]?.body.toString() ?? '{}');
-    for (const callId of [sent, unsent]) {
-      await simulator.edit({ callIds: [callId], kinds: ['audio_state', 'tags', 'metadata'], webhook: false });
-    }
-    const listed = new Map((await list({ limit: 200 })).data.map((call) => [call.unique_id, call]));
-    const known = await simulator.truthOf(sent);
-    expect(known?.document).toEqual({ ...first, ...listed.get(sent) });
-    expect(known?.document?.audio_state).toBe(first.audio_state);
-    expect((await simulator.truthOf(unsent))?.document).toEqual(listed.get(unsent));
-    expect(known).toMatchObject({ version: 2, visibleInList: true, deliveredByWebhook: true, deliveredVersion: 1 });
-    expect(known?.versions.map((one) => one.sent)).toEqual([true, false]);
-    expect(known?.versions[1]?.hash).toBe(known?.hash);
-    expect((await simulator.documentAt(sent, 1))?.metadata).toEqual(first.metadata);
-    await simulator.delete({ callIds: [sent] });
-    expect(await simulator.truthOf(sent)).toMatchObject({ visibleInList: false, document: known?.document });
-  });
+test('truth takes omitted fields from the last acknowledged webhook, the rest from the present version', async () => {
+  await start({ calls: { ...small, count: 40, otherShare: 0 }, listOmits: ['audio_state', 'visit'] });
+  const { list } = await clientOf(simulator);
+  const [sent, unsent] = (await list({ limit: 2 })).data.map((call) => String(call.unique_id)) as [string, string];
+  await simulator.sendWebhooks({ callIds: [sent] });
+  await simulator.drainWebhooks();
+  const first = JSON.parse(sink.received[0]?.body.toString() ?? '{}');
+  for (const callId of [sent, unsent])
+    await simulator.edit({ callIds: [callId], kinds: ['audio_state', 'tags', 'metadata'], webhook: false });
+  const listed = new Map((await list({ limit: 200 })).data.map((call) => [call.unique_id, call]));
+  const known = await simulator.truthOf(sent);
+  expect(known?.document).toEqual({ ...first, ...listed.get(sent) });
+  expect(known?.document?.audio_state).toBe(first.audio_state);
+  expect((await simulator.truthOf(unsent))?.document).toEqual(listed.get(unsent));
+  expect(known).toMatchObject({ version: 2, visibleInList: true, deliveredByWebhook: true, deliveredVersion: 1 });
+  expect(known?.versions.map((one) => one.sent)).toEqual([true, false]);
+  expect(known?.versions[1]?.hash).toBe(known?.hash);
+  expect((await simulator.documentAt(sent, 1))?.metadata).toEqual(first.metadata);
+  await simulator.delete({ callIds: [sent] });
+  expect(await simulator.truthOf(sent)).toMatchObject({ visibleInList: false, document: known?.document });
 });

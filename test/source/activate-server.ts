@@ -2,13 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { answerToken, json, type LocalServer, startServer } from './local-server.ts';
 
-export interface ServedCall {
-  readonly unique_id: string;
-  timestamp: string;
-  qualified: string;
-  status: string;
-  transcript_json: unknown;
-}
+export type ServedCall = ReturnType<typeof servedCall>;
 
 export interface ActivateServer extends LocalServer {
   readonly calls: ServedCall[];
@@ -23,7 +17,7 @@ export interface ActivateOptions {
   readonly respond?: (response: ServerResponse, url: URL) => boolean;
 }
 
-export const servedCall = (index: number, at: number): ServedCall => ({
+export const servedCall = (index: number, at: number) => ({
   unique_id: `call-${String(index).padStart(6, '0')}`,
   timestamp: new Date(at).toISOString(),
   qualified: new Date(at + 600_000).toISOString(),

@@ -71,8 +71,7 @@ describe('frames', () => {
   test('hands on text and binary frames as they came, in order', async () => {
     const { simulator, frames, stop } = await start();
     await until('30 frames', () => frames.length >= 30);
-    const result = await stop();
-    expect(result).toMatchObject({ connections: 1, frames: frames.length });
+    expect(await stop()).toMatchObject({ connections: 1, frames: frames.length });
     expect(frames.map(({ body }) => (JSON.parse(body.toString()) as { number: number }).number)).toEqual(
       frames.map((_, i) => i),
     );
@@ -136,8 +135,7 @@ describe('frames', () => {
   });
 
   test('explains a refused address, a wrong path and a missing address in words', async () => {
-    const listed = await start({ websocket: { whitelist: ['192.0.2.1'] } });
-    await expect(listed.done).rejects.toMatchObject({
+    await expect((await start({ websocket: { whitelist: ['192.0.2.1'] } })).done).rejects.toMatchObject({
       code: 'STREAM_IP_NOT_ALLOWED',
       kind: 'terminal',
       hint: expect.stringContaining('the allowed addresses of your client_id'),

@@ -219,9 +219,7 @@ describe('redirects', () => {
     closers.push(other.close);
     const { source } = await start(
       (_, response) => json(response, 200, list, { link: `<${other.url}/calls?page=2>; rel="next"` }),
-      {
-        list: { pagination: { style: 'link' } },
-      },
+      { list: { pagination: { style: 'link' } } },
     );
     expect(await refusalOf(readAll(source))).toMatchObject({ code: 'REDIRECT_REFUSED' });
     expect(other.requests).toEqual([]);

@@ -5,11 +5,7 @@ import { afterEach, expect } from 'vitest';
 import { type SourceConfig, type SourceConfigInput, sourceConfigSchema } from '../../schemas/config/source.ts';
 import type { CallsyncError } from '../../src/lib/errors.ts';
 
-export interface LocalServer {
-  readonly url: string;
-  readonly requests: { readonly path: string; readonly headers: IncomingMessage['headers']; readonly body: string }[];
-  close(): Promise<void>;
-}
+export type LocalServer = Awaited<ReturnType<typeof startServer>>;
 
 export type Handler = (
   request: IncomingMessage,
@@ -18,7 +14,7 @@ export type Handler = (
   body: string,
 ) => void | Promise<void>;
 
-export const startServer = async (handler: Handler): Promise<LocalServer> => {
+export const startServer = async (handler: Handler) => {
   const requests: { path: string; headers: IncomingMessage['headers']; body: string }[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
@@ -35,7 +31,7 @@ export const startServer = async (handler: Handler): Promise<LocalServer> => {
     url: `http://127.0.0.1:${port}`,
     requests,
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.closeAllConnections();
         server.close(() => resolve());
       }),

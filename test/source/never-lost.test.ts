@@ -195,17 +195,15 @@ describe('records with which no answer succeeds', () => {
   });
 });
 
-describe('a list whose paging nobody configured', () => {
-  test.each(['page', 'no_parameters', 'bare_inclusive', 'silent_cap'])(
-    '%s is never called complete',
-    async (dialect) => {
-      const records = { page: 'items', silent_cap: 'data' }[dialect] ?? '';
-      const read = await readAll({ dialect }, { records }, 'timestamp');
-      for (const result of read.results) {
-        expect(result.shown).toBe('none');
-        expect(result.parts.map(({ reason }) => reason)).toEqual(['source.list.pagination is not configured']);
-        expect(result.problems.map(({ problem }) => problem)).toContain('paging_unknown');
-      }
-    },
-  );
-});
+test.each(['page', 'no_parameters', 'bare_inclusive', 'silent_cap'])(
+  'a list whose paging nobody configured %s is never called complete',
+  async (dialect) => {
+    const records = { page: 'items', silent_cap: 'data' }[dialect] ?? '';
+    const read = await readAll({ dialect }, { records }, 'timestamp');
+    for (const result of read.results) {
+      expect(result.shown).toBe('none');
+      expect(result.parts.map(({ reason }) => reason)).toEqual(['source.list.pagination is not configured']);
+      expect(result.problems.map(({ problem }) => problem)).toContain('paging_unknown');
+    }
+  },
+);

@@ -95,19 +95,17 @@ const read = async (
   };
 };
 
-describe('a total', () => {
-  test.each<[string, (of: Parameters<Answer>[1]) => unknown]>([
-    ['of pages', ({ pages }) => pages],
-    ['of the records on the page', ({ records }) => records.length],
-    ['of rows, as text', ({ all }) => String(all)],
-  ])('%s does not end a list before its time', async (_, totalOf) => {
-    const list = { total_path: 'total', pagination: { style: 'page', size_param: 'size', size: 100 } } as const;
-    const { seen, problems } = await read(90, list, (response, of) =>
-      json(response, 200, { total: totalOf(of), data: of.records }),
-    );
-    expect(seen).toBe(90);
-    expect(problems).toEqual([]);
-  });
+test.each<[string, (of: Parameters<Answer>[1]) => unknown]>([
+  ['of pages', ({ pages }) => pages],
+  ['of the records on the page', ({ records }) => records.length],
+  ['of rows, as text', ({ all }) => String(all)],
+])('a total %s does not end a list before its time', async (_, totalOf) => {
+  const list = { total_path: 'total', pagination: { style: 'page', size_param: 'size', size: 100 } } as const;
+  const { seen, problems } = await read(90, list, (response, of) =>
+    json(response, 200, { total: totalOf(of), data: of.records }),
+  );
+  expect(seen).toBe(90);
+  expect(problems).toEqual([]);
 });
 
 test('a total of all calls, whatever the window, does not cut windows for ever', async () => {

@@ -94,11 +94,7 @@ const readRefused = async (list: RefusedList) => {
           ? { style, size, size_param: 'limit' }
           : { style, size, ...(sized ? { size_param: 'limit' } : {}) },
       cursor_fields: [
-        {
-          name: 'timestamp',
-          record_field: 'timestamp',
-          ...(cuttable ? { from_param: 'from', to_param: 'to' } : {}),
-        },
+        { name: 'timestamp', record_field: 'timestamp', ...(cuttable ? { from_param: 'from', to_param: 'to' } : {}) },
       ],
     },
   });

@@ -14,10 +14,7 @@ type Section = Partial<SourceConfigInput>;
 
 export const simulatedConfig = async (simulator: Simulator, section: Section = {}): Promise<SourceConfig> => {
   const raw = await applyPreset({ source: section });
-  return sourceConfigSchema.parse({
-    ...sourceOf(simulator),
-    ...(raw.source as Section),
-  });
+  return sourceConfigSchema.parse({ ...sourceOf(simulator), ...(raw.source as Section) });
 };
 
 export const simulatedSource = async (

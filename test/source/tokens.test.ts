@@ -156,10 +156,7 @@ describe('the token request', () => {
     await writeFile(file, 'first\n');
     const { server, source } = await start(
       (_, response) => json(response, 200, { access_token: `t${server.requests.length}` }),
-      {
-        client_secret: undefined,
-        client_secret_file: file,
-      },
+      { client_secret: undefined, client_secret_file: file },
     );
     const first = await source.tokens.get();
     await writeFile(file, 'second\n');
@@ -259,16 +256,14 @@ describe('a rejected token', () => {
   });
 });
 
-describe('a fixed token', () => {
-  test('is sent with its scheme, and no token is requested', async () => {
-    const { server, source } = await start((_, response) => json(response, 200, [{}]), {
-      token: 'fixed',
-      auth_scheme: 'Token',
-      auth_url: undefined,
-    });
-    await readAll(source);
-    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Token fixed']);
+test('a fixed token is sent with its scheme, and no token is requested', async () => {
+  const { server, source } = await start((_, response) => json(response, 200, [{}]), {
+    token: 'fixed',
+    auth_scheme: 'Token',
+    auth_url: undefined,
   });
+  await readAll(source);
+  expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Token fixed']);
 });
 
 const unsignedToken = (claims: object): string => {

@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CallsyncError } from '../../src/lib/errors.ts';
 import type { IngestDeps } from '../../src/pipeline/deps.ts';
-import { ingest } from '../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../src/pipeline/load/load-pending.ts';
 import { countPending } from '../../src/store/loads/loads.ts';
 import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
@@ -82,7 +81,7 @@ export const describeBacklog = ({ pending, perCommit, commits }: Backlog): void 
         const id = callIdOf(newest);
         since.set(id, clock());
         const timestamp = new Date().toISOString();
-        await ingest(deps, { observations: [observationOf(id, Date.now() * 1000, { timestamp })], origin: 'sync' });
+        await pipeline.fold([observationOf(id, Date.now() * 1000, { timestamp })], deps);
       };
       for (let turn = 0, ended = ''; ended !== enough; turn += 1) {
         const origin = origins[turn % origins.length] as string;

@@ -37,9 +37,8 @@ export const explainStatements = async (url: string): Promise<void> => {
   };
   const { rows } = await client.query<{ name: string }>('SELECT current_database() AS name');
   await client.query("LOAD 'auto_explain'");
-  for (const [name, value] of Object.entries(settings)) {
+  for (const [name, value] of Object.entries(settings))
     await client.query(`ALTER DATABASE ${rows[0]?.name} SET ${name} = '${value}'`);
-  }
   await client.end();
 };
 

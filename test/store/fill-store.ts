@@ -36,20 +36,9 @@ export const fillStore = async (
   await run('DELETE FROM warehouses WHERE name <> ALL($1)', [[whole, behind]]);
   const tables = ['ledger', 'warehouse_calls', 'inbox', 'quarantine'];
   for (const table of tables) await run(`ALTER TABLE ${table} DISABLE TRIGGER USER`);
-  const names = [
-    'unique_id',
-    'timestamp',
-    'status',
-    'qualified',
-    'duration',
-    'direction',
-    'agent',
-    'tags',
-    'transcript_json',
-  ];
-  const fields = Object.fromEntries(
-    names.map((name) => [name, [1_700_000_000_000_000, 1, 'a1b2c3d4e5f60718293a4b5c']]),
-  );
+  const names = 'unique_id timestamp status qualified duration direction agent tags transcript_json'.split(' ');
+  const seen = [1_700_000_000_000_000, 1, 'a1b2c3d4e5f60718293a4b5c'];
+  const fields = Object.fromEntries(names.map((name) => [name, seen]));
   const body = deflateRawSync(
     JSON.stringify({ status: 'qualified', transcript_json: { callData: [{ content: 'x'.repeat(200) }] } }),
   );

@@ -26,21 +26,14 @@ afterAll(() => store?.close());
 const read = () => readHealth(store, { warehouses: ['main'], limitSpanMs: 10_000 });
 
 test('has no age while nothing waits', async () => {
+  const none = { count: 0, oldestAge: null };
   expect(await read()).toMatchObject({
-    calls: 0,
-    inbox: { count: 0, oldestAge: null },
-    quarantine: { count: 0, oldestAge: null },
-    rereads: { count: 0, oldestAge: null },
+    ...{ inbox: none, quarantine: none, rereads: none, refused: none },
+    ...{ calls: 0, openProblems: 0, grantedRequests: 0, sync: null, workerAge: null },
     warehouses: [{ name: 'main', pending: 0, liveOldestAge: null, newestVisible: null, lastLoadAt: null }],
-    sync: null,
-    openProblems: 0,
-    grantedRequests: 0,
-    refused: { count: 0, oldestAge: null },
-    workerAge: null,
   });
-  expect(await readProofs(store, { warehouses: ['main'], days: 9 })).toEqual([
-    { warehouse: 'main', unproven: 0, withdrawn: 0, suspiciousEmpty: 0, oldestAge: null },
-  ]);
+  const proofs = { warehouse: 'main', unproven: 0, withdrawn: 0, suspiciousEmpty: 0, oldestAge: null };
+  expect(await readProofs(store, { warehouses: ['main'], days: 9 })).toEqual([proofs]);
 });
 
 test('tells the age of live changes apart from a backlog of old calls', async () => {
@@ -76,12 +69,8 @@ test('the time to a warehouse is that of the first load of what a delivery broug
   const load = async (revision: number) => {
     const planned = { warehouse: 'main', epoch: 1, flattenVersion: 1, origin: 'test' };
     const plan = await store.transaction((tx) => planLoad(tx, planned, [{ callId: 'new', revision }]));
-    const found = await listInvisible(store, plan);
-    await completeLoad(
-      store,
-      plan,
-      found.map(({ seq }) => ({ seq, at: Date.now() * 1000 })),
-    );
+    const found = (await listInvisible(store, plan)).map(({ seq }) => ({ seq, at: Date.now() * 1000 }));
+    await completeLoad(store, plan, found);
   };
   await deliver('2 seconds', 2);
   await load(2);

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { ingest } from '../../src/pipeline/load/ingest.ts';
 import { measureOverlap } from '../../src/store/status/progress.ts';
 import { observationOf, usePipeline } from '../support/pipeline.ts';
 
@@ -16,10 +15,6 @@ test('counts calls that only came by webhook, but not those that came after the 
     seen('processed-later', to + minute),
     seen('sample-of-ours', to - minute / 2),
   ];
-  await ingest(pipeline.deps, { observations, rejected: [], origin: 'inbox' });
-  expect(await measureOverlap(pipeline.store, { from, to })).toMatchObject({
-    both: 0,
-    pollOnly: 0,
-    webhookOnly: 1,
-  });
+  await pipeline.fold(observations);
+  expect(await measureOverlap(pipeline.store, { from, to })).toMatchObject({ both: 0, pollOnly: 0, webhookOnly: 1 });
 });

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { openErasureLog } from '../../src/store/erasure-log.ts';
 import { createLease } from '../../src/store/loads/compared.ts';
 import { seekErased, whileSought } from '../../src/store/persons/keys.ts';
@@ -69,35 +69,32 @@ const folder = useFolder('hosts');
 
 test('files beside the store are added to by one host at a time, also inside the transaction of an erasure', async () => {
   const other = await openStore({ url: database.url, max: 3 });
-  try {
-    const heads = join(folder, 'heads.json');
-    const names = Array.from({ length: 8 }, (_, n) => `w${n}`);
-    await Promise.all(
-      names.map((warehouse, n) =>
-        recordChainHead(n % 2 === 0 ? store : other, heads, {
-          ...{ warehouse, ledger_epoch: 1, verdict_id: n, digest: 'd' },
-        }),
-      ),
-    );
-    expect((await readChainHeads(heads)).map(({ warehouse }) => warehouse).sort()).toEqual(names);
+  onTestFinished(() => other.close());
+  const heads = join(folder, 'heads.json');
+  const names = Array.from({ length: 8 }, (_, n) => `w${n}`);
+  await Promise.all(
+    names.map((warehouse, n) =>
+      recordChainHead(n % 2 === 0 ? store : other, heads, {
+        ...{ warehouse, ledger_epoch: 1, verdict_id: n, digest: 'd' },
+      }),
+    ),
+  );
+  expect((await readChainHeads(heads)).map(({ warehouse }) => warehouse).sort()).toEqual(names);
 
-    const log = openErasureLog(join(folder, 'erasures.log'));
-    let appending: Promise<void> | undefined;
-    await store.transaction(async (tx) => {
-      await log.append(tx, [{ call: 'first' }]);
-      appending = openErasureLog(join(folder, 'erasures.log')).append(other, [{ call: 'second' }]);
-      await delay(100);
-      await log.append(tx, [{ call: 'third' }]);
-    });
-    await appending;
-    expect((await log.read()).selectors.map(({ key }) => key)).toEqual(['first', 'third', 'second']);
-    // Nothing that is written there can be read back.
-    await expect(openErasureLog('/dev/null').append(store, [{ call: 'lost' }])).rejects.toMatchObject({
-      code: 'ERASURE_LOG',
-    });
-  } finally {
-    await other.close();
-  }
+  const log = openErasureLog(join(folder, 'erasures.log'));
+  let appending: Promise<void> | undefined;
+  await store.transaction(async (tx) => {
+    await log.append(tx, [{ call: 'first' }]);
+    appending = openErasureLog(join(folder, 'erasures.log')).append(other, [{ call: 'second' }]);
+    await delay(100);
+    await log.append(tx, [{ call: 'third' }]);
+  });
+  await appending;
+  expect((await log.read()).selectors.map(({ key }) => key)).toEqual(['first', 'third', 'second']);
+  // Nothing that is written there can be read back.
+  await expect(openErasureLog('/dev/null').append(store, [{ call: 'lost' }])).rejects.toMatchObject({
+    code: 'ERASURE_LOG',
+  });
 });
 
 test('a search for erased calls that ends does not end a search that was asked for meanwhile', async () => {

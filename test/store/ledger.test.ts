@@ -1,35 +1,30 @@
 import { describe, expect, test } from 'vitest';
 import type { Observation } from '../../schemas/observation.ts';
-import { emptyRow, fold, type LedgerRow, prepareObservation } from '../../src/calls/fold.ts';
-import { eraseFromLedger, foldIntoLedger, readHeads, readRows } from '../../src/store/ledger/ledger.ts';
+import { emptyRow, fold, prepareObservation } from '../../src/calls/fold.ts';
+import { eraseFromLedger, foldIntoLedger, readHeads } from '../../src/store/ledger/ledger.ts';
 import { observationOf, usePipeline } from '../support/pipeline.ts';
 
 const pipeline = usePipeline({ documents: true });
 
 const rules = { processedField: 'qualified', tombstoned: new Set<string>() };
+const written = () => pipeline.query('SELECT xmin FROM ledger_documents');
 const foldAll = (observations: readonly Observation[], of = pipeline) =>
   of.store.transaction((tx) => foldIntoLedger(tx, observations.map(prepareObservation), rules));
 
 describe('a row', () => {
   test('comes back as it was folded, to the microsecond', async () => {
     const at = 1_701_703_109_123_456;
+    const times = { timestamp: '2023-12-04T15:18:29.123456+02:00', qualified: '2023-12-05T00:00:00Z', n: 1 };
     const observations = [
-      observationOf(
-        'x',
-        at,
-        { timestamp: '2023-12-04T15:18:29.123456+02:00', qualified: '2023-12-05T00:00:00Z', n: 1 },
-        'webhook',
-      ),
+      observationOf('x', at, times, 'webhook'),
       observationOf('x', at + 1, { n: 2, constructor: 'field', 'a\0': null }, 'poll'),
       observationOf('x', at - 1, { old: true }, 'import'),
     ];
     const expected = observations.map(prepareObservation).reduce(fold, emptyRow('x'));
     const { changed } = await foldAll(observations);
     expect(changed).toEqual([expected]);
-    const read = (await readRows(pipeline.store, ['x'])).get('x') as LedgerRow;
-    expect(read).toEqual({ ...expected, json: {} });
-    const { rows } = await pipeline.store.pool.query('SELECT call_timestamp, processed_at FROM ledger');
-    expect(rows).toEqual([
+    expect(await pipeline.rowOf('x')).toEqual({ ...expected, json: {} });
+    expect(await pipeline.query('SELECT call_timestamp, processed_at FROM ledger')).toEqual([
       { call_timestamp: new Date('2023-12-04T13:18:29.123Z'), processed_at: new Date('2023-12-05T00:00:00Z') },
     ]);
   });
@@ -37,15 +32,12 @@ describe('a row', () => {
   test('of which nothing changed is not written again: document and revision stay', async () => {
     const one = observationOf('x', 1, { n: 1 });
     await foldAll([one]);
-    const { rows: before } = await pipeline.store.pool.query('SELECT xmin FROM ledger_documents');
+    const before = await written();
     const again = await foldAll([one, observationOf('x', 5, { n: 1 }), observationOf('x', 3, { n: 2 })]);
     expect(again).toMatchObject({ changed: [], unchanged: 1 });
-    expect((await pipeline.store.pool.query('SELECT xmin FROM ledger_documents')).rows).toEqual(before);
-    expect((await readHeads(pipeline.store, ['x'])).get('x')).toMatchObject({
-      revision: 1,
-      lastSeenAt: 5,
-      document: null,
-    });
+    expect(await written()).toEqual(before);
+    const head = (await readHeads(pipeline.store, ['x'])).get('x');
+    expect(head).toMatchObject({ revision: 1, lastSeenAt: 5, document: null });
   });
 
   test('erased, known or not, stays a tombstone without a document', async () => {
@@ -55,11 +47,9 @@ describe('a row', () => {
       ['known', 2, true],
       ['unknown', 1, true],
     ]);
-    expect(await foldAll([observationOf('known', 9, { n: 2 }), observationOf('unknown', 9)])).toMatchObject({
-      changed: [],
-      unchanged: 2,
-    });
-    expect((await pipeline.store.pool.query('SELECT count(*) AS n FROM ledger_documents')).rows).toEqual([{ n: 0 }]);
+    const again = await foldAll([observationOf('known', 9, { n: 2 }), observationOf('unknown', 9)]);
+    expect(again).toMatchObject({ changed: [], unchanged: 2 });
+    expect(await written()).toEqual([]);
     expect(await pipeline.store.transaction((tx) => eraseFromLedger(tx, ['known']))).toEqual([]);
   });
 });

@@ -13,13 +13,14 @@ import { usePipeline } from '../support/pipeline.ts';
 
 const pipeline = usePipeline();
 
-const refused = (body: string | Buffer, more: Partial<RejectedRecord> = {}): RejectedRecord => ({
+const usual = {
   source: 'poll',
   origin: 'list:timestamp:a',
   reason: 'bad',
-  body: Buffer.from(body as string),
   receivedAt: new Date(1_700_000_000_000),
-  ...more,
+} as const;
+const refused = (body: string | Buffer, more: Partial<RejectedRecord> = {}): RejectedRecord => ({
+  ...{ ...usual, body: Buffer.from(body as string), ...more },
 });
 const put = (...records: RejectedRecord[]) => quarantineRecords(pipeline.store, records);
 const states = async () =>
@@ -30,15 +31,7 @@ test('bytes come back as they were', async () => {
   await put(refused(body), refused(''));
   const entries = await listQuarantine(pipeline.store);
   const entry = entries.find(({ bytes }) => bytes === 4);
-  expect(entry).toEqual({
-    id: entry?.id,
-    source: 'poll',
-    origin: 'list:timestamp:a',
-    reason: 'bad',
-    bytes: 4,
-    receivedAt: new Date(1_700_000_000_000),
-    state: 'open',
-  });
+  expect(entry).toEqual({ ...usual, id: entry?.id, bytes: 4, state: 'open' });
   expect((await readQuarantine(pipeline.store, entry?.id ?? 0))?.body).toEqual(body);
   expect(entries.map(({ bytes }) => bytes).sort()).toEqual([0, 4]);
   expect(await readQuarantine(pipeline.store, -1)).toBeUndefined();
@@ -75,10 +68,8 @@ test('a search holds few bytes at once, however long the texts are, and misses n
     async <R extends object>(sql: string, values?: readonly unknown[]) => {
       const rows = await db.query<R>(sql, values);
       const sizes = rows.flatMap((row) => Object.values(row).map((cell) => (Buffer.isBuffer(cell) ? cell.length : 0)));
-      most = Math.max(
-        most,
-        sizes.reduce((a, b) => a + b, 0),
-      );
+      const total = sizes.reduce((a, b) => a + b, 0);
+      most = Math.max(most, total);
       return rows;
     };
   const { store } = pipeline;

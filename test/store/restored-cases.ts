@@ -5,13 +5,14 @@
  */
 import { readFile } from 'node:fs/promises';
 import pg from 'pg';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { syncConfigSchema } from '../../schemas/config/sync.ts';
 import { flattenVersion } from '../../src/calls/flatten.ts';
 import { issueEpoch } from '../../src/store/loads/warehouses.ts';
 import { ensureSchedules } from '../../src/temporal/schedules.ts';
 import { deleteSchedules, type Installation, install } from '../support/installation.ts';
 import { deliver, register } from '../support/pipeline.ts';
+import { column } from '../support/rows.ts';
 import { until } from '../support/until.ts';
 
 const callsPerStatement = 500_000;
@@ -26,44 +27,42 @@ export const describeRestored = ({ calls }: { readonly calls: number }): void =>
       },
       source: { limits: { requests: 100, per_s: 1 } },
     });
-    try {
-      await site.warehouse.migrate();
-      await issueEpoch(site.store, 'test', 0);
-      await register(site.store, 'postgres');
-      const filledAt = performance.now();
-      await fill(site.databaseUrl, calls);
-      const fillS = secondsSince(filledAt);
-      const [size] = await site.store.query<{ gb: number }>(
-        'SELECT (pg_database_size(current_database()) / 1e9)::float8 AS gb',
-      );
-      console.log(`${calls} calls in ${size?.gb.toFixed(1)} GB, filled in ${fillS} s.`);
-
-      const startedAt = performance.now();
-      const worker = await site.startWorker();
-      await ensureSchedules(site.client, site.prefix, syncConfigSchema.parse({}));
-      await deliver(site.store, [{ body: JSON.stringify(newCall) }]);
-      await site.store.query('NOTIFY callsync_inbox');
-      const peakMb = async (): Promise<number> => {
-        const status = await readFile(`/proc/${worker.pid}/status`, 'utf8');
-        return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;
-      };
-      await until('the new call is visible', () => isVisible(site), 900_000);
-      const visibleS = secondsSince(startedAt);
-      await until('the restore is healed', async () => (await healing(site)) === 0, 900_000);
-      const healedS = secondsSince(startedAt);
-      const [row] = await site.store.query<{ epoch: number; rereads: number; calls: number }>(
-        `SELECT (SELECT max(epoch) FROM epochs) AS epoch, (SELECT count(*)::int FROM rereads) AS rereads,
-                (SELECT sum(value)::bigint FROM counters WHERE name = 'calls') AS calls`,
-      );
-      const peak = Math.round(await peakMb());
-      console.log({ calls, visibleS, healedS, peakMb: peak, ...row });
-      expect(row).toMatchObject({ epoch: 2, calls: calls + 1 });
-      expect(visibleS).toBeLessThan(300);
-      expect(peak).toBeLessThan(400);
-    } finally {
+    onTestFinished(async () => {
       await deleteSchedules(site);
       await site.dispose();
-    }
+    });
+    await site.warehouse.migrate();
+    await issueEpoch(site.store, 'test', 0);
+    await register(site.store, 'postgres');
+    const filledAt = performance.now();
+    await fill(site.databaseUrl, calls);
+    const fillS = secondsSince(filledAt);
+    const size = 'SELECT (pg_database_size(current_database()) / 1e9)::float8';
+    const [gb] = await column<number>(site.store, size);
+    console.log(`${calls} calls in ${gb?.toFixed(1)} GB, filled in ${fillS} s.`);
+
+    const startedAt = performance.now();
+    const worker = await site.startWorker();
+    await ensureSchedules(site.client, site.prefix, syncConfigSchema.parse({}));
+    await deliver(site.store, [{ body: JSON.stringify(newCall) }]);
+    await site.store.query('NOTIFY callsync_inbox');
+    const peakMb = async (): Promise<number> => {
+      const status = await readFile(`/proc/${worker.pid}/status`, 'utf8');
+      return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;
+    };
+    await until('the new call is visible', () => isVisible(site), 900_000);
+    const visibleS = secondsSince(startedAt);
+    await until('the restore is healed', async () => (await healing(site)) === 0, 900_000);
+    const healedS = secondsSince(startedAt);
+    const [row] = await site.store.query<{ epoch: number; rereads: number; calls: number }>(
+      `SELECT (SELECT max(epoch) FROM epochs) AS epoch, (SELECT count(*)::int FROM rereads) AS rereads,
+                (SELECT sum(value)::bigint FROM counters WHERE name = 'calls') AS calls`,
+    );
+    const peak = Math.round(await peakMb());
+    console.log({ calls, visibleS, healedS, peakMb: peak, ...row });
+    expect(row).toMatchObject({ epoch: 2, calls: calls + 1 });
+    expect(visibleS).toBeLessThan(300);
+    expect(peak).toBeLessThan(400);
   }, 3_600_000);
 };
 

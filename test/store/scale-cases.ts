@@ -5,7 +5,7 @@
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createLedgerCheck } from '../../src/pipeline/load/check-ledger.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createErasures } from '../support/erasures.ts';
@@ -66,9 +66,8 @@ export const describeScale = ({ calls, maxBuffers, maxMs, memoryAsAt }: ScaleOpt
     ).toEqual([]);
     // The cost of showing the ledger's first days must not grow with the ledger.
     expect(measured.filter(({ sql, buffers }) => / AS first FROM /.test(sql) && buffers > 50)).toEqual([]);
-    if (maxMs !== undefined) {
+    if (maxMs !== undefined)
       expect(measured.filter(({ ms }) => ms > maxMs).map(({ sql, ms }) => `${ms} ms: ${sql}`)).toEqual([]);
-    }
   }, 3_600_000);
 
   test.runIf(memoryAsAt !== undefined)(
@@ -81,18 +80,17 @@ export const describeScale = ({ calls, maxBuffers, maxMs, memoryAsAt }: ScaleOpt
         const { stdout } = await promisify(execFile)(process.execPath, args);
         return (JSON.parse(stdout) as { peakMb: number }).peakMb;
       };
-      try {
-        const peaks = {
-          few: await peakOf({ url: small.url, calls: memoryAsAt as number }),
-          many: await peakOf({ url: pipeline.url, calls }),
-        };
-        console.log({ calls, memoryAsAt, rounds, peakMb: peaks });
-        // Memory that the collector leaves differs from run to run.
-        expect(peaks.many).toBeLessThan(peaks.few * 1.15);
-      } finally {
+      onTestFinished(async () => {
         await program.remove();
         await small.close();
-      }
+      });
+      const peaks = {
+        few: await peakOf({ url: small.url, calls: memoryAsAt as number }),
+        many: await peakOf({ url: pipeline.url, calls }),
+      };
+      console.log({ calls, memoryAsAt, rounds, peakMb: peaks });
+      // Memory that the collector leaves differs from run to run.
+      expect(peaks.many).toBeLessThan(peaks.few * 1.15);
     },
     3_600_000,
   );
@@ -104,11 +102,7 @@ export const describeScale = ({ calls, maxBuffers, maxMs, memoryAsAt }: ScaleOpt
     const before = await store.epoch();
     const said: string[] = [];
     const startedAt = performance.now();
-    const deps = {
-      store,
-      warehouses: [warehouse],
-      say: (text: string) => void said.push(text),
-    };
+    const deps = { store, warehouses: [warehouse], say: (text: string) => void said.push(text) };
     await createLedgerCheck(deps).run();
     const slowest = [...costs()].sort((a, b) => b.ms - a.ms).slice(0, 8);
     console.log(

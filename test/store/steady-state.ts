@@ -26,13 +26,10 @@ export const filledWarehouses = ['whole', 'behind'] as const;
 
 const perBatch = 200;
 
-export interface SteadyWork {
-  readonly deps: IngestDeps;
-  readonly inbox: InboxWriter;
-}
+export type SteadyWork = ReturnType<typeof openSteadyWork>;
 
 /** Over a store that `fillStore` filled; warehouses take every load, so that only the store is at work. */
-export const openSteadyWork = (store: Store): SteadyWork => ({
+export const openSteadyWork = (store: Store) => ({
   deps: depsOf(store),
   inbox: createInboxWriter({ pool: store.pool }),
 });
@@ -74,13 +71,10 @@ export const runSteadyState = async ({ deps, inbox }: SteadyWork, calls: number,
       const fields = { unique_id: callId, status, timestamp: new Date().toISOString() };
       return { callId, source: 'poll', observedAt: now, fields };
     });
-  for (const status of ['void', 'qualified', 'qualified']) {
+  for (const status of ['void', 'qualified', 'qualified'])
     await loadFolded(deps, await ingest(deps, { observations: page(status), origin: 'sync' }));
-  }
-  await receive(
-    inbox,
-    Array.from({ length: perBatch }, (_, index) => callIdOf(spread(index))),
-  );
+  const delivered = Array.from({ length: perBatch }, (_, index) => callIdOf(spread(index)));
+  await receive(inbox, delivered);
   await mergeInbox(deps);
   await eraseCalls(store, [spread(3), spread(5)].map(callIdOf));
   let cursor: QueueCursor | undefined;
@@ -104,28 +98,18 @@ export const runSteadyState = async ({ deps, inbox }: SteadyWork, calls: number,
 
 const day = 86_400_000;
 const logRetention = { deliveries: day, loads: day, verdicts: day };
+const month = 30 * day;
 const retention = {
-  bodies: 7 * day,
-  deliveries: 400 * day,
-  quarantine: 90 * day,
-  websocketFrames: 30 * day,
-  loads: 30 * day,
+  ...{ bodies: 7 * day, deliveries: 400 * day, quarantine: 90 * day, websocketFrames: month, loads: month },
 };
 
 const receive = async (inbox: InboxWriter, callIds: readonly string[]): Promise<void> => {
   const deadlineMs = 60_000;
   const deliveries = callIds.map((unique_id, n) => {
     const body = Buffer.from(JSON.stringify({ unique_id, status: 'void', n }));
-    return {
-      arrivalId: randomUUID(),
-      deliveryId: `${Date.now() / 1000}`,
-      hookId: null,
-      agent: null,
-      receivedAt: new Date(),
-      signingKey: 'main',
-      body,
-      bodyHash: createHash('sha256').update(body).digest(),
-    };
+    const sent = { deliveryId: `${Date.now() / 1000}`, hookId: null, agent: null, signingKey: 'main' };
+    const bodyHash = createHash('sha256').update(body).digest();
+    return { arrivalId: randomUUID(), receivedAt: new Date(), ...sent, body, bodyHash };
   });
   await inbox.insert(deliveries, { deadlineMs });
   await inbox.ping({ deadlineMs });

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { RejectedRecord } from '../../schemas/observation.ts';
 import { runMaintenance } from '../../src/pipeline/load/maintenance.ts';
 import { listRereads, requestRereads, settleReplayed, settleRereads } from '../../src/store/delivery/inbox.ts';
@@ -20,6 +20,7 @@ import { recordEvent } from '../../src/store/status/events.ts';
 import { migrateStore, openStore, recreateStore, type Store, type StoreKey } from '../../src/store/store.ts';
 import { countWaiting, deliver, usePipeline } from '../support/pipeline.ts';
 import { createDatabase } from '../support/postgres.ts';
+import { column } from '../support/rows.ts';
 
 const pipeline = usePipeline({}, { keep: true });
 const store = () => pipeline.store;
@@ -80,22 +81,21 @@ describe('opening', () => {
     const stores = await Promise.all(
       [under('one'), under('two'), under('two', 'one', 'two'), under('three')].map(open),
     );
-    try {
-      const [first, second, later, other] = stores as [Store, Store, Store, Store];
-      const outcomes = await Promise.allSettled([first.checkKeys(), second.checkKeys()]);
-      expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
-      await later.checkKeys();
-      await first.checkKeys().catch(() => undefined);
-      await later.checkKeys();
-      await expect(other.checkKeys()).rejects.toMatchObject({
-        code: 'PROOF_KEY',
-        kind: 'terminal',
-        message: expect.stringContaining('proof.key'),
-      });
-    } finally {
+    onTestFinished(async () => {
       for (const store of stores) await store.close();
       await database.drop();
-    }
+    });
+    const [first, second, later, other] = stores as [Store, Store, Store, Store];
+    const outcomes = await Promise.allSettled([first.checkKeys(), second.checkKeys()]);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    await later.checkKeys();
+    await first.checkKeys().catch(() => undefined);
+    await later.checkKeys();
+    await expect(other.checkKeys()).rejects.toMatchObject({
+      code: 'PROOF_KEY',
+      kind: 'terminal',
+      message: expect.stringContaining('proof.key'),
+    });
   });
 
   test('a dropped store is not made anew by a worker with a role of its own while another role restores it', async () => {
@@ -109,19 +109,18 @@ describe('opening', () => {
     const url = new URL(database.url);
     [url.username, url.password] = [role, 'secret'];
     const worker = await openStore({ url: url.href, max: 2 });
-    try {
-      await worker.query('DROP SCHEMA callsync CASCADE');
-      await owner.query('BEGIN; SELECT 1');
-      expect(await recreateStore(worker)).toBe(false);
-      await owner.end();
-      await expect.poll(() => recreateStore(worker)).toBe(true);
-    } finally {
+    onTestFinished(async () => {
       await owner.end().catch(() => undefined);
       await worker.close();
       await pipeline.store.query(`DROP OWNED BY ${role}`).catch(() => undefined);
       await database.drop();
       await pipeline.store.query(`DROP ROLE ${role}`);
-    }
+    });
+    await worker.query('DROP SCHEMA callsync CASCADE');
+    await owner.query('BEGIN; SELECT 1');
+    expect(await recreateStore(worker)).toBe(false);
+    await owner.end();
+    await expect.poll(() => recreateStore(worker)).toBe(true);
   });
 
   test('epochs issued at once are all different', async () => {
@@ -236,8 +235,8 @@ describe('deliveries and texts are locked in one order', () => {
       await eraseCalls(store(), ids);
     });
     await settling;
-    const rows = await store().query('SELECT outcome FROM inbox WHERE call_id IS NOT NULL');
-    expect(rows).toEqual(ids.map(() => ({ outcome: 'accepted' })));
+    const outcomes = await column(store(), 'SELECT outcome FROM inbox WHERE call_id IS NOT NULL');
+    expect(outcomes).toEqual(ids.map(() => 'accepted'));
     expect(await store().query('SELECT call_id FROM inbox WHERE call_id = ANY($1)', [ids])).toEqual([]);
   });
 
@@ -268,8 +267,8 @@ describe('deliveries and texts are locked in one order', () => {
     } finally {
       merging.release(true);
     }
-    const rows = await store().query('SELECT privacy_version AS version FROM inbox WHERE body IS NOT NULL');
-    expect(rows).toEqual([{ version: 'v2' }, { version: 'v2' }]);
+    const versions = await column(store(), 'SELECT privacy_version FROM inbox WHERE body IS NOT NULL');
+    expect(versions).toEqual(['v2', 'v2']);
   });
 
   test('by texts that are refused again as by sealing', async () => {
@@ -281,8 +280,8 @@ describe('deliveries and texts are locked in one order', () => {
     // Ids in one order, hashes in the other.
     records.sort((a, b) => Buffer.compare(b.bodyHash as Buffer, a.bodyHash as Buffer));
     for (const record of records) await quarantineRecords(store(), [record]);
-    const rows = await store().query<{ id: number }>('SELECT id FROM quarantine ORDER BY id');
-    const both = besideHolder(`quarantine WHERE id = ${rows[1]?.id}`, 2, () =>
+    const ids = await column(store(), 'SELECT id FROM quarantine ORDER BY id');
+    const both = besideHolder(`quarantine WHERE id = ${ids[1]}`, 2, () =>
       Promise.all([sealQuarantine(store(), (body) => body), quarantineRecords(store(), records)]),
     );
     await expect(both).resolves.toHaveLength(2);
@@ -290,7 +289,7 @@ describe('deliveries and texts are locked in one order', () => {
 
   test('by texts that are settled as by those that are erased', async () => {
     await store().query(quarantineAs('open'));
-    const ids = (await store().query<{ id: number }>('SELECT id FROM quarantine ORDER BY id')).map(({ id }) => id);
+    const ids = await column<number>(store(), 'SELECT id FROM quarantine ORDER BY id');
     // They lie in the table in the other order.
     for (const id of ids.slice(0, 2).reverse())
       await store().query(`UPDATE quarantine SET reason = 'm' WHERE id = $1`, [id]);
@@ -400,22 +399,18 @@ describe('deliveries and texts are locked in one order', () => {
     const key = table === 'inbox' ? 'seq' : 'id';
     const rules = { bodies: 1, deliveries: 1e13, quarantine: 1, websocketFrames: 1, loads: 1 };
     const held = `${table} WHERE ${key} = (SELECT min(${key}) + 1 FROM ${table})`;
-    const first = await besideHolder(held, 1, () => expireRows(store(), rules));
-    expect(first).toMatchObject({ [kind]: 2 });
+    expect(await besideHolder(held, 1, () => expireRows(store(), rules))).toMatchObject({ [kind]: 2 });
     expect(await expireRows(store(), rules)).toMatchObject({ [kind]: 1 });
   });
 });
 
 describe('expired', () => {
   const days = 86_400_000;
+  const month = 30 * days;
   const rules = {
-    bodies: 7 * days,
-    deliveries: 400 * days,
-    quarantine: 90 * days,
-    websocketFrames: 30 * days,
-    loads: 30 * days,
+    ...{ bodies: 7 * days, deliveries: 400 * days, quarantine: 90 * days, websocketFrames: month, loads: month },
   };
-  const query = async (sql: string) => (await store().pool.query(sql)).rows;
+  const query = (sql: string) => pipeline.query(sql);
 
   test('are bodies of settled deliveries when they are old, and not before', async () => {
     const old = new Date(Date.now() - 8 * days);
@@ -457,25 +452,13 @@ describe('expired', () => {
       `INSERT INTO meta (key, value, updated_at) VALUES ('import:old', '{}', now() - interval '91 days'), ('import:new', '{}', now())`,
     );
     expect(await expireRows(store(), rules)).toEqual({
-      bodies: 0,
-      events: 0,
-      removed: 0,
-      rejected: 1_100,
-      deliveries: 1,
-      quarantine: 1,
-      replayed: 1,
-      dropped: 1,
-      websocketFrames: 1,
-      loads: 4_000 - Math.floor((2_000 * 4) / 3),
-      imports: 1,
-      problems: 0,
-      rereads: 0,
+      ...{ bodies: 0, events: 0, removed: 0, problems: 0, rereads: 0, rejected: 1_100, deliveries: 1, quarantine: 1 },
+      ...{ replayed: 1, dropped: 1, websocketFrames: 1, loads: 4_000 - Math.floor((2_000 * 4) / 3), imports: 1 },
     });
     expect(await query('SELECT outcome FROM inbox ORDER BY seq')).toHaveLength(3);
     expect(await query('SELECT seq FROM unloaded_deliveries')).toHaveLength(1);
-    expect(await query(`SELECT state, octet_length(body) AS bytes FROM quarantine`)).toEqual([
-      { state: 'dropped', bytes: 0 },
-    ]);
+    const left = await query(`SELECT state, octet_length(body) AS bytes FROM quarantine`);
+    expect(left).toEqual([{ state: 'dropped', bytes: 0 }]);
     expect(await query(`SELECT count(*) AS n FROM loads WHERE state = 'committed'`)).toEqual([{ n: 2_000 }]);
     expect(await query(`SELECT 1 FROM loads WHERE load_id = 'open'`)).toHaveLength(1);
   });
@@ -496,7 +479,7 @@ describe('expired', () => {
       }
     };
     const listKept = () =>
-      query(`SELECT convert_from(body, 'UTF8') AS body FROM quarantine WHERE body <> '' ORDER BY id`);
+      column(store(), `SELECT convert_from(body, 'UTF8') FROM quarantine WHERE body <> '' ORDER BY id`);
     const only = ['{"unique_id":"never"}', '{"unique_id" : "before"}', 'no JSON', 'CSX1 sealed'];
     await put('open', '00'.repeat(8), '{"a":1,"unique_id": "since"}', '{"unique_id":"gone","é', ...only);
     const held = 'ab'.repeat(8);
@@ -506,22 +489,13 @@ describe('expired', () => {
     await query(`INSERT INTO websocket_frames (session, received_at, is_binary, body, subjects)
       VALUES ('s', now() - interval '31 days', false, '', ARRAY[decode('${held}', 'hex')])`);
     await query(`INSERT INTO held_keys (held_key, hold_id, of_call) VALUES ('${held.repeat(4)}', 'h', false)`);
-    expect(await expireRows(store(), rules)).toMatchObject({
-      quarantine: 2,
-      replayed: 0,
-      dropped: 0,
-      websocketFrames: 0,
-    });
+    const expired = () => expireRows(store(), rules);
+    expect(await expired()).toMatchObject({ quarantine: 2, replayed: 0, dropped: 0, websocketFrames: 0 });
     const kept = [...only, '{"unique_id":"held"}', 'held, replayed', 'held, dropped'];
-    expect(await listKept()).toEqual(kept.map((body) => ({ body })));
+    expect(await listKept()).toEqual(kept);
     await query('DELETE FROM held_keys');
-    expect(await expireRows(store(), rules)).toMatchObject({
-      quarantine: 1,
-      replayed: 1,
-      dropped: 1,
-      websocketFrames: 1,
-    });
-    expect(await listKept()).toEqual(only.map((body) => ({ body })));
+    expect(await expired()).toMatchObject({ quarantine: 1, replayed: 1, dropped: 1, websocketFrames: 1 });
+    expect(await listKept()).toEqual(only);
   });
 });
 
@@ -540,71 +514,62 @@ test('a step of maintenance that fails keeps no other from its turn, and is told
   const log = (_: string, { step }: Record<string, unknown>) => steps.push(step);
   const retention = { bodies: 1, deliveries: 1e13, quarantine: 1, websocketFrames: 1, loads: 1 };
   const logRetention = { deliveries: 1, loads: 1, verdicts: 1 };
-  const deps = {
-    ...pipeline.deps,
-    targets: [],
-    store: failing,
-    log,
-    retention,
-    logRetention,
-    proof: undefined as never,
-  };
+  const given = { targets: [], store: failing, log, retention, logRetention, proof: undefined as never };
+  const deps = { ...pipeline.deps, ...given };
   await expect(runMaintenance(deps)).rejects.toThrow('counters');
   expect(steps).toEqual(['counters', 'events']);
   expect(await store().query('SELECT body FROM inbox')).toEqual([{ body: null }]);
   expect(await store().query('SELECT state FROM loads')).toEqual([{ state: 'failed' }]);
 });
 
-describe('counters', () => {
-  test('hold what counting would give, whatever is done, also by many at once and while they are joined', async () => {
-    await pipeline.clear();
-    const run = (sql: string) => store().pool.query(sql);
-    await run(
-      `INSERT INTO ledger (call_id, revision, tombstone) SELECT 'n' || n, n % 3, n % 5 = 0 FROM generate_series(1, 300) AS n`,
-    );
-    await run(
-      `INSERT INTO warehouse_calls (warehouse, call_id, pending) SELECT w, 'n' || n, n % 2 = 0 FROM generate_series(1, 300) AS n, unnest('{a,b}'::text[]) AS w`,
-    );
-    await deliver(
-      store(),
-      Array.from({ length: 20 }, (_, n) => ({ body: `{"n":${n}}` })),
-    );
-    await Promise.all([
-      ...[0, 1, 2, 3].flatMap((side) => [
-        run(
-          `UPDATE ledger SET revision = revision + 1, tombstone = tombstone OR call_id LIKE '%7' WHERE call_id LIKE '%${side}'`,
-        ),
-        run(`UPDATE warehouse_calls SET pending = NOT pending WHERE call_id LIKE '%${side}'`),
-        run(`DELETE FROM ledger WHERE call_id LIKE 'n1${side}%'`),
-        joinCounters(store()),
-      ]),
-      run(`UPDATE inbox SET outcome = 'accepted' WHERE seq % 2 = 0`),
-    ]);
-    await joinCounters(store());
-    const counted = await store().query<{ name: string; value: number }>(
-      `SELECT CASE WHEN tombstone THEN 'tombstones' ELSE 'calls' END AS name, count(*) AS value FROM ledger WHERE revision > 0 GROUP BY 1
+test('counters hold what counting would give, whatever is done, also by many at once and while they are joined', async () => {
+  await pipeline.clear();
+  const run = (sql: string) => store().pool.query(sql);
+  await run(
+    `INSERT INTO ledger (call_id, revision, tombstone) SELECT 'n' || n, n % 3, n % 5 = 0 FROM generate_series(1, 300) AS n`,
+  );
+  await run(
+    `INSERT INTO warehouse_calls (warehouse, call_id, pending) SELECT w, 'n' || n, n % 2 = 0 FROM generate_series(1, 300) AS n, unnest('{a,b}'::text[]) AS w`,
+  );
+  await deliver(
+    store(),
+    Array.from({ length: 20 }, (_, n) => ({ body: `{"n":${n}}` })),
+  );
+  await Promise.all([
+    ...[0, 1, 2, 3].flatMap((side) => [
+      run(
+        `UPDATE ledger SET revision = revision + 1, tombstone = tombstone OR call_id LIKE '%7' WHERE call_id LIKE '%${side}'`,
+      ),
+      run(`UPDATE warehouse_calls SET pending = NOT pending WHERE call_id LIKE '%${side}'`),
+      run(`DELETE FROM ledger WHERE call_id LIKE 'n1${side}%'`),
+      joinCounters(store()),
+    ]),
+    run(`UPDATE inbox SET outcome = 'accepted' WHERE seq % 2 = 0`),
+  ]);
+  await joinCounters(store());
+  const counted = await store().query<{ name: string; value: number }>(
+    `SELECT CASE WHEN tombstone THEN 'tombstones' ELSE 'calls' END AS name, count(*) AS value FROM ledger WHERE revision > 0 GROUP BY 1
        UNION ALL SELECT 'pending:' || warehouse, count(*) FROM warehouse_calls WHERE pending GROUP BY 1
        UNION ALL SELECT 'deliveries:' || outcome, count(*) FROM inbox GROUP BY 1 ORDER BY 1`,
-    );
-    const right = counted.map(({ name, value }) => [name, value]).sort();
-    const present = async () => [...(await readCounters(store()))].filter(([, value]) => value !== 0).sort();
-    expect(await present()).toEqual(right);
-    expect(await repairCounters(store())).toEqual([]);
-    const isSettled = 'deliveries:accepted';
-    await run(`INSERT INTO counters SELECT * FROM counters WHERE name <> '${isSettled}'`);
-    await run(`INSERT INTO counters VALUES ('pending:gone', 3), ('${isSettled}', 7)`);
-    await run(`DELETE FROM counters WHERE name = 'tombstones'`);
-    // Concurrent changes stay counted.
-    await Promise.all([
-      repairCounters(store()),
-      run(`UPDATE ledger SET revision = revision + 1 WHERE call_id LIKE '%8'`),
-      joinCounters(store()),
-    ]);
-    expect(await repairCounters(store())).toEqual([]);
-    const settled = right.map(([name, value]) => (name === isSettled ? [name, Number(value) + 7] : [name, value]));
-    const others = ([name]: readonly unknown[]) => name !== 'calls' && name !== 'tombstones';
-    expect((await present()).filter(others)).toEqual(settled.filter(others));
-    await pipeline.clear();
-    expect([...(await readCounters(store()))]).toEqual([]);
-  });
+  );
+  const right = counted.map(({ name, value }) => [name, value]).sort();
+  const present = async () => [...(await readCounters(store()))].filter(([, value]) => value !== 0).sort();
+  expect(await present()).toEqual(right);
+  expect(await repairCounters(store())).toEqual([]);
+  const isSettled = 'deliveries:accepted';
+  await run(`INSERT INTO counters SELECT * FROM counters WHERE name <> '${isSettled}'`);
+  await run(`INSERT INTO counters VALUES ('pending:gone', 3), ('${isSettled}', 7)`);
+  await run(`DELETE FROM counters WHERE name = 'tombstones'`);
+  // Concurrent changes stay counted.
+  await Promise.all([
+    repairCounters(store()),
+    run(`UPDATE ledger SET revision = revision + 1 WHERE call_id LIKE '%8'`),
+    joinCounters(store()),
+  ]);
+  expect(await repairCounters(store())).toEqual([]);
+  const settled = right.map(([name, value]) => (name === isSettled ? [name, Number(value) + 7] : [name, value]));
+  const others = ([name]: readonly unknown[]) => name !== 'calls' && name !== 'tombstones';
+  expect((await present()).filter(others)).toEqual(settled.filter(others));
+  await pipeline.clear();
+  expect([...(await readCounters(store()))]).toEqual([]);
 });

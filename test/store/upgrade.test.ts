@@ -1,7 +1,6 @@
 /** A version takes over the store, the inbox and the spool of the release before it, while that release's workers run. */
 import { cp } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ingest, loadFolded } from '../../src/pipeline/load/ingest.ts';
 import { mergeBatch } from '../../src/pipeline/load/merge-inbox.ts';
 import { readRows } from '../../src/store/ledger/ledger.ts';
 import type { Migration } from '../../src/store/migrations.ts';
@@ -22,8 +21,7 @@ test('the calls of a released store load, its windows count as read, and its inb
   const { store, deps } = released;
   const day = Date.UTC(2026, 0, 1) * 1000;
   expect(await uncoveredRanges(store, { axis: 'timestamp', from: day, to: day + 86_400_000_000 })).toEqual([]);
-  const merged = await mergeBatch(deps, 10);
-  expect(merged).toMatchObject({ deliveries: 1, outcomes: { accepted: 1 } });
+  expect(await mergeBatch(deps, 10)).toMatchObject({ deliveries: 1, outcomes: { accepted: 1 } });
   const target = await released.addWarehouse('second');
   expect(await register(store, 'second')).toBe(4);
   await released.drain(target);
@@ -44,10 +42,9 @@ test('a released spool is drained', async () => {
 });
 
 test('the next version starts while this one works and starts again, until something that it uses is removed', async () => {
-  const { store, deps, url } = released;
+  const { store, url } = released;
   const next: Migration[] = [{ name: '2-expand-notes', sql: 'ALTER TABLE ledger ADD COLUMN notes text' }];
-  const fold = async (id: string) =>
-    await loadFolded(deps, await ingest(deps, { observations: [observationOf(id, 1)], rejected: [], origin: 'test' }));
+  const fold = (id: string) => released.observe([observationOf(id, 1)]);
   const folds = (async () => {
     for (let index = 0; index < 30; index += 1) await fold(`beside-${index}`);
   })();

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import {
   advanceWatermark,
   compactWindows,
@@ -8,69 +8,67 @@ import {
   replaceProblems,
   uncoveredRanges,
 } from '../../src/store/windows/windows.ts';
-import { openPipeline, type Pipeline } from '../support/pipeline.ts';
+import { usePipeline } from '../support/pipeline.ts';
+import { column } from '../support/rows.ts';
 
-let pipeline: Pipeline;
-beforeAll(async () => {
-  pipeline = await openPipeline();
-});
+const pipeline = usePipeline({}, { keep: true });
 afterEach(() => clear());
-afterAll(() => pipeline.close());
 
 const store = () => pipeline.store;
-const clear = () => store().pool.query('TRUNCATE windows, window_problems, watermarks');
+const clear = () => store().query('TRUNCATE windows, window_problems, watermarks');
 /** Real instants with microseconds, so that rounding would show. */
 const base = 1_701_703_109_123_457;
 const at = (n: number): number => base + n * 1_000_003;
 const axis = 'timestamp';
 const record = (from: number, to: number, more = {}) =>
   recordWindow(store(), { axis, from: at(from), to: at(to), calls: 1, shown: 'total', origin: 'test', ...more });
+const recordAll = async (windows: string, more: object) => {
+  for (const window of windows.split(' ')) await record(...(window.split('-').map(Number) as [number, number]), more);
+};
 const open = async (from: number, to: number, on = axis): Promise<number[][]> =>
   (await uncoveredRanges(store(), { axis: on, from: at(from), to: at(to) })).map((range) => [range.from, range.to]);
 const span = (from: number, to: number): number[] => [at(from), at(to)];
 
-describe('what is not covered', () => {
-  test('to the microsecond, over any windows', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(
-          fc.tuple(fc.integer({ min: 0, max: 30 }), fc.integer({ min: 1, max: 8 }), fc.constantFrom('total', 'none')),
-          { maxLength: 12 },
-        ),
-        fc.integer({ min: 0, max: 20 }),
-        async (windows, from) => {
-          await clear();
-          for (const [start, length, shown] of windows)
-            await recordWindow(store(), {
-              axis,
-              from: base + start,
-              to: base + start + length,
-              calls: 0,
-              shown,
-              origin: 't',
-            });
-          // The last reading of the same window counts.
-          const last = new Map(windows.map((window) => [`${window[0]} ${window[1]}`, window]));
-          const covered = (instant: number) =>
-            [...last.values()].some(
-              ([start, length, shown]) => shown === 'total' && start <= instant && instant < start + length,
-            );
-          const check = async () => {
-            const ranges = await uncoveredRanges(store(), { axis, from: base + from, to: base + from + 15 });
-            for (let n = from; n < from + 15; n += 1) {
-              const times = ranges.filter((range) => range.from <= base + n && base + n < range.to).length;
-              expect(times).toBe(covered(n) ? 0 : 1);
-            }
-          };
-          await check();
-          await store().pool.query(`UPDATE windows SET read_at = now() - interval '3 days'`);
-          await compactWindows(store(), 48);
-          await check();
-        },
+test('what is not covered: to the microsecond, over any windows', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(
+        fc.tuple(fc.integer({ min: 0, max: 30 }), fc.integer({ min: 1, max: 8 }), fc.constantFrom('total', 'none')),
+        { maxLength: 12 },
       ),
-      { numRuns: 40 },
-    );
-  });
+      fc.integer({ min: 0, max: 20 }),
+      async (windows, from) => {
+        await clear();
+        for (const [start, length, shown] of windows)
+          await recordWindow(store(), {
+            axis,
+            from: base + start,
+            to: base + start + length,
+            calls: 0,
+            shown,
+            origin: 't',
+          });
+        // The last reading of the same window counts.
+        const last = new Map(windows.map((window) => [`${window[0]} ${window[1]}`, window]));
+        const covered = (instant: number) =>
+          [...last.values()].some(
+            ([start, length, shown]) => shown === 'total' && start <= instant && instant < start + length,
+          );
+        const check = async () => {
+          const ranges = await uncoveredRanges(store(), { axis, from: base + from, to: base + from + 15 });
+          for (let n = from; n < from + 15; n += 1) {
+            const times = ranges.filter((range) => range.from <= base + n && base + n < range.to).length;
+            expect(times).toBe(covered(n) ? 0 : 1);
+          }
+        };
+        await check();
+        await store().query(`UPDATE windows SET read_at = now() - interval '3 days'`);
+        await compactWindows(store(), 48);
+        await check();
+      },
+    ),
+    { numRuns: 40 },
+  );
 });
 
 describe('the watermark', () => {
@@ -91,7 +89,7 @@ describe('the watermark', () => {
     expect(await advance()).toBe(at(4));
     await record(4, 5);
     expect(await advance()).toBe(at(6));
-    await store().pool.query('TRUNCATE windows');
+    await store().query('TRUNCATE windows');
     expect(await advance(0)).toBe(at(6));
     await record(-5, 2);
     expect(await advance()).toBe(at(6));
@@ -121,23 +119,12 @@ describe('the watermark', () => {
 
 describe('compaction', () => {
   const age = (where = 'true') =>
-    store().pool.query(`UPDATE windows SET read_at = now() - interval '3 days' WHERE ${where}`);
-  const rows = async () =>
-    (
-      await store().pool.query(
-        'SELECT axis, window_from, window_to, calls, shown, origin FROM windows ORDER BY axis, shown, window_from',
-      )
-    ).rows.map((row) => `${row.axis} ${row.shown} ${row.calls} ${row.origin}`);
+    store().query(`UPDATE windows SET read_at = now() - interval '3 days' WHERE ${where}`);
+  const rows = () =>
+    column(store(), `SELECT concat_ws(' ', axis, shown, calls, origin) FROM windows ORDER BY axis, shown, window_from`);
 
   test('joins what touches or overlaps, keeps gaps, axes and proofs apart, and leaves young windows alone', async () => {
-    for (const [from, to] of [
-      [0, 1],
-      [1, 2],
-      [1.5, 3],
-      [0.2, 0.8],
-      [5, 6],
-    ] as const)
-      await record(from, to, { calls: 10 });
+    await recordAll('0-1 1-2 1.5-3 0.2-0.8 5-6', { calls: 10 });
     await record(3, 4, { calls: 10, shown: 'none' });
     await record(0, 1, { axis: 'qualified', calls: 10 });
     await age();
@@ -155,16 +142,8 @@ describe('compaction', () => {
   });
 
   test('of one range that was shown complete in two ways leaves the proven one', async () => {
-    for (const [from, to] of [
-      [0, 1],
-      [1, 2],
-    ] as const)
-      await record(from, to, { shown: 'none', calls: 10 });
-    for (const [from, to] of [
-      [0, 0.5],
-      [0.5, 2],
-    ] as const)
-      await record(from, to, { calls: 9 });
+    await recordAll('0-1 1-2', { shown: 'none', calls: 10 });
+    await recordAll('0-0.5 0.5-2', { calls: 9 });
     await age();
     await compactWindows(store(), 48);
     expect(await rows()).toEqual(['timestamp total 18 compacted']);
@@ -182,21 +161,19 @@ describe('compaction', () => {
   });
 });
 
-describe('problems', () => {
-  test('stay until a reading covers their window', async () => {
-    const problem = { axis, from: at(1), to: at(2), problem: 'too large' };
-    const find = (found: Awaited<ReturnType<typeof openProblems>>[number]) =>
-      replaceProblems(store(), { axis, from: at(0), to: at(3) }, [found]);
-    await find(problem);
-    await find({ ...problem, problem: 'still too large' });
-    expect(await openProblems(store())).toEqual([{ ...problem, problem: 'still too large' }]);
-    await record(1.5, 3);
-    expect(await openProblems(store())).toHaveLength(1);
-    await record(0, 3, { axis: 'qualified' });
-    expect(await openProblems(store())).toHaveLength(1);
-    await record(0, 3);
-    expect(await openProblems(store())).toEqual([]);
-    await find(problem);
-    expect(await openProblems(store())).toEqual([problem]);
-  });
+test('problems stay until a reading covers their window', async () => {
+  const problem = { axis, from: at(1), to: at(2), problem: 'too large' };
+  const find = (found: Awaited<ReturnType<typeof openProblems>>[number]) =>
+    replaceProblems(store(), { axis, from: at(0), to: at(3) }, [found]);
+  await find(problem);
+  await find({ ...problem, problem: 'still too large' });
+  expect(await openProblems(store())).toEqual([{ ...problem, problem: 'still too large' }]);
+  await record(1.5, 3);
+  expect(await openProblems(store())).toHaveLength(1);
+  await record(0, 3, { axis: 'qualified' });
+  expect(await openProblems(store())).toHaveLength(1);
+  await record(0, 3);
+  expect(await openProblems(store())).toEqual([]);
+  await find(problem);
+  expect(await openProblems(store())).toEqual([problem]);
 });

@@ -11,9 +11,8 @@ export const hasAnalyzer: boolean = await access(analyzer).then(
   () => true,
   () => false,
 );
-if (!hasAnalyzer) {
+if (!hasAnalyzer)
   console.warn(`The SQL is not analyzed: no GoogleSQL analyzer at ${analyzer}. Set CALLSYNC_GSQLCHECK to one.`);
-}
 
 export interface Analysis {
   readonly checked: number;

@@ -1,12 +1,9 @@
 /** A self-signed certificate for `localhost` and 127.0.0.1, valid for a day unless told otherwise, written in DER by hand: no program is needed for it. */
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 
-export interface TestCertificate {
-  readonly cert: string;
-  readonly key: string;
-}
+export type TestCertificate = ReturnType<typeof makeCertificate>;
 
-export const makeCertificate = ({ days = 1, name = 'localhost', isAuthority = false } = {}): TestCertificate => {
+export const makeCertificate = ({ days = 1, name = 'localhost', isAuthority = false } = {}) => {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const ecdsaWithSha256 = sequence(oid([0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02]));
   const commonName = sequence(tag(0x31, sequence(oid([0x55, 0x04, 0x03]), tag(0x0c, Buffer.from(name)))));

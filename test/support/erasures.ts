@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { noRules } from '../../src/calls/fold.ts';
 import { openSubjects } from '../../src/persons/subjects.ts';
 import { openErasureLog } from '../../src/store/erasure-log.ts';
-import type { Erasures } from '../../src/store/store.ts';
 import { createProofKeys } from '../../src/store/windows/chain.ts';
 
 const key = Buffer.from('a key of tombstones for tests');
@@ -13,13 +12,7 @@ const proofKeys = createProofKeys(Buffer.from('a key of the proof chain'));
 /** As rules of a profile that redacts transcripts have it. */
 const subjects = openSubjects({ countries: ['FR'], leavesSpeech: (rules) => rules === null || rules === noRules });
 
-export interface TestErasures {
-  readonly file: string;
-  readonly open: () => Erasures;
-  remove(): void;
-}
-
-export const createErasures = (): TestErasures => {
+export const createErasures = () => {
   const folder = mkdtempSync(join(tmpdir(), 'callsync-erasures-'));
   const file = join(folder, 'erasures.log');
   const proof = { keys: proofKeys, headsFile: join(folder, 'heads.json') };

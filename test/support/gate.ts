@@ -6,21 +6,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export interface Gate {
-  /** Address to use in place of the service's. */
-  readonly url: string;
-  /** Requests that were let through so far. */
-  passed(): number;
-  /** Lets so many more pass. */
-  grant(requests: number): void;
-  /** Nothing passes but what is granted from now on. */
-  shut(): void;
-  open(): void;
-  close(): Promise<void>;
-}
-
 /** Open at first. Requests that may not pass wait; their clients need time-outs that are long enough. */
-export const openGate = async (serviceUrl: string): Promise<Gate> => {
+export const openGate = async (serviceUrl: string) => {
   const service = new URL(serviceUrl);
   const waiting = new Set<() => void>();
   let allowed = Number.POSITIVE_INFINITY;
@@ -58,9 +45,13 @@ export const openGate = async (serviceUrl: string): Promise<Gate> => {
     release();
   };
   return {
+    /** Address to use in place of the service's. */
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${service.pathname}`,
+    /** Requests that were let through so far. */
     passed: () => passed,
-    grant: (requests) => allow(allowed + requests),
+    /** Lets so many more pass. */
+    grant: (requests: number) => allow(allowed + requests),
+    /** Nothing passes but what is granted from now on. */
     shut: () => allow(passed),
     open: () => allow(Number.POSITIVE_INFINITY),
     close: async () => {

@@ -7,55 +7,28 @@ import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Client } from '@temporalio/client';
 import { stringify } from 'yaml';
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { storeConfigSchema } from '../../schemas/config/store.ts';
 import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { openErasures } from '../../src/cli/parts/keys.ts';
-import type { SimulatorControl } from '../../src/simulator/control/control.ts';
 import { createRemoteControl } from '../../src/simulator/control/remote-control.ts';
-import { checkTruth, type TruthReport } from '../../src/simulator/demo/check-truth.ts';
+import { checkTruth } from '../../src/simulator/demo/check-truth.ts';
 import { sourceOf, startSimulatorProcess } from '../../src/simulator/demo/simulator-process.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
+import { openStore } from '../../src/store/store.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
 import { schedulesOf } from '../../src/temporal/schedules.ts';
 import { startBackfill } from '../../src/temporal/workflow-client.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
-import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import type { BackfillProgress } from '../../workflows/messages.ts';
-import { type Gate, openGate } from './gate.ts';
+import { openGate } from './gate.ts';
 import { createDatabase } from './postgres.ts';
 import { useTemporal } from './temporal.ts';
 
 const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
 
-export interface Installation {
-  readonly folder: string;
-  readonly configPath: string;
-  readonly prefix: string;
-  readonly simulator: Awaited<ReturnType<typeof startSimulatorProcess>>;
-  readonly control: SimulatorControl;
-  /** Between callsync and the simulated service; open at first. */
-  readonly gate: Gate;
-  readonly client: Client;
-  readonly databaseUrl: string;
-  readonly store: Store;
-  readonly warehouse: Warehouse;
-  /** Resolves once it polls. Killed at the end if it still runs. */
-  startWorker(args?: readonly string[]): Promise<ChildProcess>;
-  /** Starts a backfill over everything the simulator has. */
-  backfill(
-    name: string,
-    options?: { axis?: string; force?: boolean; concurrency?: number; direction?: 'newest_first' | 'oldest_first' },
-  ): Promise<{
-    readonly workflowId: string;
-    readonly result: Promise<BackfillProgress>;
-  }>;
-  checkTruth(): Promise<TruthReport>;
-  dispose(): Promise<void>;
-}
+export type Installation = Awaited<ReturnType<typeof install>>;
 
 export const install = async (input: {
   readonly simulator: SimulatorOptions;
@@ -66,7 +39,7 @@ export const install = async (input: {
   readonly databaseUrl?: string | undefined;
   /** Of store and warehouse `postgres`. */
   readonly schemas?: { readonly store: string; readonly warehouse: string };
-}): Promise<Installation> => {
+}) => {
   const closers: (() => Promise<unknown>)[] = [];
   const folder = await mkdtemp(join(tmpdir(), 'callsync-e2e-'));
   await chmod(folder, 0o711);
@@ -82,12 +55,7 @@ export const install = async (input: {
   closers.push(() => gate.close());
   const { schemas = { store: 'callsync', warehouse: 'calls' } } = input;
   const config = {
-    source: {
-      ...sourceOf(simulator),
-      base_url: gate.url,
-      list: { preset: 'activate' },
-      ...input.source,
-    },
+    source: { ...sourceOf(simulator), base_url: gate.url, list: { preset: 'activate' }, ...input.source },
     store: { url: databaseUrl, data_dir: folder, schema: schemas.store },
     temporal: { address, task_queue: temporal.taskQueue },
     webhook: { enabled: false, header_prefix: 'X-Service-' },
@@ -123,12 +91,14 @@ export const install = async (input: {
     prefix: temporal.taskQueue,
     simulator,
     control,
+    /** Between callsync and the simulated service; open at first. */
     gate,
     client,
     databaseUrl,
     store,
     warehouse,
-    startWorker: async (args = []) => {
+    /** Resolves once it polls. Killed at the end if it still runs. */
+    startWorker: async (args: readonly string[] = []) => {
       const worker = spawn(process.execPath, [main, 'worker', '--config', configPath, '--json', ...args], {
         stdio: ['ignore', 'pipe', 'inherit'],
       });
@@ -141,7 +111,16 @@ export const install = async (input: {
       ]);
       return worker;
     },
-    backfill: async (name, options = {}) => {
+    /** Starts a backfill over everything the simulator has. */
+    backfill: async (
+      name: string,
+      options: {
+        axis?: string;
+        force?: boolean;
+        concurrency?: number;
+        direction?: 'newest_first' | 'oldest_first';
+      } = {},
+    ) => {
       const handle = await startBackfill(client, temporal.taskQueue, {
         name,
         axis: options.axis ?? 'qualified',

@@ -14,16 +14,7 @@ import { until } from './until.ts';
 
 const run = promisify(execFile);
 
-export interface InstalledPostgres {
-  readonly url: string;
-  /** A dump of one schema; what it returns restores it as docs/guides/backup-restore.md says. */
-  dump(schema: string): Promise<() => Promise<void>>;
-  /** A copy of the data directory; what it returns stops the server, puts the copy back and starts the server. */
-  copyData(): Promise<() => Promise<void>>;
-  /** Ends the server, and starts it again after a while. */
-  restart(signal: 'SIGINT' | 'SIGKILL', afterMs: number): Promise<void>;
-  dispose(): Promise<void>;
-}
+export type InstalledPostgres = Awaited<ReturnType<typeof startInstalledPostgres>>;
 
 /** The folder of the programs; undefined where they are not installed. */
 export const findInstalledPostgres = (): string | undefined =>
@@ -37,7 +28,7 @@ export const findInstalledPostgres = (): string | undefined =>
 const versions = '/usr/lib/postgresql';
 
 /** @param programs folder of `findInstalledPostgres` */
-export const startInstalledPostgres = async (programs: string): Promise<InstalledPostgres> => {
+export const startInstalledPostgres = async (programs: string) => {
   const home = await makeServerFolder();
   const account = await resolvePostgresAccount();
   const data = join(home, 'data');
@@ -63,7 +54,8 @@ export const startInstalledPostgres = async (programs: string): Promise<Installe
   let copies = 0;
   return {
     url,
-    dump: async (schema) => {
+    /** A dump of one schema; what it returns restores it as docs/guides/backup-restore.md says. */
+    dump: async (schema: string) => {
       copies += 1;
       const file = join(home, `dump-${copies}`);
       await run(join(programs, 'pg_dump'), ['-Fc', '-n', schema, '-f', file, url]);
@@ -81,6 +73,7 @@ export const startInstalledPostgres = async (programs: string): Promise<Installe
         }
       };
     },
+    /** A copy of the data directory; what it returns stops the server, puts the copy back and starts the server. */
     copyData: async () => {
       copies += 1;
       const copy = join(home, `copy-${copies}`);
@@ -95,7 +88,8 @@ export const startInstalledPostgres = async (programs: string): Promise<Installe
         await start();
       };
     },
-    restart: async (signal, afterMs) => {
+    /** Ends the server, and starts it again after a while. */
+    restart: async (signal: 'SIGINT' | 'SIGKILL', afterMs: number) => {
       await endProcess(server, signal);
       await delay(afterMs);
       // Processes of a killed server go on for a moment, and keep the next one from starting.

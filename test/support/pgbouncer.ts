@@ -15,18 +15,15 @@ export const pgbouncer = '/usr/sbin/pgbouncer';
 export const isBouncerInstalled = existsSync(pgbouncer);
 if (!isBouncerInstalled) console.warn('Skipped: PgBouncer is not installed (apt-get install pgbouncer).');
 
-export interface BouncedDatabase {
-  /** The same database behind a PgBouncer of its own. */
-  open(mode: 'session' | 'transaction'): Promise<string>;
-  close(): Promise<void>;
-}
+export type BouncedDatabase = Awaited<ReturnType<typeof createBouncedDatabase>>;
 
-export const createBouncedDatabase = async (): Promise<BouncedDatabase> => {
+export const createBouncedDatabase = async () => {
   const database = await createDatabase();
   const folder = await mkdtemp('/tmp/callsync-pgbouncer-');
   const running: ChildProcess[] = [];
   return {
-    open: async (mode) => {
+    /** The same database behind a PgBouncer of its own. */
+    open: async (mode: 'session' | 'transaction') => {
       const account = await resolvePostgresAccount();
       const port = await findFreePort();
       const url = new URL(database.url);

@@ -8,9 +8,13 @@ import { afterAll, afterEach, beforeAll } from 'vitest';
 import type { CallDocument } from '../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../schemas/observation.ts';
 import { flattenVersion } from '../../src/calls/flatten.ts';
+import type { LedgerRow } from '../../src/calls/fold.ts';
 import type { IngestDeps, WarehouseTarget } from '../../src/pipeline/deps.ts';
+import { ingest, loadFolded } from '../../src/pipeline/load/ingest.ts';
 import { loadPendingBatch } from '../../src/pipeline/load/load-pending.ts';
+import { mergeInbox } from '../../src/pipeline/load/merge-inbox.ts';
 import type { Queryable } from '../../src/postgres/database.ts';
+import { readRows } from '../../src/store/ledger/ledger.ts';
 import { issueEpoch, registerWarehouse, walkToEnd } from '../../src/store/loads/warehouses.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
@@ -32,6 +36,20 @@ export interface Pipeline {
   readonly logged: { readonly event: string; readonly fields: Record<string, unknown> }[];
   /** Another warehouse of the same database, migrated but not registered. */
   addWarehouse(name: string, config?: Partial<PostgresWarehouseOptions['config']>): Promise<WarehouseTarget>;
+  query: Store['query'];
+  /** Folds; `observe` loads as well. */
+  fold(observations: readonly Observation[], deps?: IngestDeps): ReturnType<typeof ingest>;
+  observe(
+    observations: readonly Observation[],
+    deps?: IngestDeps,
+  ): Promise<{ folded: Awaited<ReturnType<typeof ingest>>; written: Readonly<Record<string, number>> }>;
+  /** Merges what waits in the inbox until nothing does; returns how many deliveries. */
+  merge(deps?: IngestDeps): Promise<number>;
+  /** Delivers bodies under ids of their own, and merges them. */
+  send(bodies: readonly (object | string)[], deps?: IngestDeps): Promise<void>;
+  rowOf(callId: string): Promise<LedgerRow | undefined>;
+  /** Of these calls the ones whose documents are kept, by id. */
+  listKept(ids: readonly string[]): Promise<string[]>;
   /** Loads what is pending until nothing is. */
   drain(target?: WarehouseTarget): Promise<{ sent: number; changed: number }>;
   /** Empties the store and the warehouse `main`; epochs and keys stay. */
@@ -71,6 +89,10 @@ export const openPipeline = async (
     clockSkew: 120_000_000,
     log: (event, fields) => logged.push({ event, fields }),
   };
+  const merge = async (of = deps): Promise<number> => {
+    const { deliveries, more } = await mergeInbox(of);
+    return more ? deliveries + (await merge(of)) : deliveries;
+  };
   return {
     url: database.url,
     erasureLog: erasures.file,
@@ -80,6 +102,26 @@ export const openPipeline = async (
     deps,
     logged,
     addWarehouse,
+    query: store.query,
+    fold: (observations, of = deps) => ingest(of, { observations, origin: 'test' }),
+    observe: async (observations, of = deps) => {
+      const folded = await ingest(of, { observations, origin: 'test' });
+      return { folded, written: await loadFolded(of, folded) };
+    },
+    merge,
+    send: async (bodies, of) => {
+      const texts = bodies.map((body) => (typeof body === 'string' ? body : JSON.stringify(body)));
+      await deliver(
+        store,
+        texts.map((body) => ({ body, deliveryId: randomUUID() })),
+      );
+      await merge(of);
+    },
+    rowOf: async (id) => (await readRows(store, [id])).get(id),
+    listKept: async (ids) => {
+      const rows = [...(await readRows(store, ids)).values()].filter(({ tombstone }) => !tombstone);
+      return rows.map(({ callId }) => callId).sort();
+    },
     drain: async (of = target) => {
       const total = { sent: 0, changed: 0 };
       for (;;) {

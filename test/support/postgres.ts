@@ -22,16 +22,10 @@ declare module 'vitest' {
   }
 }
 
-export interface PostgresServer {
-  readonly url: string;
-  /** Of the superuser, whom callsync itself never is. */
-  readonly adminUrl: string;
-  readonly pid: number;
-  stop(): Promise<void>;
-}
+export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>;
 
 /** A server of one's own, for tests that stop or kill it; the others share one through `createDatabase`. */
-export const startPostgres = async (): Promise<PostgresServer> => {
+export const startPostgres = async () => {
   const dataDir = await makeServerFolder();
   const server = await startEmbeddedPostgres({
     dataDir,
@@ -40,6 +34,7 @@ export const startPostgres = async (): Promise<PostgresServer> => {
   });
   return {
     url: server.url,
+    /** Of the superuser, whom callsync itself never is. */
     adminUrl: server.adminUrl,
     pid: server.pid,
     async stop() {

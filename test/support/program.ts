@@ -1,25 +1,16 @@
 /** The built program as a process of its own, and what it says. */
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import type { Readable, Writable } from 'node:stream';
 
 export const program = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
 
-export interface Running {
-  readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
-  /** Its exit code, once all that it said is here. */
-  readonly ended: Promise<number | null>;
-  stdout(): string;
-  stderr(): string;
-  /** The first line of its results, read as JSON. @throws when it ends before */
-  first(): Promise<unknown>;
-}
+export type Running = ReturnType<typeof startProgram>;
 
 export const startProgram = (
   args: readonly string[],
   { input = '', ...options }: { input?: string; cwd?: string; env?: NodeJS.ProcessEnv } = {},
-): Running => {
+) => {
   const child = spawn(process.execPath, [program, ...args], { ...options, stdio: 'pipe' });
   child.stdin.on('error', () => undefined).end(input);
   const texts = { stdout: '', stderr: '' };
@@ -36,9 +27,11 @@ export const startProgram = (
   early.catch(() => undefined);
   return {
     child,
+    /** Its exit code, once all that it said is here. */
     ended,
     stdout: () => texts.stdout,
     stderr: () => texts.stderr,
+    /** The first line of its results, read as JSON. @throws when it ends before */
     first: () => Promise.race([line, early]),
   };
 };

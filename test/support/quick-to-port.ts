@@ -5,15 +5,8 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { until } from './until.ts';
 
-export interface QuickToPort {
-  /** Starts `program` with the arguments that it was given itself. */
-  readonly path: string;
-  /** Resolves when the port that follows `flag` at the first start is taken. */
-  readonly taken: Promise<{ readonly port: number; close(): void }>;
-}
-
 /** @param folder of the test's own, in which any account may write. */
-export const beQuickToPort = async (folder: string, program: string, flag: string): Promise<QuickToPort> => {
+export const beQuickToPort = async (folder: string, program: string, flag: string) => {
   await chmod(folder, 0o777);
   const [path, asked, taken] = ['program', 'asked', 'taken'].map((name) => join(folder, name)) as [
     string,
@@ -44,5 +37,9 @@ exec '${program}' "$@"
     await writeFile(taken, '');
     return { port, close: () => void server.close() };
   };
-  return { path, taken: take() };
+  return {
+    /** Starts `program` with the arguments that it was given itself. */
+    path /** Resolves when the port that follows `flag` at the first start is taken. */,
+    taken: take(),
+  };
 };

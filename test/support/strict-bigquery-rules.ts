@@ -1,5 +1,5 @@
 /** BigQuery's limits as rules over what arrives: which request is refused, which job ends in an error. */
-import { type Arrival, changedTables, type WireError } from './strict-bigquery-wire.ts';
+import { type Arrival, changedTables } from './strict-bigquery-wire.ts';
 
 export interface StrictLimits {
   readonly loadJobsPerTableAndDay: number;
@@ -15,18 +15,7 @@ const documented: StrictLimits = {
   queuedChanges: 20,
 };
 
-export interface StrictRules {
-  /** Refused before anything happens. */
-  admit(arrival: Arrival): WireError | undefined;
-  /** Takes a job among those under way; says how it ends if others stand in its way. */
-  begin(
-    arrival: Arrival,
-    tables: ReadonlyMap<string, unknown>,
-  ): { readonly reason: string; readonly message: string } | undefined;
-  end(arrival: Arrival): void;
-}
-
-export const createStrictRules = (limits: Partial<StrictLimits>, clock: () => number): StrictRules => {
+export const createStrictRules = (limits: Partial<StrictLimits>, clock: () => number) => {
   const rule = { ...documented, ...limits };
   const loads = new Map<string, number[]>();
   const patches = new Map<string, number[]>();
@@ -40,7 +29,8 @@ export const createStrictRules = (limits: Partial<StrictLimits>, clock: () => nu
   };
 
   return {
-    admit(arrival) {
+    /** Refused before anything happens. */
+    admit(arrival: Arrival) {
       if (arrival.streamed !== undefined) streamed.add(arrival.streamed);
       if (arrival.patched !== undefined) {
         const recent = inWindow(patches, arrival.patched, 10_000);
@@ -60,10 +50,10 @@ export const createStrictRules = (limits: Partial<StrictLimits>, clock: () => nu
       today.push(clock());
       return undefined;
     },
-    begin({ job }, known) {
-      if (job?.kind === 'load' && job.createDisposition === 'CREATE_NEVER' && !known.has(job.destination ?? '')) {
+    /** Takes a job among those under way; says how it ends if others stand in its way. */
+    begin({ job }: Arrival, known: ReadonlyMap<string, unknown>) {
+      if (job?.kind === 'load' && job.createDisposition === 'CREATE_NEVER' && !known.has(job.destination ?? ''))
         return { reason: 'notFound', message: `Not found: Table ${job.destination}` };
-      }
       if (job?.kind !== 'script') return undefined;
       const tables = changedTables(job.sql);
       const transaction = /\bBEGIN TRANSACTION\b/i.test(job.sql);
@@ -84,7 +74,7 @@ export const createStrictRules = (limits: Partial<StrictLimits>, clock: () => nu
       }
       return undefined;
     },
-    end({ job }) {
+    end({ job }: Arrival) {
       if (job !== undefined) underWay.delete(job.id);
     },
   };

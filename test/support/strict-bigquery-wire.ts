@@ -38,14 +38,7 @@ export const parseArrival = async (request: IncomingMessage): Promise<Arrival> =
   const type = request.headers['content-type'];
   const path = /^(?:\/upload)?\/bigquery\/v2\/projects\/([^/]+)(\/[^?]*)?/.exec(url);
   const headers: Record<string, string> = type === undefined ? {} : { 'content-type': type };
-  const base = {
-    method,
-    url,
-    project: path?.[1] ?? '',
-    headers,
-    body,
-    dryRun: false,
-  };
+  const base = { method, url, project: path?.[1] ?? '', headers, body, dryRun: false };
   const rest = path?.[2] ?? '';
   if (method === 'POST' && rest === '/jobs') return { ...base, ...parseJob(url, type ?? '', body) };
   return { ...base, ...parseTableRequest(method, rest, body) };

@@ -36,18 +36,7 @@ export type Trouble =
   /** The job is accepted and ends in this error; its id is used up. */
   | { readonly kind: 'job-error'; readonly reason: string; readonly message: string };
 
-export interface StrictBigquery {
-  readonly url: string;
-  /** Faults of the next submissions of load or script jobs, first in first out. */
-  readonly troubles: { readonly load: Trouble[]; readonly script: Trouble[]; readonly other: Trouble[] };
-  /** Jobs accepted, by kind. */
-  readonly accepted: { load: number; script: number; query: number };
-  /** Expiry of every table that was made and not dropped since; null = none. */
-  readonly tables: ReadonlyMap<string, string | null>;
-  /** Waits for whatever the test does at that point before going on. */
-  onPoint(listener: (point: StrictPoint) => void | Promise<void>): void;
-  close(): Promise<void>;
-}
+export type StrictBigquery = Awaited<ReturnType<typeof startStrictBigquery>>;
 
 interface StoredJob {
   resource: Record<string, unknown>;
@@ -58,7 +47,7 @@ export const startStrictBigquery = async (options: {
   readonly upstream: string;
   readonly limits?: Partial<StrictLimits>;
   readonly clock?: () => number;
-}): Promise<StrictBigquery> => {
+}) => {
   const jobs = new Map<string, StoredJob>();
   const rules = createStrictRules(options.limits ?? {}, options.clock ?? Date.now);
   const troubles = { load: [] as Trouble[], script: [] as Trouble[], other: [] as Trouble[] };
@@ -106,9 +95,8 @@ export const startStrictBigquery = async (options: {
     const trouble = kind === 'query' ? undefined : troubles[kind].shift();
     if (trouble?.kind === 'lost-request') return void response.destroy();
     if (trouble?.kind === 'refused') return answerError(response, trouble.error);
-    if (jobs.has(id)) {
+    if (jobs.has(id))
       return answerError(response, { status: 409, reason: 'duplicate', message: `Already Exists: Job ${id}` });
-    }
     const refusal = rules.admit(arrival);
     if (refusal !== undefined) return answerError(response, refusal);
     const job: StoredJob = {
@@ -169,10 +157,14 @@ export const startStrictBigquery = async (options: {
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** Faults of the next submissions of load or script jobs, first in first out. */
     troubles,
+    /** Jobs accepted, by kind. */
     accepted,
+    /** Expiry of every table that was made and not dropped since; null = none. */
     tables,
-    onPoint: (next) => {
+    /** Waits for whatever the test does at that point before going on. */
+    onPoint: (next: (point: StrictPoint) => void | Promise<void>) => {
       listener = next;
     },
     async close() {

@@ -19,17 +19,16 @@ declare module 'vitest' {
   }
 }
 
-export interface TestTemporal {
-  readonly address: string;
-  readonly namespace: string;
-  /** Nobody else's: a prefix for every queue of the test file. */
-  readonly taskQueue: string;
-}
+export type TestTemporal = Awaited<ReturnType<typeof useTemporal>>;
 
 /** The shared server. Workflow ids are the test's own business: put `taskQueue` in them. */
-export const useTemporal = async (): Promise<TestTemporal> => {
+export const useTemporal = async () => {
   const address = await knock<string>(inject('temporalDoor'));
-  return { address, namespace: 'default', taskQueue: `test-${randomBytes(6).toString('hex')}` };
+  return {
+    address,
+    namespace: 'default' /** Nobody else's: a prefix for every queue of the test file. */,
+    taskQueue: `test-${randomBytes(6).toString('hex')}`,
+  };
 };
 
 export interface OwnTemporal extends Awaited<ReturnType<typeof startTemporalDevServer>> {

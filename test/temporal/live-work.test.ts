@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import proto from '@temporalio/proto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { emptyTotals, type Range } from '../../schemas/orchestration.ts';
 import { transient } from '../../src/lib/errors.ts';
 import { mergeInbox } from '../../src/pipeline/load/merge-inbox.ts';
@@ -125,28 +125,26 @@ const start = (type: string, workflowId: string, more: Record<string, unknown> =
     args: [{ queues: site.queues, ...more }],
   });
 
-describe('while the list is away and a repeated delivery waits', () => {
-  test('every wake brings a merge, and the sweep ends with maintenance, however long the backlog is', async () => {
-    const prefix = site.queues.workflows;
-    state.repeats = 1;
-    const merge = await start('mergeInbox', mergeInboxId(prefix), { maxDelayMs: 60_000 });
-    await until('the re-reads have begun', async () => state.rereads === 1);
-    for (let wake = 1; wake <= 3; wake += 1) {
-      const before = state.merges;
-      await merge.signal(wakeSignal);
-      await until('the inbox is merged again', async () => state.merges > before);
-    }
-    await merge.terminate();
-    Object.assign(state, { more: true, maintained: 0 });
-    const sweep = await start('sweep', `${prefix}/sweep`, { prefix });
-    await sweep.result();
-    expect(state.maintained).toBe(1);
-    // They run on their own, once.
-    expect(state.rereads).toBe(1);
-    const rereads = site.client.workflow.getHandle(rereadCallsId(prefix));
-    expect((await rereads.describe()).status.name).toBe('RUNNING');
-    await rereads.terminate();
-  });
+test('while the list is away and a repeated delivery waits, every wake brings a merge, and the sweep ends with maintenance, however long the backlog is', async () => {
+  const prefix = site.queues.workflows;
+  state.repeats = 1;
+  const merge = await start('mergeInbox', mergeInboxId(prefix), { maxDelayMs: 60_000 });
+  await until('the re-reads have begun', async () => state.rereads === 1);
+  for (let wake = 1; wake <= 3; wake += 1) {
+    const before = state.merges;
+    await merge.signal(wakeSignal);
+    await until('the inbox is merged again', async () => state.merges > before);
+  }
+  await merge.terminate();
+  Object.assign(state, { more: true, maintained: 0 });
+  const sweep = await start('sweep', `${prefix}/sweep`, { prefix });
+  await sweep.result();
+  expect(state.maintained).toBe(1);
+  // They run on their own, once.
+  expect(state.rereads).toBe(1);
+  const rereads = site.client.workflow.getHandle(rereadCallsId(prefix));
+  expect((await rereads.describe()).status.name).toBe('RUNNING');
+  await rereads.terminate();
 });
 
 describe('continuous sync', () => {
@@ -258,53 +256,47 @@ describe('what is left to be loaded', () => {
   });
 });
 
-describe('an erasure whose command was killed when the store was rid of the person', () => {
-  test('ends when its warehouse is back, with a signed receipt, and nothing in its history names the person', async () => {
-    const pipeline = await openPipeline();
-    try {
-      const calls = ['their-call-1', 'their-call-2', 'other-call'];
-      const bodies = calls.map((unique_id, at) => ({ unique_id, in: { data: at < 2 ? '0611223344' : '0655667788' } }));
-      await deliver(
-        pipeline.store,
-        bodies.map((body) => ({ body: JSON.stringify(body) })),
-      );
-      await mergeInbox(pipeline.deps);
-      await pipeline.drain();
+test('an erasure whose command was killed when the store was rid of the person ends when its warehouse is back, with a signed receipt, and nothing in its history names the person', async () => {
+  const pipeline = await openPipeline();
+  onTestFinished(() => pipeline.close());
+  const calls = ['their-call-1', 'their-call-2', 'other-call'];
+  const bodies = calls.map((unique_id, at) => ({ unique_id, in: { data: at < 2 ? '0611223344' : '0655667788' } }));
+  await deliver(
+    pipeline.store,
+    bodies.map((body) => ({ body: JSON.stringify(body) })),
+  );
+  await mergeInbox(pipeline.deps);
+  await pipeline.drain();
 
-      let away = true;
-      const warehouse: typeof pipeline.warehouse = {
-        ...pipeline.warehouse,
-        load: async (batch) => {
-          if (away) throw transient('DATABASE_UNREACHABLE', 'The warehouse does not answer.');
-          return await pipeline.warehouse.load(batch);
-        },
-      };
-      const deps = { ...pipeline.deps, targets: [{ warehouse, documents: false }] };
-      const requestId = await beginErasure(deps, mean({ kind: 'phone', values: ['+33 6 11 22 33 44'] }), {
-        suppress: false,
-        exceptHeld: false,
-      });
-      state.carryOn = (request) => resumeErasure(deps, request);
-      const handle = await startErase(site.client, site.queues.workflows, requestId);
-      await until(
-        'it waits for the warehouse',
-        async () => JSON.stringify(await handle.query(erasureProgressQuery)) === '{"waiting":["main"]}',
-      );
-      expect(await finishErasure(deps, requestId, { load: false })).toEqual({ waiting: ['main'], receipt: undefined });
-      away = false;
-      expect(await handle.result()).toEqual({ receiptId: 1 });
-
-      const { receipt } = await finishErasure(deps, requestId, { load: false });
-      expect(receipt).toMatchObject({ calls: 2, erased: 2, found: { warehouses: [{ name: 'main', erased: 2 }] } });
-      const left = await pipeline.warehouse.query('SELECT call_id AS id FROM calls');
-      expect(left).toEqual([{ id: 'other-call' }]);
-      expect(await verifyReceipts(pipeline.store)).toMatchObject({ verdicts: 1, broken: [], cut: [] });
-      const encoded = proto.temporal.api.history.v1.History.encode(await handle.fetchHistory()).finish();
-      const history = Buffer.from(encoded).toString('latin1');
-      expect(history).toContain(requestId);
-      expect(history).not.toMatch(/their-call|1.?1.?22.?33.?44/);
-    } finally {
-      await pipeline.close();
-    }
+  let away = true;
+  const warehouse: typeof pipeline.warehouse = {
+    ...pipeline.warehouse,
+    load: async (batch) => {
+      if (away) throw transient('DATABASE_UNREACHABLE', 'The warehouse does not answer.');
+      return await pipeline.warehouse.load(batch);
+    },
+  };
+  const deps = { ...pipeline.deps, targets: [{ warehouse, documents: false }] };
+  const requestId = await beginErasure(deps, mean({ kind: 'phone', values: ['+33 6 11 22 33 44'] }), {
+    suppress: false,
+    exceptHeld: false,
   });
+  state.carryOn = (request) => resumeErasure(deps, request);
+  const handle = await startErase(site.client, site.queues.workflows, requestId);
+  await until(
+    'it waits for the warehouse',
+    async () => JSON.stringify(await handle.query(erasureProgressQuery)) === '{"waiting":["main"]}',
+  );
+  expect(await finishErasure(deps, requestId, { load: false })).toEqual({ waiting: ['main'], receipt: undefined });
+  away = false;
+  expect(await handle.result()).toEqual({ receiptId: 1 });
+
+  const { receipt } = await finishErasure(deps, requestId, { load: false });
+  expect(receipt).toMatchObject({ calls: 2, erased: 2, found: { warehouses: [{ name: 'main', erased: 2 }] } });
+  expect(await pipeline.warehouse.query('SELECT call_id AS id FROM calls')).toEqual([{ id: 'other-call' }]);
+  expect(await verifyReceipts(pipeline.store)).toMatchObject({ verdicts: 1, broken: [], cut: [] });
+  const encoded = proto.temporal.api.history.v1.History.encode(await handle.fetchHistory()).finish();
+  const history = Buffer.from(encoded).toString('latin1');
+  expect(history).toContain(requestId);
+  expect(history).not.toMatch(/their-call|1.?1.?22.?33.?44/);
 });

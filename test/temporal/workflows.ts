@@ -6,17 +6,13 @@ import { useTemporal } from '../support/temporal.ts';
 
 type Activities = Record<string, (input: never) => Promise<unknown>>;
 
-export interface FakeWorkers {
-  readonly client: Client;
-  readonly queues: TaskQueues;
-  dispose(): Promise<void>;
-}
+export type FakeWorkers = Awaited<ReturnType<typeof startFakeWorkers>>;
 
 /** @param slots activities at once, per queue; 10 by default. */
 export const startFakeWorkers = async (
   activities: Partial<Record<Exclude<keyof TaskQueues, 'workflows'>, Activities>>,
   slots: Partial<Record<keyof TaskQueues, number>> = {},
-): Promise<FakeWorkers> => {
+) => {
   const { address, taskQueue } = await useTemporal();
   const connection = await Connection.connect({ address });
   const native = await NativeConnection.connect({ address });

@@ -33,11 +33,8 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       const clean = odd.replaceAll('\u0000', '\ufffd').replaceAll('\ud800', '\ufffd');
       await on.load({ callId, text: odd, extra: { [`key ${odd}`]: { [odd]: odd } } });
       expect((await on.rows('utterances', callId))[0]?.content).toBe(clean);
-      expect((await on.rows('utterances', callId))[0]?.words).toMatchObject({
-        value: clean.split(' '),
-      });
-      const metadata = await on.rows('metadata', callId);
-      expect(metadata.find((row) => row.key === 'UDF_text_01')?.value).toBe(clean);
+      expect((await on.rows('utterances', callId))[0]?.words).toMatchObject({ value: clean.split(' ') });
+      expect((await on.rows('metadata', callId)).find((row) => row.key === 'UDF_text_01')?.value).toBe(clean);
       const row = await on.callRow(callId);
       expect(JSON.parse(row.extra as string)).toEqual({ [`key ${clean}`]: { [clean]: clean } });
     });
@@ -70,8 +67,7 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       expect(row.revision).toBe(2_147_483_647);
       const read = await on.rows('utterances', callId);
       expect(read.sort(by('utterance_index')).map((item) => item.start_offset)).toEqual(floats);
-      const decimals = (await on.rows('udfs', callId)).sort(by('udf_index'));
-      expect(decimals.map((item) => item.value_number)).toEqual(numbers);
+      expect((await on.rows('udfs', callId)).sort(by('udf_index')).map((item) => item.value_number)).toEqual(numbers);
       const [tag] = await on.rows('tags', callId);
       expect(tag).toMatchObject({ display_name: '', tag_id: null, value_bool: null });
       expect(JSON.parse(tag?.value as string)).toEqual(JSON.parse(json));
@@ -139,9 +135,8 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
 
     test('counts agree with the rows, the words among them', async () => {
       const counts = await countRows(on.warehouse, true);
-      for (const table of ['calls', 'deliveries', 'verdicts', ...children] as const) {
+      for (const table of ['calls', 'deliveries', 'verdicts', ...children] as const)
         expect(Number(counts[table])).toBe((await allRows(on.warehouse, table)).length);
-      }
       const words = (await allRows(on.warehouse, 'utterances')).map(
         (row) => (row.words as { value: unknown[] }).value.length,
       );

@@ -112,9 +112,7 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
       expect(await on.warehouse.load(makeBatch({ tombstones }))).toMatchObject({ changed: 1, unchanged: 0 });
       expect(await on.warehouse.load(makeBatch({ tombstones }))).toMatchObject({ changed: 0, unchanged: 1 });
       const before = await on.digests(callId, kept);
-      for (const revision of [3, 99]) {
-        expect(await on.changed({ callId, revision, timestamp: at(6) })).toBe(0);
-      }
+      for (const revision of [3, 99]) expect(await on.changed({ callId, revision, timestamp: at(6) })).toBe(0);
       expect(await on.digests(callId, kept)).toEqual(before);
       expect(before.map((one) => one.callId)).toEqual([kept]);
       const logged = await on.warehouse.query(`SELECT call_id FROM changes WHERE call_id IN ('${callId}', '${kept}')`);
@@ -229,8 +227,7 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
         () => true,
         () => false,
       );
-      const rows = await on.rows('calls', callId);
-      expect(rows.map((row) => row.status)).toEqual(folded ? ['second'] : []);
+      expect((await on.rows('calls', callId)).map((row) => row.status)).toEqual(folded ? ['second'] : []);
     });
 
     // The last ones change what the others rely on.

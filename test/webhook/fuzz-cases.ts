@@ -45,11 +45,7 @@ export const describeFuzz = ({ count }: { count: number }): void => {
         wrong: wrong.map(describeOne),
         refused: refused.map(describeOne),
         failed: failed.map(describeOne),
-      }).toEqual({
-        wrong: [],
-        refused: [],
-        failed: [],
-      });
+      }).toEqual({ wrong: [], refused: [], failed: [] });
       const { rows } = await database.store.pool.query<{ hash: Buffer; body: Buffer }>(
         "SELECT body_hash AS hash, sha256(body) AS body FROM inbox WHERE outcome = 'pending'",
       );

@@ -74,9 +74,8 @@ test('its role reads no call and changes nothing', async () => {
     'INSERT INTO callsync.ledger (call_id) VALUES (1)',
     'CREATE TABLE callsync.mine (id int)',
   ];
-  for (const statement of forbidden) {
+  for (const statement of forbidden)
     await expect(client.query(statement), statement).rejects.toMatchObject({ code: '42501' });
-  }
   await client.end();
   expect(receiverGrants('callsync', 'a"b').join()).toContain('TO "a""b"');
 });

@@ -122,11 +122,7 @@ describe('a delivery that is not let in', () => {
     const { date: _date, ...headers } = answers[0]?.headers ?? {};
     expect({ ...answers[0], headers }).toEqual({
       status: 403,
-      headers: {
-        'content-type': 'application/json; charset=utf-8',
-        'content-length': '21',
-        connection: 'close',
-      },
+      headers: { 'content-type': 'application/json; charset=utf-8', 'content-length': '21', connection: 'close' },
       body: '{"error":"forbidden"}',
     });
     const recorded = async () => (await database.rows()).filter((row) => row.delivery_id === '5.5');
@@ -217,9 +213,8 @@ describe('everything else', () => {
   });
 
   test('its state and its metrics are not on this port', async () => {
-    for (const path of ['/healthz', '/readyz', '/metrics']) {
+    for (const path of ['/healthz', '/readyz', '/metrics'])
       expect((await fetch(`${started.receiver.address}${path}`)).status).toBe(404);
-    }
     expect(started.receiver.ready()).toBe(true);
     await statusOf(deliveryHeaders(body, '1'));
     // Those of the tests before that were cut off, too.

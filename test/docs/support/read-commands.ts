@@ -58,13 +58,7 @@ const readCommands = (page: string): readonly DocumentedCommand[] => {
     const text = `${begun}${line.trim().replace(/ {2,}#.*$/, '')}`;
     begun = text.endsWith('\\') ? text.slice(0, -1) : '';
     if (begun !== '' || !program.test(text)) continue;
-    commands.push({
-      page,
-      line: index + 1,
-      text: text.replace(/ &$/, ''),
-      background: text.endsWith(' &'),
-      notRun,
-    });
+    commands.push({ page, line: index + 1, text: text.replace(/ &$/, ''), background: text.endsWith(' &'), notRun });
   }
   return commands;
 };

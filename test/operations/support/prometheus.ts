@@ -52,9 +52,8 @@ export const metricsOf = (query: string): string[] => {
   parser.parse(query).iterate({
     enter: (node) => {
       if (node.type.isError) throw new Error(`not PromQL at ${node.from}: ${query}`);
-      if (node.name === 'Identifier' && node.node.parent?.name === 'VectorSelector') {
+      if (node.name === 'Identifier' && node.node.parent?.name === 'VectorSelector')
         metrics.push(query.slice(node.from, node.to));
-      }
     },
   });
   return metrics;

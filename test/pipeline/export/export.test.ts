@@ -77,14 +77,12 @@ const plain = (value: unknown, type: string | undefined): unknown => {
 };
 
 test('NDJSON: every document once, in order of time, and the import takes it', async () => {
-  const result = await run('documents', 'ndjson');
-  expect(result).toEqual({ calls, files: { 'calls.ndjson': calls } });
+  expect(await run('documents', 'ndjson')).toEqual({ calls, files: { 'calls.ndjson': calls } });
   const lines = (await readFile(join(folder, 'documents/calls.ndjson'), 'utf8')).trimEnd().split('\n');
   expect(lines.map((line) => JSON.parse(line))).toEqual(Array.from({ length: calls }, (_, index) => record(index)));
   const again = await importFile(pipeline.deps, { from: join(folder, 'documents/calls.ndjson') }, {});
   expect(again).toMatchObject({ records: calls, refused: 0, changed: 0 });
-  const part = await run('part', 'ndjson', { from: micros(30), to: micros(60) });
-  expect(part.calls).toBe(30);
+  expect((await run('part', 'ndjson', { from: micros(30), to: micros(60) })).calls).toBe(30);
   expect(JSON.parse(await readFile(join(folder, 'part/manifest.json'), 'utf8'))).toMatchObject({
     calls: 30,
     format: 'ndjson',

@@ -12,6 +12,7 @@ import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import { useFolder } from '../../support/folder.ts';
 import { usePipeline } from '../../support/pipeline.ts';
+import { column } from '../../support/rows.ts';
 
 const pipeline = usePipeline();
 const folder = useFolder('import');
@@ -29,12 +30,9 @@ const save = async (content: string | Buffer): Promise<string> => {
   await writeFile(path, content);
   return path;
 };
-const run = async (
-  content: string | Buffer,
-  options: Parameters<typeof importFile>[2] = {},
-): Promise<Awaited<ReturnType<typeof importFile>>> => importFile(pipeline.deps, { from: await save(content) }, options);
-const heldIds = async (): Promise<string[]> =>
-  (await pipeline.store.pool.query('SELECT call_id FROM ledger ORDER BY call_id')).rows.map((row) => row.call_id);
+const run = async (content: string | Buffer, options?: Parameters<typeof importFile>[2]) =>
+  await importFile(pipeline.deps, { from: await save(content) }, options);
+const heldIds = () => column<string>(pipeline.store, 'SELECT call_id FROM ledger ORDER BY 1');
 const quarantined = async (): Promise<string[]> =>
   (await listQuarantine(pipeline.store))
     .map((entry) => `${entry.origin.replace(/^file-\d+\.txt/, 'file')} ${entry.reason}`)
@@ -72,9 +70,8 @@ describe('forms', () => {
   });
 
   test('nothing but blanks is no record', async () => {
-    for (const content of ['', ' \n\n', '[]', ' [ ] ', '\ufeff', gzipSync('')]) {
+    for (const content of ['', ' \n\n', '[]', ' [ ] ', '\ufeff', gzipSync('')])
       expect(await run(content)).toMatchObject({ records: 0, refused: 0 });
-    }
   });
 
   test('several members of gzip are one file', async () => {
@@ -84,8 +81,7 @@ describe('forms', () => {
 });
 
 describe('the time of a record', () => {
-  const observedAt = async (id: string): Promise<number | null | undefined> =>
-    (await readRows(pipeline.store, [id])).get(id)?.firstSeenAt;
+  const observedAt = async (id: string) => (await pipeline.rowOf(id))?.firstSeenAt;
 
   test('is the given one, else the end of its processing, else its own; never now', async () => {
     const records = [
@@ -106,14 +102,13 @@ describe('the time of a record', () => {
     await importFile(pipeline.deps, { from: await save(ndjson(records)), observedAt: given });
     expect(await observedAt('none')).toBe(given);
     expect(await observedAt('both')).toBe(Date.parse('2023-12-05T00:00:00Z') * 1000);
-    expect((await readRows(pipeline.store, ['both'])).get('both')?.lastSeenAt).toBe(given);
+    expect((await pipeline.rowOf('both'))?.lastSeenAt).toBe(given);
   });
 
   test('a given time in the future is refused', async () => {
     const ahead = (Date.now() + 3_600_000) * 1000;
-    await expect(importFile(pipeline.deps, { from: await save(''), observedAt: ahead })).rejects.toMatchObject({
-      code: 'IMPORT_TIME_AHEAD',
-    });
+    const importing = importFile(pipeline.deps, { from: await save(''), observedAt: ahead });
+    await expect(importing).rejects.toMatchObject({ code: 'IMPORT_TIME_AHEAD' });
   });
 });
 
@@ -194,12 +189,7 @@ describe('files that cannot be read to their end', () => {
     ['an array with something behind it', `[${JSON.stringify(record(1))}] x`, 'IMPORT_FILE_BROKEN'],
     [
       'gzip that is cut off',
-      gzipSync(
-        ndjson([
-          record(1),
-          ...Array.from({ length: 400 }, (_, n) => ({ unique_id: `x${n}`, timestamp, r: Math.sin(n) })),
-        ]),
-      ).subarray(0, -2_000),
+      gzipSync(ndjson(Array.from({ length: 400 }, (_, n) => record(n, { r: Math.sin(n) })))).subarray(0, -2_000),
       'IMPORT_FILE_BROKEN',
     ],
     ['zstd, which is unpacked on the way', Buffer.from('28b52ffd2004', 'hex'), 'IMPORT_ENCODING'],
@@ -215,12 +205,9 @@ describe('files that cannot be read to their end', () => {
   });
 
   test('a file that is not there, and a folder', async () => {
-    for (const from of [join(folder, 'nowhere'), folder]) {
-      await expect(importFile(pipeline.deps, { from })).rejects.toMatchObject({
-        code: 'IMPORT_FILE_UNREADABLE',
-        kind: 'terminal',
-      });
-    }
+    const refusal = { code: 'IMPORT_FILE_UNREADABLE', kind: 'terminal' };
+    for (const from of [join(folder, 'nowhere'), folder])
+      await expect(importFile(pipeline.deps, { from })).rejects.toMatchObject(refusal);
   });
 });
 
@@ -236,28 +223,18 @@ describe('an import that was interrupted', () => {
     const path = await save(content);
     const stop = new AbortController();
     let batches = 0;
-    const first = importFile(
-      pipeline.deps,
-      { from: path },
-      {
-        batchBytes: 500,
-        signal: stop.signal,
-        onProgress: () => {
-          batches += 1;
-          if (batches === 3) stop.abort(new Error('stopped'));
-        },
-      },
-    );
+    const onProgress = () => {
+      batches += 1;
+      if (batches === 3) stop.abort(new Error('stopped'));
+    };
+    const first = importFile(pipeline.deps, { from: path }, { batchBytes: 500, signal: stop.signal, onProgress });
     await expect(first).rejects.toThrow('stopped');
     const before = await heldIds();
     expect(before.length).toBeGreaterThan(0);
     expect(before.length).toBeLessThan(40);
     const seen: number[] = [];
-    const second = await importFile(
-      pipeline.deps,
-      { from: path },
-      { batchBytes: 500, onProgress: ({ records: n }) => seen.push(n) },
-    );
+    const options = { batchBytes: 500, onProgress: ({ records: n }: { records: number }) => seen.push(n) };
+    const second = await importFile(pipeline.deps, { from: path }, options);
     expect(second).toMatchObject({ records: 40, refused: 0, changed: 40, alreadyDone: false });
     expect(Math.min(...seen)).toBeGreaterThan(before.length);
     expect(await heldIds()).toHaveLength(40);
@@ -269,12 +246,8 @@ describe('an import that was interrupted', () => {
   test('lines keep their numbers', async () => {
     const path = await save(`${ndjson(records.slice(0, 20))}\n\nbad\n${ndjson(records.slice(20))}worse`);
     const stop = new AbortController();
-    const first = importFile(
-      pipeline.deps,
-      { from: path },
-      { batchBytes: 500, signal: stop.signal, onProgress: () => stop.abort() },
-    );
-    await expect(first).rejects.toThrow();
+    const options = { batchBytes: 500, signal: stop.signal, onProgress: () => stop.abort() };
+    await expect(importFile(pipeline.deps, { from: path }, options)).rejects.toThrow();
     await importFile(pipeline.deps, { from: path });
     expect(await quarantined()).toEqual(['file:23 not JSON', 'file:44 not JSON']);
   });
@@ -283,11 +256,8 @@ describe('an import that was interrupted', () => {
     const path = await save(ndjson(records));
     await importFile(pipeline.deps, { from: path });
     await writeFile(path, ndjson([...records, record(99)]));
-    expect(await importFile(pipeline.deps, { from: path })).toMatchObject({
-      records: 41,
-      changed: 1,
-      alreadyDone: false,
-    });
+    const again = await importFile(pipeline.deps, { from: path });
+    expect(again).toMatchObject({ records: 41, changed: 1, alreadyDone: false });
   });
 });
 
@@ -303,17 +273,11 @@ test('memory does not grow with the file, and progress is told', async () => {
   const told: number[] = [];
   let peak = 0;
   const start = process.memoryUsage().rss;
-  const result = await importFile(
-    pipeline.deps,
-    { from: path },
-    {
-      onProgress: ({ bytes, size }) => {
-        told.push(bytes / (size ?? 1));
-        peak = Math.max(peak, process.memoryUsage().rss);
-      },
-    },
-  );
-  expect(result).toMatchObject({ records: 4_000, refused: 0 });
+  const onProgress = ({ bytes, size }: { bytes: number; size: number | null }) => {
+    told.push(bytes / (size ?? 1));
+    peak = Math.max(peak, process.memoryUsage().rss);
+  };
+  expect(await importFile(pipeline.deps, { from: path }, { onProgress })).toMatchObject({ records: 4_000, refused: 0 });
   expect(told.at(-1)).toBe(1);
   expect([...told].sort((a, b) => a - b)).toEqual(told);
   // 120 MB of records.

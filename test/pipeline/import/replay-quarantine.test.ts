@@ -1,10 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ObservationSource } from '../../../schemas/observation.ts';
 import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine.ts';
-import { loadFolded } from '../../../src/pipeline/load/ingest.ts';
-import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { listQuarantine, quarantineRecords, settleQuarantine } from '../../../src/store/delivery/quarantine.ts';
-import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import { deliver, interrupted, usePipeline } from '../../support/pipeline.ts';
 
@@ -18,7 +15,6 @@ const put = (source: ObservationSource, body: string, origin = `${source}:1`) =>
 const entries = async () =>
   (await listQuarantine(pipeline.store)).map(({ source, state, reason }) => `${source} ${state}: ${reason}`).sort();
 const replay = (more = {}) => replayQuarantine(pipeline.deps, { carries: new Set(), ...more });
-const rowOf = async (id: string) => (await readRows(pipeline.store, [id])).get(id);
 
 test('records are folded as what they were: source, time of arrival, and what the list carries', async () => {
   await put('poll', '{"unique_id":"p","status":"void","tags":[],"visit":null}');
@@ -26,13 +22,13 @@ test('records are folded as what they were: source, time of arrival, and what th
   await put('import', '{"unique_id":"i","timestamp":"2023-01-01T00:00:00Z"}');
   expect(await replay({ carries: new Set(['tags']) })).toEqual({ replayed: 3, refused: 0, changed: 3 });
   const at = receivedAt.getTime() * 1000;
-  expect(await rowOf('p')).toMatchObject({
+  expect(await pipeline.rowOf('p')).toMatchObject({
     document: { unique_id: 'p', status: 'void', tags: [] },
     seenBy: { poll: at },
   });
-  expect((await rowOf('p'))?.document).not.toHaveProperty('visit');
-  expect(await rowOf('w')).toMatchObject({ document: { unique_id: 'w', tags: [] }, seenBy: { webhook: at } });
-  expect((await rowOf('i'))?.seenBy).toEqual({ import: Date.parse('2023-01-01T00:00:00Z') * 1000 });
+  expect((await pipeline.rowOf('p'))?.document).not.toHaveProperty('visit');
+  expect(await pipeline.rowOf('w')).toMatchObject({ document: { unique_id: 'w', tags: [] }, seenBy: { webhook: at } });
+  expect((await pipeline.rowOf('i'))?.seenBy).toEqual({ import: Date.parse('2023-01-01T00:00:00Z') * 1000 });
   expect(await entries()).toEqual([
     'import replayed: before the fix',
     'poll replayed: before the fix',
@@ -57,7 +53,7 @@ test('what is still refused stays open, with the reason of now', async () => {
   expect(await pipeline.store.query('SELECT call_id FROM ledger')).toEqual([]);
   const at = Date.parse('2024-01-01T00:00:00Z') * 1000;
   expect(await replay({ observedAt: at })).toMatchObject({ replayed: 1, refused: 3 });
-  expect((await rowOf('i'))?.seenBy).toEqual({ import: at });
+  expect((await pipeline.rowOf('i'))?.seenBy).toEqual({ import: at });
 });
 
 test('only the entries named, and only open ones', async () => {
@@ -73,48 +69,38 @@ test('a replayed delivery has its own time, and the warehouse learns of it', asy
   await deliver(pipeline.store, [
     { body: '{"unique_id":', deliveryId: '1701699087.5', receivedAt: new Date(1_701_699_090_000) },
   ]);
-  const merged = await mergeBatch(pipeline.deps, 10);
-  await loadFolded(pipeline.deps, (merged as NonNullable<typeof merged>).folded);
+  await pipeline.merge();
   await pipeline.drain();
-  expect(await pipeline.warehouse.query('SELECT outcome, call_id FROM deliveries')).toEqual([
-    { outcome: 'quarantined', call_id: null },
-  ]);
-  await pipeline.store.pool.query(`UPDATE quarantine SET body = '{"unique_id":"w"}'`);
+  const told = () => pipeline.warehouse.query('SELECT outcome, call_id, reason FROM deliveries');
+  expect(await told()).toMatchObject([{ outcome: 'quarantined', call_id: null }]);
+  await pipeline.query(`UPDATE quarantine SET body = '{"unique_id":"w"}'`);
   expect(await replay()).toMatchObject({ replayed: 1 });
-  expect((await rowOf('w'))?.seenBy).toEqual({ webhook: 1_701_699_087_500_000 });
+  expect((await pipeline.rowOf('w'))?.seenBy).toEqual({ webhook: 1_701_699_087_500_000 });
   await pipeline.drain();
-  expect(await pipeline.warehouse.query('SELECT outcome, call_id, reason FROM deliveries')).toEqual([
-    { outcome: 'accepted', call_id: 'w', reason: 'replayed from quarantine' },
-  ]);
+  expect(await told()).toEqual([{ outcome: 'accepted', call_id: 'w', reason: 'replayed from quarantine' }]);
 });
 
 test('settles every delivery that brought the same bytes, also when the first of them has expired', async () => {
   const bytes = { body: '\ufeff{"unique_id":"w"}', receivedAt };
   const seqs = await deliver(pipeline.store, [bytes, bytes, bytes]);
   // As if the version that merged them had not taken the mark.
-  await pipeline.store.pool.query(`UPDATE inbox SET outcome = 'quarantined'`);
+  await pipeline.query(`UPDATE inbox SET outcome = 'quarantined'`);
   await put('webhook', bytes.body, `inbox:${seqs[0]}`);
-  await pipeline.store.pool.query('DELETE FROM inbox WHERE seq = $1', [seqs[0]]);
+  await pipeline.query('DELETE FROM inbox WHERE seq = $1', [seqs[0]]);
   expect(await replay()).toMatchObject({ replayed: 1 });
-  const { rows } = await pipeline.store.pool.query('SELECT outcome, call_id FROM inbox');
-  expect(rows).toEqual(Array(2).fill({ outcome: 'accepted', call_id: 'w' }));
+  const settled = Array(2).fill({ outcome: 'accepted', call_id: 'w' });
+  expect(await pipeline.query('SELECT outcome, call_id FROM inbox')).toEqual(settled);
 });
 
 test('many and large ones go in batches', async () => {
   for (let n = 0; n < 5; n += 1)
     await put('webhook', JSON.stringify({ unique_id: `l${n}`, x: 'x'.repeat(6 * 1024 * 1024) }));
   const told: number[] = [];
-  expect(await replay({ onProgress: (result: { replayed: number }) => told.push(result.replayed) })).toMatchObject({
-    replayed: 5,
-  });
+  const onProgress = (result: { replayed: number }) => told.push(result.replayed);
+  expect(await replay({ onProgress })).toMatchObject({ replayed: 5 });
   expect(told).toEqual([2, 4, 5]);
-  const small = Array.from({ length: 450 }, (_, n) => ({
-    source: 'poll' as const,
-    origin: 'list',
-    body: Buffer.from(`{"unique_id":"s${n}"}`),
-    reason: 'x',
-    receivedAt,
-  }));
+  const record = { source: 'poll', origin: 'list', reason: 'x', receivedAt } as const;
+  const small = Array.from({ length: 450 }, (_, n) => ({ ...record, body: Buffer.from(`{"unique_id":"s${n}"}`) }));
   await quarantineRecords(pipeline.store, small);
   expect(await replay()).toMatchObject({ replayed: 450, changed: 450 });
 });
@@ -133,23 +119,16 @@ test('what is taken after it was read and before it is folded stays gone, and le
     await store.query(`UPDATE quarantine SET body = '', state = 'dropped' WHERE ${named('gone')}`);
     await store.query(`UPDATE quarantine SET state = 'dropped' WHERE ${named('dropped')}`);
   });
-  expect(await replayQuarantine({ ...pipeline.deps, store: beside }, { carries: new Set() })).toEqual({
-    replayed: 1,
-    refused: 0,
-    changed: 1,
-  });
+  const replayed = await replayQuarantine({ ...pipeline.deps, store: beside }, { carries: new Set() });
+  expect(replayed).toEqual({ replayed: 1, refused: 0, changed: 1 });
   expect(await store.query('SELECT call_id FROM ledger')).toEqual([{ call_id: 'kept' }]);
-  expect((await listQuarantine(store)).map(({ state }) => state)).toEqual([
-    'replayed',
-    'dropped',
-    'dropped',
-    'dropped',
-  ]);
+  const states = (await listQuarantine(store)).map(({ state }) => state);
+  expect(states).toEqual(['replayed', 'dropped', 'dropped', 'dropped']);
 });
 
 test('one that was interrupted after the fold is simply run again', async () => {
   await put('webhook', '{"unique_id":"w"}');
   await replay();
-  await pipeline.store.pool.query(`UPDATE quarantine SET state = 'open'`);
+  await pipeline.query(`UPDATE quarantine SET state = 'open'`);
   expect(await replay()).toEqual({ replayed: 1, refused: 0, changed: 0 });
 });

@@ -3,10 +3,9 @@
 import { createAges } from '../../../src/calls/age.ts';
 import type { IngestDeps, WarehouseTarget } from '../../../src/pipeline/deps.ts';
 import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
-import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
-import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { deliver, type Pipeline } from '../../support/pipeline.ts';
+import { column } from '../../support/rows.ts';
 
 const day = 86_400_000;
 const begin = Date.UTC(2024, 0, 1);
@@ -26,29 +25,14 @@ const recordOf = (at: number, call: number | string) => ({
 });
 
 /** Calls that hold each class: those that are young enough, or those that were found. */
-interface Held {
-  readonly words: number;
-  readonly transcripts: number;
-  readonly freeFields: number;
-  readonly calls: number;
-}
-
-export interface YearFigures {
-  readonly expected: Held;
-  readonly ledger: Held;
-  readonly warehouses: Readonly<Record<string, Held>>;
-  /** Bodies of deliveries of calls that are older than the least limit. */
-  readonly oldBodies: number;
-  /** Rows that a dry run still has to check beyond those already checked. */
-  readonly left: number;
-}
+type Held = Readonly<Record<keyof typeof limits, number>>;
 
 /** @param input.step days between two runs. */
 export const keepForAYear = async (
   pipeline: Pipeline,
   targets: readonly WarehouseTarget[],
   input: { readonly step: number; readonly callsPerDay: number; readonly drain: () => Promise<void> },
-): Promise<YearFigures> => {
+) => {
   let today = 0;
   const ages = createAges(limits, () => begin + today * day);
   const deps: IngestDeps = { ...pipeline.deps, targets, ages, sanitize: (observation) => ages.age(observation) };
@@ -58,7 +42,7 @@ export const keepForAYear = async (
       const fields = recordOf(at, call);
       return { callId: fields.unique_id, source, observedAt: (begin + today * day) * 1_000, fields };
     });
-    await loadFolded(deps, await ingest(deps, { observations, origin: 'test' }));
+    await pipeline.observe(observations, deps);
   };
   for (today = 0; today <= 365; today += input.step) {
     await read('poll', today, []);
@@ -78,7 +62,7 @@ export const keepForAYear = async (
         })),
       );
     }
-    for (let more = true; more; ) ({ more } = await mergeInbox(deps));
+    await pipeline.merge(deps);
     await applyAges(deps, ages, { dryRun: false });
   }
   today -= input.step;
@@ -86,41 +70,41 @@ export const keepForAYear = async (
 
   const days = Array.from({ length: Math.floor(365 / input.step) + 1 }, (_, index) => index * input.step);
   const young = (limit: number): number => days.filter((at) => (today - at) * day <= limit).length * input.callsPerDay;
-  const ids = days.flatMap((at) =>
-    Array.from({ length: input.callsPerDay }, (_, call) => recordOf(at, call).unique_id),
-  );
+  const perDay = [...Array(input.callsPerDay).keys()];
+  const ids = days.flatMap((at) => perDay.map((call) => recordOf(at, call).unique_id));
   const documents = [...(await readRows(pipeline.store, ids)).values()].filter(({ tombstone }) => !tombstone);
   const textOf = (one: unknown): string => JSON.stringify(one) ?? '';
   const warehouses: Record<string, Held> = {};
   for (const { warehouse } of targets) {
-    const count = async (sql: string): Promise<number> => Number((await warehouse.query(sql))[0]?.n);
-    warehouses[warehouse.name] = {
-      words: await count(`SELECT count(DISTINCT call_id) AS n FROM words`),
-      transcripts: await count('SELECT count(DISTINCT call_id) AS n FROM utterances'),
-      freeFields: await count('SELECT count(DISTINCT call_id) AS n FROM metadata'),
-      calls: await count('SELECT count(*) AS n FROM calls'),
-    };
+    const count = async (table: string): Promise<number> =>
+      Number((await column(warehouse, `SELECT count(DISTINCT call_id) AS n FROM ${table}`))[0]);
+    const [words = 0, transcripts = 0, freeFields = 0] = [
+      await count('words'),
+      await count('utterances'),
+      await count('metadata'),
+    ];
+    const calls = Number((await column(warehouse, 'SELECT count(*) AS n FROM calls'))[0]);
+    warehouses[warehouse.name] = { words, transcripts, freeFields, calls };
   }
-  const { rows } = await pipeline.store.pool.query<{ n: number }>(
-    `SELECT count(*)::int AS n FROM inbox WHERE body IS NOT NULL AND (convert_from(body, 'UTF8')::jsonb->>'timestamp')::timestamptz < $1`,
+  const [oldBodies = 0] = await column<number>(
+    pipeline.store,
+    `SELECT count(*)::int FROM inbox WHERE body IS NOT NULL AND (convert_from(body, 'UTF8')::jsonb->>'timestamp')::timestamptz < $1`,
     [new Date(begin + today * day - limits.words)],
   );
   const dry = await applyAges(deps, ages, { dryRun: true });
+  const holding = (text: string): number => documents.filter(({ document }) => textOf(document).includes(text)).length;
   return {
-    expected: {
-      words: young(limits.words),
-      transcripts: young(limits.transcripts),
-      freeFields: young(limits.freeFields),
-      calls: young(limits.calls),
-    },
+    expected: Object.fromEntries(Object.entries(limits).map(([name, limit]) => [name, young(limit)])) as Held,
     ledger: {
-      words: documents.filter(({ document }) => textOf(document).includes('"words"')).length,
-      transcripts: documents.filter(({ document }) => textOf(document).includes('bonjour')).length,
-      freeFields: documents.filter(({ document }) => textOf(document).includes('"metadata"')).length,
+      words: holding('"words"'),
+      transcripts: holding('bonjour'),
+      freeFields: holding('"metadata"'),
       calls: documents.length,
     },
     warehouses,
-    oldBodies: rows[0]?.n ?? 0,
+    /** Bodies of deliveries of calls that are older than the least limit. */
+    oldBodies,
+    /** Rows that a dry run still has to check beyond those already checked. */
     left: dry.calls,
   };
 };

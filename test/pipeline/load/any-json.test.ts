@@ -4,7 +4,6 @@ import { expect, test } from 'vitest';
 import type { CallDocument } from '../../../schemas/call.ts';
 import { knownCallFields } from '../../../schemas/call.ts';
 import { flattenCall } from '../../../src/calls/flatten.ts';
-import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { digestedColumns } from '../../../src/warehouse/digest.ts';
 import { digestRows } from '../../support/digest-tables.ts';
 import { inheritedNames } from '../../support/inherited-names.ts';
@@ -16,38 +15,15 @@ const pipeline = usePipeline({ documents: true });
 const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 20 }),
   fc.string({ unit: fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code)), maxLength: 8 }),
-  fc.constantFrom(
-    '',
-    '\0',
-    '\ud800',
-    '\udc00\ud800',
-    '😀',
-    '1e999',
-    '-0',
-    '9'.repeat(60),
-    '0.1e-30',
-    'NaN',
-    '\\N',
-    '{}',
-    'null',
-    'x'.repeat(5_000),
-  ),
+  fc.constantFrom('', '\0', '\ud800', '\udc00\ud800', '😀', '1e999', '-0', '0.1e-30', 'NaN', '\\N', '{}', 'null'),
+  fc.constantFrom('9'.repeat(60), 'x'.repeat(5_000)),
   fc.date({ noInvalidDate: true }).map((at) => at.toISOString()),
   fc.constantFrom('0001-01-01T00:00:00Z', '9999-12-31T23:59:60+23:59', '2023-12-04T15:18:29.999999999Z'),
 );
 const number = fc.oneof(
   fc.double({ noNaN: true }),
-  fc.constantFrom(
-    0,
-    -0,
-    1e308,
-    -1e308,
-    5e-324,
-    2 ** 53,
-    -(2 ** 63),
-    Number.POSITIVE_INFINITY,
-    Number.NEGATIVE_INFINITY,
-  ),
+  fc.constantFrom(0, -0, 1e308, -1e308, 5e-324, 2 ** 53, -(2 ** 63)),
+  fc.constantFrom(Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY),
   fc.integer(),
 );
 const anything = fc.letrec((tie) => ({
@@ -67,81 +43,54 @@ const anything = fc.letrec((tie) => ({
 const mostly = (shape: fc.Arbitrary<unknown>) =>
   fc.oneof({ weight: 3, arbitrary: shape }, { weight: 1, arbitrary: anything });
 const shaped = (fields: Record<string, fc.Arbitrary<unknown>>) => mostly(fc.record(fields, { requiredKeys: [] }));
-const word = shaped({ value: mostly(text), start: mostly(number), length: mostly(number), score: mostly(number) });
+/** Fields of one shape. */
+const each = (names: string, shape: fc.Arbitrary<unknown>) =>
+  Object.fromEntries(names.split(' ').map((name) => [name, shape]));
+const listOf = (shape: fc.Arbitrary<unknown>) => mostly(fc.array(shape, { maxLength: 3 }));
+const word = shaped({ value: mostly(text), ...each('start length score', mostly(number)) });
 const utterance = shaped({
-  from: mostly(text),
-  content: mostly(text),
-  datetime: mostly(number),
-  duration: mostly(number),
-  words: mostly(fc.array(word, { maxLength: 3 })),
+  ...each('from content', mostly(text)),
+  ...each('datetime duration', mostly(number)),
+  words: listOf(word),
 });
-const contact = shaped({ label: mostly(text), data: mostly(text), type: fc.constantFrom('PHONE', 'x', 1) });
+const contact = shaped({ ...each('label data', mostly(text)), type: fc.constantFrom('PHONE', 'x', 1) });
 const metadataKey = fc.oneof(
   text,
-  fc.constantFrom(
-    'ClientID',
-    'ANI',
-    'UDF_num_01',
-    'UDF_num_99',
-    'UDF_text_01',
-    '漢'.repeat(600),
-    `${'é'.repeat(512)}x`,
-  ),
+  fc.constantFrom('ClientID', 'ANI', 'UDF_num_01', 'UDF_num_99', 'UDF_text_01'),
+  fc.constantFrom('漢'.repeat(600), `${'é'.repeat(512)}x`),
 );
 const record = fc.record(
   {
-    timestamp: mostly(text),
-    qualified: mostly(text),
-    status: mostly(text),
-    campaign: anything,
+    ...each('timestamp qualified status', mostly(text)),
+    ...each('campaign audio_state visit tracking_info qualification', anything),
     duration: mostly(fc.oneof(text, number)),
     ivr_end: mostly(number),
-    audio_state: anything,
     transcript_json: shaped({
-      callData: mostly(fc.array(utterance, { maxLength: 3 })),
+      callData: listOf(utterance),
       callUniqueId: anything,
-      meta: shaped({ lang: anything, asr_model: anything, obfuscated: mostly(fc.constantFrom('true', 'false', '')) }),
+      meta: shaped({
+        ...each('lang asr_model', anything),
+        obfuscated: mostly(fc.constantFrom('true', 'false', '')),
+      }),
     }),
     metadata: mostly(
-      fc
-        .array(fc.tuple(metadataKey, fc.oneof(text, anything)), { maxLength: 4 })
-        .map((pairs) => Object.fromEntries(pairs)),
+      fc.array(fc.tuple(metadataKey, fc.oneof(text, anything)), { maxLength: 4 }).map(Object.fromEntries),
     ),
-    tags: mostly(
-      fc.array(
-        shaped({
-          unique_id: anything,
-          display_name: anything,
-          confidence: mostly(number),
-          type: anything,
-          value: anything,
-        }),
-        { maxLength: 3 },
-      ),
-    ),
-    visit: anything,
-    tracking_info: anything,
-    qualification: anything,
-    in: contact,
-    out: contact,
+    tags: listOf(shaped({ ...each('unique_id display_name type value', anything), confidence: mostly(number) })),
+    ...each('in out', contact),
   },
   { requiredKeys: [] },
 );
+const otherField = fc.tuple(fc.oneof(text, fc.constantFrom(...inheritedNames, ...knownCallFields)), anything);
 const document: fc.Arbitrary<CallDocument> = fc
-  .tuple(
-    record,
-    fc.array(fc.tuple(fc.oneof(text, fc.constantFrom(...inheritedNames, ...knownCallFields)), anything), {
-      maxLength: 3,
-    }),
-  )
+  .tuple(record, fc.array(otherField, { maxLength: 3 }))
   .map(([known, more]) => Object.fromEntries([...more, ...Object.entries(known)]));
 
 test('any record becomes rows, whatever it holds', () => {
   fc.assert(
     fc.property(fc.oneof(document, fc.dictionary(text, anything)), (fields) => {
       const unseen = { firstSeenAt: null, changedAt: null, sourceDeletedAt: null };
-      const flat = flattenCall({ callId: 'c', document: fields, ...unseen }, { documents: true });
-      expect(flat.rows.calls).toHaveLength(1);
+      expect(flattenCall({ callId: 'c', document: fields, ...unseen }, { documents: true }).rows.calls).toHaveLength(1);
     }),
     { numRuns: 400 },
   );
@@ -157,9 +106,8 @@ test('every batch is folded and loaded whole, and reads back as flatten made it'
       const observations = documents.map((fields, n) =>
         observationOf(ids[n] as string, 1, { ...fields, unique_id: ids[n] }, 'webhook'),
       );
-      const folded = await ingest(pipeline.deps, { observations, rejected: [], origin: 'test' });
-      expect(folded.rejected).toBe(0);
-      expect(await loadFolded(pipeline.deps, folded)).toEqual({ main: documents.length });
+      const { folded, written } = await pipeline.observe(observations);
+      expect([folded.rejected, written]).toEqual([0, { main: documents.length }]);
       expect(pipeline.logged).toEqual([]);
       const sent = folded.changed.map(({ callId, document }) =>
         flattenCall({ callId, document, firstSeenAt: 1, changedAt: 1, sourceDeletedAt: null }, { documents: true }),

@@ -2,7 +2,6 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import { sampleCall } from '../../../src/cli/commands/webhook/sample-call.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
-import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { listAgents } from '../../../src/store/delivery/delivery-statistics.ts';
 import { createDriftWatch, listDrift } from '../../../src/store/status/drift.ts';
@@ -19,29 +18,27 @@ const calls = (from: number, to: number, more: object = {}, without: string[] = 
     for (const field of without) delete record[field];
     return observationOf(`call-${from + index}`, 1_700_000_000_000_000 + index, record as never);
   });
-const fold = (deps: IngestDeps, observations: readonly Observation[]) =>
-  ingest(deps, { observations, rejected: [], origin: 'test' });
 const known = async () =>
   (await listDrift(pipeline.store)).map(({ source, kind, field, seen }) => `${source} ${kind} ${field} ${seen}`);
 
 describe('drift', () => {
   test('says nothing of records as the interface shows them', async () => {
     const deps = watching();
-    await fold(deps, calls(0, 50));
-    await fold(deps, calls(0, 50));
+    await pipeline.fold(calls(0, 50), deps);
+    await pipeline.fold(calls(0, 50), deps);
     expect(await known()).toEqual([]);
   });
 
   test('records of an unknown shape land all the same, and are reported at once', async () => {
     const deps = watching();
-    const { changed } = await fold(deps, calls(0, 3, { sentiment: 'good', duration: 12 }));
+    const { changed } = await pipeline.fold(calls(0, 3, { sentiment: 'good', duration: 12 }), deps);
     expect(changed).toHaveLength(3);
     expect(await known()).toEqual(['list type duration 3', 'list new sentiment 3']);
     expect(JSON.stringify(await listDrift(pipeline.store))).not.toContain('good');
   });
 
   test('fields whose names every object inherits are reported like any other', async () => {
-    await fold(watching(), calls(0, 3, withInheritedNames(1)));
+    await pipeline.fold(calls(0, 3, withInheritedNames(1)), watching());
     expect((await known()).sort()).toEqual([...inheritedNames].sort().map((name) => `list new ${name} 3`));
   });
 
@@ -50,14 +47,14 @@ describe('drift', () => {
       const { 'Mme Martin': _, ...rest } = fields as Record<string, unknown>;
       return { callId, source, observedAt, fields: rest as Observation['fields'] };
     };
-    await fold({ ...watching(), sanitize }, calls(0, 3, { 'Mme Martin': 'called twice', sentiment: 'good' }));
+    await pipeline.fold(calls(0, 3, { 'Mme Martin': 'called twice', sentiment: 'good' }), { ...watching(), sanitize });
     expect(await known()).toEqual(['list new sentiment 3']);
   });
 
   test('a field that vanishes is reported by another process too, with the time of the first miss', async () => {
-    await fold(watching(), calls(0, 40));
+    await pipeline.fold(calls(0, 40), watching());
     const other = watching();
-    await fold(other, calls(40, 80, {}, ['tags']));
+    await pipeline.fold(calls(40, 80, {}, ['tags']), other);
     const [entry] = await listDrift(pipeline.store);
     expect(entry).toMatchObject({ source: 'list', field: 'tags', kind: 'vanished', seen: 40 });
   });
@@ -78,7 +75,7 @@ describe('drift', () => {
   test('a store that cannot take it holds nothing up', async () => {
     const broken = { query: () => Promise.reject(new Error('away')) } as never;
     const deps = { ...pipeline.deps, drift: createDriftWatch(broken, pipeline.deps.log) };
-    expect((await fold(deps, calls(0, 2, { odd: 1 }))).changed).toHaveLength(2);
+    expect((await pipeline.fold(calls(0, 2, { odd: 1 }), deps)).changed).toHaveLength(2);
     expect(pipeline.logged.at(-1)?.event).toBe('drift could not be recorded');
   });
 

@@ -1,9 +1,8 @@
 /** The key of tokens is changed twice while the same people call again: erasures, objections and holds reach every call. */
 import { beforeAll, expect, test } from 'vitest';
+import type { CallDocument } from '../../../schemas/call.ts';
 import type { Observation } from '../../../schemas/observation.ts';
 import type { PersonRequest } from '../../../src/persons/request.ts';
-import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
-import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
 import { findCalls } from '../../../src/pipeline/persons/erase.ts';
 import { addHold, removeHold } from '../../../src/pipeline/persons/hold.ts';
 import type { Privacy } from '../../../src/privacy/privacy.ts';
@@ -11,8 +10,9 @@ import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { findHeldCalls } from '../../../src/store/persons/gate.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { erase as eraseBy, mean } from '../../support/persons.ts';
-import { deliver, usePipeline } from '../../support/pipeline.ts';
+import { deliver, observationOf, usePipeline } from '../../support/pipeline.ts';
 import { privacyUnder, privacyWith, rotatedKeys } from '../../support/rotated-keys.ts';
+import { column } from '../../support/rows.ts';
 import { begin, callOf, personOf } from './joined-calls.ts';
 
 /** As many calls under each key: every person calls under each. */
@@ -21,35 +21,28 @@ const [first, second, third] = rotatedKeys;
 
 const pipeline = usePipeline({}, { keep: true });
 
-const observationOf = (callId: string, index: number): Observation => ({
-  callId,
-  source: 'poll',
-  observedAt: begin * 1_000,
-  fields: { ...callOf(index), unique_id: callId },
-});
-const observe = async (privacy: Privacy | undefined, observations: readonly Observation[]): Promise<void> => {
-  const deps = { ...pipeline.deps, sanitize: privacy?.sanitize };
-  await loadFolded(deps, await ingest(deps, { observations, origin: 'test' }));
-};
+const observe = (privacy: Privacy | undefined, observations: readonly Observation[]) =>
+  pipeline.observe(observations, { ...pipeline.deps, sanitize: privacy?.sanitize });
+/** The observation that a delivery makes. */
+const delivered = (unique_id: string, fields: CallDocument): Observation =>
+  observationOf(unique_id, 0, fields, 'webhook');
 const send = async (privacy: Privacy, observations: readonly Observation[]): Promise<void> => {
   const bodies = observations.map(({ fields }) => privacy.admit(Buffer.from(JSON.stringify(fields))));
   await deliver(pipeline.store, bodies);
-  await mergeInbox({ ...pipeline.deps, sanitize: privacy.sanitize });
+  await pipeline.merge({ ...pipeline.deps, sanitize: privacy.sanitize });
 };
 const numbered = (prefix: string, from: number, length = calls): Observation[] =>
-  Array.from({ length }, (_, index) => observationOf(`${prefix}-${from + index}`, from + index));
+  Array.from({ length }, (_, index) => {
+    const unique_id = `${prefix}-${from + index}`;
+    return observationOf(unique_id, begin * 1_000, { ...callOf(from + index), unique_id } as CallDocument);
+  });
 
 beforeAll(async () => {
   for (const [part, privacy] of [first, second, third].entries()) {
     const turned = numbered('turned', part * calls);
-    await observe(
-      privacy,
-      turned.filter((_, index) => index % 2 === 0),
-    );
-    await send(
-      privacy,
-      turned.filter((_, index) => index % 2 === 1),
-    );
+    const [even, odd] = [0, 1].map((rest) => turned.filter((_, index) => index % 2 === rest));
+    await observe(privacy, even ?? []);
+    await send(privacy, odd ?? []);
     await pipeline.drain();
   }
 });
@@ -59,29 +52,24 @@ const erase = (number: string, { sanitize, tokensOf }: Privacy, suppress = false
 
 test('an erasure by number finds what is stored under former keys', async () => {
   const number = `33${personOf(3)}`;
-  const receipt = await erase(number, third);
-  expect(receipt).toMatchObject({ found: { calls: 0, documents: 0 } });
-  const own = [0, 1, 2].flatMap((part) =>
-    Array.from({ length: calls }, (_, index) => part * calls + index).filter(
-      (index) => personOf(index) === personOf(3),
-    ),
-  );
-  const rows = await readRows(
-    pipeline.store,
-    own.map((index) => `turned-${index}`),
-  );
-  expect([...rows.values()].map(({ tombstone }) => tombstone)).toEqual(own.map(() => true));
+  expect(await erase(number, third)).toMatchObject({ found: { calls: 0, documents: 0 } });
+  const own = [...Array(3 * calls).keys()].filter((index) => personOf(index % calls) === personOf(3));
+  const rows = [
+    ...(
+      await readRows(
+        pipeline.store,
+        own.map((index) => `turned-${index}`),
+      )
+    ).values(),
+  ];
+  expect(rows.map(({ tombstone }) => tombstone)).toEqual(own.map(() => true));
 });
 
 test('who objected is kept out under a later key too', async () => {
   const number = '33639980066';
   await erase(number, second, true);
-  const fields = { unique_id: 'objected-1', in: { label: 'Customer', data: number, type: 'PHONE' } };
-  const said = { ...fields, unique_id: 'other-1', in: null, Note: number };
-  await send(third, [
-    { callId: 'objected-1', source: 'webhook', observedAt: 0, fields },
-    { callId: 'other-1', source: 'webhook', observedAt: 0, fields: said },
-  ]);
+  const fields = { in: { label: 'Customer', data: number, type: 'PHONE' } };
+  await send(third, [delivered('objected-1', fields), delivered('other-1', { ...fields, in: null, Note: number })]);
   const rows = await readRows(pipeline.store, ['objected-1', 'other-1']);
   expect([...rows.values()].map(({ callId, tombstone }) => [callId, tombstone]).sort()).toEqual([
     ['objected-1', true],
@@ -97,25 +85,10 @@ test('a hold that is older than the key holds what is delivered under the key, b
   const byValue = await holdOf({ kind: 'metadata', key: 'ClientID', values: ['client-55'] });
   const fields = { timestamp: '2025-03-01T10:00:00Z', in: null };
   await send(second, [
-    {
-      callId: 'held-1',
-      source: 'webhook',
-      observedAt: 0,
-      fields: { ...fields, unique_id: 'held-1', in: { data: number } },
-    },
-    {
-      callId: 'held-2',
-      source: 'webhook',
-      observedAt: 0,
-      fields: { ...fields, unique_id: 'held-2', metadata: { ClientID: 'client-55' } },
-    },
+    delivered('held-1', { ...fields, in: { data: number } }),
+    delivered('held-2', { ...fields, metadata: { ClientID: 'client-55' } }),
     // Another key of metadata is another subject.
-    {
-      callId: 'free-1',
-      source: 'webhook',
-      observedAt: 0,
-      fields: { ...fields, unique_id: 'free-1', metadata: { Agent: 'client-5', Odd: { toString: 1 } } },
-    },
+    delivered('free-1', { ...fields, metadata: { Agent: 'client-5', Odd: { toString: 1 } } }),
   ]);
   const held = await findHeldCalls(pipeline.store, ['held-1', 'held-2', 'free-1'], pipeline.store.keyOf);
   expect([...held].sort()).toEqual(['held-1', 'held-2']);
@@ -144,9 +117,7 @@ test('requests find by the index, whoever stored the call, and read little else'
     expect([read, found.length > 2]).toEqual([0, true]);
   }
   // Listed under another key, or by other rules.
-  await store.pool.query(
-    `UPDATE ledger_documents SET subjects = '{}', subjects_version = 1 WHERE call_id LIKE 'turned-%'`,
-  );
+  await store.query(`UPDATE ledger_documents SET subjects = '{}', subjects_version = 1 WHERE call_id LIKE 'turned-%'`);
   expect((await find(phone(`0${personOf(2)}`))).read).toBeGreaterThan(3 * calls - 10);
   expect((await find(phone(`0${personOf(4)}`))).found.length).toBeGreaterThan(2);
   // A fold by a worker that writes no index may come between, behind the calls that are read.
@@ -162,8 +133,8 @@ test('requests find by the index, whoever stored the call, and read little else'
   };
   expect(await findCalls(folding, mean(phone(`0${personOf(2)}`)))).toContain('plain-2');
   // A later revision is found by what it names now.
-  const fields = { unique_id: 'plain-1', metadata: {}, in: { data: '33639980044' }, out: null, transcript_json: null };
-  await observe(third, [{ callId: 'plain-1', source: 'poll', observedAt: begin * 1_000 + 1, fields }]);
+  const fields = { metadata: {}, in: { data: '33639980044' }, out: null, transcript_json: null };
+  await observe(third, [observationOf('plain-1', begin * 1_000 + 1, fields)]);
   expect((await find(phone('06 39 98 00 44'))).found).toEqual(['plain-1']);
   expect((await find(phone(`0${personOf(1)}`))).found).not.toContain('plain-1');
 });
@@ -177,15 +148,12 @@ test('what a receiver with another key of the same name sends is kept apart, and
     const seqs = await deliver(pipeline.store, [{ body }]);
     await pipeline.store.query('UPDATE inbox SET privacy_version = $2 WHERE seq = ANY($1)', [seqs, privacyVersion]);
   }
-  await mergeInbox({ ...pipeline.deps, sanitize: stranger.sanitize, isForeign: stranger.isForeign });
-  const outcomes = await pipeline.store.query('SELECT outcome, reason FROM inbox ORDER BY seq DESC LIMIT 2');
-  expect(outcomes).toMatchObject([
+  await pipeline.merge({ ...pipeline.deps, sanitize: stranger.sanitize, isForeign: stranger.isForeign });
+  expect(await pipeline.store.query('SELECT outcome, reason FROM inbox ORDER BY seq DESC LIMIT 2')).toMatchObject([
     { outcome: 'accepted' },
     { outcome: 'quarantined', reason: expect.stringContaining('privacy.key_file') },
   ]);
-  expect(await pipeline.store.query(`SELECT reason FROM rereads WHERE call_id = 'foreign-1'`)).toEqual([
-    { reason: 'key' },
-  ]);
+  expect(await column(pipeline.store, `SELECT reason FROM rereads WHERE call_id = 'foreign-1'`)).toEqual(['key']);
   // A key that the worker does not have by name is one that is to come.
   expect([privacyUnder('k9'), second].map(({ version }) => third.isForeign(version))).toEqual([false, false]);
 });

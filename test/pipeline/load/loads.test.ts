@@ -4,7 +4,7 @@ import type { Observation } from '../../../schemas/observation.ts';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { transient } from '../../../src/lib/errors.ts';
 import type { IngestDeps, WarehouseTarget } from '../../../src/pipeline/deps.ts';
-import { commitLoad, ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { commitLoad, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending, loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { eraseFromLedger } from '../../../src/store/ledger/ledger.ts';
@@ -22,6 +22,7 @@ import { countRows } from '../../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { digestTables } from '../../support/digest-tables.ts';
 import { countWaiting, deliver, observationOf, register, usePipeline } from '../../support/pipeline.ts';
+import { column } from '../../support/rows.ts';
 import { until } from '../../support/until.ts';
 
 const pipeline = usePipeline();
@@ -35,14 +36,6 @@ const observation = (id: string, n: number): Observation =>
     transcript_json: { callData: [{ content: `v${n}`, words: [{ value: 'a' }] }] },
   });
 
-const foldOnly = (
-  observations: readonly Observation[],
-  deps: IngestDeps = pipeline.deps,
-): Promise<Awaited<ReturnType<typeof ingest>>> => ingest(deps, { observations, rejected: [], origin: 'test' });
-const ingestAndLoad = async (observations: readonly Observation[], deps: IngestDeps = pipeline.deps) => {
-  const folded = await foldOnly(observations, deps);
-  return { folded, written: await loadFolded(deps, folded) };
-};
 const erase = (ids: readonly string[]) =>
   pipeline.store.transaction(async (tx) => {
     const erased = await eraseFromLedger(tx, ids);
@@ -50,12 +43,7 @@ const erase = (ids: readonly string[]) =>
     return erased;
   });
 const statuses = async (target = pipeline.target): Promise<Record<string, unknown>> =>
-  Object.fromEntries(
-    (await target.warehouse.query('SELECT call_id, status FROM calls')).map((row) => [
-      row.call_id as string,
-      row.status,
-    ]),
-  );
+  Object.fromEntries((await target.warehouse.query('SELECT call_id, status FROM calls')).map(Object.values));
 const pending = (name = 'main'): Promise<number> => countPending(pipeline.store, name);
 
 /** Walks over the ledger; with `rewrite`, every call is written again. Returns how many calls became pending. */
@@ -64,6 +52,13 @@ const walk = async (rewrite = false): Promise<number> => {
   return await walkToEnd(pipeline.store, 'main');
 };
 
+/** As if the loads had begun so much earlier. */
+const age = (seconds: number) =>
+  pipeline.query(
+    `UPDATE loads SET created_at = created_at - make_interval(secs => $1), alive_at = alive_at - make_interval(secs => $1)`,
+    [seconds],
+  );
+
 /** The warehouse, but every load ends with this error. */
 const failingWith = (error: Error): IngestDeps => {
   const { target, deps } = pipeline;
@@ -71,19 +66,17 @@ const failingWith = (error: Error): IngestDeps => {
 };
 const awayNow = (): IngestDeps => failingWith(transient('DATABASE_UNREACHABLE', 'Away.'));
 
-describe('the same twice', () => {
-  test('leaves every table’s digest equal, and the second run writes no call', async () => {
-    const observations = Array.from({ length: 30 }, (_, n) => observation(`c${n}`, n));
-    expect((await ingestAndLoad(observations)).written).toEqual({ main: 30 });
-    const digests = await digestTables(pipeline.warehouse);
-    const again = await ingestAndLoad(observations);
-    expect(again.written).toEqual({});
-    expect(again.folded).toMatchObject({ changed: [], unchanged: 30, loads: [] });
-    const later = await ingestAndLoad(observations.map((one) => ({ ...one, observedAt: one.observedAt + 5_000_000 })));
-    expect(later.folded).toMatchObject({ changed: [], unchanged: 30 });
-    expect(await digestTables(pipeline.warehouse)).toEqual(digests);
-    expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
-  });
+test('the same twice leaves every table’s digest equal, and the second run writes no call', async () => {
+  const observations = Array.from({ length: 30 }, (_, n) => observation(`c${n}`, n));
+  expect((await pipeline.observe(observations)).written).toEqual({ main: 30 });
+  const digests = await digestTables(pipeline.warehouse);
+  const again = await pipeline.observe(observations);
+  expect(again.written).toEqual({});
+  expect(again.folded).toMatchObject({ changed: [], unchanged: 30, loads: [] });
+  const later = await pipeline.observe(observations.map((one) => ({ ...one, observedAt: one.observedAt + 5_000_000 })));
+  expect(later.folded).toMatchObject({ changed: [], unchanged: 30 });
+  expect(await digestTables(pipeline.warehouse)).toEqual(digests);
+  expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
 });
 
 test('changes are kept by the ledger: a warehouse that was loaded at once and one that is filled later tell the same', async () => {
@@ -93,7 +86,7 @@ test('changes are kept by the ledger: a warehouse that was loaded at once and on
       return [call_id, field, revision, source, (observed_at as Date).getTime() * 1000 - at];
     });
   const see = (source: 'poll' | 'webhook', seconds: number, fields: Record<string, unknown>) =>
-    ingestAndLoad([observationOf('a', at + seconds * 1_000_000, fields, source)]);
+    pipeline.observe([observationOf('a', at + seconds * 1_000_000, fields, source)]);
   await see('poll', 0, { status: 'new', tags: [], lang: 'fr' });
   await see('webhook', 1, { status: 'qualified', tags: [] });
   // Read again: one field has changed, the others say what is known.
@@ -116,23 +109,21 @@ test('changes are kept by the ledger: a warehouse that was loaded at once and on
   expect(await changesIn(pipeline.target)).toEqual([]);
 });
 
-describe('an older load', () => {
-  test('that is completed late does not settle a call whose newer revision is still to come', async () => {
-    const older = await foldOnly([observation('a', 1)]);
-    const newer = await foldOnly([observation('a', 2)]);
-    expect(await loadFolded(pipeline.deps, older)).toEqual({ main: 1 });
-    expect(await pending()).toBe(1);
-    expect(await loadFolded(pipeline.deps, newer)).toEqual({ main: 1 });
-    expect(await pending()).toBe(0);
-    for (const { plan } of [...older.loads, ...newer.loads]) await completeLoad(pipeline.store, plan);
-    expect(await pending()).toBe(0);
-  });
+test('an older load that is completed late does not settle a call whose newer revision is still to come', async () => {
+  const older = await pipeline.fold([observation('a', 1)]);
+  const newer = await pipeline.fold([observation('a', 2)]);
+  expect(await loadFolded(pipeline.deps, older)).toEqual({ main: 1 });
+  expect(await pending()).toBe(1);
+  expect(await loadFolded(pipeline.deps, newer)).toEqual({ main: 1 });
+  expect(await pending()).toBe(0);
+  for (const { plan } of [...older.loads, ...newer.loads]) await completeLoad(pipeline.store, plan);
+  expect(await pending()).toBe(0);
 });
 
 describe('a warehouse that is away', () => {
   test('holds nothing back: calls stay pending and arrive later, also in their newest form', async () => {
     const away = awayNow();
-    const { written } = await ingestAndLoad([observation('a', 1), observation('b', 1)], away);
+    const { written } = await pipeline.observe([observation('a', 1), observation('b', 1)], away);
     expect(written).toEqual({ main: 0 });
     expect(pipeline.logged).toMatchObject([
       { event: 'load failed, its calls stay pending', fields: { code: 'DATABASE_UNREACHABLE' } },
@@ -140,20 +131,15 @@ describe('a warehouse that is away', () => {
     expect(await pending()).toBe(2);
     await expect(
       loadPendingBatch(away, away.targets[0] as WarehouseTarget, { origin: 'pending' }),
-    ).rejects.toMatchObject({
-      code: 'DATABASE_UNREACHABLE',
-    });
-    await ingestAndLoad([observation('b', 2)], away);
+    ).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE' });
+    await pipeline.observe([observation('b', 2)], away);
     expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
     expect(await statuses()).toEqual({ a: 'v1', b: 'v2' });
-    const { rows } = await pipeline.store.pool.query(
-      'SELECT state, count(*) AS n FROM loads GROUP BY state ORDER BY state',
-    );
-    expect(rows).toEqual([
-      { state: 'committed', n: 1 },
-      { state: 'failed', n: 3 },
+    expect(await column(pipeline.store, 'SELECT state FROM loads ORDER BY 1')).toEqual([
+      'committed',
+      ...Array(3).fill('failed'),
     ]);
-    expect((await pipeline.store.pool.query('SELECT 1 FROM load_calls')).rowCount).toBe(0);
+    expect(await pipeline.query('SELECT 1 FROM load_calls')).toEqual([]);
   });
 
   test('gathers changed calls while new calls and erasures go on, where a commit of changes has a price', async () => {
@@ -173,15 +159,12 @@ describe('a warehouse that is away', () => {
     await register(store, 'priced');
     const deps = { ...pipeline.deps, targets: [{ ...target, warehouse }] };
     const sweep = () => loadPending(deps, { warehouse: 'priced', origin: 'pending' });
-    await foldOnly([observation('a', 1), observation('b', 1)], deps);
+    await pipeline.fold([observation('a', 1), observation('b', 1)], deps);
     await sweep();
     dueInMs = 60_000;
-    await foldOnly([observation('a', 2), observation('c', 1)], deps);
+    await pipeline.fold([observation('a', 2), observation('c', 1)], deps);
     await sweep();
-    await store.transaction(async (tx) => {
-      await eraseFromLedger(tx, ['b']);
-      await markPending(tx, ['b']);
-    });
+    await erase(['b']);
     await sweep();
     expect(loaded).toEqual([['a', 'b'], ['c'], ['b']]);
     expect(await pending('priced')).toBe(1);
@@ -195,27 +178,21 @@ describe('a warehouse that is away', () => {
     const other = await pipeline.addWarehouse('other');
     await register(pipeline.store, 'other');
     const deps = { ...pipeline.deps, targets: [...awayNow().targets, other] };
-    expect((await ingestAndLoad([observation('a', 1)], deps)).written).toEqual({ main: 0, other: 1 });
+    expect((await pipeline.observe([observation('a', 1)], deps)).written).toEqual({ main: 0, other: 1 });
     expect([await pending('main'), await pending('other')]).toEqual([1, 0]);
   });
 
   test('a fault of ours in a load is logged like any other, and its calls stay pending', async () => {
     const broken = failingWith(new TypeError('a fault'));
-    expect((await ingestAndLoad([observation('a', 1)], broken)).written).toEqual({ main: 0 });
+    expect((await pipeline.observe([observation('a', 1)], broken)).written).toEqual({ main: 0 });
     expect(pipeline.logged).toMatchObject([{ fields: { code: 'UNEXPECTED' } }]);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
   });
 });
 
 describe('a crash', () => {
-  const age = (seconds: number) =>
-    pipeline.store.pool.query(
-      `UPDATE loads SET created_at = created_at - make_interval(secs => $1), alive_at = alive_at - make_interval(secs => $1)`,
-      [seconds],
-    );
-
   test('between plan and load: the calls are left alone for a while, then loaded', async () => {
-    await foldOnly([observation('a', 1), observation('b', 1)]);
+    await pipeline.fold([observation('a', 1), observation('b', 1)]);
     expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
     expect(await pending()).toBe(2);
     await age(21);
@@ -224,7 +201,7 @@ describe('a crash', () => {
   });
 
   test('the calls of a load whose process is still at it are left alone, however long it takes', async () => {
-    const folded = await foldOnly([observation('a', 1)]);
+    const folded = await pipeline.fold([observation('a', 1)]);
     await age(600);
     for (const { plan } of folded.loads) await keepLoad(pipeline.store, plan.loadId);
     const load = () => loadPending(pipeline.deps, { warehouse: 'main', origin: 'fill' });
@@ -235,7 +212,7 @@ describe('a crash', () => {
 
   test('two planners of one call know each other’s dates, so that it cannot stand under both', async () => {
     const { store } = pipeline;
-    await foldOnly([observation('a', 1)]);
+    await pipeline.fold([observation('a', 1)]);
     await register(store, 'paced');
     const plan = (partition: string, beforeCommit: () => Promise<unknown>) =>
       store.transaction(async (tx) => {
@@ -258,7 +235,7 @@ describe('a crash', () => {
   });
 
   test('between load and completion: the second load changes nothing, and settles', async () => {
-    const folded = await foldOnly([observation('a', 1)]);
+    const folded = await pipeline.fold([observation('a', 1)]);
     const killed = () => Promise.reject(new Error('killed'));
     const deps = { ...pipeline.deps, store: { ...pipeline.store, transaction: killed, query: killed } };
     for (const { plan, target } of folded.loads) {
@@ -274,11 +251,11 @@ describe('a crash', () => {
   });
 
   test('leaves no plan behind for good, and one that finishes after all does no harm', async () => {
-    const folded = await foldOnly([observation('a', 1)]);
+    const folded = await pipeline.fold([observation('a', 1)]);
     expect(await abandonLoads(pipeline.store, 24)).toBe(0);
     await age(25 * 3600);
     expect(await abandonLoads(pipeline.store, 24)).toBe(1);
-    expect((await pipeline.store.pool.query('SELECT 1 FROM load_calls')).rowCount).toBe(0);
+    expect(await pipeline.query('SELECT 1 FROM load_calls')).toEqual([]);
     expect(await loadFolded(pipeline.deps, folded)).toEqual({ main: 1 });
     expect(await pending()).toBe(1);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 0 });
@@ -287,7 +264,7 @@ describe('a crash', () => {
 
 describe('what loads leave to others', () => {
   test('a load of the old epoch that is completed after the new one was issued does not settle its calls', async () => {
-    const folded = await foldOnly([observation('a', 1)]);
+    const folded = await pipeline.fold([observation('a', 1)]);
     await issueEpoch(pipeline.store, 'restored', 0);
     expect(await loadFolded(pipeline.deps, folded)).toEqual({ main: 1 });
     expect(await pending()).toBe(1);
@@ -295,13 +272,13 @@ describe('what loads leave to others', () => {
   });
 
   test('rows of a newer flatten version are left to its workers, and hold back nothing behind them', async () => {
-    await ingestAndLoad([observation('a', 1), observation('b', 1), observation('c', 1)]);
-    await pipeline.store.pool.query(`UPDATE wh_main.calls SET flatten_version = 9 WHERE call_id < 'c'`);
-    await pipeline.store.pool.query(`UPDATE warehouse_calls SET applied_flatten = 9 WHERE call_id < 'c'`);
+    await pipeline.observe([observation('a', 1), observation('b', 1), observation('c', 1)]);
+    await pipeline.query(`UPDATE wh_main.calls SET flatten_version = 9 WHERE call_id < 'c'`);
+    await pipeline.query(`UPDATE warehouse_calls SET applied_flatten = 9 WHERE call_id < 'c'`);
     expect(await walk(true)).toBe(3);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
     expect(await pending()).toBe(2);
-    await ingestAndLoad([observation('b', 2)]);
+    await pipeline.observe([observation('b', 2)]);
     expect(await statuses()).toEqual({ a: 'v1', b: 'v2', c: 'v1' });
     await issueEpoch(pipeline.store, 'restored', 0);
     expect(await pipeline.drain()).toMatchObject({ changed: 3 });
@@ -309,9 +286,9 @@ describe('what loads leave to others', () => {
   });
 
   test('a forced rebuild is not settled by loads that were under way when it was asked for', async () => {
-    await ingestAndLoad([observation('a', 1), observation('b', 1)]);
+    await pipeline.observe([observation('a', 1), observation('b', 1)]);
     const digests = await digestTables(pipeline.warehouse);
-    const breakRows = () => pipeline.store.pool.query(`UPDATE wh_main.calls SET status = 'broken'`);
+    const breakRows = () => pipeline.query(`UPDATE wh_main.calls SET status = 'broken'`);
     const { warehouse } = pipeline.target;
     const meanwhile = (work: () => Promise<unknown>): WarehouseTarget => ({
       ...pipeline.target,
@@ -330,14 +307,14 @@ describe('what loads leave to others', () => {
     });
     for (const before of ['UPDATE warehouse_calls SET pending = true', undefined]) {
       if (before === undefined) await walk(true);
-      else await pipeline.store.pool.query(before);
+      else await pipeline.query(before);
       await loadPendingBatch(pipeline.deps, requestOver, { origin: 'pending' });
       expect(await pending()).toBe(2);
       expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
       expect(await digestTables(pipeline.warehouse)).toEqual(digests);
     }
     // Calls that were pending already are written again too.
-    await pipeline.store.pool.query('UPDATE warehouse_calls SET pending = true');
+    await pipeline.query('UPDATE warehouse_calls SET pending = true');
     await breakRows();
     expect(await walk(true)).toBe(2);
     expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
@@ -347,16 +324,13 @@ describe('what loads leave to others', () => {
 describe('a warehouse that comes later', () => {
   /** As if no worker had configured it for long. */
   const lapse = (name: string) =>
-    pipeline.store.pool.query(`UPDATE warehouses SET configured_at = now() - interval '8 days' WHERE name = $1`, [
-      name,
-    ]);
+    pipeline.query(`UPDATE warehouses SET configured_at = now() - interval '8 days' WHERE name = $1`, [name]);
 
   test('is filled from the ledger, tombstones and deliveries too', async () => {
-    await ingestAndLoad([observation('a', 1), observation('b', 1), observation('gone', 1)]);
+    await pipeline.observe([observation('a', 1), observation('b', 1), observation('gone', 1)]);
     await erase(['gone']);
     await deliver(pipeline.store, [{ body: '{"unique_id":"w","status":"void"}', deliveryId: '1701699087.5' }]);
-    const merged = await mergeBatch(pipeline.deps, 10);
-    await loadFolded(pipeline.deps, (merged as NonNullable<typeof merged>).folded);
+    await pipeline.merge();
     await pipeline.drain();
     const late = await pipeline.addWarehouse('late');
     expect(await register(pipeline.store, 'late')).toBe(4);
@@ -364,16 +338,15 @@ describe('a warehouse that comes later', () => {
     expect(await pipeline.drain(late)).toEqual({ sent: 4, changed: 4 });
     expect(await digestTables(late.warehouse)).toEqual(await digestTables(pipeline.warehouse));
     expect((await countRows(late.warehouse)).deliveries).toBe(1);
-    expect((await pipeline.store.pool.query('SELECT count(*) AS n FROM wh_late.tombstones')).rows).toEqual([{ n: 1 }]);
+    expect(await column(pipeline.store, 'SELECT count(*) FROM wh_late.tombstones')).toEqual([1]);
   });
 
   test('gets what a worker folds and merges that does not know it', async () => {
     const added = await pipeline.addWarehouse('added');
     await register(pipeline.store, 'added');
-    await ingestAndLoad([observation('a', 1)]);
+    await pipeline.observe([observation('a', 1)]);
     await deliver(pipeline.store, [{ body: '{"unique_id":"w"}', deliveryId: '1701699087.6' }]);
-    const merged = await mergeBatch(pipeline.deps, 10);
-    await loadFolded(pipeline.deps, (merged as NonNullable<typeof merged>).folded);
+    await pipeline.merge();
     await pipeline.drain(added);
     expect(Object.keys(await statuses(added))).toEqual(['a', 'w']);
     expect((await countRows(added.warehouse)).deliveries).toBe(1);
@@ -390,7 +363,7 @@ describe('a warehouse that comes later', () => {
   test('stays registered by a worker that loads it, also while maintenance is paused', async () => {
     await lapse('main');
     await loadPending(pipeline.deps, { warehouse: 'main', origin: 'pending' });
-    await foldOnly([observation('a', 1)]);
+    await pipeline.fold([observation('a', 1)]);
     expect(await pending()).toBe(1);
   });
 
@@ -398,14 +371,12 @@ describe('a warehouse that comes later', () => {
     const lapsed = await pipeline.addWarehouse('lapsed');
     await register(pipeline.store, 'lapsed');
     await lapse('lapsed');
-    await ingestAndLoad([observation('a', 1)]);
+    await pipeline.observe([observation('a', 1)]);
     await deliver(pipeline.store, [{ body: '{"unique_id":"w"}', deliveryId: '1701699087.7' }]);
     await mergeBatch(pipeline.deps, 10);
     expect(await pending('lapsed')).toBe(0);
-    const waiting = () =>
-      pipeline.store.pool
-        .query(`SELECT 1 FROM unloaded_deliveries WHERE warehouse = 'lapsed'`)
-        .then((result) => result.rowCount);
+    const waiting = async () =>
+      (await pipeline.query(`SELECT 1 FROM unloaded_deliveries WHERE warehouse = 'lapsed'`)).length;
     expect(await waiting()).toBe(0);
     expect(await register(pipeline.store, 'lapsed')).toBe(2);
     expect(await waiting()).toBe(1);
@@ -414,34 +385,28 @@ describe('a warehouse that comes later', () => {
   });
 });
 
-describe('many at once', () => {
-  test('folds, loads and sweeps of the same calls neither deadlock nor leave anything behind', async () => {
-    const ids = Array.from({ length: 30 }, (_, n) => `c${n}`);
-    const feed = async (name: number) => {
-      for (let round = 0; round < 8; round += 1) {
-        const chosen = ids
-          .map((id, n) => [(n * 13 * (name + 1) + round * 7) % 31, id] as const)
-          .sort((p, q) => p[0] - q[0]);
-        await ingestAndLoad(chosen.slice(0, 20).map(([, id]) => observation(id, round * 10 + name)));
-      }
-    };
-    const sweep = async () => {
-      for (let round = 0; round < 8; round += 1) {
-        await pipeline.drain();
-        await walk(true);
-        if (round === 4) await issueEpoch(pipeline.store, 'restored', 0);
-      }
-    };
-    await Promise.all([feed(0), feed(1), feed(2), sweep(), sweep()]);
-    expect(pipeline.logged).toEqual([]);
-    await pipeline.store.pool.query(
-      `UPDATE loads SET created_at = created_at - interval '1 hour', alive_at = alive_at - interval '1 hour'`,
-    );
-    await pipeline.drain();
-    expect(await pending()).toBe(0);
-    const { rows } = await pipeline.store.pool.query(
-      `SELECT count(*) AS n FROM ledger l JOIN wh_main.calls c USING (call_id) WHERE l.revision = c.revision`,
-    );
-    expect(rows).toEqual([{ n: (await countRows(pipeline.warehouse)).calls }]);
-  });
+test('many folds, loads and sweeps of the same calls at once neither deadlock nor leave anything behind', async () => {
+  const ids = Array.from({ length: 30 }, (_, n) => `c${n}`);
+  const feed = async (name: number) => {
+    for (let round = 0; round < 8; round += 1) {
+      const chosen = ids
+        .map((id, n) => [(n * 13 * (name + 1) + round * 7) % 31, id] as const)
+        .sort((p, q) => p[0] - q[0]);
+      await pipeline.observe(chosen.slice(0, 20).map(([, id]) => observation(id, round * 10 + name)));
+    }
+  };
+  const sweep = async () => {
+    for (let round = 0; round < 8; round += 1) {
+      await pipeline.drain();
+      await walk(true);
+      if (round === 4) await issueEpoch(pipeline.store, 'restored', 0);
+    }
+  };
+  await Promise.all([feed(0), feed(1), feed(2), sweep(), sweep()]);
+  expect(pipeline.logged).toEqual([]);
+  await age(3_600);
+  await pipeline.drain();
+  expect(await pending()).toBe(0);
+  const current = `SELECT count(*) AS n FROM ledger l JOIN wh_main.calls c USING (call_id) WHERE l.revision = c.revision`;
+  expect(await column(pipeline.store, current)).toEqual([(await countRows(pipeline.warehouse)).calls]);
 });

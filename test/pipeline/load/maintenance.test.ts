@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
-import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { runMaintenance } from '../../../src/pipeline/load/maintenance.ts';
 import { registerWarehouse, walkBatch, walkToEnd } from '../../../src/store/loads/warehouses.ts';
 import type { expireRows } from '../../../src/store/retention.ts';
@@ -9,34 +8,24 @@ import { observationOf, register, usePipeline } from '../../support/pipeline.ts'
 const pipeline = usePipeline();
 
 const days = 86_400_000;
-const retention = {
-  bodies: 7 * days,
-  deliveries: 400 * days,
-  quarantine: 90 * days,
-  websocketFrames: 30 * days,
-  loads: 30 * days,
-};
+const [bodies, quarantine, month] = [7 * days, 90 * days, 30 * days];
+const retention = { bodies, deliveries: 400 * days, quarantine, websocketFrames: month, loads: month };
 const logRetention = { deliveries: days, loads: days, verdicts: days };
 const keep = (rules: Partial<Parameters<typeof expireRows>[1]> = {}) =>
   runMaintenance({ ...pipeline.deps, retention: { ...retention, ...rules }, logRetention });
-const query = async (sql: string, values: unknown[] = []) => (await pipeline.store.pool.query(sql, values)).rows;
+const query: typeof pipeline.query = (sql, values) => pipeline.query(sql, values);
 const ageWarehouse = (name: string, interval: string) =>
   query('UPDATE warehouses SET configured_at = now() - $2::interval WHERE name LIKE $1', [name, interval]);
-const fold = async (...ids: string[]) => {
-  const observations = ids.map((id) => observationOf(id, 1));
-  await loadFolded(pipeline.deps, await ingest(pipeline.deps, { observations, rejected: [], origin: 'test' }));
-};
+const fold = (...ids: string[]) => pipeline.observe(ids.map((id) => observationOf(id, 1)));
 
-describe('flattened by an older version', () => {
-  test('calls are sent again once a newer version registers', async () => {
-    await fold('a', 'b');
-    await query(`UPDATE wh_main.calls SET flatten_version = 0 WHERE call_id = 'a'`);
-    await query(`UPDATE warehouse_calls SET applied_flatten = 0 WHERE call_id = 'a'`);
-    await query('UPDATE warehouses SET flatten_version = 0');
-    expect(await register(pipeline.store, 'main')).toBe(1);
-    expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
-    expect(await register(pipeline.store, 'main')).toBe(0);
-  });
+test('calls flattened by an older version are sent again once a newer version registers', async () => {
+  await fold('a', 'b');
+  await query(`UPDATE wh_main.calls SET flatten_version = 0 WHERE call_id = 'a'`);
+  await query(`UPDATE warehouse_calls SET applied_flatten = 0 WHERE call_id = 'a'`);
+  await query('UPDATE warehouses SET flatten_version = 0');
+  expect(await register(pipeline.store, 'main')).toBe(1);
+  expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
+  expect(await register(pipeline.store, 'main')).toBe(0);
 });
 
 describe('warehouses', () => {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -7,8 +8,8 @@ import { loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { listQuarantine, readQuarantine } from '../../../src/store/delivery/quarantine.ts';
-import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { countWaiting, deliver, type TestDelivery, usePipeline } from '../../support/pipeline.ts';
+import { column } from '../../support/rows.ts';
 
 const pipeline = usePipeline();
 
@@ -32,41 +33,23 @@ const mergeAll = async (limit = 200): Promise<number> => {
   while ((await merge(limit)) !== undefined) batches += 1;
   return batches;
 };
-const outcomes = async (): Promise<string[]> =>
-  (await pipeline.store.pool.query('SELECT outcome FROM inbox ORDER BY seq')).rows.map((row) => row.outcome);
-const statusOf = async (id = 'c'): Promise<unknown> => (await readRows(pipeline.store, [id])).get(id)?.document?.status;
-const rereads = async (): Promise<string[]> =>
-  (await pipeline.store.pool.query('SELECT call_id FROM rereads ORDER BY call_id')).rows.map((row) => row.call_id);
+const ofInbox = (name: string): Promise<string[]> => column(pipeline.store, `SELECT ${name} FROM inbox ORDER BY seq`);
+const outcomes = () => ofInbox('outcome');
+const rereads = () => column(pipeline.store, 'SELECT call_id FROM rereads ORDER BY 1');
+const documentOf = async (id = 'c') => (await pipeline.rowOf(id))?.document;
 
 describe('the outcome of a delivery', () => {
   test('accepted: folded, loaded, and told to the warehouse', async () => {
     await deliver(pipeline.store, [delivery(body({ status: 'qualified' }), 0)]);
-    expect(await merge()).toMatchObject({
-      deliveries: 1,
-      outcomes: { accepted: 1 },
-      folded: { unchanged: 0, rejected: 0 },
-    });
-    expect(await pipeline.warehouse.query('SELECT call_id, status FROM calls')).toEqual([
-      { call_id: 'c', status: 'qualified' },
-    ]);
+    const folded = { unchanged: 0, rejected: 0 };
+    expect(await merge()).toMatchObject({ deliveries: 1, outcomes: { accepted: 1 }, folded });
+    const status = 'qualified';
+    expect(await pipeline.warehouse.query('SELECT call_id, status FROM calls')).toEqual([{ call_id: 'c', status }]);
     await pipeline.drain();
-    expect(
-      await pipeline.warehouse.query(
-        'SELECT delivery_id, hook_id, agent, signing_key, call_id, outcome, reason FROM deliveries',
-      ),
-    ).toEqual([
-      {
-        delivery_id: `${second}.25`,
-        hook_id: 'hook',
-        agent: 'Service-Webhook/1.0',
-        signing_key: 'main',
-        call_id: 'c',
-        outcome: 'accepted',
-        reason: null,
-      },
-    ]);
-    const row = (await readRows(pipeline.store, ['c'])).get('c');
-    expect(row?.seenBy).toEqual({ webhook: second * 1e6 + 250_000 });
+    const sent = { delivery_id: `${second}.25`, hook_id: 'hook', agent: 'Service-Webhook/1.0', signing_key: 'main' };
+    const told = { ...sent, call_id: 'c', outcome: 'accepted', reason: null };
+    expect(await pipeline.warehouse.query(`SELECT ${Object.keys(told)} FROM deliveries`)).toEqual([told]);
+    expect((await pipeline.rowOf('c'))?.seenBy).toEqual({ webhook: second * 1e6 + 250_000 });
   });
 
   const [void0, void1, void2, void3] = [0, 1, 2, 3].map((at) => delivery(body({ status: 'void' }), at));
@@ -137,7 +120,7 @@ describe('the outcome of a delivery', () => {
     }
     expect((await outcomes()).map((outcome) => outcome.slice(0, 1)).join('')).toBe(expected);
     expect(await rereads()).toEqual(asked ? ['c'] : []);
-    expect((await readRows(pipeline.store, ['c'])).get('c')?.document).toMatchObject(document);
+    expect(await documentOf()).toMatchObject(document);
   });
 
   test('where each change is to be confirmed, the API is asked after every delivery', async () => {
@@ -153,10 +136,8 @@ describe('the outcome of a delivery', () => {
       Array.from({ length: 20 }, (_, at) => delivery(replayed, at)),
     );
     await mergeAll();
-    const kept = await pipeline.store.pool.query(
-      'SELECT octet_length(body) AS bytes FROM inbox WHERE body IS NOT NULL',
-    );
-    expect(kept.rows).toEqual([{ bytes: replayed.length }]);
+    const kept = await column(pipeline.store, 'SELECT octet_length(body) FROM inbox WHERE body IS NOT NULL');
+    expect(kept).toEqual([replayed.length]);
   });
 
   test('rejected deliveries make no load of their own, and go along with the next one', async () => {
@@ -167,53 +148,36 @@ describe('the outcome of a delivery', () => {
     await deliver(pipeline.store, [delivery(body({ status: 'void' }), 0)]);
     await mergeAll();
     await pipeline.drain();
-    const told = await pipeline.warehouse.query('SELECT outcome FROM deliveries ORDER BY outcome');
-    expect(told.map(({ outcome }) => outcome)).toEqual(['accepted', 'rejected']);
+    const told = await column(pipeline.warehouse, 'SELECT outcome FROM deliveries ORDER BY 1');
+    expect(told).toEqual(['accepted', 'rejected']);
   });
 
   test('quarantined with its bytes: not JSON, not a call, no identity, too deep', async () => {
     const deep = `{"unique_id":"deep","x":${'['.repeat(5_000)}${']'.repeat(5_000)}}`;
-    const bad = [
-      '{"unique_id":',
-      '',
-      'null',
-      '[{"unique_id":"c"}]',
-      '{"status":"void"}',
-      '{"unique_id":5}',
-      '{"unique_id":"a\\u0000"}',
-      deep,
+    const notJson = 'the body is not JSON';
+    const bad: [body: string | Buffer, reason: string][] = [
+      ['{"unique_id":', notJson],
+      ['', notJson],
+      ['null', 'not a JSON object'],
+      ['[{"unique_id":"c"}]', 'not a JSON object'],
+      ['{"status":"void"}', 'unique_id is absent'],
+      ['{"unique_id":5}', 'unique_id is of type number, not text'],
+      ['{"unique_id":"a\\u0000"}', 'unique_id has characters that cannot be stored'],
+      [deep, 'nested too deeply to be written as JSON'],
+      [Buffer.from([0xff, 0xfe, 0x00]), notJson],
     ];
     const seqs = await deliver(pipeline.store, [
-      ...bad.map((text, n) => delivery(text, n)),
-      { ...delivery('', 0), body: Buffer.from([0xff, 0xfe, 0x00]) },
+      ...bad.map(([text], n) => ({ ...delivery('', n), body: text })),
       delivery(body({ status: 'void' }), 9),
     ]);
     expect(await merge()).toMatchObject({ outcomes: { quarantined: 9, accepted: 1 } });
     const entries = await listQuarantine(pipeline.store, { state: 'open' });
-    expect(entries.map((entry) => entry.origin).sort()).toEqual(
-      seqs
-        .slice(0, 9)
-        .map((seq) => `inbox:${seq}`)
-        .sort(),
-    );
-    const reasons = (await pipeline.store.pool.query('SELECT reason FROM inbox ORDER BY seq')).rows.map(
-      (row) => row.reason,
-    );
-    expect(reasons).toEqual([
-      'the body is not JSON',
-      'the body is not JSON',
-      'not a JSON object',
-      'not a JSON object',
-      'unique_id is absent',
-      'unique_id is of type number, not text',
-      'unique_id has characters that cannot be stored',
-      'nested too deeply to be written as JSON',
-      'the body is not JSON',
-      null,
-    ]);
+    const expected = seqs.slice(0, 9).map((seq) => `inbox:${seq}`);
+    expect(entries.map((entry) => entry.origin).sort()).toEqual(expected.sort());
+    expect(await ofInbox('reason')).toEqual([...bad.map(([, reason]) => reason), null]);
     const first = entries.find((entry) => entry.origin === `inbox:${seqs[0]}`);
-    expect((await readQuarantine(pipeline.store, first?.id ?? 0))?.body).toEqual(Buffer.from(bad[0] ?? ''));
-    expect((await readQuarantine(pipeline.store, first?.id ?? 0))?.receivedAt).toEqual(receivedAt);
+    const kept = await readQuarantine(pipeline.store, first?.id ?? 0);
+    expect(kept).toMatchObject({ body: Buffer.from('{"unique_id":'), receivedAt });
   });
 });
 
@@ -230,7 +194,7 @@ describe('order', () => {
           await pipeline.clear();
           await deliver(pipeline.store, order);
           expect(await mergeAll(limit)).toBe(Math.ceil(4 / limit));
-          expect((await readRows(pipeline.store, ['c'])).get('c')?.document).toEqual(expected);
+          expect(await documentOf()).toEqual(expected);
           expect(await outcomes()).toEqual(['accepted', 'accepted', 'accepted', 'accepted']);
         },
       ),
@@ -239,25 +203,23 @@ describe('order', () => {
   });
 });
 
-describe('size', () => {
-  test('big bodies go in batches of bounded bytes, one of more than that alone', async () => {
-    const big = (id: string, megabytes: number): TestDelivery =>
-      delivery(body({ status: 'qualified', padding: 'x'.repeat(megabytes * 1024 * 1024) }, id), 0);
-    await deliver(pipeline.store, [
-      ...['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((id) => big(id, 5)),
-      big('huge', 33),
-      big('last', 1),
-    ]);
-    const sizes: number[] = [];
-    for (;;) {
-      const merged = await merge();
-      if (merged === undefined) break;
-      sizes.push(merged.deliveries);
-    }
-    expect(sizes).toEqual([6, 1, 1, 1]);
-    expect(await pipeline.warehouse.query('SELECT count(*) AS n FROM calls')).toEqual([{ n: 9 }]);
-    expect(pipeline.logged).toEqual([]);
-  });
+test('big bodies go in batches of bounded bytes, one of more than that alone', async () => {
+  const big = (id: string, megabytes: number): TestDelivery =>
+    delivery(body({ status: 'qualified', padding: 'x'.repeat(megabytes * 1024 * 1024) }, id), 0);
+  await deliver(pipeline.store, [
+    ...['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((id) => big(id, 5)),
+    big('huge', 33),
+    big('last', 1),
+  ]);
+  const sizes: number[] = [];
+  for (;;) {
+    const merged = await merge();
+    if (merged === undefined) break;
+    sizes.push(merged.deliveries);
+  }
+  expect(sizes).toEqual([6, 1, 1, 1]);
+  expect(await pipeline.warehouse.query('SELECT count(*) AS n FROM calls')).toEqual([{ n: 9 }]);
+  expect(pipeline.logged).toEqual([]);
 });
 
 describe('several mergers', () => {
@@ -277,42 +239,31 @@ describe('several mergers', () => {
       }
       return merged;
     };
-    const merged = await Promise.all([merger(), merger(), merger(), merger()]);
-    expect(merged.reduce((sum, n) => sum + n, 0)).toBe(120);
+    expect((await Promise.all([merger(), merger(), merger(), merger()])).reduce((sum, n) => sum + n, 0)).toBe(120);
     expect(new Set(await outcomes())).toEqual(new Set(['accepted']));
-    for (let call = 0; call < 12; call += 1) {
-      const last = 108 + call;
-      expect(await statusOf(`c${call}`)).toBe(`v${last}`);
-    }
+    for (let call = 0; call < 12; call += 1)
+      expect(await documentOf(`c${call}`)).toMatchObject({ status: `v${108 + call}` });
     expect(pipeline.logged).toEqual([]);
   });
 
   test('see a retry of what another is just folding', async () => {
     const old = delivery(body({ status: 'void' }), 0, { deliveryId: 'tells-no-time' });
     await deliver(pipeline.store, [old]);
-    let goOn = (): void => undefined;
-    const gate = new Promise<void>((resolve) => {
-      goOn = resolve;
-    });
-    let folded = (): void => undefined;
-    const reached = new Promise<void>((resolve) => {
-      folded = resolve;
-    });
+    const steps = new EventEmitter();
+    const [gate, reached] = [once(steps, 'go on'), once(steps, 'folded')];
     // The epoch is asked for after the fold, in its transaction.
-    const store = {
-      ...pipeline.store,
-      epoch: async (db?: Parameters<typeof pipeline.store.epoch>[0]) => {
-        folded();
-        await gate;
-        return await pipeline.store.epoch(db);
-      },
+    const epoch: typeof pipeline.store.epoch = async (db) => {
+      steps.emit('folded');
+      await gate;
+      return await pipeline.store.epoch(db);
     };
+    const store = { ...pipeline.store, epoch };
     const first = mergeBatch({ ...pipeline.deps, store }, 10);
     await reached;
     await deliver(pipeline.store, [{ ...old, receivedAt: new Date((second + 11) * 1000) }]);
     const retried = merge();
     while ((await countWaiting(pipeline.store)) === 0) await delay(5);
-    goOn();
+    steps.emit('go on');
     await Promise.all([first, retried]);
     expect(await outcomes()).toEqual(['accepted', 'duplicate']);
   });

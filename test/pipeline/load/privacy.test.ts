@@ -6,7 +6,7 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { privacyConfigSchema } from '../../../schemas/config/privacy.ts';
 import type { Config } from '../../../schemas/config.ts';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
@@ -18,7 +18,6 @@ import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine.ts';
 import { applyRules } from '../../../src/pipeline/load/apply-rules.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
-import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
 import { previewErasure } from '../../../src/pipeline/persons/erase.ts';
 import { type Admitted, createPrivacy, type Privacy } from '../../../src/privacy/privacy.ts';
 import { markDeliveriesLoaded, requestRereads, unloadedDeliveries } from '../../../src/store/delivery/inbox.ts';
@@ -32,6 +31,7 @@ import { listEvents, recordOnce } from '../../../src/store/status/events.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
 import { erase, mean, withProof } from '../../support/persons.ts';
 import { deliver, usePipeline } from '../../support/pipeline.ts';
+import { column } from '../../support/rows.ts';
 import { readSchemas } from '../persons/search-everything.ts';
 import { groups, personOf, recordOf, squeeze, valuesOf } from './planted-values.ts';
 
@@ -54,32 +54,21 @@ let deps: IngestDeps;
 const rulesOf = (version: string): string => version.slice(0, version.indexOf('.'));
 
 beforeAll(() => {
-  const log = () => undefined;
   const { sanitize, seal, version } = privacy;
-  deps = {
-    ...pipeline.deps,
-    sanitize,
-    rulesVersion: rulesOf(version),
-    seal,
-    drift: createDriftWatch(pipeline.store, log),
-  };
+  const drift = createDriftWatch(pipeline.store, () => undefined);
+  deps = { ...pipeline.deps, sanitize, rulesVersion: rulesOf(version), seal, drift };
 });
 
 const people = 60;
 const ids = (way: string) => Array.from({ length: people }, (_, index) => `${way}-${index}`);
 
 const send = async (bodies: readonly string[], { admit } = privacy): Promise<void> => {
-  const inbox = createInboxWriter({ pool: pipeline.store.pool });
+  const sent = { deliveryId: null, hookId: 'hook', agent: 'Service-Webhook/1.0', signingKey: 'main' };
   const deliveries = bodies.map((text) => ({
-    arrivalId: randomUUID(),
-    deliveryId: null,
-    hookId: 'hook',
-    agent: 'Service-Webhook/1.0',
-    receivedAt: new Date(),
-    signingKey: 'main',
+    ...{ arrivalId: randomUUID(), receivedAt: new Date(), ...sent },
     ...admit(Buffer.from(text)),
   }));
-  await inbox.insert(deliveries, { deadlineMs: 30_000 });
+  await createInboxWriter({ pool: pipeline.store.pool }).insert(deliveries, { deadlineMs: 30_000 });
 };
 
 const observe = async (way: 'poll' | 'import'): Promise<void> => {
@@ -88,13 +77,11 @@ const observe = async (way: 'poll' | 'import'): Promise<void> => {
     const encoded = new Map([['transcript_json', Buffer.from(JSON.stringify(fields.transcript_json))]]);
     return { callId, source: way, observedAt: 1_700_000_000_000_000, fields, ...(way === 'poll' ? { encoded } : {}) };
   });
+  const refused = { reason: 'not JSON', source: way, origin: 'list', receivedAt: new Date() };
   const rejected = ids(`${way}-broken`).map(
     (callId, index): RejectedRecord => ({
-      reason: 'not JSON',
+      ...refused,
       body: Buffer.from(JSON.stringify(recordOf(callId, index)).slice(0, -1)),
-      source: way,
-      origin: 'list',
-      receivedAt: new Date(),
     }),
   );
   await loadFolded(deps, await ingest(deps, { observations, rejected, origin: 'test' }));
@@ -111,7 +98,7 @@ test('no value of any kind is found in store or warehouse, and tokens join', asy
   const whole = ids('webhook').map((callId, index) => JSON.stringify(recordOf(callId, index)));
   const broken = ids('broken').map((callId, index) => JSON.stringify(recordOf(callId, index)).slice(0, -1));
   await send([...whole, ...broken, ...whole]);
-  await mergeInbox(deps);
+  await pipeline.merge(deps);
   await observe('poll');
   await observe('import');
   await pipeline.drain();
@@ -121,11 +108,12 @@ test('no value of any kind is found in store or warehouse, and tokens join', asy
   expect(sought.filter((value) => held.includes(value))).toEqual([]);
   expect(held).toContain('phk1');
 
-  const joined = await pipeline.warehouse.query(
-    `SELECT count(*) AS calls FROM contacts c JOIN metadata m USING (call_id)
+  const joined = await column(
+    pipeline.warehouse,
+    `SELECT count(*) FROM contacts c JOIN metadata m USING (call_id)
       JOIN utterances u USING (call_id) WHERE m.key = 'ANI' AND m.value = c.phone AND u.content LIKE '%' || c.phone || '%'`,
   );
-  expect(Number(joined[0]?.calls)).toBe(3 * people);
+  expect(joined.map(Number)).toEqual([3 * people]);
 });
 
 test('table redactions names what was replaced: its first word is a token or a name in brackets, and no replaced word is left out', async () => {
@@ -145,34 +133,26 @@ test('table redactions names what was replaced: its first word is a token or a n
 });
 
 test('a repeated body is known by its keyed hash, and sealed ones replay with the private key alone', async () => {
-  const { rows } = await pipeline.store.pool.query(
-    'SELECT outcome, count(*)::int AS n FROM inbox GROUP BY 1 ORDER BY 1',
-  );
-  expect(rows).toEqual([
-    { outcome: 'accepted', n: people },
-    { outcome: 'duplicate', n: people },
-    { outcome: 'quarantined', n: people },
-  ]);
-  const whole = JSON.stringify([recordOf('list', 0)]);
-  await send([whole]);
-  await mergeInbox(deps);
+  const counted = "SELECT outcome || ' ' || count(*) FROM inbox GROUP BY outcome ORDER BY outcome";
+  const outcomes = ['accepted', 'duplicate', 'quarantined'].map((outcome) => `${outcome} ${people}`);
+  expect(await column(pipeline.store, counted)).toEqual(outcomes);
+  await send([JSON.stringify([recordOf('list', 0)])]);
+  await pipeline.merge(deps);
   const carries = new Set<string>();
   const without = await replayQuarantine(deps, { carries });
   expect(without.replayed).toBe(0);
   const open = createOpener(Buffer.from(pair.privateKey));
-  const result = await replayQuarantine(deps, { carries, open });
-  expect(result).toMatchObject({ replayed: 0, refused: without.refused });
-  const reasons = await pipeline.store.pool.query('SELECT DISTINCT reason FROM quarantine ORDER BY 1');
-  expect(reasons.rows.map(({ reason }) => reason)).toEqual(['not JSON', 'not a JSON object']);
-  const stored = await pipeline.store.pool.query<{ body: Buffer }>('SELECT body FROM quarantine');
-  expect(stored.rows.every(({ body }) => !body.includes('unique_id'))).toBe(true);
+  expect(await replayQuarantine(deps, { carries, open })).toMatchObject({ replayed: 0, refused: without.refused });
+  const reasons = await column(pipeline.store, 'SELECT DISTINCT reason FROM quarantine ORDER BY 1');
+  expect(reasons).toEqual(['not JSON', 'not a JSON object']);
+  const stored = await column<Buffer>(pipeline.store, 'SELECT body FROM quarantine');
+  expect(stored.every((body) => !body.includes('unique_id'))).toBe(true);
 });
 
 test('a person’s calls are erased by telephone number, however it is written, with what waits and what is quarantined', async () => {
   const { phone } = personOf(1);
   const request = { kind: 'phone', values: [groups(phone, 2)] } as const;
-  const dry = await previewErasure(deps, mean(request, tokensOf));
-  expect(dry).toMatchObject({ calls: 3, erased: 0, purged: undefined });
+  expect(await previewErasure(deps, mean(request, tokensOf))).toMatchObject({ calls: 3, erased: 0, purged: undefined });
   await send([JSON.stringify({ ...recordOf('webhook-1', 1), status: 'void' })]);
   const receipt = await erase(deps, request, { tokensOf });
   expect(receipt).toMatchObject({ calls: 3, erased: 3, purged: { inbox: 3, rereads: 0, frames: 0 } });
@@ -181,15 +161,15 @@ test('a person’s calls are erased by telephone number, however it is written, 
     warehouses: [{ name: 'main', erased: 3, waiting: 0, rows: 0 }],
   });
   expect(JSON.stringify(receipt)).not.toContain(phone.slice(2));
-  await mergeInbox(deps);
+  await pipeline.merge(deps);
   await send([JSON.stringify({ ...recordOf('webhook-1', 1), status: 'late' })]);
-  await mergeInbox(deps);
+  await pipeline.merge(deps);
   await pipeline.drain();
 
-  const held = await pipeline.store.pool.query(
+  const held = await pipeline.query(
     "SELECT seq FROM inbox WHERE call_id = 'webhook-1' OR convert_from(body, 'UTF8') LIKE '%\"webhook-1\"%'",
   );
-  expect(held.rows).toEqual([]);
+  expect(held).toEqual([]);
 
   const [token] = privacy.tokensOf(phone);
   const rows = await readRows(pipeline.store, ['webhook-1', 'poll-1', 'import-1', 'webhook-2']);
@@ -199,18 +179,12 @@ test('a person’s calls are erased by telephone number, however it is written, 
     ['webhook-1', true],
     ['webhook-2', false],
   ]);
-  const left = await pipeline.warehouse.query(`SELECT call_id FROM contacts WHERE phone = '${token}'`);
-  expect(left).toEqual([]);
-  const listed = await pipeline.warehouse.query(
-    `SELECT DISTINCT call_id FROM redactions WHERE call_id IN ('webhook-1', 'poll-1', 'import-1', 'webhook-2')`,
-  );
-  expect(listed).toEqual([{ call_id: 'webhook-2' }]);
-  const deliveries = await pipeline.warehouse.query(
-    `SELECT call_id FROM deliveries WHERE call_id LIKE 'erased:%' OR call_id = 'webhook-1' ORDER BY 1`,
-  );
-  expect(new Set(deliveries.map(({ call_id }) => call_id))).toEqual(
-    new Set([`erased:${pipeline.store.keyOf('webhook-1')}`]),
-  );
+  expect(await pipeline.warehouse.query(`SELECT call_id FROM contacts WHERE phone = '${token}'`)).toEqual([]);
+  const idsIn = (where: string) => column(pipeline.warehouse, `SELECT DISTINCT call_id FROM ${where}`);
+  const theirs = `redactions WHERE call_id IN ('webhook-1', 'poll-1', 'import-1', 'webhook-2')`;
+  expect(await idsIn(theirs)).toEqual(['webhook-2']);
+  const deliveries = await idsIn(`deliveries WHERE call_id LIKE 'erased:%' OR call_id = 'webhook-1'`);
+  expect(deliveries).toEqual([`erased:${pipeline.store.keyOf('webhook-1')}`]);
   expect((await erase(deps, request, { tokensOf })).calls).toBe(0);
 });
 
@@ -221,27 +195,26 @@ test('deliveries that came in under other rules, or none, are put under the pres
     const admit = (body: Buffer) => ({ ...privacy.admit(body), body, ...rules }) as Admitted;
     await send([raw[index] as string], { ...privacy, admit });
   }
-  await mergeInbox(deps);
+  await pipeline.merge(deps);
   const rows = await readRows(pipeline.store, ['other-rules-0', 'other-rules-1']);
   expect(rows.size).toBe(2);
   const stored = squeeze(JSON.stringify([...rows.values()]));
   expect([...valuesOf(people), ...valuesOf(people + 1)].filter((value) => stored.includes(value))).toEqual([]);
   expect(await countUnderOthers(pipeline.store, rulesOf(privacy.version))).toBe(0);
-  await pipeline.store.pool.query(`UPDATE inbox SET body = '' WHERE call_id LIKE 'other-rules-%'`);
+  await pipeline.query(`UPDATE inbox SET body = '' WHERE call_id LIKE 'other-rules-%'`);
 });
 
 test('rules that come later apply to what is stored: ledger, deliveries, quarantine, warehouse', async () => {
   const raw = JSON.stringify(recordOf('late-3', 3));
   await deliver(pipeline.store, [{ body: raw }, { body: raw.slice(0, -1) }]);
-  await mergeInbox(pipeline.deps);
+  await pipeline.merge();
   await pipeline.drain();
   const held = () => dump().then(squeeze);
   const sought = valuesOf(3);
   const before = await held();
   expect(sought.filter((value) => !before.includes(value))).toEqual([]);
 
-  const applied = await applyRules(deps, privacy);
-  expect(applied).toMatchObject({ calls: 1, changed: 1, inbox: 1, quarantine: 1 });
+  expect(await applyRules(deps, privacy)).toMatchObject({ calls: 1, changed: 1, inbox: 1, quarantine: 1 });
   await pipeline.drain();
   const after = await held();
   expect(sought.filter((value) => after.includes(value))).toEqual([]);
@@ -263,9 +236,8 @@ describe('workers and receivers with other rules', () => {
       transcript_json: { callData: [{ from: 'in', content: `${born} au 06 39 98 12 34` }] },
       ...more,
     });
-  const rowOf = async (callId: string) => (await readRows(pipeline.store, [callId])).get(callId);
   const redactionsOf = (callId: string) =>
-    pipeline.warehouse.query(`SELECT detector FROM redactions WHERE call_id = '${callId}' ORDER BY redaction_index`);
+    column(pipeline.warehouse, `SELECT detector FROM redactions WHERE call_id = '${callId}' ORDER BY redaction_index`);
 
   test('the doctor tells of ids that hold the number of their call', async () => {
     const keyFile = join(tmpdir(), `callsync-token-${randomUUID()}.key`);
@@ -275,25 +247,22 @@ describe('workers and receivers with other rules', () => {
     const check = privacyChecks({ config }, Promise.resolve(pipeline.store))[1];
     const run = () => check?.run(new AbortController().signal);
     const call = { timestamp: '2035-01-01T00:00:00Z', in: { data: '33612345678', type: 'PHONE' } };
-    try {
-      await send([JSON.stringify({ unique_id: 'in-0699999999-20250101-1', ...call })]);
-      await mergeInbox(deps);
-      expect(await run()).toMatchObject({ outcome: 'ok' });
-      await send([JSON.stringify({ unique_id: 'in-0612345678-20250101-1', ...call })]);
-      await mergeInbox(deps);
-      expect(await run()).toMatchObject({ outcome: 'warning', message: expect.stringMatching(/^Ids of 1 of/) });
-    } finally {
-      rmSync(keyFile);
-    }
+    onTestFinished(() => void rmSync(keyFile));
+    await send([JSON.stringify({ unique_id: 'in-0699999999-20250101-1', ...call })]);
+    await pipeline.merge(deps);
+    expect(await run()).toMatchObject({ outcome: 'ok' });
+    await send([JSON.stringify({ unique_id: 'in-0612345678-20250101-1', ...call })]);
+    await pipeline.merge(deps);
+    expect(await run()).toMatchObject({ outcome: 'warning', message: expect.stringMatching(/^Ids of 1 of/) });
   });
 
   test('what a worker folded under looser rules comes under the present ones as soon as the call is seen again', async () => {
     const { sanitize, version } = looser;
     const earlier: IngestDeps = { ...deps, sanitize, rulesVersion: rulesOf(version) };
     await send([bodyOf('folded-looser')], looser);
-    await mergeInbox(earlier);
+    await pipeline.merge(earlier);
     await pipeline.drain();
-    const before = await rowOf('folded-looser');
+    const before = await pipeline.rowOf('folded-looser');
     expect(JSON.stringify(before?.document)).toContain(born);
     expect(before?.rules).toBe(rulesOf(version));
     const config = { privacy: privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop' }) };
@@ -306,63 +275,60 @@ describe('workers and receivers with other rules', () => {
     expect(privacyChecks({ config: none }, Promise.resolve(pipeline.store))).toEqual([]);
 
     await send([JSON.stringify({ unique_id: 'folded-looser', status: 'void' })]);
-    await mergeInbox(deps);
+    await pipeline.merge(deps);
     await pipeline.drain();
-    const after = await rowOf('folded-looser');
+    const after = await pipeline.rowOf('folded-looser');
     expect(JSON.stringify(after?.document)).not.toContain('1985');
     expect(after).toMatchObject({ rules: rulesOf(privacy.version), document: { status: 'void' } });
-    expect(await redactionsOf('folded-looser')).toEqual([{ detector: 'birth' }, { detector: 'phone' }]);
+    expect(await redactionsOf('folded-looser')).toEqual(['birth', 'phone']);
     expect(await countUnderOthers(pipeline.store, rulesOf(privacy.version))).toBe(0);
 
     // Looser ones: what was taken stays away, until the call is read again.
     await send([JSON.stringify({ unique_id: 'folded-looser', status: 'open' })], looser);
-    await mergeInbox(earlier);
-    expect(JSON.stringify((await rowOf('folded-looser'))?.document)).not.toContain('1985');
+    await pipeline.merge(earlier);
+    expect(JSON.stringify((await pipeline.rowOf('folded-looser'))?.document)).not.toContain('1985');
     await send([bodyOf('folded-looser', { status: 'read again' })], looser);
-    await mergeInbox(earlier);
-    expect(JSON.stringify((await rowOf('folded-looser'))?.document)).toContain(born);
+    await pipeline.merge(earlier);
+    expect(JSON.stringify((await pipeline.rowOf('folded-looser'))?.document)).toContain(born);
   });
 
   test('where no rules ever acted, a list that a sender wrote is in no table; once they do, only what they keep of it', async () => {
     const listed = { callData: [{ from: 'in', content: 'oui' }], callsync_redactions: [[0, null, null, 'phone', 1]] };
     await deliver(pipeline.store, [{ body: bodyOf('listed', { transcript_json: listed }) }]);
-    await mergeInbox(pipeline.deps);
+    await pipeline.merge();
     await pipeline.drain();
     expect(await redactionsOf('listed')).toEqual([]);
-    expect((await rowOf('listed'))?.rules).toBeNull();
+    expect((await pipeline.rowOf('listed'))?.rules).toBeNull();
 
     expect(await applyRules(deps, privacy)).toMatchObject({ calls: 2, changed: 2 });
     await pipeline.drain();
-    expect(await redactionsOf('listed')).toEqual([{ detector: 'phone' }]);
+    expect(await redactionsOf('listed')).toEqual(['phone']);
 
     await deliver(pipeline.store, [{ body: JSON.stringify({ unique_id: 'listed', status: 'without rules' }) }]);
-    await mergeInbox(pipeline.deps);
-    expect((await rowOf('listed'))?.rules).toBe('none');
+    await pipeline.merge();
+    expect((await pipeline.rowOf('listed'))?.rules).toBe('none');
     expect(await applyRules(deps, privacy)).toMatchObject({ calls: 1, changed: 0 });
   });
 });
 
 test('the page on personal data names every table of the store', async () => {
-  const { rows } = await pipeline.store.pool.query<{ name: string }>(
-    `SELECT table_name AS name FROM information_schema.tables
+  const names = await column(
+    pipeline.store,
+    `SELECT table_name FROM information_schema.tables
       WHERE table_schema = 'callsync' AND table_type = 'BASE TABLE' ORDER BY 1`,
   );
-  expect(Object.keys(storedData.store).sort()).toEqual(rows.map(({ name }) => name));
+  expect(Object.keys(storedData.store).sort()).toEqual(names);
 });
 
 describe('an erasure, where rules keep everything as it came', () => {
-  const mergeRaw = async (): Promise<void> => {
-    await mergeInbox(pipeline.deps);
-  };
   const eraseRaw = (request: PersonRequest, suppress = false) => erase(pipeline.deps, request, { suppress });
   const callOf = (id: string, more: object) =>
     JSON.stringify({ unique_id: id, timestamp: '2025-03-01T10:00:00Z', ...more });
-  const rowsOf = async (sql: string) => (await pipeline.store.pool.query<{ found: unknown }>(sql)).rows;
 
   test('late, repeated and replayed deliveries leave neither a body nor the id, and nobody asks the API for the call', async () => {
     const first = callOf('late-call', { status: 'one' });
     await deliver(pipeline.store, [{ body: first, deliveryId: 'late-call:1' }]);
-    await mergeRaw();
+    await pipeline.merge();
     await eraseRaw({ kind: 'call', values: ['late-call'] });
     await deliver(pipeline.store, [
       { body: first, deliveryId: 'late-call:1' },
@@ -370,20 +336,20 @@ describe('an erasure, where rules keep everything as it came', () => {
       { body: callOf('late-call', { status: 'two' }), deliveryId: '1500000000000-abc' },
       { body: callOf('other-call', { status: 'see late-call', parent: 'late-call' }), deliveryId: 'other-call:1' },
     ]);
-    await mergeInbox({ ...pipeline.deps, confirmWebhooks: true });
+    await pipeline.merge({ ...pipeline.deps, confirmWebhooks: true });
     await pipeline.drain();
     const held = `call_id = 'late-call' OR convert_from(body, 'UTF8') LIKE '%"unique_id":"late-call"%'`;
-    expect(await rowsOf(`SELECT seq AS found FROM inbox WHERE ${held}`)).toEqual([]);
-    expect(await rowsOf(`SELECT call_id AS found FROM rereads WHERE call_id = 'late-call'`)).toEqual([]);
+    expect(await pipeline.query(`SELECT 1 FROM inbox WHERE ${held}`)).toEqual([]);
+    expect(await pipeline.query(`SELECT 1 FROM rereads WHERE call_id = 'late-call'`)).toEqual([]);
     expect(await pipeline.warehouse.query(`SELECT call_id FROM deliveries WHERE call_id = 'late-call'`)).toEqual([]);
-    expect(await rowsOf(`SELECT outcome AS found FROM inbox WHERE call_id = 'other-call'`)).toEqual([
-      { found: 'accepted' },
+    expect(await column(pipeline.store, `SELECT outcome FROM inbox WHERE call_id = 'other-call'`)).toEqual([
+      'accepted',
     ]);
   });
 
   test('a load under way, with rows from before, is not taken for the last word', async () => {
     await deliver(pipeline.store, [{ body: callOf('loading-call', {}) }]);
-    await mergeRaw();
+    await pipeline.merge();
     const rows = await unloadedDeliveries(pipeline.store, 'main', 100);
     expect(rows.flatMap((row) => Object.values(row))).toContain('loading-call');
     await eraseCalls(pipeline.store, ['loading-call']);
@@ -401,7 +367,7 @@ describe('an erasure, where rules keep everything as it came', () => {
       { body: `{"phone": "0 6 55 44 33 22` },
       { body: '{"id": "106554433221"' },
     ]);
-    await mergeRaw();
+    await pipeline.merge();
     await requestRereads(pipeline.store, ['half-done'], 'repeat');
     // The process ends behind its first batch of calls.
     await eraseCalls(pipeline.store, ['half-done']);
@@ -412,8 +378,8 @@ describe('an erasure, where rules keep everything as it came', () => {
     expect(text).not.toContain('33655443322');
     expect(text).not.toContain('55 44 33 22');
     expect(text).toContain('106554433221');
-    expect(await rowsOf(`SELECT 1 AS found FROM inbox WHERE call_id = 'half-done'`)).toEqual([]);
-    expect(await rowsOf(`SELECT 1 AS found FROM rereads WHERE call_id = 'half-done'`)).toEqual([]);
+    expect(await pipeline.query(`SELECT 1 FROM inbox WHERE call_id = 'half-done'`)).toEqual([]);
+    expect(await pipeline.query(`SELECT 1 FROM rereads WHERE call_id = 'half-done'`)).toEqual([]);
   });
 });
 
@@ -425,20 +391,20 @@ test('the timeline tells once that other rules act', async () => {
 });
 
 test('receipts of erasures are a chain that shows a change, a forgery and a cut', async () => {
-  const { pool } = pipeline.store;
+  const pool = pipeline.store;
   const sound = await verifyReceipts(pipeline.store);
   expect(sound).toMatchObject({ broken: [], cut: [] });
   expect(sound.verdicts).toBeGreaterThan(2);
-  const { rows } = await pool.query<{ receipt: string }>('SELECT receipt FROM erasure_receipts ORDER BY receipt_id');
-  expect(rows.map(({ receipt }) => receipt).join('\n')).not.toMatch(/late-call|11 ?22 ?33 ?44|655443322/);
+  const receipts = await column(pipeline.store, 'SELECT receipt FROM erasure_receipts ORDER BY receipt_id');
+  expect(receipts.join('\n')).not.toMatch(/late-call|11 ?22 ?33 ?44|655443322/);
 
-  await pool.query(
-    `UPDATE erasure_receipts SET receipt = replace(receipt, '"erased":3', '"erased":4') WHERE receipt_id = 1`,
-  );
+  const change = (from: number, to: number) =>
+    pool.query(
+      `UPDATE erasure_receipts SET receipt = replace(receipt, '"erased":${from}', '"erased":${to}') WHERE receipt_id = 1`,
+    );
+  await change(3, 4);
   expect(await verifyReceipts(pipeline.store)).toMatchObject({ broken: [1], cut: [] });
-  await pool.query(
-    `UPDATE erasure_receipts SET receipt = replace(receipt, '"erased":4', '"erased":3') WHERE receipt_id = 1`,
-  );
+  await change(4, 3);
   const other = withProof(pipeline.store, { keys: createProofKeys(Buffer.from('another key of bytes')) });
   expect((await verifyReceipts(other)).broken).toHaveLength(sound.verdicts);
   await pool.query('DELETE FROM erasure_receipts WHERE receipt_id = (SELECT max(receipt_id) FROM erasure_receipts)');

@@ -2,12 +2,10 @@
 
 import { randomBytes } from 'node:crypto';
 import { appendFile, readFile, writeFile } from 'node:fs/promises';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { checkBeforeLoad, createLedgerCheck, hasLost } from '../../../src/pipeline/load/check-ledger.ts';
-import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
-import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { sendAgain } from '../../../src/store/loads/compared.ts';
 import { countPending } from '../../../src/store/loads/loads.ts';
 import { eraseCalls } from '../../../src/store/persons/calls.ts';
@@ -17,13 +15,14 @@ import { countRows } from '../../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { backUp } from '../../support/backup.ts';
 import { deliver, observationOf, usePipeline } from '../../support/pipeline.ts';
+import { column } from '../../support/rows.ts';
 
 const pipeline = usePipeline();
 afterEach(async () => {
   await query('UPDATE warehouses SET walk_after = NULL, compared_at = NULL');
   await query('DELETE FROM rereads');
 });
-const query = async (sql: string) => (await pipeline.store.pool.query(sql)).rows;
+const query = (sql: string) => pipeline.query(sql);
 const said: string[] = [];
 const check = async (): Promise<readonly string[]> => {
   said.length = 0;
@@ -35,20 +34,19 @@ const check = async (): Promise<readonly string[]> => {
 let clock = 1_700_000_000_000_000;
 const writeTo = async (deps: IngestDeps, ...calls: [id: string, status: string][]): Promise<void> => {
   clock += 1_000_000;
-  const observations = calls.map(([id, status]) => observationOf(id, clock, { status }));
-  await loadFolded(deps, await ingest(deps, { observations, rejected: [], origin: 'test' }));
+  await pipeline.observe(
+    calls.map(([id, status]) => observationOf(id, clock, { status })),
+    deps,
+  );
 };
 const write = (...calls: [id: string, status: string][]) => writeTo(pipeline.deps, ...calls);
 const erase = (...ids: string[]) => eraseCalls(pipeline.store, ids);
 const inWarehouse = async () =>
   Object.fromEntries(
-    (await pipeline.warehouse.query('SELECT call_id, status FROM calls ORDER BY 1')).map((row) => [
-      row.call_id as string,
-      row.status,
-    ]),
+    (await pipeline.warehouse.query('SELECT call_id, status FROM calls ORDER BY 1')).map(Object.values),
   );
-const inLedger = async () =>
-  await query(
+const inLedger = () =>
+  query(
     'SELECT call_id, d.call_id IS NOT NULL AS whole, tombstone FROM ledger LEFT JOIN ledger_documents d USING (call_id) ORDER BY 1',
   );
 const ledger = () => backUp(pipeline.store.pool, 'callsync');
@@ -123,8 +121,7 @@ describe('a warehouse', () => {
     expect(await check()).toEqual([]);
     const restore = await warehouse();
     await deliver(pipeline.store, [{ body: '{"unique_id":"w","status":"void"}', deliveryId: '1701699087.5' }]);
-    const merged = await mergeBatch(pipeline.deps, 10);
-    await loadFolded(pipeline.deps, (merged as NonNullable<typeof merged>).folded);
+    await pipeline.merge();
     await write(['a', 'v2']);
     await erase('gone');
     await pipeline.drain();
@@ -182,11 +179,7 @@ test('set back together with its warehouse, a ledger learns from the log what wa
 describe('under running workers, and before maintenance looks,', () => {
   const run = async () => {
     const { store, deps, warehouse: target } = pipeline;
-    const runningCheck = createLedgerCheck({
-      store,
-      warehouses: [target],
-      say: (message) => void said.push(message),
-    });
+    const runningCheck = createLedgerCheck({ store, warehouses: [target], say: (message) => void said.push(message) });
     await runningCheck.run();
     const running = { ...deps, targets: [{ warehouse: checkBeforeLoad(target, runningCheck), documents: false }] };
     return {
@@ -284,9 +277,10 @@ describe('under running workers, and before maintenance looks,', () => {
     const worker = await run();
     await worker.write(['a', 'v1']);
     await query('ALTER TABLE load_calls RENAME CONSTRAINT load_calls_load_id_fkey TO kept');
-    const [{ sql }] = (await query(
-      `SELECT pg_get_constraintdef(oid) AS sql FROM pg_constraint WHERE conname = 'kept'`,
-    )) as [{ sql: string }];
+    const [sql] = await column(
+      pipeline.store,
+      `SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'kept'`,
+    );
     await query('ALTER TABLE load_calls DROP CONSTRAINT kept');
     const epoch = await pipeline.store.epoch();
     await worker.write(['a', 'v2']);
@@ -347,16 +341,9 @@ test('a worker with another key of tombstones is refused', async () => {
     url: pipeline.url,
     erasures: () => ({ ...erasures, key: Buffer.from('another key of tombstones') }),
   });
-  try {
-    const deps = {
-      store: other,
-      warehouses: [pipeline.warehouse],
-      say: () => undefined,
-    };
-    await expect(createLedgerCheck(deps).run()).rejects.toMatchObject({ code: 'TOMBSTONE_KEY' });
-  } finally {
-    await other.close();
-  }
+  onTestFinished(() => other.close());
+  const deps = { store: other, warehouses: [pipeline.warehouse], say: () => undefined };
+  await expect(createLedgerCheck(deps).run()).rejects.toMatchObject({ code: 'TOMBSTONE_KEY' });
 });
 
 test('rows and lines that others wrote, and that are no ids and keys, hold up neither comparisons nor loads', async () => {

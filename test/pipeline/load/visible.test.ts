@@ -1,17 +1,16 @@
 /** When a delivery first became visible: the warehouse's own record counts where callsync's own is missing or was set back. */
 import { expect, test } from 'vitest';
-import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
-import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { issueEpoch, walkToEnd } from '../../../src/store/loads/warehouses.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { backUp } from '../../support/backup.ts';
 import { deliver, observationOf, usePipeline } from '../../support/pipeline.ts';
+import { column } from '../../support/rows.ts';
 
 const pipeline = usePipeline();
 
 /** By delivery: the call's campaign that it brought, and when the warehouse first had it. */
 const visible = async (): Promise<Record<string, number>> => {
-  const { rows } = await pipeline.store.pool.query<{ name: string; at: Date }>(
+  const rows = await pipeline.query<{ name: string; at: Date }>(
     `SELECT convert_from(body, 'UTF8')::json->>'campaign' AS name, visible_at AS at FROM inbox JOIN visible_deliveries USING (seq)`,
   );
   return Object.fromEntries(rows.map(({ name, at }) => [name, at.getTime()]));
@@ -23,11 +22,7 @@ const bring = (campaign: string, id = 'a') =>
 /** Folds what waits. @param load of a worker that may be killed. */
 const merge = async (warehouse: Warehouse = pipeline.warehouse) => {
   const deps = { ...pipeline.deps, targets: [{ ...pipeline.target, warehouse }] };
-  await mergeBatch(deps, 10, async (incoming) => {
-    const folded = await ingest(deps, incoming);
-    await loadFolded(deps, folded);
-    return folded;
-  });
+  await pipeline.merge(deps);
 };
 const between = (at: number | undefined, from: number, to: number) => {
   expect(at).toBeGreaterThanOrEqual(from - 1);
@@ -41,7 +36,7 @@ test('each delivery has the time of the load that brought it; one that changed n
   await bring('second');
   await merge();
   await bring('second', 'a');
-  await ingest(pipeline.deps, { observations: [observationOf('b', 1, { campaign: 'polled' })], origin: 'test' });
+  await pipeline.fold([observationOf('b', 1, { campaign: 'polled' })]);
   await merge();
   const after = await visible();
   expect(Object.keys(after).sort()).toEqual(['first', 'second']);
@@ -102,6 +97,5 @@ test('rows that a warehouse has lost are sent again with the first time', async 
     `INSERT INTO unloaded_deliveries (warehouse, rejected, seq) SELECT 'main', false, seq FROM inbox`,
   );
   await pipeline.drain();
-  const rows = await pipeline.warehouse.query('SELECT visible_at FROM deliveries');
-  expect(rows).toEqual([{ visible_at: new Date(lost ?? 0) }]);
+  expect(await column(pipeline.warehouse, 'SELECT visible_at FROM deliveries')).toEqual([new Date(lost ?? 0)]);
 });

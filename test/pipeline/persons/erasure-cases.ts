@@ -5,6 +5,7 @@
  */
 
 import { rmSync } from 'node:fs';
+import type { CallDocument } from '../../../schemas/call.ts';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { CallsyncError } from '../../../src/lib/errors.ts';
 import type { IngestDeps, WarehouseTarget } from '../../../src/pipeline/deps.ts';
@@ -12,12 +13,11 @@ import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine
 import { checkBeforeLoad, createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
-import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
 import { verifyReceipts } from '../../../src/store/persons/receipts.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import { backUp } from '../../support/backup.ts';
 import { erase } from '../../support/persons.ts';
-import { deliver, type Pipeline } from '../../support/pipeline.ts';
+import { deliver, observationOf, type Pipeline } from '../../support/pipeline.ts';
 import { callIdOf, callsPerPerson, inGroups, personOf, recordOf, serialOf, serialsIn } from './people.ts';
 import { readFiles, readSchemas, search } from './search-everything.ts';
 
@@ -57,11 +57,7 @@ export const eraseUnderRestores = async (
   const { proof } = store.erasures;
   const { headsFile } = proof;
   const warehouses = targets.map(({ target }) => target.warehouse);
-  const check = createLedgerCheck({
-    store,
-    warehouses,
-    say: () => undefined,
-  });
+  const check = createLedgerCheck({ store, warehouses, say: () => undefined });
   const deps: IngestDeps = {
     ...pipeline.deps,
     targets: targets.map(({ target }) => ({ ...target, warehouse: checkBeforeLoad(target.warehouse, check) })),
@@ -75,9 +71,6 @@ export const eraseUnderRestores = async (
     examples: string[];
   };
 
-  const merge = async (): Promise<void> => {
-    for (let more = true; more; ) ({ more } = await mergeInbox(deps));
-  };
   const load = async (): Promise<void> => {
     for (const { warehouse } of deps.targets) {
       for (let attempt = 0; attempt < 5; attempt += 1) {
@@ -107,28 +100,22 @@ export const eraseUnderRestores = async (
       const fields = recordOf(person, call, index % 3 === 0 ? 0 : round);
       const text = JSON.stringify(fields);
       const way = round % 5;
-      if (way < 2)
-        bodies.push({
-          body: way === 0 ? text : text.replace('"Memo"', `"Memo ${index % 7}"`),
-          deliveryId: `${callId}:${round}`,
-        });
-      else if (way === 2) bodies.push({ body: text.slice(0, -2), deliveryId: `${callId}:${round}` });
+      const deliveryId = `${callId}:${round}`;
+      if (way < 2) bodies.push({ body: way === 0 ? text : text.replace('"Memo"', `"Memo ${index % 7}"`), deliveryId });
+      else if (way === 2) bodies.push({ body: text.slice(0, -2), deliveryId });
       else {
         const source = way === 3 ? 'poll' : 'import';
         observed.push({ callId, source, observedAt: 1_740_000_000_000_000 + round, fields });
         if (index % 4 === 0)
           rejected.push({
-            reason: 'no JSON',
+            ...{ reason: 'no JSON', source, origin: 'list', receivedAt: new Date() },
             body: Buffer.from(text.slice(0, -1)),
-            source,
-            origin: 'list',
-            receivedAt: new Date(),
           });
       }
     }
     await deliver(store, bodies);
     await loadFolded(deps, await ingest(deps, { observations: observed, rejected, origin: 'test' }));
-    await merge();
+    await pipeline.merge(deps);
   };
   const replay = () => replayQuarantine(deps, { carries: new Set() });
 
@@ -147,7 +134,7 @@ export const eraseUnderRestores = async (
     return found;
   };
   const look = async (step: string): Promise<void> => {
-    await merge();
+    await pipeline.merge(deps);
     await load();
     const texts: Record<string, AsyncIterable<string> | Iterable<string>> = {
       store: readSchemas(store.pool, ['callsync']),
@@ -180,18 +167,11 @@ export const eraseUnderRestores = async (
   try {
     await check.run();
     for (let person = 0; person < people; person += 1) {
-      await loadFolded(
-        deps,
-        await ingest(deps, {
-          observations: Array.from({ length: callsPerPerson }, (_, call) => ({
-            callId: callIdOf(person, call),
-            source: 'poll' as const,
-            observedAt: 1_740_000_000_000_000,
-            fields: recordOf(person, call, 0),
-          })),
-          origin: 'test',
-        }),
+      const calls = [...Array(callsPerPerson).keys()];
+      const observations = calls.map((call) =>
+        observationOf(callIdOf(person, call), 1_740_000_000_000_000, recordOf(person, call, 0) as CallDocument),
       );
+      await pipeline.observe(observations, deps);
     }
     await send(Math.min(people * 2, 400), 0, people);
     await load();

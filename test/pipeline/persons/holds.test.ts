@@ -1,5 +1,3 @@
-/** Legal holds: neither erasures nor ages take what they name, also of later calls and after a restore. */
-import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { beforeEach, expect, test } from 'vitest';
 import type { CallDocument } from '../../../schemas/call.ts';
@@ -11,12 +9,10 @@ import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine.ts';
 import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
 import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
-import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
-import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
+import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { beginErasure, finishErasure } from '../../../src/pipeline/persons/erase.ts';
 import { addHold, removeHold } from '../../../src/pipeline/persons/hold.ts';
 import { quarantineRecords, sealQuarantine } from '../../../src/store/delivery/quarantine.ts';
-import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { eraseKnown, expireCalls } from '../../../src/store/persons/calls.ts';
 import { listHolds } from '../../../src/store/persons/keys.ts';
 import { verifyReceipts } from '../../../src/store/persons/receipts.ts';
@@ -24,8 +20,9 @@ import { listTextSubjects, purgeTexts } from '../../../src/store/persons/texts.t
 import { listEvents } from '../../../src/store/status/events.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { backUp } from '../../support/backup.ts';
-import { erase as eraseBy, mean } from '../../support/persons.ts';
+import { type EraseInput, erase as eraseBy, mean } from '../../support/persons.ts';
 import { countWaiting, deliver, interrupted, observationOf, usePipeline } from '../../support/pipeline.ts';
+import { column } from '../../support/rows.ts';
 
 type HoldReceipt = Awaited<ReturnType<typeof addHold>>;
 
@@ -40,73 +37,44 @@ beforeEach(async () => {
 });
 
 const hold = (request: PersonRequest, store = pipeline.store) => addHold(store, mean(request), clerk);
-const merge = async (deps: IngestDeps = pipeline.deps): Promise<void> => {
-  while ((await mergeInbox(deps)).more);
-};
-interface EraseMore {
-  readonly exceptHeld?: boolean;
-  readonly suppress?: boolean;
-  readonly store?: Store;
-}
+type EraseMore = EraseInput & { readonly store?: Store };
 const erase = (request: PersonRequest, { store = pipeline.store, ...more }: EraseMore = {}) =>
   eraseBy({ ...pipeline.deps, store }, request, more);
-const send = async (bodies: readonly object[], deps?: IngestDeps): Promise<void> => {
-  await deliver(
+const refuse = (...bodies: readonly string[]): Promise<void> => {
+  const record = { reason: 'bad', source: 'webhook', origin: 'inbox:1', receivedAt: new Date() } as const;
+  return quarantineRecords(
     pipeline.store,
-    bodies.map((body) => ({ body: JSON.stringify(body), deliveryId: randomUUID() })),
+    bodies.map((body) => ({ ...record, body: Buffer.from(body) })),
   );
-  await merge(deps);
 };
-const refuse = (...bodies: readonly string[]): Promise<void> =>
-  quarantineRecords(
+const listTexts = () =>
+  column<string>(
     pipeline.store,
-    bodies.map((body): RejectedRecord => {
-      const record = { reason: 'bad', source: 'webhook', origin: 'inbox:1', receivedAt: new Date() } as const;
-      return { ...record, body: Buffer.from(body) };
-    }),
+    `SELECT convert_from(body, 'UTF8') FROM quarantine WHERE octet_length(body) > 0 ORDER BY 1`,
   );
-const listTexts = async (): Promise<string[]> => {
-  const rows = await pipeline.store.query<{ text: string }>(
-    `SELECT convert_from(body, 'UTF8') AS text FROM quarantine WHERE octet_length(body) > 0 ORDER BY 1`,
-  );
-  return rows.map(({ text }) => text);
-};
-/** Of these calls the ones whose documents are kept. */
-const listKept = async (ids: readonly string[]): Promise<string[]> =>
-  [...(await readRows(pipeline.store, ids)).values()]
-    .filter(({ tombstone }) => !tombstone)
-    .map(({ callId }) => callId)
-    .sort();
 
 test('an erasure refuses what is held, later calls too, until the hold is taken off; a restored store has it again', async () => {
   const { store } = pipeline;
-  const timestamp = '2025-03-01T10:00:00Z';
   const theirs = { timestamp, in: { data: '0611223344' } };
-  await send([
+  await pipeline.send([
     { unique_id: 'held-1', ...theirs },
     { unique_id: 'held-2', timestamp, note: 'rappeler le 06 11 22 33 44' },
     { unique_id: 'free-1', timestamp },
     { unique_id: 'free-2', timestamp },
   ]);
   const before = await backUp(store.pool, 'callsync');
-  const check = createLedgerCheck({
-    store,
-    warehouses: [pipeline.warehouse],
-    say: () => undefined,
-  });
+  const check = createLedgerCheck({ store, warehouses: [pipeline.warehouse], say: () => undefined });
 
   const phone: PersonRequest = { kind: 'phone', values: ['+33 6 11 22 33 44'] };
   const put = await hold(phone);
   expect(put).toMatchObject({ calls: 2, gone: 0 });
-  await send([{ unique_id: 'held-3', ...theirs }]);
+  await pipeline.send([{ unique_id: 'held-3', ...theirs }]);
   const all = ['held-1', 'held-2', 'held-3', 'free-1', 'free-2'];
-  await expect(erase(phone)).rejects.toMatchObject({
-    code: 'ERASURE_HELD',
-    message: expect.stringMatching(/^3 of the 3 /),
-  });
+  const threeHeld = { code: 'ERASURE_HELD', message: expect.stringMatching(/^3 of the 3 /) };
+  await expect(erase(phone)).rejects.toMatchObject(threeHeld);
   await expect(erase({ kind: 'call', values: ['held-3', 'free-1'] })).rejects.toMatchObject({ code: 'ERASURE_HELD' });
   expect((await store.erasures.log.read()).selectors).toEqual([]);
-  expect(await listKept(all)).toHaveLength(5);
+  expect(await pipeline.listKept(all)).toHaveLength(5);
 
   // The others go on demand; a record that cannot be read, and names the person, is held as well.
   await deliver(store, [{ body: '{"phone": "06 11 22 33 44"' }]);
@@ -115,10 +83,9 @@ test('an erasure refuses what is held, later calls too, until the hold is taken 
   const again = await erase({ kind: 'call', values: ['held-3', 'free-1', 'never-seen'] }, { exceptHeld: true });
   expect(again).toMatchObject({ calls: 3, known: 1, erasedBefore: 1, erased: 1, held: 1 });
   expect(await erase(phone, { exceptHeld: true, suppress: true })).toMatchObject({ calls: 3, erased: 0, held: 3 });
-  await send([{ unique_id: 'held-4', ...theirs }]);
-  expect(await listKept([...all, 'held-4'])).toEqual(['free-2', 'held-1', 'held-2', 'held-3', 'held-4']);
-  const { rows: quarantined } = await store.pool.query(`SELECT 1 FROM quarantine WHERE octet_length(body) > 0`);
-  expect(quarantined).toHaveLength(1);
+  await pipeline.send([{ unique_id: 'held-4', ...theirs }]);
+  expect(await pipeline.listKept([...all, 'held-4'])).toEqual(['free-2', 'held-1', 'held-2', 'held-3', 'held-4']);
+  expect(await listTexts()).toHaveLength(1);
 
   const events = (await listEvents(store, 50)).filter(({ kind }) => kind === 'hold');
   expect(events).toMatchObject([{ what: `Placed hold ${put.hold.id} on 2 calls, by phone`, actor: 'clerk' }]);
@@ -130,8 +97,8 @@ test('an erasure refuses what is held, later calls too, until the hold is taken 
   expect(await listHolds(store)).toEqual([]);
   await check.run();
   expect(await listHolds(store)).toMatchObject([{ id: put.hold.id, reason: 'case 17', actor: 'clerk', calls: 2 }]);
-  await send([{ unique_id: 'held-3', ...theirs }]);
-  await expect(erase(phone)).rejects.toMatchObject({ message: expect.stringMatching(/^3 of the 3 /) });
+  await pipeline.send([{ unique_id: 'held-3', ...theirs }]);
+  await expect(erase(phone)).rejects.toMatchObject(threeHeld);
 
   await expect(removeHold(store, 'nothing', clerk)).rejects.toMatchObject({ code: 'USAGE_HOLD' });
   expect(await removeHold(store, put.hold.id, clerk)).toMatchObject({ calls: 3, hold: { action: 'taken off' } });
@@ -139,7 +106,7 @@ test('an erasure refuses what is held, later calls too, until the hold is taken 
   await before();
   await check.run();
   expect(await listHolds(store)).toEqual([]);
-  expect(await listKept(all)).toEqual(['free-2']);
+  expect(await pipeline.listKept(all)).toEqual(['free-2']);
   expect(await verifyReceipts(store)).toMatchObject({ verdicts: 6, broken: [], cut: [] });
 });
 
@@ -147,25 +114,19 @@ test('ages take nothing of what is held, however it comes, until the hold is tak
   const now = Date.UTC(2025, 0, 1);
   const ages = createAges({ words: 10 * day, calls: 30 * day }, () => now);
   const deps: IngestDeps = { ...pipeline.deps, ages };
+  const words = [{ value: 'bonjour', start: 0, length: 1, score: 1 }];
   const recordOf = (unique_id: string, age: number, client: number) => ({
     unique_id,
     timestamp: new Date(now - age * day).toISOString(),
     status: 'qualified',
     metadata: { ClientID: client },
-    transcript_json: {
-      callData: [{ from: 'in', content: 'bonjour', words: [{ value: 'bonjour', start: 0, length: 1, score: 1 }] }],
-      callUniqueId: '',
-      meta: { lang: 'fr' },
-    },
+    transcript_json: { callData: [{ from: 'in', content: 'bonjour', words }], callUniqueId: '', meta: { lang: 'fr' } },
   });
-  const poll = async (
-    records: readonly ReturnType<typeof recordOf>[],
-    observedAt: number,
-    by = deps,
-  ): Promise<void> => {
-    const observations = records.map(({ unique_id, ...fields }) => observationOf(unique_id, observedAt, fields));
-    await loadFolded(by, await ingest(by, { observations, origin: 'test' }));
-  };
+  const poll = (records: readonly ReturnType<typeof recordOf>[], observedAt: number, by = deps) =>
+    pipeline.observe(
+      records.map(({ unique_id, ...fields }) => observationOf(unique_id, observedAt, fields)),
+      by,
+    );
   const ids = ['old-held', 'old-free', 'worn-held', 'worn-free', 'late-held', 'late-free'];
   const stored = [
     recordOf('old-held', 40, 1),
@@ -177,34 +138,31 @@ test('ages take nothing of what is held, however it comes, until the hold is tak
   const put = await hold({ kind: 'metadata', key: 'ClientID', values: ['1'] });
   expect(put.calls).toBe(2);
 
-  const worded = async (): Promise<string[]> => {
+  const worded = async () => {
     await pipeline.drain();
-    const rows = await pipeline.warehouse.query('SELECT DISTINCT call_id AS id FROM words ORDER BY 1');
-    return rows.map(({ id }) => id as string);
+    return await column(pipeline.warehouse, 'SELECT DISTINCT call_id FROM words ORDER BY 1');
   };
   expect(await applyAges(deps, ages, { dryRun: true })).toMatchObject({ calls: 1, words: 2 });
   expect(await applyAges(deps, ages, { dryRun: false })).toMatchObject({ calls: 1, words: 1 });
   expect(await applyAges(deps, ages, { dryRun: true })).toMatchObject({ calls: 0, words: 0 });
   // Read again and delivered, known or not: of what is held nothing is cut.
   await poll(stored, 1_740_000_000_000_000);
-  await send([recordOf('late-held', 50, 1), recordOf('late-free', 50, 2)], deps);
+  await pipeline.send([recordOf('late-held', 50, 1), recordOf('late-free', 50, 2)], deps);
   await applyAges(deps, ages, { dryRun: false });
   expect(await worded()).toEqual(['late-held', 'old-held', 'worn-held']);
-  expect(await listKept(ids)).toEqual(['late-held', 'old-held', 'worn-free', 'worn-held']);
-  const { rows: bodies } = await pipeline.store.pool.query('SELECT call_id FROM inbox WHERE body IS NOT NULL');
-  expect(bodies).toEqual([{ call_id: 'late-held' }]);
+  expect(await pipeline.listKept(ids)).toEqual(['late-held', 'old-held', 'worn-free', 'worn-held']);
+  expect(await column(pipeline.store, 'SELECT call_id FROM inbox WHERE body IS NOT NULL')).toEqual(['late-held']);
 
   await removeHold(pipeline.store, put.hold.id, clerk);
   expect(await applyAges(deps, ages, { dryRun: false })).toMatchObject({ calls: 2, words: 1 });
   expect(await worded()).toEqual([]);
-  expect(await listKept(ids)).toEqual(['worn-free', 'worn-held']);
+  expect(await pipeline.listKept(ids)).toEqual(['worn-free', 'worn-held']);
 });
 
 test('a reason that holds a value is refused: it is stored and shown', async () => {
   const request = { kind: 'call', values: ['call-17'] } as const;
-  await expect(addHold(pipeline.store, mean(request), { ...clerk, reason: 'see call-17' })).rejects.toMatchObject({
-    code: 'USAGE_HOLD',
-  });
+  const adding = addHold(pipeline.store, mean(request), { ...clerk, reason: 'see call-17' });
+  await expect(adding).rejects.toMatchObject({ code: 'USAGE_HOLD' });
   expect(await listHolds(pipeline.store)).toEqual([]);
 });
 
@@ -213,12 +171,8 @@ test('a delivery that is nested too deeply is refused by itself while something 
   const depth = 5_000;
   const deep = `{"unique_id":"deep-1","metadata":{"a":${'['.repeat(depth)}${']'.repeat(depth)}}}`;
   const beside = JSON.stringify({ unique_id: 'beside-1', metadata: { ANI: '33699887766' } });
-  await deliver(
-    pipeline.store,
-    [deep, beside].map((body) => ({ body, deliveryId: randomUUID() })),
-  );
-  await merge();
-  expect(await listKept(['deep-1', 'beside-1'])).toEqual(['beside-1']);
+  await pipeline.send([deep, beside]);
+  expect(await pipeline.listKept(['deep-1', 'beside-1'])).toEqual(['beside-1']);
   await expect(erase({ kind: 'call', values: ['beside-1'] })).rejects.toMatchObject({ code: 'ERASURE_HELD' });
 });
 
@@ -236,7 +190,7 @@ test('a hold that is put on when an erasure or an age has looked, and not yet be
   const now = Date.UTC(2025, 5, 1);
   const theirs = { timestamp: new Date(now - 20 * day).toISOString(), in: { data: '0622334455' } };
   const old = { timestamp: new Date(now - 40 * day).toISOString() };
-  await send([
+  await pipeline.send([
     { unique_id: 'beside-1', ...theirs },
     { unique_id: 'beside-2', ...theirs, in: null },
     { unique_id: 'aged-1', ...old },
@@ -259,21 +213,16 @@ test('a hold that is put on when an erasure or an age has looked, and not yet be
   });
   const deps = { ...pipeline.deps, store: beforeEach };
   const none = { words: 0, transcripts: 0, freeFields: 0, calls: 0, bodies: 0 };
-  expect(
-    await applyAges(
-      deps,
-      createAges({ calls: 30 * day }, () => now),
-      { dryRun: false },
-    ),
-  ).toEqual(none);
+  const ages = createAges({ calls: 30 * day }, () => now);
+  expect(await applyAges(deps, ages, { dryRun: false })).toEqual(none);
   const { erased, held } = await erase({ kind: 'call', values: ['beside-2'] }, { exceptHeld: true });
   expect([erased, held]).toEqual([0, 1]);
-  expect(await listKept(['beside-1', 'beside-2', 'aged-1'])).toEqual(['aged-1', 'beside-1', 'beside-2']);
+  expect(await pipeline.listKept(['beside-1', 'beside-2', 'aged-1'])).toEqual(['aged-1', 'beside-1', 'beside-2']);
 });
 
 test('a hold that comes while an erasure takes its calls waits for it, and says what it found erased', async () => {
   const theirs = { timestamp, in: { data: '0633445566' } };
-  await send(['gone-1', 'gone-2'].map((unique_id) => ({ unique_id, ...theirs })));
+  await pipeline.send(['gone-1', 'gone-2'].map((unique_id) => ({ unique_id, ...theirs })));
   const first: PersonRequest = { kind: 'call', values: ['gone-1'] };
   let putting: Promise<HoldReceipt> | undefined;
   let isPut = false;
@@ -285,16 +234,14 @@ test('a hold that comes while an erasure takes its calls waits for it, and says 
   });
   expect(await erase(first, { store: beside })).toMatchObject({ erased: 1, held: 0 });
   expect(await putting).toMatchObject({ calls: 1, gone: 1, persons: 0 });
-  expect(await listKept(['gone-1', 'gone-2'])).toEqual(['gone-2']);
+  expect(await pipeline.listKept(['gone-1', 'gone-2'])).toEqual(['gone-2']);
 
   // One that failed when the log had it is carried out by the next check of the ledger: nothing can be held of it.
   const second: PersonRequest = { kind: 'call', values: ['gone-2'] };
   const failing = logging(() => Promise.reject(new Error('cut off')));
   await expect(erase(second, { store: failing })).rejects.toThrow('cut off');
-  await expect(hold(second)).rejects.toMatchObject({
-    code: 'USAGE_HOLD',
-    message: expect.stringMatching(/erased before/),
-  });
+  const known = { code: 'USAGE_HOLD', message: expect.stringMatching(/erased before/) };
+  await expect(hold(second)).rejects.toMatchObject(known);
 
   // By its values nothing is left to be found.
   const phone: PersonRequest = { kind: 'phone', values: ['0633445566'] };
@@ -337,10 +284,8 @@ const actInFold = async <T>(
   const store = watchStatements(async (sql) => {
     if (isAfter(sql)) await actBeside();
   });
-  await ingest(
-    { ...pipeline.deps, store },
-    { observations: [observationOf(id, Date.UTC(2026, 0, 1) * 1_000, fields)], rejected, origin: 'test' },
-  );
+  const observations = [observationOf(id, Date.UTC(2026, 0, 1) * 1_000, fields)];
+  await ingest({ ...pipeline.deps, store }, { observations, rejected, origin: 'test' });
   expect(acting).toBeDefined();
   return (await acting) as T;
 };
@@ -358,35 +303,35 @@ test.each([
     timestamp: new Date(now - 40 * day).toISOString(),
     transcript_json: { callData: [{ from: 'in', content: 'oui', words }] },
   };
-  await send(['known-1', 'old-1', 'worn-1'].map((unique_id) => ({ unique_id, ...record })));
+  await pipeline.send(['known-1', 'old-1', 'worn-1'].map((unique_id) => ({ unique_id, ...record })));
   const theirs = { ...record, in: { data: '0611223344' } };
   for (const id of ['unknown-1', 'known-1']) {
     const erasing = () => erase({ kind: 'call', values: [id] }, { exceptHeld: true });
     expect(await actBesideFold(id, theirs, erasing)).toMatchObject({ erased: 0, held: 1 });
   }
-  const age = (limits: Parameters<typeof createAges>[0]) => () =>
-    applyAges(
-      pipeline.deps,
-      createAges(limits, () => now),
-      { dryRun: false },
-    );
+  const age = (limits: Parameters<typeof createAges>[0]) => {
+    const ages = createAges(limits, () => now);
+    return () => applyAges(pipeline.deps, ages, { dryRun: false });
+  };
   await actBesideFold('worn-1', theirs, age({ words: 30 * day }));
   await actBesideFold('old-1', theirs, age({ calls: 30 * day }));
   const ids = ['known-1', 'old-1', 'unknown-1', 'worn-1'];
-  expect(await listKept(ids)).toEqual(ids);
-  const worn = (await readRows(pipeline.store, ['worn-1'])).get('worn-1');
+  expect(await pipeline.listKept(ids)).toEqual(ids);
+  const worn = await pipeline.rowOf('worn-1');
   expect(JSON.stringify(worn?.document)).toContain(JSON.stringify(words));
 });
 
 test('a hold spares calls by what they say, and those of which it is not known what they say', async () => {
   const said = 'mon numéro est le zéro six onze vingt-deux trente-trois quarante-quatre';
   await hold({ kind: 'phone', values: ['0611223344'] });
-  await send([{ unique_id: 'said-1', timestamp, transcript_json: { callData: [{ from: 'in', content: said }] } }]);
+  await pipeline.send([
+    { unique_id: 'said-1', timestamp, transcript_json: { callData: [{ from: 'in', content: said }] } },
+  ]);
   expect(await erase({ kind: 'call', values: ['said-1'] }, { exceptHeld: true })).toMatchObject({ erased: 0, held: 1 });
   // It was not noted when it came: what it says alone spares it.
   await pipeline.store.query('DELETE FROM held_keys WHERE of_call');
   expect(await erase({ kind: 'call', values: ['said-1'] }, { exceptHeld: true })).toMatchObject({ erased: 0, held: 1 });
-  expect(await listKept(['said-1'])).toEqual(['said-1']);
+  expect(await pipeline.listKept(['said-1'])).toEqual(['said-1']);
 });
 
 test('a fold and an erasure that meet in a call and in a text do not wait for each other', async () => {
@@ -399,11 +344,11 @@ test('a fold and an erasure that meet in a call and in a text do not wait for ea
   const erasing = () => erase({ kind: 'call', values: ['both-1'] });
   const receipt = await actInFold(isAfter, ['both-1', { timestamp }], erasing, [text]);
   expect(receipt).toMatchObject({ erased: 1, purged: { quarantine: 1 }, found: { quarantine: 0 } });
-  expect(await listKept(['both-1'])).toEqual([]);
+  expect(await pipeline.listKept(['both-1'])).toEqual([]);
 });
 
 test('a hold claims neither calls that are gone nor erasures that took nothing', async () => {
-  await send([
+  await pipeline.send([
     { unique_id: 'gone-1', timestamp },
     { unique_id: 'ticket-1', timestamp, metadata: { Ticket: '12345678' } },
   ]);
@@ -420,12 +365,12 @@ test('a hold claims neither calls that are gone nor erasures that took nothing',
 test('a hold counts the calls that it keeps, and none that is gone and named again', async () => {
   const counts = async () => (await listHolds(pipeline.store)).map(({ calls }) => calls);
   const ids = ['named-1', 'named-2', 'named-3'];
-  await send(ids.map((unique_id) => ({ unique_id, timestamp })));
+  await pipeline.send(ids.map((unique_id) => ({ unique_id, timestamp })));
   await erase({ kind: 'call', values: ['named-1'] });
   await expireCalls(pipeline.store, ['named-2']);
   await hold({ kind: 'phone', values: ['0655443322'] });
   expect(await counts()).toEqual([0]);
-  await send(ids.map((unique_id) => ({ unique_id, timestamp, in: { data: '0655443322' } })));
+  await pipeline.send(ids.map((unique_id) => ({ unique_id, timestamp, in: { data: '0655443322' } })));
   expect(await counts()).toEqual([1]);
   // As the log or a warehouse says that it was erased before: no hold brings it back.
   await eraseKnown(pipeline.store, ['named-3']);
@@ -441,10 +386,10 @@ test('an erasure of a person finds the call that a replay made of a text while i
   await refuse(theirs);
   const requestId = await beginErasure(deps, mean(request), { suppress: false, exceptHeld: false });
   expect(await replay()).toMatchObject({ replayed: 1 });
-  expect(await listKept(['replayed-1'])).toEqual(['replayed-1']);
+  expect(await pipeline.listKept(['replayed-1'])).toEqual(['replayed-1']);
   const { receipt } = await finishErasure(deps, requestId, { load: true });
   expect(receipt).toMatchObject({ calls: 1, erased: 1, found: { calls: 0, quarantine: 0 } });
-  expect(await listKept(['replayed-1'])).toEqual([]);
+  expect(await pipeline.listKept(['replayed-1'])).toEqual([]);
   // Read before the erasure, folded after it.
   await pipeline.clear();
   await refuse(theirs);
@@ -461,7 +406,7 @@ test.each(['deep-call-1', 'd-1'])(
     for (let depth = 0; depth < 5_000; depth += 1) deep = [deep];
     const observation = observationOf(id, Date.UTC(2026, 0, 1) * 1_000, { deep });
     const kept = async (): Promise<number> => {
-      await ingest(pipeline.deps, { observations: [observation], origin: 'test' });
+      await pipeline.fold([observation]);
       return (await listTexts()).length;
     };
     expect(await kept()).toBe(1);
@@ -496,16 +441,10 @@ test('a text that names an erased call and what is held stays, sealed or not, an
 
 test('what comes of a call while it is erased goes too', async () => {
   const record = { unique_id: 'race-call-1', timestamp };
-  await send([record]);
-  const requestId = await beginErasure(pipeline.deps, mean({ kind: 'call', values: ['race-call-1'] }), {
-    suppress: false,
-    exceptHeld: false,
-  });
-  await deliver(
-    pipeline.store,
-    [JSON.stringify(record), '{"unique_id": "race-call-1", broken'].map((body) => ({ body, deliveryId: randomUUID() })),
-  );
-  await merge();
+  await pipeline.send([record]);
+  const request = mean({ kind: 'call', values: ['race-call-1'] });
+  const requestId = await beginErasure(pipeline.deps, request, { suppress: false, exceptHeld: false });
+  await pipeline.send([record, '{"unique_id": "race-call-1", broken']);
   await finishErasure(pipeline.deps, requestId, { load: true });
   expect(await pipeline.store.query(`SELECT outcome FROM inbox WHERE call_id = 'race-call-1'`)).toEqual([]);
   expect(await listTexts()).toEqual([]);

@@ -1,14 +1,8 @@
 /** Invented persons, none of whose values is part of another's, and the calls in which they occur. */
 
-export interface Person {
-  readonly phone: string;
-  readonly client: string;
-  readonly email: string;
-}
-
 const padded = (value: number, length: number): string => String(value).padStart(length, '0');
 
-export const personOf = (index: number): Person => {
+export const personOf = (index: number) => {
   const serial = serialOf(index);
   return { phone: `06${serial}`, client: `client-${serial}-${index}`, email: `person${serial}@example.fr` };
 };

@@ -1,6 +1,5 @@
 /** Random lists: a dialect, how it is configured, its quirks, and what changes while it is read. All follows from a seed. */
 import type { SourceConfigInput } from '../../../schemas/config/source.ts';
-import type { Direction } from '../../../schemas/orchestration.ts';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import type { Dialect } from '../../../schemas/simulator-dialect.ts';
 import { pick, randomStream } from '../../../src/simulator/calls/random.ts';
@@ -12,23 +11,8 @@ type List = NonNullable<SourceConfigInput['list']>;
 type Calls = NonNullable<SimulatorOptions['calls']>;
 type Quirks = NonNullable<SimulatorOptions['quirks']>;
 
-export interface DialectCase {
-  readonly seed: number;
-  /** Names of the quirks, for messages. */
-  readonly traits: readonly string[];
-  readonly simulator: SimulatorOptions;
-  readonly source: Partial<SourceConfigInput>;
-  readonly axis: string;
-  readonly direction: Direction;
-  /** Milliseconds; the least length is a minute. */
-  readonly windowLength: number;
-  readonly targetCalls: number;
-  readonly maxCalls: number;
-  /** Share of pages after which something changes, by what changes. */
-  readonly changes: { readonly insert: number; readonly remove: number; readonly edit: number };
-}
+export type DialectCase = ReturnType<typeof makeDialectCase>;
 
-/** The sections that one trait sets; sections of different traits are merged. */
 interface Draft {
   calls: Calls;
   quirks: Quirks;
@@ -41,86 +25,70 @@ interface Draft {
   tokens: NonNullable<SimulatorOptions['tokens']>;
 }
 
-type Trait = (draft: Draft, random: () => number) => void;
+/** Settings of a trait: sections are merged, shares of changes added. */
+type Change = { readonly [K in keyof Draft]?: Draft[K] extends object ? Partial<Draft[K]> : Draft[K] };
+type Trait = (random: () => number, draft: Draft) => Change;
+
+const change = (draft: Draft, { changes = {}, ...sections }: Change): void => {
+  for (const [name, section] of Object.entries(sections)) {
+    const known = draft[name as keyof Draft];
+    Object.assign(draft, { [name]: typeof known === 'object' ? { ...known, ...(section as object) } : section });
+  }
+  for (const [kind, share] of Object.entries(changes)) draft.changes[kind as keyof Draft['changes']] += share;
+};
 
 const hour = 3_600_000;
+const zones = [60, 120, -300, 330];
+/** Nobody knows of it. */
+const capped = (cap: number): Change => ({ dialect: { cap }, list: { max_results: undefined } });
 
 const traits: Readonly<Record<string, Trait>> = {
-  silent_cap: (draft, random) => {
-    draft.dialect.cap = pick([37, 100, 137, 250], random());
-    // Nobody knows of it.
-    draft.list = { ...draft.list, max_results: undefined };
+  silent_cap: (random) => capped(pick([37, 100, 137, 250], random())),
+  true_total: () => ({ dialect: { capTotal: 'true' } }),
+  no_total: () => ({
+    dialect: { totalPath: undefined, totalHeader: undefined },
+    list: { total_path: undefined, total_header: undefined },
+  }),
+  times_off: (random) => ({
+    calls: { printedOffMs: Math.ceil(random() * 5_000), printedPrecision: 'milliseconds' },
+  }),
+  prints_seconds: () => ({ calls: { precision: 'milliseconds', printedPrecision: 'seconds' } }),
+  local_time: (random) => ({ calls: { printedZoneMinutes: pick(zones, random()) } }),
+  poison: (random, draft) => ({
+    quirks: {
+      poison: Array.from({ length: random() < 0.7 ? 1 : 2 }, () => ({
+        record: Math.floor(random() * (draft.calls.count ?? 1)),
+        kind: pick(['error_500', 'broken_json'] as const, random()),
+        light: random() < 0.5,
+        single: random() < 0.5,
+      })),
+    },
+  }),
+  doubled: (random) => ({ quirks: { doubledShare: pick([0.01, 0.1, 0.5, 1], random()) } }),
+  count_lag: (random) => ({ quirks: { countLagSeconds: 5 + random() * 55 }, changes: { insert: 0.3 } }),
+  late_replica: (random) => ({ quirks: { replicaLateSeconds: 5 + random() * 55 }, changes: { insert: 0.3 } }),
+  newest_first: () => ({ dialect: { newestFirst: true }, changes: { insert: 0.5 } }),
+  refused_once: (random) => {
+    const request = 1 + Math.floor(random() * 12);
+    return {
+      faults: { at: [{ request, kind: pick(['forbidden_403', 'missing_404', 'refused_400'] as const, random()) }] },
+    };
   },
-  true_total: (draft) => {
-    draft.dialect.capTotal = 'true';
-  },
-  no_total: (draft) => {
-    draft.dialect.totalPath = undefined;
-    draft.dialect.totalHeader = undefined;
-    draft.list = { ...draft.list, total_path: undefined, total_header: undefined };
-  },
-  times_off: (draft, random) => {
-    draft.calls.printedOffMs = Math.ceil(random() * 5_000);
-    draft.calls.printedPrecision = 'milliseconds';
-  },
-  prints_seconds: (draft) => {
-    draft.calls.precision = 'milliseconds';
-    draft.calls.printedPrecision = 'seconds';
-  },
-  local_time: (draft, random) => {
-    draft.calls.printedZoneMinutes = pick([60, 120, -300, 330], random());
-  },
-  poison: (draft, random) => {
-    draft.quirks.poison = Array.from({ length: random() < 0.7 ? 1 : 2 }, () => ({
-      record: Math.floor(random() * (draft.calls.count ?? 1)),
-      kind: pick(['error_500', 'broken_json'] as const, random()),
-      light: random() < 0.5,
-      single: random() < 0.5,
-    }));
-  },
-  doubled: (draft, random) => {
-    draft.quirks.doubledShare = pick([0.01, 0.1, 0.5, 1], random());
-  },
-  count_lag: (draft, random) => {
-    draft.quirks.countLagSeconds = 5 + random() * 55;
-    draft.changes.insert += 0.3;
-  },
-  late_replica: (draft, random) => {
-    draft.quirks.replicaLateSeconds = 5 + random() * 55;
-    draft.changes.insert += 0.3;
-  },
-  newest_first: (draft) => {
-    draft.dialect.newestFirst = true;
-    draft.changes.insert += 0.5;
-  },
-  refused_once: (draft, random) => {
-    const kinds = ['forbidden_403', 'missing_404', 'refused_400'] as const;
-    draft.faults.at = [{ request: 1 + Math.floor(random() * 12), kind: pick(kinds, random()) }];
-  },
-  unstable_ties: (draft) => {
-    draft.unstableTies = true;
-  },
-  dense: (draft) => {
+  unstable_ties: () => ({ unstableTies: true }),
+  dense: () => {
     // All calls within minutes: many of the same instant.
-    draft.calls.from = new Date(Date.now() - 30 * hour).toISOString();
-    draft.calls.to = new Date(Date.now() - 30 * hour + 120_000).toISOString();
-    draft.calls.density = 'even';
+    const from = Date.now() - 30 * hour;
+    const [first, last] = [from, from + 120_000].map((at) => new Date(at).toISOString());
+    return { calls: { from: first, to: last, density: 'even' } };
   },
-  churn: (draft, random) => {
-    draft.churn = 1 + Math.floor(random() * 3);
-  },
-  inserts: (draft) => {
-    draft.changes.insert += 0.5;
-  },
-  removals: (draft) => {
-    draft.changes.remove += 0.5;
-  },
-  edits: (draft) => {
-    draft.changes.edit += 0.5;
-  },
-  unconfigured: (draft) => {
+  churn: (random) => ({ churn: 1 + Math.floor(random() * 3) }),
+  inserts: () => ({ changes: { insert: 0.5 } }),
+  removals: () => ({ changes: { remove: 0.5 } }),
+  edits: () => ({ changes: { edit: 0.5 } }),
+  unconfigured: (_, draft) => {
     const { preset, records = preset === undefined ? '' : 'data' } = draft.list;
     draft.list = { records };
+    return {};
   },
 };
 
@@ -133,7 +101,7 @@ const chooseTraits = (random: () => number): string[] => {
   return Object.keys(traits).filter((name) => chosen.has(name));
 };
 
-export const makeDialectCase = (seed: number): DialectCase => {
+export const makeDialectCase = (seed: number) => {
   const random = randomStream(seed * 7_919 + 1);
   const chosen = chooseTraits(random);
   const name = random() < 0.4 ? 'activate' : pick([...Object.keys(dialectLists), 'first_page'], random());
@@ -160,13 +128,14 @@ export const makeDialectCase = (seed: number): DialectCase => {
     unstableTies: false,
     tokens: {},
   };
-  for (const trait of chosen) traits[trait]?.(draft, random);
+  for (const trait of chosen) change(draft, traits[trait]?.(random, draft) ?? {});
   const refused = addRefusals(seed, name, draft);
   const odd = addOddity(seed, name, draft);
   const served = dialectOf(name, draft.dialect);
   const qualified = served.windows.some((window) => window.axis === 'qualified') && random() < 0.6;
   return {
     seed,
+    /** Names of the quirks, for messages. */
     traits: [name, ...chosen, ...refused, ...odd],
     simulator: {
       seed,
@@ -187,10 +156,12 @@ export const makeDialectCase = (seed: number): DialectCase => {
       limits: { requests: 1_000_000, retries: 2, retry_base_ms: 1, retry_max_ms: 2 },
     },
     axis: qualified && chosen.includes('unconfigured') === false ? 'qualified' : 'timestamp',
-    direction: random() < 0.5 ? 'oldest_first' : 'newest_first',
+    direction: pick(['oldest_first', 'newest_first'] as const, random()),
+    /** Milliseconds; the least length is a minute. */
     windowLength: (1 + random() * 200) * hour,
     targetCalls: pick([20, 100, 1_000], random()),
     maxCalls: pick([50, 1_000, 100_000], random()),
+    /** Share of pages after which something changes, by what changes. */
     changes: draft.changes,
   };
 };
@@ -218,80 +189,63 @@ const addRefusals = (seed: number, name: string, draft: Draft): string[] => {
 interface Oddity {
   /** Of the dialect as it is served; all by default. */
   readonly fits?: (served: Dialect) => boolean;
-  readonly apply: (draft: Draft, random: () => number, served: Dialect) => void;
+  readonly apply: (random: () => number, served: Dialect) => Change;
 }
 
 const isCut = ({ windows }: Dialect): boolean => windows.length > 0;
 const hasCursor = ({ paging }: Dialect): boolean => paging.style === 'cursor' || paging.style === 'link';
 const isPaged = ({ paging }: Dialect): boolean => paging.style !== 'none';
-const quirk = (quirks: Quirks) => (draft: Draft) => Object.assign(draft.quirks, quirks);
+const quirk = (of: (random: () => number) => Quirks, fits?: Oddity['fits']): Oddity => ({
+  ...(fits && { fits }),
+  apply: (random) => ({ quirks: of(random) }),
+});
+const dialect = (of: (random: () => number) => Partial<Dialect>, fits: Oddity['fits'] = isCut): Oddity => ({
+  fits,
+  apply: (random) => ({ dialect: of(random) }),
+});
 
 const oddities: Readonly<Record<string, Oddity>> = {
   offset_clamped: {
     fits: ({ paging }) => paging.style === 'offset',
-    apply: (draft, random, { paging }) => {
-      if (paging.style !== 'offset') return;
-      draft.dialect.paging = { ...paging, maxOffset: pick([50, 100, 150], random()), beyondMax: 'clamp' };
-    },
+    apply: (random, { paging }) =>
+      paging.style === 'offset'
+        ? { dialect: { paging: { ...paging, maxOffset: pick([50, 100, 150], random()), beyondMax: 'clamp' } } }
+        : {},
   },
-  half_totals: { apply: quirk({ totals: 'half' }) },
-  double_totals: { apply: quirk({ totals: 'double' }) },
-  page_totals: { apply: quirk({ totals: 'page' }) },
-  random_order: { fits: isPaged, apply: quirk({ order: 'random' }) },
-  page_repeats: {
-    fits: isPaged,
-    apply: (draft, random) => {
-      draft.quirks.pageRepeats = 1 + Math.floor(random() * 4);
-    },
-  },
-  page_most: {
-    fits: isPaged,
-    apply: (draft, random) => {
-      draft.quirks.pageMost = 3 + Math.floor(random() * 30);
-    },
-  },
-  page_varies: {
-    fits: isPaged,
-    apply: (draft, random) => {
-      draft.quirks.pageVaries = pick([0.05, 0.2, 0.6], random());
-    },
-  },
-  small_cap: {
-    apply: (draft, random) => {
-      draft.dialect.cap = pick([3, 5, 8], random());
-      draft.list = { ...draft.list, max_results: undefined };
-    },
-  },
-  gaps: {
-    fits: isPaged,
-    apply: (draft, random) => {
-      draft.quirks.gaps = { share: pick([0.1, 0.3], random()), records: pick([1, 5, 12], random()) };
-    },
-  },
-  expired_cursors: { fits: hasCursor, apply: quirk({ cursors: 'expired' }) },
-  same_cursors: { fits: hasCursor, apply: quirk({ cursors: 'same' }) },
+  half_totals: quirk(() => ({ totals: 'half' })),
+  double_totals: quirk(() => ({ totals: 'double' })),
+  page_totals: quirk(() => ({ totals: 'page' })),
+  random_order: quirk(() => ({ order: 'random' }), isPaged),
+  page_repeats: quirk((random) => ({ pageRepeats: 1 + Math.floor(random() * 4) }), isPaged),
+  page_most: quirk((random) => ({ pageMost: 3 + Math.floor(random() * 30) }), isPaged),
+  page_varies: quirk((random) => ({ pageVaries: pick([0.05, 0.2, 0.6], random()) }), isPaged),
+  small_cap: { apply: (random) => capped(pick([3, 5, 8], random())) },
+  gaps: quirk(
+    (random) => ({ gaps: { share: pick([0.1, 0.3], random()), records: pick([1, 5, 12], random()) } }),
+    isPaged,
+  ),
+  expired_cursors: quirk(() => ({ cursors: 'expired' }), hasCursor),
+  same_cursors: quirk(() => ({ cursors: 'same' }), hasCursor),
   coarse_bounds: {
     fits: isCut,
-    apply: (draft, random) => {
+    apply: (random) => {
       const step = pick([1_000, 60_000, 3_600_000, 86_400_000], random());
       const isThrough = random() < 0.5;
-      draft.dialect.boundStepMs = step;
-      draft.dialect.boundThrough = isThrough;
-      draft.list = { ...draft.list, time_resolution_ms: step, bounds_slack_ms: isThrough ? step : 0 };
+      return {
+        dialect: { boundStepMs: step, boundThrough: isThrough },
+        list: { time_resolution_ms: step, bounds_slack_ms: isThrough ? step : 0 },
+      };
     },
   },
   open_bounds: {
     fits: isCut,
-    apply: (draft) => {
-      draft.dialect.bounds = 'open';
-      draft.list = { ...draft.list, from_inclusive: false, to_inclusive: false };
-    },
+    apply: () => ({ dialect: { bounds: 'open' }, list: { from_inclusive: false, to_inclusive: false } }),
   },
   local_bounds: {
     fits: isCut,
-    apply: (draft, random) => {
-      draft.calls.printedZoneMinutes = pick([60, 120, -300, 330], random());
-      draft.dialect.boundZoneMinutes = draft.calls.printedZoneMinutes;
+    apply: (random) => {
+      const zone = pick(zones, random());
+      return { calls: { printedZoneMinutes: zone }, dialect: { boundZoneMinutes: zone } };
     },
   },
 };
@@ -299,67 +253,39 @@ const oddities: Readonly<Record<string, Oddity>> = {
 /** From this seed on, lists may have one of these as well; before, a seed stays what it was when it was found. */
 const firstWithMore = 420_000;
 
+const flaws = ['reset_before_headers', 'truncated_body', 'wrong_length', 'invalid_json', 'html_502'] as const;
 const more: Readonly<Record<string, Oddity>> = {
-  all_totals: { apply: quirk({ totals: 'all' }) },
-  rest_totals: { fits: isPaged, apply: quirk({ totals: 'rest' }) },
-  lost_cursors: { fits: hasCursor, apply: quirk({ cursors: 'lost' }) },
-  endless_cursors: { fits: hasCursor, apply: quirk({ cursors: 'endless' }) },
-  pages_most: {
-    fits: isPaged,
-    apply: (draft, random) => {
-      draft.quirks.pagesMost = pick([1, 2, 5], random());
-    },
-  },
-  longest_window: {
-    fits: isCut,
-    apply: (draft, random) => {
-      draft.dialect.longestMs = pick([24 * hour, 48 * hour], random());
-    },
-  },
-  flaky: {
-    apply: (draft) => {
-      const kinds = ['reset_before_headers', 'truncated_body', 'wrong_length', 'invalid_json', 'html_502'] as const;
-      draft.faults.rates = Object.fromEntries(kinds.map((kind) => [kind, 0.02]));
-    },
-  },
-  short_tokens: {
-    apply: (draft) => {
-      draft.tokens.lifetimeSeconds = 2;
-    },
-  },
+  all_totals: quirk(() => ({ totals: 'all' })),
+  rest_totals: quirk(() => ({ totals: 'rest' }), isPaged),
+  lost_cursors: quirk(() => ({ cursors: 'lost' }), hasCursor),
+  endless_cursors: quirk(() => ({ cursors: 'endless' }), hasCursor),
+  pages_most: quirk((random) => ({ pagesMost: pick([1, 2, 5], random()) }), isPaged),
+  longest_window: dialect((random) => ({ longestMs: pick([24 * hour, 48 * hour], random()) })),
+  flaky: { apply: () => ({ faults: { rates: Object.fromEntries(flaws.map((kind) => [kind, 0.02])) } }) },
+  short_tokens: { apply: () => ({ tokens: { lifetimeSeconds: 2 } }) },
 };
 
 /** The same from this seed on. */
 const firstWithYetMore = 430_000;
 
 const yetMore: Readonly<Record<string, Oddity>> = {
-  shown_part: {
-    fits: isCut,
-    apply: (draft, random) => {
-      draft.dialect.longestMs = pick([6 * hour, 12 * hour, 24 * hour, 48 * hour], random());
-      draft.dialect.longestEnd = random() < 0.5;
-    },
-  },
+  shown_part: dialect((random) => ({
+    longestMs: pick([6 * hour, 12 * hour, 24 * hour, 48 * hour], random()),
+    longestEnd: random() < 0.5,
+  })),
   late_cap: {
-    fits: ({ paging }) => paging.style !== 'none',
-    apply: (draft, random) => {
-      draft.dialect.cap = pick([100, 200, 300], random());
-      draft.quirks.capAfter = Math.floor(random() * 60);
-      draft.list = { ...draft.list, max_results: undefined };
-    },
+    fits: isPaged,
+    apply: (random) => ({
+      ...capped(pick([100, 200, 300], random())),
+      quirks: { capAfter: Math.floor(random() * 60) },
+    }),
   },
-  bytes_cap: {
-    // A list without parameters answers one question only, and as if it held no more: nothing can show the rest.
-    fits: ({ paging, windows }) => paging.style === 'none' && windows.length > 0,
-    apply: (draft, random) => {
-      draft.quirks.capBytes = Math.floor(10_000 + random() * 60_000);
-    },
-  },
-  partial: {
-    apply: (draft, random) => {
-      draft.quirks.partialShare = pick([0.02, 0.1], random());
-    },
-  },
+  // A list without parameters answers one question only, and as if it held no more: nothing can show the rest.
+  bytes_cap: quirk(
+    (random) => ({ capBytes: Math.floor(10_000 + random() * 60_000) }),
+    (served) => !isPaged(served) && isCut(served),
+  ),
+  partial: quirk((random) => ({ partialShare: pick([0.02, 0.1], random()) })),
 };
 
 /** One thing more that services do, drawn apart, so that the rest of a seed stays. */
@@ -371,7 +297,7 @@ const addOddity = (seed: number, name: string, draft: Draft): string[] => {
     (known) => pick(Object.entries(known), random()) as [string, Oddity],
   );
   const fitting = drawn.filter(([, { fits = () => true }]) => fits(served));
-  for (const [, { apply }] of fitting) apply(draft, random, served);
+  for (const [, { apply }] of fitting) change(draft, apply(random, served));
   return fitting.map(([key]) => key);
 };
 

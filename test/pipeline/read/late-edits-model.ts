@@ -25,19 +25,6 @@ export interface LateEditsOptions {
   readonly seed?: number;
 }
 
-export interface LateEditsResult {
-  readonly edits: number;
-  /** Found within the delay of the edit, and found at all, as shares of the edits. */
-  readonly caughtInTime: number;
-  readonly caught: number;
-  readonly requests: number;
-  readonly requestsPerDay: number;
-  /** Requests a day in the last quarter, once the horizon has settled. */
-  readonly settledRequestsPerDay: number;
-  /** Horizon in days at the end. */
-  readonly horizonDays: number;
-}
-
 const pageSize = 200;
 const windowCalls = 2_000;
 
@@ -80,7 +67,7 @@ const makeEdits = (options: LateEditsOptions, start: number): { edits: Edit[]; c
   return { edits, callAt };
 };
 
-export const runLateEdits = (options: LateEditsOptions): LateEditsResult => {
+export const runLateEdits = (options: LateEditsOptions) => {
   const start = 20_000 * day;
   const end = start + options.days * day;
   const rules = {
@@ -129,11 +116,14 @@ export const runLateEdits = (options: LateEditsOptions): LateEditsResult => {
   const inTime = judged.filter((edit) => edit.foundAt !== undefined && edit.foundAt - edit.at <= rules.delay);
   return {
     edits: judged.length,
+    /** Found within the delay of the edit, and found at all, as shares of the edits. */
     caughtInTime: inTime.length / judged.length,
     caught: judged.filter((edit) => edit.foundAt !== undefined).length / judged.length,
     requests,
     requestsPerDay: requests / options.days,
+    /** Requests a day in the last quarter, once the horizon has settled. */
     settledRequestsPerDay: settled / (options.days / 4),
+    /** Horizon in days at the end. */
     horizonDays,
   };
 };

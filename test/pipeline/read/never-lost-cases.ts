@@ -2,7 +2,7 @@
  * Whatever the list does, a call that it showed all the time is in the ledger. Otherwise the reading is incomplete and
  * names a window with the call. Never "complete" and lost.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Range } from '../../../schemas/orchestration.ts';
 import { CallsyncError, transient } from '../../../src/lib/errors.ts';
 import type { ReadDeps } from '../../../src/pipeline/deps.ts';
@@ -11,7 +11,8 @@ import { hash32 } from '../../../src/simulator/calls/random.ts';
 import { startSimulator } from '../../../src/simulator/start-simulator.ts';
 import { openProblems, uncoveredRanges } from '../../../src/store/windows/windows.ts';
 import { simulatedSource } from '../../source/simulated.ts';
-import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { type Pipeline, usePipeline } from '../../support/pipeline.ts';
+import { column } from '../../support/rows.ts';
 import { type DialectCase, makeDialectCase } from './dialect-case.ts';
 
 type Simulator = Awaited<ReturnType<typeof startSimulator>>;
@@ -123,8 +124,7 @@ const runDialectCase = async (pipeline: Pipeline, one: DialectCase): Promise<Cas
     const range = { from: (Date.now() - 200 * 3_600_000) * 1000, to: (Date.now() - settleMs) * 1000 };
     const { problems, stopped } = await readWhole(deps, one, range, signal);
     const after = await listedCalls(simulator, axis);
-    const { rows } = await pipeline.store.pool.query<{ call_id: string }>('SELECT call_id FROM ledger');
-    const held = new Set(rows.map((row) => row.call_id));
+    const held = new Set(await column(pipeline.store, 'SELECT call_id FROM ledger'));
     // A list that cuts by local times has not come to the newest ones yet.
     const ahead = Math.max(0, one.simulator.dialectOverrides?.boundZoneMinutes ?? 0) * 60_000_000;
     const expected = [...before].filter(
@@ -162,11 +162,7 @@ const violationOf = (outcome: CaseOutcome): string | undefined => {
 /** Reads one random list a seed; prints every violation with its seed at once, and the counts at the end. */
 export const describeNeverLost = (seeds: readonly number[]): void => {
   describe('never complete and lost', () => {
-    let pipeline: Pipeline;
-    beforeAll(async () => {
-      pipeline = await openPipeline();
-    });
-    afterAll(() => pipeline.close());
+    const pipeline = usePipeline();
 
     test(
       `${seeds.length} random lists`,

@@ -1,5 +1,5 @@
 /** The ages that are read again, learned from late changes of calls, and the resulting windows. */
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { lengthOf } from '../../../src/lib/intervals.ts';
 import { learnHorizon, planParts } from '../../../src/pipeline/read/reread-windows.ts';
 import type { CoveredBand } from '../../../src/store/ledger/late-changes.ts';
@@ -17,22 +17,20 @@ const carryOut = (plan: RereadPlan, states: readonly CoveredBand[], now: number)
   ...plan.covers.map((cover) => ({ ...cover, coveredAt: now })),
 ];
 
-describe('a plan of re-reads', () => {
-  test('catches up what a downtime left, and what a longer horizon brings in, back to the beginning', () => {
-    const first = planParts(fixed, [], { ...rules, sample: 0 }, { now: start, trackedSince: start });
-    const states = carryOut(first, [], start);
-    const late = start + 10 * day;
-    const after = planParts(fixed, states, { ...rules, sample: 0 }, { now: late, trackedSince: start });
-    expect(after.parts).toMatchObject([{ from: start - 7 * day, to: late, since: null }]);
+test('a plan of re-reads catches up what a downtime left, and what a longer horizon brings in, back to the beginning', () => {
+  const first = planParts(fixed, [], { ...rules, sample: 0 }, { now: start, trackedSince: start });
+  const states = carryOut(first, [], start);
+  const late = start + 10 * day;
+  const after = planParts(fixed, states, { ...rules, sample: 0 }, { now: late, trackedSince: start });
+  expect(after.parts).toMatchObject([{ from: start - 7 * day, to: late, since: null }]);
 
-    const longer = learnHorizon([], { ...rules, horizon: 20 * day });
-    const joined = planParts(
-      longer,
-      carryOut(after, states, late),
-      { ...rules, sample: 0 },
-      { now: late + day, trackedSince: start },
-    );
-    expect(Math.min(...joined.parts.map((part) => part.from))).toBe(start - day - 20 * day);
-    expect(lengthOf(joined.parts)).toBe(joined.parts.reduce((sum, part) => sum + part.to - part.from, 0));
-  });
+  const longer = learnHorizon([], { ...rules, horizon: 20 * day });
+  const joined = planParts(
+    longer,
+    carryOut(after, states, late),
+    { ...rules, sample: 0 },
+    { now: late + day, trackedSince: start },
+  );
+  expect(Math.min(...joined.parts.map((part) => part.from))).toBe(start - day - 20 * day);
+  expect(lengthOf(joined.parts)).toBe(joined.parts.reduce((sum, part) => sum + part.to - part.from, 0));
 });

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import type { Range } from '../../../schemas/orchestration.ts';
 import { readHealth } from '../../../src/health/read-health.ts';
 import { transient } from '../../../src/lib/errors.ts';
 import { countRange } from '../../../src/pipeline/read/count-range.ts';
@@ -14,8 +15,10 @@ import {
 } from '../../../src/store/windows/windows.ts';
 import { simulatedSource } from '../../source/simulated.ts';
 import { usePipeline } from '../../support/pipeline.ts';
+import { column } from '../../support/rows.ts';
 
 type SyncDeps = Parameters<typeof planSync>[0];
+type Simulator = Awaited<ReturnType<typeof startSimulator>>;
 
 const pipeline = usePipeline({}, { keep: true });
 const closers: (() => Promise<unknown>)[] = [];
@@ -54,11 +57,11 @@ const recordRead = (from: number, to: number, shown: 'total' | 'none' = 'total')
   recordWindow(store(), { axis, from, to, calls: 0, shown, origin: 'sync' });
 /** Leftovers of an earlier run. */
 const leaveWatermark = (at: number, startedFrom = at) =>
-  store().pool.query(
+  store().query(
     'INSERT INTO watermarks (name, axis, watermark, started_from) VALUES ($1, $2, to_timestamp($3), to_timestamp($4))',
     ['sync', axis, at / second, startedFrom / second],
   );
-const ageReadings = (by: string) => store().pool.query('UPDATE windows SET read_at = read_at - $1::interval', [by]);
+const ageReadings = (by: string) => store().query('UPDATE windows SET read_at = read_at - $1::interval', [by]);
 
 describe.each([
   ['ahead of', 600],
@@ -94,8 +97,7 @@ describe('the plan of continuous sync', () => {
     const watermark = (await serviceNow()) - 3 * hour;
     await leaveWatermark(watermark, watermark - 24 * hour);
     const { rest, top } = await planSync(deps);
-    const oldest = Math.min(...[...rest, ...top].map(({ from }) => from));
-    expect(oldest).toBeLessThanOrEqual(watermark - lookback);
+    expect(Math.min(...[...rest, ...top].map(({ from }) => from))).toBeLessThanOrEqual(watermark - lookback);
     expect((await advanceWatermark(store()))?.watermark ?? 0).toBe(watermark);
   });
 
@@ -145,7 +147,7 @@ describe('the plan of continuous sync', () => {
     for (const other of ['timestamp', 'gone'])
       await replaceProblems(store(), { axis: other, ...range }, [{ axis: other, ...range, problem: 'unreadable' }]);
     expect((await planSync(deps)).others).toEqual([]);
-    await store().pool.query(`UPDATE window_problems SET next_at = now() - interval '1 second'`);
+    await store().query(`UPDATE window_problems SET next_at = now() - interval '1 second'`);
     const { others, rest } = await planSync(deps);
     expect(others).toEqual([{ axis: 'timestamp', ranges: [range] }]);
     expect(rest).not.toContainEqual(range);
@@ -168,13 +170,13 @@ describe('the plan of continuous sync', () => {
     const waits: number[] = [];
     const range = { axis, from: hour, to: 2 * hour };
     const inner = { axis, from: hour + minute, to: hour + 2 * minute, problem: 'unreadable' };
-    for (const found of [{ ...range, problem: 'unreadable' }, inner, inner]) {
-      await replaceProblems(store(), range, [found]);
-      const { rows } = await store().pool.query(
-        'SELECT extract(epoch FROM next_at - now())::float8 AS wait FROM window_problems WHERE resolved_at IS NULL',
+    for (const problem of [{ ...range, problem: 'unreadable' }, inner, inner]) {
+      await replaceProblems(store(), range, [problem]);
+      const found = await column<number>(
+        store(),
+        'SELECT extract(epoch FROM next_at - now())::float8 FROM window_problems WHERE resolved_at IS NULL',
       );
-      expect(rows).toHaveLength(1);
-      waits.push(Math.round(rows[0].wait / 60));
+      waits.push(...found.map((wait) => Math.round(wait / 60)));
     }
     expect(waits).toEqual([1, 2, 4]);
     await replaceProblems(store(), range, []);
@@ -197,42 +199,37 @@ describe('the plan of continuous sync', () => {
 });
 
 describe('a window that fails for good', () => {
-  const fail = async (
-    attempt: number,
-    faults: Parameters<Awaited<ReturnType<typeof open>>['simulator']['configure']>[0],
-  ) => {
-    const { deps, simulator, serviceNow } = await open();
-    const to = await serviceNow();
-    const list = deps.source.list;
-    // Only the window that is read fails: the service answers every other question.
-    const source = {
-      ...deps.source,
-      list: {
-        ...list,
-        readTotal: () => Promise.resolve(undefined),
-        readRows: () => Promise.reject(transient('SERVICE_UNAVAILABLE', 'It answers 500.')),
-        fetchCall: () => Promise.reject(transient('SERVICE_UNAVAILABLE', 'It answers 500.')),
-        readPages: (query: Parameters<typeof list.readPages>[0]) => {
-          if ((query.window?.from ?? 0) > Date.UTC(2001) * 1000)
-            throw transient('SERVICE_UNAVAILABLE', 'It answers 500.');
-          return list.readPages(query);
-        },
-      },
-    };
-    await simulator.configure(faults);
-    return await readRangePart(
-      { ...deps, source },
+  const withList = (deps: SyncDeps, list: Partial<SyncDeps['source']['list']>) => ({
+    ...deps,
+    source: { ...deps.source, list: { ...deps.source.list, ...list } },
+  });
+  /** The rest of a range, or an error. */
+  const read = (deps: SyncDeps, range: Range, attempt: number) =>
+    readRangePart(
+      deps,
       {
-        axis,
-        range: { from: to - hour, to },
-        direction: 'newest_first',
-        origin: 'sync',
-        force: true,
-        maxCalls: 1_000,
-        maxSeconds: 60,
+        ...{ axis, range, direction: 'newest_first', origin: 'sync', force: true },
+        ...{ maxCalls: 1_000, maxSeconds: 60, windowLength: hour },
       },
       { signal: new AbortController().signal, onProgress: () => undefined, attempt },
     );
+  const fail = async (attempt: number, faults: Parameters<Simulator['configure']>[0]) => {
+    const { deps, simulator, serviceNow } = await open();
+    const to = await serviceNow();
+    const { list } = deps.source;
+    const broken = () => transient('SERVICE_UNAVAILABLE', 'It answers 500.');
+    // Only the window that is read fails: the service answers every other question.
+    const failing = withList(deps, {
+      readTotal: () => Promise.resolve(undefined),
+      readRows: () => Promise.reject(broken()),
+      fetchCall: () => Promise.reject(broken()),
+      readPages: (query) => {
+        if ((query.window?.from ?? 0) > Date.UTC(2001) * 1000) throw broken();
+        return list.readPages(query);
+      },
+    });
+    await simulator.configure(faults);
+    return await read(failing, { from: to - hour, to }, attempt);
   };
 
   test('is tried again, then recorded and passed over', async () => {
@@ -251,35 +248,21 @@ describe('a window that fails for good', () => {
     const to = Math.floor((await serviceNow()) / minute) * minute;
     const hanging = to - 20 * minute;
     let unanswered = 0;
-    const list = deps.source.list;
-    const holds = (window: { from: number; to: number } | undefined): boolean =>
+    const { list } = deps.source;
+    const holds = (window: Range | undefined): boolean =>
       window !== undefined && window.from <= hanging && window.to > hanging;
     const hang = (): never => {
       unanswered += 1;
       throw transient('SERVICE_TIMEOUT', 'It does not answer in time.');
     };
-    const source = {
-      ...deps.source,
-      list: {
-        ...list,
-        readTotal: () => Promise.resolve(undefined),
-        readPages: (query: Parameters<typeof list.readPages>[0]) =>
-          holds(query.window) ? hang() : list.readPages(query),
-      },
-    };
-    const read = (range: { from: number; to: number }) =>
-      readRangePart(
-        { ...deps, source },
-        {
-          ...{ axis, range, direction: 'newest_first', origin: 'sync', force: true },
-          ...{ maxCalls: 1_000, maxSeconds: 60, windowLength: hour },
-        },
-        { signal: new AbortController().signal, onProgress: () => undefined, attempt: 3 },
-      );
+    const hung = withList(deps, {
+      readTotal: () => Promise.resolve(undefined),
+      readPages: (query) => (holds(query.window) ? hang() : list.readPages(query)),
+    });
     let left = [{ from: to - hour, to }];
     for (let reading = 0; reading < 7; reading += 1) {
       const before = unanswered;
-      for (const { from, to: end } of left) await read({ from, to: end });
+      for (const { from, to: end } of left) await read(hung, { from, to: end }, 3);
       expect(unanswered - before).toBeLessThanOrEqual(5);
       left = await listProblems(store());
       expect(left.some(holds)).toBe(true);

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Direction, Range } from '../../../schemas/orchestration.ts';
 import type { ReadDeps } from '../../../src/pipeline/deps.ts';
 import { nextLength, type RangePartProgress, readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
@@ -11,7 +11,8 @@ import { uncoveredRanges } from '../../../src/store/windows/windows.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import { listedIds, simulatedSource, wholeRange } from '../../source/simulated.ts';
 import { digestTables } from '../../support/digest-tables.ts';
-import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { usePipeline } from '../../support/pipeline.ts';
+import { column } from '../../support/rows.ts';
 import { settledRange } from '../../support/settled-range.ts';
 
 type ReadRangePartInput = Parameters<typeof readRangePart>[1];
@@ -36,14 +37,13 @@ test('the next window is as long as the calls of the last one make it, within it
 });
 
 describe('against the simulated service', () => {
-  let pipeline: Pipeline;
+  const pipeline = usePipeline();
   let simulator: Awaited<ReturnType<typeof startSimulator>>;
   let source: Source;
   let deps: ReadDeps;
   let expected: ReadonlySet<string>;
 
   beforeAll(async () => {
-    pipeline = await openPipeline();
     simulator = await startSimulator({
       rateLimit: { requests: 0 },
       calls: { count: 800, utterances: 2, words: 3, tags: 1, ...settledRange },
@@ -57,28 +57,23 @@ describe('against the simulated service', () => {
     };
     expected = new Set((await listedIds(simulator, ['qualified', 'void'])).keys());
   });
-  afterEach(() => pipeline.clear());
   afterAll(async () => {
     await source.close();
     await simulator.stop();
-    await pipeline.close();
   });
 
   const input = (more: Partial<ReadRangePartInput> = {}): ReadRangePartInput => {
     const { axis, ...range } = wholeRange(simulator, 'qualified');
-    return {
-      axis,
-      range,
+    const usual = {
       direction: 'oldest_first',
       origin: 'backfill',
       force: false,
       maxCalls: 100,
       maxSeconds: 60,
-      ...more,
-    };
+    } as const;
+    return { axis, range, ...usual, ...more };
   };
-  const heldIds = async () =>
-    new Set((await pipeline.store.pool.query('SELECT call_id FROM ledger')).rows.map((row) => row.call_id));
+  const heldIds = async () => new Set(await column(pipeline.store, 'SELECT call_id FROM ledger'));
 
   /** Range part after part; some are cut off in the middle and taken up again from their last progress. */
   const readAll = async (first: ReadRangePartInput, cutEvery = 0) => {
@@ -99,14 +94,11 @@ describe('against the simulated service', () => {
           if (cutEvery > 0 && cut % cutEvery === 0) stop.abort(new Error('killed'));
         },
       };
+      const again = { signal: new AbortController().signal, onProgress: () => undefined };
       const result: Awaited<ReturnType<typeof readRangePart>> = await readRangePart(deps, one, options).catch(
-        (error: unknown) => {
+        (error) => {
           if (!stop.signal.aborted) throw error;
-          return readRangePart(deps, one, {
-            signal: new AbortController().signal,
-            onProgress: () => undefined,
-            ...(resume && { resume }),
-          });
+          return readRangePart(deps, one, { ...again, ...(resume && { resume }) });
         },
       );
       changed += result.totals.changed;
@@ -134,11 +126,8 @@ describe('against the simulated service', () => {
       });
       expect(source.list.counts.requests).toBe(requests);
       const digests = await digestTables(pipeline.warehouse);
-      expect(await readAll(input({ direction, force: true, maxCalls: 100_000 }))).toEqual({
-        parts: 1,
-        changed: 0,
-        skippedSeconds: 0,
-      });
+      const again = await readAll(input({ direction, force: true, maxCalls: 100_000 }));
+      expect(again).toEqual({ parts: 1, changed: 0, skippedSeconds: 0 });
       expect(source.list.counts.requests).toBeGreaterThan(requests);
       expect(await digestTables(pipeline.warehouse)).toEqual(digests);
     },
@@ -158,6 +147,6 @@ describe('against the simulated service', () => {
     expect(await rereadCalls(deps, new AbortController().signal)).toEqual({ reread: 2, failed: 0 });
     expect([...(await readRows(pipeline.store, [known as string])).keys()]).toEqual([known]);
     expect((await countRows(pipeline.warehouse)).calls).toBe(1);
-    expect((await pipeline.store.pool.query('SELECT 1 FROM rereads')).rowCount).toBe(0);
+    expect(await pipeline.query('SELECT 1 FROM rereads')).toEqual([]);
   });
 });

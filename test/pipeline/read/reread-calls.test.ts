@@ -1,25 +1,22 @@
 /** Calls to be read again from a list that has no endpoint for one call. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import { judge } from '../../../src/health/conditions.ts';
 import { readHealth } from '../../../src/health/read-health.ts';
 import type { ReadDeps } from '../../../src/pipeline/deps.ts';
-import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { rereadCalls } from '../../../src/pipeline/read/reread-calls.ts';
 import { startSimulator } from '../../../src/simulator/start-simulator.ts';
 import type { Source } from '../../../src/source/source.ts';
 import { requestRereads } from '../../../src/store/delivery/inbox.ts';
-import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { readSimulated, simulatedSource, wholeRange } from '../../source/simulated.ts';
-import { observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { observationOf, usePipeline } from '../../support/pipeline.ts';
 import { settledRange } from '../../support/settled-range.ts';
 
-let pipeline: Pipeline;
+const pipeline = usePipeline();
 let simulator: Awaited<ReturnType<typeof startSimulator>>;
 let source: Source;
 let deps: ReadDeps;
 beforeAll(async () => {
-  pipeline = await openPipeline();
   simulator = await startSimulator({
     dialect: 'page_total',
     rateLimit: { requests: 0 },
@@ -35,17 +32,11 @@ beforeAll(async () => {
     },
     limits: { requests: 1_000_000 },
   });
-  deps = {
-    ...pipeline.deps,
-    source,
-    windows: { initial: second, min: second, max: second, targetCalls: 10 },
-  };
+  deps = { ...pipeline.deps, source, windows: { initial: second, min: second, max: second, targetCalls: 10 } };
 });
-afterEach(() => pipeline.clear());
 afterAll(async () => {
   await source?.close();
   await simulator?.stop();
-  await pipeline?.close();
 });
 
 const ask = () => rereadCalls(deps, new AbortController().signal);
@@ -53,8 +44,7 @@ const figures = async () => {
   const { count, unanswered } = (await readHealth(pipeline.store)).rereads;
   return { rereadsWaiting: count, rereadsUnanswered: unanswered };
 };
-const ingestAndLoad = async (...observations: readonly Observation[]) =>
-  await loadFolded(pipeline.deps, await ingest(pipeline.deps, { observations, rejected: [], origin: 'test' }));
+const ingestAndLoad = (...observations: readonly Observation[]) => pipeline.observe(observations);
 /** A webhook with another status than the list has of a listed call. */
 const seen = async () => {
   const [first] = (await readSimulated(source, wholeRange(simulator, 'timestamp'))).seen.values();
@@ -62,7 +52,7 @@ const seen = async () => {
   await ingestAndLoad(observationOf(callId, observedAt - 1, { ...fields, status: 'as the webhook said' }, 'webhook'));
   return { callId, status: fields.status };
 };
-const statusOf = async (callId: string) => (await readRows(pipeline.store, [callId])).get(callId)?.document?.status;
+const statusOf = async (callId: string) => (await pipeline.rowOf(callId))?.document?.status;
 
 describe('a list without an endpoint for one call', () => {
   test('answers by the window in which the call lies', async () => {
@@ -87,14 +77,10 @@ describe('a list without an endpoint for one call', () => {
     }
     expect(await figures()).toEqual({ rereadsWaiting: 0, rereadsUnanswered: 2 });
     const [wrong] = judge(await readHealth(pipeline.store)).filter((one) => one.condition === 'reread_unanswered');
-    expect(wrong).toMatchObject({
-      summary: expect.stringContaining('2 calls'),
-      command: 'callsync backfill --force --from DATE',
-    });
-    await ingestAndLoad(
-      observationOf('nobody', (Date.now() + 3_600_000) * 1000, {}, 'poll'),
-      observationOf('timeless', (Date.now() + 3_600_000) * 1000, {}, 'webhook'),
-    );
+    const command = 'callsync backfill --force --from DATE';
+    expect(wrong).toMatchObject({ summary: expect.stringContaining('2 calls'), command });
+    const later = (Date.now() + 3_600_000) * 1000;
+    await ingestAndLoad(observationOf('nobody', later), observationOf('timeless', later, {}, 'webhook'));
     expect(await ask()).toEqual({ reread: 0, failed: 0 });
     expect(await figures()).toEqual({ rereadsWaiting: 0, rereadsUnanswered: 1 });
     await requestRereads(pipeline.store, ['timeless'], 'repeat');

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { planRereads, readLateEditStatus, rereadWindows } from '../../../src/pipeline/read/reread-windows.ts';
 import { bucketEdges, readLateChanges } from '../../../src/store/ledger/late-changes.ts';
+import { column } from '../../support/rows.ts';
 import { day, type Installation, openInstallation } from '../reconcile/installation.ts';
 
 const dayMs = 86_400_000;
@@ -19,14 +20,8 @@ beforeAll(async () => {
   here = await openInstallation({
     simulator: {
       calls: {
-        count: 600,
-        utterances: 2,
-        words: 3,
-        otherShare: 0,
-        lateShare: 0,
-        density: 'even',
-        from: new Date(now - 20 * dayMs).toISOString(),
-        to: new Date(now).toISOString(),
+        ...{ count: 600, utterances: 2, words: 3, otherShare: 0, lateShare: 0, density: 'even' },
+        ...{ from: new Date(now - 20 * dayMs).toISOString(), to: new Date(now).toISOString() },
       },
       clock: { now: new Date(now).toISOString() },
     },
@@ -41,8 +36,7 @@ describe('re-reading on stored times', () => {
     const plan = await planRereads(here.deps);
     expect(plan.axis).toBe('timestamp');
     expect(plan.parts.length).toBeGreaterThan(0);
-    const totals = await rereadWindows(here.deps, plan, options);
-    expect(totals).toMatchObject({ listed: 600, changed: 0, fetched: 0 });
+    expect(await rereadWindows(here.deps, plan, options)).toMatchObject({ listed: 600, changed: 0, fetched: 0 });
     await advance(dayMs / 2);
     expect(await planRereads(here.deps)).toMatchObject({ parts: [], covers: [] });
   });
@@ -80,17 +74,15 @@ describe('re-reading on stored times', () => {
   });
 
   test('takes the new end of processing for the time of the change, whenever that is seen', async () => {
-    await here.store.pool.query('DELETE FROM late_changes');
+    await here.query('DELETE FROM late_changes');
     const [edited] = await here.simulator.edit({ random: 1, seed: 21, kinds: ['tags'], requalify: true });
     const truth = await here.simulator.truthOf(edited?.callId as string);
-    const { rows } = await here.store.pool.query(
-      `SELECT (extract(epoch FROM processed_at) * 1000000)::bigint AS at FROM ledger WHERE call_id = $1`,
-      [edited?.callId],
-    );
+    const processed = 'SELECT (extract(epoch FROM processed_at) * 1000000)::bigint FROM ledger WHERE call_id = $1';
+    const [at] = await column(here.store, processed, [edited?.callId]);
     await advance(5 * dayMs);
     await rereadWindows(here.deps, await planRereads(here.deps), options);
     const [bucket, ...others] = await readLateChanges(here.store, 'processed');
-    const age = Date.parse(truth?.qualified ?? '') * 1000 - Number(rows[0]?.at);
+    const age = Date.parse(truth?.qualified ?? '') * 1000 - Number(at);
     expect(others).toEqual([]);
     expect(bucketEdges(bucket?.bucket ?? 0).from).toBeLessThanOrEqual(age);
     expect(bucketEdges(bucket?.bucket ?? 0).to).toBeGreaterThan(age);
@@ -101,17 +93,12 @@ describe('re-reading on stored times', () => {
     const plan = await planRereads(here.deps);
     const stop = new AbortController();
     let progress: Parameters<Parameters<typeof rereadWindows>[2]['onProgress']>[0] | undefined;
-    await expect(
-      rereadWindows(here.deps, plan, {
-        signal: stop.signal,
-        onProgress: (one) => {
-          if (one.totals.listed > 100 && progress === undefined) {
-            progress = one;
-            stop.abort();
-          }
-        },
-      }),
-    ).rejects.toThrow();
+    const onProgress = (one: NonNullable<typeof progress>) => {
+      if (!(one.totals.listed > 100 && progress === undefined)) return;
+      progress = one;
+      stop.abort();
+    };
+    await expect(rereadWindows(here.deps, plan, { signal: stop.signal, onProgress })).rejects.toThrow();
     expect((await planRereads(here.deps)).covers).toEqual(plan.covers);
     const done = progress?.totals.listed ?? 0;
     const totals = await rereadWindows(here.deps, plan, { ...options, ...(progress && { resume: progress }) });
@@ -121,7 +108,7 @@ describe('re-reading on stored times', () => {
   });
 
   test('counts a change found by the sample for those that the sample did not see', async () => {
-    await here.store.pool.query('DELETE FROM late_changes');
+    await here.query('DELETE FROM late_changes');
     const deps = { ...here.deps, reread: { ...here.deps.reread, horizon: day, sample: 0.25, maxHorizon: 32 * day } };
     await rereadWindows(deps, await planRereads(deps), options);
     // The hours of the sample depend on the day: with so many edits, some are in it on any day.
@@ -138,14 +125,12 @@ describe('re-reading on stored times', () => {
   });
 });
 
-describe('what is no late change', () => {
-  test('fields that another source brings for the first time', async () => {
-    await here.backfill();
-    await here.store.pool.query('DELETE FROM late_changes');
-    await here.store.pool.query(
-      `UPDATE ledger SET fields = fields - 'qualification' WHERE call_id IN (SELECT call_id FROM ledger LIMIT 5)`,
-    );
-    await here.backfill();
-    expect(await readLateChanges(here.store, 'timestamp')).toEqual([]);
-  });
+test('fields that another source brings for the first time are no late change', async () => {
+  await here.backfill();
+  await here.query('DELETE FROM late_changes');
+  await here.query(
+    `UPDATE ledger SET fields = fields - 'qualification' WHERE call_id IN (SELECT call_id FROM ledger LIMIT 5)`,
+  );
+  await here.backfill();
+  expect(await readLateChanges(here.store, 'timestamp')).toEqual([]);
 });

@@ -7,6 +7,7 @@ import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
 import { addHold } from '../../../src/pipeline/persons/hold.ts';
 import { verifyVerdictChain } from '../../../src/store/windows/verdicts.ts';
 import { mean } from '../../support/persons.ts';
+import { column } from '../../support/rows.ts';
 import { day, type Installation, openInstallation } from './installation.ts';
 
 let here: Installation | undefined;
@@ -24,14 +25,12 @@ const install = async (more: SimulatorOptions = {}): Promise<Installation> => {
   here = await openInstallation({ simulator: { calls, ...more } });
   return here;
 };
-const missing = async ({ store, warehouse }: Installation) => ({
-  ledger: (
-    await store.pool.query('SELECT call_id FROM ledger WHERE source_deleted_at IS NOT NULL ORDER BY 1')
-  ).rows.map((row) => row.call_id as string),
-  warehouse: (await warehouse.query('SELECT call_id FROM calls WHERE source_deleted_at IS NOT NULL ORDER BY 1')).map(
-    (row) => row.call_id as string,
-  ),
-});
+const missing = async ({ store, warehouse }: Installation) => {
+  const [ledger, calls] = ['ledger', 'calls'].map(
+    (t) => `SELECT call_id FROM ${t} WHERE source_deleted_at IS NOT NULL ORDER BY 1`,
+  );
+  return { ledger: await column(store, ledger ?? ''), warehouse: await column(warehouse, calls ?? '') };
+};
 
 describe('a call that the service no longer lists', () => {
   test('is marked missing in ledger and warehouse, and cleared when it is seen again', async () => {
@@ -41,10 +40,10 @@ describe('a call that the service no longer lists', () => {
     const totals = await rest.reconcile({ range });
     expect(totals).toMatchObject({ windows: 4, proven: 4, markedMissing: 3, missing: 0, different: 0 });
     expect(await missing({ simulator, ...rest })).toEqual({ ledger: gone, warehouse: gone });
-    expect((await rest.store.pool.query('SELECT sum(deleted)::int AS n FROM verdicts')).rows[0]?.n).toBe(3);
+    expect(await column(rest.store, 'SELECT sum(deleted)::int FROM verdicts')).toEqual([3]);
     expect(await rest.reconcile({ range, force: true })).toMatchObject({ proven: 4, markedMissing: 0 });
 
-    await rest.store.pool.query(
+    await rest.store.query(
       `UPDATE ledger SET source_deleted_at = now() - interval '1 hour' WHERE call_id =
          (SELECT min(call_id) FROM ledger WHERE source_deleted_at IS NULL)`,
     );
@@ -56,18 +55,9 @@ describe('a call that the service no longer lists', () => {
     const installed = await install();
     await installed.backfill();
     const later = new Date(Date.parse(to) + 86_400_000).toISOString();
-    const [moved] = await installed.simulator.edit({
-      random: 1,
-      seed: 1,
-      patch: { timestamp: later },
-      requalify: false,
-    });
-    const [other] = await installed.simulator.edit({
-      random: 1,
-      seed: 2,
-      patch: { status: 'error' },
-      requalify: false,
-    });
+    const edit = async (seed: number, patch: Record<string, string>) =>
+      (await installed.simulator.edit({ random: 1, seed, patch, requalify: false }))[0];
+    const [moved, other] = [await edit(1, { timestamp: later }), await edit(2, { status: 'error' })];
     expect(moved?.callId).not.toBe(other?.callId);
     expect(await installed.reconcile({ range })).toMatchObject({ windows: 4, unproven: 0, markedMissing: 0 });
     const rows = await installed.warehouse.query('SELECT call_id, call_timestamp, status FROM calls');
@@ -85,47 +75,42 @@ describe('a call that the service no longer lists', () => {
   });
 });
 
-describe('a day whose calls are partly too old to be kept', () => {
-  test('is proven, and says how many were aged out, also of those that nobody had seen; what is held stays', async () => {
-    const installed = await install();
-    const { store, deps } = installed;
-    await installed.backfill();
-    const cutMs = Date.parse(from) + 1.5 * 86_400_000;
-    const old: string[] = [];
-    for await (const entry of installed.simulator.truth({ light: true }))
-      if (Date.parse(entry.timestamp) < cutMs) old.push(entry.callId);
-    // As a ledger that has never heard of some of them.
-    const unseen = old.slice(0, 5);
-    await store.pool.query('DELETE FROM ledger WHERE call_id = ANY($1)', [unseen]);
-    await store.pool.query('DELETE FROM wh_main.calls WHERE call_id = ANY($1)', [unseen]);
-    const aged = old.length - 1;
-    await addHold(store, mean({ kind: 'call', values: [old[5] as string] }), {
-      reason: 'case 17',
-      actor: 'clerk',
-    });
-    const limit = Date.now() - cutMs;
-    const ages = createAges({ calls: limit, words: limit });
-    Object.assign(deps, { ages });
-    await applyAges(deps, ages, { dryRun: false });
-    await installed.drain();
+test('a day whose calls are partly too old to be kept is proven, and says how many were aged out, also of those that nobody had seen; what is held stays', async () => {
+  const installed = await install();
+  const { store, deps } = installed;
+  await installed.backfill();
+  const cutMs = Date.parse(from) + 1.5 * 86_400_000;
+  const old: string[] = [];
+  for await (const entry of installed.simulator.truth({ light: true }))
+    if (Date.parse(entry.timestamp) < cutMs) old.push(entry.callId);
+  // As a ledger that has never heard of some of them.
+  const unseen = old.slice(0, 5);
+  await store.query('DELETE FROM ledger WHERE call_id = ANY($1)', [unseen]);
+  await store.query('DELETE FROM wh_main.calls WHERE call_id = ANY($1)', [unseen]);
+  const aged = old.length - 1;
+  await addHold(store, mean({ kind: 'call', values: [old[5] as string] }), { reason: 'case 17', actor: 'clerk' });
+  const limit = Date.now() - cutMs;
+  const ages = createAges({ calls: limit, words: limit });
+  Object.assign(deps, { ages });
+  await applyAges(deps, ages, { dryRun: false });
+  await installed.drain();
 
-    expect(await installed.reconcile({ range })).toMatchObject({ windows: 4, proven: 4, missing: 0, healedCalls: 0 });
-    const { rows } = await store.pool.query(
-      'SELECT sum(calls_listed)::int AS listed, sum(calls_found)::int AS found, sum(excluded)::int AS out FROM verdicts',
-    );
-    expect(rows[0]).toEqual({ listed: 240, found: 240 - aged, out: aged });
-    expect((await installed.warehouse.query('SELECT count(*)::int AS n FROM calls'))[0]?.n).toBe(240 - aged);
-    const coverage = await readCoverage(store, { range, warehouses: ['main'], now: range.to });
-    expect(coverage.days.map(({ state }) => state)).toEqual(['proven', 'proven', 'proven', 'proven']);
-    expect(coverage.days.reduce((sum, { excludedCalls }) => sum + excludedCalls, 0)).toBe(aged);
-    expect(drawCoverage(coverage)).toMatch(/proven, \d+ calls aged out or erased/);
-    expect(await verifyVerdictChain(store)).toContainEqual(
-      expect.objectContaining({ warehouse: 'main', verdicts: 4, broken: [], cut: [] }),
-    );
-    // Whole records are compared with what the ledger has: of a held call nothing is too old there.
-    const whole = await installed.reconcile({ range, force: true, level: 'records' });
-    expect(whole).toMatchObject({ windows: 4, proven: 4, healed: 0, different: 0, healedCalls: 0 });
-  });
+  expect(await installed.reconcile({ range })).toMatchObject({ windows: 4, proven: 4, missing: 0, healedCalls: 0 });
+  const sums = await store.query(
+    'SELECT sum(calls_listed)::int AS listed, sum(calls_found)::int AS found, sum(excluded)::int AS out FROM verdicts',
+  );
+  expect(sums).toEqual([{ listed: 240, found: 240 - aged, out: aged }]);
+  expect((await installed.warehouse.query('SELECT count(*)::int AS n FROM calls'))[0]?.n).toBe(240 - aged);
+  const coverage = await readCoverage(store, { range, warehouses: ['main'], now: range.to });
+  expect(coverage.days.map(({ state }) => state)).toEqual(['proven', 'proven', 'proven', 'proven']);
+  expect(coverage.days.reduce((sum, { excludedCalls }) => sum + excludedCalls, 0)).toBe(aged);
+  expect(drawCoverage(coverage)).toMatch(/proven, \d+ calls aged out or erased/);
+  expect(await verifyVerdictChain(store)).toContainEqual(
+    expect.objectContaining({ warehouse: 'main', verdicts: 4, broken: [], cut: [] }),
+  );
+  // Whole records are compared with what the ledger has: of a held call nothing is too old there.
+  const whole = await installed.reconcile({ range, force: true, level: 'records' });
+  expect(whole).toMatchObject({ windows: 4, proven: 4, healed: 0, different: 0, healedCalls: 0 });
 });
 
 describe('a window that is suddenly empty', () => {
@@ -155,15 +140,12 @@ describe('a window that is suddenly empty', () => {
     const last = { from: range.to - day, to: range.to };
     await installed.backfill();
     await installed.reconcile({ range: { from: whole.from, to: last.from } });
-    const ids = (
-      await installed.store.pool.query(`SELECT call_id FROM ledger WHERE call_timestamp >= to_timestamp($1)`, [
-        last.from / 1e6,
-      ])
-    ).rows.map((row) => row.call_id as string);
+    const since = 'SELECT call_id FROM ledger WHERE call_timestamp >= to_timestamp($1)';
+    const ids = await column<string>(installed.store, since, [last.from / 1e6]);
     expect(ids.length).toBeGreaterThan(20);
     await installed.simulator.delete({ callIds: ids });
-    await installed.store.pool.query('DELETE FROM ledger WHERE call_id = ANY($1)', [ids]);
-    await installed.store.pool.query('DELETE FROM wh_main.calls WHERE call_id = ANY($1)', [ids]);
+    await installed.store.query('DELETE FROM ledger WHERE call_id = ANY($1)', [ids]);
+    await installed.store.query('DELETE FROM wh_main.calls WHERE call_id = ANY($1)', [ids]);
     expect(await installed.reconcile({ range: last })).toMatchObject({ windows: 1, suspicious: 1 });
   });
 });

@@ -1,8 +1,6 @@
 /** A simulated service, and an installation that reads it: store, warehouse and source, wired as a worker wires them. */
 import type { Range, ReadTotals, ReconcileRequest, ReconcileTotals } from '../../../schemas/orchestration.ts';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
-import { loadFolded } from '../../../src/pipeline/load/ingest.ts';
-import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
 import type { planRereads } from '../../../src/pipeline/read/reread-windows.ts';
 import { planReconcile, reconcileWindows } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
@@ -27,7 +25,6 @@ export interface Installation extends Pipeline {
   /** Installation time, in milliseconds; real time unless set. */
   setNow(ms: number | undefined): void;
   backfill(range?: Range): Promise<ReadTotals>;
-  merge(): Promise<number>;
   reconcile(request?: ReconcileRequest): Promise<ReconcileTotals>;
 }
 
@@ -43,10 +40,7 @@ export const openInstallation = async (options: {
   const target = { ...pipeline.target, warehouse };
   const simulator = await startSimulator({ rateLimit: { requests: 0 }, ...options.simulator });
   const source = createSource(
-    await simulatedConfig(simulator, {
-      list: { preset: 'activate' },
-      limits: { requests: 100_000, per_s: 1 },
-    }),
+    await simulatedConfig(simulator, { list: { preset: 'activate' }, limits: { requests: 100_000, per_s: 1 } }),
   );
   let now: number | undefined;
   const deps: InstallationDeps = {
@@ -78,35 +72,18 @@ export const openInstallation = async (options: {
       const { totals } = await readRangePart(
         deps,
         {
-          axis: 'qualified',
-          range: part,
-          direction: 'oldest_first',
-          origin: 'backfill',
-          force: true,
-          maxCalls: 1_000_000,
-          maxSeconds: 600,
+          ...{ axis: 'qualified', range: part, direction: 'oldest_first', origin: 'backfill', force: true },
+          ...{ maxCalls: 1_000_000, maxSeconds: 600 },
         },
         { signal: never, onProgress: () => undefined },
       );
       return totals;
     },
-    merge: async () => {
-      let deliveries = 0;
-      for (;;) {
-        const merged = await mergeBatch(deps, 200);
-        if (merged === undefined) return deliveries;
-        deliveries += merged.deliveries;
-        await loadFolded(deps, merged.folded);
-      }
-    },
+    merge: () => pipeline.merge(deps),
     reconcile: async (request: ReconcileRequest = {}) => {
       const plan = await planReconcile(deps, deps.reconcile, request);
-      const { totals } = await reconcileWindows(deps, plan, {
-        signal: never,
-        maxSeconds: 600,
-        onProgress: () => undefined,
-      });
-      return totals;
+      const options = { signal: never, maxSeconds: 600, onProgress: () => undefined };
+      return (await reconcileWindows(deps, plan, options)).totals;
     },
     close: async () => {
       await source.close();

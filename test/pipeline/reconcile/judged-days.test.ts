@@ -27,24 +27,20 @@ const here = usePipeline({}, { keep: true });
 test('a year of days is judged by the date that was printed, and its rows compared every 30 days, also when the oldest day never is', async () => {
   const source = createSource(
     sourceConfigSchema.parse({
-      base_url: 'http://127.0.0.1:9',
-      auth_url: 'http://127.0.0.1:9',
-      realm: 'r',
-      client_id: 'c',
-      client_secret: 's',
+      ...{
+        base_url: 'http://127.0.0.1:9',
+        auth_url: 'http://127.0.0.1:9',
+        realm: 'r',
+        client_id: 'c',
+        client_secret: 's',
+      },
       list: { cursor_fields: [{ name: 'timestamp', from_param: 'from', to_param: 'to', record_field: 'timestamp' }] },
     }),
   );
   let now = start + days * day + day / 2;
   const deps = { ...here.deps, source, now: () => new Date(now / 1000), version: 'test' } as unknown as ReconcileDeps;
-  await recordWindow(here.store, {
-    axis: 'timestamp',
-    from: start,
-    to: start + days * day,
-    calls: 1,
-    shown: 'total',
-    origin: 'test',
-  });
+  const whole = { axis: 'timestamp', from: start, to: start + days * day };
+  await recordWindow(here.store, { ...whole, calls: 1, shown: 'total', origin: 'test' });
   const unjudged = async () =>
     (await listDays(here.store, { axis: 'timestamp', warehouses: ['main'], to: now })).filter((one) => !one.judged);
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { compareListing } from '../../../src/pipeline/read/compare-listing.ts';
 import { readChanged } from '../../../src/pipeline/read/read-changed.ts';
+import { column } from '../../support/rows.ts';
 import { type Installation, openInstallation } from './installation.ts';
 
 const options = { signal: new AbortController().signal, alive: () => undefined };
@@ -17,10 +18,7 @@ afterAll(() => here?.close());
 
 const read = (level: Parameters<typeof compareListing>[1]['level'] = 'fields') =>
   readChanged(here.deps, { axis: 'timestamp', range: here.range, level, confirm: 'later', origin: 'test' }, options);
-const bodies = async (): Promise<string[]> =>
-  (await here.store.pool.query('SELECT call_id, revision FROM ledger ORDER BY 1')).rows.map(
-    (row) => `${row.call_id}:${row.revision}`,
-  );
+const bodies = () => column(here.store, `SELECT call_id || ':' || revision FROM ledger ORDER BY call_id`);
 const isTrue = async (callId: string): Promise<boolean> => {
   const truth = await here.simulator.truthOf(callId);
   const [row] = await here.warehouse.query(
@@ -57,11 +55,7 @@ describe('light reading', () => {
 
   test('fetches whole only what is new or changed: a few by id', async () => {
     const edited = await here.simulator.edit({ random: 4, seed: 3, kinds: ['metadata', 'tags'], requalify: false });
-    const added = await here.simulator.insert({
-      count: 1,
-      timestamp: here.simulator.range.from,
-      status: 'qualified',
-    });
+    const added = await here.simulator.insert({ count: 1, timestamp: here.simulator.range.from, status: 'qualified' });
     const light = await read();
     expect([...light.changed].sort()).toEqual(edited.map((call) => call.callId).sort());
     expect([...light.fresh]).toEqual(added.map((call) => call.callId));
@@ -83,16 +77,13 @@ describe('light reading', () => {
   });
 
   test('does not take another order of keys for a change', async () => {
-    await here.store.pool.query(
+    await here.query(
       `UPDATE ledger SET fields = jsonb_set(fields, '{metadata,2}', '"another hash"') WHERE call_id = (SELECT min(call_id) FROM ledger)`,
     );
     const before = await bodies();
     expect(await read()).toMatchObject({ fetched: 0 });
     expect(await bodies()).toEqual(before);
-    const { rows } = await here.store.pool.query(
-      `SELECT count(*)::int AS n FROM ledger WHERE fields->'metadata'->>2 = 'another hash'`,
-    );
-    expect(rows[0]?.n).toBe(0);
+    expect(await here.query(`SELECT 1 FROM ledger WHERE fields->'metadata'->>2 = 'another hash'`)).toEqual([]);
   });
 
   test('compares ids alone when asked to', async () => {

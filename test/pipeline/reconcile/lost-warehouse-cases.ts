@@ -17,6 +17,7 @@ import { markPending } from '../../../src/store/loads/loads.ts';
 import { forgetHeartbeat } from '../../../src/store/windows/windows.ts';
 import type { Place } from '../../../src/warehouse/kind.ts';
 import { backUp } from '../../support/backup.ts';
+import { column } from '../../support/rows.ts';
 import type { Installation } from './installation.ts';
 
 export interface LossSite {
@@ -130,13 +131,16 @@ export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
         DELETE FROM ${table('loads')} WHERE loaded_at > (SELECT min(loaded_at) FROM ${table('loads')});
         DELETE FROM ${table('calls')} WHERE load_id NOT IN (SELECT load_id FROM ${table('loads')});`);
       const { here } = tools.site;
-      const { rows } = await here.store.pool.query('SELECT call_id FROM ledger WHERE NOT tombstone LIMIT 1');
-      await here.store.transaction((tx) => markPending(tx, [rows[0]?.call_id]));
+      const ids = await column<string>(here.store, 'SELECT call_id FROM ledger WHERE NOT tombstone LIMIT 1');
+      await here.store.transaction((tx) => markPending(tx, ids));
       await loadPendingBatch(here.deps, here.target, { origin: 'pending' });
     },
-    'lost all utterances': () => tools.site.execute(`DELETE FROM ${table('utterances')} WHERE TRUE`),
-    'lost all tags': () => tools.site.execute(`DELETE FROM ${table('tags')} WHERE TRUE`),
-    'lost all contacts': () => tools.site.execute(`DELETE FROM ${table('contacts')} WHERE TRUE`),
+    ...Object.fromEntries(
+      ['utterances', 'tags', 'contacts'].map((name) => [
+        `lost all ${name}`,
+        () => tools.site.execute(`DELETE FROM ${table(name)} WHERE TRUE`),
+      ]),
+    ),
     'lost table metadata': () =>
       tools.site.execute(
         `DROP TABLE ${table('metadata')}${tools.site.here.warehouse.kind === 'postgres' ? ' CASCADE' : ''}`,

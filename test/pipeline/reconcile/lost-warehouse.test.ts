@@ -52,14 +52,12 @@ const triggers: Readonly<Record<string, (id: string, cut: number) => Promise<unk
   },
 };
 
-const oldestCall = async (): Promise<{ readonly id: string; readonly at: number; readonly touched: number }> => {
-  const [{ id, at }] = (
-    await tools.site.here.store.pool.query(
-      `SELECT call_id AS id, extract(epoch FROM call_timestamp) * 1e6 AS at FROM ledger JOIN ledger_documents USING (call_id)
+const oldestCall = async () => {
+  const [{ id, at } = { id: '', at: 0 }] = await tools.site.here.query<{ id: string; at: number }>(
+    `SELECT call_id AS id, (extract(epoch FROM call_timestamp) * 1e6)::bigint AS at FROM ledger JOIN ledger_documents USING (call_id)
       ORDER BY call_timestamp LIMIT 1`,
-    )
-  ).rows;
-  return { id, at: Number(at), touched: Math.floor(Number(at) / day) * day };
+  );
+  return { id, at, touched: Math.floor(at / day) * day };
 };
 
 test.each(Object.entries(triggers))('a day of which a call %s is not proven from then on', async (_, cause) => {
@@ -69,13 +67,14 @@ test.each(Object.entries(triggers))('a day of which a call %s is not proven from
   const { id, at, touched } = await oldestCall();
   const stateOf = async () => {
     const coverage = await readCoverage(here.store, { range: here.range, warehouses: ['main'], now: here.range.to });
-    const proven = await lookAtProof(here.store, {
+    const asked = {
       axis: tools.axis,
       range: { from: touched, to: touched + day },
       warehouses: [here.warehouse],
       level: {},
-    });
-    return [proven.proven, coverage.days.find(({ from }) => from === touched)?.byWarehouse.main];
+    };
+    const { proven } = await lookAtProof(here.store, asked);
+    return [proven, coverage.days.find(({ from }) => from === touched)?.byWarehouse.main];
   };
   expect(await stateOf()).toEqual([true, expect.stringMatching(/proven|healed/)]);
   await cause(id, (at + 1) / 1000);

@@ -11,6 +11,7 @@ import { issueEpoch } from '../../../src/store/loads/warehouses.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
 import { addVerdict, latestVerdicts } from '../../../src/store/windows/verdicts.ts';
 import { withProof } from '../../support/persons.ts';
+import { column } from '../../support/rows.ts';
 import { until } from '../../support/until.ts';
 import { type StartedReceiver, startReceiver, testSecret } from '../../webhook/support/receiver.ts';
 import { day, type Installation, openInstallation } from './installation.ts';
@@ -19,8 +20,12 @@ const calls = 250;
 let here: Installation;
 let receiver: StartedReceiver;
 
-const query = async (sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> =>
-  (await here.store.pool.query(sql, values)).rows;
+const query = (sql: string, values?: unknown[]) => here.query(sql, values);
+/** The installation, but that its list answers as these say. */
+const withList = (list: Partial<Installation['deps']['source']['list']>): Installation['deps'] => {
+  const { source } = here.deps;
+  return { ...here.deps, source: { ...source, list: { ...source.list, ...list } } };
+};
 const wholeRange = () => ({ from: here.range.from, to: here.range.to - 10 * day });
 
 const reconcileWith = async (deps: Installation['deps']) => {
@@ -31,17 +36,9 @@ const reconcileWith = async (deps: Installation['deps']) => {
 
 beforeAll(async () => {
   const to = new Date(Math.floor(Date.now() / 86_400_000) * 86_400_000 - 10 * 86_400_000).toISOString();
+  const from = new Date(Date.parse(to) - 12 * 86_400_000).toISOString();
   here = await openInstallation({
-    simulator: {
-      seed: 6,
-      calls: {
-        count: calls,
-        utterances: 4,
-        words: 4,
-        to,
-        from: new Date(Date.parse(to) - 12 * 86_400_000).toISOString(),
-      },
-    },
+    simulator: { seed: 6, calls: { count: calls, utterances: 4, words: 4, to, from } },
   });
   receiver = await startReceiver({ databaseUrl: here.url });
   await here.simulator.configure({
@@ -63,16 +60,13 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
   test('proves every window of an installation that has everything', async () => {
     const totals = await here.reconcile({ range: wholeRange() });
     expect(totals).toMatchObject({ windows: 12, proven: 12, missing: 0, different: 0, markedMissing: 0 });
-    const [sums] = await here.warehouse.query(
-      'SELECT count(*)::int AS n, sum(calls_listed)::int AS listed, sum(calls_found)::int AS found FROM verdicts',
-    );
-    expect(sums).toMatchObject({ n: 0 });
+    expect(await column(here.warehouse, 'SELECT count(*)::int AS n FROM verdicts')).toEqual([0]);
     await here.drain();
     const [loaded] = await here.warehouse.query(
       `SELECT count(*)::int AS n, sum(calls_listed)::int AS listed, sum(calls_found)::int AS found,
               min(level) AS level, min(compared_by) AS compared_by FROM verdicts`,
     );
-    const listed = (await query('SELECT count(*)::int AS n FROM callsync.ledger WHERE poll_at IS NOT NULL'))[0]?.n;
+    const [listed] = await column(here.store, 'SELECT count(*)::int FROM ledger WHERE poll_at IS NOT NULL');
     expect(loaded).toEqual({ n: 12, listed, found: listed, level: 'fields', compared_by: 'test' });
     expect((await here.reconcile({ range: wholeRange() })).windows).toBe(0);
   });
@@ -96,12 +90,8 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
 
   test("measures the loss that the simulator's truth has", async () => {
     const { webhooks: truth } = await here.simulator.stats();
-    const coverage = await readCoverage(here.store, {
-      range: wholeRange(),
-      warehouses: ['main'],
-      now: Date.now() * 1000,
-      webhooksSince: here.range.from,
-    });
+    const asked = { range: wholeRange(), warehouses: ['main'], now: Date.now() * 1000 };
+    const coverage = await readCoverage(here.store, { ...asked, webhooksSince: here.range.from });
     let expected = 0;
     let lost = 0;
     for await (const entry of here.simulator.truth({ light: true })) {
@@ -133,10 +123,8 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     await here.drain();
     const totals = await here.reconcile({ range: wholeRange(), force: true });
     expect(totals).toMatchObject({ missing: 7, unproven: 1, markedMissing: 0, removed: 0 });
-    const [unexpected] = await query(
-      `SELECT sum(unexpected)::int AS n FROM callsync.verdicts WHERE outcome = 'unproven'`,
-    );
-    expect(unexpected).toEqual({ n: 1 });
+    const unexpected = `SELECT sum(unexpected)::int FROM verdicts WHERE outcome = 'unproven'`;
+    expect(await column(here.store, unexpected)).toEqual([1]);
     await query(`DELETE FROM wh_main.calls WHERE call_id = 'nobody knows it'`);
     expect(await here.reconcile({ range: wholeRange() })).toMatchObject({ windows: 1, proven: 1 });
   });
@@ -160,7 +148,7 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
       }
       yield* list.readPages(asked);
     };
-    const totals = await reconcileWith({ ...here.deps, source: { ...here.deps.source, list: { ...list, readPages } } });
+    const totals = await reconcileWith(withList({ readPages }));
     expect(folded).toBe(true);
     expect(totals).toMatchObject({ proven: 11, healed: 1, missing: 1, healedCalls: 1 });
     expect(await here.warehouse.query(`SELECT 1 AS one FROM calls WHERE call_id = '${callId}'`)).toEqual([{ one: 1 }]);
@@ -174,15 +162,13 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
         throw transient('LIST_BROKEN', 'The list answers 500.');
       yield* list.readPages(asked);
     };
-    const deps = { ...here.deps, source: { ...here.deps.source, list: { ...list, readPages } } };
-    expect(await reconcileWith(deps)).toMatchObject({ windows: 12, failed: 1, proven: 11 });
+    expect(await reconcileWith(withList({ readPages }))).toMatchObject({ windows: 12, failed: 1, proven: 11 });
     const away: typeof list.readPages = (asked) => {
       if (asked.window !== undefined) throw transient('LIST_BROKEN', 'Away.');
       return list.readPages(asked);
     };
-    const down = { ...list, readPages: away };
     await expect(
-      reconcileWith({ ...here.deps, source: { ...here.deps.source, list: down } }),
+      reconcileWith(withList({ readPages: away })),
       'after three in a row it is the service that fails, and the activity is tried again',
     ).rejects.toMatchObject({ code: 'LIST_BROKEN' });
   });
@@ -199,15 +185,11 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
       await query(undo);
       return check;
     };
-    const inStore = await tamper(
-      'UPDATE callsync.verdicts SET calls_found = calls_found + 1 WHERE verdict_id = 3',
-      'UPDATE callsync.verdicts SET calls_found = calls_found - 1 WHERE verdict_id = 3',
-    );
+    const found = (by: number) => `UPDATE verdicts SET calls_found = calls_found + ${by} WHERE verdict_id = 3`;
+    const inStore = await tamper(found(1), found(-1));
     expect(inStore).toMatchObject({ broken: [3], intact: false });
-    const inCopy = await tamper(
-      `UPDATE wh_main.verdicts SET outcome = 'healed' WHERE verdict_id = 3`,
-      `UPDATE wh_main.verdicts SET outcome = 'proven' WHERE verdict_id = 3`,
-    );
+    const copied = (outcome: string) => `UPDATE wh_main.verdicts SET outcome = '${outcome}' WHERE verdict_id = 3`;
+    const inCopy = await tamper(copied('healed'), copied('proven'));
     expect(inCopy).toMatchObject({ broken: [], intact: false, copy: { differing: [3] } });
     const outOfCopy = await tamper(
       'CREATE TABLE kept AS SELECT * FROM wh_main.verdicts WHERE verdict_id = 3; DELETE FROM wh_main.verdicts WHERE verdict_id = 3',
@@ -216,16 +198,11 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     expect(outOfCopy).toMatchObject({ broken: [], intact: false, copy: { differing: [3] } });
     await query('DELETE FROM callsync.verdicts WHERE verdict_id = (SELECT max(verdict_id) FROM callsync.verdicts)');
     const [cut] = await verifyVerdicts(here.store, here.deps.targets);
-    expect(cut?.broken).toEqual([]);
-    expect(cut?.intact).toBe(false);
+    expect(cut).toMatchObject({ broken: [], intact: false });
     await query('DELETE FROM wh_main.verdicts WHERE verdict_id > (SELECT max(verdict_id) FROM callsync.verdicts)');
     const [cutEverywhere] = await verifyVerdicts(here.store, here.deps.targets);
-    expect(cutEverywhere, 'the head in the file outside still shows it').toMatchObject({
-      broken: [],
-      copy: { differing: [] },
-      cut: [{ warehouse: 'main' }],
-      intact: false,
-    });
+    const shown = { broken: [], copy: { differing: [] }, cut: [{ warehouse: 'main' }], intact: false };
+    expect(cutEverywhere, 'the head in the file outside still shows it').toMatchObject(shown);
   });
 
   test('shows by its key that a whole chain was rewritten, in the store and in the warehouse', async () => {

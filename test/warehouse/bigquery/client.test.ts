@@ -121,9 +121,8 @@ test('a query that nobody waits for any more is cancelled, and not sent again', 
   const leave = new AbortController();
   const sent = (part: RegExp) => requests.filter(({ path, body }) => part.test(`${path} ${body}`)).length;
   respond = (path) => {
-    if (requests.at(-1)?.body.includes('dryRun')) {
+    if (requests.at(-1)?.body.includes('dryRun'))
       return { status: 200, body: { statistics: { query: { statementType: 'SELECT' } } } };
-    }
     if (path.includes('/cancel')) return { status: 200, body: {} };
     const isCancelled = sent(/\/jobs\/[^ /]+\/cancel/) > 0;
     const status = isCancelled ? { state: 'DONE', errorResult: { reason: 'stopped' } } : { state: 'RUNNING' };

@@ -12,7 +12,4 @@ export const configOf = (over: Record<string, unknown>): BigqueryWarehouseConfig
   });
 
 /** Settings that show in DDL. */
-export const expiring = {
-  partition_expiration_days: 400,
-  kms_key: 'projects/k/locations/eu/keyRings/r/cryptoKeys/c',
-};
+export const expiring = { partition_expiration_days: 400, kms_key: 'projects/k/locations/eu/keyRings/r/cryptoKeys/c' };

@@ -132,12 +132,7 @@ export const describeKills = (
   });
 };
 
-interface Loader {
-  readonly ended: Promise<number | null>;
-  kill(signal: NodeJS.Signals): void;
-}
-
-const startLoader = (task: unknown): Loader => {
+const startLoader = (task: unknown) => {
   const child = spawn(process.execPath, [resolve(import.meta.dirname, 'load-once.mjs')], {
     stdio: ['pipe', 'ignore', 'inherit'],
   });
@@ -145,6 +140,6 @@ const startLoader = (task: unknown): Loader => {
   child.stdin.end(JSON.stringify(task));
   return {
     ended: once(child, 'exit').then(([code]) => code as number | null),
-    kill: (signal) => void child.kill(signal),
+    kill: (signal: NodeJS.Signals) => void child.kill(signal),
   };
 };

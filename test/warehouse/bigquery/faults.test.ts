@@ -78,8 +78,7 @@ describe('one load', () => {
     setup.strict.troubles.script.push(trouble);
     await expect(setup.warehouse.load(batch)).rejects.toMatchObject(error);
     expect(setup.strict.troubles.script).toEqual([]);
-    const committed = await setup.warehouse.query(`SELECT 1 FROM loads WHERE load_id = '${batch.loadId}'`);
-    expect(committed).toEqual([]);
+    expect(await setup.warehouse.query(`SELECT 1 FROM loads WHERE load_id = '${batch.loadId}'`)).toEqual([]);
   });
 
   test('survives lost answers of everything else, too, and is staged once', async () => {

@@ -63,9 +63,8 @@ describe('what a load may touch', () => {
     const script = scriptOf();
     expect(script.match(/BEGIN TRANSACTION;/g)).toHaveLength(1);
     expect(script.match(/COMMIT TRANSACTION;/g)).toHaveLength(1);
-    for (const name of partitioned) {
+    for (const name of partitioned)
       expect(script.match(new RegExp(`(DELETE FROM|INSERT INTO|MERGE) \`p\\.d\\.${name}\``, 'g'))).toHaveLength(2);
-    }
     expect(script).not.toMatch(/CREATE|TEMP|INSERT ROW/);
     expect(script).toContain("DECLARE this_load STRING DEFAULT 'l\\'1';");
   });

@@ -7,7 +7,7 @@ import { openPool } from '../../../src/postgres/database.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import { createLoader } from '../../../src/warehouse/postgres/load.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
-import type { LoadBatch, LoadResult, Warehouse } from '../../../src/warehouse/warehouse.ts';
+import type { LoadBatch, Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { useDatabase } from '../../support/postgres.ts';
 import { makeBatch, makeCall, makeTombstone } from '../batches.ts';
 
@@ -36,14 +36,10 @@ afterAll(async () => {
 const call = (callId: string, revision: number) => makeCall({ callId, revision, status: `revision ${revision}` });
 const tombstone = (callId: string, revision: number) => makeTombstone(callId, revision, []);
 
-interface OpenLoad {
-  readonly result: Promise<LoadResult>;
-  end(how: 'COMMIT' | 'ROLLBACK'): Promise<void>;
-  isWaiting(): Promise<boolean>;
-}
+type OpenLoad = Awaited<ReturnType<typeof startLoad>>;
 
 /** A load whose transaction stays open until it is ended. */
-const startLoad = async (batch: LoadBatch): Promise<OpenLoad> => {
+const startLoad = async (batch: LoadBatch) => {
   const client = await pool.connect();
   const { rows } = await client.query('SELECT pg_backend_pid() AS pid');
   await client.query('BEGIN');
@@ -51,7 +47,7 @@ const startLoad = async (batch: LoadBatch): Promise<OpenLoad> => {
   result.catch(() => undefined);
   return {
     result,
-    end: async (how) => {
+    end: async (how: 'COMMIT' | 'ROLLBACK') => {
       await result.catch(() => undefined);
       await client.query(how);
       client.release();

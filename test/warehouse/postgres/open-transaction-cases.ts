@@ -65,8 +65,7 @@ export const describeOpenTransaction = ({ seconds }: { seconds: number }): void 
     await analyst.end();
     await open().migrate();
     expect(await viewText()).toBe(wanted);
-    const index = await admin.query(`SELECT to_regclass('calls.calls_call_timestamp') AS name`);
-    expect(index.rows[0].name).not.toBeNull();
+    expect((await admin.query(`SELECT to_regclass('calls.calls_call_timestamp') AS name`)).rows[0].name).not.toBeNull();
     const comment = await admin.query(`SELECT obj_description('calls.tags'::regclass) AS text`);
     expect(comment.rows[0].text).toContain('One row per tag');
     for (const warehouse of opened) await warehouse.close();

@@ -17,11 +17,6 @@ interface Alternative {
 }
 export type Question = readonly Alternative[];
 
-export interface Truth {
-  /** Calls to find, and for each the utterances that may be shown. */
-  readonly find: (question: Question) => ReadonlyMap<string, ReadonlySet<number>>;
-}
-
 const stemmers = { fr: 'french_stem', en: 'english_stem' } as const;
 const words = `facture factures contrat résilier résilié annulée élève problème problem problems bill cancelled invoice
   le la là de du dû à pas sûr sur the with a my will willing`.split(/\s+/);
@@ -69,7 +64,7 @@ export const writeQuestion = (question: Question): string =>
     )
     .join(' or ');
 
-export const createTruth = async (client: pg.Client, sayings: readonly Saying[]): Promise<Truth> => {
+export const createTruth = async (client: pg.Client, sayings: readonly Saying[]) => {
   const readings = new Map<string, readonly string[]>();
   for (const [lang, stemmer] of Object.entries(stemmers)) {
     const { rows } = await client.query<{ word: string; stems: string[]; plain_stems: string[] }>(
@@ -100,7 +95,8 @@ export const createTruth = async (client: pg.Client, sayings: readonly Saying[])
     })),
   }));
   return {
-    find: (question) => {
+    /** Calls to find, and for each the utterances that may be shown. */
+    find: (question: Question) => {
       const found = new Map<string, Set<number>>();
       for (const { callId, lang, utterances } of spelled) {
         const alternatives = question.map((alternative) => {

@@ -1,6 +1,6 @@
 /** The search index of a PostgreSQL warehouse: what is found, and that every load, erasure and removal keeps it right. */
 import type pg from 'pg';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { analyticsConfigSchema } from '../../../schemas/config/analytics.ts';
 import { readSpeaker } from '../../../src/marts/dialect.ts';
 import { createLoader } from '../../../src/warehouse/postgres/load.ts';
@@ -320,8 +320,10 @@ test('random words, phrases, excluded phrases and alternatives find what a reade
     expect(await find(text, { limit: 3 }), text).toEqual(newestFirst.slice(0, 3));
     for (const { callId, hits } of calls) {
       expect(hits.length, `${text} in ${callId}`).toBeGreaterThan(0);
-      const shown = hits.filter((hit) => !wanted.get(callId)?.has(hit.utteranceIndex));
-      expect(shown, `${text} in ${callId}`).toEqual([]);
+      expect(
+        hits.filter((hit) => !wanted.get(callId)?.has(hit.utteranceIndex)),
+        `${text} in ${callId}`,
+      ).toEqual([]);
       expect(hits.filter((hit) => hit.highlights.length === 0)).toEqual([]);
     }
     found += calls.length;
@@ -430,26 +432,25 @@ test('an owner of the schema who is no superuser makes the index, and dropping i
   const url = new URL(database.url);
   url.searchParams.set('options', `-c role=${owner}`);
   const owned = createPostgresWarehouse({ name: 'pg', url: url.href, config: { ...config, schema: 'owned' } });
-  try {
-    await owned.migrate();
-    const listObjects = async () =>
-      (
-        await admin.query(`SELECT name FROM (SELECT cfgname AS name, cfgnamespace AS schema FROM pg_ts_config
+  onTestFinished(async () => {
+    await owned.close();
+    await admin.query(`DROP OWNED BY ${owner} CASCADE; DROP ROLE ${owner}`);
+  });
+  await owned.migrate();
+  const listObjects = async () =>
+    (
+      await admin.query(`SELECT name FROM (SELECT cfgname AS name, cfgnamespace AS schema FROM pg_ts_config
           UNION ALL SELECT dictname, dictnamespace FROM pg_ts_dict
           UNION ALL SELECT proname, pronamespace FROM pg_proc
           UNION ALL SELECT relname, relnamespace FROM pg_class) t
           WHERE schema = 'owned'::regnamespace AND name NOT LIKE 'unaccent%' ORDER BY name`)
-      ).rows;
-    const before = await listObjects();
-    await owned.search.create();
-    await owned.load(makeBatch({ calls: [spoken({ callId: 'a', says: [['out', 'je veux résilier le contrat']] })] }));
-    expect((await findAll(owned, { text: '"résilier le contrat"', limit: 20 })).calls).toHaveLength(1);
-    await owned.search.drop();
-    expect(await listObjects()).toEqual(before);
-  } finally {
-    await owned.close();
-    await admin.query(`DROP OWNED BY ${owner} CASCADE; DROP ROLE ${owner}`);
-  }
+    ).rows;
+  const before = await listObjects();
+  await owned.search.create();
+  await owned.load(makeBatch({ calls: [spoken({ callId: 'a', says: [['out', 'je veux résilier le contrat']] })] }));
+  expect((await findAll(owned, { text: '"résilier le contrat"', limit: 20 })).calls).toHaveLength(1);
+  await owned.search.drop();
+  expect(await listObjects()).toEqual(before);
 });
 
 const begin = async () => {

@@ -60,9 +60,7 @@ const sendBodies = async (signature: string | undefined): Promise<void> => {
 };
 
 for (let count = 0; count < idle; count += 1) stayIdle();
-for (let count = 0; count < bodies; count += 1) {
-  sendBodies(count % 2 === 0 ? undefined : `sha256=${'0'.repeat(64)}`);
-}
+for (let count = 0; count < bodies; count += 1) sendBodies(count % 2 === 0 ? undefined : `sha256=${'0'.repeat(64)}`);
 process.stdout.write('ready\n');
 process.stdin.resume();
 await once(process.stdin, 'end');

@@ -13,16 +13,9 @@ import type { ReceiverProcessOptions } from './receiver-process.ts';
 
 type ReceiverStatus = ReturnType<Receiver['status']>;
 
-export interface ReceiverChild {
-  readonly address: string;
-  status(): Promise<ReceiverStatus & { readonly rss: number }>;
-  kill(): Promise<void>;
-}
+export type ReceiverChild = Awaited<ReturnType<typeof startChild>>;
 
-export interface ReceiverProgram {
-  start(options: ReceiverProcessOptions): Promise<ReceiverChild>;
-  remove(): Promise<void>;
-}
+export type ReceiverProgram = Awaited<ReturnType<typeof compileReceiver>>;
 
 /** A file of `test/`, such as `store/steady-process`, with what it imports, compiled; `remove` deletes it again. */
 export const compileProgram = async (name: string): Promise<{ readonly entry: string; remove(): Promise<void> }> => {
@@ -42,9 +35,9 @@ export const compileProgram = async (name: string): Promise<{ readonly entry: st
   };
 };
 
-export const compileReceiver = async (): Promise<ReceiverProgram> => {
+export const compileReceiver = async () => {
   const { entry, remove } = await compileProgram('webhook/support/receiver-process');
-  return { start: (options) => startChild(entry, options), remove };
+  return { start: (options: ReceiverProcessOptions) => startChild(entry, options), remove };
 };
 
 /** The receiver's program and a database for it, for the tests of a file or group. */
@@ -57,7 +50,7 @@ export const useReceiver = (name: string) => {
   return { database, spoolDir: join(folder, 'spool'), program: held };
 };
 
-const startChild = async (entry: string, options: ReceiverProcessOptions): Promise<ReceiverChild> => {
+const startChild = async (entry: string, options: ReceiverProcessOptions) => {
   const child: ChildProcessWithoutNullStreams = spawn(process.execPath, [entry, JSON.stringify(options)]);
   child.stderr.pipe(process.stderr);
   const lines = createInterface({ input: child.stdout });

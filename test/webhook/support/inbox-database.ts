@@ -4,15 +4,6 @@ import { afterAll, beforeAll } from 'vitest';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { connect, useDatabase } from '../../support/postgres.ts';
 
-export interface InboxDatabase {
-  readonly url: string;
-  readonly store: Store;
-  rows(): Promise<InboxRow[]>;
-  empty(): Promise<void>;
-  /** Lets nobody read or write the inbox until the returned function is called. */
-  hold(): Promise<() => Promise<void>>;
-}
-
 export interface InboxRow {
   readonly delivery_id: string | null;
   readonly hook_id: string | null;
@@ -30,7 +21,7 @@ export const readInbox = async (pool: pg.Pool): Promise<InboxRow[]> =>
   (await pool.query<InboxRow>('SELECT * FROM callsync.inbox ORDER BY seq')).rows;
 
 /** Made before the tests of a file or group, and dropped behind them. */
-export const useInboxDatabase = (): InboxDatabase => {
+export const useInboxDatabase = () => {
   const database = useDatabase();
   let store: Store;
   beforeAll(async () => {
@@ -48,6 +39,7 @@ export const useInboxDatabase = (): InboxDatabase => {
     async empty() {
       await store.pool.query('TRUNCATE callsync.inbox');
     },
+    /** Lets nobody read or write the inbox until the returned function is called. */
     async hold() {
       const client = await connect(database.url);
       await client.query('BEGIN; LOCK TABLE callsync.inbox IN ACCESS EXCLUSIVE MODE');

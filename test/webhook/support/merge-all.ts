@@ -13,11 +13,7 @@ import { createErasures } from '../../support/erasures.ts';
 export const mergeAll = async (url: string): Promise<ReadonlyMap<string, number>> => {
   const erasures = createErasures();
   const store = await openStore({ url, erasures: erasures.open });
-  const warehouse = createPostgresWarehouse({
-    name: 'postgres',
-    url,
-    config: { schema: 'calls', documents: false },
-  });
+  const warehouse = createPostgresWarehouse({ name: 'postgres', url, config: { schema: 'calls', documents: false } });
   try {
     await warehouse.migrate();
     await registerWarehouse(store, 'postgres', flattenVersion);
@@ -31,14 +27,12 @@ export const mergeAll = async (url: string): Promise<ReadonlyMap<string, number>
       clockSkew: 120_000_000,
       log: () => undefined,
     };
-    for (let merged = await mergeBatch(deps, 200); merged !== undefined; merged = await mergeBatch(deps, 200)) {
+    for (let merged = await mergeBatch(deps, 200); merged !== undefined; merged = await mergeBatch(deps, 200))
       await loadFolded(deps, merged.folded);
-    }
     while ((await loadPendingBatch(deps, target, { origin: 'test', graceSeconds: 0 })) !== undefined);
     const counts = new Map<string, number>();
-    for await (const { call_id: callId } of warehouse.rowsOf('calls')) {
+    for await (const { call_id: callId } of warehouse.rowsOf('calls'))
       counts.set(callId as string, (counts.get(callId as string) ?? 0) + 1);
-    }
     return counts;
   } finally {
     await warehouse.close();

@@ -2,32 +2,20 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type pg from 'pg';
 import { Registry } from 'prom-client';
 import type { z } from 'zod';
 import { webhookConfigSchema } from '../../../schemas/config/webhook.ts';
 import { type ConnectionUrl, openPool } from '../../../src/postgres/database.ts';
-import { createInboxWriter, type InboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
-import { createReceiver, type Receiver } from '../../../src/webhook/server/receiver.ts';
+import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
+import { createReceiver } from '../../../src/webhook/server/receiver.ts';
 import type { ReceiverLog } from '../../../src/webhook/server/receiver-log.ts';
 import type { Verifier } from '../../../src/webhook/server/signature.ts';
 import { openSigningKeys } from '../../../src/webhook/server/signature.ts';
-import { openSpool, type Spool } from '../../../src/webhook/spool/spool.ts';
+import { openSpool } from '../../../src/webhook/spool/spool.ts';
 
 export const testSecret = 'test-signing-secret';
 
-export interface StartedReceiver {
-  readonly receiver: Receiver;
-  readonly url: string;
-  readonly port: number;
-  readonly pool: pg.Pool;
-  readonly inbox: InboxWriter;
-  readonly spool: Spool;
-  readonly registry: Registry;
-  /** Level and message of every log line. */
-  readonly logged: string[];
-  stop(): Promise<void>;
-}
+export type StartedReceiver = Awaited<ReturnType<typeof startReceiver>>;
 
 export interface StartOptions {
   readonly databaseUrl: ConnectionUrl;
@@ -40,7 +28,7 @@ export interface StartOptions {
   readonly intervalMs?: number;
 }
 
-export const startReceiver = async (options: StartOptions): Promise<StartedReceiver> => {
+export const startReceiver = async (options: StartOptions) => {
   const folder = await mkdtemp(join(tmpdir(), 'callsync-receiver-'));
   const config = webhookConfigSchema.parse({
     port: 0,
@@ -83,6 +71,7 @@ export const startReceiver = async (options: StartOptions): Promise<StartedRecei
     inbox,
     spool,
     registry,
+    /** Level and message of every log line. */
     logged,
     async stop() {
       await receiver.close();
