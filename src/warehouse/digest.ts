@@ -223,7 +223,7 @@ export const digestSql = (dialect: DigestDialect, { documents, where }: { docume
 /** Puts the parts of each call together. `parts` must come in the order of call ids. */
 export async function* collectDigests(parts: AsyncIterable<DigestPart>, documents: boolean): AsyncIterable<CallDigest> {
   const tables = keptTables(documents);
-  let current: { callId: string; hashes: Map<string, string[]>; digests: Record<string, string> } | undefined;
+  let current: CollectedCall | undefined;
   for await (const part of parts) {
     if (current !== undefined && current.callId !== part.callId) yield finish(current, tables);
     if (current?.callId !== part.callId) current = { callId: part.callId, hashes: new Map(), digests: {} };
@@ -274,14 +274,9 @@ FROM (
 GROUP BY g.call_id`;
 };
 
-const finish = (
-  call: {
-    readonly callId: string;
-    readonly hashes: ReadonlyMap<string, readonly string[]>;
-    readonly digests: Readonly<Record<string, string>>;
-  },
-  tables: readonly CallTable[],
-): CallDigest => ({
+type CollectedCall = { callId: string; hashes: Map<string, string[]>; digests: Record<string, string> };
+
+const finish = (call: CollectedCall, tables: readonly CallTable[]): CallDigest => ({
   callId: call.callId,
   tables: Object.fromEntries(
     tables.map(({ name }) => [name, call.digests[name] ?? joinHashes(call.hashes.get(name) ?? [])]),

@@ -43,16 +43,12 @@ export const createClient = async (config: BigqueryWarehouseConfig): Promise<Big
     userAgent: 'callsync',
     retryOptions: { autoRetry: false },
   };
+  const key = config.key_file === undefined ? {} : { keyFilename: config.key_file };
   if (config.api_endpoint !== undefined)
     return new BigQuery({ ...base, apiEndpoint: config.api_endpoint, authClient: new PassThroughClient() });
-  const keyFilename = config.key_file;
-  if (keyFilename !== undefined) await checkKeyFile(keyFilename);
-  if (config.impersonate === undefined)
-    return new BigQuery({ ...base, ...(keyFilename === undefined ? {} : { keyFilename }) });
-  const source = new GoogleAuth({
-    scopes: ['https://www.googleapis.com/auth/cloud-platform'],
-    ...(keyFilename === undefined ? {} : { keyFilename }),
-  });
+  if (config.key_file !== undefined) await checkKeyFile(config.key_file);
+  if (config.impersonate === undefined) return new BigQuery({ ...base, ...key });
+  const source = new GoogleAuth({ scopes: ['https://www.googleapis.com/auth/cloud-platform'], ...key });
   const authClient = new Impersonated({
     sourceClient: await source.getClient(),
     targetPrincipal: config.impersonate,
@@ -93,9 +89,7 @@ const send = <T>(client: BigQuery, project: string, request: RestRequest, timeou
     uri: `${client.apiEndpoint}${upload}/bigquery/v2/projects/${project}${request.path}`,
     qs: Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined)),
     ...(request.media === undefined
-      ? request.json === undefined
-        ? {}
-        : { json: request.json }
+      ? request.json !== undefined && { json: request.json }
       : {
           headers: { 'Content-Type': `multipart/related; boundary=${boundary}` },
           body: multipart(request.json, request.media),

@@ -57,33 +57,21 @@ export const grantsSql = (config: BigqueryWarehouseConfig, readers: Readers): re
   ];
 };
 
-interface Access {
-  readonly dataset?: { readonly dataset?: { readonly datasetId?: string; readonly projectId?: string } };
-}
-
 /** Lets the views of a dataset read the tables of another dataset, for every user. */
-interface Authorisation {
-  readonly dataset: string;
-  readonly entry: {
-    readonly dataset: {
-      readonly dataset: { readonly projectId: string; readonly datasetId: string };
-      readonly targetTypes: readonly ['VIEWS'];
-    };
-  };
-}
+type Authorisation = ReturnType<typeof accessOf>[number];
 
 /** A restricted view of a mart reads the mart, which reads the tables: each of the two steps is authorised. */
-const accessOf = ({ project, dataset }: BigqueryWarehouseConfig, readers: Readers): readonly Authorisation[] => {
-  const access = (on: string, views: string): Authorisation => ({
+const accessOf = ({ project, dataset }: BigqueryWarehouseConfig, readers: Readers) => {
+  const access = (on: string, views: string) => ({
     dataset: on,
     entry: { dataset: { dataset: { projectId: project, datasetId: views }, targetTypes: ['VIEWS'] } },
   });
   const restricted = restrictedName(dataset);
   return [
     access(dataset, restricted),
-    ...(Object.keys(readers.openMarts).length > 0
-      ? [access(readers.marts, restricted), access(dataset, readers.marts)]
-      : []),
+    ...(Object.keys(readers.openMarts).length === 0
+      ? []
+      : [access(readers.marts, restricted), access(dataset, readers.marts)]),
   ];
 };
 
@@ -93,8 +81,8 @@ const noteOf = ({ dataset, entry }: Authorisation): string =>
 /** No SQL statement can do this. */
 const authorise = async (rest: Rest, { dataset, entry }: Authorisation): Promise<void> => {
   const path = `/datasets/${dataset}`;
-  const { access = [] } = await rest<{ readonly access?: readonly Access[] }>({ path });
+  const { access = [] } = await rest<{ readonly access?: readonly Partial<Authorisation['entry']>[] }>({ path });
   const views = entry.dataset.dataset.datasetId;
-  if (access.some((one) => one.dataset?.dataset?.datasetId === views)) return;
+  if (access.some((one) => one.dataset?.dataset.datasetId === views)) return;
   await rest({ method: 'PATCH', path, json: { access: [...access, entry] } });
 };

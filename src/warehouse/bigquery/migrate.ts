@@ -35,7 +35,7 @@ const ensureDataset = async (deps: Connection, name: string, extra: Record<strin
         description: 'Call data, kept by callsync.',
         location: config.location,
         labels: config.labels,
-        ...encryption('defaultEncryptionConfiguration', config),
+        defaultEncryptionConfiguration: encryptionOf(config),
         ...extra,
       },
     });
@@ -91,28 +91,21 @@ const alterEmulated = async (deps: Connection, relation: Relation, present: read
 };
 
 export const tableResource = (config: BigqueryWarehouseConfig, relation: Relation) => {
-  const expiry = config.partition_expiration_days;
+  const { partition_expiration_days: expiry } = config;
+  const { partitionedBy: field, clusteredBy: fields } = relation;
   return {
     tableReference: { projectId: config.project, datasetId: config.dataset, tableId: relation.name },
     description: relation.description,
     labels: config.labels,
     schema: { fields: relation.fields },
-    ...(relation.partitionedBy === undefined
-      ? {}
-      : {
-          timePartitioning: {
-            type: 'DAY',
-            field: relation.partitionedBy,
-            ...(expiry === undefined ? {} : { expirationMs: String(expiry * dayMs) }),
-          },
-        }),
-    ...(relation.clusteredBy === undefined ? {} : { clustering: { fields: relation.clusteredBy } }),
-    ...encryption('encryptionConfiguration', config),
+    timePartitioning:
+      field === undefined ? undefined : { type: 'DAY', field, expirationMs: expiry && String(expiry * dayMs) },
+    clustering: fields && { fields },
+    encryptionConfiguration: encryptionOf(config),
   };
 };
 
-const encryption = (key: string, { kms_key }: BigqueryWarehouseConfig): Record<string, unknown> =>
-  kms_key === undefined ? {} : { [key]: { kmsKeyName: kms_key } };
+const encryptionOf = ({ kms_key }: BigqueryWarehouseConfig) => kms_key && { kmsKeyName: kms_key };
 
 /** The wanted fields, present ones first; undefined when nothing changes. @throws CallsyncError BIGQUERY_SCHEMA */
 export const extendFields = (relation: Relation, present: readonly WireField[]) => {

@@ -8,12 +8,15 @@ import { failTo, retry } from './retry.ts';
 
 interface Query {
   readonly sql: string;
-  readonly parameters?: Readonly<Record<string, string | number | readonly string[]>>;
+  /** Undefined ones are left out. */
+  readonly parameters?: Readonly<Record<string, ParameterValue | undefined>>;
   /** Type of each parameter: `STRING`, `INT64` or `ARRAY<STRING>`. */
   readonly types?: Readonly<Record<string, string>>;
   /** Cancels the job. */
   readonly signal?: AbortSignal | undefined;
 }
+
+type ParameterValue = string | number | readonly string[];
 
 export type Queries = ReturnType<typeof createQueries>;
 
@@ -39,30 +42,24 @@ const pageRows = 10_000;
 export const jobTimeoutMs = 10 * 60_000;
 
 /** The configuration of a query job, scripts included. */
-export const queryConfiguration = (config: BigqueryWarehouseConfig, query: Query): Record<string, unknown> => {
-  const { maximum_bytes_billed: limit } = config;
-  return {
-    jobTimeoutMs: String(jobTimeoutMs),
-    labels: config.labels,
-    query: {
-      query: query.sql,
-      useLegacySql: false,
-      defaultDataset: { projectId: config.project, datasetId: config.dataset },
-      ...(query.parameters === undefined
-        ? {}
-        : {
-            parameterMode: 'NAMED',
-            queryParameters: Object.entries(query.parameters).map(([name, value]) => ({
-              name,
-              ...parameter(query.types?.[name] ?? 'STRING', value),
-            })),
-          }),
-      ...(limit === undefined ? {} : { maximumBytesBilled: String(limit) }),
-    },
-  };
-};
+export const queryConfiguration = (config: BigqueryWarehouseConfig, { sql, parameters, types = {} }: Query) => ({
+  jobTimeoutMs: String(jobTimeoutMs),
+  labels: config.labels,
+  query: {
+    query: sql,
+    useLegacySql: false,
+    defaultDataset: { projectId: config.project, datasetId: config.dataset },
+    parameterMode: parameters && 'NAMED',
+    queryParameters:
+      parameters &&
+      Object.entries(parameters).flatMap(([name, value]) =>
+        value === undefined ? [] : [{ name, ...parameter(types[name] ?? 'STRING', value) }],
+      ),
+    maximumBytesBilled: config.maximum_bytes_billed?.toString(),
+  },
+});
 
-const parameter = (type: string, value: string | number | readonly string[]): Record<string, unknown> => {
+const parameter = (type: string, value: ParameterValue) => {
   if (typeof value === 'object')
     return {
       parameterType: { type: 'ARRAY', arrayType: { type: 'STRING' } },

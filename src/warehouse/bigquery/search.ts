@@ -85,10 +85,8 @@ const find = async (queries: Queries, dataset: string, request: SearchRequest): 
       sql: searchSql(dataset, request),
       parameters: {
         terms: searchTerms(terms),
-        ...(later.length === 0 ? {} : { then_terms: searchTerms(later) }),
-        ...(from === undefined ? {} : { from_micros: from }),
-        ...(to === undefined ? {} : { to_micros: to }),
-        ...(side === undefined ? {} : { side }),
+        then_terms: later.length === 0 ? undefined : searchTerms(later),
+        ...{ from_micros: from, to_micros: to, side },
       },
       types: { from_micros: 'INT64', to_micros: 'INT64' },
     })

@@ -36,7 +36,7 @@ export const createStaging = ({ config, rest, clock, pause }: Connection) => {
         schema: { fields: stagingFields(config) },
         expirationTime: String(Math.round(clock() + config.staging_expiration_hours * 3_600_000)),
         labels: config.labels,
-        ...(config.kms_key === undefined ? {} : { encryptionConfiguration: { kmsKeyName: config.kms_key } }),
+        encryptionConfiguration: config.kms_key && { kmsKeyName: config.kms_key },
       };
       await retry(pause, () => rest({ method: 'POST', path: `/datasets/${dataset}/tables`, json })).catch(
         (fault: Fault) => {
@@ -72,7 +72,7 @@ export const createStaging = ({ config, rest, clock, pause }: Connection) => {
         createDisposition: 'CREATE_NEVER',
         writeDisposition: 'WRITE_EMPTY',
         maxBadRecords: 0,
-        ...(config.kms_key === undefined ? {} : { destinationEncryptionConfiguration: { kmsKeyName: config.kms_key } }),
+        destinationEncryptionConfiguration: config.kms_key && { kmsKeyName: config.kms_key },
       },
     }),
   };

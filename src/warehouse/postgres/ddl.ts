@@ -44,13 +44,14 @@ export type FoundRelations = ReadonlyMap<
   { readonly comment: string | null; readonly columns: Readonly<Record<string, string | null>> }
 >;
 
-interface Change {
-  readonly name: string;
-  readonly sql: string;
+type Change = ReturnType<typeof change>;
+
+const change = (name: string, sql: string, isDone: (found: FoundRelations) => boolean) => {
   /** Loads and queries need it; other changes may wait until nobody holds the table. */
-  readonly urgent: boolean;
-  readonly isDone: (found: FoundRelations) => boolean;
-}
+  const urgent: boolean = false;
+  return { name, sql, isDone, urgent };
+};
+const urgent: typeof change = (...parts) => ({ ...change(...parts), urgent: true });
 
 /** Every statement that an empty database needs, in order, each with how to see that it is not needed. */
 export const listChanges = (layout: Layout): readonly Change[] => {
@@ -58,34 +59,19 @@ export const listChanges = (layout: Layout): readonly Change[] => {
   const words = wordsQuery(layout);
   const wordsComment = `${wordsView.description} [callsync ${hash('sha256', words, 'hex').slice(0, 16)}]`;
   const isThere = (name: string) => (found: FoundRelations) => found.has(name);
-  const index = (name: string, on: string): Change => ({
-    name: `index ${name}`,
-    sql: `CREATE INDEX IF NOT EXISTS ${name} ON ${on}`,
-    urgent: false,
-    isDone: isThere(name),
-  });
+  const index = (name: string, on: string): Change =>
+    change(`index ${name}`, `CREATE INDEX IF NOT EXISTS ${name} ON ${on}`, isThere(name));
   return [
-    {
-      name: 'schema',
-      sql: `CREATE SCHEMA IF NOT EXISTS ${quote(layout.schema)}`,
-      urgent: true,
-      isDone: (found) => found.size > 0,
-    },
-    ...tables.map((table) => ({
-      name: `table ${table.name}`,
-      sql: createTable(layout, table),
-      urgent: true,
-      isDone: isThere(table.name),
-    })),
-    { name: 'table tombstones', sql: createTombstones(layout), urgent: true, isDone: isThere('tombstones') },
+    urgent('schema', `CREATE SCHEMA IF NOT EXISTS ${quote(layout.schema)}`, (found) => found.size > 0),
+    ...tables.map((table) => urgent(`table ${table.name}`, createTable(layout, table), isThere(table.name))),
+    urgent('table tombstones', createTombstones(layout), isThere('tombstones')),
     ...tables.flatMap((table) => columnsOf(table).map((column) => addColumn(layout, table, column))),
-    {
-      name: 'view words',
-      sql: `CREATE OR REPLACE VIEW ${qualified(layout, wordsView.name)} AS\n${words};
+    change(
+      'view words',
+      `CREATE OR REPLACE VIEW ${qualified(layout, wordsView.name)} AS\n${words};
 COMMENT ON VIEW ${qualified(layout, wordsView.name)} IS ${literal(wordsComment)}`,
-      urgent: false,
-      isDone: (found) => found.get(wordsView.name)?.comment === wordsComment,
-    },
+      (found) => found.get(wordsView.name)?.comment === wordsComment,
+    ),
     index('loads_loaded_at', `${qualified(layout, 'loads')} (loaded_at)`),
     // After a restore of the ledger: the highest epoch, and the calls of loads that it does not know.
     index('calls_load', `${qualified(layout, 'calls')} (ledger_epoch, load_id)`),
@@ -101,28 +87,24 @@ COMMENT ON VIEW ${qualified(layout, wordsView.name)} IS ${literal(wordsComment)}
 };
 
 /** For a table that an older version created; a required column arrives nullable. */
-const addColumn = (layout: Layout, table: Table, column: PhysicalColumn): Change => ({
-  name: `column ${table.name}.${column.name}`,
-  sql: `ALTER TABLE ${qualified(layout, table.name)} ADD COLUMN IF NOT EXISTS ${quote(column.name)} ${column.type}`,
-  urgent: true,
-  isDone: (found) => Object.hasOwn(found.get(table.name)?.columns ?? {}, column.name),
-});
+const addColumn = (layout: Layout, table: Table, { name, type }: PhysicalColumn): Change =>
+  urgent(
+    `column ${table.name}.${name}`,
+    `ALTER TABLE ${qualified(layout, table.name)} ADD COLUMN IF NOT EXISTS ${quote(name)} ${type}`,
+    (found) => Object.hasOwn(found.get(table.name)?.columns ?? {}, name),
+  );
 
-const describeTable = (layout: Layout, name: string, description: string): Change => ({
-  name: `comment on ${name}`,
-  sql: `COMMENT ON TABLE ${qualified(layout, name)} IS ${literal(description)}`,
-  urgent: false,
-  isDone: (found) => found.get(name)?.comment === description,
-});
+const describeTable = (layout: Layout, name: string, description: string): Change => {
+  const sql = `COMMENT ON TABLE ${qualified(layout, name)} IS ${literal(description)}`;
+  return change(`comment on ${name}`, sql, (found) => found.get(name)?.comment === description);
+};
 
 const describeColumns = (
   layout: Layout,
   table: string,
   columns: readonly { readonly name: string; readonly description: string }[],
 ): Change[] =>
-  columns.map(({ name, description }) => ({
-    name: `comment on ${table}.${name}`,
-    sql: `COMMENT ON COLUMN ${qualified(layout, table)}.${quote(name)} IS ${literal(description)}`,
-    urgent: false,
-    isDone: (found) => found.get(table)?.columns[name] === description,
-  }));
+  columns.map(({ name, description }) => {
+    const sql = `COMMENT ON COLUMN ${qualified(layout, table)}.${quote(name)} IS ${literal(description)}`;
+    return change(`comment on ${table}.${name}`, sql, (found) => found.get(table)?.columns[name] === description);
+  });
