@@ -73,25 +73,15 @@ export const findTokenFormat = async (config: SourceConfig, signal?: AbortSignal
 const tokensFor = (config: SourceConfig, http: Http): TokenSource => {
   const fixed = openSecret({ key: 'source.token', value: config.token, file: config.token_file });
   if (fixed !== undefined) return createFixedTokenSource(fixed);
-  const secret = openSecret({
-    key: 'source.client_secret',
-    value: config.client_secret,
-    file: config.client_secret_file,
-  });
-  if (config.client_id === undefined || secret === undefined)
+  const { client_id: clientId, client_secret: value, client_secret_file: file, scope, token_format: format } = config;
+  const secret = openSecret({ key: 'source.client_secret', value, file });
+  if (clientId === undefined || secret === undefined)
     throw terminal('CONFIG_INVALID', 'source.client_id and source.client_secret (or client_secret_file) are needed.', {
       hint: 'Your account manager issues them; callsync init asks for them.',
     });
   const endpoint = tokenEndpoint(config);
   refusePlainHttp(endpoint, config.token_url === undefined ? 'source.auth_url' : 'source.token_url', config);
-  const grant = createGrant({
-    http,
-    endpoint,
-    clientId: config.client_id,
-    secret,
-    scope: config.scope,
-    format: config.token_format,
-  });
+  const grant = createGrant({ http, endpoint, clientId, secret, scope, format });
   const { retry_base_ms, retry_max_ms } = config.limits;
   return createTokenSource(grant, {
     assumedLifetimeMs: config.token_lifetime_s * 1000,

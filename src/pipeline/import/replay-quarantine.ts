@@ -126,24 +126,19 @@ const readAgain = (
   { record, deliveryId }: QuarantinedRecord,
   rules: Pick<ReplayInput, 'carries' | 'observedAt' | 'open'> & Pick<IngestDeps, 'processedField' | 'clockSkew'>,
 ): Read => {
-  const receivedAt = record.receivedAt.getTime() * 1000;
+  const now = record.receivedAt.getTime() * 1000;
+  const { observedAt: given, processedField, clockSkew } = rules;
   const body = isSealed(record.body) ? rules.open?.(record.body) : record.body;
   if (body === undefined) return { reason: rules.open === undefined ? sealedReason : 'sealed for another key' };
-  if (record.source === 'import')
-    return readImported(body, {
-      now: receivedAt,
-      given: rules.observedAt,
-      processedField: rules.processedField,
-      clockSkew: rules.clockSkew,
-    });
+  if (record.source === 'import') return readImported(body, { now, given, processedField, clockSkew });
   const parsed = parseQuietly(body);
   if (parsed === undefined) return { reason: 'not JSON' };
   if (record.source === 'poll') {
-    const observed = observeRecord(parsed, { observedAt: receivedAt, carries: rules.carries });
+    const observed = observeRecord(parsed, { observedAt: now, carries: rules.carries });
     return observed.kind === 'observation' ? { observation: observed.observation } : { reason: observed.reason };
   }
   const identified = identifyRecord(parsed);
   if ('reason' in identified) return identified;
-  const { observedAt } = webhookObservedAt(deliveryId, receivedAt, rules.clockSkew);
+  const { observedAt } = webhookObservedAt(deliveryId, now, clockSkew);
   return { observation: { callId: identified.callId, source: 'webhook', observedAt, fields: identified.record } };
 };

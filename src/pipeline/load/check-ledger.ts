@@ -369,13 +369,10 @@ const isEmptied = async (store: Store, warehouse: Warehouse): Promise<boolean> =
   const exist = ['tombstones', ...Object.keys(toldBy)].map((name) => `EXISTS (SELECT 1 FROM ${name}) AS ${name}`);
   const [found = {}] = await warehouse.query(`SELECT ${exist.join(', ')}`);
   if (found.calls !== true) return true;
-  for (const [table, calls] of Object.entries(toldBy))
-    if (
-      calls &&
-      found[table] !== true &&
-      (await warehouse.query(`SELECT 1 FROM calls WHERE ${calls} LIMIT 1`)).length > 0
-    )
-      return true;
+  for (const [table, calls] of Object.entries(toldBy)) {
+    if (calls === undefined || found[table] === true) continue;
+    if ((await warehouse.query(`SELECT 1 FROM calls WHERE ${calls} LIMIT 1`)).length > 0) return true;
+  }
   return false;
 };
 

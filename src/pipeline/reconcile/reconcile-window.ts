@@ -118,26 +118,18 @@ const reconcileWarehouse = async (
   window: ReconciledWindow,
   options: RunOptions,
 ): Promise<{ readonly verdict: StoredVerdict; readonly removed: number }> => {
-  const { input, reading, gone } = window;
+  const { input, reading, gone, callIds } = window;
+  const { range, warehouseLevel: level } = input;
+  const { alive } = options;
   const { result } = reading.comparison;
   const before = await readWithdrawals(deps.store, target.warehouse.name);
-  const found = await compareWarehouse(deps, target, {
-    callIds: window.callIds,
-    range: input.range,
-    level: input.warehouseLevel,
-    alive: options.alive,
-  });
+  const found = await compareWarehouse(deps, target, { callIds, range, level, alive });
   // A call that was marked missing just now is sent again for that alone.
   const marked = new Set(gone.marked);
   const different = new Set([...found.different].filter((id) => !marked.has(id)));
   const comparison = { ...found, different };
   const touched = new Set([...reading.fresh, ...reading.changed, ...gone.marked, ...gone.found]);
-  const unhealed = await healWarehouse(deps, target, {
-    comparison,
-    touched,
-    level: input.warehouseLevel,
-    alive: options.alive,
-  });
+  const unhealed = await healWarehouse(deps, target, { comparison, touched, level, alive });
   const removed = await removeUnexpected(deps, target, found.unexpected, options);
   const judgement = judgeWindow({
     ...reading,
@@ -158,17 +150,17 @@ const reconcileWarehouse = async (
       ...judgement,
       warehouse: target.warehouse.name,
       axis: input.axis,
-      window_from: input.range.from,
-      window_to: input.range.to,
+      window_from: range.from,
+      window_to: range.to,
       level: wholeRecords ? 'records' : input.level,
-      warehouse_level: input.warehouseLevel,
+      warehouse_level: level,
       confirmed: result.shown,
       calls_listed: reading.listed,
       deleted: window.goneCount,
       compared_at: deps.now().getTime() * 1000,
       ledger_epoch: await deps.store.epoch(),
       flatten_version: flattenVersion,
-      revisions_digest: await revisionsDigest(deps.store, input.column, input.range),
+      revisions_digest: await revisionsDigest(deps.store, input.column, range),
       compared_by: deps.version,
     },
     before,

@@ -7,7 +7,7 @@ interface Field {
   readonly name: string;
   readonly type: string;
   readonly mode: 'NULLABLE' | 'REQUIRED' | 'REPEATED';
-  readonly description?: string;
+  readonly description?: string | undefined;
   readonly fields?: readonly Field[];
 }
 
@@ -55,42 +55,40 @@ const fieldOf = (column: Column, layout: Layout): Field =>
 
 export const logTables: readonly Table[] = tables.filter((table) => table.kind === 'log' && table.name !== 'loads');
 
+const required = (name: string, type: string, description?: string): Field => {
+  return { name, type, mode: 'REQUIRED', description };
+};
+
 /** Tables that only loads read: erased calls, calls that ever moved, and the row over which commits conflict. */
 const guardTables: readonly Relation[] = [
   {
     name: 'tombstones',
     description: 'Guards of erased calls by keyed hash of their id. No load writes an erased call again.',
     fields: [
-      { name: 'call_key', type: 'STRING', mode: 'REQUIRED', description: 'Keyed hash of the call id.' },
-      { name: 'ledger_epoch', type: 'INT64', mode: 'REQUIRED', description: 'Epoch of the ledger that erased it.' },
-      { name: 'revision', type: 'INT64', mode: 'REQUIRED', description: "The call's revision in the ledger." },
-      { name: 'load_id', type: 'STRING', mode: 'REQUIRED', description: 'Load that wrote the row (table loads).' },
-      { name: 'erased_at', type: 'TIMESTAMP', mode: 'REQUIRED', description: 'When it was committed here.' },
+      required('call_key', 'STRING', 'Keyed hash of the call id.'),
+      required('ledger_epoch', 'INT64', 'Epoch of the ledger that erased it.'),
+      required('revision', 'INT64', "The call's revision in the ledger."),
+      required('load_id', 'STRING', 'Load that wrote the row (table loads).'),
+      required('erased_at', 'TIMESTAMP', 'When it was committed here.'),
     ],
     clusteredBy: ['call_key'],
   },
   {
     name: 'moved_calls',
     description: 'Guards of calls whose date changed, for a late load with the old date.',
-    fields: ['call_id', 'ledger_epoch', 'revision', 'flatten_version'].map((name) => ({
-      name,
-      type: name === 'call_id' ? 'STRING' : 'INT64',
-      mode: 'REQUIRED',
-    })),
+    fields: [
+      required('call_id', 'STRING'),
+      ...['ledger_epoch', 'revision', 'flatten_version'].map((name) => required(name, 'INT64')),
+    ],
     clusteredBy: ['call_id'],
   },
   {
     name: 'fence',
     description: 'One row that every commit changes, so that parallel commits conflict.',
     fields: [
-      { name: 'ledger_epoch', type: 'INT64', mode: 'REQUIRED', description: 'Highest epoch of a commit.' },
-      {
-        name: 'earlier_epochs',
-        type: 'BOOL',
-        mode: 'REQUIRED',
-        description: 'True if an earlier epoch also committed.',
-      },
-      { name: 'load_id', type: 'STRING', mode: 'REQUIRED', description: 'Last load.' },
+      required('ledger_epoch', 'INT64', 'Highest epoch of a commit.'),
+      required('earlier_epochs', 'BOOL', 'True if an earlier epoch also committed.'),
+      required('load_id', 'STRING', 'Last load.'),
     ],
   },
 ];
@@ -109,10 +107,9 @@ export const relationsOf = (layout: Layout): readonly Relation[] => {
   ];
 };
 
-const describe = (table: Table): string => `${table.description} Grain: ${table.grain}.`;
 const plain = (table: Table, layout: Layout): Relation => ({
   name: table.name,
-  description: describe(table),
+  description: `${table.description} Grain: ${table.grain}.`,
   fields: columnsOf(table).map((column) => fieldOf(column, layout)),
 });
 const partitioned = (table: Table, layout: Layout): Relation => ({
@@ -167,16 +164,14 @@ export const quote = (text: string): string =>
 
 /** Columns as `wordsView` defines them. Each has its alias spelled out: an offset's own name is not kept everywhere. */
 export const wordsQuery = (dataset: string): string =>
-  [
-    'SELECT',
-    '  u.call_id AS call_id,',
-    '  u.call_timestamp AS call_timestamp,',
-    '  u.utterance_index AS utterance_index,',
-    '  position AS word_index,',
-    '  u.side AS side,',
-    '  w.value AS value,',
-    '  w.start AS start_offset,',
-    '  w.length AS length,',
-    '  w.score AS score',
-    `FROM \`${dataset}.utterances\` AS u, UNNEST(u.words) AS w WITH OFFSET AS position`,
-  ].join('\n');
+  `SELECT
+  u.call_id AS call_id,
+  u.call_timestamp AS call_timestamp,
+  u.utterance_index AS utterance_index,
+  position AS word_index,
+  u.side AS side,
+  w.value AS value,
+  w.start AS start_offset,
+  w.length AS length,
+  w.score AS score
+FROM \`${dataset}.utterances\` AS u, UNNEST(u.words) AS w WITH OFFSET AS position`;

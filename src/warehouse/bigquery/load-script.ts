@@ -36,6 +36,7 @@ export const writeLoadScript = (input: ScriptInput): string => {
   const [calls, tombstones] = [part.calls.length > 0, part.tombstones.length > 0];
   const tables = keptTables(layout.documents);
   const within = partitionFilter(input);
+  const deletions = tables.map(({ name }) => deleteRows(input, name, within('t')));
   const statements = [
     declareVariables(input),
     checkStaging(input),
@@ -44,15 +45,7 @@ export const writeLoadScript = (input: ScriptInput): string => {
     ...(looksUpDates(input) ? [findUnknownDates(input)] : []),
     ...(calls ? [claimCalls(input, within('c'))] : []),
     ...(tombstones ? [claimTombstones(input)] : []),
-    ...(calls || tombstones ? [findRemoved(input, within('c'))] : []),
-    ...(calls || tombstones
-      ? [
-          ifAny(
-            'removed',
-            tables.map(({ name }) => deleteRows(input, name, within('t'))),
-          ),
-        ]
-      : []),
+    ...(calls || tombstones ? [findRemoved(input, within('c')), ifAny('removed', deletions)] : []),
     ...(calls ? [ifAny('claimed', [...tables.map((table) => insertRows(input, table)), ...recordMoves(input)])] : []),
     ...(calls ? addChanges(input, within('t')) : []),
     ...(tombstones ? [deleteChanges(input), mergeTombstones(input), forgetMoves(input), renameDeliveries(input)] : []),
