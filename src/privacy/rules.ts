@@ -1,5 +1,5 @@
 /** Policies of the fields of a record, and the version of all policies, which needs no key. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 import { detectorVersions, joinedDetectors } from './finding.ts';
 
@@ -71,10 +71,8 @@ export const compileRules = (rules: readonly PrivacyRule[]): RuleNode => {
       child(name) {
         const held = children.get(name);
         if (held !== undefined) return held;
-        const node = nodeOf(
-          deciding.filter(({ names }) => names.length <= depth || (names[depth] as RegExp).test(name)),
-          depth + 1,
-        );
+        const fits = ({ names }: CompiledRule) => names.length <= depth || (names[depth] as RegExp).test(name);
+        const node = nodeOf(deciding.filter(fits), depth + 1);
         if (known < mostKnown) {
           known += 1;
           children.set(name, node);
@@ -83,10 +81,8 @@ export const compileRules = (rules: readonly PrivacyRule[]): RuleNode => {
       },
     };
   };
-  return nodeOf(
-    rules.map(({ path, action }) => ({ names: path.split('.').map(compileName), action })),
-    0,
-  );
+  const compiled = rules.map(({ path, action }) => ({ names: path.split('.').map(compileName), action }));
+  return nodeOf(compiled, 0);
 };
 
 /** Raise it if the result of the rules changes for a reason that neither settings nor detector versions show. */
@@ -100,10 +96,6 @@ export const versionOfRules = (config: PrivacyConfig): string | undefined => {
   const { profile, rules, countries, disabled_detectors: disabled, patterns, key_id: keyId } = config;
   const all = [...rules, ...profileRules[profile]];
   if (all.length === 0) return undefined;
-  return createHash('sha256')
-    .update(
-      JSON.stringify([all, countries, [...new Set(disabled)].sort(), patterns, keyId, detectorVersions, doorVersion]),
-    )
-    .digest('hex')
-    .slice(0, 12);
+  const parts = [all, countries, [...new Set(disabled)].sort(), patterns, keyId, detectorVersions, doorVersion];
+  return hash('sha256', JSON.stringify(parts), 'hex').slice(0, 12);
 };

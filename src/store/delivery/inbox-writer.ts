@@ -174,10 +174,7 @@ const borrow = async (pool: pg.Pool, deadlineMs: number): Promise<pg.PoolClient>
   try {
     return await within(connecting, deadlineMs);
   } catch (error) {
-    connecting.then(
-      (late) => late.release(),
-      () => {},
-    );
+    connecting.then((late) => late.release()).catch(() => undefined);
     throw transient('INBOX_UNREACHABLE', 'The store could not be reached in time.', { cause: error });
   }
 };

@@ -53,29 +53,25 @@ interface WordRow {
 type LanguageQuery = NonNullable<ReturnType<typeof readIn>>;
 
 const quoteLexeme = (lexeme: string): string => `'${lexeme.replaceAll(/[\\']/gu, '$&$&')}'`;
-const join = (operator: '&' | '|', queries: readonly string[]): string =>
-  queries.length === 1 ? (queries[0] as string) : `(${queries.join(` ${operator} `)})`;
+const joinBy =
+  (operator: '&' | '|') =>
+  (queries: readonly string[]): string =>
+    queries.length === 1 ? (queries[0] as string) : `(${queries.join(` ${operator} `)})`;
+const [and, or] = [joinBy('&'), joinBy('|')];
 
 /** Lexemes of one word at its place, or words that follow one another at the distances at which they stand in the search. */
 const sequenceOf = (words: readonly WordRow[]): string =>
   words
     .map(({ lexemes, is_stop, place, isPrefix }, at) => {
       const weight = `${isPrefix === true ? '*' : ''}${is_stop ? 'D' : 'A'}`;
-      const word = join(
-        '|',
-        lexemes.map((lexeme) => `${quoteLexeme(lexeme)}:${weight}`),
-      );
+      const word = or(lexemes.map((lexeme) => `${quoteLexeme(lexeme)}:${weight}`));
       return at === 0 ? word : `<${place - (words[at - 1] as WordRow).place}> ${word}`;
     })
     .join(' ');
 const wordsOf = (words: readonly WordRow[]): string =>
-  join(
-    '&',
+  and(
     words.map(({ lexemes, isPrefix }) =>
-      join(
-        '|',
-        lexemes.map((lexeme) => `${quoteLexeme(lexeme)}${isPrefix === true ? ':*' : ''}`),
-      ),
+      or(lexemes.map((lexeme) => `${quoteLexeme(lexeme)}${isPrefix === true ? ':*' : ''}`)),
     ),
   );
 
@@ -98,11 +94,11 @@ const readIn = (alternatives: readonly (readonly SearchTerm[])[], rows: readonly
     if (included.length === 0) return [];
     wanted.push(...included);
     const all = spoken.map(({ words, isExcluded }) => `${isExcluded ? '!' : ''}(${sequenceOf(words)})`);
-    return [{ full: join('&', all), words: join('&', included.map(wordsOf)) }];
+    return [{ full: and(all), words: and(included.map(wordsOf)) }];
   });
   const [first] = rows;
   if (asked.length === 0 || first === undefined) return undefined;
-  const ofLanguage = (queries: readonly string[]) => `('${first.boundary}' & ${join('|', queries)})`;
+  const ofLanguage = (queries: readonly string[]) => `('${first.boundary}' & ${or(queries)})`;
   const lexemesOf = (isStop: boolean) =>
     wanted.flat().flatMap(({ is_stop, lexemes }) => (is_stop === isStop ? lexemes : []));
   return {
@@ -111,10 +107,7 @@ const readIn = (alternatives: readonly (readonly SearchTerm[])[], rows: readonly
     full: ofLanguage(asked.map(({ full }) => full)),
     words: ofLanguage(asked.map(({ words }) => words)),
     /** One wanted word or phrase of it, for the utterances to show. */
-    any: join(
-      '|',
-      wanted.map((words) => `(${sequenceOf(words)})`),
-    ),
+    any: or(wanted.map((words) => `(${sequenceOf(words)})`)),
     /** Lexemes of wanted words. */
     counted: lexemesOf(false),
     stopWords: lexemesOf(true),
@@ -276,11 +269,7 @@ const findCalls = async (
   { limit, from, to, side, speaker }: SearchRequest,
 ): Promise<readonly FoundRow[]> => {
   if (queries.length === 0 || then?.length === 0) return [];
-  const inAny = (part: 'full' | 'words', of = queries): string =>
-    join(
-      '|',
-      of.map((query) => query[part]),
-    );
+  const inAny = (part: 'full' | 'words', of = queries): string => or(of.map((query) => query[part]));
   // With two texts, excluded words count only within the utterance of each text.
   const wanted = inAny(then === undefined ? 'full' : 'words');
   const parameters = [wanted, limit + 1, from ?? null, to ?? null, side ?? null];
