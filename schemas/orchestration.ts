@@ -75,12 +75,7 @@ export const emptyReconcileTotals = {
 export type ReconcileTotals = Readonly<typeof emptyReconcileTotals>;
 
 /** Result of a run of re-reads. */
-export interface RereadTotals {
-  readonly listed: number;
-  readonly changed: number;
-  readonly fetched: number;
-  readonly requests: number;
-}
+export type RereadTotals = Readonly<Record<'listed' | 'changed' | 'fetched' | 'requests', number>>;
 
 /** How often rereads are planned so that nothing waits longer than a delay; in microseconds. */
 export const planningInterval = (delay: number): number => Math.min(3_600_000_000, Math.max(60_000_000, delay / 12));

@@ -5,12 +5,7 @@ import { isObject } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
 
 /** Milliseconds since the time of the call, by class; undefined = no limit. */
-interface AgeLimits {
-  readonly words?: number | undefined;
-  readonly transcripts?: number | undefined;
-  readonly freeFields?: number | undefined;
-  readonly calls?: number | undefined;
-}
+type AgeLimits = Readonly<Partial<Record<'words' | 'transcripts' | 'freeFields' | 'calls', number | undefined>>>;
 
 export type Ages = ReturnType<typeof createAges>;
 

@@ -46,12 +46,7 @@ export interface IngestDeps {
 
 export interface WorkObserver {
   /** @param batch.origin of `IncomingBatch`; its part before a colon names the kind of work. */
-  folded(batch: {
-    readonly origin: string;
-    readonly changed: number;
-    readonly unchanged: number;
-    readonly rejected: number;
-  }): void;
+  folded(batch: { readonly origin: string } & Readonly<Record<'changed' | 'unchanged' | 'rejected', number>>): void;
   loaded(load: {
     readonly warehouse: string;
     readonly outcome: 'committed' | 'failed';

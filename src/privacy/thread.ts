@@ -4,10 +4,7 @@ import { asBuffer, type Bytes, createPrivacy } from './privacy.ts';
 import type { ThreadData } from './threads.ts';
 
 const { config, token, former = [], seal } = Tinypool.workerData as ThreadData;
-const { admit } = createPrivacy(config, {
-  token: asBuffer(token),
-  former: former.map(asBuffer),
-  seal: seal && asBuffer(seal),
-});
+const keys = { token: asBuffer(token), former: former.map(asBuffer), seal: seal && asBuffer(seal) };
+const { admit } = createPrivacy(config, keys);
 
 export default (bodies: readonly Bytes[]) => bodies.map((body) => admit(asBuffer(body)));

@@ -111,13 +111,8 @@ export const openStore = async (options: {
   erasures?: () => Erasures;
   keys?: () => readonly StoreKey[];
 }): Promise<Store> => {
-  const common = {
-    url: options.url,
-    schema: options.schema ?? 'callsync',
-    application: options.application ?? 'callsync',
-    purpose: 'store',
-  };
-  const database = openDatabase({ ...common, max: options.max ?? 12 });
+  const { url, schema = 'callsync', application = 'callsync', max = 12 } = options;
+  const database = openDatabase({ url, schema, application, purpose: 'store', max });
   const openErasures = once(options.erasures ?? refuseErasures);
   const keyedHash = once(() => createKeyedHash(openErasures().key));
   const keyOf = (subject: string): string => keyedHash()(subject);
@@ -126,7 +121,7 @@ export const openStore = async (options: {
     await migrateStore(database);
     return {
       ...database,
-      url: options.url,
+      url,
       epoch: (db = database) => readValue(db, 'SELECT coalesce(max(epoch), 0) AS epoch FROM epochs'),
       get erasures() {
         return openErasures();
@@ -186,13 +181,10 @@ const once = <T>(make: () => T): (() => T) => {
   return () => (made ??= make());
 };
 
-const tombstoneKey = (bytes: Buffer): StoreKey => ({
-  name: 'store.tombstone_key',
-  file: 'store.tombstone_key_file',
-  bytes,
-  former: [],
-  code: 'TOMBSTONE_KEY',
-});
+const tombstoneKey = (bytes: Buffer): StoreKey => {
+  const name = 'store.tombstone_key';
+  return { name, file: `${name}_file`, bytes, former: [], code: 'TOMBSTONE_KEY' };
+};
 
 const refuseErasures = (): Erasures => {
   throw terminal('TOMBSTONE_KEY', 'The tombstone key is missing.');

@@ -241,11 +241,8 @@ const readBatch = (batch: readonly SplitRecord[], rules: ReadRules) => {
       cutFrom.set(read.observation, record);
     }
   }
-  return {
-    observations,
-    rejected,
-    refuse: (observation: Observation, reason: string) => reject(cutFrom.get(observation) as SplitRecord, reason),
-  };
+  const refuse = (observation: Observation, reason: string) => reject(cutFrom.get(observation) as SplitRecord, reason);
+  return { observations, rejected, refuse };
 };
 
 /** One record's bytes → observation, or the reason why it is none. */

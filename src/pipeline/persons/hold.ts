@@ -86,12 +86,8 @@ export const removeHold = async (store: Store, id: string, { reason, actor }: Ho
   const { calls, kind } = hold;
   await recordEvent(store, { kind: 'hold', what: `Removed hold ${id} from ${countOf(calls, 'call')}`, actor });
   const at = new Date().toISOString();
-  return await sign(
-    store,
-    at,
-    { id, action: 'taken off', kind, reason, actor, keys: [] },
-    { calls, gone: 0, persons: 0 },
-  );
+  const act: HoldAct = { id, action: 'taken off', kind, reason, actor, keys: [] };
+  return await sign(store, at, act, { calls, gone: 0, persons: 0 });
 };
 
 type HoldAct = HoldOptions & {

@@ -112,14 +112,8 @@ export const rereadWindows = async (
     }
     doneTo = null;
   }
-  if (plan.covers.length > 0)
-    await deps.store.transaction((client) =>
-      late.finishRereadRun(
-        client,
-        { axis: plan.axis, plannedAt: plan.at, horizon: plan.horizon, ...totals },
-        plan.covers,
-      ),
-    );
+  const run = { axis: plan.axis, plannedAt: plan.at, horizon: plan.horizon, ...totals };
+  if (plan.covers.length > 0) await deps.store.transaction((client) => late.finishRereadRun(client, run, plan.covers));
   return totals;
 };
 

@@ -39,12 +39,8 @@ export const createGrant =
   async (signal) => {
     const clientSecret = secret.read();
     let answer: HttpResponse | undefined;
-    const config = new openid.Configuration(
-      { issuer: endpoint.origin, token_endpoint: endpoint.href },
-      clientId,
-      undefined,
-      openid.ClientSecretPost(clientSecret),
-    );
+    const server = { issuer: endpoint.origin, token_endpoint: endpoint.href };
+    const config = new openid.Configuration(server, clientId, undefined, openid.ClientSecretPost(clientSecret));
     if (endpoint.protocol === 'http:') openid.allowInsecureRequests(config);
     config[openid.customFetch] = async (url, { headers, body }) => {
       const form = String(body);

@@ -75,11 +75,8 @@ export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules)
           } catch (cause) {
             const error = cause instanceof CallsyncError ? refusals.judge(cause, 'token') : cause;
             const again = error instanceof CallsyncError && error.kind === 'transient' && attempt + 1 < attempts;
-            const pause = backoffMs(
-              failures++,
-              backoff,
-              error instanceof CallsyncError ? error.retryAfterMs : undefined,
-            );
+            const askedMs = error instanceof CallsyncError ? error.retryAfterMs : undefined;
+            const pause = backoffMs(failures++, backoff, askedMs);
             // A request with a valid token uses it, and renews it later.
             if (!again || usable(current)) {
               notBefore = now() + Math.max(pause, 250);

@@ -19,11 +19,8 @@ export const observeCall = async (
   const fetched = await client.fetchCall(callId, options);
   if (fetched === undefined) return { kind: 'unknown' };
   const carries = new Set(client.list.authoritative_fields);
-  const observed = observeRecord(fetched.record, {
-    observedAt: fetched.observedAt,
-    carries,
-    bytes: () => fetched.bytes,
-  });
+  const { record, observedAt, bytes } = fetched;
+  const observed = observeRecord(record, { observedAt, carries, bytes: () => bytes });
   if (observed.kind === 'rejected') return { ...observed, fetched };
   const { observation } = observed;
   if (observation.callId !== callId) return { kind: 'rejected', reason: 'the answer is another call', fetched };

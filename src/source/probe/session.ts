@@ -23,11 +23,7 @@ const refusedPauseMs = 3_000;
 
 const answers = [400, 404, 405, 406, 410, 413, 414, 416, 422, 500, 501];
 
-export const createProbeSession = (
-  api: Api,
-  { path: listPath, params: baseParams }: Pick<ListConfig, 'path' | 'params'>,
-  limit: number,
-) => {
+export const createProbeSession = (api: Api, list: Pick<ListConfig, 'path' | 'params'>, limit: number) => {
   const looks = new Map<string, Promise<Look>>();
   /** Headers of every answer so far whose name speaks of a rate limit. */
   const rateHeaders = new Set<string>();
@@ -72,10 +68,10 @@ export const createProbeSession = (
   return {
     known,
     /** Asks the list, by parameters or by an address that it gave; the same question once only, unless the list is live. */
-    look: (question: Params | URL, path = listPath) =>
+    look: (question: Params | URL, path = list.path) =>
       ask(question instanceof URL ? question : api.address(path, Object.entries(question))),
     /** How the list begins now, without parameters. */
-    front: (again?: boolean) => ask(api.address(listPath, Object.entries(baseParams)), again),
+    front: (again?: boolean) => ask(api.address(list.path, Object.entries(list.params)), again),
     get used() {
       return used();
     },

@@ -40,12 +40,8 @@ export const findLength = async (context: ReadContext, query: WindowQuery, pass:
   if (isSpread) learned.length.set(axis, shownTo);
   if (isDated(pass.span)) learned.span.set(axis, pass.span);
   if (length <= shownTo) return length;
-  const ask = (start: Micros, end: Micros): WindowQuery => ({
-    ...query,
-    window: { axis, from: start, to: end },
-    summary: true,
-    retries: 1,
-  });
+  const quick = { ...query, summary: true, retries: 1 };
+  const ask = (from: Micros, to: Micros): WindowQuery => ({ ...quick, window: { axis, from, to } });
   let span = learned.span.get(axis) ?? pass.span;
   for (const hours of learned.span.has(axis) ? [] : [8, 72, 720]) {
     const recent = ask(nowMicros() - hours * hour, nowMicros());

@@ -67,18 +67,13 @@ export const readPart = async (context: ReadContext, query: ListQuery): Promise<
   }
 };
 
-export const readAs = (pass: Pass, shown: Shown, ids = insideIds(pass)): ReadPart => ({
-  kind: 'read',
-  pass,
-  ids,
-  shown,
-});
+export const readAs = (pass: Pass, shown: Shown, ids: ReadonlySet<string> = insideIds(pass)): ReadPart => {
+  return { kind: 'read', pass, ids, shown };
+};
 
-export const notShown = (pass: Pass, reason: string, ids: ReadonlySet<string> = insideIds(pass)): ReadPart => ({
-  ...readAs(pass, 'none'),
-  ids,
-  reason,
-});
+export const notShown = (pass: Pass, reason: string, ids?: ReadonlySet<string>): ReadPart => {
+  return { ...readAs(pass, 'none', ids), reason };
+};
 
 const cutPart = (why: CutPart['why'], pass: Pass): CutPart => ({ kind: 'cut', why, pass, ids: insideIds(pass) });
 

@@ -154,13 +154,9 @@ interface StoredFrame {
 }
 
 /** Stores one frame with its bytes as they came. */
-export const storeFrame = async (db: Queryable, frame: StoredFrame): Promise<void> => {
-  await db.query('INSERT INTO websocket_frames (session, received_at, is_binary, body) VALUES ($1, $2, $3, $4)', [
-    frame.session,
-    frame.receivedAt,
-    frame.binary,
-    frame.body,
-  ]);
+export const storeFrame = async (db: Queryable, { session, receivedAt, binary, body }: StoredFrame): Promise<void> => {
+  const sql = 'INSERT INTO websocket_frames (session, received_at, is_binary, body) VALUES ($1, $2, $3, $4)';
+  await db.query(sql, [session, receivedAt, binary, body]);
 };
 
 type Admitted = { readonly body: Buffer; readonly bodyHash: Buffer };

@@ -62,12 +62,10 @@ export const listCommitted = (
   );
 
 /** Load ids that the ledger does not know. */
-export const unknownLoads = async (db: Queryable, loadIds: readonly string[]): Promise<string[]> =>
-  await readColumn<string>(
-    db,
-    'SELECT id FROM unnest($1::text[]) AS id WHERE NOT EXISTS (SELECT FROM loads WHERE load_id = id)',
-    [loadIds],
-  );
+export const unknownLoads = (db: Queryable, loadIds: readonly string[]): Promise<string[]> => {
+  const sql = 'SELECT id FROM unnest($1::text[]) AS id WHERE NOT EXISTS (SELECT FROM loads WHERE load_id = id)';
+  return readColumn(db, sql, [loadIds]);
+};
 
 /** Log rows may be loaded long after their creation; rows of a lost load are searched this far back. */
 const longestWait = 7 * dayMicros;

@@ -1,4 +1,5 @@
 /** Finds calls by subjects, and turns them into tombstones in every part of the store. */
+import type { CallDocument } from '../../../schemas/call.ts';
 import { partsOf, readPages } from '../../lib/pages.ts';
 import { type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
@@ -36,11 +37,8 @@ export const listSubjects = async (
     ),
   );
   for await (const read of pages) {
-    const page = read.map(({ callId, revision, document }) => ({
-      callId,
-      revision,
-      hashes: index.hashesOf(store.erasures.subjects.subjectsOf(document).all),
-    }));
+    const hashesOf = (document: CallDocument) => index.hashesOf(store.erasures.subjects.subjectsOf(document).all);
+    const page = read.map(({ document, ...call }) => ({ ...call, hashes: hashesOf(document) }));
     await noteSubjects(store, page);
     onPage?.(page);
     listed += page.length;

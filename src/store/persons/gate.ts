@@ -225,11 +225,8 @@ const keepTexts = async (
     const met = (subjects ?? []).flatMap((one) => known.get(keyOf(one)) ?? []);
     if (!met.some(({ isHeld }) => isHeld) && met.some(({ erased }) => erased)) return [];
     const kept = seal === undefined ? record : seal(record);
-    return [
-      subjects === undefined
-        ? kept
-        : { ...kept, subjects: { hashes: index.hashesOf(subjects), version: index.version } },
-    ];
+    const listed = subjects && { hashes: index.hashesOf(subjects), version: index.version };
+    return [listed === undefined ? kept : { ...kept, subjects: listed }];
   });
 };
 

@@ -51,11 +51,8 @@ export const whileSought = async (db: Queryable, search: () => Promise<void>): P
   const sought = await readMeta<unknown>(db, soughtKey);
   if (sought === undefined || sought === false) return;
   await search();
-  await db.query('UPDATE meta SET value = $3 WHERE key = $1 AND value = $2', [
-    soughtKey,
-    JSON.stringify(sought),
-    JSON.stringify(false),
-  ]);
+  const doneSql = `UPDATE meta SET value = 'false' WHERE key = $1 AND value = $2`;
+  await db.query(doneSql, [soughtKey, JSON.stringify(sought)]);
 };
 
 interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 'actor'> {

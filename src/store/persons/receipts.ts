@@ -57,12 +57,9 @@ export const addReceipt = async (store: Store, receipt: unknown): Promise<Receip
     return { ...linked, digest };
   });
   await log.append(store, [{ receipt: { ...added, receipt: text } }]);
-  await recordChainHead(store, proof.headsFile, {
-    warehouse: receiptChain,
-    ledger_epoch: await store.epoch(),
-    verdict_id: added.receipt_id,
-    digest: added.digest,
-  });
+  const { receipt_id: verdict_id, digest } = added;
+  const head = { warehouse: receiptChain, ledger_epoch: await store.epoch(), verdict_id, digest };
+  await recordChainHead(store, proof.headsFile, head);
   return added;
 };
 
@@ -121,12 +118,8 @@ export const openErasure = async (
   { draft, callIds, subjects }: Omit<OpenErasure<object>, 'openedAt'>,
 ): Promise<string> => {
   const requestId = randomBytes(8).toString('hex');
-  await db.query('INSERT INTO erasure_requests (request_id, draft, call_ids, subjects) VALUES ($1, $2, $3, $4)', [
-    requestId,
-    JSON.stringify(draft),
-    callIds,
-    subjects,
-  ]);
+  const sql = 'INSERT INTO erasure_requests (request_id, draft, call_ids, subjects) VALUES ($1, $2, $3, $4)';
+  await db.query(sql, [requestId, JSON.stringify(draft), callIds, subjects]);
   return requestId;
 };
 
@@ -158,11 +151,8 @@ export const changeErasure = async <Draft>(
   const open = await readOpenErasure<Draft>(tx, requestId);
   if (open === undefined) return;
   const { draft, callIds } = { ...open, ...change(open) };
-  await tx.query('UPDATE erasure_requests SET draft = $2, call_ids = $3 WHERE request_id = $1', [
-    requestId,
-    JSON.stringify(draft),
-    callIds,
-  ]);
+  const sql = 'UPDATE erasure_requests SET draft = $2, call_ids = $3 WHERE request_id = $1';
+  await tx.query(sql, [requestId, JSON.stringify(draft), callIds]);
 };
 
 /** Adds to the counts of the receipt, in the transaction that erases. */

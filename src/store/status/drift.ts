@@ -78,14 +78,8 @@ export const createDriftWatch = (store: Queryable, log: (event: string, fields: 
   const watched = new Map<string, Watched>();
 
   const stateOf = (source: string): Watched => {
-    const fresh = {
-      fields: new Map(),
-      records: 0,
-      before: undefined,
-      reported: new Set<string>(),
-      flushedAt: -Infinity,
-    };
-    const state = watched.get(source) ?? fresh;
+    const fresh = { fields: new Map(), records: 0, before: undefined, reported: new Set<string>() };
+    const state = watched.get(source) ?? { ...fresh, flushedAt: Number.NEGATIVE_INFINITY };
     watched.set(source, state);
     return state;
   };

@@ -26,12 +26,7 @@ export const readStateRow = async (store: Store, warehouse: string): Promise<Row
             coalesce((SELECT max(epoch) FROM epochs), 0) AS ledger_epoch, ${toMicros('now()')} AS heartbeat_at`,
     [warehouse],
   );
-  const proven = await readProvenThrough(store, warehouse);
-  return {
-    ...figures,
-    warehouse,
-    proven_axis: proven.axis,
-    proven_through: proven.through,
-    pending: await countPending(store, warehouse),
-  };
+  const { axis: proven_axis, through: proven_through } = await readProvenThrough(store, warehouse);
+  const pending = await countPending(store, warehouse);
+  return { ...figures, warehouse, proven_axis, proven_through, pending };
 };

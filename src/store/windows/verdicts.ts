@@ -256,12 +256,9 @@ const page = 2_000;
 
 /** Every verdict on a warehouse, oldest first, read in pages. */
 export async function* allVerdicts(db: Queryable, warehouse: string): AsyncGenerator<StoredVerdict> {
+  const sql = 'WHERE warehouse = $1 AND verdict_id > $2 ORDER BY verdict_id LIMIT $3';
   const pages = readPages<StoredVerdict>(page, (last) =>
-    readVerdicts(db, 'WHERE warehouse = $1 AND verdict_id > $2 ORDER BY verdict_id LIMIT $3', [
-      warehouse,
-      last?.verdict_id ?? 0,
-      page,
-    ]),
+    readVerdicts(db, sql, [warehouse, last?.verdict_id ?? 0, page]),
   );
   for await (const verdicts of pages) yield* verdicts;
 }

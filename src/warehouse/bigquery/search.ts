@@ -137,10 +137,6 @@ const word = /[\p{L}\p{N}]+/gu;
 const toStatus = ([row]: readonly Record<string, unknown>[]): SearchIndexStatus => {
   if (row === undefined) return { state: 'absent', calls: null, pending: null, bytes: null };
   const state = Number(row.coverage_percentage) === 100 ? 'ready' : 'building';
-  return {
-    state,
-    calls: null,
-    pending: null,
-    bytes: row.total_storage_bytes === null ? null : Number(row.total_storage_bytes),
-  };
+  const bytes = row.total_storage_bytes === null ? null : Number(row.total_storage_bytes);
+  return { state, calls: null, pending: null, bytes };
 };

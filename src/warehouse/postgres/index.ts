@@ -18,13 +18,8 @@ export const postgres: WarehouseKind<PostgresWarehouseConfig> = {
   config: postgresWarehouseSchema,
   create({ name, config, storeUrl, warn }) {
     const reader = openSecret({ key: `warehouses.${name}.reader_url`, file: config.reader_url_file });
-    return createPostgresWarehouse({
-      name,
-      url: urlOf(name, config) ?? storeUrl,
-      readerUrl: reader?.read,
-      config,
-      warn,
-    });
+    const url = urlOf(name, config) ?? storeUrl;
+    return createPostgresWarehouse({ name, url, readerUrl: reader?.read, config, warn });
   },
   async checkAccess({ name, config, storeUrl }) {
     const url = urlOf(name, config) ?? (await storeUrl());

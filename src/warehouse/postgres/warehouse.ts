@@ -1,6 +1,6 @@
 /** The PostgreSQL warehouse: the analysts' schema, which may be on the server of the store. */
 import type { ConnectionUrl, Database, Queryable, Transaction } from '../../postgres/database.ts';
-import { openDatabase, readValue } from '../../postgres/database.ts';
+import { columnsOf, openDatabase, readColumn, readValue } from '../../postgres/database.ts';
 import { createLogExpiry } from '../expire-logs.ts';
 import { restrictedName } from '../grants.ts';
 import { createReading, nameStatements } from '../reading.ts';
@@ -157,12 +157,7 @@ const removeCalls = async (
   { guards, keepsChanges = false }: { readonly guards: readonly CallGuard[]; readonly keepsChanges?: boolean },
 ): Promise<void> => {
   const { claim, surplus } = removalSql(layout);
-  const rows = await tx.query<{ call_id: string }>(claim, [
-    guards.map(({ callId }) => callId),
-    guards.map(({ epoch }) => epoch),
-    guards.map(({ revision }) => revision),
-  ]);
-  const ids = rows.map((row) => row.call_id);
+  const ids = await readColumn<string>(tx, claim, columnsOf(guards, 'callId', 'epoch', 'revision'));
   for (const sql of keepsChanges ? surplus.slice(0, -1) : surplus) await tx.query(sql, [ids]);
 };
 
