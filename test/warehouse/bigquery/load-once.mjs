@@ -7,6 +7,9 @@ const { config, loadId, calls } = JSON.parse(text);
 const warehouse = createBigqueryWarehouse({
   name: 'bq',
   config,
+  // This process loads nothing else.
+  lease: { run: (_name, work) => work(new AbortController().signal) },
+  quotaMemory: { read: async () => [], write: async () => undefined },
   pause: (ms) => new Promise((done) => setTimeout(done, ms / 50)),
 });
 await warehouse.load({
