@@ -188,7 +188,7 @@ describe('a window longer than the list shows at once is cut', () => {
   test.each([
     [24, 'beginning', 0],
     [24, 'beginning', 500],
-    [6, 'beginning', 500],
+    [6, 'beginning', 100],
     [24, 'end', 0],
     [6, 'end', 0],
   ])('%i h of it, from its %s, and no call for %i h', async (hours, shows, quiet) => {

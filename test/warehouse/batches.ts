@@ -75,26 +75,19 @@ const changeRow = (callId: string, at: number | null, more: Row): Row => ({
 
 export const keyOf = (callId: string): string => `key-of-${callId}`;
 
-export const makeTombstone = (
-  callId: string,
-  revision: number,
-  partitions: readonly (string | null)[],
-): TombstoneLoad => ({ callId, callKey: keyOf(callId), revision, partitions });
+export const makeTombstone = (callId: string, revision: number, partitions: TombstoneLoad['partitions']) => ({
+  callId,
+  callKey: keyOf(callId),
+  revision,
+  partitions,
+});
 
 let loads = 0;
 export const makeBatch = (over: Partial<LoadBatch>): LoadBatch => {
   loads += 1;
-  return {
-    loadId: `load_${process.pid}_${Date.now()}_${loads}`,
-    epoch: 1,
-    flattenVersion: 1,
-    origin: 'read',
-    calls: [],
-    tombstones: [],
-    logs: {},
-    keyOf,
-    ...over,
-  };
+  const loadId = `load_${process.pid}_${Date.now()}_${loads}`;
+  const usual = { loadId, epoch: 1, flattenVersion: 1, origin: 'read', calls: [], tombstones: [], logs: {}, keyOf };
+  return { ...usual, ...over };
 };
 
 /** The row of a delivery or verdict; what tells it apart is made from its number. */
@@ -104,13 +97,8 @@ export const makeLogRow = (table: 'deliveries' | 'verdicts', values: Record<stri
 };
 
 /** Rows of one call in a table, as objects. */
-export const rowsOfCall = async (
-  warehouse: Warehouse,
-  table: DigestedName,
-  callId: string,
-): Promise<Record<string, unknown>[]> => {
-  return (await allRows(warehouse, table)).filter((row) => row.call_id === callId);
-};
+export const rowsOfCall = async (warehouse: Warehouse, table: DigestedName, callId: string) =>
+  (await allRows(warehouse, table)).filter((row) => row.call_id === callId);
 
 export const allRows = async (warehouse: Warehouse, table: DigestedName): Promise<Record<string, unknown>[]> => {
   const rows: Record<string, unknown>[] = [];

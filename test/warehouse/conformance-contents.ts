@@ -9,19 +9,8 @@ import { useFixture } from './conformance-fixture.ts';
 import type { Target } from './conformance-targets.ts';
 
 const verdictValues = {
-  verdict_id: 1,
-  axis: 'call',
-  window_from: 0,
-  window_to: 86_400_000_000,
-  level: 'ids',
-  confirmed: 'total',
-  calls_listed: 5,
-  calls_found: 5,
-  missing: 0,
-  different: 0,
-  healed: 0,
-  compared_at: 1,
-  digest: 'd1',
+  ...{ verdict_id: 1, axis: 'call', window_from: 0, window_to: 86_400_000_000, level: 'ids', confirmed: 'total' },
+  ...{ calls_listed: 5, calls_found: 5, missing: 0, different: 0, healed: 0, compared_at: 1, digest: 'd1' },
 };
 export const describeContents = (name: string, useTarget: () => Promise<Target>): void => {
   describe(`${name}: contents`, () => {
@@ -55,15 +44,11 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       const calls = flat.calls.map((row) => ({ ...row, processed_at, first_seen_at, last_seen_at, source_deleted_at }));
       const json = JSON.stringify({ '': [1e-7, 1e21, -0.5, 9_007_199_254_740_991, true, null, [[], {}]], a: '' });
       const tags = [{ ...keys, tag_index: 0, display_name: '', confidence: 1, value: json }];
-      await on.warehouse.load(
-        makeBatch({
-          calls: [{ ...call, revision: 2_147_483_647, flatten: () => ({ ...flat, calls, utterances, udfs, tags }) }],
-        }),
-      );
+      const extreme = { ...call, revision: 2_147_483_647, flatten: () => ({ ...flat, calls, utterances, udfs, tags }) };
+      await on.warehouse.load(makeBatch({ calls: [extreme] }));
       const row = await on.callRow(callId);
-      expect([row.processed_at, row.first_seen_at, row.last_seen_at, row.source_deleted_at].map(Number)).toEqual(
-        instants,
-      );
+      const times = [row.processed_at, row.first_seen_at, row.last_seen_at, row.source_deleted_at];
+      expect(times.map(Number)).toEqual(instants);
       expect(row.revision).toBe(2_147_483_647);
       const read = await on.rows('utterances', callId);
       expect(read.sort(by('utterance_index')).map((item) => item.start_offset)).toEqual(floats);
@@ -97,23 +82,14 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
     test('log rows go once they are older than their time, and loads stay that the store may ask for', async () => {
       const day = 86_400_000;
       const at = (days: number) => (Date.now() - days * day) * 1000;
-      await on.warehouse.load(
-        makeBatch({
-          logs: {
-            deliveries: [8, 12].map((days) =>
-              makeLogRow('deliveries', { seq: 800 + days, received_at: at(days), outcome: 'accepted' }),
-            ),
-            verdicts: [18, 22].map((days) =>
-              makeLogRow('verdicts', {
-                ...verdictValues,
-                digest: `aged ${days}`,
-                compared_at: at(days),
-                outcome: 'proven',
-              }),
-            ),
-          },
-        }),
+      const deliveries = [8, 12].map((days) =>
+        makeLogRow('deliveries', { seq: 800 + days, received_at: at(days), outcome: 'accepted' }),
       );
+      const verdicts = [18, 22].map((days) => {
+        const aged = { digest: `aged ${days}`, compared_at: at(days), outcome: 'proven' };
+        return makeLogRow('verdicts', { ...verdictValues, ...aged });
+      });
+      await on.warehouse.load(makeBatch({ logs: { deliveries, verdicts } }));
       const loads = (await countRows(on.warehouse)).loads;
       await on.warehouse.expireLogs({ deliveries: 10 * day, loads: -day, verdicts: 20 * day });
       const recent = async (table: 'deliveries' | 'verdicts', column: string) =>
@@ -146,10 +122,10 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
     test('a delivery that is sent again without its call forgets it, on the day that it has', async () => {
       const received_at = Date.parse('2026-01-09T12:00:00Z') * 1000;
       const delivery = { seq: 77, received_at, outcome: 'accepted' };
-      await on.warehouse.load(
-        makeBatch({ logs: { deliveries: [makeLogRow('deliveries', { ...delivery, call_id: 'a-person' })] } }),
-      );
-      await on.warehouse.load(makeBatch({ logs: { deliveries: [makeLogRow('deliveries', delivery)] } }));
+      const send = (row: object) =>
+        on.warehouse.load(makeBatch({ logs: { deliveries: [makeLogRow('deliveries', { ...row })] } }));
+      await send({ ...delivery, call_id: 'a-person' });
+      await send(delivery);
       const rows = (await allRows(on.warehouse, 'deliveries')).filter((row) => Number(row.seq) === 77);
       expect(rows.map((row) => row.call_id)).toEqual([null]);
     });
@@ -158,18 +134,10 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       const callId = on.newId();
       await on.load({ callId, text: 'one two', utterances: 1 });
       const rows = (await on.rows('words', callId)).sort(by('word_index'));
-      expect(
-        rows.map(({ word_index, side, value, start_offset, length, score }) => [
-          word_index,
-          side,
-          value,
-          start_offset,
-          length,
-          score,
-        ]),
-      ).toEqual([
-        [0, 'out', 'one', 0, 0.1, 0.75],
-        [1, 'out', 'two', 0.1, 0.1, 0.75],
+      const measures = { side: 'out', length: 0.1, score: 0.75 };
+      expect(rows).toMatchObject([
+        { ...measures, word_index: 0, value: 'one', start_offset: 0 },
+        { ...measures, word_index: 1, value: 'two', start_offset: 0.1 },
       ]);
     });
 
@@ -188,12 +156,8 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       const to = Date.parse('2027-03-03T00:00:00Z') * 1000;
       const inRange = await list({ from, to });
       expect(inRange.map((guard) => guard.callId)).toEqual(callIds.slice(0, 2));
-      expect(inRange[1]).toMatchObject({
-        epoch: 1,
-        revision: 1,
-        flattenVersion: 1,
-        childRows: { utterances: 1, tags: 2 },
-      });
+      const guard = { epoch: 1, revision: 1, flattenVersion: 1, childRows: { utterances: 1, tags: 2 } };
+      expect(inRange[1]).toMatchObject(guard);
       expect(Number(inRange[0]?.callTimestamp)).toBe(from);
       expect((await list({ from: from + 1, to: to + 1 })).map((guard) => guard.callId)).toEqual(callIds.slice(1));
       const byId = await list({ callIds: [callIds[2] as string, 'nobody', callIds[0] as string] });

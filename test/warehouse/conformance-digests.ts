@@ -19,15 +19,11 @@ const makeOddCall = (callId: string): CallLoad => {
   const text = 'ünï \u{1f600} "q" \\ : - 5:x';
   const call = makeCall({ callId, utterances: 3, tags: 12, text, extra: { odd: { b: [1e21, 0.1], a: null } } });
   const floats = [5e-324, -0.30000000000000004, 1.7976931348623157e308, null, 0, 123456789.123, 1e-7, 3, 1e22, 1e15];
+  const part = (from: number) => floats.slice(from, from + 3);
   const utterances = call.flatten().utterances.map((row, index) => ({
     ...row,
     start_offset: floats[index],
-    words: {
-      value: [text, '', null],
-      start: floats.slice(0, 3),
-      length: floats.slice(3, 6),
-      score: floats.slice(6, 9),
-    },
+    words: { value: [text, '', null], ...{ start: part(0), length: part(3), score: part(6) } },
   }));
   const numbers = [`${'9'.repeat(38)}.${'9'.repeat(38)}`, '-0.00', '100', '-123.450', '0.0010'];
   const udfs = numbers.map((value, index) => ({

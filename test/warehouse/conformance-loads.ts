@@ -34,10 +34,8 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
       await on.warehouse.load(batch);
       const before = await on.digests(...callIds);
       await on.warehouse.load(batch);
-      expect(await on.warehouse.load({ ...batch, loadId: `${batch.loadId}_again` })).toMatchObject({
-        changed: 0,
-        unchanged: 2,
-      });
+      const again = { ...batch, loadId: `${batch.loadId}_again` };
+      expect(await on.warehouse.load(again)).toMatchObject({ changed: 0, unchanged: 2 });
       expect(await on.digests(...callIds)).toEqual(before);
     });
 
@@ -132,10 +130,8 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
       await on.warehouse.load(makeBatch({ tombstones: [makeTombstone(callId, 1, [])] }));
       const stored = await allRows(on.warehouse, 'deliveries');
       const named = stored.filter(({ arrival_id }) => arrivals.has(String(arrival_id)));
-      const expected = [...arrivals].map(([arrival, id]) => [
-        arrival,
-        id === callId ? `erased:${keyOf(callId)}` : kept,
-      ]);
+      const erased = new Map([[callId, `erased:${keyOf(callId)}`]]);
+      const expected = [...arrivals].map(([arrival, id]) => [arrival, erased.get(id) ?? kept]);
       expect(named.map(({ arrival_id, call_id }) => [arrival_id, call_id]).sort()).toEqual(expected.sort());
     });
 
@@ -143,9 +139,8 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
       const callId = on.newId();
       const unseen = on.newId();
       await on.load({ callId, revision: 9, timestamp: at(7) });
-      await on.warehouse.load(
-        makeBatch({ tombstones: [makeTombstone(callId, 2, [day(7)]), makeTombstone(unseen, 1, [])] }),
-      );
+      const tombstones = [makeTombstone(callId, 2, [day(7)]), makeTombstone(unseen, 1, [])];
+      await on.warehouse.load(makeBatch({ tombstones }));
       await on.load({ callId: unseen, revision: 5 });
       expect(await on.rows('calls', callId)).toEqual([]);
       expect(await on.rows('calls', unseen)).toEqual([]);
@@ -197,13 +192,8 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
     test('children shrink and grow with their call', async () => {
       const callId = on.newId();
       for (const [index, count] of [5, 0, 7].entries()) {
-        await on.load({
-          callId,
-          revision: index + 1,
-          utterances: count,
-          tags: count,
-          partitions: index === 0 ? [] : [day(5)],
-        });
+        const partitions = index === 0 ? [] : [day(5)];
+        await on.load({ callId, revision: index + 1, utterances: count, tags: count, partitions });
         expect(await on.childRows(callId)).toMatchObject({ utterances: count, tags: count });
       }
     });
@@ -219,10 +209,7 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
 
     test('a batch that names a call twice is refused whole or folded to the highest revision', async () => {
       const callId = on.newId();
-      const calls = [
-        makeCall({ callId, revision: 2, status: 'second' }),
-        makeCall({ callId, revision: 1, status: 'first' }),
-      ];
+      const calls = ['first', 'second'].map((status, n) => makeCall({ callId, revision: n + 1, status })).reverse();
       const folded = await on.warehouse.load(makeBatch({ calls })).then(
         () => true,
         () => false,

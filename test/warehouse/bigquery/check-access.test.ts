@@ -8,12 +8,8 @@ const storeUrl = () => Promise.reject(new Error('no store is asked'));
 
 test('creates, writes and reads, and leaves nothing behind; an address without an answer is said', async () => {
   const { restUrl, project } = await useBigQuery();
-  const config = bigqueryWarehouseSchema.parse({
-    type: 'bigquery',
-    project,
-    dataset: 'not_there_yet',
-    api_endpoint: restUrl,
-  });
+  const settings = { type: 'bigquery', project, dataset: 'not_there_yet', api_endpoint: restUrl };
+  const config = bigqueryWarehouseSchema.parse(settings);
   const message = await bigquery.checkAccess({ name: 'bq', config, storeUrl });
   expect(message).toContain('may create, write and read in not_there_yet');
   const datasets = (await (await fetch(`${restUrl}/bigquery/v2/projects/${project}/datasets`)).json()) as {
@@ -23,7 +19,6 @@ test('creates, writes and reads, and leaves nothing behind; an address without a
   expect(names.filter((name) => /doctor|not_there_yet/.test(name))).toEqual([]);
 
   const dead = { ...config, api_endpoint: `http://127.0.0.1:${closedPort}` };
-  await expect(bigquery.checkAccess({ name: 'bq', config: dead, storeUrl })).rejects.toMatchObject({
-    code: 'BIGQUERY_UNREACHABLE',
-  });
+  const checking = bigquery.checkAccess({ name: 'bq', config: dead, storeUrl });
+  await expect(checking).rejects.toMatchObject({ code: 'BIGQUERY_UNREACHABLE' });
 });

@@ -36,10 +36,8 @@ test('every terminal error says what to do', () => {
     expect(error.kind).toBe('terminal');
     expect(error.hint).toMatch(/\.$/);
   }
-  expect(errorOf({ reason: 'quotaExceeded', message: 'x' }, 'load')).toMatchObject({
-    kind: 'transient',
-    retryAfterMs: 600_000,
-  });
+  const spent = errorOf({ reason: 'quotaExceeded', message: 'x' }, 'load');
+  expect(spent).toMatchObject({ kind: 'transient', retryAfterMs: 600_000 });
 });
 
 test('messages quote nothing of the data that was refused', () => {
@@ -58,9 +56,8 @@ test('a query that was only checked is told what is wrong in it', () => {
 });
 
 test('an error without an answer is a lost request, one with a status is not', () => {
-  expect(faultOf(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }))).toMatchObject({
-    lost: true,
-  });
+  const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+  expect(faultOf(refused)).toMatchObject({ lost: true });
   const errors = [{ reason: 'accessDenied', message: 'no' }];
   const answered = Object.assign(new Error('Multiple errors'), { code: 403, errors });
   expect(faultOf(answered)).toEqual({ status: 403, reason: 'accessDenied', message: 'no' });

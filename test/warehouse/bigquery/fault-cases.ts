@@ -26,9 +26,7 @@ const expectExactly = async (setup: StrictSetup, count: number, revision: number
     expect(guard.childRows).toMatchObject({ utterances: 1 + (revision % 3), tags: 1, contacts: 1 });
   }
   const counts = await countRows(setup.warehouse);
-  expect(counts.calls).toBe(count);
-  expect(counts.changes).toBe(count);
-  expect(counts.utterances).toBe(count * (1 + (revision % 3)));
+  expect(counts).toMatchObject({ calls: count, changes: count, utterances: count * (1 + (revision % 3)) });
   expect(Object.keys(counts)).toEqual(expect.arrayContaining(children.filter((name) => name !== 'documents')));
 };
 
@@ -60,10 +58,8 @@ export const describeLostResponses = ({ lost }: { readonly lost: number }): void
         revision += 1;
         strict.troubles.load.push(...lose(revision % 5 === 0 ? 'lost-request' : 'lost-response'));
         if (left > 0) strict.troubles.script.push(...lose(revision % 7 === 0 ? 'lost-request' : 'lost-response'));
-        expect(await warehouse.load(makeBatch({ calls: callsOf(5, revision) }))).toMatchObject({
-          changed: 5,
-          unchanged: 0,
-        });
+        const loaded = await warehouse.load(makeBatch({ calls: callsOf(5, revision) }));
+        expect(loaded).toMatchObject({ changed: 5, unchanged: 0 });
       }
       await expectExactly(setup, 5, revision);
       expect(strict.accepted).toMatchObject({ load: revision, script: revision });
@@ -102,13 +98,9 @@ export const describeKills = (
       for (let round = 0; round < rounds; round += 1) {
         revision += 1;
         const before = { ...strict.accepted };
-        const task = {
-          config: setup.config,
-          loadId: `kill_${revision}_${Date.now()}`,
-          revision,
-          calls: callsOf(4, revision),
-        };
-        const child = startLoader({ ...task, calls: task.calls.map((call) => ({ ...call, rows: call.flatten() })) });
+        const [calls, loadId] = [callsOf(4, revision), `kill_${revision}_${Date.now()}`];
+        const task = { config: setup.config, loadId, revision };
+        const child = startLoader({ ...task, calls: calls.map((call) => ({ ...call, rows: call.flatten() })) });
         let killed = false;
         strict.onPoint(async (reached) => {
           if (reached !== point || killed) return;
@@ -119,7 +111,6 @@ export const describeKills = (
         await child.ended;
         expect(killed).toBe(true);
         strict.onPoint(() => undefined);
-        const { loadId, calls } = task;
         const { changed, unchanged } = await setup.open().load(makeBatch({ loadId, calls }));
         // Where the first process was killed after its commit, nothing is left to change.
         expect(changed + unchanged).toBe(4);

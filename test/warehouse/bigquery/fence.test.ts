@@ -2,7 +2,6 @@
 
 import { expect, onTestFinished, test } from 'vitest';
 import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
-import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { expireRows } from '../../../src/store/retention.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import { observationOf, openPipeline, register } from '../../support/pipeline.ts';
@@ -30,15 +29,12 @@ test('the fence is cleared once no row of an earlier epoch is left', async () =>
 
 test('a dataset whose calls the store has forgotten, or knows under another name, gets no call twice', async () => {
   const [pipeline, setup] = await Promise.all([openPipeline(), setUpStrict()]);
-  const { store, deps } = pipeline;
-  const query = (sql: string) => store.pool.query(sql);
+  const { store, query } = pipeline;
   const retention = { bodies: 1, deliveries: 400 * 86_400_000, quarantine: 1, websocketFrames: 1, loads: 1 };
   let observedAt = 0;
   const write = async (day: number) => {
     observedAt += 1;
-    const fields = { timestamp: `2026-01-0${day}T10:00:00Z` };
-    const observations = [observationOf('moves', observedAt, fields)];
-    await loadFolded(deps, await ingest(deps, { observations, rejected: [], origin: 'test' }));
+    await pipeline.observe([observationOf('moves', observedAt, { timestamp: `2026-01-0${day}T10:00:00Z` })]);
   };
   /** As a worker does that has the dataset in its configuration. */
   const loadAs = async (name: string) => {

@@ -69,23 +69,15 @@ afterAll(() => new Promise((done) => server.close(done)));
 
 test('dataset, staging dataset and tables are asked for with location, labels, key and expiry', async () => {
   asked.length = 0;
+  const [labels, kmsKeyName] = [{ team: 'voice' }, 'projects/k'];
   const config = configOf({
-    api_endpoint: url,
-    location: 'europe-west9',
-    staging_dataset: 'spare',
-    staging_expiration_hours: 6,
-    partition_expiration_days: 30,
-    labels: { team: 'voice' },
-    kms_key: 'projects/k',
+    ...{ api_endpoint: url, location: 'europe-west9', staging_dataset: 'spare', labels, kms_key: kmsKeyName },
+    ...{ staging_expiration_hours: 6, partition_expiration_days: 30 },
   });
   await openBigquery({ name: 'x', config: { ...config, dataset: 'fresh' } }).migrate();
   const datasets = asked.filter(({ method, path }) => method === 'POST' && path === '/datasets');
   expect(datasets.map(({ body }) => body)).toEqual([
-    expect.objectContaining({
-      location: 'europe-west9',
-      labels: { team: 'voice' },
-      defaultEncryptionConfiguration: { kmsKeyName: 'projects/k' },
-    }),
+    expect.objectContaining({ location: 'europe-west9', labels, defaultEncryptionConfiguration: { kmsKeyName } }),
     expect.objectContaining({ defaultTableExpirationMs: String(6 * 3_600_000) }),
   ]);
   const made = asked.filter(({ method, path }) => method === 'POST' && path.endsWith('/tables'));
@@ -97,8 +89,7 @@ test('dataset, staging dataset and tables are asked for with location, labels, k
   expect(tables.length).toBeGreaterThan(10);
   for (const { body } of tables)
     expect(body).toMatchObject({
-      labels: { team: 'voice' },
-      encryptionConfiguration: { kmsKeyName: 'projects/k' },
+      ...{ labels, encryptionConfiguration: { kmsKeyName } },
       ...(body.timePartitioning === undefined ? {} : { timePartitioning: { expirationMs: String(30 * 86_400_000) } }),
     });
   expect(tables.some(({ body }) => body.timePartitioning !== undefined)).toBe(true);

@@ -38,16 +38,12 @@ const openModel = (clock: { now: number }) => {
   const pass = async (ms: number): Promise<void> => {
     clock.now += ms;
   };
+  const nothing = async () => undefined;
   const deps = {
     name: 'model',
     config,
     quota: createLocalQuota(limits, () => clock.now),
-    staging: {
-      create: async () => undefined,
-      drop: async () => undefined,
-      fullName: String,
-      loadConfiguration: () => ({}),
-    },
+    staging: { create: nothing, drop: nothing, fullName: String, loadConfiguration: () => ({}) },
     jobs: { run: () => pass(2_500) },
     queries: { resultOf: async () => [{ changed: 1 }] },
     pause: pass,
@@ -96,7 +92,7 @@ test.each([
 test('a restart does not forget what is spent', async () => {
   const spent = Array.from({ length: 1_400 }, (_, at) => ({ at: at * 1_000, jobs: 1 }));
   const memory = { read: async () => spent, write: async () => undefined };
-  const quota = createQuota(limits, () => 1_400_000, memory);
+  const quota = createLocalQuota(limits, () => 1_400_000, memory);
   expect(await quota.waitMs('any')).toBe(dayMs - 1_400_000);
   expect(await createLocalQuota(limits, () => 1_400_000).waitMs('any')).toBe(0);
 });
@@ -104,13 +100,10 @@ test('a restart does not forget what is spent', async () => {
 test('what is remembered of a day stays small, and counts every job until its day is over', async () => {
   const clock = { now: 0 };
   let spent: readonly { at: number; jobs: number }[] = [];
-  const memory = {
-    read: async () => spent,
-    write: async (next: typeof spent) => {
-      spent = next;
-    },
+  const write = async (next: typeof spent): Promise<void> => {
+    spent = next;
   };
-  const quota = createQuota(limits, () => clock.now, memory);
+  const quota = createLocalQuota(limits, () => clock.now, { read: async () => spent, write });
   for (let minute = 0; minute < 1_400; minute += 1) {
     clock.now = minute * 60_000;
     await quota.spend(1);

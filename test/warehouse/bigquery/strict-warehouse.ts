@@ -1,47 +1,28 @@
 /** A BigQuery warehouse behind the strict stand-in, with waits of seconds cut to milliseconds. */
 import { afterAll, beforeAll } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
-import { type TestBigQuery, useBigQuery } from '../../support/bigquery.ts';
+import { useBigQuery } from '../../support/bigquery.ts';
 import { openBigquery } from '../../support/open-bigquery.ts';
 import { type StrictBigquery, startStrictBigquery } from '../../support/strict-bigquery.ts';
 import type { StrictLimits } from '../../support/strict-bigquery-rules.ts';
 
 type BigqueryWarehouseOptions = Parameters<typeof openBigquery>[0];
 
-type BigqueryWarehouse = ReturnType<typeof openBigquery>;
-
-export interface StrictSetup {
-  readonly strict: StrictBigquery;
-  readonly emulator: TestBigQuery;
-  readonly config: BigqueryWarehouseOptions['config'];
-  readonly warehouse: BigqueryWarehouse;
-  open(over?: Partial<BigqueryWarehouseOptions>): BigqueryWarehouse;
-  /** Straight to the emulator, past the strict rules. */
-  ask(method: string, path: string, json?: unknown): Promise<Response>;
-  dispose(): Promise<void>;
-}
+export type StrictSetup = Awaited<ReturnType<typeof setUpStrict>>;
 
 export const setUpStrict = async (
-  over: {
-    readonly config?: Record<string, unknown>;
-    readonly limits?: Partial<StrictLimits>;
-    readonly clock?: () => number;
-  } = {},
-): Promise<StrictSetup> => {
+  over: { config?: Record<string, unknown>; limits?: Partial<StrictLimits>; clock?: () => number } = {},
+) => {
   const emulator = await useBigQuery();
   const strict = await startStrictBigquery({
     upstream: emulator.restUrl,
     ...(over.limits === undefined ? {} : { limits: over.limits }),
     ...(over.clock === undefined ? {} : { clock: over.clock }),
   });
-  const config = bigqueryWarehouseSchema.parse({
-    type: 'bigquery',
-    project: emulator.project,
-    dataset: emulator.dataset,
-    api_endpoint: strict.url,
-    ...over.config,
-  });
-  const open: StrictSetup['open'] = (options = {}) =>
+  const { project, dataset } = emulator;
+  const settings = { type: 'bigquery', project, dataset, api_endpoint: strict.url };
+  const config = bigqueryWarehouseSchema.parse({ ...settings, ...over.config });
+  const open = (options: Partial<BigqueryWarehouseOptions> = {}) =>
     openBigquery({
       name: 'bq',
       config,
@@ -57,7 +38,8 @@ export const setUpStrict = async (
     config,
     warehouse,
     open,
-    ask: (method, path, json) =>
+    /** Straight to the emulator, past the strict rules. */
+    ask: (method: string, path: string, json?: unknown) =>
       fetch(`${emulator.restUrl}/bigquery/v2/projects/${emulator.project}${path}`, {
         method,
         ...(json === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(json) }),
@@ -67,11 +49,8 @@ export const setUpStrict = async (
 };
 
 /** No staging table is left that would stay for ever. */
-export const orphansWithoutExpiry = (strict: StrictBigquery): string[] => {
-  return [...strict.tables]
-    .filter(([name, expiry]) => name.includes('staging') && expiry === null)
-    .map(([name]) => name);
-};
+export const orphansWithoutExpiry = (strict: StrictBigquery): string[] =>
+  [...strict.tables].filter(([name, expiry]) => name.includes('staging') && expiry === null).map(([name]) => name);
 
 /** For the tests of a group; it can be used from `beforeAll` on. */
 export const useStrict = (): StrictSetup => {

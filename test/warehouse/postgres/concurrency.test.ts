@@ -22,11 +22,8 @@ beforeAll(async () => {
   await warehouse.migrate();
 });
 
-beforeEach(async () => {
-  await pool.query(
-    'TRUNCATE calls, utterances, tags, metadata, udfs, contacts, redactions, documents, changes, tombstones, loads',
-  );
-});
+const contents = 'calls, utterances, tags, metadata, udfs, contacts, redactions, documents, changes, tombstones, loads';
+beforeEach(() => pool.query(`TRUNCATE ${contents}`));
 
 afterAll(async () => {
   await warehouse.close();
@@ -64,9 +61,7 @@ const untilWaiting = async (load: OpenLoad): Promise<void> => {
 };
 
 const statuses = async (): Promise<Record<string, string>> =>
-  Object.fromEntries(
-    (await pool.query('SELECT call_id, status FROM calls')).rows.map((row) => [row.call_id, row.status]),
-  );
+  Object.fromEntries((await pool.query('SELECT call_id, status FROM calls')).rows.map(Object.values));
 const wrote = { changed: 1, unchanged: 0 };
 
 /** The load that comes first, the one that waits for it, how the first ends, what the second one then changes, and what is left. */

@@ -17,12 +17,8 @@ const config = { schema: 'calls', documents: true } as const;
 const secrets = ['transcriptcanary', '33199001234', 'freecanary'];
 /** Roles belong to the whole server, which other tests share. */
 const mark = `${process.pid}_${Date.now()}`;
-const readers = {
-  analyst: `analyst "${mark}"`,
-  restricted: `restricted '${mark}'`,
-  marts: 'marts',
-  openMarts: openMartColumns,
-};
+const [analyst, restricted] = [`analyst "${mark}"`, `restricted '${mark}'`];
+const readers = { analyst, restricted, marts: 'marts', openMarts: openMartColumns };
 const quote = (role: string): string => `"${role.replaceAll('"', '""')}"`;
 
 const database = useDatabase();
@@ -35,28 +31,21 @@ beforeAll(async () => {
   catalog = await connect(database.adminUrl);
   warehouse = createPostgresWarehouse({ name: 'pg', url: database.url, config });
   await warehouse.migrate();
-  const contact = { label: 'freecanary', data: '+33 199 00 12 34', type: 'PHONE' };
+  const free = 'freecanary';
+  const contact = { label: free, data: '+33 199 00 12 34', type: 'PHONE' };
   const extra = {
     in: { ...contact, data: '33199001234' },
     out: contact,
     metadata: {
-      ANI: '33199001234',
-      ClientID: 'freecanary',
-      AudioFileLocation: '/33199001234.wav',
-      ClientCaptureDate: 'freecanary',
-      UDF_num_01: '33199001234',
-      UDF_text_01: 'freecanary',
-      freecanary: 'freecanary',
+      ...{ ANI: '33199001234', UDF_num_01: '33199001234', AudioFileLocation: '/33199001234.wav' },
+      ...{ ClientID: free, ClientCaptureDate: free, UDF_text_01: free, freecanary: free },
     },
     tags: [
       { unique_id: 't', display_name: 'Tag', type: 'text', value: 'freecanary' },
       { unique_id: 'u', display_name: 'Tag', type: 'number', value: 33199001234 },
     ],
-    visit: { page: 'freecanary' },
-    tracking_info: { page: 'freecanary' },
-    qualification: { page: 'freecanary' },
-    freecanary: 'freecanary',
-    ivr_end: { freecanary: 1 },
+    ...{ visit: { page: free }, tracking_info: { page: free }, qualification: { page: free } },
+    ...{ freecanary: free, ivr_end: { freecanary: 1 } },
   };
   await warehouse.load(makeBatch({ calls: [makeCall({ callId: 'a', text: 'transcriptcanary', extra })] }));
   await warehouse.search.create();
@@ -84,7 +73,7 @@ const relations = async (): Promise<string[]> => {
     `SELECT format('%I.%I', n.nspname, c.relname) AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
       WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') ORDER BY 1`,
   );
-  return rows.map((row) => row.name);
+  return rows.map(({ name }) => name);
 };
 
 /** The text of every row that the role can read, by relation: in whole, or in the columns that are open to it. */
@@ -148,11 +137,11 @@ test('what is added later is open to analysts and hidden from the restricted', a
   await warehouse.search.create();
   await admin.query(`CREATE VIEW marts.later AS SELECT content FROM calls.utterances; CREATE TABLE calls.later AS SELECT 'freecanary' AS text;
     CREATE FUNCTION calls.tell() RETURNS text LANGUAGE sql SECURITY DEFINER AS $$ SELECT content FROM calls.utterances $$`);
-  const analyst = await readAs(readers.analyst);
-  expect(analyst.get('calls.later')).toContain('freecanary');
-  expect(analyst.get('marts.later')).toContain('transcriptcanary');
-  const restricted = await readAs(readers.restricted);
-  const open = (): string[] => [...restricted.keys()].filter((name) => /^(calls|marts)\./.test(name));
+  const byAnalyst = await readAs(readers.analyst);
+  expect(byAnalyst.get('calls.later')).toContain('freecanary');
+  expect(byAnalyst.get('marts.later')).toContain('transcriptcanary');
+  const byRestricted = await readAs(readers.restricted);
+  const open = (): string[] => [...byRestricted.keys()].filter((name) => /^(calls|marts)\./.test(name));
   const openMarts = Object.keys(openMartColumns).map((name) => `marts.${name}`);
   expect(open().sort()).toEqual(openMarts.sort());
   await admin.query(`SET ROLE ${quote(readers.restricted)}`);
@@ -163,8 +152,8 @@ test('what is added later is open to analysts and hidden from the restricted', a
 test('marts that are dropped and made again, as they lost a column, are open to whom they were', async () => {
   await admin.query(`DROP VIEW marts.later; GRANT SELECT ON marts.transcripts TO PUBLIC`);
   expect(await makeMarts({ metadata: 'UDF_text_01', name: 'other' })).toContain('calls_wide');
-  const restricted = await readAs(readers.restricted);
-  expect(restricted.get('marts.calls_wide')).toContain('spring');
-  expect(restricted.get('marts.transcripts')).toContain('transcriptcanary');
+  const byRestricted = await readAs(readers.restricted);
+  expect(byRestricted.get('marts.calls_wide')).toContain('spring');
+  expect(byRestricted.get('marts.transcripts')).toContain('transcriptcanary');
   expect((await readAs(readers.analyst)).get('marts.calls_wide')).toContain('freecanary');
 });

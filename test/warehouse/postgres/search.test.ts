@@ -35,10 +35,8 @@ const load = (...calls: readonly Spoken[]) => warehouse.load(makeBatch({ calls: 
 
 const search = (request: SearchRequest) => findAll(warehouse, request);
 
-const find = async (text: string, over: Partial<SearchRequest> = {}): Promise<string[]> => {
-  const { calls } = await search({ text, limit: 20, ...over });
-  return calls.map(({ callId }) => callId);
-};
+const find = async (text: string, over: Partial<SearchRequest> = {}): Promise<string[]> =>
+  (await search({ text, limit: 20, ...over })).calls.map(({ callId }) => callId);
 
 /** The findings of each search, newest first. */
 const expectFound = async (
@@ -57,12 +55,7 @@ const call = (callId: string, minute: number, ...said: readonly string[]): Spoke
 });
 /** Calls `c0`, `c1` … of one utterance each, after its language. */
 const sayings = (...said: readonly string[]): Spoken[] =>
-  said.map((text, minute) => ({
-    callId: `c${minute}`,
-    minute,
-    lang: text.slice(0, 2),
-    says: [['out', text.slice(3)]],
-  }));
+  said.map((text, minute) => ({ ...call(text.slice(0, 2), minute, `out ${text.slice(3)}`), callId: `c${minute}` }));
 
 /** The index must be equal to an index made anew. */
 const expectFresh = async (): Promise<void> => {
@@ -127,11 +120,7 @@ test('a text and then, in a later utterance, another; by the agent or the custom
     call(
       'fr-3',
       3,
-      'out annuler',
-      'out facture',
-      'in un geste',
-      'in la facture magique',
-      'out geste commercial et annuler',
+      ...'out annuler|out facture|in un geste|in la facture magique|out geste commercial et annuler'.split('|'),
     ),
     call('fr-4', 4, 'in annuler contre un geste commercial'),
     call('en-5', 5, 'in please cancel', 'in the contract', 'out a refund'),
@@ -139,12 +128,8 @@ test('a text and then, in a later utterance, another; by the agent or the custom
   await load(...changing);
   await warehouse.search.create();
   await admin.query("UPDATE calls.calls SET direction = CASE call_id WHEN 'fr-2' THEN 'OUT' ELSE 'IN' END");
-  const expectThen = async (
-    text: string,
-    thenText: string,
-    ids: readonly string[],
-    over: Partial<SearchRequest> = {},
-  ) => expect(await find(text, { thenText, ...over }), `${text}, then ${thenText}`).toEqual(ids);
+  const expectThen = async (text: string, thenText: string, ids: readonly string[], over?: Partial<SearchRequest>) =>
+    expect(await find(text, { thenText, ...over }), `${text}, then ${thenText}`).toEqual(ids);
   await expectThen('annulé', 'gestes', ['fr-3', 'fr-1']);
   await expectThen('annuler', '"geste commercial"', ['fr-3', 'fr-1']);
   await expectThen('geste', 'annuler', ['fr-3', 'fr-2']);
@@ -168,9 +153,10 @@ test('a text and then, in a later utterance, another; by the agent or the custom
   expect(() => readSpeaker('agent', analyticsConfigSchema.parse({}))).toThrow('The side of the agent is unknown');
 
   // Beyond the newest rows, by a walk and by the index.
-  await load(
-    ...Array.from({ length: 2_100 }, (_, at) => call(`fr-x${at}`, 50, `out ${at % 2 === 0 ? 'annuler' : 'autre'}`)),
+  const newest = Array.from({ length: 2_100 }, (_, at) =>
+    call(`fr-x${at}`, 50, `out ${at % 2 === 0 ? 'annuler' : 'autre'}`),
   );
+  await load(...newest);
   await findAll(warehouse, { text: 'autre', limit: 1 });
   await expectThen('annuler', 'geste', ['fr-3', 'fr-1']);
   await expectThen('geste', 'annuler', ['fr-3', 'fr-2']);
@@ -266,15 +252,9 @@ test('a compound is found as its words stand, outside phrases too', async () => 
 
 test('a phrase is within one utterance, and the utterances shown are those that have it, however many there are', async () => {
   const many = Array.from({ length: 300 }, (_, at) => `out phrase numéro ${at}`);
-  const near = [
-    'out rien du tout',
-    'in chat noir',
-    'out un chat',
-    'out noir comme la nuit, <b',
-    'out un grand chat noir dort>',
-  ];
+  const near = 'out rien du tout|in chat noir|out un chat|out noir comme la nuit, <b|out un grand chat noir dort>';
   await load(
-    call('fr-near', 0, ...near, 'out le chat noir dort'),
+    call('fr-near', 0, ...near.split('|'), 'out le chat noir dort'),
     call('fr-apart', 0, 'out un chat', 'out noir'),
     call('fr-many', 0, ...many, 'out chat blanc', 'out chat noir'),
   );
@@ -296,14 +276,10 @@ test('a phrase is within one utterance, and the utterances shown are those that 
 test('random words, phrases, excluded phrases and alternatives find what a reader finds, stop words too', async () => {
   const random = createRandom(11);
   const random30 = makeSayings(random, 30);
-  await load(
-    ...random30.map(({ callId, lang, says }, minute) => ({
-      callId,
-      lang,
-      minute,
-      says: says.map(([side, words]) => [side, words.join(' ')] as const),
-    })),
-  );
+  const asSaid = random30.map(({ says, ...one }, minute) => ({
+    ...{ ...one, minute, says: says.map(([side, words]) => [side, words.join(' ')] as const) },
+  }));
+  await load(...asSaid);
   await warehouse.search.create();
   const truth = await createTruth(admin, random30);
   let found = 0;
@@ -344,10 +320,8 @@ test('beyond the newest rows: by the index, by a walk, in another language, and 
       FROM calls.calls c CROSS JOIN LATERAL (SELECT substr(c.call_id, 2)::int AS n) t CROSS JOIN generate_series(0, 1) side`);
   await warehouse.search.create();
   expect(await find('"rare oiseau"')).toEqual(['c0050', 'c0040', 'c0003']);
-  expect(await find('"rare oiseau"', { side: 'in', to: Date.parse('2026-01-01T00:45:00Z') * 1000 })).toEqual([
-    'c0040',
-    'c0003',
-  ]);
+  const earlier = { side: 'in', to: Date.parse('2026-01-01T00:45:00Z') * 1000 } as const;
+  expect(await find('"rare oiseau"', earlier)).toEqual(['c0040', 'c0003']);
   expect(await find('introuvable')).toEqual([]);
   const said = Array.from({ length: 1530 }, (_, at) => 1530 - at)
     .filter((n) => (n > 1320 ? n % 100 < 40 : n % 10 === 1))
@@ -393,10 +367,8 @@ test('an index made while a load is under way holds what that load brings', asyn
 });
 
 const isWaitingForUtterances = async (): Promise<boolean> => {
-  const { rows } = await admin.query(
-    `SELECT FROM pg_locks WHERE relation = 'calls.utterances'::regclass AND mode = 'ShareRowExclusiveLock'`,
-  );
-  return rows.length > 0;
+  const lock = `SELECT FROM pg_locks WHERE relation = 'calls.utterances'::regclass AND mode = 'ShareRowExclusiveLock'`;
+  return (await admin.query(lock)).rows.length > 0;
 };
 
 test('an index that is absent, unfinished, of another definition or unkept is noticed, and made again', async () => {
@@ -509,9 +481,8 @@ test.each(Object.entries(changes))(
     const { client, commit } = await begin();
     await client.query(`SELECT calls.transcript_search_fill('', 100)`);
     // Others pass these rows over.
-    expect(
-      await warehouse.query(`SELECT calls.transcript_search_fill('', 100) AS last`).catch(() => [{ last: null }]),
-    ).toEqual([{ last: null }]);
+    const filling = warehouse.query(`SELECT calls.transcript_search_fill('', 100) AS last`);
+    expect(await filling.catch(() => [{ last: null }])).toEqual([{ last: null }]);
     const changing = change();
     await commit();
     await changing;
@@ -560,19 +531,14 @@ test('who may only read searches what has documents and is told of the others; w
     return await work(reader.search).finally(reader.close);
   };
   try {
-    await expect(as(`role=${role}`, (one) => one.find({ text: 'bonjour', limit: 20 }))).rejects.toMatchObject({
-      code: 'DATABASE_PERMISSION',
-      hint: expect.stringMatching(/callsync grants .* schema calls, SELECT on all its tables/),
-    });
+    const hint = expect.stringMatching(/callsync grants .* schema calls, SELECT on all its tables/);
+    const seek = (setting: string) => as(setting, (one) => one.find({ text: 'bonjour', limit: 20 }));
+    await expect(seek(`role=${role}`)).rejects.toMatchObject({ code: 'DATABASE_PERMISSION', hint });
     await admin.query(
       `GRANT SELECT ON ALL TABLES IN SCHEMA calls TO ${role}; GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA calls TO ${role}`,
     );
-    for (const setting of [`role=${role}`, 'default_transaction_read_only=on']) {
-      expect(await as(setting, (one) => one.find({ text: 'bonjour', limit: 20 })), setting).toMatchObject({
-        calls: [{ callId: 'a' }],
-        pending: 1,
-      });
-    }
+    for (const setting of [`role=${role}`, 'default_transaction_read_only=on'])
+      expect(await seek(setting), setting).toMatchObject({ calls: [{ callId: 'a' }], pending: 1 });
   } finally {
     await admin.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
   }
