@@ -17,8 +17,7 @@ const database = useInboxDatabase();
 
 const limits = { connections: 60, connections_per_sender: 40, headers_timeout_s: 60, request_timeout_s: 60 };
 const body = Buffer.from('{"unique_id":"a"}');
-const deliver = async (port: number, id: string) =>
-  (await exchange(port, [head(deliveryHeaders(body, id)), body])).answers[0]?.status;
+const deliver = (started: StartedReceiver, id: string) => started.statusOf(deliveryHeaders(body, id), body);
 const dropped = async ({ registry }: StartedReceiver) =>
   Number(/^callsync_webhook_connections_dropped_total (\d+)/m.exec(await registry.metrics())?.[1]);
 
@@ -44,13 +43,13 @@ test('an address that opens more connections than its share loses its oldest idl
   await until('260 were closed', async () => (await dropped(started)) === 260);
   await until('the oldest are gone', () => attackers.slice(0, 260).every((socket) => socket.destroyed));
   expect(attackers.slice(260).filter((socket) => socket.destroyed)).toEqual([]);
-  for (let id = 0; id < 10; id += 1) expect(await deliver(started.port, String(id))).toBe(200);
+  for (let id = 0; id < 10; id += 1) expect(await deliver(started, String(id))).toBe(200);
   // Two more fill the rest: who has most makes room, and never the sender whose signature was right.
   const known = await openMany(started.port, '127.0.0.1', 5);
   const more = await openMany(started.port, '127.0.0.3', 40);
   await until('they made room', async () => (await dropped(started)) >= 285);
   expect(known.filter((socket) => socket.destroyed)).toEqual([]);
-  expect(await deliver(started.port, 'after')).toBe(200);
+  expect(await deliver(started, 'after')).toBe(200);
   closeAll([...attackers, ...known, ...more]);
   await started.stop();
   expect(started.logged.filter((line) => line.includes('since the last such line'))).toHaveLength(1);
@@ -64,7 +63,7 @@ test('a request under way is not cut off for a newer connection; the newer one i
   const newer = await openMany(started.port, '127.0.0.2', 10);
   await until('the newer are closed', () => newer.every((socket) => socket.destroyed));
   expect(busy.filter((socket) => socket.destroyed)).toEqual([]);
-  expect(await deliver(started.port, '1')).toBe(200);
+  expect(await deliver(started, '1')).toBe(200);
   closeAll(busy);
   await started.stop();
 });
@@ -86,10 +85,8 @@ test('connections under TLS are shared in the same way', async () => {
   const tls = { cert_file: join(folder, 'cert.pem'), key_file: join(folder, 'key.pem') };
   const { cert, key } = makeCertificate();
   await Promise.all([writeFile(tls.cert_file, cert), writeFile(tls.key_file, key)]);
-  const started = await startReceiver({
-    databaseUrl: database.url,
-    config: { tls, limits: { ...limits, connections_per_sender: 3 } },
-  });
+  const config = { tls, limits: { ...limits, connections_per_sender: 3 } };
+  const started = await startReceiver({ databaseUrl: database.url, config });
   const sockets: Socket[] = [];
   for (let number = 0; number < 5; number += 1) {
     const socket = connectTls({ port: started.port, host: '127.0.0.1', rejectUnauthorized: false });
@@ -117,17 +114,13 @@ test('unsigned and malformed deliveries are answered before their body is read',
 });
 
 test('one sender is an IPv4 address, or an IPv6 network of 64 bits', () => {
-  expect(senderOf('127.0.0.1')).toBe('127.0.0.1');
-  expect(senderOf('::ffff:127.0.0.1')).toBe('127.0.0.1');
-  expect(senderOf('2001:db8:1:2:3:4:5:6')).toBe('2001:db8:1:2');
-  expect(senderOf('2001:db8:1:2::9')).toBe('2001:db8:1:2');
-  expect(senderOf('2001:db8::9')).toBe('2001:db8:0:0');
-  expect(senderOf('::1')).toBe('0:0:0:0');
-  expect(senderOf('fe80::')).toBe('fe80:0:0:0');
+  const senders = {
+    ...{ '127.0.0.1': '127.0.0.1', '::ffff:127.0.0.1': '127.0.0.1', '::1': '0:0:0:0', 'fe80::': 'fe80:0:0:0' },
+    ...{ '2001:db8:1:2:3:4:5:6': '2001:db8:1:2', '2001:db8:1:2::9': '2001:db8:1:2', '2001:db8::9': '2001:db8:0:0' },
+  };
+  for (const [address, sender] of Object.entries(senders)) expect(senderOf(address)).toBe(sender);
   const list = createAddressList(['203.0.113.0/24', '2001:db8::/32', '198.51.100.7']);
   const listed = ['203.0.113.9', '::ffff:203.0.113.9', '2001:db8::1', '198.51.100.7'];
   expect(listed.map(list)).toEqual([true, true, true, true]);
-  expect(['203.0.114.1', '2001:db9::1', '198.51.100.8', 'unknown', ''].map(list)).toEqual(
-    [...Array(5)].map(() => false),
-  );
+  expect(['203.0.114.1', '2001:db9::1', '198.51.100.8', 'unknown', ''].map(list)).toEqual(Array(5).fill(false));
 });

@@ -49,11 +49,8 @@ export const describeFlood = ({ idle, bodies, deliveries, everyMs, answerWithinM
   test(
     `answers ${deliveries} deliveries of 8 MiB within ${answerWithinMs / 1_000} s, under ${idle} idle connections and ${bodies} senders of hostile bodies`,
     async () => {
-      const child = await receiver.start({
-        databaseUrl: database.url,
-        spoolDir: join(folder, 'spool'),
-        config: { port: 0, secrets: [{ name: 'k', secret: 'flood' }], spool: { min_free_bytes: 0 } },
-      });
+      const config = { port: 0, secrets: [{ name: 'k', secret: 'flood' }], spool: { min_free_bytes: 0 } };
+      const child = await receiver.start({ databaseUrl: database.url, spoolDir: join(folder, 'spool'), config });
       const port = Number(new URL(child.address).port);
       const stop = await startAttack({ port, idle, bodies });
       await sleep(1_000);

@@ -17,11 +17,7 @@ export const describeFuzz = ({ count }: { count: number }): void => {
 
   const config = { limits: { headers_timeout_s: 30, request_timeout_s: 30 }, rejected_per_minute: 5 };
 
-  const fuzz = async (options: {
-    count: number;
-    seed: number;
-    verify?: Verifier['verify'];
-  }): Promise<readonly Answered[]> => {
+  const fuzz = async (options: { count: number; seed: number; verify?: Verifier['verify'] }) => {
     const { verify } = options;
     // A broken verifier sees every delivery: the check of the header would hide most faults.
     const verifier = verify && { checkHeader: () => undefined, verify };
@@ -41,11 +37,8 @@ export const describeFuzz = ({ count }: { count: number }): void => {
       const wrong = answered.filter(({ valid, accepted }) => accepted && !valid);
       const refused = answered.filter(({ valid, accepted, deliverable }) => deliverable && valid && !accepted);
       const failed = answered.filter(({ status }) => status !== undefined && status >= 500);
-      expect({
-        wrong: wrong.map(describeOne),
-        refused: refused.map(describeOne),
-        failed: failed.map(describeOne),
-      }).toEqual({ wrong: [], refused: [], failed: [] });
+      const faults = [wrong, refused, failed].map((some) => some.map(describeOne));
+      expect(faults, 'wrong, refused, failed').toEqual([[], [], []]);
       const { rows } = await database.store.pool.query<{ hash: Buffer; body: Buffer }>(
         "SELECT body_hash AS hash, sha256(body) AS body FROM inbox WHERE outcome = 'pending'",
       );

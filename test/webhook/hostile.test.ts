@@ -11,10 +11,8 @@ describeHostile({ slow: 150, oversized: 30, seconds: 4, mostMb: 250 });
 const database = useInboxDatabase();
 
 test('answers 503 at once when the bytes in flight are used up', async () => {
-  const started = await startReceiver({
-    databaseUrl: database.url,
-    config: { limits: { inflight_bytes: 400_000 }, group_commit: { deadline_s: 60 } },
-  });
+  const config = { limits: { inflight_bytes: 400_000 }, group_commit: { deadline_s: 60 } };
+  const started = await startReceiver({ databaseUrl: database.url, config });
   const body = Buffer.alloc(100_000, 'y');
   const send = (id: string) => exchange(started.port, [head(deliveryHeaders(body, id)), body]);
   const release = await database.hold();
@@ -32,21 +30,19 @@ test('answers 503 at once when the bytes in flight are used up', async () => {
 });
 
 test('sheds slow and large bodies for quick and small ones, and those not whole when it stops', async () => {
-  const started = await startReceiver({
-    databaseUrl: database.url,
-    config: { limits: { inflight_bytes: 400_000, body_bytes: 300_000, request_timeout_s: 60 } },
-  });
+  const config = { limits: { inflight_bytes: 400_000, body_bytes: 300_000, request_timeout_s: 60 } };
+  const started = await startReceiver({ databaseUrl: database.url, config });
   const partial = (kept: number) => {
     const headers = { ...deliveryHeaders('', 'slow'), 'Content-Length': '300000' };
     return exchange(started.port, [head(headers), Buffer.alloc(kept, 'x')], { deadlineMs: 60_000 });
   };
   // A sender that signed rightly before may use all of the memory.
   const body = Buffer.alloc(100_000, 'y');
-  expect((await exchange(started.port, [head(deliveryHeaders(body, 'first')), body])).answers[0]?.status).toBe(200);
+  expect(await started.statusOf(deliveryHeaders(body, 'first'), body)).toBe(200);
   const large = partial(250_000);
   const small = partial(100_000);
   await until('both are held', () => started.receiver.status().inflightBytes > 350_000);
-  expect((await exchange(started.port, [head(deliveryHeaders(body, 'quick')), body])).answers[0]?.status).toBe(200);
+  expect(await started.statusOf(deliveryHeaders(body, 'quick'), body)).toBe(200);
   expect((await large).answers[0]?.status).toBe(503);
   const closing = performance.now();
   await started.stop();
@@ -56,10 +52,8 @@ test('sheds slow and large bodies for quick and small ones, and those not whole 
 });
 
 test('closes sockets that send nothing, half a head, or half a body, within their time', async () => {
-  const started = await startReceiver({
-    databaseUrl: database.url,
-    config: { limits: { headers_timeout_s: 0.5, request_timeout_s: 1 } },
-  });
+  const config = { limits: { headers_timeout_s: 0.5, request_timeout_s: 1 } };
+  const started = await startReceiver({ databaseUrl: database.url, config });
   const closed = await Promise.all([
     exchange(started.port, ['']),
     exchange(started.port, ['POST /webhook HT']),

@@ -18,16 +18,9 @@ export const describeKills = ({ kills }: { kills: number }): void => {
       const random = randomStream(seed);
       const port = await findFreePort();
       const secret = 'kill-secret';
-      const options = {
-        databaseUrl: database.url,
-        spoolDir,
-        config: {
-          port,
-          secrets: [{ name: 'k', secret }],
-          group_commit: { deadline_s: 0.2 },
-          spool: { min_free_bytes: 0, segment_bytes: 200_000 },
-        },
-      };
+      const config = { port, secrets: [{ name: 'k', secret }], group_commit: { deadline_s: 0.2 } };
+      const spool = { min_free_bytes: 0, segment_bytes: 200_000 };
+      const options = { databaseUrl: database.url, spoolDir, config: { ...config, spool } };
       const results = new Map<string, Awaited<ReturnType<typeof sendWebhook>>>();
       let phase = '';
       const phases: Record<string, number> = {};
@@ -87,7 +80,6 @@ export const describeKills = ({ kills }: { kills: number }): void => {
   );
 
   const spooledRows = async (): Promise<number> => {
-    const { rows } = await database.store.pool.query('SELECT count(*)::int AS n FROM inbox WHERE spooled');
-    return rows[0]?.n ?? 0;
+    return (await database.store.query('SELECT FROM inbox WHERE spooled')).length;
   };
 };

@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { receiverGrants, setUpReceiverRole } from '../../src/store/delivery/inbox-writer.ts';
 import { connect } from '../support/postgres.ts';
+import { column } from '../support/rows.ts';
 import { until } from '../support/until.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
 import { startReceiver, testSecret } from './support/receiver.ts';
@@ -25,8 +25,7 @@ afterAll(async () => {
 
 test('a receiver with a role that only adds deliveries does all of its work', async () => {
   const started = await startReceiver({ databaseUrl: url });
-  const send = (secret: string) =>
-    sendWebhook({ url: started.url, body: '{"unique_id":"a"}', secret, deliveryId: '1', retry: false });
+  const send = (secret: string) => started.send('1', { secret });
   expect((await send(testSecret)).delivered).toBe(true);
   expect((await send('wrong')).attempts).toMatchObject([{ status: 403 }]);
   await until('both are recorded', async () => (await database.rows()).length === 2);
@@ -35,7 +34,7 @@ test('a receiver with a role that only adds deliveries does all of its work', as
   await started.inbox.ping({ deadlineMs: 5_000 });
   expect(await started.inbox.depth({ deadlineMs: 5_000 })).toMatchObject({ pending: 1 });
   const { pool } = database.store;
-  const again = await pool.query('SELECT * FROM callsync.inbox WHERE outcome = $1', ['pending']);
+  const again = await pool.query(`SELECT * FROM callsync.inbox WHERE outcome = 'pending'`);
   const { arrival_id: arrivalId, body, body_hash: bodyHash } = again.rows[0];
   const known = { deliveryId: '1', hookId: null, agent: null, receivedAt: new Date(), signingKey: null };
   await started.inbox.insert([{ arrivalId, ...known, body, bodyHash }], { deadlineMs: 5_000, spooled: true });
@@ -50,21 +49,19 @@ test('its temporary tables hide none of the store from the store’s own functio
   await client.query(
     `INSERT INTO callsync.inbox (arrival_id, received_at, body, body_hash) VALUES (gen_random_uuid(), now(), '{}', '\\x01')`,
   );
-  const { rows } = await client.query('SELECT * FROM counters');
-  expect(rows).toEqual([]);
+  expect((await client.query('SELECT * FROM counters')).rows).toEqual([]);
   await client.end();
 });
 
 test('its role reads no call and changes nothing', async () => {
   const client = await connect(url);
-  const { rows: tables } = await database.store.pool.query<{ name: string }>(
-    "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'callsync' ORDER BY 1",
-  );
-  expect(tables.map(({ name }) => name)).toEqual(expect.arrayContaining(['inbox', 'ledger', 'meta', 'quarantine']));
+  const names = "SELECT tablename FROM pg_tables WHERE schemaname = 'callsync' ORDER BY 1";
+  const tables = await column<string>(database.store, names);
+  expect(tables).toEqual(expect.arrayContaining(['inbox', 'ledger', 'meta', 'quarantine']));
   const forbidden = [
     ...tables
-      .filter(({ name }) => !['counters', 'token_keys'].includes(name))
-      .map(({ name }) => `SELECT * FROM callsync.${name}`),
+      .filter((name) => !['counters', 'token_keys'].includes(name))
+      .map((name) => `SELECT * FROM callsync.${name}`),
     "INSERT INTO callsync.token_keys VALUES ('privacy.key:k1', 'mine')",
     "INSERT INTO callsync.counters VALUES ('calls', 1)",
     'SELECT body FROM callsync.inbox',

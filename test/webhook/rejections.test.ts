@@ -4,14 +4,8 @@ import type { RejectedDelivery } from '../../src/store/delivery/inbox-writer.ts'
 import { createRejections } from '../../src/webhook/server/rejections.ts';
 import { until } from '../support/until.ts';
 
-const rejected = (n: number) => ({
-  arrivalId: randomUUID(),
-  deliveryId: String(n),
-  hookId: null,
-  agent: null,
-  receivedAt: new Date(),
-  reason: 'signature_wrong',
-});
+const common = { hookId: null, agent: null, receivedAt: new Date(), reason: 'signature_wrong' };
+const rejected = (n: number) => ({ ...common, arrivalId: randomUUID(), deliveryId: String(n) });
 
 test('records few of many, counts the rest in one row, and starts anew with the next minute', async () => {
   const rows: RejectedDelivery[] = [];
@@ -28,12 +22,8 @@ test('records few of many, counts the rest in one row, and starts anew with the 
   });
   for (let n = 0; n < 1_000; n += 1) rejections.note(rejected(n));
   await until('the minute is over', () => rows.length === 4);
-  expect(rows.map((row) => row.deliveryId ?? row.reason)).toEqual([
-    '0',
-    '1',
-    '2',
-    '997 more rejected deliveries, without a row each',
-  ]);
+  const rest = '997 more rejected deliveries, without a row each';
+  expect(rows.map((row) => row.deliveryId ?? row.reason)).toEqual(['0', '1', '2', rest]);
   expect(unrecorded).toBe(997);
   rejections.note(rejected(1_000));
   await rejections.close();

@@ -20,12 +20,7 @@ test('rotates under load: nothing valid is refused, and a retired key never veri
   await writeFile(file('b'), 'secret-b\n');
   const started = await startReceiver({
     databaseUrl: database.url,
-    config: {
-      secrets: [
-        { name: 'a', secret_file: file('a') },
-        { name: 'b', secret_file: file('b') },
-      ],
-    },
+    config: { secrets: ['a', 'b'].map((name) => ({ name, secret_file: file(name) })) },
     intervalMs: 30,
   });
   let secret = 'secret-a';
@@ -41,10 +36,7 @@ test('rotates under load: nothing valid is refused, and a retired key never veri
     }
   };
   const senders = Promise.all(['x', 'y', 'z', 'w'].map(sender));
-  const more = async (count: number) => {
-    const until_ = sent + count;
-    await until('more deliveries', () => sent >= until_);
-  };
+  const more = (count: number, goal = sent + count) => until('more deliveries', () => sent >= goal);
 
   await more(50);
   secret = 'secret-b';
@@ -77,12 +69,8 @@ test('rotates under load: nothing valid is refused, and a retired key never veri
 
 test('keeps the last keys when all files are gone, and takes a file only once it stands still', async () => {
   await writeFile(file('only'), 'one');
-  const keys = openSigningKeys({
-    secrets: [{ name: 'only', secret_file: file('only'), hook_ids: ['h'] }],
-    allowUnsigned: false,
-    log: silent,
-    intervalMs: 20,
-  });
+  const secrets = [{ name: 'only', secret_file: file('only'), hook_ids: ['h'] }];
+  const keys = openSigningKeys({ secrets, allowUnsigned: false, log: silent, intervalMs: 20 });
   const current = () => keys.current().map((key) => key.secret.toString());
   await writeFile(file('only'), '');
   await new Promise((resolve) => setTimeout(resolve, 200));
@@ -105,9 +93,10 @@ test('refuses to start without a secret, or with one that is empty or cannot be 
 
 test('warns when unsigned deliveries are taken', async () => {
   const started = await startReceiver({ databaseUrl: database.url, config: { secrets: [], allow_unsigned: true } });
-  expect(started.logged.some((line) => line.startsWith('warn webhook.allow_unsigned is set, so anyone can send'))).toBe(
-    true,
+  const warned = started.logged.filter((line) =>
+    line.startsWith('warn webhook.allow_unsigned is set, so anyone can send'),
   );
+  expect(warned.length).toBeGreaterThan(0);
   expect(started.receiver.status()).toMatchObject({ allowUnsigned: true, keys: [] });
   expect((await sendWebhook({ url: started.url, body: '{}' })).delivered).toBe(true);
   await started.stop();

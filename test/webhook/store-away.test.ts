@@ -1,12 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { until } from '../support/until.ts';
 import { describeStoreStopped } from './store-stopped-cases.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
-import { type StartedReceiver, startReceiver, testSecret } from './support/receiver.ts';
-
-const send = (url: string, id: string, retry = false) =>
-  sendWebhook({ url, body: JSON.stringify({ unique_id: id }), secret: testSecret, deliveryId: id, retry });
+import { type StartedReceiver, startReceiver } from './support/receiver.ts';
 
 describe('a store that is slow', () => {
   const database = useInboxDatabase();
@@ -20,21 +16,21 @@ describe('a store that is slow', () => {
   beforeEach(() => database.empty());
 
   const insertsUnderWay = async () => {
-    const { rowCount } = await database.store.pool.query(
+    const inserts = await database.store.query(
       `SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
          AND state = 'active' AND query LIKE 'INSERT INTO callsync.inbox%'`,
     );
-    return rowCount;
+    return inserts.length;
   };
 
   test('is waited for until the deadline; then the spool answers, and each delivery lands once', async () => {
     const release = await database.hold();
     const startedAt = Date.now();
-    const first = await send(started.url, 'first');
+    const first = await started.send('first');
     expect(first.delivered).toBe(true);
     expect(first.attempts[0]?.ms).toBeGreaterThan(2_900);
     const insert = vi.spyOn(started.inbox, 'insert');
-    const others = await Promise.all(['a', 'b', 'c'].map((id) => send(started.url, id)));
+    const others = await Promise.all(['a', 'b', 'c'].map((id) => started.send(id)));
     expect(others.map(({ delivered }) => delivered)).toEqual([true, true, true]);
     // Not one more waits for the deadline.
     expect(insert).not.toHaveBeenCalled();
@@ -46,7 +42,7 @@ describe('a store that is slow', () => {
     await release();
     await until('the spool is drained', () => started.spool.status().records === 0);
     await until('the store is used again', () => started.receiver.status().storeUsable);
-    expect((await send(started.url, 'after')).delivered).toBe(true);
+    expect((await started.send('after')).delivered).toBe(true);
     await until('all are stored', async () => (await database.rows()).length >= 5);
     // It would come back into the table that the next test empties.
     await until('the insert given up on has ended', async () => (await insertsUnderWay()) === 0);
@@ -63,19 +59,17 @@ describe('a store that is slow', () => {
   });
 
   test('without room in the spool: 503 long before the service gives up, and not ready', async () => {
-    const small = await startReceiver({
-      databaseUrl: database.url,
-      config: { group_commit: { deadline_s: 0.3 }, spool: { max_bytes: 10 } },
-    });
+    const config = { group_commit: { deadline_s: 0.3 }, spool: { max_bytes: 10 } };
+    const small = await startReceiver({ databaseUrl: database.url, config });
     const release = await database.hold();
-    const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => send(small.url, `${n}`)));
+    const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => small.send(`${n}`)));
     // The sender gives up after ten seconds, as the service does, and has no status then.
     for (const { attempts } of answers) expect(attempts[0]?.status).toBe(503);
     expect(small.receiver.ready()).toBe(false);
     await release();
     await until('the store is used again', () => small.receiver.status().storeUsable);
     // On a busy machine an insert takes longer than its deadline now and then, and there is no spool to help.
-    await until('a later one is taken', async () => (await send(small.url, 'later')).delivered);
+    await until('a later one is taken', async () => (await small.send('later')).delivered);
     await small.stop();
     // Not a line for each.
     expect(small.logged.filter((line) => line.includes('since the last such line'))).toHaveLength(1);

@@ -1,16 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
 import { openStore } from '../../src/store/store.ts';
 import { makeServerFolder } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 import { readInbox } from './support/inbox-database.ts';
 import { mergeAll } from './support/merge-all.ts';
-import { startReceiver, testSecret } from './support/receiver.ts';
-
-const send = (url: string, id: string, retry = false) =>
-  sendWebhook({ url, body: JSON.stringify({ unique_id: id }), secret: testSecret, deliveryId: id, retry });
+import { startReceiver } from './support/receiver.ts';
 
 /** @param options.awayMs how long the store is away at least. */
 export const describeStoreStopped = ({ awayMs }: { awayMs: number }): void => {
@@ -28,7 +24,7 @@ export const describeStoreStopped = ({ awayMs }: { awayMs: number }): void => {
       for (let n = 0; !load.signal.aborted; n += 1) {
         const id = `${name}-${n}`;
         const from = Date.now();
-        const { delivered, attempts } = await send(started.url, id);
+        const { delivered, attempts } = await started.send(id);
         if (delivered) answered.set(id, { from, to: Date.now() });
         else refused.push(`${id} ${attempts[0]?.status ?? attempts[0]?.failure}`);
       }

@@ -1,13 +1,12 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { openSecret } from '../../src/lib/secret.ts';
 import { setUpReceiverRole } from '../../src/store/delivery/inbox-writer.ts';
 import { useFolder } from '../support/folder.ts';
 import { until } from '../support/until.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
-import { startReceiver, testSecret } from './support/receiver.ts';
+import { startReceiver } from './support/receiver.ts';
 
 const database = useInboxDatabase();
 const folder = useFolder('store-url');
@@ -26,14 +25,12 @@ test('a password that is changed in store.url_file takes effect while the receiv
   const secret = openSecret({ key: 'store.url', file });
   if (secret === undefined) throw new Error('no secret');
   const started = await startReceiver({ databaseUrl: secret.read });
-  const send = (id: string) =>
-    sendWebhook({ url: started.url, body: `{"unique_id":"${id}"}`, secret: testSecret, deliveryId: id, retry: false });
-  expect((await send('before')).delivered).toBe(true);
+  expect((await started.send('before')).delivered).toBe(true);
 
   await pool.query(`ALTER ROLE ${role} PASSWORD 'after'`);
   // Until they have ended: one that still ran would take the next delivery.
   await pool.query('SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity WHERE usename = $1', [role]);
-  expect((await send('meanwhile')).delivered).toBe(true);
+  expect((await started.send('meanwhile')).delivered).toBe(true);
   expect(started.receiver.status().storeUsable).toBe(false);
   await write('after');
   await until('the store is used again', () => started.receiver.status().storeUsable);

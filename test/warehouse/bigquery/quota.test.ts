@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { CallsyncError } from '../../../src/lib/errors.ts';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import { loadBatch } from '../../../src/warehouse/bigquery/load.ts';
-import { createQuota, limitsOf } from '../../../src/warehouse/bigquery/quota.ts';
+import { limitsOf } from '../../../src/warehouse/bigquery/quota.ts';
 import { createLocalQuota } from '../../support/open-bigquery.ts';
 import { makeBatch, makeCall } from '../batches.ts';
 

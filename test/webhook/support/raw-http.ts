@@ -1,13 +1,10 @@
 /** HTTP written by hand on a socket, for what a well-behaved client cannot send. */
 import { connect } from 'node:net';
 import { signBody } from '../../../src/webhook/server/signature.ts';
-import { testSecret } from './receiver.ts';
 
-export interface RawAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
+export const testSecret = 'test-signing-secret';
+
+export type RawAnswer = ReturnType<typeof parseAnswers>[number];
 
 /** Writes the parts one after another and reads until the other side closes or `answers` have come. */
 export const exchange = (
@@ -39,8 +36,8 @@ export const exchange = (
   });
 };
 
-const parseAnswers = (text: string): RawAnswer[] => {
-  const answers: RawAnswer[] = [];
+const parseAnswers = (text: string) => {
+  const answers: { status: number; headers: Readonly<Record<string, string>>; body: string }[] = [];
   let at = 0;
   for (;;) {
     const end = text.indexOf('\r\n\r\n', at);
@@ -70,11 +67,7 @@ export const head = (
 };
 
 /** Headers of a valid delivery of these bytes (interface §4.3). */
-export const deliveryHeaders = (
-  body: Buffer | string,
-  deliveryId: string,
-  secret = testSecret,
-): Record<string, string> => {
+export const deliveryHeaders = (body: Buffer | string, deliveryId: string, secret = testSecret) => {
   const bytes = Buffer.from(body);
   return {
     'Content-Type': 'application/json',

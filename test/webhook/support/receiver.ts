@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import type { z } from 'zod';
 import { webhookConfigSchema } from '../../../schemas/config/webhook.ts';
+import { sendWebhook } from '../../../src/cli/commands/webhook/send.ts';
 import { type ConnectionUrl, openPool } from '../../../src/postgres/database.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { createReceiver } from '../../../src/webhook/server/receiver.ts';
@@ -12,8 +13,9 @@ import type { ReceiverLog } from '../../../src/webhook/server/receiver-log.ts';
 import type { Verifier } from '../../../src/webhook/server/signature.ts';
 import { openSigningKeys } from '../../../src/webhook/server/signature.ts';
 import { openSpool } from '../../../src/webhook/spool/spool.ts';
+import { exchange, head, testSecret } from './raw-http.ts';
 
-export const testSecret = 'test-signing-secret';
+export { testSecret };
 
 export type StartedReceiver = Awaited<ReturnType<typeof startReceiver>>;
 
@@ -41,32 +43,42 @@ export const startReceiver = async (options: StartOptions) => {
     logged.push(`${level} ${message}`);
   };
   const log: ReceiverLog = { info: write('info'), warn: write('warn'), error: write('error') };
-  const { databaseUrl: url, intervalMs } = options;
-  const pool = openPool({ url, schema: 'callsync', application: 'receiver', purpose: 'store', max: 5 });
+  const { databaseUrl, intervalMs } = options;
+  const pool = openPool({ url: databaseUrl, schema: 'callsync', application: 'receiver', purpose: 'store', max: 5 });
   const inbox = createInboxWriter({ pool });
   const spool = await openSpool({ dir: options.spoolDir ?? join(folder, 'spool'), config: config.spool, log });
   const registry = new Registry();
-  const receiver = createReceiver({
-    config,
-    secrets: openSigningKeys({
-      secrets: config.secrets,
-      allowUnsigned: config.allow_unsigned,
-      log,
-      ...(intervalMs && { intervalMs }),
-    }),
-    inbox,
-    spool,
-    registry,
+  const keys = {
+    secrets: config.secrets,
+    allowUnsigned: config.allow_unsigned,
     log,
+    ...(intervalMs && { intervalMs }),
+  };
+  const receiver = createReceiver({
+    ...{ config, secrets: openSigningKeys(keys), inbox, spool, registry, log },
     wake: options.wake ?? (async () => {}),
     ...(options.verifier && { verifier: options.verifier }),
   });
   await receiver.listen();
-  const { port } = new URL(receiver.address);
+  const port = Number(new URL(receiver.address).port);
+  const url = `${receiver.address}${config.path}`;
   return {
     receiver,
-    url: `${receiver.address}${config.path}`,
-    port: Number(port),
+    url,
+    port,
+    /** Sends a call of that id once, signed. */
+    send: (id: string, more: Partial<Parameters<typeof sendWebhook>[0]> = {}) =>
+      sendWebhook({
+        url,
+        body: JSON.stringify({ unique_id: id }),
+        secret: testSecret,
+        deliveryId: id,
+        retry: false,
+        ...more,
+      }),
+    /** Status of the answer to a delivery by hand. */
+    statusOf: async (headers: Parameters<typeof head>[0], body: string | Buffer) =>
+      (await exchange(port, [head(headers), body])).answers[0]?.status,
     pool,
     inbox,
     spool,
