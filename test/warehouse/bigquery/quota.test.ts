@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { CallsyncError } from '../../../src/lib/errors.ts';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import { loadBatch } from '../../../src/warehouse/bigquery/load.ts';
-import { limitsOf } from '../../../src/warehouse/bigquery/quota.ts';
+import { createQuota, limitsOf } from '../../../src/warehouse/bigquery/quota.ts';
 import { createLocalQuota } from '../../support/open-bigquery.ts';
 import { makeBatch, makeCall } from '../batches.ts';
 
@@ -92,7 +92,7 @@ test.each([
 test('a restart does not forget what is spent', async () => {
   const spent = Array.from({ length: 1_400 }, (_, at) => ({ at: at * 1_000, jobs: 1 }));
   const memory = { read: async () => spent, write: async () => undefined };
-  const quota = createLocalQuota(limits, () => 1_400_000, memory);
+  const quota = createQuota(limits, () => 1_400_000, memory);
   expect(await quota.waitMs('any')).toBe(dayMs - 1_400_000);
   expect(await createLocalQuota(limits, () => 1_400_000).waitMs('any')).toBe(0);
 });
@@ -103,7 +103,7 @@ test('what is remembered of a day stays small, and counts every job until its da
   const write = async (next: typeof spent): Promise<void> => {
     spent = next;
   };
-  const quota = createLocalQuota(limits, () => clock.now, { read: async () => spent, write });
+  const quota = createQuota(limits, () => clock.now, { read: async () => spent, write });
   for (let minute = 0; minute < 1_400; minute += 1) {
     clock.now = minute * 60_000;
     await quota.spend(1);
