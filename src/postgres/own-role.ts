@@ -35,10 +35,8 @@ export const makeOwnRole = async (tx: Queryable, roleUrl: string): Promise<strin
   const name = decodeURIComponent(username);
   const role = `"${name.replaceAll('"', '""')}"`;
   await tx.query('SELECT pg_advisory_xact_lock(hashtext($1))', [name]);
-  const [present] = await tx.query<{ comment: string | null }>(
-    `SELECT shobj_description(oid, 'pg_authid') AS comment FROM pg_roles WHERE rolname = $1`,
-    [name],
-  );
+  const sql = `SELECT shobj_description(oid, 'pg_authid') AS comment FROM pg_roles WHERE rolname = $1`;
+  const [present] = await tx.query<{ comment: string | null }>(sql, [name]);
   if (present !== undefined && present.comment !== mark)
     throw terminal(
       'DATABASE_ROLE',

@@ -69,10 +69,8 @@ export const createSharedSlots = (db: Queryable, rules: SharedSlotRules) => {
     },
     /** Whether a block that came after the grant covers the slot at `at`. */
     isBlocked: async (at: number) => {
-      const [row] = await db.query<{ blocked: boolean }>(
-        'SELECT blocked_until > $2::bigint AS blocked FROM request_limits WHERE name = $1',
-        [rules.name, Math.round(at * 1000)],
-      );
+      const sql = 'SELECT blocked_until > $2::bigint AS blocked FROM request_limits WHERE name = $1';
+      const [row] = await db.query<{ blocked: boolean }>(sql, [rules.name, Math.round(at * 1000)]);
       return row?.blocked === true;
     },
     /** The slot at `at` was used `ms` later. */

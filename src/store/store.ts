@@ -248,10 +248,8 @@ const joinKeys = (store: Database, keys: readonly StoreKey[]): Promise<void> =>
 
 /** @returns the keys that the store does not know yet. @throws CallsyncError as `StoreKey.code` has it */
 export const compareKeys = async (db: Queryable, keys: readonly StoreKey[]): Promise<readonly StoreKey[]> => {
-  const rows = await db.query<{ id: string; fingerprint: string }>(
-    'SELECT key_id AS id, fingerprint FROM token_keys WHERE key_id = ANY($1)',
-    [keys.map(({ name }) => name)],
-  );
+  const sql = 'SELECT key_id AS id, fingerprint FROM token_keys WHERE key_id = ANY($1)';
+  const rows = await db.query<{ id: string; fingerprint: string }>(sql, [keys.map(({ name }) => name)]);
   return keys.filter(({ name, bytes, former, file, code }) => {
     const known = new Set(rows.flatMap(({ id, fingerprint }) => (id === name ? [fingerprint] : [])));
     if (known.has(fingerprintOf(bytes))) return false;

@@ -315,9 +315,8 @@ const listForgotten = async (store: Store, warehouse: Warehouse, loads: readonly
   // By both columns, as the index of the calls has them.
   const epochs = [...new Set(loads.map(({ epoch }) => epoch))].join(', ');
   for (const page of pagesOf(loads.map(({ loadId }) => loadId))) {
-    const rows = await warehouse.query(
-      `SELECT call_id, revision FROM calls WHERE ledger_epoch IN (${epochs}) AND load_id IN (${page})`,
-    );
+    const sql = `SELECT call_id, revision FROM calls WHERE ledger_epoch IN (${epochs}) AND load_id IN (${page})`;
+    const rows = await warehouse.query(sql);
     const calls = rows.map((row) => ({ callId: row.call_id as string, revision: Number(row.revision) }));
     ids.push(...(await olderInLedger(store, calls)));
     if (ids.length >= limit) break;
@@ -333,9 +332,8 @@ const compare = async (store: Store, warehouse: Warehouse, epoch: number): Promi
   const newest = `SELECT load_id FROM loads ORDER BY loaded_at DESC LIMIT ${comparedLoads}`;
   const recent =
     last === undefined ? '' : ` OR loaded_at >= TIMESTAMP '${new Date((last - clockMargin) / 1000).toISOString()}'`;
-  const rows = await warehouse.query(
-    `SELECT load_id, ledger_epoch FROM loads WHERE load_id IN (${newest})${recent} ORDER BY loaded_at DESC`,
-  );
+  const sql = `SELECT load_id, ledger_epoch FROM loads WHERE load_id IN (${newest})${recent} ORDER BY loaded_at DESC`;
+  const rows = await warehouse.query(sql);
   const own = rows
     .map((row) => ({ loadId: row.load_id as string, epoch: Number(row.ledger_epoch) }))
     .filter((load) => load.epoch >= epoch && isKey(load.loadId));

@@ -195,10 +195,8 @@ const readQueue = async (tx: Transaction, warehouse: string, rules: PendingRules
 /** The first calls whose documents fit into a batch together; always one. */
 const withinBytes = async (tx: Transaction, queued: readonly QueuedCall[]): Promise<readonly string[]> => {
   const ids = queued.map(({ id }) => id);
-  const sizes = await tx.query<{ id: string; bytes: number }>(
-    'SELECT call_id AS id, octet_length(body) AS bytes FROM ledger_documents WHERE call_id = ANY($1)',
-    [ids],
-  );
+  const sizesSql = 'SELECT call_id AS id, octet_length(body) AS bytes FROM ledger_documents WHERE call_id = ANY($1)';
+  const sizes = await tx.query<{ id: string; bytes: number }>(sizesSql, [ids]);
   const bytesOf = new Map(sizes.map(({ id, bytes }) => [id, bytes]));
   let sum = 0;
   const end = ids.findIndex((id, index) => {

@@ -20,10 +20,8 @@ export const concernedWarehouses = `SELECT name AS warehouse FROM warehouses WHE
 export const registerWarehouse = async (store: Database, name: string, flattenVersion: number): Promise<void> =>
   await store.transaction(async (tx) => {
     await tx.query(`INSERT INTO warehouses (name, configured_at) VALUES ($1, 'epoch') ON CONFLICT DO NOTHING`, [name]);
-    const [before] = await tx.query<{ present: boolean; flatten: number }>(
-      `SELECT ${present} AS present, flatten_version AS flatten FROM warehouses WHERE name = $1 FOR UPDATE`,
-      [name],
-    );
+    const beforeSql = `SELECT ${present} AS present, flatten_version AS flatten FROM warehouses WHERE name = $1 FOR UPDATE`;
+    const [before] = await tx.query<{ present: boolean; flatten: number }>(beforeSql, [name]);
     await tx.query(
       `UPDATE warehouses SET configured_at = now(), flatten_version = greatest(flatten_version, $2) WHERE name = $1`,
       [name, flattenVersion],
@@ -137,10 +135,8 @@ const markLacking = async (
   ids: readonly string[],
   walk: { readonly since: Date | null; readonly rewrite: number | null },
 ): Promise<number> => {
-  await tx.query(
-    'SELECT 1 FROM warehouse_calls WHERE warehouse = $1 AND call_id = ANY($2) ORDER BY call_id FOR UPDATE',
-    [warehouse, ids],
-  );
+  const sql = 'SELECT 1 FROM warehouse_calls WHERE warehouse = $1 AND call_id = ANY($2) ORDER BY call_id FOR UPDATE';
+  await tx.query(sql, [warehouse, ids]);
   const marked = await tx.query(
     `INSERT INTO warehouse_calls AS w (warehouse, call_id, queue_position, rewrite)
      SELECT $1, l.call_id, queue_position(CASE WHEN l.tombstone THEN 0 ELSE 2 END, l.call_timestamp), $3

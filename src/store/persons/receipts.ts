@@ -90,9 +90,8 @@ const insertReceipt = (db: Queryable, receipt: LoggedReceipt): Promise<unknown> 
 /** Recomputes the chain: `verdicts` counts its receipts, and `broken` has their ids. */
 export const verifyReceipts = async (store: Store): Promise<ChainCheck> => {
   const { keys, headsFile } = store.erasures.proof;
-  const rows = await store.query<ReceiptProof & { receipt: string }>(
-    'SELECT receipt_id, receipt, key_id, previous_digest, digest FROM erasure_receipts ORDER BY receipt_id',
-  );
+  const sql = 'SELECT receipt_id, receipt, key_id, previous_digest, digest FROM erasure_receipts ORDER BY receipt_id';
+  const rows = await store.query<ReceiptProof & { receipt: string }>(sql);
   const entries = rows.map((row) => ({
     id: row.receipt_id,
     previous: row.previous_digest,

@@ -91,11 +91,8 @@ export const purgeTexts = async (store: Store, note = noteNothing): Promise<void
 export const purgeNamedTexts = async (tx: Transaction, by: NamedBy): Promise<Pick<Purged, 'quarantine' | 'frames'>> => {
   const purge = async (table: TextTable): Promise<number> => {
     const values = by === 'erased' ? [] : [arrayText(by)];
-    const ids = await readColumn<number>(
-      tx,
-      `SELECT id FROM ${table} t WHERE id IN (${namingSql(table, by)}) AND NOT ${isHeldSql('t.subjects')}`,
-      values,
-    );
+    const freeSql = `SELECT id FROM ${table} t WHERE id IN (${namingSql(table, by)}) AND NOT ${isHeldSql('t.subjects')}`;
+    const ids = await readColumn<number>(tx, freeSql, values);
     if (ids.length === 0) return 0;
     const where = 'id = ANY($1) AND octet_length(body) > 0';
     const locked = await lockRows(tx, table, where, ids);

@@ -111,10 +111,8 @@ const makeReader = async (options: ReaderOptions, readerUrl: string): Promise<vo
         await tx.query(`GRANT ${quote(group.name)} TO ${role}`);
         return;
       }
-      const found = await tx.query<{ name: string }>(
-        'SELECT nspname AS name FROM pg_namespace WHERE nspname = ANY($1)',
-        [schemas],
-      );
+      const foundSql = 'SELECT nspname AS name FROM pg_namespace WHERE nspname = ANY($1)';
+      const found = await tx.query<{ name: string }>(foundSql, [schemas]);
       for (const schema of found.map((one) => quote(one.name))) {
         await tx.query(`GRANT USAGE ON SCHEMA ${schema} TO ${role}`);
         await tx.query(`GRANT SELECT ON ALL TABLES IN SCHEMA ${schema} TO ${role}`);
