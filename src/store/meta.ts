@@ -7,11 +7,9 @@ export const readMeta = <T>(db: Queryable, key: string): Promise<T | undefined> 
 
 /** Replaces the value of a key. @param value any JSON value */
 export const writeMeta = async (db: Queryable, key: string, value: unknown): Promise<void> => {
-  await db.query(
-    `INSERT INTO meta (key, value) VALUES ($1, $2)
-     ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = now()`,
-    [key, JSON.stringify(value)],
-  );
+  const sql = `INSERT INTO meta (key, value) VALUES ($1, $2)
+     ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = now()`;
+  await db.query(sql, [key, JSON.stringify(value)]);
 };
 
 /** Writes a value unless there is one already. Returns the stored value. */

@@ -160,13 +160,11 @@ export const readLedgerMark = async (store: Store, loadIds: readonly string[]): 
  * @returns whether they were created.
  */
 export const recreateStore = async (store: Store): Promise<boolean> => {
-  const [found] = await store.query<{ dropped: boolean; busy: boolean }>(
-    `SELECT to_regclass($1) IS NULL AS dropped,
+  const sql = `SELECT to_regclass($1) IS NULL AS dropped,
             EXISTS (SELECT FROM pg_stat_activity
                      WHERE datname = current_database() AND coalesce(backend_type, 'client backend') = 'client backend'
-                       AND application_name NOT LIKE 'callsync%' AND state IS DISTINCT FROM 'idle' AND pid <> pg_backend_pid()) AS busy`,
-    [`${store.schema}.migrations`],
-  );
+                       AND application_name NOT LIKE 'callsync%' AND state IS DISTINCT FROM 'idle' AND pid <> pg_backend_pid()) AS busy`;
+  const [found] = await store.query<{ dropped: boolean; busy: boolean }>(sql, [`${store.schema}.migrations`]);
   if (found?.dropped !== true || found.busy) return false;
   return await migrateStore(store);
 };

@@ -150,12 +150,10 @@ export const settleReplayed = async (
 /** Asks for calls to be read again from the API, whose answer decides; not for erased ones. */
 export const requestRereads = async (db: Queryable, callIds: readonly string[], reason: string): Promise<void> => {
   if (callIds.length === 0) return;
-  await db.query(
-    `INSERT INTO rereads (call_id, reason) SELECT DISTINCT id COLLATE "C", $2 FROM unnest($1::text[]) AS id
+  const sql = `INSERT INTO rereads (call_id, reason) SELECT DISTINCT id COLLATE "C", $2 FROM unnest($1::text[]) AS id
       WHERE NOT EXISTS (SELECT FROM ledger l WHERE l.call_id = id AND l.tombstone) ORDER BY 1
-     ON CONFLICT (call_id) DO UPDATE SET reason = excluded.reason, requested_at = clock_timestamp(), attempts = 0`,
-    [callIds, reason],
-  );
+     ON CONFLICT (call_id) DO UPDATE SET reason = excluded.reason, requested_at = clock_timestamp(), attempts = 0`;
+  await db.query(sql, [callIds, reason]);
 };
 
 export interface Reread {

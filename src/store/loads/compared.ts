@@ -38,13 +38,11 @@ export const noteComparison = (db: Queryable, warehouse: string, at: number): Pr
   db.query(`UPDATE warehouses SET compared_at = ${toTimestamp('$2')} WHERE name = $1`, [warehouse, at]);
 
 /** Whether a warehouse is known to have a call that is no tombstone and need not be sent again. */
-export const hasLoadedCalls = (db: Queryable, warehouse: string): Promise<boolean> =>
-  hasRow(
-    db,
-    `SELECT 1 FROM warehouse_calls JOIN ledger l USING (call_id)
-      WHERE warehouse = $1 AND applied_revision > 0 AND applied_epoch > 0 AND l.revision > 0 AND NOT l.tombstone LIMIT 1`,
-    [warehouse],
-  );
+export const hasLoadedCalls = (db: Queryable, warehouse: string): Promise<boolean> => {
+  const sql = `SELECT 1 FROM warehouse_calls JOIN ledger l USING (call_id)
+      WHERE warehouse = $1 AND applied_revision > 0 AND applied_epoch > 0 AND l.revision > 0 AND NOT l.tombstone LIMIT 1`;
+  return hasRow(db, sql, [warehouse]);
+};
 
 /**
  * `limit` committed loads, newest first, from `skip` on, and as many more as were committed since a time in microseconds.

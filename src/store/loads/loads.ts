@@ -211,11 +211,9 @@ const withinBytes = async (tx: Transaction, queued: readonly QueuedCall[]): Prom
  * rows there.
  */
 const readCalls = async (tx: Transaction, warehouse: string, ids: readonly string[]): Promise<PendingCall[]> => {
-  const queued = await tx.query<Omit<PendingCall, 'row'> & { id: string }>(
-    `SELECT call_id AS id, partitions::text[] AS partitions, rewrite FROM warehouse_calls
-      WHERE warehouse = $1 AND call_id = ANY($2) ORDER BY call_id FOR UPDATE`,
-    [warehouse, ids],
-  );
+  const sql = `SELECT call_id AS id, partitions::text[] AS partitions, rewrite FROM warehouse_calls
+      WHERE warehouse = $1 AND call_id = ANY($2) ORDER BY call_id FOR UPDATE`;
+  const queued = await tx.query<Omit<PendingCall, 'row'> & { id: string }>(sql, [warehouse, ids]);
   const rows = await readRows(tx, ids);
   return queued.flatMap(({ id, ...call }) => {
     const row = rows.get(id);

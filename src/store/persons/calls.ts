@@ -79,12 +79,9 @@ export const findNamingCalls = async (
   let read = 0;
   const ask = async (where: string, sought: readonly string[], write: (part: readonly string[]) => unknown) => {
     for (const part of partsOf(sought, hashesPerStatement)) {
-      const ids = await readColumn<string>(
-        store,
-        `SELECT call_id AS id FROM ledger_documents JOIN ledger USING (call_id)
-          WHERE ${where} AND ($2::timestamptz IS NULL OR first_seen_at < $2)`,
-        [write(part), seenBefore ?? null],
-      );
+      const sql = `SELECT call_id AS id FROM ledger_documents JOIN ledger USING (call_id)
+          WHERE ${where} AND ($2::timestamptz IS NULL OR first_seen_at < $2)`;
+      const ids = await readColumn<string>(store, sql, [write(part), seenBefore ?? null]);
       for (const id of ids) found.add(id);
     }
   };

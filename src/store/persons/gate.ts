@@ -148,12 +148,10 @@ type HeldKey = { readonly key: string; readonly hold: string; readonly ofCall: b
 /** In order, so that folds which note the same calls do not wait for each other. */
 export const insertHeld = async (tx: Queryable, keys: readonly HeldKey[]): Promise<void> => {
   if (keys.length === 0) return;
-  await tx.query(
-    `INSERT INTO held_keys (held_key, hold_id, of_call)
+  const sql = `INSERT INTO held_keys (held_key, hold_id, of_call)
      SELECT DISTINCT key, hold, of_call FROM unnest($1::text[], $2::text[], $3::boolean[]) AS u(key, hold, of_call)
-      ORDER BY 1, 2 ON CONFLICT DO NOTHING`,
-    columnsOf(keys, 'key', 'hold', 'ofCall'),
-  );
+      ORDER BY 1, 2 ON CONFLICT DO NOTHING`;
+  await tx.query(sql, columnsOf(keys, 'key', 'hold', 'ofCall'));
 };
 
 const findNamed = async (tx: Transaction, cleaned: readonly Cleaned[], keys: Keys, noted: NotedKeys) => {

@@ -16,11 +16,9 @@ const keysPerStatement = 10_000;
 export const noteErased = async (tx: Queryable, keys: readonly string[], objects = false): Promise<boolean> => {
   let isNew = false;
   for (const page of partsOf(keys, keysPerStatement)) {
-    const noted = await tx.query(
-      `INSERT INTO erased_keys (call_key, objects) SELECT DISTINCT key, $2::boolean FROM unnest($1::text[]) AS key ORDER BY key
-       ON CONFLICT (call_key) DO UPDATE SET objects = true WHERE excluded.objects RETURNING 1`,
-      [page, objects],
-    );
+    const sql = `INSERT INTO erased_keys (call_key, objects) SELECT DISTINCT key, $2::boolean FROM unnest($1::text[]) AS key ORDER BY key
+       ON CONFLICT (call_key) DO UPDATE SET objects = true WHERE excluded.objects RETURNING 1`;
+    const noted = await tx.query(sql, [page, objects]);
     isNew ||= noted.length > 0;
   }
   return isNew;

@@ -65,11 +65,9 @@ export const addReceipt = async (store: Store, receipt: unknown): Promise<Receip
 
 /** The receipt of a request to erase, as it was signed, with its place in the chain; undefined where none is signed. */
 export const findReceipt = async <Receipt extends object>(db: Queryable, requestId: string) => {
-  const [row] = await db.query<ReceiptProof & { receipt: string }>(
-    `SELECT receipt, receipt_id, key_id, digest, previous_digest FROM erasure_receipts
-      WHERE receipt::jsonb ->> 'requestId' = $1`,
-    [requestId],
-  );
+  const sql = `SELECT receipt, receipt_id, key_id, digest, previous_digest FROM erasure_receipts
+      WHERE receipt::jsonb ->> 'requestId' = $1`;
+  const [row] = await db.query<ReceiptProof & { receipt: string }>(sql, [requestId]);
   if (row === undefined) return undefined;
   const { receipt, ...proof } = row;
   return { ...(JSON.parse(receipt) as Receipt), proof };
@@ -170,15 +168,13 @@ export const closeErasure = (db: Queryable, requestId: string): Promise<unknown>
  * Counts data of erased calls that is still in the store. @param alive calls that should be gone, by the index of
  * subjects.
  */
-export const countLeft = (db: Queryable, callIds: readonly string[], alive: readonly string[]) =>
-  readRow<{ calls: number; documents: number; inbox: number; rereads: number }>(
-    db,
-    `SELECT (SELECT count(*)::int FROM ledger WHERE call_id = ANY($2) AND NOT tombstone) AS calls,
+export const countLeft = (db: Queryable, callIds: readonly string[], alive: readonly string[]) => {
+  const sql = `SELECT (SELECT count(*)::int FROM ledger WHERE call_id = ANY($2) AND NOT tombstone) AS calls,
             (SELECT count(*)::int FROM ledger_documents WHERE call_id = ANY($2)) AS documents,
             (SELECT count(*)::int FROM inbox WHERE call_id = ANY($1)) AS inbox,
-            (SELECT count(*)::int FROM rereads WHERE call_id = ANY($1)) AS rereads`,
-    [callIds, alive],
-  );
+            (SELECT count(*)::int FROM rereads WHERE call_id = ANY($1)) AS rereads`;
+  return readRow<{ calls: number; documents: number; inbox: number; rereads: number }>(db, sql, [callIds, alive]);
+};
 
 /**
  * By warehouse, also those that only other workers know, the dates of all calls that were ever sent, and the number of unsent tombstones.

@@ -57,13 +57,11 @@ export const measureOverlap = async (db: Queryable, range: { readonly from: numb
 };
 
 /** Reasons for which deliveries were rejected since an instant, most frequent first. */
-export const listRejections = async (db: Queryable, since: number): Promise<readonly string[]> =>
-  await readColumn<string>(
-    db,
-    `SELECT reason FROM inbox WHERE outcome = 'rejected' AND reason IS NOT NULL AND received_at >= ${toTimestamp('$1')}
-      GROUP BY reason ORDER BY count(*) DESC LIMIT 3`,
-    [since],
-  );
+export const listRejections = async (db: Queryable, since: number): Promise<readonly string[]> => {
+  const sql = `SELECT reason FROM inbox WHERE outcome = 'rejected' AND reason IS NOT NULL AND received_at >= ${toTimestamp('$1')}
+      GROUP BY reason ORDER BY count(*) DESC LIMIT 3`;
+  return await readColumn<string>(db, sql, [since]);
+};
 
 export interface ImportState {
   readonly form: 'lines' | 'array';

@@ -126,12 +126,10 @@ export const withdrawProof = async <T>(store: Store, work: (tx: Transaction, wit
     return work(tx, async (calls, warehouse) => {
       const days = await listDays(tx, calls, warehouse);
       if (days.length === 0) return;
-      const chains = await tx.query<{ name: string }>(
-        `SELECT name FROM (SELECT warehouse FROM verdicts UNION SELECT name FROM warehouses
+      const sql = `SELECT name FROM (SELECT warehouse FROM verdicts UNION SELECT name FROM warehouses
                             UNION SELECT substr(key, 8) FROM meta WHERE starts_with(key, 'proven:')) c (name)
-          WHERE $1::text IS NULL OR name = $1 ORDER BY 1`,
-        [warehouse ?? null],
-      );
+          WHERE $1::text IS NULL OR name = $1 ORDER BY 1`;
+      const chains = await tx.query<{ name: string }>(sql, [warehouse ?? null]);
       // Rows that are made right are no loss: the comparison that found them goes on.
       const isHealed = warehouse !== undefined && !('since' in calls);
       for (const { name } of chains) {
@@ -158,12 +156,10 @@ const listDays = async (tx: Transaction, calls: SentCalls, warehouse?: string): 
   if ('since' in calls && calls.since === 0) return [always];
   // The statement reads the whole ledger, which takes 15 s at 5 million calls, and nothing is loaded before its end.
   if ('since' in calls) await tx.query(`SET LOCAL statement_timeout = '1h'`);
-  return await tx.query<Range>(
-    `SELECT ${toMicros('day')} AS from, ${toMicros("day + interval '1 day'")} AS to
+  const sql = `SELECT ${toMicros('day')} AS from, ${toMicros("day + interval '1 day'")} AS to
        FROM (SELECT DISTINCT date_trunc('day', t, 'UTC') AS day FROM (${'since' in calls ? timesOf.sent : timesOf.some}) AS c
-              CROSS JOIN LATERAL (VALUES (call_timestamp), (processed_at)) times (t) WHERE t IS NOT NULL) AS days`,
-    ['since' in calls ? calls.since : calls, warehouse ?? null],
-  );
+              CROSS JOIN LATERAL (VALUES (call_timestamp), (processed_at)) times (t) WHERE t IS NOT NULL) AS days`;
+  return await tx.query<Range>(sql, ['since' in calls ? calls.since : calls, warehouse ?? null]);
 };
 
 /** For comparisons that are under way. */
@@ -362,15 +358,13 @@ export const findUnproven = async (
 export const listBehind = async (
   store: Store,
   { axis, range, warehouses }: { readonly axis: string; readonly range: Range; readonly warehouses: readonly string[] },
-): Promise<string[]> =>
-  await readColumn<string>(
-    store,
-    `SELECT DISTINCT warehouse FROM verdicts
+): Promise<string[]> => {
+  const sql = `SELECT DISTINCT warehouse FROM verdicts
       WHERE NOT loaded AND warehouse = ANY($1) AND axis = $2
         AND window_to > ${toTimestamp('$3')} AND window_from < ${toTimestamp('$4')}
-      ORDER BY warehouse`,
-    [warehouses, axis, range.from, range.to],
-  );
+      ORDER BY warehouse`;
+  return await readColumn<string>(store, sql, [warehouses, axis, range.from, range.to]);
+};
 
 /** Folded from the verdicts of one warehouse, and kept: every heartbeat of a warehouse asks, and verdicts only grow. */
 interface ProvenFold {
