@@ -196,20 +196,16 @@ const describe = ({ proven, from, to, warehouses, lost, behind }: ProofFound, le
 
 const options = {
   proven: flag('--proven', 'wait for proof; this is the default, and the option makes scripts readable'),
-  from: option('--from <instant>', 'start of the range; a date is a day of analytics.time_zone, as in the marts', {
-    parse: parseMoment,
-  }),
-  to: option('--to <instant>', 'end of the range, exclusive and not after now; a date as with --from', {
-    parse: parseMoment,
-  }),
+  from: option(
+    '--from <instant>',
+    'start of the range; a date is a day of analytics.time_zone, as in the marts',
+    parseMoment,
+  ),
+  to: option('--to <instant>', 'end of the range, exclusive and not after now; a date as with --from', parseMoment),
   lastWeek: flag('--last-week', 'take the last whole week, Monday to Sunday, in analytics.time_zone'),
   warehouse: several('--warehouse <name...>', 'warehouses to wait for; all by default'),
   ...levelOptions,
-  timeout: option('--timeout <duration>', 'longest wait; 0 = look once and start nothing', {
-    parse: duration,
-    standard: 3_600_000,
-    shown: '1h',
-  }),
+  timeout: option('--timeout <duration>', 'longest wait; 0 = look once and start nothing', duration, '1h'),
   start: flag('--no-start', 'look once, and start no reconciliation'),
 };
 

@@ -14,10 +14,8 @@ export const concurrencyOf = wholeNumber(1, 256);
 /** How a backfill reads its windows. */
 export const windowOptions = {
   axis: option('--axis <name>', 'time axis of the range (default: source.list.axis)'),
-  order: option('--order <order>', 'end of the range to read first', { choices: ['newest_first', 'oldest_first'] }),
-  concurrency: option('--concurrency <n>', 'windows read at once, over all workers, 1 to 256', {
-    parse: concurrencyOf,
-  }),
+  order: option('--order <order>', 'end of the range to read first', ['newest_first', 'oldest_first']),
+  concurrency: option('--concurrency <n>', 'windows read at once, over all workers, 1 to 256', concurrencyOf),
 };
 
 type Handle = ReturnType<typeof backfillSchedule>;
@@ -125,16 +123,18 @@ export const schedule = group({
       options: {
         cron: option('--cron <expression>', 'times of the runs, such as "0 3 * * *"'),
         every: option('--every <duration>', 'interval between runs, such as 6h'),
-        timeZone: option('--time-zone <name>', 'time zone of --cron', { standard: 'UTC' }),
-        last: option('--last <duration>', 'range of each run before its scheduled time', { standard: '30d' }),
+        timeZone: option('--time-zone <name>', 'time zone of --cron', 'UTC'),
+        last: option('--last <duration>', 'range of each run before its scheduled time', '30d'),
         ...windowOptions,
         force: flag('--no-force', 'skip windows that callsync has read'),
-        jitter: option('--jitter <duration>', 'longest random delay of a run', { standard: '0s' }),
-        catchupWindow: option('--catchup-window <duration>', 'longest delay of a missed run', { standard: '7d' }),
-        overlapPolicy: option('--overlap-policy <policy>', 'treatment of a run that is due while another runs', {
-          choices: overlapPolicies,
-          standard: 'buffer_one',
-        }),
+        jitter: option('--jitter <duration>', 'longest random delay of a run', '0s'),
+        catchupWindow: option('--catchup-window <duration>', 'longest delay of a missed run', '7d'),
+        overlapPolicy: option(
+          '--overlap-policy <policy>',
+          'treatment of a run that is due while another runs',
+          overlapPolicies,
+          'buffer_one',
+        ),
       },
       examples: ['callsync backfill schedule create often --every 6h --last 2d'],
       within: withTemporal,

@@ -160,7 +160,7 @@ stopped watching, or windows were not shown complete. Exit code 4: no worker ans
     cancel: about('cancel', 'stop the backfill; calls that it read stay', cancel),
     concurrency: leaf({
       does: 'change the number of windows that are read at once',
-      args: [named, argument('<n>', 'windows at once, 1 to 256', { parse: concurrencyOf })],
+      args: [named, argument('<n>', 'windows at once, 1 to 256', concurrencyOf)],
       examples: ['callsync backfill concurrency 2025-01-01_2025-07-01 8'],
       within: withTemporal,
       run: async (name, windows, options, temporal, prefix) =>

@@ -8,12 +8,9 @@ import { print, say } from '../shell/output.ts';
 export default leaf({
   shared: 'json',
   options: {
-    project: option('--project <id>', 'project of requests that name no project', { standard: 'demo' }),
-    port: option('--port <port>', 'REST port; 0 = any free port', { parse: port, standard: 9050 }),
-    grpcPort: option('--grpc-port <port>', 'port of the Storage APIs; 0 = any free port', {
-      parse: port,
-      standard: 9060,
-    }),
+    project: option('--project <id>', 'project of requests that name no project', 'demo'),
+    port: option('--port <port>', 'REST port; 0 = any free port', port, 9050),
+    grpcPort: option('--grpc-port <port>', 'port of the Storage APIs; 0 = any free port', port, 9060),
     dataDir: option('--data-dir <folder>', 'folder for data and log'),
     ephemeral: flag('--ephemeral', 'keep everything in memory'),
   },

@@ -29,10 +29,7 @@ const writeUnits = (text: string, findings: readonly UnitFinding[]): string => {
 
 export default leaf({
   options: {
-    calls: option('--calls <n>', 'number of newest calls to measure', {
-      parse: wholeNumber(1, 100_000),
-      standard: 500,
-    }),
+    calls: option('--calls <n>', 'number of newest calls to measure', wholeNumber(1, 100_000), 500),
     write: flag('--write', 'write the findings into the configuration file; comments stay'),
   },
   examples: ['callsync calibrate', 'callsync calibrate --write'],

@@ -47,9 +47,7 @@ const forecast = (reconcile: Config['sync']['reconcile'], days: readonly JudgedD
 
 export default leaf({
   options: {
-    from: option('--from <instant>', `start of the range (UTC); ${defaultDays} days ago by default`, {
-      parse: instant,
-    }),
+    from: option('--from <instant>', `start of the range (UTC); ${defaultDays} days ago by default`, instant),
     to: toOption,
   },
   examples: ['callsync coverage', 'callsync coverage --from 2025-01-01'],

@@ -72,11 +72,8 @@ export default leaf({
   options: {
     exit: flag('--exit', 'end after the summary'),
     break: flag('--break', 'alter 20 rows of an earlier demo and delete 5; callsync then finds and heals them'),
-    calls: option('--calls <n>', 'calls to backfill', { parse: wholeNumber(1, 1_000_000), standard: 500 }),
-    warehouse: option('--warehouse <kind>', 'warehouse to load', {
-      choices: ['postgres', 'bigquery', 'both'],
-      standard: 'postgres',
-    }),
+    calls: option('--calls <n>', 'calls to backfill', wholeNumber(1, 1_000_000), 500),
+    warehouse: option('--warehouse <kind>', 'warehouse to load', ['postgres', 'bigquery', 'both'], 'postgres'),
     dataDir: option('--data-dir <folder>', 'folder that keeps the data between runs'),
     logLevel: logLevel('error'),
   },

@@ -30,12 +30,12 @@ export const runDoctor = (options: CommonOptions & { readonly fix?: boolean; rea
     if (fix) await provideTemporalCli(services).catch(() => undefined);
     const store = openStoreService(services);
     store.catch(() => undefined);
-    const checks = [
+    const checks = {
       ...sourceChecks(services, options.limiter),
       ...webhookChecks(services, store),
       ...installationChecks(services, store),
       ...temporalChecks(services, fix),
-    ];
+    };
     const valid = { check: 'config', outcome: 'ok', message: 'Valid.', ms: 0 } as const;
     const findings = [valid, ...(await runChecks(checks, { deadlineMs }))];
     const [bad, odd] = (['failed', 'warning'] as const).map((outcome) =>

@@ -12,10 +12,7 @@ export default leaf({
     argument('<folder>', 'folder for the files; it must not exist. callsync creates it when all files are complete'),
   ],
   options: {
-    format: option('--format <format>', 'documents, a file for each table, or vCons', {
-      choices: exportFormats,
-      standard: 'ndjson',
-    }),
+    format: option('--format <format>', 'documents, a file for each table, or vCons', exportFormats, 'ndjson'),
     from: fromOption,
     to: toOption,
   },

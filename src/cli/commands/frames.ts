@@ -20,7 +20,7 @@ const describe = (event: StreamEvent): string => {
 };
 
 export default leaf({
-  options: { for: option('--for <duration>', 'end after this long, such as 30s', { parse: duration }) },
+  options: { for: option('--for <duration>', 'end after this long, such as 30s', duration) },
   examples: ['callsync frames --for 5m'],
   remarks: 'Needs source.websocket.url. callsync stores frames as they are in the table callsync.websocket_frames.',
   within: withStore,

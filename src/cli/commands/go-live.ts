@@ -31,13 +31,14 @@ const verifyReceiver = async (services: Services, store: Store, given: string | 
 
 export default leaf({
   options: {
-    from: required('--from <instant>', 'time of the oldest calls to read (UTC)', { parse: instant }),
+    from: required('--from <instant>', 'time of the oldest calls to read (UTC)', instant),
     url: option('--url <url>', 'send the sample delivery to this address instead of webhook.public_url'),
-    parallelRun: option('--parallel-run <duration>', 'time for which callsync compares webhooks with the list', {
-      parse: duration,
-      standard: 600_000,
-      shown: '10m',
-    }),
+    parallelRun: option(
+      '--parallel-run <duration>',
+      'time for which callsync compares webhooks with the list',
+      duration,
+      '10m',
+    ),
     acceptEmpty: flag('--accept-empty', 'continue even if no call ended during the comparison'),
     restart: flag('--restart', 'start from the first step, even if earlier steps are done'),
   },

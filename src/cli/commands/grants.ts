@@ -7,12 +7,16 @@ import { print } from '../shell/output.ts';
 export default leaf({
   args: [argument('[warehouse]', 'name of the warehouse (default: the first PostgreSQL one)')],
   options: {
-    analyst: option('--analyst <role>', 'role that reads the whole warehouse; on BigQuery a principal', {
-      standard: 'callsync_analyst',
-    }),
-    restricted: option('--restricted <role>', 'role that cannot read transcripts, telephone numbers or free fields', {
-      standard: 'callsync_restricted',
-    }),
+    analyst: option(
+      '--analyst <role>',
+      'role that reads the whole warehouse; on BigQuery a principal',
+      'callsync_analyst',
+    ),
+    restricted: option(
+      '--restricted <role>',
+      'role that cannot read transcripts, telephone numbers or free fields',
+      'callsync_restricted',
+    ),
     apply: flag('--apply', 'run the SQL instead of printing it'),
   },
   examples: [

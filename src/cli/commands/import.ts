@@ -37,7 +37,7 @@ export default leaf({
     observedAt: option(
       '--observed-at <instant>',
       'time of the records in the files (default: the end of processing of each, else its own time)',
-      { parse: instant },
+      instant,
     ),
     restart: flag('--restart', 'read all files again from the beginning, also finished ones'),
   },

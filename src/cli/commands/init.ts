@@ -103,10 +103,12 @@ const options = {
     '--preset <name>',
     'preset of the call list (callsync presets lists them); without it, init probes the list',
   ),
-  warehouse: option('--warehouse <type>', 'kind of the warehouse', {
-    choices: kinds.map(({ type }) => type),
-    standard: 'postgres',
-  }),
+  warehouse: option(
+    '--warehouse <type>',
+    'kind of the warehouse',
+    kinds.map(({ type }) => type),
+    'postgres',
+  ),
   postgresUrlFile: option(
     '--postgres-url-file <file>',
     'file that holds the connection URL; without it, callsync starts a PostgreSQL server',

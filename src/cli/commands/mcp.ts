@@ -47,27 +47,21 @@ export default leaf({
       'warehouse to read (default: the first PostgreSQL warehouse, else the first)',
     ),
     transcripts: flag('--transcripts', 'let assistants read transcripts, telephone numbers and free fields'),
-    http: option('--http <port>', 'serve streamable HTTP on this port, instead of standard input and output', {
-      parse: port,
-    }),
-    listen: option('--listen <address>', 'with --http: address to listen on', { standard: '127.0.0.1' }),
+    http: option('--http <port>', 'serve streamable HTTP on this port, instead of standard input and output', port),
+    listen: option('--listen <address>', 'with --http: address to listen on', '127.0.0.1'),
     eventsUrlFile: option(
       '--events-url-file <file>',
       'file with the URL of a role that may insert events into the store',
     ),
-    maxRows: option('--max-rows <n>', 'most rows of an answer', { parse: wholeNumber(1, 100_000), standard: 1_000 }),
-    maxBytes: option('--max-bytes <n>', 'most bytes of the rows of an answer', {
-      parse: wholeNumber(1_000, 100_000_000),
-      standard: 1_000_000,
-    }),
-    maxSeconds: option('--max-seconds <n>', 'longest time of a query, in seconds', {
-      parse: wholeNumber(1, 600),
-      standard: 30,
-    }),
-    maxBilledGb: option('--max-billed-gb <n>', 'on BigQuery, most gigabytes that a query may read', {
-      parse: wholeNumber(1),
-      standard: 10,
-    }),
+    maxRows: option('--max-rows <n>', 'most rows of an answer', wholeNumber(1, 100_000), 1_000),
+    maxBytes: option(
+      '--max-bytes <n>',
+      'most bytes of the rows of an answer',
+      wholeNumber(1_000, 100_000_000),
+      1_000_000,
+    ),
+    maxSeconds: option('--max-seconds <n>', 'longest time of a query, in seconds', wholeNumber(1, 600), 30),
+    maxBilledGb: option('--max-billed-gb <n>', 'on BigQuery, most gigabytes that a query may read', wholeNumber(1), 10),
   },
   examples: [
     'callsync mcp',

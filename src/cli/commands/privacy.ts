@@ -54,9 +54,7 @@ export default group({
     preview: leaf({
       does: 'preview the rules on an invented call, or on stored ones; changes nothing',
       options: {
-        stored: option('--stored <n>', 'preview the n newest stored calls; prints call content', {
-          parse: wholeNumber(1, 1_000),
-        }),
+        stored: option('--stored <n>', 'preview the n newest stored calls; prints call content', wholeNumber(1, 1_000)),
       },
       examples: ['callsync privacy preview', 'callsync privacy preview --stored 3 --json'],
       within: withServices,

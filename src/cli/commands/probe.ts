@@ -40,13 +40,8 @@ export const runProbe = async (options: ProbeCommandOptions): Promise<void> => {
 
 const options = {
   write: flag('--write', 'show the findings, then write them into the configuration file; comments stay'),
-  maxRequests: option('--max-requests <n>', 'most requests to the call list', {
-    parse: wholeNumber(1),
-    standard: defaultProbeRequests,
-  }),
-  tryParam: option('--try-param <from,to>', 'names of window parameters to try first; repeatable', {
-    parse: collectPairs,
-  }),
+  maxRequests: option('--max-requests <n>', 'most requests to the call list', wholeNumber(1), defaultProbeRequests),
+  tryParam: option('--try-param <from,to>', 'names of window parameters to try first; repeatable', collectPairs),
 };
 
 export default leaf({

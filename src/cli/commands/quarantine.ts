@@ -46,11 +46,8 @@ export default group({
     list: leaf({
       does: 'list records, newest first',
       options: {
-        state: option('--state <state>', 'state of the listed records', {
-          choices: ['open', 'replayed', 'dropped', 'all'],
-          standard: 'open',
-        }),
-        limit: option('--limit <n>', 'most records to list', { parse: number, standard: 50 }),
+        state: option('--state <state>', 'state of the listed records', ['open', 'replayed', 'dropped', 'all'], 'open'),
+        limit: option('--limit <n>', 'most records to list', number, 50),
       },
       examples: ['callsync quarantine list', 'callsync quarantine list --state all --limit 500 --json'],
       within: withStore,
@@ -62,7 +59,7 @@ export default group({
     }),
     show: leaf({
       does: 'show the reason and the shape of one record, without its content',
-      args: [argument('<id>', 'number of the record', { parse: number })],
+      args: [argument('<id>', 'number of the record', number)],
       options: { raw: flag('--raw', 'write the bytes of the record to standard output') },
       examples: ['callsync quarantine show 17', 'callsync quarantine show 17 --raw > record.bin'],
       within: withStore,
@@ -84,12 +81,10 @@ export default group({
     }),
     replay: leaf({
       does: 'read records again after a fix. Exit code 5: some records still fail',
-      args: [argument('[ids...]', 'numbers of the records', { parse: numbers, standard: [] })],
+      args: [argument('[ids...]', 'numbers of the records', numbers, [])],
       options: {
         all: flag('--all', 'replay all open records'),
-        observedAt: option('--observed-at <instant>', 'time of imported records without a time of their own', {
-          parse: instant,
-        }),
+        observedAt: option('--observed-at <instant>', 'time of imported records without a time of their own', instant),
         keyFile: option('--key-file <file>', 'private key (PEM) for sealed records (privacy.seal_key_file)'),
       },
       examples: [
@@ -121,7 +116,7 @@ export default group({
     }),
     drop: leaf({
       does: 'discard records; their bytes are deleted after 30 days',
-      args: [argument('<ids...>', 'numbers of the records', { parse: numbers })],
+      args: [argument('<ids...>', 'numbers of the records', numbers)],
       examples: ['callsync quarantine drop 17 18'],
       within: withStore,
       run: async (ids, options, store) => {

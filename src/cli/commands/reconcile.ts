@@ -31,11 +31,13 @@ export const levelOptions = {
   sourceLevel: option(
     '--source-level <level>',
     'data to compare with the service: ids only, also the fields in the list, or whole records',
-    { choices: sourceLevels },
+    sourceLevels,
   ),
-  warehouseLevel: option('--warehouse-level <level>', 'data to compare in warehouses: guards only, or also the rows', {
-    choices: warehouseLevels,
-  }),
+  warehouseLevel: option(
+    '--warehouse-level <level>',
+    'data to compare in warehouses: guards only, or also the rows',
+    warehouseLevels,
+  ),
 };
 
 const emptyTotals = { unproven: 0, suspicious: 0, failed: 0, unreachable: 0 };
@@ -45,9 +47,7 @@ export default leaf({
     from: option(
       '--from <instant>',
       'start of the range (UTC). Without it, callsync compares windows without a good verdict',
-      {
-        parse: instant,
-      },
+      instant,
     ),
     to: toOption,
     ...levelOptions,

@@ -62,15 +62,12 @@ export default leaf({
     ),
   ],
   options: {
-    from: option('--from <instant>', 'earliest time of a call (UTC)', { parse: instant }),
-    to: option('--to <instant>', 'end of the time range, exclusive (UTC)', { parse: instant }),
+    from: option('--from <instant>', 'earliest time of a call (UTC)', instant),
+    to: option('--to <instant>', 'end of the time range, exclusive (UTC)', instant),
     side: option('--side <side>', 'side that says the words, which is in, out, agent or customer'),
     // biome-ignore lint/suspicious/noThenProperty: the name of the option, and nothing to await
     then: option('--then <text>', 'words that a later utterance of the call must have'),
-    limit: option('--limit <n>', 'most calls to show, newest first; at most 1000', {
-      parse: wholeNumber(1, 1_000),
-      standard: 20,
-    }),
+    limit: option('--limit <n>', 'most calls to show, newest first; at most 1000', wholeNumber(1, 1_000), 20),
     warehouse: option('--warehouse <name>', 'warehouse to search (default: the first PostgreSQL warehouse)'),
   },
   examples: [

@@ -123,13 +123,11 @@ const run = async (options: SimulateOptions): Promise<void> => {
 };
 
 const options = {
-  port: option('--port <port>', 'port of its HTTP interface; 0 = any free port', { parse: port, standard: 0 }),
-  calls: option('--calls <n>', 'number of calls', { parse: wholeNumber(0, 4_000_000), standard: 2_000 }),
-  dialect: option('--dialect <name>', 'dialect of its call list, from the list below', { standard: 'activate' }),
+  port: option('--port <port>', 'port of its HTTP interface; 0 = any free port', port, 0),
+  calls: option('--calls <n>', 'number of calls', wholeNumber(0, 4_000_000), 2_000),
+  dialect: option('--dialect <name>', 'dialect of its call list, from the list below', 'activate'),
   webhook: option('--webhook <url>', 'address of the receiver for webhooks'),
-  options: option('--options <yaml>', 'further options as YAML or JSON, from the list below', {
-    standard: '{}',
-  }),
+  options: option('--options <yaml>', 'further options as YAML or JSON, from the list below', '{}'),
   secrets: option('--secrets <folder>', 'folder for the files client-secret and signing-secret'),
 };
 

@@ -6,10 +6,12 @@ import { print, readShipped } from '../shell/output.ts';
 export default leaf({
   shared: 'json',
   options: {
-    dialect: option('--dialect <dialect>', 'dialect of the SQL', {
-      choices: kinds.map(({ type }) => type),
-      standard: 'postgres',
-    }),
+    dialect: option(
+      '--dialect <dialect>',
+      'dialect of the SQL',
+      kinds.map(({ type }) => type),
+      'postgres',
+    ),
   },
   examples: ['callsync sql --dialect bigquery > callsync.sql'],
   run: (options) => {

@@ -159,9 +159,7 @@ const showUntilStopped = async (show: () => Promise<string>, seconds: number, pl
 
 export default leaf({
   options: {
-    watch: option<number | true>('--watch [seconds]', 'repeat until Ctrl-C; every 2 seconds by default', {
-      parse: seconds,
-    }),
+    watch: option<number | true>('--watch [seconds]', 'repeat until Ctrl-C; every 2 seconds by default', seconds),
   },
   examples: ['callsync status --json', 'callsync status --watch', 'callsync status --watch 10'],
   within: withStore,

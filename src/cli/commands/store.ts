@@ -18,7 +18,7 @@ export default group({
     grants: leaf({
       does: 'print the rights of a receiver as SQL; it can add deliveries and cannot read calls',
       options: {
-        role: option('--role <name>', 'role of receivers', { standard: 'callsync_receiver' }),
+        role: option('--role <name>', 'role of receivers', 'callsync_receiver'),
         apply: flag('--apply', 'migrate the store and grant the rights, instead of printing them'),
         passwordFile: option('--password-file <file>', 'with --apply: create the role, or change its password'),
       },

@@ -63,10 +63,7 @@ const sendOptions = {
   unsigned: flag('--unsigned', 'send no signature'),
   hookId: option('--hook-id <id>', 'X-Service-Hook-Id'),
   deliveryId: option('--delivery-id <id>', 'X-Service-Delivery (default: now)'),
-  count: option('--count <n>', 'number of deliveries, sent one after the other', {
-    parse: wholeNumber(1),
-    standard: 1,
-  }),
+  count: option('--count <n>', 'number of deliveries, sent one after the other', wholeNumber(1), 1),
 };
 
 export default group({

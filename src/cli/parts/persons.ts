@@ -23,9 +23,7 @@ type PersonOptions = Given<typeof personOptions>;
 
 /** Options that select the calls of a person. */
 export const personOptions = {
-  by: required('--by <kind>', 'kind of the values', {
-    choices: Object.keys(requestKinds) as (keyof typeof requestKinds)[],
-  }),
+  by: required('--by <kind>', 'kind of the values', Object.keys(requestKinds) as (keyof typeof requestKinds)[]),
   key: option('--key <name>', 'the metadata key that holds the values'),
   file: option('--file <file>', 'file with one value a line (default: standard input, or a prompt)'),
 };

@@ -24,10 +24,8 @@ export const untilNow = (
   return range;
 };
 
-export const fromOption = required('--from <instant>', 'start of the range, inclusive (UTC)', { parse: instant });
-export const toOption = option('--to <instant>', 'end of the range, exclusive (UTC); now by default', {
-  parse: instant,
-});
+export const fromOption = required('--from <instant>', 'start of the range, inclusive (UTC)', instant);
+export const toOption = option('--to <instant>', 'end of the range, exclusive (UTC); now by default', instant);
 
 /** → milliseconds. */
 export const duration = (text: string): number =>

@@ -91,41 +91,43 @@ export const group =
     describe(command, described);
   };
 
-interface Rules<T> {
-  /** @param before values so far, if the option is repeated */
-  readonly parse?: (text: string, before: never) => T;
-  readonly choices?: readonly T[];
-  readonly standard?: T;
-  /** Text of the default in the help. */
-  readonly shown?: string;
-}
+/** A parser, or the choices. @param before values so far, if the option is repeated */
+type Rule<T> = ((text: string, before: never) => T) | readonly T[];
 
-const ruled = <T, R extends Argument | Option>(one: R, { parse, choices, standard, shown }: Rules<T>): R => {
-  if (choices !== undefined) one.choices(choices as readonly string[]);
-  if (parse !== undefined) one.argParser(parse as (text: string, before: unknown) => unknown);
-  if (standard !== undefined) one.default(standard, shown);
-  return one;
+const ruled = <R extends Argument | Option>(
+  one: R,
+  rule: Rule<unknown> | string | undefined,
+  standard?: unknown,
+): R => {
+  if (typeof rule === 'string') return one.default(rule) as R;
+  if (typeof rule === 'object') one.choices(rule as readonly string[]);
+  if (typeof rule === 'function') one.argParser(rule as (text: string, before: unknown) => unknown);
+  if (standard === undefined) return one;
+  const isText = typeof rule === 'function' && typeof standard === 'string';
+  return (isText ? one.default(rule(standard, undefined as never), standard) : one.default(standard)) as R;
 };
 
 interface MakeOption {
-  <const T = string>(flags: string, text: string, rules: Rules<T> & { readonly standard: T }): OptionOf<NoInfer<T>>;
-  <const T = string>(flags: string, text: string, rules?: Rules<T>): OptionOf<NoInfer<T> | undefined>;
+  (flags: string, text: string): OptionOf<string | undefined>;
+  (flags: string, text: string, standard: string): OptionOf<string>;
+  <const T>(flags: string, text: string, rule: Rule<T>): OptionOf<NoInfer<T> | undefined>;
+  /** A parsed default may be given as text, and the help then shows that text. */
+  <const T>(flags: string, text: string, rule: Rule<T>, standard: NoInfer<T> | string): OptionOf<NoInfer<T>>;
 }
 
-/** An option with a value: text, unless a parser or choices say otherwise. */
-export const option: MakeOption = <T>(flags: string, text: string, rules: Rules<T> = {}) =>
-  ruled(new Option(flags, text), rules);
+/** An option with a value. */
+export const option: MakeOption = (flags: string, text: string, rule?: Rule<unknown> | string, standard?: unknown) =>
+  ruled(new Option(flags, text), rule, standard) as never;
 
-export const required = <const T = string>(flags: string, text: string, rules: Rules<T> = {}): OptionOf<NoInfer<T>> =>
-  ruled(new Option(flags, text), rules).makeOptionMandatory();
+export const required = <const T = string>(flags: string, text: string, rule?: Rule<T>): OptionOf<NoInfer<T>> =>
+  ruled(new Option(flags, text), rule).makeOptionMandatory();
 
 /** An option that takes several values. */
 export const several = <const T = string>(
   flags: string,
   text: string,
   choices?: readonly T[],
-): OptionOf<readonly NoInfer<T>[] | undefined> =>
-  ruled<T, Option>(new Option(flags, text), choices === undefined ? {} : { choices });
+): OptionOf<readonly NoInfer<T>[] | undefined> => ruled(new Option(flags, text), choices);
 
 /** An option without a value. If its name begins with --no-, giving it means false. */
 export const flag = (flags: string, text: string): OptionOf<boolean | undefined> => new Option(flags, text);
@@ -139,14 +141,14 @@ type Typed<N extends string> = N extends `${string}...${string}`
 export const argument = <N extends string, T = Typed<N>>(
   name: N,
   text: string,
-  rules: Rules<T> = {},
-): ArgumentOf<NoInfer<T>> => ruled(new Argument(name, text), rules);
+  rule?: Rule<T>,
+  standard?: NoInfer<T>,
+): ArgumentOf<NoInfer<T>> => ruled(new Argument(name, text), rule, standard);
+
+const levels = ['silent', 'error', 'warn', 'info', 'debug'];
 
 export const logLevel = (standard: string): OptionOf<string> =>
-  option<string>('--log-level <level>', 'least severity in the process log, on standard error', {
-    choices: ['silent', 'error', 'warn', 'info', 'debug'],
-    standard,
-  });
+  option<string>('--log-level <level>', 'least severity in the process log, on standard error', levels, standard);
 
 const json = flag('--json', 'print the result as one JSON line on standard output');
 const config = option('-c, --config <file>', 'configuration file (default: CALLSYNC_CONFIG, else ./callsync.yaml)');

@@ -12,8 +12,8 @@ import { requestRereads } from '../../store/delivery/inbox.ts';
 import { quarantineRecords } from '../../store/delivery/quarantine.ts';
 import { type LateContext, recordLateChanges } from '../../store/ledger/late-changes.ts';
 import { type FoldedRules, foldIntoLedger, olderInLedger } from '../../store/ledger/ledger.ts';
-import type { PlannedLoad, VisibleDelivery } from '../../store/loads/loads.ts';
-import { completeLoad, failLoad, keepLoad, listInvisible, markPending, planLoad } from '../../store/loads/loads.ts';
+import type { InvisibleDelivery, PlannedLoad } from '../../store/loads/loads.ts';
+import { completeLoad, failLoad, keepLoad, markPending, planLoad } from '../../store/loads/loads.ts';
 import { admit } from '../../store/persons/gate.ts';
 import type { Store } from '../../store/store.ts';
 import type {
@@ -172,8 +172,8 @@ export const commitLoad = async (deps: IngestDeps, target: WarehouseTarget, load
   const beat = setInterval(() => void keepLoad(store, load.plan.loadId).catch(() => undefined), beatMs);
   try {
     const result = await target.warehouse.load(makeLoadBatch(deps, target, load));
-    const visible = await findVisible(store, target.warehouse, load.plan, result);
-    if (!(await completeLoad(store, load.plan, visible))) await askForgotten(store, load.rows);
+    const isKnown = await completeLoad(store, load.plan, (found) => timesVisible(target.warehouse, result, found));
+    if (!isKnown) await askForgotten(store, load.rows);
     observe('committed');
     return result;
   } catch (error) {
@@ -189,26 +189,22 @@ export const commitLoad = async (deps: IngestDeps, target: WarehouseTarget, load
 const promptMicros = 2_000_000;
 
 /**
- * The deliveries that became visible with a load. The warehouse knows better where it may have had them already: a worker
- * ended before it recorded a load, or the ledger was restored.
+ * When each delivery became visible. The warehouse knows better where it may have had one already: a worker ended before it
+ * recorded a load, or the ledger was restored.
  */
-const findVisible = async (
-  store: Store,
+const timesVisible = async (
   warehouse: Warehouse,
-  plan: PlannedLoad,
   { unchanged, committedAt = Date.now() * 1000 }: LoadResult,
-): Promise<VisibleDelivery[]> => {
-  const found = await listInvisible(store, plan);
+  found: readonly InvisibleDelivery[],
+): Promise<number[]> => {
   const isLate = (receivedAt: number) => warehouse.immediate && committedAt - receivedAt > promptMicros;
   const doubtful = found.filter((one) => unchanged > 0 || one.isDoubtful || isLate(one.receivedAt));
   const known = new Map<string, ChangeTime[]>(doubtful.map(({ callId }) => [callId, []]));
   if (known.size > 0)
     for await (const one of warehouse.listChangeTimes([...known.keys()])) known.get(one.callId)?.push(one);
-  return found.map(({ seq, callId, revision, receivedAt }) => {
-    const times = (known.get(callId) ?? [])
-      .filter((one) => one.revision >= revision && one.loadedAt >= receivedAt)
-      .map(({ loadedAt }) => loadedAt);
-    return { seq, at: Math.min(committedAt, ...times) };
+  return found.map(({ callId, revision, receivedAt }) => {
+    const later = (known.get(callId) ?? []).filter((one) => one.revision >= revision && one.loadedAt >= receivedAt);
+    return Math.min(committedAt, ...later.map(({ loadedAt }) => loadedAt));
   });
 };
 

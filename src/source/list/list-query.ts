@@ -115,9 +115,6 @@ export const outsideBounds = (list: ListConfig, query: ListQuery, time: Micros):
 export const axisTime = (list: ListConfig, axis: string, record: unknown): Micros | undefined =>
   parseTimestamp(valueAt(record, axisOf(list, axis).record_field));
 
-/** Whether an instant lies in `[from, to)`. */
-export const contains = (window: Window, instant: Micros): boolean => instant >= window.from && instant < window.to;
-
 /**
  * Cuts a window into `parts` of about equal length whose inner borders are multiples of `step`. Fewer parts, down
  * to the window itself, where there are not enough steps in it.

@@ -5,7 +5,7 @@ import { CallsyncError } from '../../lib/errors.ts';
 import type { RawRecord } from '../json/page-body.ts';
 import { type ListClient, loops, type Page } from '../list/list-client.ts';
 import type { ListQuery, Window } from '../list/list-query.ts';
-import { axisOf, axisTime, boundStep, contains, isCuttable, outsideBounds } from '../list/list-query.ts';
+import { axisOf, axisTime, boundStep, isCuttable, outsideBounds } from '../list/list-query.ts';
 import { leftOutFields, observeRecord } from '../list/observe.ts';
 import type { ReadContext } from './read-context.ts';
 
@@ -233,7 +233,7 @@ const placeRecord = (
     state.outOfBounds.count++;
     state.outOfBounds.furthest = Math.max(state.outOfBounds.furthest, distance);
   }
-  const inside = contains(window, time);
+  const inside = time >= window.from && time < window.to;
   state.ids.set(callId, inside);
   if (inside) {
     const { span } = state;

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { LedgerRow } from '../../calls/fold.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
-import { columnsOf, hasRow, readColumn, readValue } from '../../postgres/database.ts';
+import { columnsOf, readColumn, readValue } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { readRows } from '../ledger/ledger.ts';
 import { concernedWarehouses } from './warehouses.ts';
@@ -267,8 +267,8 @@ export const planLoad = async (tx: Transaction, load: Omit<PlannedLoad, 'loadId'
   return { ...load, loadId };
 };
 
-/** A delivery that a load makes visible in its warehouse. */
-interface InvisibleDelivery {
+/** A delivery of a load's call whose revision the warehouse is not known to have. */
+export interface InvisibleDelivery {
   readonly seq: number;
   readonly callId: string;
   readonly revision: number;
@@ -286,28 +286,25 @@ const invisibleSql = `SELECT i.seq, i.call_id AS "callId", i.revision, ${toMicro
        JOIN inbox i ON i.call_id = s.call_id AND i.revision > w.applied_revision AND i.revision <= s.revision
       WHERE s.load_id = $1`;
 
-/** Deliveries of a load's calls whose revision the warehouse is not known to have; asked before the load is complete. */
-export const listInvisible = async (db: Queryable, load: PlannedLoad): Promise<InvisibleDelivery[]> =>
-  await db.query<InvisibleDelivery>(invisibleSql, [load.loadId, load.warehouse]);
-
 const visibleSql = `INSERT INTO visible_deliveries (warehouse, seq, visible_at)
      SELECT $1, seq, ${toTimestamp('at')} FROM unnest($2::bigint[], $3::float8[]) AS v(seq, at) ORDER BY seq ON CONFLICT DO NOTHING`;
-
-export interface VisibleDelivery {
-  readonly seq: number;
-  /** Microseconds. */
-  readonly at: number;
-}
 
 /**
  * Records that a load is committed. The applied guard becomes the greater of the old one and the load's.
  * A call stays pending for a higher revision or epoch, for workers of a newer flatten version, or for a later rewrite
  * request. Idempotent.
- * @param visible deliveries that it made visible; a delivery that was visible before keeps its time.
+ * @param timesOf when (microseconds) each delivery became visible that the load made visible; a delivery that was visible before keeps
+ * its time.
  * @returns false if the ledger does not know the load, because it was restored since.
  */
-export const completeLoad = async (store: Database, load: PlannedLoad, visible: readonly VisibleDelivery[] = []) =>
-  await store.transaction(async (tx) => {
+export const completeLoad = async (
+  store: Database,
+  load: PlannedLoad,
+  timesOf: (found: readonly InvisibleDelivery[]) => Promise<readonly number[]>,
+) => {
+  const found = await store.query<InvisibleDelivery>(invisibleSql, [load.loadId, load.warehouse]);
+  const times = await timesOf(found);
+  return await store.transaction(async (tx) => {
     await tx.query(
       `SELECT 1 FROM warehouse_calls WHERE warehouse = $2
           AND call_id IN (SELECT call_id FROM load_calls WHERE load_id = $1) ORDER BY call_id FOR UPDATE`,
@@ -324,16 +321,16 @@ export const completeLoad = async (store: Database, load: PlannedLoad, visible: 
           AND (w.applied_epoch, w.applied_revision, w.applied_flatten) <= ($3, s.revision, $4)`,
       [load.loadId, load.warehouse, load.epoch, load.flattenVersion],
     );
-    const known = await hasRow(
-      tx,
+    const known = await tx.query(
       `UPDATE loads SET state = 'committed', committed_at = coalesce(committed_at, now()), error = NULL WHERE load_id = $1
        RETURNING 1`,
       [load.loadId],
     );
     await tx.query('DELETE FROM load_calls WHERE load_id = $1', [load.loadId]);
-    if (visible.length > 0) await tx.query(visibleSql, [load.warehouse, ...columnsOf(visible, 'seq', 'at')]);
-    return known;
+    if (found.length > 0) await tx.query(visibleSql, [load.warehouse, found.map(({ seq }) => seq), times]);
+    return known.length > 0;
   });
+};
 
 /** The process that commits a load is still at it. */
 export const keepLoad = (db: Queryable, loadId: string): Promise<unknown> =>

@@ -116,7 +116,7 @@ test('an older load that is completed late does not settle a call whose newer re
   expect(await pending()).toBe(1);
   expect(await loadFolded(pipeline.deps, newer)).toEqual({ main: 1 });
   expect(await pending()).toBe(0);
-  for (const { plan } of [...older.loads, ...newer.loads]) await completeLoad(pipeline.store, plan);
+  for (const { plan } of [...older.loads, ...newer.loads]) await completeLoad(pipeline.store, plan, async () => []);
   expect(await pending()).toBe(0);
 });
 

@@ -244,8 +244,8 @@ describe('workers and receivers with other rules', () => {
     writeFileSync(keyFile, Buffer.alloc(32, 7));
     const settings = privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop', key_file: keyFile });
     const config = { privacy: settings, store: { data_dir: tmpdir() } } as Config;
-    const check = privacyChecks({ config }, Promise.resolve(pipeline.store))[1];
-    const run = () => check?.run(new AbortController().signal);
+    const check = privacyChecks({ config }, Promise.resolve(pipeline.store))['call ids'];
+    const run = () => check?.(new AbortController().signal);
     const call = { timestamp: '2035-01-01T00:00:00Z', in: { data: '33612345678', type: 'PHONE' } };
     onTestFinished(() => void rmSync(keyFile));
     await send([JSON.stringify({ unique_id: 'in-0699999999-20250101-1', ...call })]);
@@ -266,13 +266,13 @@ describe('workers and receivers with other rules', () => {
     expect(JSON.stringify(before?.document)).toContain(born);
     expect(before?.rules).toBe(rulesOf(version));
     const config = { privacy: privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop' }) };
-    const [check] = privacyChecks({ config: config as Config }, Promise.resolve(pipeline.store));
-    expect(await check?.run(new AbortController().signal)).toMatchObject({
+    const { privacy: check } = privacyChecks({ config: config as Config }, Promise.resolve(pipeline.store));
+    expect(await check?.(new AbortController().signal)).toMatchObject({
       outcome: 'warning',
       message: `1 call(s) are not under rules ${rulesOf(privacy.version)}, but under others or none.`,
     });
     const none = { privacy: privacyConfigSchema.parse({}) } as Config;
-    expect(privacyChecks({ config: none }, Promise.resolve(pipeline.store))).toEqual([]);
+    expect(privacyChecks({ config: none }, Promise.resolve(pipeline.store))).toEqual({});
 
     await send([JSON.stringify({ unique_id: 'folded-looser', status: 'void' })]);
     await pipeline.merge(deps);

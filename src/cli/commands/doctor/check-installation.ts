@@ -10,6 +10,7 @@ import { resolveDataDir } from '../../../config/data-dir.ts';
 import { judge } from '../../../health/conditions.ts';
 import { countOf } from '../../../lib/count-of.ts';
 import { leastDigits, phoneSubject, tokenSubject } from '../../../persons/subjects.ts';
+import { readRow } from '../../../postgres/database.ts';
 import { listDialled, normalizeNumber } from '../../../privacy/phone-number.ts';
 import { versionOfRules } from '../../../privacy/rules.ts';
 import { readDocuments } from '../../../store/ledger/ledger.ts';
@@ -21,7 +22,7 @@ import { readNow } from '../../parts/open-health.ts';
 import { claimSource } from '../../parts/open-source.ts';
 import { configuredStore } from '../../parts/open-store.ts';
 import type { Services } from '../../parts/services.ts';
-import { type Check, type Finding, failed, NotChecked, ok, skipped, warning } from './check.ts';
+import { type Checks, type Finding, failed, NotChecked, ok, skipped, warning } from './check.ts';
 
 /** The store, or the finding that it is missing. */
 export const needStore = (opening: Promise<Store>): Promise<Store> =>
@@ -30,72 +31,61 @@ export const needStore = (opening: Promise<Store>): Promise<Store> =>
   });
 
 /** In the order of the output. */
-export const installationChecks = (services: Services, opening: Promise<Store>): Check[] => [
-  storeCheck(opening, services.config),
-  healthCheck(services, opening),
-  ...privacyChecks(services, opening),
-  ...warehouseChecks(services, opening),
-  operationsCheck(services),
-  diskCheck(services),
-  analyticsCheck(services),
-];
-
-const storeCheck = (opening: Promise<Store>, config: Config): Check => ({
-  name: 'store',
-  run: async () => {
-    const store = await opening;
-    await claimSource(store, config, 'look');
-    const { rows } = await store.pool.query<{ version: string; fsync: string; commit: string }>(
-      `SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync,
-              current_setting('synchronous_commit') AS commit`,
-    );
-    const [{ version = '', fsync, commit } = {}] = rows;
-    if (fsync === 'off' || commit === 'off')
-      return failed(
-        `PostgreSQL ${version} answers, but can lose commits in a crash (${fsync === 'off' ? 'fsync' : 'synchronous_commit'} = off).`,
-        'Set it to on, so that no answered delivery is lost.',
-      );
-    return ok(`PostgreSQL ${version.split(' ')[0]}, schema callsync is up to date.`);
-  },
+export const installationChecks = ({ config }: Services, opening: Promise<Store>): Checks => ({
+  store: async () => checkStore(await opening, config),
+  health: async () => checkHealth(await needStore(opening), config),
+  ...privacyChecks({ config }, opening),
+  ...warehouseChecks(config, opening),
+  operations: (signal) => checkOperations(config, signal),
+  disk: () => checkDisk(config),
+  analytics: async () => checkAnalytics(config),
 });
+
+const checkStore = async (store: Store, config: Config): Promise<Finding> => {
+  await claimSource(store, config, 'look');
+  const { version, fsync, commit } = await readRow<{ version: string; fsync: string; commit: string }>(
+    store,
+    `SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync,
+            current_setting('synchronous_commit') AS commit`,
+  );
+  if (fsync === 'off' || commit === 'off')
+    return failed(
+      `PostgreSQL ${version} answers, but can lose commits in a crash (${fsync === 'off' ? 'fsync' : 'synchronous_commit'} = off).`,
+      'Set it to on, so that no answered delivery is lost.',
+    );
+  return ok(`PostgreSQL ${version.split(' ')[0]}, schema callsync is up to date.`);
+};
 
 /** Everything that page, status and messages call wrong in the running installation is a finding here too. */
-const healthCheck = ({ config }: Pick<Services, 'config'>, opening: Promise<Store>): Check => ({
-  name: 'health',
-  run: async () => {
-    const readings = await readNow(config, await needStore(opening));
-    const wrong = judge(readings);
-    if (wrong.length > 0)
-      return wrong.map(({ summary, command }) =>
-        warning(summary, command === 'callsync doctor' ? 'See the other findings.' : `First: ${command}.`),
-      );
-    return ok(readings.sync === null ? 'Continuous sync has not begun.' : 'Nothing is wrong.');
-  },
-});
+const checkHealth = async (store: Store, config: Config): Promise<Finding | Finding[]> => {
+  const readings = await readNow(config, store);
+  const wrong = judge(readings);
+  if (wrong.length === 0) return ok(readings.sync === null ? 'Continuous sync has not begun.' : 'Nothing is wrong.');
+  return wrong.map(({ summary, command }) =>
+    warning(summary, command === 'callsync doctor' ? 'See the other findings.' : `First: ${command}.`),
+  );
+};
 
-const warehouseChecks = (services: Services, opening: Promise<Store>): Check[] =>
-  Object.entries(services.config.warehouses).map(([name, config]) => ({
-    name: `warehouse ${name}`,
-    run: async () => {
-      const storeUrl = async () => (await needStore(opening)).url;
-      return ok(await kindOf(config).checkAccess({ name, config, storeUrl }));
-    },
-  }));
+const warehouseChecks = ({ warehouses }: Config, opening: Promise<Store>): Checks => {
+  const storeUrl = async () => (await needStore(opening)).url;
+  return Object.fromEntries(
+    Object.entries(warehouses).map(([name, config]) => [
+      `warehouse ${name}`,
+      async () => ok(await kindOf(config).checkAccess({ name, config, storeUrl })),
+    ]),
+  );
+};
 
 const GiB = 1024 ** 3;
 const scarceBytes = 2 * GiB;
 
-const diskCheck = ({ config }: Services): Check => ({
-  name: 'disk',
-  run: async () => {
-    const dataDir = resolveDataDir(config.store.data_dir);
-    const folders = new Map<string, number>();
-    if (configuredStore(config.store) === undefined || config.temporal.address === undefined) folders.set(dataDir, 0);
-    if (config.webhook.enabled)
-      folders.set(config.webhook.spool.dir ?? join(dataDir, 'spool'), config.webhook.spool.min_free_bytes);
-    return Promise.all([...folders].map(([folder, least]) => checkFolder(folder, least)));
-  },
-});
+const checkDisk = async ({ store, temporal, webhook: { enabled, spool } }: Config): Promise<Finding[]> => {
+  const dataDir = resolveDataDir(store.data_dir);
+  const folders = new Map<string, number>();
+  if (configuredStore(store) === undefined || temporal.address === undefined) folders.set(dataDir, 0);
+  if (enabled) folders.set(spool.dir ?? join(dataDir, 'spool'), spool.min_free_bytes);
+  return Promise.all([...folders].map(([folder, least]) => checkFolder(folder, least)));
+};
 
 const checkFolder = async (folder: string, least: number): Promise<Finding> => {
   const present = nearest(folder);
@@ -126,80 +116,66 @@ const nearest = (folder: string): string => {
 const newestCalls = 200;
 
 /** None where there are no rules. */
-export const privacyChecks = ({ config }: Pick<Services, 'config'>, opening: Promise<Store>): Check[] => {
+export const privacyChecks = ({ config }: Pick<Services, 'config'>, opening: Promise<Store>): Checks => {
   const version = versionOfRules(config.privacy);
-  if (version === undefined) return [];
-  return [
-    {
-      name: 'privacy',
-      run: async () => {
-        const calls = await countUnderOthers(await needStore(opening), version);
-        if (calls === 0) return ok(`All calls are under rules ${version}.`);
-        return warning(
-          `${calls} call(s) are not under rules ${version}, but under others or none.`,
-          'callsync privacy apply brings them under the present ones.',
-        );
-      },
+  if (version === undefined) return {};
+  return {
+    privacy: async () => {
+      const calls = await countUnderOthers(await needStore(opening), version);
+      if (calls === 0) return ok(`All calls are under rules ${version}.`);
+      return warning(
+        `${calls} call(s) are not under rules ${version}, but under others or none.`,
+        'callsync privacy apply brings them under the present ones.',
+      );
     },
-    {
-      name: 'call ids',
-      run: async () => {
-        const { tokensOf } = openRules(config);
-        const store = await needStore(opening);
-        const ids = await listNewestCalls(store, newestCalls);
-        const calls = await readDocuments(store, 'call_id = ANY($1)', [ids]);
-        const { subjectsOf } = store.erasures.subjects;
-        const telling = calls.filter(({ callId, document: { unique_id: _, ...fields } }) => {
-          const numbers = [...new Set(listDialled(callId))].filter(({ length }) => length >= leastDigits);
-          const { all } = numbers.length === 0 ? { all: new Set() } : subjectsOf(fields);
-          return numbers.some((digits) => {
-            const number = normalizeNumber(digits, countriesOf(config.privacy)) ?? digits;
-            return [phoneSubject(number), ...tokensOf(number, 'phone').map(tokenSubject)].some((one) => all.has(one));
-          });
+    'call ids': async () => {
+      const { tokensOf } = openRules(config);
+      const store = await needStore(opening);
+      const ids = await listNewestCalls(store, newestCalls);
+      const calls = await readDocuments(store, 'call_id = ANY($1)', [ids]);
+      const { subjectsOf } = store.erasures.subjects;
+      const telling = calls.filter(({ callId, document: { unique_id: _, ...fields } }) => {
+        const numbers = [...new Set(listDialled(callId))].filter(({ length }) => length >= leastDigits);
+        const { all } = numbers.length === 0 ? { all: new Set() } : subjectsOf(fields);
+        return numbers.some((digits) => {
+          const number = normalizeNumber(digits, countriesOf(config.privacy)) ?? digits;
+          return [phoneSubject(number), ...tokensOf(number, 'phone').map(tokenSubject)].some((one) => all.has(one));
         });
-        const looked = `the newest ${countOf(calls.length, 'call')}`;
-        if (telling.length === 0) return ok(`No id of ${looked} holds a number of its call.`);
-        return warning(
-          `Ids of ${telling.length} of ${looked} hold a telephone number of their call. No rule acts on an id, and the store keeps it after an erasure too.`,
-          'Ask the operator of the service for ids without numbers.',
-        );
-      },
+      });
+      const looked = `the newest ${countOf(calls.length, 'call')}`;
+      if (telling.length === 0) return ok(`No id of ${looked} holds a number of its call.`);
+      return warning(
+        `Ids of ${telling.length} of ${looked} hold a telephone number of their call. No rule acts on an id, and the store keeps it after an erasure too.`,
+        'Ask the operator of the service for ids without numbers.',
+      );
     },
-  ];
+  };
 };
 
 /** Settings that marts need. */
-const analyticsCheck = ({ config }: Services): Check => ({
-  name: 'analytics',
-  run: async () => {
-    const { units, agent_side: side } = config.analytics;
-    const unknown = unitFields.filter((field) => units[field] === 'unknown');
-    if (unknown.length > 0)
-      return warning(
-        `The unit of ${unknown.join(', ')} is not known, so marts leave figures in seconds empty.`,
-        'Run callsync calibrate --write once calls are loaded.',
-      );
-    const sides = [side.default, ...Object.values(side.by_direction)];
-    if (sides.every((one) => one === 'unknown'))
-      return warning('The side of the agent in transcripts is unknown.', 'Set analytics.agent_side.');
-    return ok('Units and the side of the agent are known.');
-  },
-});
+const checkAnalytics = ({ analytics: { units, agent_side: side } }: Config): Finding => {
+  const unknown = unitFields.filter((field) => units[field] === 'unknown');
+  if (unknown.length > 0)
+    return warning(
+      `The unit of ${unknown.join(', ')} is not known, so marts leave figures in seconds empty.`,
+      'Run callsync calibrate --write once calls are loaded.',
+    );
+  const sides = [side.default, ...Object.values(side.by_direction)];
+  if (sides.every((one) => one === 'unknown'))
+    return warning('The side of the agent in transcripts is unknown.', 'Set analytics.agent_side.');
+  return ok('Units and the side of the agent are known.');
+};
 
 /** The port for health, readiness and metrics: served by a process of ours, or free for the next. */
-const operationsCheck = ({ config: { operations } }: Pick<Services, 'config'>): Check => ({
-  name: 'operations',
-  run: async (signal) => {
-    const { enabled, listen, port, tls } = operations;
-    if (!enabled) return skipped('Not enabled (operations.enabled).');
-    if (port === 0) return ok('Takes any free port.');
-    const address = `${listen}:${port}`;
-    if (await answersHealth({ listen, port, isTls: tls !== undefined }, signal))
-      return ok(`Health answers on ${address}.`);
-    const code = await findObstacle(listen, port);
-    return code === undefined ? ok(`${address} is free for the next process.`) : describeObstacle(address, code);
-  },
-});
+const checkOperations = async ({ operations }: Config, signal: AbortSignal): Promise<Finding> => {
+  const { enabled, listen, port } = operations;
+  if (!enabled) return skipped('Not enabled (operations.enabled).');
+  if (port === 0) return ok('Takes any free port.');
+  const address = `${listen}:${port}`;
+  if (await answersHealth(operations, signal)) return ok(`Health answers on ${address}.`);
+  const code = await findObstacle(listen, port);
+  return code === undefined ? ok(`${address} is free for the next process.`) : describeObstacle(address, code);
+};
 
 const describeObstacle = (address: string, code: string): Finding => {
   if (code === 'EADDRINUSE')
@@ -218,14 +194,11 @@ const anyCertificate = new Agent({
   bodyTimeout: answerMs,
 });
 
-const answersHealth = async (
-  { listen, port, isTls }: { readonly listen: string; readonly port: number; readonly isTls: boolean },
-  signal: AbortSignal,
-): Promise<boolean> => {
+const answersHealth = async ({ listen, port, tls }: Config['operations'], signal: AbortSignal): Promise<boolean> => {
   const everywhere = listen === '0.0.0.0' || listen === '::';
   const host = everywhere ? '127.0.0.1' : listen.includes(':') ? `[${listen}]` : listen;
   try {
-    const answer = await fetch(`${isTls ? 'https' : 'http'}://${host}:${port}/healthz`, {
+    const answer = await fetch(`${tls === undefined ? 'http' : 'https'}://${host}:${port}/healthz`, {
       dispatcher: anyCertificate,
       signal,
     });

@@ -6,11 +6,11 @@ import { findTokenFormat, type Source } from '../../../source/source.ts';
 import { openFrames } from '../../../source/websocket/frames.ts';
 import { askList, openSource } from '../../parts/open-source.ts';
 import type { Services } from '../../parts/services.ts';
-import { type Check, type Finding, failed, findingOf, NotChecked, ok, silent, skipped, warning } from './check.ts';
+import { type Checks, type Finding, failed, findingOf, NotChecked, ok, silent, skipped, warning } from './check.ts';
 
 const noticedSkewS = 5;
 
-export const sourceChecks = (services: Services, limiter?: RequestLimiter): Check[] => {
+export const sourceChecks = (services: Services, limiter?: RequestLimiter): Checks => {
   const opened = services.config.source;
   let source: Source | undefined;
   const open = (): Source => {
@@ -22,39 +22,30 @@ export const sourceChecks = (services: Services, limiter?: RequestLimiter): Chec
     listed ??= askList(open(), signal);
     return listed;
   };
-  return [
-    {
-      name: 'token',
-      run: async (signal) => {
-        const format = await findTokenFormat(opened, signal);
-        if (format !== opened.token_format)
-          return failed(
-            `The identity provider accepts the token request only as ${format} only.`,
-            `Set source.token_format: ${format}.`,
-          );
-        return ok(opened.token === undefined && opened.token_file === undefined ? 'Issued.' : 'Configured.');
-      },
+  return {
+    token: async (signal) => {
+      const format = await findTokenFormat(opened, signal);
+      if (format !== opened.token_format)
+        return failed(
+          `The identity provider accepts the token request only as ${format}.`,
+          `Set source.token_format: ${format}.`,
+        );
+      return ok(opened.token === undefined && opened.token_file === undefined ? 'Issued.' : 'Configured.');
     },
-    { name: 'list', run: async (signal) => describeList(opened.list.records, await list(signal)) },
-    {
-      name: 'clock',
-      run: async (signal) => {
-        await list(signal).catch(() => {
-          throw new NotChecked('The list did not answer, so callsync does not know the clock of the service.');
-        });
-        return describeClock(open(), services.config.sync.clock_skew);
-      },
+    list: async (signal) => describeList(opened.list.records, await list(signal)),
+    clock: async (signal) => {
+      await list(signal).catch(() => {
+        throw new NotChecked('The list did not answer, so callsync does not know the clock of the service.');
+      });
+      return describeClock(open(), services.config.sync.clock_skew);
     },
-    { name: 'websocket', run: (signal) => checkWebsocket(open(), signal) },
-    {
-      name: 'mrcp',
-      run: async () => {
-        const { outcome, message, hint = '' } = await checkMrcp(opened.mrcp);
-        if (outcome === 'not_configured') return skipped(message);
-        return outcome === 'answers' ? ok(message) : silent(message, hint);
-      },
+    websocket: (signal) => checkWebsocket(open(), signal),
+    mrcp: async () => {
+      const { outcome, message, hint = '' } = await checkMrcp(opened.mrcp);
+      if (outcome === 'not_configured') return skipped(message);
+      return outcome === 'answers' ? ok(message) : silent(message, hint);
     },
-  ];
+  };
 };
 
 const describeList = (configured: string, body: unknown): Finding => {

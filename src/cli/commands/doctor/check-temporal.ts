@@ -6,12 +6,12 @@ import { findTemporalCli, locateTemporalCli } from '../../../local/temporal/loca
 import { schedulesOf } from '../../../temporal/schedules.ts';
 import type { Services } from '../../parts/services.ts';
 import { ensureConfiguredSchedules, openTemporal, type TemporalService, unpolledQueues } from '../../parts/temporal.ts';
-import { type Check, type Finding, NotChecked, ok, warning } from './check.ts';
+import { type Checks, type Finding, NotChecked, ok, warning } from './check.ts';
 
 const notFound = 5;
 
 /** @param fix create schedules that are not there, instead of reporting them. */
-export const temporalChecks = (services: Services, fix: boolean): Check[] => {
+export const temporalChecks = (services: Services, fix: boolean): Checks => {
   const { config } = services;
   const prefix = config.temporal.task_queue;
   let opening: Promise<TemporalService> | undefined;
@@ -26,17 +26,11 @@ export const temporalChecks = (services: Services, fix: boolean): Check[] => {
     open().catch(() => {
       throw new NotChecked('Needs Temporal.');
     });
-  return [
-    {
-      name: 'temporal',
-      run: async () => {
-        const { address } = await open();
-        return ok(`${address} has the namespace ${config.temporal.namespace}.`);
-      },
-    },
-    { name: 'workers', run: async () => checkWorkers(await need(), config.temporal.namespace, prefix) },
-    { name: 'schedules', run: async () => checkSchedules(services, await need(), fix) },
-  ];
+  return {
+    temporal: async () => ok(`${(await open()).address} has the namespace ${config.temporal.namespace}.`),
+    workers: async () => checkWorkers(await need(), config.temporal.namespace, prefix),
+    schedules: async () => checkSchedules(services, await need(), fix),
+  };
 };
 
 /** Fetches or builds the program of the development server if it is missing. No check does this, because it takes minutes. */

@@ -8,7 +8,7 @@ import { readSigningKey } from '../../../webhook/server/signature.ts';
 import type { Services } from '../../parts/services.ts';
 import { checkPublicUrl } from '../webhook/check-public-url.ts';
 import { type SendAttempt, sendWebhook } from '../webhook/send.ts';
-import { type Check, type Finding, failed, ok, silent, skipped, warning } from './check.ts';
+import { type Checks, type Finding, failed, ok, silent, skipped, warning } from './check.ts';
 import { needStore } from './check-installation.ts';
 
 /** A signed sample through the public address, or `url` in its place. @throws CallsyncError WEBHOOK_SECRET_… */
@@ -22,20 +22,16 @@ export const roundTrip = (services: Services, store: Store, url: string): Promis
   });
 };
 
-export const webhookChecks = (services: Services, opening: Promise<Store>): Check[] => {
+export const webhookChecks = (services: Services, opening: Promise<Store>): Checks => {
   const { webhook } = services.config;
-  if (!webhook.enabled) return [{ name: 'webhook', run: async () => skipped('Not enabled (webhook.enabled).') }];
-  return [
-    { name: 'webhook keys', run: async () => checkKeys(services) },
-    { name: 'webhook address', run: () => checkAddress(webhook.public_url) },
-    {
-      name: 'webhook round trip',
-      run: async () => {
-        if (webhook.public_url === undefined) return skipped('Needs webhook.public_url.');
-        return roundTrip(services, await needStore(opening), webhook.public_url);
-      },
-    },
-  ];
+  if (!webhook.enabled) return { webhook: async () => skipped('Not enabled (webhook.enabled).') };
+  const { public_url: url } = webhook;
+  return {
+    'webhook keys': async () => checkKeys(services),
+    'webhook address': () => checkAddress(url),
+    'webhook round trip': async () =>
+      url === undefined ? skipped('Needs webhook.public_url.') : roundTrip(services, await needStore(opening), url),
+  };
 };
 
 const checkKeys = ({ config: { webhook } }: Services): Finding => {

@@ -12,11 +12,8 @@ export interface Finding {
   readonly exitCode?: number;
 }
 
-export interface Check {
-  readonly name: string;
-  /** A rejection is a finding too. */
-  run(signal: AbortSignal): Promise<Finding | readonly Finding[]>;
-}
+/** By name, in the order of the output. A rejection is a finding too. */
+export type Checks = Readonly<Record<string, (signal: AbortSignal) => Promise<Finding | readonly Finding[]>>>;
 
 export const ok = (message: string): Finding => ({ outcome: 'ok', message });
 export const warning = (message: string, hint: string): Finding => ({ outcome: 'warning', message, hint });
@@ -40,9 +37,9 @@ export const findingOf = (error: unknown): Finding => {
 };
 
 /** Results in the order of the checks. */
-export const runChecks = async (checks: readonly Check[], { deadlineMs }: { readonly deadlineMs: number }) => {
+export const runChecks = async (checks: Checks, { deadlineMs }: { readonly deadlineMs: number }) => {
   const all = await Promise.all(
-    checks.map(async ({ name, run }) => {
+    Object.entries(checks).map(async ([name, run]) => {
       const started = performance.now();
       const controller = new AbortController();
       const checked = run(controller.signal).catch(findingOf);
