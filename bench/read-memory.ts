@@ -2,13 +2,9 @@
  * Peak memory of a reader without Temporal, store and warehouse. It reads a window of pages of 50 MB from a simulator
  * in a process of its own. The memory of the process before the start is shown beside. About half a minute.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { sourceConfigSchema } from '../schemas/config/source.ts';
 import type { SimulatorOptions } from '../schemas/simulator.ts';
-import type { SimulatorAddresses } from '../src/simulator/start-simulator.ts';
+import { sourceOf, startSimulatorProcess } from '../src/simulator/demo/simulator-process.ts';
 import { applyPreset } from '../src/source/presets/presets.ts';
 import { readWindow } from '../src/source/read/read-window.ts';
 import { createSource } from '../src/source/source.ts';
@@ -19,27 +15,10 @@ const options: SimulatorOptions = {
   rateLimit: { requests: 0 },
 };
 
-const startService = async (): Promise<{ addresses: SimulatorAddresses; stop: () => void }> => {
-  const child = spawn(
-    process.execPath,
-    [fileURLToPath(new URL('../src/simulator/control/child.js', import.meta.url))],
-    {
-      env: { ...process.env, CALLSYNC_SIMULATOR: JSON.stringify(options) },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
-  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
-  return { addresses: JSON.parse(line) as SimulatorAddresses, stop: () => child.kill('SIGTERM') };
-};
-
-const { addresses, stop } = await startService();
+const service = await startSimulatorProcess(options);
 const { source: section } = await applyPreset({
   source: {
-    base_url: addresses.url,
-    auth_url: addresses.authUrl,
-    realm: addresses.realm,
-    client_id: addresses.clientId,
-    client_secret: addresses.clientSecret,
+    ...sourceOf(service),
     list: { preset: 'activate' },
     limits: { requests: 1_000_000 },
   },
@@ -56,8 +35,8 @@ const result = await readWindow({
   client: source.list,
   window: {
     axis: 'qualified',
-    from: Date.parse(addresses.range.from) * 1000,
-    to: Date.parse(addresses.range.to) * 1000 + 86_400_000_000,
+    from: Date.parse(service.range.from) * 1000,
+    to: Date.parse(service.range.to) * 1000 + 86_400_000_000,
   },
   onPage: async (observations) => {
     largest = Math.max(largest, observations.length);
@@ -66,7 +45,7 @@ const result = await readWindow({
 });
 clearInterval(watch);
 await source.close();
-stop();
+await service.stop();
 console.log(
   JSON.stringify({
     calls: result.calls,

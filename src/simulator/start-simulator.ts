@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { type SimulatorOptions, type SimulatorSettings, simulatorOptionsSchema } from '../../schemas/simulator.ts';
 import type { Dialect } from '../../schemas/simulator-dialect.ts';
@@ -17,7 +18,7 @@ import { createControl } from './control/local-control.ts';
 import { Counters, countOne } from './control/stats.ts';
 import { answerCallApi, type PageEvent } from './service/call-api.ts';
 import { dialectOf } from './service/dialects.ts';
-import { type Exchange, readBody, send } from './service/exchange.ts';
+import { type Exchange, send } from './service/exchange.ts';
 import { injectFault } from './service/inject-fault.ts';
 import { createMrcpPort } from './service/mrcp-port.ts';
 import { createRateLimiter } from './service/rate-limiter.ts';
@@ -243,7 +244,7 @@ const answerControl = async (exchange: Exchange, control: SimulatorControl, toke
     return refuse(exchange, 401, 'SIMULATOR_TOKEN_WRONG', 'Authorization: Bearer with the control token is needed');
   const name = url.pathname.slice(prefix.length);
   try {
-    const body = (await readBody(request)).toString();
+    const body = await text(request);
     const given: unknown = body === '' ? [] : JSON.parse(body);
     const args = (Array.isArray(given) ? given : [given]) as never;
     if (!Object.hasOwn(control, name))

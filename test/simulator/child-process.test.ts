@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -13,10 +13,9 @@ import { startSink } from './webhook-sink.ts';
 const entry = resolve('dist/src/simulator/control/child.js');
 
 const startChild = async (options: SimulatorOptions) => {
-  const child = spawn(process.execPath, [entry], { stdio: ['pipe', 'pipe', 'inherit'] });
-  child.stdin.write(`${JSON.stringify(options)}\n`);
-  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
-  return { child, addresses: JSON.parse(line) as SimulatorAddresses };
+  const child = fork(entry, { env: { ...process.env, CALLSYNC_SIMULATOR: JSON.stringify(options) } });
+  const [addresses] = (await once(child, 'message')) as [SimulatorAddresses];
+  return { child, addresses };
 };
 
 test('runs as a process of its own, driven and asked over HTTP, and ends with its parent', async () => {
@@ -58,7 +57,7 @@ test('runs as a process of its own, driven and asked over HTTP, and ends with it
   ).toBe(true);
   expect((await control.stats()).webhooks.delivered).toBe(14);
 
-  child.stdin.end();
+  child.disconnect();
   expect(await once(child, 'exit')).toEqual([0, null]);
   await sink.stop();
 });

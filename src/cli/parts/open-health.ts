@@ -23,20 +23,15 @@ interface HealthReadings extends StoreReadings {
   read(): Promise<Readings | undefined>;
 }
 
-interface HealthInput {
-  readonly store: Store;
-  readonly warehouses: readonly string[];
-  readonly readUsages?: () => Promise<readonly WarehouseUsage[]>;
-}
-
-export const openHealth = (config: Config, { store, warehouses, readUsages }: HealthInput): HealthReadings => {
+export const openHealth = (config: Config, store: Store, targets: readonly WarehouseTarget[]): HealthReadings => {
+  const warehouses = targets.map(({ warehouse }) => warehouse.name);
   const rules = requestLimitRules(config.source);
   const input = { warehouses, limitSpanMs: limitSpanMs(rules) };
   const health = shareReading(() => readHealth(store, input), { cacheMs: 1_000 });
   // Verdicts are given once in minutes, and Prometheus usually scrapes once in this time.
   const proofs = shareReading(() => readProofs(store, { warehouses, days: verdictDays }), { cacheMs: 30_000 });
   const latency = shareReading(() => measureLatency(store, warehouses), { cacheMs: 10_000 });
-  const usages = shareReading(readUsages ?? (async () => []));
+  const usages = shareReading(() => readUsages(targets));
   const rateOf = createRate();
   return {
     health,

@@ -1,6 +1,6 @@
 /** Parts of a working process: source, store, warehouses. */
 import type { Registry } from 'prom-client';
-import { openHealth, readUsages, watchParts } from './open-health.ts';
+import { openHealth, watchParts } from './open-health.ts';
 import { claimSource, openSource } from './open-source.ts';
 import { openStoreService } from './open-store.ts';
 import { openWarehouses } from './open-warehouses.ts';
@@ -24,10 +24,6 @@ export const openParts = async (
   const targets = await openWarehouses(services, store);
   const source = openSource(services, store);
   const temporal = await openTemporal(services);
-  const readings = openHealth(services.config, {
-    store,
-    warehouses: targets.map(({ warehouse }) => warehouse.name),
-    readUsages: () => readUsages(targets),
-  });
+  const readings = openHealth(services.config, store, targets);
   return { store, targets, source, temporal, readings, observer: watchParts(services, registry, { source, readings }) };
 };

@@ -86,30 +86,32 @@ const asSentence = (text: string): string => (/[.!?…]$/.test(text) ? text : `$
 // Effects of Ctrl-C, SIGTERM and the loss of the terminal.
 
 const signals = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
-let stopsItself = false;
+
+/** The effect of the next signal, if a command has something to finish; `exit` ends the process as by that signal. */
+let atSignal: ((exit: () => never) => void) | undefined;
 
 /**
  * An exit, not a plain death: at an exit, embedded servers that nobody else uses are ended too. Commands that have
- * something to finish first ask for it by `untilStopped`.
+ * something to finish first ask for it by `untilStopped`; a second signal ends them at once.
  */
 export const exitOnSignals = (): void => {
   for (const [signal, number] of Object.entries(signals))
     process.on(signal, () => {
-      if (!stopsItself) process.exit(128 + number);
+      const exit = (): never => process.exit(128 + number);
+      const act = atSignal ?? exit;
+      atSignal = undefined;
+      act(exit);
     });
 };
 
-/** Resolves at the first Ctrl-C, SIGTERM or SIGHUP; a second one ends the process at once. */
+/** Resolves at the first Ctrl-C, SIGTERM or SIGHUP. */
 export const untilStopped = (): { readonly stopped: Promise<void>; readonly signal: AbortSignal } => {
   const controller = new AbortController();
-  stopsItself = true;
   const stopped = new Promise<void>((resolve) => {
-    for (const [signal, number] of Object.entries(signals))
-      process.on(signal, () => {
-        if (controller.signal.aborted) process.exit(128 + number);
-        controller.abort();
-        resolve();
-      });
+    atSignal = () => {
+      controller.abort();
+      resolve();
+    };
   });
   return { stopped, signal: controller.signal };
 };
@@ -119,27 +121,20 @@ const leaveMs = 5_000;
 
 /**
  * Runs `work`, which Ctrl-C, SIGTERM and SIGHUP abort. The process ends as by that signal once `work` has ended, after 5 seconds
- * at the latest; at a second signal at once.
+ * at the latest.
  */
 export const abortOnSignals = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
   const controller = new AbortController();
-  let leave = undefined as (() => never) | undefined;
-  const listeners = Object.entries(signals).map(([signal, number]) => {
-    const abort = (): void => {
-      if (leave !== undefined) leave();
-      leave = () => process.exit(128 + number);
-      controller.abort();
-      setTimeout(leave, leaveMs);
-    };
-    process.on(signal, abort);
-    return () => process.off(signal, abort);
-  });
-  stopsItself = true;
+  let leave: (() => never) | undefined;
+  atSignal = (exit) => {
+    leave = exit;
+    controller.abort();
+    setTimeout(exit, leaveMs);
+  };
   try {
     return await work(controller.signal);
   } finally {
     leave?.();
-    for (const release of listeners) release();
-    stopsItself = false;
+    atSignal = undefined;
   }
 };

@@ -1,6 +1,5 @@
 /** The demo: everything real but the service, which is simulated in a process of its own. */
 
-import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,6 +13,7 @@ import { openReceiver } from '../../cli/parts/open-receiver.ts';
 import { psqlLine } from '../../cli/parts/open-store.ts';
 import { openWorkers } from '../../cli/parts/open-workers.ts';
 import type { Services } from '../../cli/parts/services.ts';
+import { beginBackfill, ensureConfiguredSchedules } from '../../cli/parts/temporal.ts';
 import { servicesFor } from '../../cli/parts/with-services.ts';
 import type { CommonOptions } from '../../cli/shell/define.ts';
 import { createLogger } from '../../cli/shell/log.ts';
@@ -25,13 +25,11 @@ import { readHealth } from '../../health/read-health.ts';
 import { dayMicros } from '../../lib/day.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { mergeRaw, type Raw } from '../../lib/raw.ts';
+import { openOwnSecret } from '../../lib/secret.ts';
 import { startBigQueryEmulator } from '../../local/bigquery/emulator.ts';
-import { defaultAxis } from '../../source/list/list-query.ts';
 import { applyPreset } from '../../source/presets/presets.ts';
 import { findTombstones } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
-import { ensureSchedules } from '../../temporal/schedules.ts';
-import { startBackfill } from '../../temporal/workflow-client.ts';
 import { countRows } from '../../warehouse/digest.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { lockSpool, type SpoolLock } from '../../webhook/spool/spool-files.ts';
@@ -77,13 +75,10 @@ const readOrMakeSetting = async (dir: string): Promise<{ to: string }> => {
 };
 
 /** The configuration with the ports that were to be had. */
-const withPorts = (raw: Raw, webhook: string, operations: string | undefined): Raw =>
-  mergeRaw(raw, {
-    webhook: { port: portOf(webhook) },
-    ...(operations === undefined ? {} : { operations: { port: portOf(operations) } }),
-  });
-
-const portOf = (address: string): number => Number(new URL(address).port);
+const withPorts = (raw: Raw, webhook: string, operations: string | undefined): Raw => {
+  const on = (address: string) => ({ port: Number(new URL(address).port) });
+  return mergeRaw(raw, { webhook: on(webhook), ...(operations && { operations: on(operations) }) });
+};
 
 const warehousesFor = async (options: DemoOptions, dir: string, closers: (() => Promise<unknown>)[]): Promise<Raw> => {
   if (options.warehouse === 'postgres') return { postgres: { type: 'postgres' } };
@@ -99,12 +94,9 @@ const warehousesFor = async (options: DemoOptions, dir: string, closers: (() => 
 const wishedPorts = { webhook: 8780, operations: 9464 } as const;
 
 /** For a demo that keeps running: anyone who can read the password's file may act on its status page. */
-const operationsFor = async (options: DemoOptions, passwordFile: string): Promise<Raw> => {
+const operationsFor = (options: DemoOptions, passwordFile: string): Raw => {
   if (options.exit === true) return { enabled: false };
-  const password = `${randomBytes(12).toString('base64url')}\n`;
-  await writeFile(passwordFile, password, { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error;
-  });
+  openOwnSecret('the password of the status page', passwordFile);
   return { port: wishedPorts.operations, users: [{ name: 'demo', token_file: passwordFile }] };
 };
 
@@ -149,7 +141,7 @@ export const runDemo = async (options: DemoOptions) => {
       header_prefix: 'X-Service-',
       secrets: [{ name: 'demo', secret: simulator.signingSecret ?? '' }],
     },
-    operations: await operationsFor(options, passwordFile),
+    operations: operationsFor(options, passwordFile),
     store: { data_dir: dir },
     warehouses: await warehousesFor(options, dir, closers),
     analytics: demoAnalytics,
@@ -166,7 +158,6 @@ export const runDemo = async (options: DemoOptions) => {
     const { store, targets, temporal } = parts;
     const warehouse = targets[0]?.warehouse as Warehouse;
     const before = await readHealth(store);
-    const prefix = config.temporal.task_queue;
     await openWorkers(services, parts);
     const receiver = await openReceiver(services, {
       storeUrl: store.url,
@@ -179,21 +170,17 @@ export const runDemo = async (options: DemoOptions) => {
     if (address !== undefined) say(`Status page: ${address}`);
     const configFile = join(dir, 'callsync.yaml');
     await writeFile(configFile, stringify(withPorts(raw, receiver.address, address)), { mode: 0o600 });
-    await ensureSchedules(temporal.client, prefix, config.sync);
+    await ensureConfiguredSchedules(services, temporal);
     // A later run would repeat the edits of the first to the byte, which rightly counts as a replay of its webhooks.
     const editShare = before.calls === 0 ? 0.05 : 0;
     await control.startWebhooks({ url: `${receiver.address}${config.webhook.path}` });
     await control.configure({ live: { callsPerSecond: 4, editShare, processingSeconds: 1 } });
     endPhase('start');
 
-    const axis = defaultAxis(config.source.list).name;
     const range = settledDays(simulator.range.from, startedAt);
-    const handle = await startBackfill(temporal.client, prefix, {
+    const handle = await beginBackfill(services, temporal, {
       name: `demo-${startedAt.getTime()}`,
-      axis,
       range: { from: Date.parse(simulator.range.from) * 1000, to: startedAt.getTime() * 1000 },
-      direction: 'newest_first',
-      concurrency: config.sync.concurrency,
       force: true,
     });
     const backfill = await watchBackfill(handle, 'backfill');
@@ -234,10 +221,7 @@ export const runDemo = async (options: DemoOptions) => {
       if (options.exit !== true) say(['', ...askLines({ warehouse, configFile, psql }, true), ''].join('\n'));
       say('All is loaded. Comparing both warehouses row by row, which takes minutes …');
     }
-    const equality =
-      other === undefined
-        ? undefined
-        : await checkEqualWhenSettled(warehouse, other, { tables: Object.keys(rows), settle });
+    const equality = other && (await checkEqualWhenSettled(warehouse, other, { tables: Object.keys(rows), settle }));
     if (equality !== undefined) endPhase('compare');
     const summary = await readHealth(store);
     const result = {

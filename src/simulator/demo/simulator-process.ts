@@ -1,5 +1,6 @@
 /** The simulated service as a process of its own, as the real one would be. */
-import { type ChildProcess, fork } from 'node:child_process';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { terminal } from '../../lib/errors.ts';
 import { findBuilt } from '../../lib/find-built.ts';
@@ -26,29 +27,19 @@ const locateChild = (): string => {
 export const startSimulatorProcess = async (options: SimulatorOptions) => {
   const child = fork(locateChild(), [], {
     env: { ...minimalEnvironment(), CALLSYNC_SIMULATOR: JSON.stringify(options) },
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
-  return { ...(await readAddresses(child)), stop: () => stopChild(child) };
-};
-
-const readAddresses = (child: ChildProcess): Promise<SimulatorAddresses> =>
-  new Promise((resolve, reject) => {
-    let text = '';
-    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
-      text += chunk;
-      const end = text.indexOf('\n');
-      if (end >= 0) resolve(JSON.parse(text.slice(0, end)) as SimulatorAddresses);
-    });
-    child.once('exit', (code) =>
-      reject(terminal('SIMULATOR_START', `The simulator ended at its start (code ${code}).`)),
-    );
-  });
-
-const stopChild = async (child: ChildProcess): Promise<void> => {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = new Promise((resolve) => child.once('exit', resolve));
-  child.kill('SIGTERM');
-  await ended;
+  const ended = once(child, 'exit');
+  const [addresses] = (await Promise.race([once(child, 'message'), ended])) as [SimulatorAddresses | number | null];
+  if (typeof addresses !== 'object' || addresses === null)
+    throw terminal('SIMULATOR_START', `The simulator ended at its start (code ${addresses}).`);
+  return {
+    ...addresses,
+    stop: async () => {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
 };
 
 // The calls of the demo, and the settings of its marts. docs/reference/cookbook.md shows results for the same calls.

@@ -178,20 +178,17 @@ export const answerCallApi = async (exchange: Exchange, parts: CallApiParts, num
   const early = refuseRate(exchange, parts.limiter, dialect) ?? refuseToken(exchange, parts.tokens, dialect);
   if (early !== undefined) return send(exchange, early);
   if (await injectFault(exchange, callId === undefined ? 'list' : 'call', number, parts.elsewhere)) return;
-  if (exchange.request.method !== 'GET')
-    return send(exchange, errorAnswer(dialect.errors, 405, 'Method Not Allowed', 'use GET'));
-  if (path === undefined)
-    return send(
-      exchange,
-      errorAnswer(dialect.errors, 400, 'Bad Request', 'this version of the call API is not available to you'),
-    );
+  const refuse = (status: number, title: string, detail: string): Promise<void> =>
+    send(exchange, errorAnswer(dialect.errors, status, title, detail));
+  if (exchange.request.method !== 'GET') return refuse(405, 'Method Not Allowed', 'use GET');
+  if (path === undefined) return refuse(400, 'Bad Request', 'this version of the call API is not available to you');
   if (callId !== undefined) return answerCall(exchange, parts, dialect, decodeURIComponent(callId), number);
-  if (path !== '/calls') return send(exchange, errorAnswer(dialect.errors, 404, 'Not Found', 'no such path'));
+  if (path !== '/calls') return refuse(404, 'Not Found', 'no such path');
   try {
     await answerList(exchange, parts, dialect, number);
   } catch (error) {
     if (!(error instanceof BadQuery)) throw error;
-    await send(exchange, errorAnswer(dialect.errors, 400, 'Bad Request', error.message));
+    await refuse(400, 'Bad Request', error.message);
   }
 };
 

@@ -27,18 +27,6 @@ export interface Answer {
 
 export const httpDate = (ms: number): string => new Date(ms).toUTCString();
 
-/** Reads a request body whole. Rejects beyond `limit` bytes. */
-export const readBody = async (request: IncomingMessage, limit = 64 * 1024 * 1024): Promise<Buffer> => {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > limit) throw new Error('request body too large');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-};
-
 const toChunks = (body: Answer['body']): { readonly chunks: readonly Buffer[]; readonly type: string } => {
   if (body === undefined) return { chunks: [], type: 'text/plain' };
   if (typeof body === 'string')

@@ -1,7 +1,8 @@
 /** The identity provider of interface §4.1: client credentials in, access token out. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { text } from 'node:stream/consumers';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
-import { type Answer, type Exchange, readBody, send, waitFor } from './exchange.ts';
+import { type Answer, type Exchange, send, waitFor } from './exchange.ts';
 
 type Fields = Readonly<Record<string, string>>;
 
@@ -66,7 +67,7 @@ const judge = (exchange: Exchange, fields: Fields | undefined, secret: string): 
 /** Answers a token request; `secret` is the client's. */
 export const answerTokenRequest = async (exchange: Exchange, tokens: TokenStore, secret: string, authUrl: string) => {
   const { request, settings, counters } = exchange;
-  const body = (await readBody(request, 64 * 1024)).toString();
+  const body = await text(request);
   if (settings.tokens.delayMs > 0) await waitFor(settings.tokens.delayMs);
   const parsed = parseFields(String(request.headers['content-type'] ?? ''), body);
   const fields = parsed === undefined ? undefined : { ...basicCredentials(request.headers.authorization), ...parsed };

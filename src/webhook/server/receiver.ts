@@ -59,26 +59,15 @@ export const createReceiver = (options: ReceiverOptions) => {
 
   const certificate = config.tls && openCertificate(config.tls);
   const app = createApp(config, certificate);
-  const { senders, drops, bodies, wakeUp, drain, groupCommit, rejections } = assemble(options, app, metrics);
+  const parts = assemble(options, app, metrics);
+  const { drops, bodies, wakeUp, drain, groupCommit, rejections } = parts;
   const ready = (): boolean => {
     const stalledMs = Date.now() - (drain.stalledSince()?.getTime() ?? Number.POSITIVE_INFINITY);
     return !closing && (drain.usable() || !spool.status().full) && stalledMs < stalledAfterMs;
   };
   metrics.watch(() => ({ inflightBytes: bodies.bytesHeld(), spool: spool.status(), storeUsable: drain.usable() }));
-  addRoutes(app, {
-    config,
-    keys: secrets,
-    verifier: options.verifier ?? signatureVerifier,
-    senders,
-    offenders: createOffenders({ isKnown: senders.has }),
-    bodies,
-    admit: options.admit,
-    groupCommit,
-    noteRejected: rejections.note,
-    onRefused: drops.count,
-    metrics,
-    log,
-  });
+  const { verifier = signatureVerifier, admit } = options;
+  addRoutes(app, { ...parts, config, keys: secrets, verifier, admit, metrics, log });
   let certificateWatch: FileWatch | undefined;
 
   return {
@@ -167,7 +156,8 @@ const assemble = (
     record: (rejected) => inbox.recordRejected(rejected, { deadlineMs: deadlineOf(config) }),
     onUnrecorded: (count) => metrics.unrecorded.inc(count),
   });
-  return { senders, drops, bodies, wakeUp, drain, groupCommit, rejections };
+  const offenders = createOffenders({ isKnown: senders.has });
+  return { senders, offenders, drops, bodies, wakeUp, drain, groupCommit, rejections };
 };
 
 /** @throws CallsyncError WEBHOOK_PORT_TAKEN */

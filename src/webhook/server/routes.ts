@@ -24,9 +24,8 @@ interface RouteOptions {
   /** By default bodies are stored unchanged. */
   readonly admit?: Admit | undefined;
   readonly groupCommit: GroupCommit;
-  readonly noteRejected: (rejected: RejectedDelivery) => void;
-  /** Called for every refused delivery. */
-  readonly onRefused: (reason: string) => void;
+  readonly rejections: { note(rejected: RejectedDelivery): void };
+  readonly drops: { count(reason: string): void };
   readonly metrics: WebhookMetrics;
   readonly log: ReceiverLog;
 }
@@ -40,7 +39,7 @@ const json = 'application/json; charset=utf-8';
  * request stays unread.
  */
 export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => {
-  const { verifier, senders, offenders, metrics, log, admit } = options;
+  const { verifier, senders, offenders, rejections, drops, metrics, log, admit } = options;
   const { path, allow_unsigned: allowUnsigned, allow_from: allowFrom, header_prefix: prefix } = options.config;
   const isAllowed = allowFrom.length === 0 ? () => true : createAddressList(allowFrom);
 
@@ -53,8 +52,8 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
     const sender = senderOf(request.ip);
     const reject = async (reason: RejectReason, bytesRead = 0): Promise<FastifyReply> => {
       metrics.rejected.inc({ reason });
-      options.onRefused(reason);
-      options.noteRejected({ arrivalId, ...headers, receivedAt, reason });
+      drops.count(reason);
+      rejections.note({ arrivalId, ...headers, receivedAt, reason });
       await offenders.note(sender, bytesRead);
       return refuse(reply, 403, 'forbidden');
     };
@@ -89,7 +88,7 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
     } catch (error) {
       const reason = error instanceof BodyError ? error.refusal : 'not_durable';
       metrics.refused.inc({ reason });
-      options.onRefused(reason);
+      drops.count(reason);
       if (error instanceof BodyError) await offenders.note(sender, error.bytesRead);
       if (reason === 'too_large') return refuse(reply, 413, 'too large');
       if (reason === 'incomplete') return refuse(reply, 400, 'incomplete');
