@@ -9,7 +9,7 @@ import { type ColumnType, callTables, type Row, type TableName, tableOf, type Wo
 import { flattenCall, flattenVersion } from '../src/calls/flatten.ts';
 import { marts } from '../src/marts/marts.ts';
 import { createClock } from '../src/simulator/calls/clock.ts';
-import { World } from '../src/simulator/calls/world.ts';
+import { createWorld } from '../src/simulator/calls/world.ts';
 import { dataType, modelNameOf, sources, stagedColumns } from './dbt-package.ts';
 
 const folder = 'dbt/integration_tests';
@@ -34,7 +34,7 @@ const settings = simulatorOptionsSchema.parse({
 
 /** The calls behind the seeds, as a webhook brings them. */
 export const listSeedCalls = (): readonly CallDocument[] => {
-  const world = new World(settings, createClock(settings.calls.to));
+  const world = createWorld(settings, createClock(settings.calls.to));
   return Array.from({ length: world.count }, (_, index) => world.documentOf(index, 1));
 };
 

@@ -12,7 +12,7 @@ import { CallsyncError } from '../lib/errors.ts';
 import { createClock } from './calls/clock.ts';
 import { createChurn, startLiveCalls } from './calls/live-calls.ts';
 import { rangeOf } from './calls/population.ts';
-import { World, type WorldChanges } from './calls/world.ts';
+import { createWorld, type World, type WorldChanges } from './calls/world.ts';
 import { isList, type SimulatorControl } from './control/control.ts';
 import { createControl } from './control/local-control.ts';
 import { Counters, countOne } from './control/stats.ts';
@@ -66,7 +66,7 @@ const createParts = (options: SimulatorOptions) => {
   const clock = createClock(settings.clock.now);
   const range = rangeOf(settings, clock.now());
   const counters = new Counters();
-  const world = new World(settings, clock);
+  const world = createWorld(settings, clock);
   const tokens = createTokenStore(settings);
   const secrets = secretsOf(settings);
   const sender = createWebhookSender({ world, settings, counters, secret: secrets.signing });

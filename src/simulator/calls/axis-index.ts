@@ -29,53 +29,43 @@ export const lowerBound = (length: number, reached: (i: number) => boolean): num
   return low;
 };
 
-export class AxisIndex {
-  private readonly keys: Float64Array;
-  /** Undefined if the order is that of the index. */
-  private readonly order: Uint32Array | undefined;
-  private readonly away: Uint8Array;
-  private readonly moved: Moved[] = [];
+export type AxisIndex = ReturnType<typeof createAxisIndex>;
 
-  constructor(keys: Float64Array, order: Uint32Array | undefined) {
-    this.keys = keys;
-    this.order = order;
-    this.away = new Uint8Array(keys.length);
-  }
-
-  /** Puts a call at a key; `previous` is where it was, undefined for a new call. */
-  place(index: number, key: number, previous: number | undefined): void {
-    if (index < this.away.length && this.away[index] === 0) this.away[index] = 1;
-    else if (previous !== undefined) this.moved.splice(this.positionOf(index, previous), 1);
-    this.moved.splice(this.positionOf(index, key), 0, { key, index });
-  }
-
-  private positionOf(index: number, key: number): number {
-    return lowerBound(this.moved.length, (i) => {
-      const at = this.moved[i] as Moved;
+/** @param order undefined if it is that of the index */
+export const createAxisIndex = (keys: Float64Array, order: Uint32Array | undefined) => {
+  const away = new Uint8Array(keys.length);
+  const moved: Moved[] = [];
+  const positionOf = (index: number, key: number): number =>
+    lowerBound(moved.length, (i) => {
+      const at = moved[i] as Moved;
       return at.key > key || (at.key === key && at.index >= index);
     });
-  }
-
-  /** Visits the calls of a range in order until `visit` returns false. */
-  scan(range: AxisRange, visit: (index: number, key: number) => boolean): void {
-    const { keys, order, away, moved } = this;
-    const { to, toInclusive } = range;
-    const at = (i: number): number => (order === undefined ? i : (order[i] as number));
-    const beyond = (key: number): boolean => (toInclusive ? key > to : key >= to);
-    let b = lowerBound(keys.length, (i) => (keys[at(i)] as number) >= range.from);
-    let m = lowerBound(moved.length, (i) => (moved[i] as Moved).key >= range.from);
-    for (;;) {
-      while (b < keys.length && away[at(b)] === 1) b++;
-      const base = b < keys.length ? at(b) : -1;
-      const baseKey = base < 0 ? Number.POSITIVE_INFINITY : (keys[base] as number);
-      const other = moved[m];
-      const takeOther =
-        other !== undefined && (base < 0 || other.key < baseKey || (other.key === baseKey && other.index < base));
-      const key = takeOther ? other.key : baseKey;
-      if ((!takeOther && base < 0) || beyond(key)) return;
-      if (!visit(takeOther ? other.index : base, key)) return;
-      if (takeOther) m++;
-      else b++;
-    }
-  }
-}
+  const at = (i: number): number => (order === undefined ? i : (order[i] as number));
+  return {
+    /** Puts a call at a key; `previous` is where it was, undefined for a new call. */
+    place: (index: number, key: number, previous: number | undefined): void => {
+      if (index < away.length && away[index] === 0) away[index] = 1;
+      else if (previous !== undefined) moved.splice(positionOf(index, previous), 1);
+      moved.splice(positionOf(index, key), 0, { key, index });
+    },
+    /** Visits the calls of a range in order until `visit` returns false. */
+    scan: ({ from, to, toInclusive }: AxisRange, visit: (index: number, key: number) => boolean): void => {
+      const beyond = (key: number): boolean => (toInclusive ? key > to : key >= to);
+      let b = lowerBound(keys.length, (i) => (keys[at(i)] as number) >= from);
+      let m = lowerBound(moved.length, (i) => (moved[i] as Moved).key >= from);
+      for (;;) {
+        while (b < keys.length && away[at(b)] === 1) b++;
+        const base = b < keys.length ? at(b) : -1;
+        const baseKey = base < 0 ? Number.POSITIVE_INFINITY : (keys[base] as number);
+        const other = moved[m];
+        const takeOther =
+          other !== undefined && (base < 0 || other.key < baseKey || (other.key === baseKey && other.index < base));
+        const key = takeOther ? other.key : baseKey;
+        if ((!takeOther && base < 0) || beyond(key)) return;
+        if (!visit(takeOther ? other.index : base, key)) return;
+        if (takeOther) m++;
+        else b++;
+      }
+    },
+  };
+};

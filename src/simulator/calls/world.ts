@@ -3,15 +3,14 @@
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { EditKind, SimulatorSettings } from '../../../schemas/simulator.ts';
 import { dayMs } from '../../lib/day.ts';
-import { AxisIndex, everything, lowerBound } from './axis-index.ts';
+import { type AxisIndex, createAxisIndex, everything, lowerBound } from './axis-index.ts';
 import type { SimulatorClock } from './clock.ts';
 import { generateCall, generateTags, generateTranscript } from './generate-call.ts';
 import { planPopulation, statusOf } from './population.ts';
 import { callIdOf, callIndexOf, fraction } from './random.ts';
 
-type Population = ReturnType<typeof planPopulation>;
-
-export type Axis = 'timestamp' | 'qualified';
+const bothAxes = ['timestamp', 'qualified'] as const;
+export type Axis = (typeof bothAxes)[number];
 
 type Place = { readonly timestamp: number; readonly qualified: number; readonly status: string };
 
@@ -51,282 +50,213 @@ export interface WorldChanges {
 /** Called when a record is due for a webhook. */
 type SendListener = (index: number, version: number) => void;
 
-export class World {
-  readonly population: Population;
-  readonly axes: Readonly<Record<Axis, AxisIndex>>;
-  private readonly settings: SimulatorSettings;
-  private readonly clock: SimulatorClock;
-  private readonly states = new Map<number, CallState>();
-  private readonly planned: readonly PlannedEdit[];
-  private plannedAt = 0;
+export type World = ReturnType<typeof createWorld>;
+
+/** The world as it is planned, and its changes as time passes. */
+export const createWorld = (settings: SimulatorSettings, clock: SimulatorClock) => {
+  const { seed } = settings;
+  const population = planPopulation(settings, clock.now());
+  const axes: Readonly<Record<Axis, AxisIndex>> = {
+    timestamp: createAxisIndex(population.timestamps, undefined),
+    qualified: createAxisIndex(population.qualified, population.byQualified),
+  };
+  const states = new Map<number, CallState>();
+  const plannedEdits = planEdits(settings, population);
+  let plannedAt = 0;
+  const qualifiedAt = (position: number) => population.qualified[population.byQualified[position] as number] as number;
   /** Next planned call, in order of qualified, without an announcement of its processing. */
-  private processedAt: number;
+  let processedAt = lowerBound(population.count, (i) => qualifiedAt(i) > clock.now());
   /** Inserted calls that are not processed yet, by (qualified, index). */
-  private readonly awaiting: { readonly at: number; readonly index: number }[] = [];
-  private size: number;
-  private listener: SendListener = () => undefined;
+  const awaiting: { readonly at: number; readonly index: number }[] = [];
+  let size = population.count;
+  let listener: SendListener = () => undefined;
 
-  constructor(settings: SimulatorSettings, clock: SimulatorClock) {
-    this.settings = settings;
-    this.clock = clock;
-    const now = clock.now();
-    const population = planPopulation(settings, now);
-    this.population = population;
-    this.axes = {
-      timestamp: new AxisIndex(population.timestamps, undefined),
-      qualified: new AxisIndex(population.qualified, population.byQualified),
-    };
-    this.size = population.count;
-    this.planned = planEdits(settings, population);
-    this.processedAt = lowerBound(population.count, (i) => this.plannedQualified(i) > now);
-    this.advance();
-  }
-
-  private plannedQualified(position: number): number {
-    return this.population.qualified[this.population.byQualified[position] as number] as number;
-  }
-
-  /** Calls ever known, planned and inserted. */
-  get count(): number {
-    return this.size;
-  }
-
-  onSend(listener: SendListener): void {
-    this.listener = listener;
-  }
-
-  now(): number {
-    return this.clock.now();
-  }
-
-  idOf(index: number): string {
-    return callIdOf(this.settings.seed, index);
-  }
-
-  indexOf(callId: string): number | undefined {
-    const index = callIndexOf(this.settings.seed, callId);
-    return index !== undefined && index < this.size ? index : undefined;
-  }
-
-  placeOf(index: number): Place {
-    return this.states.get(index)?.current ?? this.plannedPlace(index);
-  }
-
-  private plannedPlace(index: number): Place {
-    const { timestamps, qualified } = this.population;
-    return {
-      timestamp: timestamps[index] as number,
-      qualified: qualified[index] as number,
-      status: statusOf(this.settings, index),
-    };
-  }
-
+  const plannedPlace = (index: number): Place => ({
+    timestamp: population.timestamps[index] as number,
+    qualified: population.qualified[index] as number,
+    status: statusOf(settings, index),
+  });
+  const originalOf = (index: number): Place => states.get(index)?.original ?? plannedPlace(index);
+  const stateOf = (index: number): CallState => {
+    const place = originalOf(index);
+    const state = states.get(index) ?? { original: place, fields: {}, current: place, edits: [], deletedAt: undefined };
+    states.set(index, state);
+    return state;
+  };
   /** Version of a call, from 1. */
-  versionOf(index: number): number {
-    return (this.states.get(index)?.edits.length ?? 0) + 1;
-  }
-
-  versionedAt(index: number, version: number): number {
-    const state = this.states.get(index);
-    return version === 1
-      ? (state?.original ?? this.plannedPlace(index)).qualified
-      : (state?.edits[version - 2]?.at ?? 0);
-  }
-
-  deletedAt(index: number): number | undefined {
-    return this.states.get(index)?.deletedAt;
-  }
-
+  const versionOf = (index: number): number => (states.get(index)?.edits.length ?? 0) + 1;
+  const deletedAt = (index: number): number | undefined => states.get(index)?.deletedAt;
   /** Whether the call list shows the call at a simulated time, now or shortly before: processed and not deleted. */
-  isListed(index: number, at: number): boolean {
-    const state = this.states.get(index);
-    if (state === undefined) return (this.population.qualified[index] as number) <= at;
-    const { deletedAt, original, edits } = state;
+  const isListed = (index: number, at: number): boolean => {
+    const state = states.get(index);
+    if (state === undefined) return (population.qualified[index] as number) <= at;
+    const { original, edits } = state;
     const place = edits.findLast((edit) => edit.at <= at) ?? original;
-    return (deletedAt === undefined || deletedAt > at) && original.qualified <= at && place.qualified <= at;
-  }
-
-  /** The version of a call at a simulated time. */
-  versionAt(index: number, at: number): number {
-    return (this.states.get(index)?.edits.filter((edit) => edit.at <= at).length ?? 0) + 1;
-  }
-
-  /** An instant as the truth tells it, in the precision by which the list filters. */
-  formatTimestamp(ms: number): string {
-    const text = new Date(ms).toISOString();
-    return this.settings.calls.precision === 'seconds' ? `${text.slice(0, 19)}Z` : text;
-  }
+    const isGone = state.deletedAt !== undefined && state.deletedAt <= at;
+    return !isGone && original.qualified <= at && place.qualified <= at;
+  };
+  const floor = (ms: number): number => (settings.calls.precision === 'seconds' ? Math.floor(ms / 1_000) * 1_000 : ms);
 
   /** An instant as records of this call show it. */
-  printTimestamp(index: number, ms: number): string {
-    const { precision, printedPrecision = precision, printedOffMs, printedZoneMinutes } = this.settings.calls;
-    const off = Math.round((fraction(this.settings.seed, index, 61) * 2 - 1) * printedOffMs);
+  const printTimestamp = (index: number, ms: number): string => {
+    const { precision, printedPrecision = precision, printedOffMs, printedZoneMinutes } = settings.calls;
+    const off = Math.round((fraction(seed, index, 61) * 2 - 1) * printedOffMs);
     const text = new Date(ms + off + (printedZoneMinutes ?? 0) * 60_000).toISOString();
     const zone = printedZoneMinutes === undefined ? 'Z' : '';
     return `${text.slice(0, printedPrecision === 'seconds' ? 19 : 23)}${zone}`;
-  }
+  };
 
-  /** The record as a webhook carries it, in any of its versions; `light` leaves the transcript null. */
-  documentOf(index: number, version: number, light = false): CallDocument {
-    const state = this.states.get(index);
-    const original = state?.original ?? this.plannedPlace(index);
-    const seed = {
-      index,
-      callId: this.idOf(index),
-      timestampMs: original.timestamp,
-      timestamp: this.printTimestamp(index, original.timestamp),
-      status: original.status,
-    };
-    let document: CallDocument = { ...generateCall(this.settings, seed, light), ...state?.fields };
-    for (let n = 1; n < version; n++) {
-      const edit = state?.edits[n - 1] as Edit;
-      const kinds = light ? edit.kinds.filter((kind) => kind !== 'transcript') : edit.kinds;
-      document = applyEdit(this.settings, document, index, { ...edit, kinds }, n);
-      document.status = edit.status;
-      document.timestamp = this.printTimestamp(index, edit.timestamp);
-    }
-    return document;
-  }
-
-  qualifiedOf(index: number, version: number): number {
-    const state = this.states.get(index);
-    if (version > 1) return state?.edits[version - 2]?.qualified ?? 0;
-    return (state?.original ?? this.plannedPlace(index)).qualified;
-  }
-
-  private stateOf(index: number): CallState {
-    const known = this.states.get(index);
-    if (known !== undefined) return known;
-    const place = this.plannedPlace(index);
-    const state: CallState = { original: place, fields: {}, current: place, edits: [], deletedAt: undefined };
-    this.states.set(index, state);
-    return state;
-  }
-
-  private floor(ms: number): number {
-    return this.settings.calls.precision === 'seconds' ? Math.floor(ms / 1_000) * 1_000 : ms;
-  }
-
-  /** Changes a call; returns its new version. */
-  edit(index: number, request: EditRequest, at = this.now()): number {
-    const state = this.stateOf(index);
-    const { edits, seed } = this.settings;
+  /** Changes a call; returns its new version. @param at simulated milliseconds; a planned edit counts from its planned time. */
+  const edit = (index: number, request: EditRequest, at = clock.now()): number => {
+    const state = stateOf(index);
     const number = state.edits.length + 1;
-    const kinds = request.kinds ?? (request.patch === undefined ? edits.kinds : []);
-    const requalify = request.requalify ?? fraction(seed, index, 50 + number) < edits.requalifyShare;
+    const { patch = {}, kinds = request.patch === undefined ? settings.edits.kinds : [] } = request;
+    const requalify = request.requalify ?? fraction(seed, index, 50 + number) < settings.edits.requalifyShare;
     const { timestamp, qualified, status } = state.current;
-    const patch = request.patch ?? {};
     const flipped = status === 'void' ? 'qualified' : 'void';
     const next: Place = {
       timestamp:
         patch.timestamp === undefined
           ? timestamp + (kinds.includes('timestamp') ? dayMs : 0)
           : Date.parse(String(patch.timestamp)),
-      qualified: requalify && qualified <= at ? this.floor(at) : qualified,
+      qualified: requalify && qualified <= at ? floor(at) : qualified,
       status: typeof patch.status === 'string' ? patch.status : kinds.includes('status') ? flipped : status,
     };
     state.edits.push({ at, kinds, patch, ...next });
-    this.move(index, state, next);
-    const webhook = request.webhook ?? fraction(seed, index, 80 + number) < edits.webhookShare;
-    if (webhook && state.deletedAt === undefined) this.listener(index, number + 1);
-    return number + 1;
-  }
-
-  private move(index: number, state: CallState, next: Place): void {
-    const previous = state.current;
-    for (const axis of ['timestamp', 'qualified'] as const) {
-      if (previous[axis] !== next[axis]) this.axes[axis].place(index, next[axis], previous[axis]);
-    }
+    for (const axis of bothAxes)
+      if (state.current[axis] !== next[axis]) axes[axis].place(index, next[axis], state.current[axis]);
     state.current = next;
-  }
+    const webhook = request.webhook ?? fraction(seed, index, 80 + number) < settings.edits.webhookShare;
+    if (webhook && state.deletedAt === undefined) listener(index, number + 1);
+    return number + 1;
+  };
 
-  /** Adds a call; returns its index. A webhook sends the processed call, unless the request says otherwise. */
-  insert(request: InsertRequest): number {
-    const now = this.now();
-    const index = this.size++;
-    const timestamp = this.floor(request.timestamp === undefined ? now : Date.parse(request.timestamp));
-    const qualified = this.floor(request.qualified === undefined ? now : Date.parse(request.qualified));
-    const status = request.status ?? statusOf(this.settings, index);
-    const original: Place = { timestamp, qualified, status };
-    this.states.set(index, {
-      original,
-      fields: request.fields ?? {},
-      current: original,
-      edits: [],
-      deletedAt: undefined,
-    });
-    this.axes.timestamp.place(index, timestamp, undefined);
-    this.axes.qualified.place(index, qualified, undefined);
-    if (request.webhook ?? true) {
-      if (qualified <= now) this.listener(index, 1);
-      else this.await(index, qualified);
-    }
-    return index;
-  }
+  const announce = (index: number): void => {
+    if (deletedAt(index) === undefined) listener(index, versionOf(index));
+  };
 
-  changes(): WorldChanges {
-    return { count: this.size, states: [...this.states] };
-  }
-
-  /** Brings back the changes of an earlier world with the same plan. */
-  restore({ count, states }: WorldChanges): void {
-    for (const [index, state] of states) {
-      const planned = index < this.population.count ? this.plannedPlace(index) : undefined;
-      this.states.set(index, state);
-      for (const axis of ['timestamp', 'qualified'] as const)
-        if (planned?.[axis] !== state.current[axis]) this.axes[axis].place(index, state.current[axis], planned?.[axis]);
-    }
-    this.size = count;
-  }
-
-  private await(index: number, at: number): void {
-    const position = lowerBound(this.awaiting.length, (i) => (this.awaiting[i]?.at ?? 0) > at);
-    this.awaiting.splice(position, 0, { at, index });
-  }
-
-  /** Removes a call from the list permanently. */
-  remove(index: number): void {
-    this.stateOf(index).deletedAt ??= this.now();
-  }
+  const editAsPlanned = ({ index, at }: PlannedEdit, number: number): void => {
+    const { kinds } = settings.edits;
+    if (deletedAt(index) === undefined) edit(index, { kinds: [kinds[number % kinds.length] as EditKind] }, at);
+  };
 
   /** Lets everything happen that was due until now, in order: calls become processed, planned edits are made. */
-  advance(): void {
-    const now = this.now();
+  const advance = (): void => {
+    const now = clock.now();
     for (;;) {
-      const processed =
-        this.processedAt < this.population.count ? this.plannedQualified(this.processedAt) : Number.POSITIVE_INFINITY;
-      const awaited = this.awaiting[0]?.at ?? Number.POSITIVE_INFINITY;
-      const planned = this.planned[this.plannedAt];
-      const edited = planned?.at ?? Number.POSITIVE_INFINITY;
-      const first = Math.min(processed, awaited, edited);
+      const processed = processedAt < population.count ? qualifiedAt(processedAt) : Number.POSITIVE_INFINITY;
+      const awaited = awaiting[0]?.at ?? Number.POSITIVE_INFINITY;
+      const planned = plannedEdits[plannedAt];
+      const first = Math.min(processed, awaited, planned?.at ?? Number.POSITIVE_INFINITY);
       if (first > now) return;
-      if (first === processed) this.announce(this.population.byQualified[this.processedAt++] as number);
-      else if (first === awaited) this.announce(this.awaiting.shift()?.index as number);
-      else this.editAsPlanned(planned as PlannedEdit, this.plannedAt++);
+      if (first === processed) announce(population.byQualified[processedAt++] as number);
+      else if (first === awaited) announce(awaiting.shift()?.index as number);
+      else editAsPlanned(planned as PlannedEdit, plannedAt++);
     }
-  }
+  };
+  advance();
 
-  private announce(index: number): void {
-    if (this.deletedAt(index) === undefined) this.listener(index, this.versionOf(index));
-  }
-
-  private editAsPlanned(planned: PlannedEdit, number: number): void {
-    if (this.deletedAt(planned.index) !== undefined) return;
-    const { kinds } = this.settings.edits;
-    this.edit(planned.index, { kinds: [kinds[number % kinds.length] as EditKind] }, planned.at);
-  }
-
-  /** Indices of the listed calls, in the order of the end of processing, from a simulated time on. */
-  *listedSince(sinceMs: number): Iterable<number> {
-    const found: number[] = [];
-    const now = this.now();
-    this.axes.qualified.scan({ ...everything, from: sinceMs }, (index) => {
-      if (this.isListed(index, now)) found.push(index);
-      return true;
-    });
-    yield* found;
-  }
-}
+  return {
+    axes,
+    /** Calls ever known, planned and inserted. */
+    get count() {
+      return size;
+    },
+    onSend: (send: SendListener): void => {
+      listener = send;
+    },
+    now: clock.now,
+    idOf: (index: number) => callIdOf(seed, index),
+    indexOf: (callId: string): number | undefined => {
+      const index = callIndexOf(seed, callId);
+      return index !== undefined && index < size ? index : undefined;
+    },
+    placeOf: (index: number): Place => states.get(index)?.current ?? plannedPlace(index),
+    versionOf,
+    versionedAt: (index: number, version: number): number =>
+      version === 1 ? originalOf(index).qualified : (states.get(index)?.edits[version - 2]?.at ?? 0),
+    deletedAt,
+    isListed,
+    /** The version of a call at a simulated time. */
+    versionAt: (index: number, at: number): number =>
+      (states.get(index)?.edits.filter((one) => one.at <= at).length ?? 0) + 1,
+    /** An instant as the truth tells it, in the precision by which the list filters. */
+    formatTimestamp: (ms: number): string => {
+      const text = new Date(ms).toISOString();
+      return settings.calls.precision === 'seconds' ? `${text.slice(0, 19)}Z` : text;
+    },
+    printTimestamp,
+    /** The record as a webhook carries it, in any of its versions; `light` leaves the transcript null. */
+    documentOf: (index: number, version: number, light = false): CallDocument => {
+      const { timestamp: timestampMs, status } = originalOf(index);
+      const call = {
+        index,
+        callId: callIdOf(seed, index),
+        timestampMs,
+        timestamp: printTimestamp(index, timestampMs),
+        status,
+      };
+      const state = states.get(index);
+      let document: CallDocument = { ...generateCall(settings, call, light), ...state?.fields };
+      for (let n = 1; n < version; n++) {
+        const made = state?.edits[n - 1] as Edit;
+        const kinds = light ? made.kinds.filter((kind) => kind !== 'transcript') : made.kinds;
+        document = applyEdit(settings, document, index, { ...made, kinds }, n);
+        document.status = made.status;
+        document.timestamp = printTimestamp(index, made.timestamp);
+      }
+      return document;
+    },
+    qualifiedOf: (index: number, version: number): number =>
+      version > 1 ? (states.get(index)?.edits[version - 2]?.qualified ?? 0) : originalOf(index).qualified,
+    edit,
+    /** Adds a call; returns its index. A webhook sends the processed call, unless the request says otherwise. */
+    insert: (request: InsertRequest): number => {
+      const now = clock.now();
+      const timeOf = (text: string | undefined): number => floor(text === undefined ? now : Date.parse(text));
+      const index = size++;
+      const [timestamp, qualified] = [timeOf(request.timestamp), timeOf(request.qualified)];
+      const current: Place = { timestamp, qualified, status: request.status ?? statusOf(settings, index) };
+      states.set(index, { original: current, fields: request.fields ?? {}, current, edits: [], deletedAt: undefined });
+      for (const axis of bothAxes) axes[axis].place(index, current[axis], undefined);
+      if (request.webhook === false) return index;
+      if (qualified <= now) listener(index, 1);
+      else
+        awaiting.splice(
+          lowerBound(awaiting.length, (i) => (awaiting[i]?.at ?? 0) > qualified),
+          0,
+          { at: qualified, index },
+        );
+      return index;
+    },
+    changes: (): WorldChanges => ({ count: size, states: [...states] }),
+    /** Brings back the changes of an earlier world with the same plan. */
+    restore: (changes: WorldChanges): void => {
+      for (const [index, state] of changes.states) {
+        const planned = index < population.count ? plannedPlace(index) : undefined;
+        states.set(index, state);
+        for (const axis of bothAxes)
+          if (planned?.[axis] !== state.current[axis]) axes[axis].place(index, state.current[axis], planned?.[axis]);
+      }
+      size = changes.count;
+    },
+    /** Removes a call from the list permanently. */
+    remove: (index: number): void => {
+      stateOf(index).deletedAt ??= clock.now();
+    },
+    advance,
+    /** Indices of the listed calls, in the order of the end of processing, from a simulated time on. */
+    listedSince: (sinceMs: number): readonly number[] => {
+      const found: number[] = [];
+      const now = clock.now();
+      axes.qualified.scan({ ...everything, from: sinceMs }, (index) => {
+        if (isListed(index, now)) found.push(index);
+        return true;
+      });
+      return found;
+    },
+  };
+};
 
 // Planned edits with their times, seeded, so that a late edit is known in advance, and the effect of an edit. Pure,
 // so that every earlier version can be rebuilt.
@@ -343,7 +273,10 @@ const ageOf = (settings: SimulatorSettings, index: number): number => {
   return Math.min(1, -Math.log(1 - at) / 5) * maxAgeDays * dayMs;
 };
 
-const planEdits = (settings: SimulatorSettings, population: Population): readonly PlannedEdit[] => {
+const planEdits = (
+  settings: SimulatorSettings,
+  population: ReturnType<typeof planPopulation>,
+): readonly PlannedEdit[] => {
   const { share } = settings.edits;
   if (share === 0) return [];
   const planned: PlannedEdit[] = [];

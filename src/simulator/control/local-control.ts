@@ -70,7 +70,7 @@ export const createControl = (parts: {
       });
     const { random = 1, seed = 1, withinHours } = choice;
     const since = withinHours === undefined ? everything.from : world.now() - withinHours * 3_600_000;
-    const ranked = [...world.listedSince(since)].map((index) => [hash32(seed, index, 96), index] as const);
+    const ranked = world.listedSince(since).map((index) => [hash32(seed, index, 96), index] as const);
     return ranked
       .sort((a, b) => a[0] - b[0])
       .slice(0, random)
@@ -157,7 +157,7 @@ export const createControl = (parts: {
     async sendWebhooks(choice: CallChoice & { readonly count?: number }): Promise<number> {
       const whole = choice.callIds === undefined && choice.random === undefined;
       world.advance();
-      const indices = whole ? [...world.listedSince(everything.from)] : choose(choice);
+      const indices = whole ? world.listedSince(everything.from) : choose(choice);
       let queued = 0;
       for (const index of indices) {
         if (queued >= (choice.count ?? Number.POSITIVE_INFINITY)) break;

@@ -92,55 +92,46 @@ export const recoverSegment = async (path: string): Promise<SealedSegment & { re
   }
 };
 
+export type SegmentWriter = Awaited<ReturnType<typeof createSegment>>;
+
 /** Appends to a new file; the folder is synced, so that the file itself survives a crash. */
-export class SegmentWriter {
-  readonly path: string;
-  bytes = 0;
-  records = 0;
-  oldest: Date | undefined;
-  readonly #file: FileHandle;
-
-  private constructor(path: string, file: FileHandle) {
-    this.path = path;
-    this.#file = file;
-  }
-
-  static async create(dir: string, number: number): Promise<SegmentWriter> {
-    const path = segmentPath(dir, number);
-    const file = await open(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600);
-    await syncFolder(dir);
-    return new SegmentWriter(path, file);
-  }
-
-  /**
-   * Durable when it resolves. After a failure nothing of it counts, and the segment must be sealed.
-   * @throws if the disk fails, or if the file is no longer in the folder, because a reader of the folder would miss it
-   */
-  async append(bytes: Buffer, records: number, oldest: Date): Promise<void> {
-    try {
-      let done = 0;
-      while (done < bytes.length) {
-        const { bytesWritten } = await this.#file.write(bytes, done, bytes.length - done, this.bytes + done);
-        done += bytesWritten;
+export const createSegment = async (dir: string, number: number) => {
+  const path = segmentPath(dir, number);
+  const file = await open(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600);
+  await syncFolder(dir);
+  let written: SealedSegment = { path, bytes: 0, records: 0, oldest: undefined, damaged: false };
+  return {
+    /** What counts so far. */
+    written: () => written,
+    /**
+     * Durable when it resolves. After a failure nothing of it counts, and the segment must be sealed.
+     * @throws if the disk fails, or if the file is no longer in the folder, because a reader of the folder would miss it
+     */
+    append: async (bytes: Buffer, records: number, oldest: Date): Promise<void> => {
+      const before = written;
+      try {
+        let done = 0;
+        while (done < bytes.length) {
+          const { bytesWritten } = await file.write(bytes, done, bytes.length - done, before.bytes + done);
+          done += bytesWritten;
+        }
+        await file.datasync();
+        // Checked after the write: the new owner reads all writes before its takeover.
+        if (!(await isFileAt(file, path))) throw new SegmentGone();
+      } catch (error) {
+        await file.truncate(before.bytes).catch(() => {});
+        throw error;
       }
-      await this.#file.datasync();
-      // Checked after the write: the new owner reads all writes before its takeover.
-      if (!(await isFileAt(this.#file, this.path))) throw new SegmentGone();
-    } catch (error) {
-      await this.#file.truncate(this.bytes).catch(() => {});
-      throw error;
-    }
-    this.bytes += bytes.length;
-    this.records += records;
-    this.oldest ??= oldest;
-  }
-
-  seal(): SealedSegment {
-    // All counted bytes are synced: the drain may read the file while it is closed.
-    this.#file.close().catch(() => {});
-    return { path: this.path, bytes: this.bytes, records: this.records, oldest: this.oldest, damaged: false };
-  }
-}
+      const { bytes: size, records: count } = before;
+      written = { ...before, bytes: size + bytes.length, records: count + records, oldest: before.oldest ?? oldest };
+    },
+    seal: (): SealedSegment => {
+      // All counted bytes are synced: the drain may read the file while it is closed.
+      file.close().catch(() => {});
+      return written;
+    },
+  };
+};
 
 class SegmentGone extends Error {
   readonly code = 'SEGMENT_GONE';
