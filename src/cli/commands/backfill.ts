@@ -10,7 +10,7 @@ import { beginBackfill, listBackfills, openTemporal, type TemporalService, withT
 import { withServices } from '../parts/with-services.ts';
 import { argument, type CommonOptions, flag, group, leaf, option } from '../shell/define.ts';
 import { endWith, untilStopped } from '../shell/exit.ts';
-import { iso, print, renderTable, say, tellTimes } from '../shell/output.ts';
+import { iso, lines, print, renderTable, say, tellTimes } from '../shell/output.ts';
 import { concurrencyOf, schedule, windowOptions } from './backfill-schedule.ts';
 
 const toJson = (name: string, { startedAt, ...progress }: BackfillProgress): unknown =>
@@ -23,14 +23,13 @@ const skippedOf = ({ totals: { skippedSeconds = 0 }, range }: BackfillProgress):
 export const describeBackfill = (name: string, progress: BackfillProgress): string => {
   const { state, range, axis, totals } = progress;
   const skipped = skippedOf(progress);
-  return [
+  return lines(
     `backfill ${name}: ${state}, ${Math.floor(shareOf(progress) * 100)} % of ${iso(range.from)} … ${iso(range.to)} (${axis})`,
     `  ${countOf(totals.calls, 'call')} in ${countOf(totals.windows, 'window')}, ${totals.changed} written, ${countOf(totals.requests, 'request')}`,
-    ...(skipped > 0 ? [`  ${skipped} % of the range was read before and is skipped; --force reads it again`] : []),
-    ...(totals.problems > 0
-      ? [`  ${countOf(totals.problems, 'window')} could not be shown to be complete; callsync status names them`]
-      : []),
-  ].join('\n');
+    skipped > 0 && `  ${skipped} % of the range was read before and is skipped; --force reads it again`,
+    totals.problems > 0 &&
+      `  ${countOf(totals.problems, 'window')} could not be shown to be complete; callsync status names them`,
+  );
 };
 
 type Handle = ReturnType<typeof backfillHandle>;

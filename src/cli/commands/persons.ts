@@ -15,7 +15,7 @@ import { readActor } from '../parts/read-actor.ts';
 import { withServices, withStore } from '../parts/with-services.ts';
 import { argument, group, leaf, required } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
-import { print } from '../shell/output.ts';
+import { lines, print } from '../shell/output.ts';
 
 type PersonOptions = Parameters<typeof withPerson>[0];
 
@@ -39,12 +39,12 @@ const exportPerson = (options: PersonOptions): Promise<void> =>
 type ReasonOptions = { readonly reason: string };
 
 const describe = ({ hold: { id, action }, calls, gone, persons, proof }: Awaited<ReturnType<typeof addHold>>): string =>
-  [
+  lines(
     `Hold ${id} is ${action} ${countOf(calls, 'call')}.`,
-    ...(gone > 0 ? [`${gone} were erased earlier, so a hold cannot keep them.`] : []),
-    ...(persons > 0 ? [`An earlier erasure named ${persons} of the values; a hold cannot keep the erased calls.`] : []),
+    gone > 0 && `${gone} were erased earlier, so a hold cannot keep them.`,
+    persons > 0 && `An earlier erasure named ${persons} of the values; a hold cannot keep the erased calls.`,
     `Receipt ${proof.receipt_id} is signed: callsync verdicts verify checks it.`,
-  ].join('\n');
+  );
 
 const add = (options: PersonOptions & ReasonOptions): Promise<void> =>
   withPerson(options, { mayCome: true }, async ({ meant, store }) => {

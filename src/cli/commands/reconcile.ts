@@ -9,20 +9,17 @@ import { openTemporal } from '../parts/temporal.ts';
 import { withServices } from '../parts/with-services.ts';
 import { flag, instant, leaf, option } from '../shell/define.ts';
 import { endWith, untilStopped } from '../shell/exit.ts';
-import { print, say } from '../shell/output.ts';
+import { lines, print, say } from '../shell/output.ts';
 
 const describe = ({ done, windows, totals }: ReconcileProgress): string =>
-  [
+  lines(
     `${done} of ${countOf(windows, 'window')} compared: ${totals.proven} proven, ${totals.healed} healed, ${totals.unproven} unproven, ${totals.suspicious} suddenly empty`,
     `  calls: ${totals.missing} missing, ${totals.different} different, ${totals.healedCalls} healed, ${totals.markedMissing} no longer listed; ${totals.requests} requests`,
-    ...(totals.removed > 0 ? [`  ${totals.removed} unexpected calls removed from warehouses`] : []),
-    ...(totals.failed > 0
-      ? [
-          `  ${countOf(totals.failed, 'window')} failed; the log of the worker has the reason, and the next run compares them again`,
-        ]
-      : []),
-    ...(totals.unreachable > 0 ? [`  ${totals.unreachable} warehouses did not answer`] : []),
-  ].join('\n');
+    totals.removed > 0 && `  ${totals.removed} unexpected calls removed from warehouses`,
+    totals.failed > 0 &&
+      `  ${countOf(totals.failed, 'window')} failed; the log of the worker has the reason, and the next run compares them again`,
+    totals.unreachable > 0 && `  ${totals.unreachable} warehouses did not answer`,
+  );
 
 const sourceLevels: readonly SourceLevel[] = ['ids', 'fields', 'records'];
 const warehouseLevels: readonly WarehouseLevel[] = ['guards', 'rows'];

@@ -5,7 +5,7 @@ import { openWarehouse } from '../parts/open-warehouses.ts';
 import { refuseEmptyRange } from '../parts/range.ts';
 import { withStore } from '../parts/with-services.ts';
 import { argument, instant, leaf, option, wholeNumber } from '../shell/define.ts';
-import { iso, print } from '../shell/output.ts';
+import { iso, lines, print } from '../shell/output.ts';
 
 /** Bold on a terminal, brackets elsewhere. Control characters of a transcript do not reach the terminal. */
 const highlight = ({ text, highlights }: SearchHit): string => {
@@ -37,11 +37,11 @@ const renderNone = (side: string | undefined): string =>
     : `No call has the words on side “${side}”. Sides are mostly in and out; agent and customer also work.`;
 
 const render = ({ calls, more, pending }: SearchResult, side: string | undefined): string =>
-  [
-    ...calls.map(renderCall),
+  lines(
+    calls.map(renderCall),
     calls.length === 0 ? renderNone(side) : `${calls.length} calls${more ? ', and more: --limit shows them' : ''}`,
-    ...(pending === 0 ? [] : [`${pending} loaded calls are not indexed yet, so they are missing from the results.`]),
-  ].join('\n');
+    pending > 0 && `${pending} loaded calls are not indexed yet, so they are missing from the results.`,
+  );
 
 const toJson = ({ calls, more, pending }: SearchResult) => ({
   calls: calls.map((call) => ({

@@ -20,7 +20,7 @@ import type { Services } from '../parts/services.ts';
 import { withStore } from '../parts/with-services.ts';
 import { leaf, option, seconds } from '../shell/define.ts';
 import { untilStopped } from '../shell/exit.ts';
-import { hasReader } from '../shell/output.ts';
+import { hasReader, lines } from '../shell/output.ts';
 
 type LateEditStatus = Awaited<ReturnType<typeof readLateEditStatus>>;
 
@@ -44,37 +44,35 @@ const describeUsage = ({ jobs: { used, limit }, nextCommitInMs }: WarehouseUsage
   return `load jobs ${jobs} in 24 h; next commit ${nextCommitInMs === 0 ? 'at once' : `in ${Math.ceil(nextCommitInMs / 1000)} s`}`;
 };
 
-const render = (summary: Status, unsigned: boolean): string =>
-  [
-    ...summary.wrong.map(describeAlarm),
+const render = (summary: Status, unsigned: boolean): string => {
+  const { holds, inbox, rules, lateEdits, sync, quarantineOpen, rereadsUnanswered, drift } = summary;
+  const outcomes = Object.entries(inbox.outcomes).map(([name, n]) => `${n} ${name}`);
+  const oldest = inbox.oldestPendingSeconds;
+  return lines(
+    summary.wrong.map(describeAlarm),
     `ledger      ${countOf(summary.calls, 'call')}, ${summary.tombstones} erased, epoch ${summary.epoch}`,
-    ...(summary.holds > 0 ? [`holds       ${countOf(summary.holds, 'legal hold')}: callsync privacy hold list`] : []),
-    `inbox       ${summary.inbox.pending} waiting${summary.inbox.oldestPendingSeconds === null ? '' : `, oldest ${Math.round(summary.inbox.oldestPendingSeconds)} s`}; ${
-      Object.entries(summary.inbox.outcomes)
-        .map(([name, n]) => `${n} ${name}`)
-        .join(', ') || 'no deliveries yet'
-    }`,
-    ...Object.entries(summary.warehouses).map(
+    holds > 0 && `holds       ${countOf(holds, 'legal hold')}: callsync privacy hold list`,
+    `inbox       ${inbox.pending} waiting${oldest === null ? '' : `, oldest ${Math.round(oldest)} s`}; ${outcomes.join(', ') || 'no deliveries yet'}`,
+    Object.entries(summary.warehouses).map(
       ([name, state]) =>
         `warehouse   ${name}: ${state.pending} pending, last load ${state.lastLoadAt ?? 'never'}${state.lastError === null ? '' : `, last failed with ${state.lastError}`}`,
     ),
-    ...(summary.rules === null ? [] : [describeRules(summary.rules)]),
-    ...(summary.lateEdits === null ? [] : [describeLateEdits(summary.lateEdits)]),
-    ...Object.entries(summary.quotas).map(([name, quota]) => `quota       ${name}: ${quota}`),
-    ...(summary.sync === null ? [] : [describeSync(summary.sync)]),
-    ...Object.entries(summary.watermarks).map(([name, at]) => `watermark   ${name}: ${at}`),
+    rules && describeRules(rules),
+    lateEdits && describeLateEdits(lateEdits),
+    Object.entries(summary.quotas).map(([name, quota]) => `quota       ${name}: ${quota}`),
+    sync && describeSync(sync),
+    Object.entries(summary.watermarks).map(([name, at]) => `watermark   ${name}: ${at}`),
     `windows     ${summary.windowsRead} read`,
-    `quarantine  ${summary.quarantineOpen} open${summary.quarantineOpen > 0 ? ': callsync quarantine list' : ''}`,
-    `rereads     ${summary.rereadsWaiting} waiting${summary.rereadsUnanswered === 0 ? '' : `, ${summary.rereadsUnanswered} without an answer`}`,
-    ...(summary.drift.length > 0
-      ? [`drift       ${countOf(summary.drift.length, 'difference')} of records: callsync schema drift`]
-      : []),
-    ...summary.agents
+    `quarantine  ${quarantineOpen} open${quarantineOpen > 0 ? ': callsync quarantine list' : ''}`,
+    `rereads     ${summary.rereadsWaiting} waiting${rereadsUnanswered === 0 ? '' : `, ${rereadsUnanswered} without an answer`}`,
+    drift.length > 0 && `drift       ${countOf(drift.length, 'difference')} of records: callsync schema drift`,
+    summary.agents
       .filter(({ isNew }) => isNew)
       .map(({ agent, firstSeen }) => `NEW AGENT   ${agent ?? '(none)'} delivers since ${firstSeen.toISOString()}`),
-    ...summary.problems.map((problem) => `PROBLEM     ${problem.problem}`),
-    ...(unsigned ? ['WARNING     unsigned webhook deliveries are taken (webhook.allow_unsigned)'] : []),
-  ].join('\n');
+    summary.problems.map((problem) => `PROBLEM     ${problem.problem}`),
+    unsigned && 'WARNING     unsigned webhook deliveries are taken (webhook.allow_unsigned)',
+  );
+};
 
 const describeAlarm = ({ summary, since, command }: Alarm): string =>
   `WRONG       ${summary}${since === null ? '' : ` Since ${new Date(since).toISOString()}.`} ${command}`;

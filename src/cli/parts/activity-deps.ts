@@ -20,7 +20,10 @@ export const processedFieldOf = ({ source }: Pick<Config, 'source'>): string =>
   endOfProcessingAxis(source.list)?.record_field ?? 'qualified';
 
 /** Dependencies of folding and loading, without access to the service. */
-export const ingestDeps = (services: Services, parts: { store: Store; targets: readonly WarehouseTarget[] }) => ({
+export const ingestDeps = <P extends { store: Store; targets: readonly WarehouseTarget[] }>(
+  services: Services,
+  parts: P,
+) => ({
   ...parts,
   ...privacyDeps(services.config),
   log: services.log,
@@ -34,15 +37,13 @@ export const ingestDeps = (services: Services, parts: { store: Store; targets: r
 export const openIngest = async (services: Services, store: Store): Promise<IngestDeps> =>
   ingestDeps(services, { store, targets: await openWarehouses(services, store) });
 
-const privacyDeps = (config: Config): Pick<IngestDeps, 'ages' | 'isForeign' | 'rulesVersion' | 'sanitize' | 'seal'> => {
+const privacyDeps = (config: Config) => {
   const privacy = openPrivacy(config);
-  const ages = openAges(config);
   return {
+    ages: openAges(config),
     sanitize: privacy?.sanitize,
-    ...(ages === undefined ? {} : { ages }),
-    ...(privacy === undefined
-      ? {}
-      : { seal: privacy.seal, isForeign: privacy.isForeign, rulesVersion: versionOfRules(config.privacy) ?? '' }),
+    isForeign: privacy?.isForeign,
+    ...(privacy && { seal: privacy.seal, rulesVersion: versionOfRules(config.privacy) ?? '' }),
   };
 };
 
@@ -61,8 +62,6 @@ export const activityDeps = (
   const axis = defaultAxis(source.list);
   return {
     ...ingestDeps(services, parts),
-    ...(parts.observer === undefined ? {} : { observer: parts.observer }),
-    source: parts.source,
     now: () => new Date(),
     windows: {
       initial: micros(sync.window.initial),

@@ -13,7 +13,7 @@ import { readDocuments } from '../../store/ledger/ledger.ts';
 import { listNewestCalls } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { type Given, option, required } from '../shell/define.ts';
-import { say } from '../shell/output.ts';
+import { lines, say } from '../shell/output.ts';
 import { countriesOf, openPrivacy } from './keys.ts';
 import { openStoreService } from './open-store.ts';
 import type { Services } from './services.ts';
@@ -121,71 +121,61 @@ const listMetadataKeys = async (store: Store): Promise<ReadonlySet<string>> => {
   return new Set(calls.flatMap(({ document: { metadata } }) => (isObject(metadata) ? Object.keys(metadata) : [])));
 };
 
-const are = (n: number): string => (n === 1 ? 'is' : 'are');
-
-/** Number of calls that were neither stored nor erased; absent in older receipts. */
-const countUnseen = ({ calls, known = calls, erasedBefore = 0 }: ErasureReceipt): number =>
-  Math.max(0, calls - known - erasedBefore);
-
-const describeMeant = (receipt: ErasureReceipt): string => {
-  const { calls, known = calls, erasedBefore = 0 } = receipt;
-  const unseen = countUnseen(receipt);
-  const parts = [
-    `${known} stored`,
-    ...(erasedBefore > 0 ? [`${erasedBefore} erased earlier`] : []),
-    ...(unseen > 0 ? [`${unseen} unknown`] : []),
-  ];
-  return `The request covers ${countOf(calls, 'call')}${parts.length > 1 ? `: ${parts.join(', ')}` : ''}`;
-};
-
-const describeUnseen = (receipt: ErasureReceipt): string[] => {
-  if (countUnseen(receipt) === 0) return [];
-  const keeps = receipt.dryRun
-    ? 'With --yes, callsync also refuses it if it comes later'
-    : 'callsync refuses it if it comes later';
-  return [`Check the id of the unknown call. ${keeps}.`];
-};
-
-const describeHeld = (held: number): string[] =>
-  held === 0
-    ? []
-    : [`${held} of them ${are(held)} under a legal hold and ${held === 1 ? 'stays' : 'stay'}: ${listHolds}.`];
-
 const listHolds = 'callsync privacy hold list';
 
-const describePreview = (receipt: ErasureReceipt, exceptHeld: boolean): string[] => {
-  const { calls, held, erasedBefore = 0 } = receipt;
-  const meant = `${describeMeant(receipt)}.`;
+const describeHeld = (held: number): string | false =>
+  held > 0 &&
+  `${held} of them ${held === 1 ? 'is under a legal hold and stays' : 'are under a legal hold and stay'}: ${listHolds}.`;
+
+/** The calls that a request covers. `known` and `erasedBefore` are absent in older receipts. */
+const describeMeant = ({ calls, known = calls, erasedBefore = 0, dryRun }: ErasureReceipt) => {
+  const unseen = Math.max(0, calls - known - erasedBefore);
+  const others = [erasedBefore > 0 && `${erasedBefore} erased earlier`, unseen > 0 && `${unseen} unknown`].filter(
+    Boolean,
+  );
+  const parts = others.length === 0 ? '' : `: ${[`${known} stored`, ...others].join(', ')}`;
+  const keeps = dryRun ? 'With --yes, callsync also refuses it' : 'callsync refuses it';
+  return {
+    meant: `The request covers ${countOf(calls, 'call')}${parts}`,
+    unseen: unseen > 0 && `Check the id of the unknown call. ${keeps} if it comes later.`,
+  };
+};
+
+const describePreview = (receipt: ErasureReceipt, exceptHeld: boolean): string => {
+  const { calls, held, erasedBefore } = receipt;
+  const { meant, unseen } = describeMeant(receipt);
   if (held > 0 && !exceptHeld) {
     const others = held < calls ? ' With --except-held it erases the others.' : '';
-    return [
-      `${meant} Nothing was erased.`,
-      `${held} of them ${are(held)} under a legal hold, so --yes refuses all: ${listHolds}.${others}`,
-    ];
+    const are = held === 1 ? 'is' : 'are';
+    return lines(
+      `${meant}. Nothing was erased.`,
+      `${held} of them ${are} under a legal hold, so --yes refuses all: ${listHolds}.${others}`,
+      unseen,
+    );
   }
-  if (calls > 0 && calls === erasedBefore) return [`${meant} Nothing is left to erase.`];
-  return [`${meant} callsync erased nothing yet; --yes erases them permanently.`, ...describeHeld(held)];
+  if (calls > 0 && calls === erasedBefore) return lines(`${meant}. Nothing is left to erase.`, unseen);
+  return lines(`${meant}. callsync erased nothing yet; --yes erases them permanently.`, describeHeld(held), unseen);
 };
 
 /** @param exceptHeld of a dry run: whether it was asked for with --except-held. */
 export const describeErasure = (receipt: ErasureReceipt, { exceptHeld = false } = {}): string => {
   const { dryRun, erased, held, purged, sealed, found, copies, proof } = receipt;
-  if (dryRun || purged === undefined || found === undefined)
-    return [...describePreview(receipt, exceptHeld), ...describeUnseen(receipt)].join('\n');
+  if (dryRun || purged === undefined || found === undefined) return describePreview(receipt, exceptHeld);
+  const { meant, unseen } = describeMeant(receipt);
   const left = found.calls + found.documents + found.inbox + found.rereads + found.quarantine + found.frames;
-  return [
-    `${describeMeant(receipt)}; ${erased} became ${erased === 1 ? 'a tombstone' : 'tombstones'} now.`,
-    ...describeUnseen(receipt),
-    ...describeHeld(held),
+  return lines(
+    `${meant}; ${erased} became ${erased === 1 ? 'a tombstone' : 'tombstones'} now.`,
+    unseen,
+    describeHeld(held),
     `Bodies of ${purged.inbox} deliveries, ${purged.quarantine} quarantined records, ${purged.rereads} rereads and ${purged.frames} frames are deleted.`,
     `A search of the store afterwards found ${left}.`,
-    ...found.warehouses.map(
-      ({ name, erased: gone, rows = 0 }) =>
+    found.warehouses.map(
+      ({ name, erased: gone, rows }) =>
         `${name}: has ${countOf(gone ?? 0, 'tombstone')}; a search found ${countOf(rows ?? 0, 'row')}.`,
     ),
-    ...(found.heldTexts > 0 ? [`A legal hold keeps ${found.heldTexts} records or frames without a call.`] : []),
-    ...(sealed > 0 ? [`${sealed} sealed records in quarantine cannot be searched; replay or drop them.`] : []),
-    ...copies.map(({ of, until, why }) => `${of}: ${why}${until === null ? '' : `; until ${until}`}.`),
-    ...(proof === undefined ? [] : [`Receipt ${proof.receipt_id} is signed: callsync verdicts verify checks it.`]),
-  ].join('\n');
+    found.heldTexts > 0 && `A legal hold keeps ${found.heldTexts} records or frames without a call.`,
+    sealed > 0 && `${sealed} sealed records in quarantine cannot be searched; replay or drop them.`,
+    copies.map(({ of, until, why }) => `${of}: ${why}${until === null ? '' : `; until ${until}`}.`),
+    proof && `Receipt ${proof.receipt_id} is signed: callsync verdicts verify checks it.`,
+  );
 };

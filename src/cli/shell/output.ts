@@ -37,6 +37,10 @@ export const print = (options: { readonly json?: boolean }, result: unknown, tex
   process.stdout.write(options.json === true ? `${JSON.stringify(result)}\n` : `${text}\n`);
 };
 
+/** The lines of a text, without those that do not apply. */
+export const lines = (...all: readonly (string | readonly string[] | false | null | undefined)[]): string =>
+  all.flat().filter(Boolean).join('\n');
+
 /** Rows as an aligned text table; instants in ISO 8601, objects as JSON. */
 export const renderTable = (rows: readonly Record<string, unknown>[]): string => {
   if (rows.length === 0) return '  (no rows)';

@@ -29,8 +29,6 @@ export const lowerBound = (length: number, reached: (i: number) => boolean): num
   return low;
 };
 
-export type AxisIndex = ReturnType<typeof createAxisIndex>;
-
 /** @param order undefined if it is that of the index */
 export const createAxisIndex = (keys: Float64Array, order: Uint32Array | undefined) => {
   const away = new Uint8Array(keys.length);

@@ -3,7 +3,7 @@
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { EditKind, SimulatorSettings } from '../../../schemas/simulator.ts';
 import { dayMs } from '../../lib/day.ts';
-import { type AxisIndex, createAxisIndex, everything, lowerBound } from './axis-index.ts';
+import { createAxisIndex, everything, lowerBound } from './axis-index.ts';
 import type { SimulatorClock } from './clock.ts';
 import { generateCall, generateTags, generateTranscript } from './generate-call.ts';
 import { planPopulation, statusOf } from './population.ts';
@@ -56,7 +56,7 @@ export type World = ReturnType<typeof createWorld>;
 export const createWorld = (settings: SimulatorSettings, clock: SimulatorClock) => {
   const { seed } = settings;
   const population = planPopulation(settings, clock.now());
-  const axes: Readonly<Record<Axis, AxisIndex>> = {
+  const axes = {
     timestamp: createAxisIndex(population.timestamps, undefined),
     qualified: createAxisIndex(population.qualified, population.byQualified),
   };

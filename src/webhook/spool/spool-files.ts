@@ -92,8 +92,6 @@ export const recoverSegment = async (path: string): Promise<SealedSegment & { re
   }
 };
 
-export type SegmentWriter = Awaited<ReturnType<typeof createSegment>>;
-
 /** Appends to a new file; the folder is synced, so that the file itself survives a crash. */
 export const createSegment = async (dir: string, number: number) => {
   const path = segmentPath(dir, number);

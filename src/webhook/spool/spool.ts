@@ -17,7 +17,6 @@ import {
   readRecord,
   recoverSegment,
   type SealedSegment,
-  type SegmentWriter,
   type SpoolLock,
   takeOverSegments,
 } from './spool-files.ts';
@@ -112,7 +111,7 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
   let nextNumber = firstNumber;
   let damagedBytes = 0;
   let parked = { records: 0, bytes: 0 };
-  let writer: SegmentWriter | undefined;
+  let writer: Awaited<ReturnType<typeof createSegment>> | undefined;
   const waiting: Waiting[] = [];
   let writing: Promise<void> = Promise.resolve();
   /** Part of the oldest segment that the store has. */
