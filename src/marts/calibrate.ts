@@ -6,23 +6,15 @@
  */
 import type { CallDocument } from '../../schemas/call.ts';
 import type { UnitField } from '../../schemas/config/analytics.ts';
+import { isObject } from '../lib/parse-json.ts';
 
-/** Times as sent, without values that are not numbers. */
-interface SampledCall {
-  readonly duration?: number | undefined;
-  readonly ivrEnd?: number | undefined;
-  readonly utterances: readonly SampledUtterance[];
-}
+type SampledCall = ReturnType<typeof sampleCall>;
 
-/** An utterance, or a word. */
+/** An utterance, or a word: times as sent, undefined where they are no numbers. */
 interface Spoken {
   readonly start?: number | undefined;
   readonly length?: number | undefined;
   readonly characters: number;
-}
-
-interface SampledUtterance extends Spoken {
-  readonly words: readonly Spoken[];
 }
 
 export interface UnitFinding {
@@ -46,12 +38,10 @@ const startsOf = ({ utterances }: SampledCall): readonly number[] => utterances.
 
 /** One finding a field, in the order of `unitFields`. */
 export const inferUnits = (calls: readonly SampledCall[]): readonly UnitFinding[] => {
-  const find = (field: UnitField, what: string, measure: (call: SampledCall) => number): UnitFinding =>
-    judge(
-      field,
-      what,
-      calls.flatMap((call) => voteOf(measure(call))),
-    );
+  const find = (field: UnitField, what: string, measure: (call: SampledCall) => number): UnitFinding => {
+    const votes = calls.flatMap((call) => voteOf(measure(call)));
+    return judge(field, what, votes);
+  };
   const starts = find('utterance_start', 'steps between utterances against their letters', ({ utterances }) =>
     compareSteps([utterances]),
   );
@@ -117,14 +107,8 @@ const compareSteps = (sequences: readonly (readonly Spoken[])[]): number => {
       .sort((a, b) => a.start - b.start),
   );
   const length = sum(timed, (all) => (all.at(-1)?.start ?? 0) - (all[0]?.start ?? 0));
-  return (
-    length /
-    (sum(
-      timed.flatMap((all) => all.slice(0, -1)),
-      ({ characters }) => characters + 1,
-    ) /
-      charactersPerSecond)
-  );
+  const letters = sum(timed, (all) => sum(all.slice(0, -1), ({ characters }) => characters + 1));
+  return length / (letters / charactersPerSecond);
 };
 
 const sum = <T>(items: readonly T[], measure: (item: T) => number): number =>
@@ -134,7 +118,7 @@ const sum = <T>(items: readonly T[], measure: (item: T) => number): number =>
  * Reads the fields that show units from a call document (interface §2.1, §2.3). Numbers keep the service's unit; other
  * values read as undefined.
  */
-export const sampleCall = (document: CallDocument): SampledCall => {
+export const sampleCall = (document: CallDocument) => {
   const transcript = objectOf(document.transcript_json);
   const spoken = (said: Fields, names: readonly [start: string, length: string, text: string]): Spoken => {
     const text = said[names[2]];
@@ -153,8 +137,7 @@ export const sampleCall = (document: CallDocument): SampledCall => {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const objectOf = (value: unknown): Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+const objectOf = (value: unknown): Fields => (isObject(value) ? value : {});
 const listOf = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.map(objectOf) : []);
 
 /** Also a number that is sent as text, as the interface shows for the duration of a call. */

@@ -1,6 +1,7 @@
 import { knownCallFields } from '../../../schemas/call.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
+import { isObject, parseQuietly } from '../../lib/parse-json.ts';
 import { createOpener } from '../../lib/sealed.ts';
 import { openSecret } from '../../lib/secret.ts';
 import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
@@ -138,13 +139,9 @@ const typeOf = (value: unknown): string =>
 
 /** One line for something that is not an object, else one line a field. Names of unknown fields may be data: counted. */
 const describeShape = (body: Buffer): string => {
-  let value: unknown;
-  try {
-    value = JSON.parse(body.toString('utf8'));
-  } catch {
-    return `${body.length} bytes that are not JSON`;
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return `JSON: ${typeOf(value)}`;
+  const value = parseQuietly(body);
+  if (value === undefined) return `${body.length} bytes that are not JSON`;
+  if (!isObject(value)) return `JSON: ${typeOf(value)}`;
   const fields = Object.entries(value);
   const lines = fields.filter(([name]) => known.has(name)).map(([name, inner]) => `${name}: ${typeOf(inner)}`);
   const others = fields.length - lines.length;

@@ -1,5 +1,6 @@
 /** Reads the query of a call-list request in any dialect. */
 import type { Dialect } from '../../../schemas/simulator-dialect.ts';
+import { parseQuietly } from '../../lib/parse-json.ts';
 import { type AxisRange, everything } from '../calls/axis-index.ts';
 import type { Axis } from '../calls/world.ts';
 
@@ -8,23 +9,10 @@ export type ListQuery = ReturnType<typeof parseListQuery>;
 /** Requests that the API answers with 400. */
 export class BadQuery extends Error {}
 
-const excludable: readonly string[] = [
-  'timestamp',
-  'transcript_json',
-  'duration',
-  'ivr_end',
-  'status',
-  'campaign',
-  'audio_state',
-  'metadata',
-  'tags',
-  'visit',
-  'tracking_info',
-  'out',
-  'in',
-  'qualified',
-  'qualification',
-];
+const excludable =
+  'timestamp transcript_json duration ivr_end status campaign audio_state metadata tags visit tracking_info out in qualified qualification'.split(
+    ' ',
+  );
 
 const parseInteger = (name: string, text: string | null, fallback: number): number => {
   if (text === null) return fallback;
@@ -114,12 +102,8 @@ export const formatCursor = (query: ListQuery, after: readonly [number, number])
   Buffer.from(JSON.stringify({ after, query: query.parameters.toString() } satisfies Cursor)).toString('base64url');
 
 const parseCursor = (name: string, text: string): Cursor => {
-  try {
-    const cursor = JSON.parse(Buffer.from(text, 'base64url').toString()) as Cursor;
-    if (Array.isArray(cursor.after) && typeof cursor.query === 'string') return cursor;
-  } catch {
-    // Falls through to the refusal: another service's text is no cursor.
-  }
+  const cursor = parseQuietly(Buffer.from(text, 'base64url')) as Cursor | undefined | null;
+  if (Array.isArray(cursor?.after) && typeof cursor.query === 'string') return cursor;
   throw new BadQuery(`${name}: not a cursor`);
 };
 

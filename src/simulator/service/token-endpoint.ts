@@ -1,19 +1,16 @@
 /** The identity provider of interface §4.1: client credentials in, access token out. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
-import { text } from 'node:stream/consumers';
+import { buffer } from 'node:stream/consumers';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
+import { isObject, parseQuietly } from '../../lib/parse-json.ts';
 import { type Answer, type Exchange, send, waitFor } from './exchange.ts';
 
 type Fields = Readonly<Record<string, string>>;
 
-const parseFields = (type: string, body: string): Fields | undefined => {
-  if (!type.startsWith('application/json')) return Object.fromEntries(new URLSearchParams(body));
-  try {
-    const value: unknown = JSON.parse(body);
-    return typeof value === 'object' && value !== null ? (value as Fields) : undefined;
-  } catch {
-    return undefined;
-  }
+const parseFields = (type: string, body: Buffer): Fields | undefined => {
+  if (!type.startsWith('application/json')) return Object.fromEntries(new URLSearchParams(body.toString()));
+  const value = parseQuietly(body);
+  return isObject(value) ? (value as Fields) : undefined;
 };
 
 /** Credentials of the Basic scheme, which are form-urlencoded before they are joined (RFC 6749 §2.3.1). */
@@ -67,7 +64,7 @@ const judge = (exchange: Exchange, fields: Fields | undefined, secret: string): 
 /** Answers a token request; `secret` is the client's. */
 export const answerTokenRequest = async (exchange: Exchange, tokens: TokenStore, secret: string, authUrl: string) => {
   const { request, settings, counters } = exchange;
-  const body = await text(request);
+  const body = await buffer(request);
   if (settings.tokens.delayMs > 0) await waitFor(settings.tokens.delayMs);
   const parsed = parseFields(String(request.headers['content-type'] ?? ''), body);
   const fields = parsed === undefined ? undefined : { ...basicCredentials(request.headers.authorization), ...parsed };
