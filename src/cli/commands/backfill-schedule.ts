@@ -110,11 +110,6 @@ const about = (verb: string, does: string, act: Act) =>
 
 export const schedule = group({
   does: 'manage scheduled backfills',
-  examples: [
-    'callsync backfill schedule create nightly --cron "0 3 * * *" --time-zone Europe/Paris --last 30d',
-    'callsync backfill schedule list',
-    'callsync backfill schedule show nightly',
-  ],
   remarks: 'callsync up and callsync worker --schedules update the schedules of sync.backfills at their start.',
   commands: {
     create: leaf({
@@ -136,7 +131,10 @@ export const schedule = group({
           'buffer_one',
         ),
       },
-      examples: ['callsync backfill schedule create often --every 6h --last 2d'],
+      examples: [
+        'callsync backfill schedule create nightly --cron "0 3 * * *" --time-zone Europe/Paris --last 30d',
+        'callsync backfill schedule create often --every 6h --last 2d',
+      ],
       within: withTemporal,
       run: async (name, options, { client }, prefix, services) => {
         const {

@@ -93,11 +93,6 @@ const about = (verb: string, does: string, act: (found: Found) => Promise<void>)
   });
 
 export default group({
-  examples: [
-    'callsync backfill --from 2025-01-01 --to 2025-07-01',
-    'callsync backfill --from 2020-01-01 --concurrency 8 --no-wait',
-    'callsync backfill watch 2025-01-01_2025-07-01',
-  ],
   remarks: 'All options: callsync backfill start --help. You can omit "start".',
   standard: 'start',
   commands: {

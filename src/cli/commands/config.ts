@@ -50,7 +50,6 @@ const printer = (does: string, example: string, file: string) =>
   leaf({ does, shared: 'none', examples: [example], run: () => process.stdout.write(readShipped(file)) });
 
 export default group({
-  examples: ['callsync config example > callsync.yaml', 'callsync config check'],
   commands: {
     example: printer(
       'print a configuration file with every key and its meaning',

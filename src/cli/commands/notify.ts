@@ -7,14 +7,11 @@ import { print } from '../shell/output.ts';
 
 const summary = 'This is a test of the notifications of callsync.';
 
-const examples = ['callsync notify test'];
-
 export default group({
-  examples,
   commands: {
     test: leaf({
       does: 'send a message to every configured channel',
-      examples,
+      examples: ['callsync notify test'],
       within: withServices,
       run: async (options, services) => {
         const channels = openChannels(services.config.notifications);

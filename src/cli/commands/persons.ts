@@ -68,7 +68,6 @@ const removing = 'callsync privacy hold remove 1a2b3c4d --reason "case 2026-17 i
 
 const hold = group({
   does: 'exempt calls from erasure and retention',
-  examples: [listing, removing],
   commands: {
     add: leaf({
       does: 'exempt present and later calls with these values',

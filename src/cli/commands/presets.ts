@@ -3,10 +3,7 @@ import { listPresets, readPreset } from '../../source/presets/presets.ts';
 import { argument, group, leaf } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 
-const copying = 'callsync presets show activate > activate-changed.yaml';
-
 export default group({
-  examples: ['callsync presets', copying],
   remarks: 'Set source.list.preset to the name of a preset (activate), or to the path of a changed copy.',
   standard: 'list',
   commands: {
@@ -28,7 +25,7 @@ export default group({
       does: 'print the YAML of a preset',
       shared: 'json',
       args: [argument('<name>', 'name of the preset')],
-      examples: [copying],
+      examples: ['callsync presets show activate > activate-changed.yaml'],
       run: async (name, options) => {
         const { description, config, file } = await readPreset(name);
         print(options, { name, description, config }, (await readFile(file, 'utf8')).trimEnd());

@@ -49,7 +49,6 @@ const tally = (found: readonly string[]): Record<string, number> => {
 const callsPerLine = 10_000;
 
 export default group({
-  examples: ['callsync privacy preview', 'callsync privacy preview --stored 3', 'callsync privacy apply'],
   commands: {
     preview: leaf({
       does: 'preview the rules on an invented call, or on stored ones; changes nothing',

@@ -36,13 +36,6 @@ const tellAbsent = (absent: number): void => {
 };
 
 export default group({
-  examples: [
-    'callsync quarantine list',
-    'callsync quarantine show 17',
-    'callsync quarantine show 17 --raw > record.bin',
-    'callsync quarantine replay --all',
-    'callsync quarantine drop 17 18',
-  ],
   commands: {
     list: leaf({
       does: 'list records, newest first',

@@ -13,15 +13,12 @@ const kinds = {
   repeated: 'named twice',
 } as const;
 
-const examples = ['callsync schema drift', 'callsync schema drift --clear'];
-
 export default group({
-  examples,
   commands: {
     drift: leaf({
       does: 'show new, missing and unexpectedly typed fields by source, and versions of the sending agent',
       options: { clear: flag('--clear', 'delete the entries after showing them') },
-      examples,
+      examples: ['callsync schema drift', 'callsync schema drift --clear'],
       within: withStore,
       run: async (options, store, { say }) => {
         const [found, agents] = [await listDrift(store), await listAgents(store)];

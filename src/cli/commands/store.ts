@@ -13,7 +13,6 @@ const findSchema = (options: CommonOptions): Promise<string> =>
   });
 
 export default group({
-  examples: ['callsync store grants'],
   commands: {
     grants: leaf({
       does: 'print the rights of a receiver as SQL; it can add deliveries and cannot read calls',

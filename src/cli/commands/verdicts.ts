@@ -30,7 +30,6 @@ const describeReceipts = (check: ChainCheck & { readonly intact: boolean }): str
     : `erasures: CHANGED (${findingsOf(check, 'receipt').join('; ')})`;
 
 export default group({
-  examples: ['callsync verdicts verify'],
   commands: {
     verify: leaf({
       does: 'check that nobody changed a verdict or a receipt, in the store or in a warehouse',

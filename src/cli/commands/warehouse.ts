@@ -99,17 +99,11 @@ const index = (action: 'create' | 'drop' | 'status', does: string) =>
   });
 
 export default group({
-  examples: [
-    'callsync warehouse fill bigquery',
-    'callsync warehouse rebuild postgres',
-    'callsync warehouse search-index create postgres',
-  ],
   commands: {
     fill: load('fill', 'load every call that is missing or outdated in the warehouse'),
     rebuild: load('rebuild', 'write the rows of every call again'),
     'search-index': group({
       does: 'create, drop or check the index of callsync search',
-      examples: ['callsync warehouse search-index create postgres', 'callsync warehouse search-index status'],
       commands: {
         create: index('create', 'create the index while loads run; callsync then keeps it current'),
         drop: index('drop', 'remove the index; nothing else changes'),

@@ -67,11 +67,6 @@ const sendOptions = {
 };
 
 export default group({
-  examples: [
-    'callsync webhook keys',
-    'callsync webhook send --url http://127.0.0.1:8780/webhook',
-    'callsync webhook send --file call.json --unsigned',
-  ],
   commands: {
     keys: leaf({
       does: 'list signing keys with their deliveries and last use, to retire unused ones',

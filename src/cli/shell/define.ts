@@ -44,13 +44,17 @@ interface Leaf<A extends Arguments, O extends Options, W extends readonly unknow
   readonly run: (...given: [...Values<A>, Given<O>, ...W]) => unknown;
 }
 
-interface Group extends Described {
+/** Its examples are the first ones of its commands. */
+interface Group extends Omit<Described, 'examples'> {
   readonly commands: Readonly<Record<string, AddCommand>>;
   /** Runs where no subcommand is named. */
   readonly standard?: string;
 }
 
+const examplesOf = new WeakMap<Command, readonly string[]>();
+
 const describe = (command: Command, { does, examples, remarks = '' }: Described): void => {
+  examplesOf.set(command, examples);
   if (does !== undefined) command.description(does);
   command.addHelpText('after', () => {
     const more = typeof remarks === 'string' ? remarks : remarks();
@@ -88,7 +92,8 @@ export const group =
   ({ commands, standard, ...described }: Group): AddCommand =>
   (command) => {
     for (const [name, add] of Object.entries(commands)) add(command.command(name, { isDefault: name === standard }));
-    describe(command, described);
+    const examples = command.commands.flatMap((one) => examplesOf.get(one)?.slice(0, 1) ?? []);
+    describe(command, { ...described, examples });
   };
 
 /** A parser, or the choices. @param before values so far, if the option is repeated */
