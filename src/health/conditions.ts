@@ -216,39 +216,27 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
 };
 
 /** One thing that is wrong now. */
-export interface Alarm {
-  readonly condition: Condition;
-  readonly subject: string;
-  readonly summary: string;
-  readonly command: string;
-  readonly severity: Alert['severity'];
-  /** The value is above the limit for messages. */
-  readonly isUrgent: boolean;
-  /** Milliseconds since the epoch; null = unknown. */
-  readonly since: number | null;
-}
+export type Alarm = ReturnType<typeof judge>[number];
 
 /** Everything that is wrong, the worst first. */
-export const judge = (readings: Readings): Alarm[] =>
+export const judge = (readings: Readings) =>
   Object.entries(conditions)
     .flatMap(([name, { severity, above, shown, read, age, say, command }]) =>
       read(readings)
         .filter(([subject, value]) => value > Math.min(above, shown?.(readings, subject) ?? above))
-        .map((found): Alarm => {
+        .map((found) => {
           const [subject, value] = found;
           const seconds = age === undefined ? value : age(readings, subject);
-          return {
-            condition: name as Condition,
-            subject,
-            summary: say(readings, found),
-            command,
-            severity,
-            isUrgent: value > above,
-            since: seconds === null ? null : readings.at - seconds * 1000,
-          };
+          const summary = say(readings, found);
+          /** The value is above the limit for messages. */
+          const isUrgent = value > above;
+          /** Milliseconds since the epoch; null = unknown. */
+          const since = seconds === null ? null : readings.at - seconds * 1000;
+          return { condition: name as Condition, subject, summary, command, severity, isUrgent, since };
         }),
     )
     .sort((left, right) => rank(right) - rank(left));
 
 /** Critical and urgent before critical, these before warnings; within a rank as the table has them. */
-const rank = ({ severity, isUrgent }: Alarm): number => (severity === 'critical' ? 2 : 0) + (isUrgent ? 1 : 0);
+const rank = ({ severity, isUrgent }: Pick<Definition, 'severity'> & { readonly isUrgent: boolean }): number =>
+  (severity === 'critical' ? 2 : 0) + (isUrgent ? 1 : 0);

@@ -1,5 +1,6 @@
 /** Listening of servers: a preferred port, and a certificate and key that are read again when their files change. */
 import type { Server } from 'node:https';
+import type { AddressInfo, Server as NetServer } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { type FileContents, type FileWatch, readFiles, watchFiles } from './file-watch.ts';
 
@@ -15,6 +16,12 @@ export const listenOnPort = async (port: number, orAny: boolean, listen: (port: 
     if (!orAny || !isTaken(error)) throw error;
     await listen(0);
   }
+};
+
+/** Where a server listens, such as `http://127.0.0.1:8780`. */
+export const addressOf = (server: NetServer, isTls: boolean): string => {
+  const { address, family, port } = server.address() as AddressInfo;
+  return `${isTls ? 'https' : 'http'}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 };
 
 const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';

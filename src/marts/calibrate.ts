@@ -17,14 +17,7 @@ interface Spoken {
   readonly characters: number;
 }
 
-export interface UnitFinding {
-  readonly field: UnitField;
-  /** `cannot tell` also where calls disagree, or too few say anything. */
-  readonly unit: 'seconds' | 'milliseconds' | 'cannot tell';
-  /** Lower bound (95 %) of the part of calls that agree, 0 to 1. */
-  readonly confidence: number;
-  readonly evidence: string;
-}
+export type UnitFinding = ReturnType<typeof judge>;
 
 const charactersPerSecond = 15;
 /** Most powers of ten between a value and its yardstick. */
@@ -71,19 +64,19 @@ const voteOf = (ratio: number): ('seconds' | 'milliseconds')[] => {
   return Math.abs(power - 3) < tolerance ? ['milliseconds'] : [];
 };
 
-const judge = (field: UnitField, what: string, votes: readonly ('seconds' | 'milliseconds')[]): UnitFinding => {
+const judge = (field: UnitField, what: string, votes: readonly ('seconds' | 'milliseconds')[]) => {
   const seconds = votes.filter((vote) => vote === 'seconds').length;
   const winner = seconds * 2 >= votes.length ? 'seconds' : 'milliseconds';
   const most = Math.max(seconds, votes.length - seconds);
-  const confidence = votes.length === 0 ? 0 : lowerBound(most, votes.length);
-  const isClear = votes.length >= leastVotes && most / votes.length >= 0.9 && confidence >= leastConfidence;
+  const bound = votes.length === 0 ? 0 : lowerBound(most, votes.length);
+  const isClear = votes.length >= leastVotes && most / votes.length >= 0.9 && bound >= leastConfidence;
+  /** `cannot tell` also where calls disagree, or too few say anything. */
+  const unit = isClear ? winner : 'cannot tell';
+  /** Lower bound (95 %) of the part of calls that agree, 0 to 1. */
+  const confidence = Number(bound.toFixed(3));
   const counted = `${seconds} of ${votes.length} calls say seconds, ${votes.length - seconds} milliseconds`;
-  return {
-    field,
-    unit: isClear ? winner : 'cannot tell',
-    confidence: Number(confidence.toFixed(3)),
-    evidence: `${what}: ${votes.length === 0 ? 'no call says anything' : counted}`,
-  };
+  const evidence = `${what}: ${votes.length === 0 ? 'no call says anything' : counted}`;
+  return { field, unit, confidence, evidence } as const;
 };
 
 /** Lower bound of a share, by Wilson's score at 95 %. */

@@ -3,7 +3,7 @@
  * Everything else in a definition is SQL for both.
  */
 
-import type { AnalyticsConfig, Unit, UnitField } from '../../schemas/config/analytics.ts';
+import type { AnalyticsConfig, UnitField } from '../../schemas/config/analytics.ts';
 import { terminal } from '../lib/errors.ts';
 import type { Fragments } from '../warehouse/fragments.ts';
 import type { SearchRequest } from '../warehouse/search.ts';
@@ -82,21 +82,13 @@ export const readSpeaker = (
   return { speaker: (said, direction) => `NULLIF(${said}, '') ${operator} ${agentSideSql(settings, direction)}` };
 };
 
-type Field = AnalyticsConfig['fields'][string];
-
-export interface MartSettings {
-  readonly timeZone: string;
-  readonly agentSide: { readonly byDirection: Readonly<Record<string, string>>; readonly otherwise: string };
-  unitOf(field: string): Unit;
-  readonly silenceGap: number;
-  readonly fields: readonly ({ readonly key: string } & Field)[];
-}
+export type MartSettings = ReturnType<typeof martSettings>;
 
 /** Settings of the marts from the section `analytics`. `silenceGap` is in seconds. */
-export const martSettings = (config: AnalyticsConfig): MartSettings => ({
+export const martSettings = (config: AnalyticsConfig) => ({
   timeZone: config.time_zone,
   agentSide: { byDirection: config.agent_side.by_direction, otherwise: config.agent_side.default },
-  unitOf: (field) => config.units[field as UnitField],
+  unitOf: (field: string) => config.units[field as UnitField],
   silenceGap: config.silence_gap_s,
   fields: Object.entries(config.fields).map(([key, field]) => ({ key, ...field })),
 });

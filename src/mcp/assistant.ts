@@ -235,17 +235,10 @@ const listRelations = ({ search, analytics }: AssistantOptions): readonly Relati
   ];
   const open = { ...openColumns, ...openMartColumns } as Readonly<Record<string, readonly string[] | undefined>>;
   return all.flatMap(({ name, grain, description, key, columns }) => {
-    const shown = search === undefined ? columns.filter((one) => open[name]?.includes(one.name)) : columns;
-    if (shown.length === 0) return [];
-    return [
-      {
-        name,
-        grain,
-        description,
-        key,
-        columns: shown.map((one) => ({ name: one.name, type: one.type, description: one.description })),
-      },
-    ];
+    const shown = columns
+      .filter((one) => search !== undefined || open[name]?.includes(one.name))
+      .map((one) => ({ name: one.name, type: one.type, description: one.description }));
+    return shown.length === 0 ? [] : [{ name, grain, description, key, columns: shown }];
   });
 };
 

@@ -9,25 +9,7 @@ import { latestVerdicts, type StoredVerdict, type VerdictOutcome } from '../../s
 /** `read`: not compared yet. `unproven`: compared, without a good verdict. */
 export type CoverageState = keyof typeof stateSigns;
 
-export interface CoverageDay extends Interval {
-  /** The worst of all warehouses. */
-  readonly state: CoverageState;
-  /** Share of the day (as far as it has passed) in each state, over all warehouses. */
-  readonly shares: Readonly<Record<CoverageState, number>>;
-  readonly byWarehouse: Readonly<Record<string, CoverageState>>;
-  readonly deliveries: DeliveryStatistics;
-  /** Sums of the latest verdicts over all warehouses. */
-  readonly healedCalls: number;
-  /** Listed calls that may be nowhere, for they were erased or are too old to be kept; of the latest verdicts. */
-  readonly excludedCalls: number;
-}
-
-export interface Coverage extends Interval {
-  readonly warehouses: readonly string[];
-  readonly days: readonly CoverageDay[];
-  readonly deliveries: DeliveryStatistics;
-  readonly webhooks: WebhookQuality;
-}
+export type Coverage = ReturnType<typeof buildCoverage>;
 
 interface CoverageInput extends Interval {
   readonly warehouses: readonly string[];
@@ -91,40 +73,38 @@ const addDeliveries = (a: DeliveryStatistics, b: DeliveryStatistics): DeliverySt
   return Object.fromEntries(ways.map((way) => [way, a[way] + b[way]])) as unknown as DeliveryStatistics;
 };
 
-export const buildCoverage = (input: CoverageInput): Coverage => {
-  const painted = input.warehouses.map((warehouse) => [warehouse, paint(input, warehouse)] as const);
-  const deliveries = new Map(input.deliveries.map((one) => [one.from, one]));
-  const days: CoverageDay[] = [];
-  for (let start = Math.floor(input.from / day) * day; start < input.to; start += day) {
-    const cell = { from: Math.max(start, input.from), to: Math.min(start + day, input.to) };
+export const buildCoverage = (input: CoverageInput) => {
+  const { from, to, warehouses, verdicts, webhooks } = input;
+  const painted = warehouses.map((warehouse) => [warehouse, paint(input, warehouse)] as const);
+  const arrived = new Map(input.deliveries.map((one) => [one.from, one]));
+  const dayFrom = (start: number) => {
+    const cell = { from: Math.max(start, from), to: Math.min(start + day, to) };
     const each = painted.map(([warehouse, layers]) => [warehouse, sharesOf(layers, cell)] as const);
     const states = each.map(([warehouse, shares]) => [warehouse, stateOf(shares)] as const);
-    const shares = byState((state) => each.reduce((sum, [, one]) => sum + one[state], 0) / Math.max(1, each.length));
-    const mine = input.verdicts.filter((one) => one.window_from >= cell.from && one.window_from < cell.to);
-    days.push({
+    const mine = verdicts.filter((one) => one.window_from >= cell.from && one.window_from < cell.to);
+    const excludedOf = (warehouse: string): number =>
+      mine.reduce((sum, one) => sum + (one.warehouse === warehouse ? one.excluded : 0), 0);
+    return {
       ...cell,
+      /** The worst of all warehouses. */
       state: coverageStates.find((state) => states.some(([, one]) => one === state)) ?? 'unread',
-      shares,
+      /** Share of the day (as far as it has passed) in each state, over all warehouses. */
+      shares: byState((state) => each.reduce((sum, [, one]) => sum + one[state], 0) / Math.max(1, each.length)),
       byWarehouse: Object.fromEntries(states),
-      deliveries: deliveries.get(start) ?? noDeliveries,
+      deliveries: arrived.get(start) ?? noDeliveries,
+      /** Sums of the latest verdicts over all warehouses. */
       healedCalls: mine.reduce((sum, verdict) => sum + verdict.healed, 0),
-      // The same calls for every warehouse.
-      excludedCalls: Math.max(
-        0,
-        ...input.warehouses.map((warehouse) =>
-          mine.reduce((sum, one) => sum + (one.warehouse === warehouse ? one.excluded : 0), 0),
-        ),
-      ),
-    });
-  }
-  return {
-    from: input.from,
-    to: input.to,
-    warehouses: input.warehouses,
-    days,
-    deliveries: days.reduce((sum, one) => addDeliveries(sum, one.deliveries), noDeliveries),
-    webhooks: input.webhooks,
+      /**
+       * Listed calls that may be nowhere, for they were erased or are too old to be kept; of the latest verdicts, which count the
+       * same calls for every warehouse.
+       */
+      excludedCalls: Math.max(0, ...warehouses.map(excludedOf)),
+    };
   };
+  const days: ReturnType<typeof dayFrom>[] = [];
+  for (let start = Math.floor(from / day) * day; start < to; start += day) days.push(dayFrom(start));
+  const deliveries = days.reduce((sum, one) => addDeliveries(sum, one.deliveries), noDeliveries);
+  return { from, to, warehouses, days, deliveries, webhooks };
 };
 
 /** A delivery and its one retry have had their chance after this. */

@@ -1,7 +1,9 @@
 /** Coverage as text for a terminal: a bar a day, as long as the day has calls. Pure. */
 import { nounOf } from '../../lib/count-of.ts';
 import { formatCount, formatSpan } from '../format.ts';
-import { type Coverage, type CoverageDay, coverageStates, stateSigns } from './coverage.ts';
+import { type Coverage, coverageStates, stateSigns } from './coverage.ts';
+
+type CoverageDay = Coverage['days'][number];
 
 const formatDay = (micros: number): string => new Date(micros / 1000).toISOString().slice(0, 10);
 const formatShare = (part: number, whole: number) => (whole === 0 ? '–' : `${((100 * part) / whole).toFixed(2)} %`);

@@ -1,9 +1,9 @@
 /** Health, readiness and metrics of a process on a separate port, which callers of the webhook cannot reach. */
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Registry } from 'prom-client';
-import { listenOnPort, readCertificate, reloadCertificate, type TlsFiles } from '../../lib/certificate.ts';
+import { addressOf, listenOnPort, readCertificate, reloadCertificate, type TlsFiles } from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
 import type { FileWatch } from '../../lib/file-watch.ts';
 import { isSameText } from './access.ts';
@@ -78,10 +78,9 @@ export const serveOperations = async (options: {
       cause,
     });
   });
-  const { address, family, port: taken } = server.address() as AddressInfo;
   return {
     /** Such as `http://127.0.0.1:9464`. */
-    address: `${options.tls === undefined ? 'http' : 'https'}://${family === 'IPv6' ? `[${address}]` : address}:${taken}`,
+    address: addressOf(server, options.tls !== undefined),
     async close() {
       options.page?.close();
       watch?.close();

@@ -261,11 +261,8 @@ export const createWorld = (settings: SimulatorSettings, clock: SimulatorClock) 
 // Planned edits with their times, seeded, so that a late edit is known in advance, and the effect of an edit. Pure,
 // so that every earlier version can be rebuilt.
 
-interface PlannedEdit {
-  /** Simulated milliseconds. */
-  readonly at: number;
-  readonly index: number;
-}
+/** `at` in simulated milliseconds. */
+type PlannedEdit = { readonly at: number; readonly index: number };
 
 const ageOf = (settings: SimulatorSettings, index: number): number => {
   const { maxAgeDays } = settings.edits;
@@ -287,16 +284,8 @@ const planEdits = (
   return planned.sort((a, b) => a.at - b.at || a.index - b.index);
 };
 
-interface Edit {
-  /** When it happened, simulated milliseconds. */
-  readonly at: number;
-  readonly kinds: readonly EditKind[];
-  readonly patch: CallDocument;
-  /** The call's place after the edit. */
-  readonly timestamp: number;
-  readonly qualified: number;
-  readonly status: string;
-}
+/** A change, and the call's place after it; `at` = when it happened, simulated milliseconds. */
+type Edit = Place & { readonly at: number; readonly kinds: readonly EditKind[]; readonly patch: CallDocument };
 
 /** Applies the content of the `number`-th edit (from 1); status and timestamp are set by the caller. */
 const applyEdit = (settings: SimulatorSettings, document: CallDocument, index: number, edit: Edit, number: number) => {

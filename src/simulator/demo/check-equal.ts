@@ -6,19 +6,7 @@ import { say } from '../../cli/shell/output.ts';
 import { canonicalRow, digestedColumns } from '../../warehouse/digest.ts';
 import type { DigestedName, Warehouse } from '../../warehouse/warehouse.ts';
 
-/** A row that differs between both, without its values. */
-interface Difference {
-  readonly table: DigestedName;
-  /** Name and value of each key column, such as `call_id=c-1 tag_index=0`. */
-  readonly key: string;
-}
-
-interface Equality {
-  /** For each table, the rows in either warehouse, and the rows that differ. */
-  readonly equal: Readonly<Record<string, { readonly rows: number; readonly different: number }>>;
-  /** Some of the rows that differ. */
-  readonly differences: readonly Difference[];
-}
+type Equality = Awaited<ReturnType<typeof checkEqual>>;
 
 /** `changes`, `loads`, `verdicts` and `sync_state` tell of one warehouse each; `words` is a view over `utterances`, whose words are compared. */
 const notCompared = new Set(['changes', 'loads', 'verdicts', 'sync_state', 'words']);
@@ -30,9 +18,11 @@ export const checkEqual = async (
   left: Pick<Warehouse, 'rowsOf'>,
   right: Pick<Warehouse, 'rowsOf'>,
   tables: readonly string[],
-): Promise<Equality> => {
+) => {
+  /** For each table, the rows in either warehouse, and the rows that differ. */
   const equal: Record<string, { rows: number; different: number }> = {};
-  const differences: Difference[] = [];
+  /** Some of the rows that differ, without their values: name and value of each key column, such as `call_id=c-1 tag_index=0`. */
+  const differences: { readonly table: DigestedName; readonly key: string }[] = [];
   for (const table of tables.filter((name) => !notCompared.has(name)) as Exclude<DigestedName, 'words'>[]) {
     const sums = new Map<string, bigint>();
     const addUp = async (warehouse: Pick<Warehouse, 'rowsOf'>, sign: bigint): Promise<void> => {

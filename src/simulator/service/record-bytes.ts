@@ -41,14 +41,8 @@ export const createChangingRecords = (world: World, settings: SimulatorSettings)
   };
 };
 
-interface Frozen {
-  readonly bytes: Buffer;
-  /** Start of each record; a comma follows each, so the next start minus one is its end. */
-  readonly starts: Float64Array;
-}
-
 /** One growing block, because a list of single buffers would hold everything twice while it is joined. */
-const freeze = (count: number, textOf: (index: number) => string): Frozen => {
+const freeze = (count: number, textOf: (index: number) => string) => {
   const starts = new Float64Array(count + 1);
   let bytes = Buffer.allocUnsafe(1 << 20);
   let at = 0;
@@ -63,13 +57,14 @@ const freeze = (count: number, textOf: (index: number) => string): Frozen => {
     at += bytes.write(text, at);
     starts[index + 1] = at;
   }
+  /** `starts` of the records; a comma follows each, so the next start minus one is its end. */
   return { bytes, starts };
 };
 
 /** All records serialised once, in index order; pages are slices of that memory. */
 export const createFrozenRecords = (world: World, settings: SimulatorSettings): JoinRecords => {
-  const variants = new Map<string, Frozen>();
-  const variantOf = (exclude: ReadonlySet<string>): Frozen => {
+  const variants = new Map<string, ReturnType<typeof freeze>>();
+  const variantOf = (exclude: ReadonlySet<string>) => {
     const key = [...exclude].sort().join();
     const known = variants.get(key);
     if (known !== undefined) return known;

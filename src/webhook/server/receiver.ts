@@ -1,13 +1,13 @@
 /** The webhook receiver: verifies deliveries and answers 2XX once they are durable (interface §4.3, §5.4). */
 import type { Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 import { createWebhookMetrics } from '../../health/metrics/webhook-metrics.ts';
 import {
+  addressOf,
   type Certificate,
   listenOnPort,
   readCertificate,
@@ -81,7 +81,7 @@ export const createReceiver = (options: ReceiverOptions) => {
     },
     /** Such as `http://127.0.0.1:8780`. */
     get address() {
-      return addressOf(app, config);
+      return addressOf(app.server, config.tls !== undefined);
     },
     /** False when deliveries cannot be made durable, when those in the spool get no further, or when it closes. */
     ready,
@@ -174,11 +174,6 @@ const listenAt = async (app: FastifyInstance, config: WebhookConfig, orAnyPort: 
       { hint: 'Set webhook.listen and webhook.port to a free address of this machine.', cause: error },
     );
   }
-};
-
-const addressOf = (app: FastifyInstance, { tls }: WebhookConfig): string => {
-  const { address, family, port } = app.server.address() as AddressInfo;
-  return `${tls ? 'https' : 'http'}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 };
 
 const createApp = (config: WebhookConfig, certificate: Certificate | undefined): FastifyInstance => {

@@ -21,17 +21,6 @@ import {
   takeOverSegments,
 } from './spool-files.ts';
 
-interface SpoolStatus {
-  readonly records: number;
-  readonly bytes: number;
-  /** Arrival of the oldest delivery that waits. */
-  readonly oldest: Date | undefined;
-  /** Deliveries that the store refuses; they are not among `records`. */
-  readonly parked: number;
-  /** Whether the last delivery offered was refused for want of room, or could not be written. */
-  readonly full: boolean;
-}
-
 export type Spool = Awaited<ReturnType<typeof openSpool>>;
 
 interface SpoolOptions {
@@ -128,13 +117,16 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
   };
   const expiry = setInterval(() => expire().catch(() => {}), expiryIntervalMs).unref();
 
-  const status = (): SpoolStatus => {
+  const status = () => {
     const parts = writer === undefined ? sealed : [...sealed, writer.written()];
     return {
       records: parts.reduce((sum, part) => sum + part.records, 0) - drained.records,
       bytes: parts.reduce((sum, part) => sum + part.bytes, damagedBytes + parked.bytes),
+      /** Arrival of the oldest delivery that waits. */
       oldest: reading?.deliveries[0]?.receivedAt ?? parts.find((part) => part.oldest)?.oldest,
+      /** Deliveries that the store refuses; they are not among `records`. */
       parked: parked.records,
+      /** Whether the last delivery offered was refused for want of room, or could not be written. */
       full,
     };
   };
