@@ -8,13 +8,17 @@ export const rereadCalls = (input: SyncInput): Promise<{ readonly reread: number
   liveActivities(input.queues).rereadCalls();
 
 /** Starts the rereads unless they run already. Running ones continue until no call waits. */
-export const startRereads = async (queues: TaskQueues): Promise<void> => {
+export const startRereads = (queues: TaskQueues): Promise<void> =>
+  startUnlessRunning(rereadCalls, rereadCallsId(queues.workflows), { queues });
+
+/** Starts a workflow that outlives its parent, unless one runs under that id. */
+export const startUnlessRunning = async <I>(
+  workflow: (input: I) => Promise<unknown>,
+  workflowId: string,
+  input: I,
+): Promise<void> => {
   try {
-    await startChild(rereadCalls, {
-      workflowId: rereadCallsId(queues.workflows),
-      parentClosePolicy: ParentClosePolicy.ABANDON,
-      args: [{ queues }],
-    });
+    await startChild(workflow, { workflowId, parentClosePolicy: ParentClosePolicy.ABANDON, args: [input] });
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
   }

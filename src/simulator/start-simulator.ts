@@ -1,5 +1,5 @@
 /** Starts the simulated call-data service: call API, identity provider, webhook sender, WebSocket, MRCP port. */
-import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -23,7 +23,7 @@ import { injectFault } from './service/inject-fault.ts';
 import { createMrcpPort } from './service/mrcp-port.ts';
 import { createRateLimiter } from './service/rate-limiter.ts';
 import { createChangingRecords, createFrozenRecords } from './service/record-bytes.ts';
-import { answerTokenRequest, createTokenStore } from './service/token-endpoint.ts';
+import { answerTokenRequest, createTokenStore, isSameText } from './service/token-endpoint.ts';
 import { addressOf, openWebSocketEndpoint } from './service/websocket-endpoint.ts';
 import { createWebhookSender, type WebhookSender } from './webhooks/webhook-sender.ts';
 
@@ -240,7 +240,7 @@ const isControlPath = (pathname: string): boolean => pathname.startsWith(prefix)
 const answerControl = async (exchange: Exchange, control: SimulatorControl, token: string): Promise<void> => {
   const { request, response, url } = exchange;
   if (isForeign(exchange)) return refuse(exchange, 403, 'SIMULATOR_FOREIGN_ORIGIN', 'foreign Host or Origin');
-  if (!holdsToken(request.headers.authorization, token))
+  if (!isSameText(request.headers.authorization ?? '', `Bearer ${token}`))
     return refuse(exchange, 401, 'SIMULATOR_TOKEN_WRONG', 'Authorization: Bearer with the control token is needed');
   const name = url.pathname.slice(prefix.length);
   try {
@@ -268,11 +268,6 @@ const isForeign = ({ request, settings }: Exchange): boolean => {
   const { host = '', origin } = request.headers;
   const known = [settings.host, 'localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${request.socket.localPort}`);
   return !known.includes(host) || (origin !== undefined && origin !== `http://${host}`);
-};
-
-const holdsToken = (header: string | undefined, token: string): boolean => {
-  const [given, expected] = [Buffer.from(header ?? ''), Buffer.from(`Bearer ${token}`)];
-  return given.length === expected.length && timingSafeEqual(given, expected);
 };
 
 async function* asLines(items: AsyncIterable<unknown>): AsyncIterable<string> {

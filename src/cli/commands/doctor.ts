@@ -38,9 +38,8 @@ export const runDoctor = (options: CommonOptions & { readonly fix?: boolean; rea
     };
     const valid = { check: 'config', outcome: 'ok', message: 'Valid.', ms: 0 } as const;
     const findings = [valid, ...(await runChecks(checks, { deadlineMs }))];
-    const [bad, odd] = (['failed', 'warning'] as const).map((outcome) =>
-      findings.reduce((count, finding) => count + (finding.outcome === outcome ? 1 : 0), 0),
-    ) as [number, number];
+    const count = (outcome: string): number => findings.filter((one) => one.outcome === outcome).length;
+    const [bad, odd] = [count('failed'), count('warning')];
     const verdict = bad + odd === 0 ? 'All is well' : `${bad} failed, ${countOf(odd, 'warning')}`;
     print(options, { healthy: bad === 0, findings }, `${render(findings)}\n\n${verdict}.`);
     process.exitCode = exitCodeOfFindings(findings);

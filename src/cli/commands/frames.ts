@@ -9,14 +9,10 @@ import { untilStopped } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
 
 const describe = (event: StreamEvent): string => {
-  switch (event.kind) {
-    case 'opened':
-      return `Open (connection ${event.connection}, token ${Math.round(event.tokenAgeMs / 1000)} s old).`;
-    case 'closed':
-      return `Connection ${event.connection} ended: ${event.explanation}.`;
-    default:
-      return `${event.explanation} Trying again in ${Math.round(event.retryInMs / 1000)} s.`;
-  }
+  if (event.kind === 'opened')
+    return `Open (connection ${event.connection}, token ${Math.round(event.tokenAgeMs / 1000)} s old).`;
+  if (event.kind === 'closed') return `Connection ${event.connection} ended: ${event.explanation}.`;
+  return `${event.explanation} Trying again in ${Math.round(event.retryInMs / 1000)} s.`;
 };
 
 export default leaf({

@@ -28,7 +28,8 @@ const basicCredentials = (header: string | undefined): Fields => {
   return { client_id: decode(id), client_secret: decode(secret) };
 };
 
-const equal = (a: string, b: string): boolean => {
+/** In constant time. */
+export const isSameText = (a: string, b: string): boolean => {
   const [left, right] = [Buffer.from(a), Buffer.from(b)];
   return left.length === right.length && timingSafeEqual(left, right);
 };
@@ -57,7 +58,7 @@ const judge = (exchange: Exchange, fields: Fields | undefined, secret: string): 
   if (fields === undefined) return refusal(400, 'invalid_request', 'unreadable body');
   if (fields.grant_type !== 'client_credentials')
     return refusal(400, 'unsupported_grant_type', 'grant_type must be client_credentials');
-  if (fields.client_id === clientId && equal(String(fields.client_secret ?? ''), secret)) return undefined;
+  if (fields.client_id === clientId && isSameText(String(fields.client_secret ?? ''), secret)) return undefined;
   return refusal(401, 'invalid_client', 'Invalid client or Invalid client credentials');
 };
 
