@@ -5,7 +5,6 @@
 import { availableParallelism } from 'node:os';
 import { Tinypool } from 'tinypool';
 import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
-import { terminal } from '../lib/errors.ts';
 import { findBuilt } from '../lib/find-built.ts';
 import { type Admitted, asBuffer, type Bytes, createPrivacy, type PrivacyKeys } from './privacy.ts';
 
@@ -37,14 +36,7 @@ const mostAtOnce = 16;
 const hangsAfterMs = 20_000;
 
 /** Beside dist/ when running from sources. */
-const locateThread = (): string => {
-  const found = findBuilt(import.meta.url, './thread.js', '../../dist/src/privacy/thread.js');
-  if (found === undefined)
-    throw terminal('BUILD_MISSING', "The program of the receiver's threads does not exist.", {
-      hint: 'Run npm run build.',
-    });
-  return found;
-};
+const threadPlaces = ['./thread.js', '../../dist/src/privacy/thread.js'];
 
 interface Waiting {
   readonly body: Buffer;
@@ -62,7 +54,7 @@ export const openCleaner = (config: PrivacyConfig, keys: PrivacyKeys, patienceMs
   const ownBytes = config.patterns.length > 0 ? 0 : smallBytes[readsSpeech ? 'speech' : 'fields'];
   const threads = Math.min(mostThreads, availableParallelism());
   const pool = new Tinypool({
-    filename: locateThread(),
+    filename: findBuilt(import.meta.url, ...threadPlaces),
     minThreads: threads,
     maxThreads: threads,
     workerData: { config, ...keys } satisfies ThreadData,

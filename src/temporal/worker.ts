@@ -9,7 +9,6 @@ import {
 import type { TemporalConfig } from '../../schemas/config/temporal.ts';
 import { taskQueuesOf } from '../../workflows/messages.ts';
 import { withinTime } from '../lib/backoff.ts';
-import { terminal } from '../lib/errors.ts';
 import { findBuilt } from '../lib/find-built.ts';
 import { apiKeyOf, connectionOptions, connectTimeoutMs, explainUnreachable } from './connect.ts';
 
@@ -17,12 +16,7 @@ export const workerRoles = ['workflows', 'live', 'read', 'load'] as const;
 export type WorkerRole = (typeof workerRoles)[number];
 
 /** Built once by `npm run build`; beside dist/ when running from sources. */
-const locateBundle = (): string => {
-  const found = findBuilt(import.meta.url, '../../workflow-bundle.js', '../../dist/workflow-bundle.js');
-  if (found === undefined)
-    throw terminal('BUILD_MISSING', 'The workflow bundle does not exist.', { hint: 'Run npm run build.' });
-  return found;
-};
+const bundlePlaces = ['../../workflow-bundle.js', '../../dist/workflow-bundle.js'];
 
 /**
  * A workflow moves to the current version with its next task; recorded histories show that this is safe. Changes to
@@ -90,7 +84,7 @@ export const startWorkers = async (input: {
           ? {
               ...shared,
               taskQueue: queues.workflows,
-              workflowBundle: { codePath: locateBundle() },
+              workflowBundle: { codePath: findBuilt(import.meta.url, ...bundlePlaces) },
               maxCachedWorkflows: config.max_cached_workflows,
               maxConcurrentWorkflowTaskExecutions: config.concurrency.workflow_tasks,
             }

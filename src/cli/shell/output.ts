@@ -1,5 +1,6 @@
 /** Results go to standard output, remarks to standard error. This file also renders times, tables and the version. */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { findBuilt } from '../../lib/find-built.ts';
 
 /** If the reader closes the pipe (`| head`), output stops but the command's work continues. */
 const readerGone = new Set(['EPIPE', 'ECONNRESET', 'EIO']);
@@ -81,13 +82,8 @@ export const tellTimes = (value: object): unknown =>
   );
 
 /** A file of the package, which is beside dist/ or src/. */
-export const readShipped = (name: string): string => {
-  const [inDist, inSource] = ['../../../../', '../../../'].map((root) => new URL(root + name, import.meta.url)) as [
-    URL,
-    URL,
-  ];
-  return readFileSync(existsSync(inDist) ? inDist : inSource, 'utf8');
-};
+export const readShipped = (name: string): string =>
+  readFileSync(findBuilt(import.meta.url, `../../../../${name}`, `../../../${name}`), 'utf8');
 
 /** The version of the package. */
 export const readVersion = (): string => (JSON.parse(readShipped('package.json')) as { version: string }).version;

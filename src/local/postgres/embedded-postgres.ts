@@ -30,36 +30,20 @@ const owner = 'callsync';
 const ownerPassword = (adminPassword: string): string =>
   createHmac('sha256', adminPassword).update(owner).digest('hex');
 
-/** 28P01 invalid_password, 3D000 invalid_catalog_name: the role or its database is not there yet. */
-const missing = new Set(['28P01', '3D000']);
-
 /** Creates the role and its database if they are missing. */
-const ensureOwner = async (urls: { readonly url: string; readonly adminUrl: string }): Promise<void> => {
-  if (await answers(urls.url)) return;
-  const adminServer = new URL('/postgres', urls.adminUrl).href;
-  await withClient(adminServer, async (client) => {
+const ensureOwner = (url: string, adminUrl: string): Promise<void> =>
+  withClient(new URL('/postgres', adminUrl).href, async (client) => {
     await client.query('SELECT pg_advisory_lock(1)');
     const exists = async (sql: string) => ((await client.query(sql)).rowCount ?? 0) > 0;
-    if (!(await exists(`SELECT FROM pg_roles WHERE rolname = '${owner}'`))) await client.query(createOwner(urls.url));
+    if (!(await exists(`SELECT FROM pg_roles WHERE rolname = '${owner}'`))) await client.query(createOwner(url));
     if (!(await exists(`SELECT FROM pg_database WHERE datname = '${owner}'`)))
       await client.query(`CREATE DATABASE ${owner} OWNER ${owner}`);
   });
-};
 
 /** The owner creates the roles of receivers, analysts and queries, and may act as they do. */
 const createOwner = (url: string): string => {
   const verifier = scramVerifier(new URL(url).password);
   return `CREATE ROLE ${owner} LOGIN CREATEROLE PASSWORD '${verifier}'; ALTER ROLE ${owner} SET createrole_self_grant = 'set, inherit'`;
-};
-
-const answers = async (url: string): Promise<boolean> => {
-  try {
-    await withClient(url, () => Promise.resolve());
-    return true;
-  } catch (error) {
-    if (missing.has((error as { code?: string }).code ?? '')) return false;
-    throw error;
-  }
 };
 
 const withClient = async (url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> => {
@@ -128,7 +112,7 @@ export const startEmbeddedPostgres = async (options: {
     const urlOf = (user: string, secret: string) => `postgres://${user}:${secret}@127.0.0.1:${server.port}/${owner}`;
     const url = urlOf(owner, ownerPassword(password));
     const adminUrl = urlOf(administrator, password);
-    await ensureOwner({ url, adminUrl }).catch((cause: unknown) => {
+    await ensureOwner(url, adminUrl).catch((cause: unknown) => {
       throw terminal('STORE_START', `The embedded PostgreSQL on ${data} runs but refuses our connection.`, {
         hint: `End the process with the number in the first line of ${join(data, 'postmaster.pid')}, then run the command again.`,
         cause,

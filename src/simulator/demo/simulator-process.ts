@@ -16,16 +16,11 @@ export const sourceOf = (simulator: SimulatorAddresses) => ({
   client_secret: simulator.clientSecret,
 });
 
-const locateChild = (): string => {
-  const found = findBuilt(import.meta.url, '../control/child.js', '../../../dist/src/simulator/control/child.js');
-  if (found === undefined)
-    throw terminal('BUILD_MISSING', 'The simulator is not built.', { hint: 'Run npm run build.' });
-  return found;
-};
+const childPlaces = ['../control/child.js', '../../../dist/src/simulator/control/child.js'];
 
 /** Starts it with `options`, which go through the environment because process lists show arguments. */
 export const startSimulatorProcess = async (options: SimulatorOptions) => {
-  const child = fork(locateChild(), [], {
+  const child = fork(findBuilt(import.meta.url, ...childPlaces), [], {
     env: { ...minimalEnvironment(), CALLSYNC_SIMULATOR: JSON.stringify(options) },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
