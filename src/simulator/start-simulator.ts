@@ -1,7 +1,7 @@
 /** Starts the simulated call-data service: call API, identity provider, webhook sender, WebSocket, MRCP port. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -276,22 +276,14 @@ async function* asLines(items: AsyncIterable<unknown>): AsyncIterable<string> {
 
 // Calls that the simulator was given beside its plan, and the answers to its webhooks, in a file that outlives the process.
 
-interface KeptCalls {
-  readonly changes: WorldChanges;
-  readonly delivered: readonly (readonly [index: number, version: number])[];
-}
+type KeptCalls = { readonly changes: WorldChanges; readonly delivered: readonly [index: number, version: number][] };
 
 /** Reads the file into a world that has just begun; without a file nothing happens. */
 const restoreCalls = (file: string, world: World, sender: WebhookSender): void => {
-  let kept: KeptCalls;
-  try {
-    kept = JSON.parse(readFileSync(file, 'utf8')) as KeptCalls;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-    throw error;
-  }
-  world.restore(kept.changes);
-  for (const [index, version] of kept.delivered) sender.delivered.set(index, version);
+  if (!existsSync(file)) return;
+  const { changes, delivered } = JSON.parse(readFileSync(file, 'utf8')) as KeptCalls;
+  world.restore(changes);
+  for (const [index, version] of delivered) sender.delivered.set(index, version);
 };
 
 /** Writes the file for the next start. */

@@ -269,20 +269,14 @@ const drawToggle = (token: string, name: string, state: 'running' | 'paused'): H
   );
 };
 
+const formContents = {
+  reconcile: html`<label>Day (UTC)<input type="date" name="day" required></label><button>Reconcile the day</button>`,
+  backfill: html`<label>From (UTC)<input type="date" name="from" required></label><label>To, exclusive<input type="date" name="to" required></label><button>Backfill</button>`,
+  replay: html`<label>Number in quarantine<input name="id" inputmode="numeric" pattern="[0-9]+" placeholder="all open"></label><button>Replay</button>`,
+};
+
 const drawForms = (token: string): Html =>
-  html`${form(
-    token,
-    'reconcile',
-    html`<label>Day (UTC)<input type="date" name="day" required></label><button>Reconcile the day</button>`,
-  )}${form(
-    token,
-    'backfill',
-    html`<label>From (UTC)<input type="date" name="from" required></label><label>To, exclusive<input type="date" name="to" required></label><button>Backfill</button>`,
-  )}${form(
-    token,
-    'replay',
-    html`<label>Number in quarantine<input name="id" inputmode="numeric" pattern="[0-9]+" placeholder="all open"></label><button>Replay</button>`,
-  )}`;
+  html`${Object.entries(formContents).map(([action, content]) => form(token, action as ActionName, content))}`;
 
 const frame = (title: string, body: Html, live: boolean): string =>
   html`<!doctype html>

@@ -131,13 +131,11 @@ const findPort = (lines: readonly string[], event: string): number | undefined =
   return line === undefined ? undefined : (JSON.parse(line) as { port: number }).port;
 };
 
-const answers = async (port: number): Promise<boolean> => {
-  try {
-    return (await fetch(`http://127.0.0.1:${port}/bigquery/v2/projects/demo/datasets`)).ok;
-  } catch {
-    return false;
-  }
-};
+const answers = (port: number): Promise<boolean> =>
+  fetch(`http://127.0.0.1:${port}/bigquery/v2/projects/demo/datasets`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
 
 /** Finds the local BigQuery (`bqemulator`, a Python program), or installs it into our cache folder. */
 

@@ -83,22 +83,16 @@ export const resolvePostgresAccount = async (): Promise<Account | undefined> => 
   if (process.getuid?.() !== 0) return undefined;
   const existing = await findAccount();
   if (existing !== undefined) return existing;
-  try {
-    await run('useradd', ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', 'postgres']);
-  } catch (cause) {
-    // Two processes may have tried at once, so only the existence of the account counts.
-    const made = await findAccount();
-    if (made !== undefined) return made;
-    throw terminal(
-      'STORE_NO_ACCOUNT',
-      'PostgreSQL does not run as root, and callsync cannot create the account "postgres".',
-      {
-        hint: 'Run callsync as another user, or create the account with useradd --system postgres.',
-        cause,
-      },
-    );
-  }
-  return findAccount();
+  const settings = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin'];
+  const failure: unknown = await run('useradd', [...settings, 'postgres']).catch((error: unknown) => error);
+  // Two processes may have tried at once, so only the existence of the account counts.
+  const made = await findAccount();
+  if (made !== undefined) return made;
+  throw terminal(
+    'STORE_NO_ACCOUNT',
+    'PostgreSQL does not run as root, and callsync cannot create the account "postgres".',
+    { hint: 'Run callsync as another user, or create the account with useradd --system postgres.', cause: failure },
+  );
 };
 
 const findAccount = async (): Promise<Account | undefined> => {

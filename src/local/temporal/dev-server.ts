@@ -3,6 +3,7 @@ import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { type CallsyncError, terminal } from '../../lib/errors.ts';
+import { parseQuietly } from '../../lib/parse-json.ts';
 import { findFreePort, isAlive, type StopRules, startServer } from '../local-process.ts';
 import { shareServer } from '../shared-server.ts';
 import { locateTemporalCli } from './locate-cli.ts';
@@ -126,11 +127,8 @@ const isReady = async (port: number, { namespace = 'default' }: TemporalDevServe
 };
 
 const readPorts = async (home: string): Promise<Ports | undefined> => {
-  try {
-    return JSON.parse(await readFile(join(home, 'temporal.json'), 'utf8')) as Ports;
-  } catch {
-    return undefined;
-  }
+  const bytes = await readFile(join(home, 'temporal.json')).catch(() => Buffer.alloc(0));
+  return parseQuietly(bytes) as Ports | undefined;
 };
 
 const writePorts = async (home: string, ports: Ports): Promise<void> => {
