@@ -11,8 +11,6 @@ const poisonSchema = z.object({
   single: a.on.describe('The single call fails too.'),
 });
 
-export type Quirks = z.output<typeof quirksSchema>;
-
 export const quirksSchema = z.object({
   doubledShare: share(0).describe('Calls that the list names twice in a row and counts twice.'),
   countLagSeconds: notNegative(0).describe('Totals tell what the list held so many seconds ago.'),

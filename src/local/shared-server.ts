@@ -6,6 +6,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { loadTryLock } from '../lib/file-lock.ts';
+import { lazily } from '../lib/lazily.ts';
 import { letOutlive, type StopRules, sendSignal, stopLocalProcess } from './local-process.ts';
 
 interface ServerRules<Server extends { readonly pid: number }> extends StopRules {
@@ -54,18 +55,13 @@ export const shareServer = async <Server extends { readonly pid: number }>(
       letOutlive(server.pid);
       const leaveAtExit = () => void (leave().isLast && sendSignal(server.pid, rules.signal));
       process.once('exit', leaveAtExit);
-      const end = async (): Promise<void> => {
+      const stop = lazily(async () => {
         process.off('exit', leaveAtExit);
         const { isLast, free } = leave();
         // Another user may have started a server in place of a killed one.
         if (isLast) await stopLocalProcess(((await rules.find().catch(() => undefined)) ?? server).pid, rules);
         free();
-      };
-      let ending: Promise<void> | undefined;
-      const stop = (): Promise<void> => {
-        ending ??= end();
-        return ending;
-      };
+      });
       return { server, started: running === undefined, stop };
     }
   } catch (cause) {

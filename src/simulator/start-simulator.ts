@@ -9,6 +9,7 @@ import { pipeline } from 'node:stream/promises';
 import { type SimulatorOptions, type SimulatorSettings, simulatorOptionsSchema } from '../../schemas/simulator.ts';
 import type { Dialect } from '../../schemas/simulator-dialect.ts';
 import { CallsyncError } from '../lib/errors.ts';
+import { lazily } from '../lib/lazily.ts';
 import { createClock } from './calls/clock.ts';
 import { createChurn, startLiveCalls } from './calls/live-calls.ts';
 import { rangeOf } from './calls/population.ts';
@@ -201,14 +202,10 @@ const createRedirectTarget = (host: string, { redirects }: Counters) => {
     if (request.headers.authorization !== undefined) redirects.withAuthorization++;
     response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"count":0,"data":[]}');
   });
-  let origin: Promise<string> | undefined;
   return {
-    start: (): Promise<string> => {
-      origin ??= listen(server, 0, host).then((port) => `http://${host}:${port}`);
-      return origin;
-    },
+    start: lazily(() => listen(server, 0, host).then((port) => `http://${host}:${port}`)),
     close: async () => {
-      if (origin !== undefined) await closeServer(server);
+      if (server.listening) await closeServer(server);
     },
   };
 };

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { CallsyncError, terminal, transient } from '../lib/errors.ts';
 import { createKeyedHash, fingerprintOf } from '../lib/keyed-hash.ts';
+import { lazily } from '../lib/lazily.ts';
 import { type ConnectionUrl, type Database, openDatabase, type Queryable, readValue } from '../postgres/database.ts';
 import type { ErasureLog } from './erasure-log.ts';
 import { type Migration, migrations } from './migrations.ts';
@@ -113,10 +114,10 @@ export const openStore = async (options: {
 }): Promise<Store> => {
   const { url, schema = 'callsync', application = 'callsync', max = 12 } = options;
   const database = openDatabase({ url, schema, application, purpose: 'store', max });
-  const openErasures = once(options.erasures ?? refuseErasures);
-  const keyedHash = once(() => createKeyedHash(openErasures().key));
+  const openErasures = lazily(options.erasures ?? refuseErasures);
+  const keyedHash = lazily(() => createKeyedHash(openErasures().key));
   const keyOf = (subject: string): string => keyedHash()(subject);
-  const index = once(() => createIndex(openErasures(), keyOf));
+  const index = lazily(() => createIndex(openErasures(), keyOf));
   try {
     await migrateStore(database);
     return {
@@ -172,12 +173,6 @@ export const recreateStore = async (store: Store): Promise<boolean> => {
 /** Tables or their parts are missing. */
 export const isIncomplete = (error: unknown): boolean =>
   error instanceof CallsyncError && error.code === 'DATABASE_INCOMPLETE';
-
-/** Made at the first use. */
-const once = <T>(make: () => T): (() => T) => {
-  let made: T | undefined;
-  return () => (made ??= make());
-};
 
 const tombstoneKey = (bytes: Buffer): StoreKey => {
   const name = 'store.tombstone_key';

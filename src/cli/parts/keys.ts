@@ -4,6 +4,7 @@ import { isSupportedCountry } from 'libphonenumber-js/max';
 import type { Config } from '../../../schemas/config.ts';
 import { resolveDataDir } from '../../config/data-dir.ts';
 import { terminal } from '../../lib/errors.ts';
+import { lazily } from '../../lib/lazily.ts';
 import { openOwnSecret, openSecret } from '../../lib/secret.ts';
 import { openSubjects } from '../../persons/subjects.ts';
 import { createPrivacy, type Privacy, type PrivacyKeys } from '../../privacy/privacy.ts';
@@ -139,14 +140,13 @@ export const countriesOf = ({ countries }: Config['privacy']) =>
 
 /** The key of tombstones and the log of erasures. @throws CallsyncError CONFIG_SECRET, TOMBSTONE_KEY */
 export const openErasures = (config: KeySettings): Erasures => {
-  let proof: Proof | undefined;
+  const proof = lazily(() => openProof(config));
   return {
     key: tombstoneKey(config).bytes,
     log: openErasureLog(config.store.erasure_log ?? inDataDir(config.store, 'erasures.log')),
     subjects: openSubjects({ countries: countriesOf(config.privacy), leavesSpeech: leavesSpeechOf(config.privacy) }),
     get proof() {
-      proof ??= openProof(config);
-      return proof;
+      return proof();
     },
   };
 };

@@ -1,6 +1,6 @@
 /** The call API: GET {base_url}/calls and GET {base_url}/calls/{unique_id}, in the chosen dialect. */
+import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import type { Dialect } from '../../../schemas/simulator-dialect.ts';
-import type { Quirks } from '../../../schemas/simulator-quirks.ts';
 import { everything } from '../calls/axis-index.ts';
 import { fraction } from '../calls/random.ts';
 import type { World } from '../calls/world.ts';
@@ -80,20 +80,12 @@ const answeredAt = ({ settings }: Exchange, world: World, number: number): numbe
 const answerList = async (exchange: Exchange, parts: CallApiParts, dialect: Dialect, number: number): Promise<void> => {
   const { world, records } = parts;
   const { settings } = exchange;
-  const { countLagSeconds, listDelayMs, capAfter, capBytes = Number.POSITIVE_INFINITY, partialShare } = settings.quirks;
+  const { listDelayMs, capAfter, capBytes = Number.POSITIVE_INFINITY, partialShare } = settings.quirks;
   const query = parseListQuery(dialect, exchange.url.searchParams);
   if (listDelayMs > 0) await waitFor(listDelayMs);
   const at = answeredAt(exchange, world, number);
-  const page = selectPage(world, query, {
-    dialect: number < capAfter ? { ...dialect, cap: undefined } : dialect,
-    at,
-    countAt: at - countLagSeconds * 1_000,
-    frozen: settings.staticPages,
-    tieSeed: settings.unstableTies ? number : undefined,
-    quirks: settings.quirks,
-    seed: settings.seed,
-    number,
-  });
+  const capped = number < capAfter ? { ...dialect, cap: undefined } : dialect;
+  const page = selectPage(world, query, { settings, dialect: capped, at, number });
   if (await injectPoison(exchange, page.indices, query.exclude.has('transcript_json'), false)) return;
   if (page.hasExpired) throw new BadQuery('the cursor has expired');
   const cursor = page.next === undefined ? undefined : formatCursor(query, page.next);
@@ -205,32 +197,26 @@ interface Page {
 }
 
 interface PageOptions {
-  readonly dialect: Pick<Dialect, 'cap' | 'capTotal' | 'newestFirst' | 'totalPath' | 'totalHeader'>;
-  /** Simulated time whose state is shown, and the one whose state is counted. */
+  readonly settings: SimulatorSettings;
+  readonly dialect: Dialect;
+  /** Simulated time whose state is shown. */
   readonly at: number;
-  readonly countAt: number;
-  /** Shows every call, processed or not. */
-  readonly frozen: boolean;
-  /** Orders ties by this seed instead of by index. */
-  readonly tieSeed: number | undefined;
-  /** `seed`, or the number of the request, chooses the affected records. */
-  readonly quirks: Quirks;
-  readonly seed: number;
+  /** Number of the request, which chooses records as the seed does. */
   readonly number: number;
 }
 
 type Entry = readonly [key: number, index: number];
 
 const selectPage = (world: World, query: ListQuery, options: PageOptions): Page => {
-  const { dialect, at, countAt, tieSeed, quirks } = options;
+  const { settings, dialect } = options;
+  const { quirks, unstableTies } = settings;
   const { doubledShare, gaps, pageMost, pagesMost, pageVaries, pageRepeats, totals, order, cursors } = quirks;
   const isWhole = pageMost === undefined && pagesMost === undefined;
   const isTrue = totals === 'true' && order === 'steady' && cursors === 'good' && isWhole;
   const plain =
     isTrue &&
-    tieSeed === undefined &&
-    doubledShare + gaps.share + pageVaries + pageRepeats === 0 &&
-    countAt === at &&
+    !unstableTies &&
+    doubledShare + gaps.share + pageVaries + pageRepeats + quirks.countLagSeconds === 0 &&
     !dialect.newestFirst &&
     (dialect.cap === undefined || (query.after === undefined && dialect.capTotal === 'capped'));
   return plain ? scanPage(world, query, options) : arrangePage(world, query, options);
@@ -256,8 +242,9 @@ const scanPage = (world: World, query: ListQuery, options: PageOptions): Page =>
 
 /** A page of any order: arranges all calls that match, then cuts. */
 const arrangePage = (world: World, query: ListQuery, options: PageOptions): Page => {
-  const { dialect, at, countAt, tieSeed, quirks, seed, number } = options;
-  const { doubledShare, gaps, order, cursors } = quirks;
+  const { settings, dialect, at, number } = options;
+  const { quirks, seed, unstableTies } = settings;
+  const { doubledShare, gaps, order, cursors, countLagSeconds } = quirks;
   const { after } = query;
   const whole = { ...query, after: undefined };
   const timesNamed = (index: number): number => (fraction(seed, index, 62) < doubledShare ? 2 : 1);
@@ -266,14 +253,14 @@ const arrangePage = (world: World, query: ListQuery, options: PageOptions): Page
     for (let n = timesNamed(entry[1]); n > 0; n--) entries.push(entry);
     return true;
   });
-  const tie = (entry: Entry): number => fraction(tieSeed ?? number, entry[1], 70);
+  const tie = (entry: Entry): number => fraction(number, entry[1], 70);
   if (order === 'random') entries.sort((a, b) => tie(a) - tie(b));
-  else if (tieSeed !== undefined) entries.sort((a, b) => a[0] - b[0] || tie(a) - tie(b));
+  else if (unstableTies) entries.sort((a, b) => a[0] - b[0] || tie(a) - tie(b));
   if (dialect.newestFirst) entries.reverse();
   let counted = entries.length;
-  if (countAt !== at) {
+  if (countLagSeconds !== 0) {
     counted = 0;
-    scanMatches(world, whole, options, countAt, ([, index]) => {
+    scanMatches(world, whole, options, at - countLagSeconds * 1_000, ([, index]) => {
       counted += timesNamed(index);
       return true;
     });
@@ -325,7 +312,7 @@ const otherAxis = { timestamp: 'qualified', qualified: 'timestamp' } as const;
 const scanMatches = (
   world: World,
   query: ListQuery,
-  { frozen }: PageOptions,
+  { settings }: PageOptions,
   at: number,
   visit: (entry: Entry) => boolean,
 ): void => {
@@ -337,7 +324,7 @@ const scanMatches = (
   const start = after === undefined ? range : { ...range, from: Math.max(range.from, after[0]) };
   world.axes[query.axis].scan(start, (index, key) => {
     if (after !== undefined && key === after[0] && index <= after[1]) return true;
-    if (!frozen && !world.isListed(index, at)) return true;
+    if (!settings.staticPages && !world.isListed(index, at)) return true;
     if (restricted || statuses !== undefined) {
       const place = world.placeOf(index);
       const time = place[other];

@@ -1,4 +1,5 @@
 /** Checks of the service: token, list, clock, WebSocket, MRCP. */
+import { lazily } from '../../../lib/lazily.ts';
 import type { RequestLimiter } from '../../../source/http/limiter.ts';
 import { checkMrcp } from '../../../source/mrcp/mrcp.ts';
 import { findRecordsPath } from '../../../source/probe/session.ts';
@@ -12,11 +13,7 @@ const noticedSkewS = 5;
 
 export const sourceChecks = (services: Services, limiter?: RequestLimiter): Checks => {
   const opened = services.config.source;
-  let source: Source | undefined;
-  const open = (): Source => {
-    source ??= openSource(services, undefined, limiter);
-    return source;
-  };
+  const open = lazily(() => openSource(services, undefined, limiter));
   let listed: Promise<unknown> | undefined;
   const list = (signal: AbortSignal): Promise<unknown> => {
     listed ??= askList(open(), signal);

@@ -2,6 +2,7 @@
 import { ScheduleNotFoundError } from '@temporalio/client';
 import { taskQueuesOf } from '../../../../workflows/messages.ts';
 import { terminal } from '../../../lib/errors.ts';
+import { lazily } from '../../../lib/lazily.ts';
 import { findTemporalCli, locateTemporalCli } from '../../../local/temporal/locate-cli.ts';
 import { schedulesOf } from '../../../temporal/schedules.ts';
 import type { Services } from '../../parts/services.ts';
@@ -14,14 +15,11 @@ const notFound = 5;
 export const temporalChecks = (services: Services, fix: boolean): Checks => {
   const { config } = services;
   const prefix = config.temporal.task_queue;
-  let opening: Promise<TemporalService> | undefined;
-  const open = (): Promise<TemporalService> => {
-    opening ??= openPresent(services).then(async (temporal) => {
-      await describeNamespace(temporal, config.temporal.namespace);
-      return temporal;
-    });
-    return opening;
-  };
+  const open = lazily(async () => {
+    const temporal = await openPresent(services);
+    await describeNamespace(temporal, config.temporal.namespace);
+    return temporal;
+  });
   const need = (): Promise<TemporalService> =>
     open().catch(() => {
       throw new NotChecked('Needs Temporal.');
