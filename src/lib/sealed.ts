@@ -2,6 +2,7 @@
  * Bytes that only the holder of a private key can read (X25519, HKDF-SHA-256, AES-256-GCM): `CSX1` · ephemeral public key (32)
  * · authentication tag (16) · ciphertext. The key of each is its own, so the nonce is constant.
  */
+import type { KeyObject } from 'node:crypto';
 import {
   createCipheriv,
   createDecipheriv,
@@ -10,7 +11,6 @@ import {
   diffieHellman,
   generateKeyPairSync,
   hkdfSync,
-  type KeyObject,
 } from 'node:crypto';
 import { terminal } from './errors.ts';
 

@@ -1,7 +1,7 @@
 /** Workers of one process: workflows, reading and loading each poll their own task queue. */
 import { DefaultLogger, MetricsBuffer, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import type { ActivityDeps } from '../../activities/create-activities.ts';
 import {
-  type ActivityDeps,
   createLiveActivities,
   createLoadActivities,
   createReadActivities,

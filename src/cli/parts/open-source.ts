@@ -2,12 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Config } from '../../../schemas/config.ts';
 import { terminal } from '../../lib/errors.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
-import {
-  createRequestLimiter,
-  liveIdleMs,
-  type RequestLimiter,
-  requestLimitMarginMs,
-} from '../../source/http/limiter.ts';
+import type { RequestLimiter } from '../../source/http/limiter.ts';
+import { createRequestLimiter, liveIdleMs, requestLimitMarginMs } from '../../source/http/limiter.ts';
 import { createSource, requestLimitRules, type Source } from '../../source/source.ts';
 import { keepMeta, readMeta, writeMeta } from '../../store/meta.ts';
 import { createSharedSlots } from '../../store/request-limit.ts';

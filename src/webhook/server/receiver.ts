@@ -6,14 +6,8 @@ import { type FastifyInstance, fastify } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 import { createWebhookMetrics } from '../../health/metrics/webhook-metrics.ts';
-import {
-  addressOf,
-  type Certificate,
-  listenOnPort,
-  readCertificate,
-  reloadCertificate,
-  type TlsFiles,
-} from '../../lib/certificate.ts';
+import type { Certificate, TlsFiles } from '../../lib/certificate.ts';
+import { addressOf, listenOnPort, readCertificate, reloadCertificate } from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
 import type { FileWatch } from '../../lib/file-watch.ts';
 import type { InboxWriter } from '../../store/delivery/inbox-writer.ts';

@@ -6,6 +6,7 @@ import { terminal, transient } from '../../lib/errors.ts';
 import { passable } from '../../lib/new-folder.ts';
 import type { Delivery } from '../../store/delivery/inbox-writer.ts';
 import { errorCode, type ReceiverLog } from '../server/receiver-log.ts';
+import type { SealedSegment, SpoolLock } from './spool-files.ts';
 import {
   createSegment,
   discardSegment,
@@ -16,8 +17,6 @@ import {
   parkRecord,
   readRecord,
   recoverSegment,
-  type SealedSegment,
-  type SpoolLock,
   takeOverSegments,
 } from './spool-files.ts';
 
