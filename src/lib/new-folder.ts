@@ -1,5 +1,6 @@
-/** A folder that is there, whole, or not at all. */
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+/** A folder or file that is there, whole, or not at all. */
+import { randomUUID } from 'node:crypto';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { terminal } from './errors.ts';
 
@@ -42,4 +43,11 @@ const prepareFolders = async (folder: string, partial: string): Promise<void> =>
       cause,
     });
   }
+};
+
+/** Writes a file, or replaces it; a reader never sees half of it. */
+export const replaceFile = async (path: string, content: string, mode = 0o600): Promise<void> => {
+  const partial = `${path}.${randomUUID()}`;
+  await writeFile(partial, content, { mode });
+  await rename(partial, path);
 };

@@ -17,7 +17,7 @@ interface Spoken {
   readonly characters: number;
 }
 
-export type UnitFinding = ReturnType<typeof judge>;
+type UnitFinding = ReturnType<typeof judge>;
 
 const charactersPerSecond = 15;
 /** Most powers of ten between a value and its yardstick. */

@@ -1,12 +1,14 @@
 import { parseDocument } from 'yaml';
 import { loadConfig } from '../../config/load.ts';
-import { inferUnits, sampleCall, type UnitFinding } from '../../marts/calibrate.ts';
+import { inferUnits, sampleCall } from '../../marts/calibrate.ts';
 import { readNewestDocuments } from '../../store/ledger/read-ledger.ts';
 import { openConfigFile } from '../parts/config-file.ts';
 import { withStore } from '../parts/with-services.ts';
 import { flag, leaf, option, wholeNumber } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
+
+type UnitFinding = ReturnType<typeof inferUnits>[number];
 
 const unclear = 'cannot tell';
 

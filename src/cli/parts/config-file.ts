@@ -1,6 +1,7 @@
 /** The configuration file, for commands that write their findings into it. */
-import { readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { terminal } from '../../lib/errors.ts';
+import { replaceFile } from '../../lib/new-folder.ts';
 import { say } from '../shell/output.ts';
 
 /**
@@ -14,9 +15,7 @@ export const openConfigFile = (path: string | undefined): ((change: (text: strin
       hint: 'Omit --write, and copy the printed lines into your configuration.',
     });
   return async (change) => {
-    const partial = `${path}.${process.pid}.partial`;
-    await writeFile(partial, change(await readFile(path, 'utf8')), { mode: (await stat(path)).mode });
-    await rename(partial, path);
+    await replaceFile(path, change(await readFile(path, 'utf8')), (await stat(path)).mode);
     say(`Written to ${path}. Running processes of callsync read it when they start again.`);
   };
 };

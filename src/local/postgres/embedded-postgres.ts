@@ -14,6 +14,7 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { terminal } from '../../lib/errors.ts';
 import { scramVerifier } from '../../lib/keyed-hash.ts';
+import { replaceFile } from '../../lib/new-folder.ts';
 import { findFreePort, isAlive, minimalEnvironment, type StopRules, startServer } from '../local-process.ts';
 import { shareServer } from '../shared-server.ts';
 import { locatePostgresBinaries, mayReach, resolvePostgresAccount } from './locate-binaries.ts';
@@ -108,7 +109,8 @@ export const startEmbeddedPostgres = async (options: {
   });
   try {
     const password = await readAdminPassword(data);
-    await keepOwnerPassword(data, ownerPassword(password));
+    // For `psql`.
+    await replaceFile(join(data, ownerFile), `${ownerPassword(password)}\n`);
     const urlOf = (user: string, secret: string) => `postgres://${user}:${secret}@127.0.0.1:${server.port}/${owner}`;
     const url = urlOf(owner, ownerPassword(password));
     const adminUrl = urlOf(administrator, password);
@@ -164,13 +166,6 @@ const readAdminPassword = async (data: string): Promise<string> => {
     );
   });
   return password.trim();
-};
-
-/** For `psql`. */
-const keepOwnerPassword = async (data: string, password: string): Promise<void> => {
-  const partial = join(data, `${ownerFile}.${randomBytes(4).toString('hex')}`);
-  await writeFile(partial, `${password}\n`, { mode: 0o600 });
-  await rename(partial, join(data, ownerFile));
 };
 
 /** callsync creates the database in another folder and renames it, so that a crash or a second process leaves no half database. */

@@ -1,8 +1,9 @@
 /** A real Temporal server on loopback with its data in one file, if no cluster is configured. */
-import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { type CallsyncError, terminal } from '../../lib/errors.ts';
+import { replaceFile } from '../../lib/new-folder.ts';
 import { parseQuietly } from '../../lib/parse-json.ts';
 import { findFreePort, isAlive, type StopRules, startServer } from '../local-process.ts';
 import { shareServer } from '../shared-server.ts';
@@ -103,7 +104,7 @@ const launch = async (home: string, options: TemporalDevServerOptions): Promise<
   for (const suffix of ['', '-wal', '-shm'])
     await chmod(join(home, `temporal.db${suffix}`), 0o600).catch(() => undefined);
   const ports = { pid: outcome.pid, port, uiPort };
-  await writePorts(home, ports);
+  await replaceFile(join(home, 'temporal.json'), JSON.stringify(ports));
   return ports;
 };
 
@@ -129,10 +130,4 @@ const isReady = async (port: number, { namespace = 'default' }: TemporalDevServe
 const readPorts = async (home: string): Promise<Ports | undefined> => {
   const bytes = await readFile(join(home, 'temporal.json')).catch(() => Buffer.alloc(0));
   return parseQuietly(bytes) as Ports | undefined;
-};
-
-const writePorts = async (home: string, ports: Ports): Promise<void> => {
-  const partial = join(home, `temporal.json.${process.pid}`);
-  await writeFile(partial, JSON.stringify(ports));
-  await rename(partial, join(home, 'temporal.json'));
 };

@@ -3,11 +3,11 @@
  * the store has the newest entry of each chain, which reveals a cut tail.
  */
 import type { KeyObject } from 'node:crypto';
-import { createHash, createHmac, createPrivateKey, createPublicKey, hkdfSync, randomUUID, sign } from 'node:crypto';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { createHash, createHmac, createPrivateKey, createPublicKey, hkdfSync, sign } from 'node:crypto';
+import { mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { terminal, transient } from '../../lib/errors.ts';
-import { passable } from '../../lib/new-folder.ts';
+import { passable, replaceFile } from '../../lib/new-folder.ts';
 import type { Database, Transaction } from '../../postgres/database.ts';
 import { lockName, withLock } from '../../postgres/session-lock.ts';
 import type { ProofKeys } from '../store.ts';
@@ -83,12 +83,9 @@ const replaceHead = async (path: string, head: ChainHead): Promise<void> => {
   const { warehouse, ledger_epoch, verdict_id, digest } = head;
   const next = [...heads.filter((one) => !isSame(one)), { warehouse, ledger_epoch, verdict_id, digest }];
   const text = `${JSON.stringify(next, null, 1)}\n`;
-  // Written beside and renamed, so that a crash leaves the old file or the new one.
-  const temporary = `${path}.${randomUUID()}`;
   try {
     await mkdir(dirname(path), passable);
-    await writeFile(temporary, text, { mode: 0o600 });
-    await rename(temporary, path);
+    await replaceFile(path, text);
     if ((await readFile(path, 'utf8')) !== text) throw new Error('Another process has replaced the file.');
   } catch (cause) {
     throw transient('PROOF_HEADS', `The head of the proof chain cannot be written: ${path}.`, {
