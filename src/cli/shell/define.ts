@@ -44,7 +44,7 @@ interface Leaf<A extends Arguments, O extends Options, W extends readonly unknow
   readonly run: (...given: [...Values<A>, Given<O>, ...W]) => unknown;
 }
 
-/** Its examples are the first ones of its commands. */
+/** The help of a group shows the first example of each command. */
 interface Group extends Omit<Described, 'examples'> {
   readonly commands: Readonly<Record<string, AddCommand>>;
   /** Runs where no subcommand is named. */

@@ -95,8 +95,8 @@ export const buildCoverage = (input: CoverageInput) => {
       /** Sums of the latest verdicts over all warehouses. */
       healedCalls: mine.reduce((sum, verdict) => sum + verdict.healed, 0),
       /**
-       * Listed calls that may be nowhere, for they were erased or are too old to be kept; of the latest verdicts, which count the
-       * same calls for every warehouse.
+       * Listed calls that may be nowhere, for they were erased or are too old to be kept; of the latest verdicts. The calls are the
+       * same for every warehouse.
        */
       excludedCalls: Math.max(0, ...warehouses.map(excludedOf)),
     };

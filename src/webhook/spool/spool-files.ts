@@ -99,7 +99,7 @@ export const createSegment = async (dir: string, number: number) => {
   await syncFolder(dir);
   let written: SealedSegment = { path, bytes: 0, records: 0, oldest: undefined, damaged: false };
   return {
-    /** What counts so far. */
+    /** The durable part. */
     written: () => written,
     /**
      * Durable when it resolves. After a failure nothing of it counts, and the segment must be sealed.
