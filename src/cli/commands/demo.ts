@@ -18,53 +18,46 @@ const hourlyCalls = `SELECT EXTRACT(HOUR FROM call_timestamp) AS hour, count(*) 
 /** @param staysUp only then do the addresses still answer when somebody reads them. */
 const renderSummary = async (demo: Awaited<ReturnType<typeof runDemo>>, staysUp: boolean): Promise<string> => {
   const { result, warehouse, statusPage } = demo;
-  const rows = Object.entries(result.rows).map(([table, count]) => ({ table, rows: count }));
-  const lines = ['', 'Rows per table', renderTable(rows)];
-  for (const { title, sql } of analystQueries) lines.push('', title, renderTable(await warehouse.query(sql)));
-  const hours = await warehouse.query(hourlyCalls);
+  const { broken, equal } = result;
   const { lost, duplicated, stale, mismatched, erased, calls } = result.truth;
-  lines.push(
-    '',
+  const rows = Object.entries(result.rows).map(([table, count]) => ({ table, rows: count }));
+  const compared = Object.entries(equal ?? {}).map(([table, one]) => ({ table, ...one }));
+  const answers: string[] = [];
+  for (const { title, sql } of analystQueries) answers.push('', title, renderTable(await warehouse.query(sql)));
+  const hours = await warehouse.query(hourlyCalls);
+  const places = [
+    ...(demo.temporalUi === undefined ? [] : [`Temporal's interface: ${demo.temporalUi}`]),
+    `Webhook receiver: ${demo.webhookAddress}`,
+    ...(statusPage === undefined
+      ? []
+      : [`Status page: ${statusPage.address}   (to act on it: user demo, password in ${statusPage.passwordFile})`]),
+  ];
+  return [
+    ...['', 'Rows per table', renderTable(rows), ...answers, ''],
     `Truth check over ${calls} calls: lost ${lost}, duplicated ${duplicated}, stale ${stale}, mismatched ${mismatched}${erased > 0 ? `; ${erased} erased, kept out` : ''}`,
-  );
-  if (result.equal !== undefined) {
-    const compared = Object.entries(result.equal).map(([table, { rows, different }]) => ({ table, rows, different }));
-    lines.push('', 'Rows in PostgreSQL and BigQuery, compared in all columns but load ids', renderTable(compared), '');
-  }
-  lines.push(
+    ...(equal === undefined
+      ? []
+      : ['', 'Rows in PostgreSQL and BigQuery, compared in all columns but load ids', renderTable(compared), '']),
     `Webhook deliveries: ${listed(result.deliveries, (name, n) => `${n} ${name}`)}`,
     `Seconds: ${listed(result.seconds, (name, n) => `${name} ${n}`)}`,
     '',
     ...askLines(demo, staysUp),
-  );
-  if (result.broken !== undefined) {
-    const { altered, deleted, found, healed } = result.broken;
-    lines.push(
-      '',
-      `Broken on purpose: ${altered} rows altered, ${deleted} deleted. Found: ${found} calls. Healed: ${healed}.`,
-    );
-  }
-  const end = [
+    ...(broken === undefined
+      ? []
+      : [
+          '',
+          `Broken on purpose: ${broken.altered} rows altered, ${broken.deleted} deleted. Found: ${broken.found} calls. Healed: ${broken.healed}.`,
+        ]),
+    ...(staysUp
+      ? places
+      : ['Without --exit, the demo keeps running, with psql, the status page and Temporal’s interface.']),
     '',
     'Calls of the days before today, by hour (UTC)',
     drawHours(new Map(hours.map(({ hour, calls: n }) => [Number(hour), Number(n)]))),
     '',
     'Newest settled days: calls in the service and in the warehouse',
     renderProof(result.proof),
-  ];
-  if (!staysUp)
-    return [
-      ...lines,
-      'Without --exit, the demo keeps running, with psql, the status page and Temporal’s interface.',
-      ...end,
-    ].join('\n');
-  if (demo.temporalUi !== undefined) lines.push(`Temporal's interface: ${demo.temporalUi}`);
-  lines.push(`Webhook receiver: ${demo.webhookAddress}`);
-  if (statusPage !== undefined)
-    lines.push(
-      `Status page: ${statusPage.address}   (to act on it: user demo, password in ${statusPage.passwordFile})`,
-    );
-  return [...lines, ...end].join('\n');
+  ].join('\n');
 };
 
 export default leaf({
