@@ -1,4 +1,4 @@
-/** When to try again, wherever callsync tries again by itself. Activities are retried by Temporal instead. */
+/** When work is done: once, again, in time. Temporal retries activities itself. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export type BackoffRules = { readonly baseMs: number; readonly maxMs: number };
@@ -52,4 +52,10 @@ export const repeatEvery = (ms: number, work: () => Promise<void>): (() => Promi
     clearInterval(timer);
     await running;
   };
+};
+
+/** A function whose value is made at its first call. */
+export const lazily = <T>(make: () => T): (() => T) => {
+  let made: T | undefined;
+  return () => (made ??= make());
 };

@@ -2,9 +2,9 @@
 
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { lazily } from '../lib/backoff.ts';
 import { CallsyncError, terminal, transient } from '../lib/errors.ts';
 import { createKeyedHash, fingerprintOf } from '../lib/keyed-hash.ts';
-import { lazily } from '../lib/lazily.ts';
 import { type ConnectionUrl, type Database, openDatabase, type Queryable, readValue } from '../postgres/database.ts';
 import type { ErasureLog } from './erasure-log.ts';
 import { type Migration, migrations } from './migrations.ts';
