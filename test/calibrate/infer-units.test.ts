@@ -18,11 +18,7 @@ const randomOf = (seed: number) => {
 type Units = Readonly<Record<UnitField, 1 | 1000>>;
 
 /** A service: how fast people talk, how long they pause, how its words are cut, and a unit for each field. */
-const generateService = (
-  seed: number,
-  calls = 40,
-  unitsOfCall?: (random: () => number) => Units,
-): { calls: SampledCall[]; units: Units } => {
+const generateService = (seed: number, calls = 40, unitsOfCall?: (random: () => number) => Units) => {
   const random = randomOf(seed * 7919);
   const randomUnits = (): Units =>
     Object.fromEntries(unitFields.map((field) => [field, random() < 0.5 ? 1 : 1000])) as Units;

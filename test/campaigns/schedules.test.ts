@@ -22,10 +22,7 @@ describe('backfills', () => {
   const policies = ['skip', 'buffer_one', 'buffer_all'] as const;
 
   /** Runs that Temporal began, as `TIME STATE`. */
-  const listRuns = async (
-    { client, prefix }: Installation,
-    name: string,
-  ): Promise<{ due: string; state: string }[]> => {
+  const listRuns = async ({ client, prefix }: Installation, name: string) => {
     const begin = `${backfillId(prefix, name)}-`;
     const runs: { due: string; state: string }[] = [];
     for await (const { workflowId, status } of client.workflow.list({ query: `WorkflowId STARTS_WITH '${begin}'` }))

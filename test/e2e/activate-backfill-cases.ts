@@ -87,12 +87,7 @@ const disturb = async (site: Installation, work: Promise<unknown>): Promise<numb
   return changes;
 };
 
-const readRange = async (
-  site: Installation,
-  name: string,
-  axis: string,
-  range: { from: number; to: number },
-): Promise<BackfillProgress> => {
+const readRange = async (site: Installation, name: string, axis: string, range: { from: number; to: number }) => {
   const handle = await startBackfill(site.client, site.prefix, {
     name,
     axis,

@@ -31,9 +31,7 @@ const sync = {
 };
 
 /** Live calls beside a backfill with concurrency 8 and a reconcile, which never end while it is measured. */
-export const liveBesideBackfill = async (
-  durationMs: number,
-): Promise<LiveFigures & { readonly backfillRunning: boolean; readonly backfilled: number }> => {
+export const liveBesideBackfill = async (durationMs: number) => {
   const site = await install({
     simulator: {
       seed: 53,

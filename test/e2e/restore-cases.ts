@@ -278,10 +278,7 @@ const compareTruth = async (
   return reports;
 };
 
-const describeWrong = async (
-  { installation: { store } }: Site,
-  { entry, wrong, warehouse }: WrongCall,
-): Promise<unknown> => {
+const describeWrong = async ({ installation: { store } }: Site, { entry, wrong, warehouse }: WrongCall) => {
   const { callId, versions, qualified, deliveredVersion } = entry;
   const rowsOf = async (sql: string) => (await store.pool.query(sql, [callId])).rows;
   return {
@@ -302,10 +299,7 @@ const describeWrong = async (
 };
 
 /** Erased calls of which ledger or warehouses have anything but the tombstone. */
-const countBack = async (
-  { installation: { store }, warehouses }: Site,
-  erased: ReadonlySet<string>,
-): Promise<number> => {
+const countBack = async ({ installation: { store }, warehouses }: Site, erased: ReadonlySet<string>) => {
   const { rows } = await store.pool.query<{ id: string }>('SELECT call_id AS id FROM ledger_documents');
   const back = new Set(rows.map(({ id }) => id).filter((id) => erased.has(id)));
   for (const warehouse of warehouses) {

@@ -173,10 +173,7 @@ const putBetween = async (site: Installation): Promise<Toxiproxy<Server>> => {
   return toxiproxy;
 };
 
-const sample = async (
-  site: Installation,
-  processes: readonly (readonly [name: string, pid: number | undefined])[],
-): Promise<Record<string, number>> => {
+const sample = async (site: Installation, processes: readonly (readonly [name: string, pid: number | undefined])[]) => {
   const values: Record<string, number> = {};
   for (const [name, pid] of processes) {
     const kilobytes = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

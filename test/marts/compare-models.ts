@@ -27,11 +27,7 @@ export const readManifest = async (folder: string): Promise<Readonly<Record<stri
  * entry in a list.
  * @param views names of all marts that the warehouse has
  */
-export const compareModels = async (
-  folder: string,
-  warehouse: FilledWarehouse,
-  views: readonly string[],
-): Promise<void> => {
+export const compareModels = async (folder: string, warehouse: FilledWarehouse, views: readonly string[]) => {
   const [compared, staged]: [string[], string[]] = [[], []];
   for (const { name, relation_name, resource_type } of Object.values(await readManifest(folder))) {
     if (resource_type !== 'model') continue;

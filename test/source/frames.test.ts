@@ -9,22 +9,9 @@ import { simulatedSource } from './simulated.ts';
 
 type StreamFrame = Parameters<Parameters<typeof openFrames>[0]['onFrame']>[0];
 
-type FramesResult = Awaited<ReturnType<typeof openFrames>>;
-
 const closers = useClosers();
 
-interface Tapping {
-  readonly simulator: Awaited<ReturnType<typeof startSimulator>>;
-  readonly frames: StreamFrame[];
-  readonly events: StreamEvent[];
-  readonly done: Promise<FramesResult>;
-  stop(): Promise<FramesResult>;
-}
-
-const start = async (
-  options: SimulatorOptions = {},
-  websocket: SourceConfigInput['websocket'] = {},
-): Promise<Tapping> => {
+const start = async (options: SimulatorOptions = {}, websocket: SourceConfigInput['websocket'] = {}) => {
   const simulator = await startSimulator({
     calls: { count: 0 },
     ...options,
@@ -39,30 +26,18 @@ const start = async (
   const events: StreamEvent[] = [];
   const stop = new AbortController();
   const done = openFrames({
-    config: source.config.websocket,
-    tokens: source.tokens,
-    signal: stop.signal,
+    ...{ config: source.config.websocket, tokens: source.tokens, signal: stop.signal },
     backoff: { baseMs: 30, maxMs: 200 },
-    onFrame: (frame) => {
-      frames.push(frame);
-    },
-    onEvent: (event) => {
-      events.push(event);
-    },
+    onFrame: (frame) => void frames.push(frame),
+    onEvent: (event) => void events.push(event),
   });
   done.catch(() => undefined);
-  const tapping = {
-    simulator,
-    frames,
-    events,
-    done,
-    stop: () => {
-      stop.abort();
-      return done;
-    },
+  const end = () => {
+    stop.abort();
+    return done;
   };
-  closers.push(() => tapping.stop().catch(() => undefined));
-  return tapping;
+  closers.push(() => end().catch(() => undefined));
+  return { simulator, frames, events, done, stop: end };
 };
 
 const opened = (events: readonly StreamEvent[]): number => events.filter(({ kind }) => kind === 'opened').length;
@@ -72,12 +47,8 @@ describe('frames', () => {
     const { simulator, frames, stop } = await start();
     await until('30 frames', () => frames.length >= 30);
     expect(await stop()).toMatchObject({ connections: 1, frames: frames.length });
-    expect(frames.map(({ body }) => (JSON.parse(body.toString()) as { number: number }).number)).toEqual(
-      frames.map((_, i) => i),
-    );
-    expect(frames.slice(0, 10).map(({ binary }) => binary)).toEqual(
-      [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => i % 5 === 4),
-    );
+    const sent = frames.map(({ body, binary }) => [JSON.parse(body.toString()).number, binary]);
+    expect(sent).toEqual(frames.map((_, i) => [i, i % 5 === 4]));
     await expect.poll(async () => (await simulator.stats()).websocket.open).toBe(0);
   });
 
@@ -105,10 +76,8 @@ describe('frames', () => {
     const { simulator, events, frames, stop } = await start();
     await until('frames', () => frames.length > 5);
     await simulator.restartWebSocket(1_000);
-    await until(
-      'frames of the second connection',
-      () => opened(events) === 2 && frames.some(({ connection }) => connection === 2),
-    );
+    const isAgain = () => opened(events) === 2 && frames.some(({ connection }) => connection === 2);
+    await until('frames of the second connection', isAgain);
     expect(events.some((event) => event.kind === 'refused' && event.explanation.includes('503'))).toBe(true);
     expect(events.find(({ kind }) => kind === 'closed')).toMatchObject({ explanation: 'the connection broke' });
     expect((await stop()).connections).toBe(2);
@@ -119,10 +88,8 @@ describe('frames', () => {
     await until('a connection', () => opened(events) === 1);
     await simulator.closeWebSockets(1001);
     await until('the second connection', () => opened(events) === 2);
-    expect(events.find(({ kind }) => kind === 'closed')).toMatchObject({
-      code: 1001,
-      explanation: expect.stringContaining('restart'),
-    });
+    const explanation = expect.stringContaining('restart');
+    expect(events.find(({ kind }) => kind === 'closed')).toMatchObject({ code: 1001, explanation });
   });
 
   test('replaces a token that was revoked', async () => {
@@ -141,9 +108,9 @@ describe('frames', () => {
       hint: expect.stringContaining('the allowed addresses of your client_id'),
     });
     const wrong = await start({}, { url: 'ws://127.0.0.1:1/x' });
-    await until('a refusal', () =>
-      wrong.events.some((event) => event.kind === 'refused' && event.explanation.includes('refuses connections')),
-    );
+    const isRefused = (event: StreamEvent) =>
+      event.kind === 'refused' && event.explanation.includes('refuses connections');
+    await until('a refusal', () => wrong.events.some(isRefused));
     const path = await start({ websocket: { path: '/other' } }, {});
     await until('a frame', () => path.frames.length > 0);
     const missing = await start({}, { url: `${path.simulator.wsUrl}/nothing` });
@@ -161,9 +128,7 @@ describe('frames', () => {
     let running = 0;
     const stop = new AbortController();
     const done = openFrames({
-      config: source.config.websocket,
-      tokens: source.tokens,
-      signal: stop.signal,
+      ...{ config: source.config.websocket, tokens: source.tokens, signal: stop.signal },
       onFrame: async ({ body }) => {
         expect(++running).toBe(1);
         await new Promise((resolve) => setTimeout(resolve, 3));

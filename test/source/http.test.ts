@@ -42,6 +42,13 @@ const readAll = async (source: Source): Promise<unknown[]> => {
 const list = [{ unique_id: 'a', text: 'é'.repeat(500) }, { unique_id: 'b' }];
 const bytes = Buffer.from(JSON.stringify(list));
 
+const gzipped = { 'content-encoding': 'gzip' };
+const cutOff = (response: Parameters<Handler>[1]): void =>
+  void response.write(bytes.subarray(0, 100), () => response.destroy());
+/** Sends on to another place. */
+const redirect = (response: Parameters<Handler>[1], status: number, location: string): void =>
+  void response.writeHead(status, { location }).end();
+
 describe('bodies', () => {
   test.each([
     ['identity', bytes],
@@ -50,35 +57,19 @@ describe('bodies', () => {
     ['br', brotliCompressSync(bytes)],
   ])('are decoded from %s', async (encoding, body) => {
     const { source } = await start((_, response) => {
-      response.writeHead(200, { 'content-encoding': encoding });
-      response.end(body);
+      response.writeHead(200, { 'content-encoding': encoding }).end(body);
     });
     expect(await readAll(source)).toEqual(list);
   });
 
   // At once, as they wait for time to pass.
   test.concurrent.for<[string, (response: Parameters<Handler>[1]) => void]>([
-    [
-      'cut off before their length',
-      (response) => {
-        response.writeHead(200, { 'content-length': bytes.length });
-        response.write(bytes.subarray(0, 100), () => response.destroy());
-      },
-    ],
+    ['cut off before their length', (response) => cutOff(response.writeHead(200, { 'content-length': bytes.length }))],
     [
       'cut off in the middle of gzip',
-      (response) => {
-        response.writeHead(200, { 'content-encoding': 'gzip' });
-        response.end(gzipSync(bytes).subarray(0, 60));
-      },
+      (response) => void response.writeHead(200, gzipped).end(gzipSync(bytes).subarray(0, 60)),
     ],
-    [
-      'cut off in the middle of chunks',
-      (response) => {
-        response.writeHead(200);
-        response.write(bytes.subarray(0, 100), () => response.destroy());
-      },
-    ],
+    ['cut off in the middle of chunks', (response) => cutOff(response.writeHead(200))],
     ['that end in the middle of JSON', (response) => void response.end(bytes.subarray(0, 100))],
     ['that are not JSON', (response) => void response.end('<html>')],
     ['that are empty', (response) => void response.end()],
@@ -192,25 +183,17 @@ describe('redirects', () => {
   test('to another host never carry the token', async () => {
     const other = await startServer((_, response) => json(response, 200, list));
     closers.push(other.close);
-    const { source } = await start((_, response) => {
-      response.writeHead(302, { location: `${other.url}/calls` });
-      response.end();
-    });
+    const { source } = await start((_, response) => redirect(response, 302, `${other.url}/calls`));
     expect(await refusalOf(readAll(source))).toMatchObject({ code: 'REDIRECT_REFUSED', kind: 'terminal' });
     expect(other.requests).toEqual([]);
   });
 
   test('within the host are followed, but not for ever', async () => {
-    const { source } = await start((_, response, url) => {
-      if (url.pathname === '/v2/calls') return json(response, 200, list);
-      response.writeHead(307, { location: '/v2/calls' });
-      response.end();
-    });
+    const { source } = await start((_, response, url) =>
+      url.pathname === '/v2/calls' ? json(response, 200, list) : redirect(response, 307, '/v2/calls'),
+    );
     expect(await readAll(source)).toEqual(list);
-    const round = await start((_, response) => {
-      response.writeHead(302, { location: '/calls' });
-      response.end();
-    });
+    const round = await start((_, response) => redirect(response, 302, '/calls'));
     expect(await refusalOf(readAll(round.source))).toMatchObject({ code: 'REDIRECT_LOOP' });
   });
 

@@ -7,12 +7,8 @@ import type { CallsyncError } from '../../src/lib/errors.ts';
 
 export type LocalServer = Awaited<ReturnType<typeof startServer>>;
 
-export type Handler = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  url: URL,
-  body: string,
-) => void | Promise<void>;
+type Asked = [request: IncomingMessage, response: ServerResponse, url: URL, body: string];
+export type Handler = (...asked: Asked) => void | Promise<void>;
 
 export const startServer = async (handler: Handler) => {
   const requests: { path: string; headers: IncomingMessage['headers']; body: string }[] = [];
@@ -38,12 +34,7 @@ export const startServer = async (handler: Handler) => {
   };
 };
 
-export const json = (
-  response: ServerResponse,
-  status: number,
-  body: unknown,
-  headers: Record<string, string> = {},
-): void => {
+export const json = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) => {
   response.writeHead(status, { 'content-type': 'application/json', ...headers });
   response.end(typeof body === 'string' ? body : JSON.stringify(body));
 };
@@ -54,11 +45,7 @@ export const answerToken = (response: ServerResponse, token = 'token-1', expires
 
 export const configFor = (url: string, more: Partial<SourceConfigInput> = {}): SourceConfig =>
   sourceConfigSchema.parse({
-    base_url: url,
-    auth_url: url,
-    realm: 'demo',
-    client_id: 'id',
-    client_secret: 'not-a-secret',
+    ...{ base_url: url, auth_url: url, realm: 'demo', client_id: 'id', client_secret: 'not-a-secret' },
     ...more,
     limits: { requests: 1_000_000, per_s: 1, retry_base_ms: 5, retry_max_ms: 20, ...more.limits },
   });

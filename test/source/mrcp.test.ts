@@ -5,19 +5,14 @@ import { useClosers } from './local-server.ts';
 
 const closers = useClosers();
 
-const start = async (mode: 'accept' | 'refuse' | 'unanswered'): Promise<Awaited<ReturnType<typeof startSimulator>>> => {
-  const simulator = await startSimulator({ calls: { count: 0 }, mrcp: { mode } });
-  closers.push(() => simulator.stop());
-  return simulator;
-};
-
 describe('the MRCP check', () => {
   test.each([
     ['accept', 'answers'],
     ['refuse', 'refused'],
     ['unanswered', 'timed_out'],
   ] as const)('tells a port in mode %s apart', async (mode, outcome) => {
-    const simulator = await start(mode);
+    const simulator = await startSimulator({ calls: { count: 0 }, mrcp: { mode } });
+    closers.push(() => simulator.stop());
     const check = await checkMrcp({ ...simulator.mrcp, timeout_s: 0.5 });
     expect(check.outcome).toBe(outcome);
     expect(check.hint === undefined).toBe(outcome === 'answers');
@@ -26,9 +21,8 @@ describe('the MRCP check', () => {
   });
 
   test('knows an unknown host and a missing one', async () => {
-    expect(await checkMrcp({ host: 'nowhere.invalid', port: 5060, timeout_s: 30 })).toMatchObject({
-      outcome: 'unknown_host',
-    });
+    const unknown = await checkMrcp({ host: 'nowhere.invalid', port: 5060, timeout_s: 30 });
+    expect(unknown).toMatchObject({ outcome: 'unknown_host' });
     expect(await checkMrcp({ port: 5060, timeout_s: 1 })).toMatchObject({ outcome: 'not_configured' });
   });
 });

@@ -2,11 +2,11 @@
 import { describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
-import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import type { WindowResult } from '../../src/source/read/read-window.ts';
 import { settledRange } from '../support/settled-range.ts';
 import { useClosers } from './local-server.ts';
-import { listedIds, missingFrom, readSimulated, simulatedSource, wholeRange } from './simulated.ts';
+import { listedIds, missingFrom, readSimulated, wholeRange } from './simulated.ts';
+import { useSimulated } from './use-simulated.ts';
 
 const closers = useClosers();
 
@@ -18,22 +18,10 @@ const readAll = async (
   list: List = { preset: 'activate' },
   axis = 'qualified',
   windows = 2,
-): Promise<{
-  missing: string[];
-  listed: number;
-  results: WindowResult[];
-  requests: number;
-  cap: number | undefined;
-}> => {
-  const simulator = await startSimulator({
-    rateLimit: { requests: 0 },
-    ...options,
-    calls: { count: 400, utterances: 1, words: 2, otherShare: 0, ...settledRange, ...options.calls },
-  });
-  closers.push(() => simulator.stop());
+) => {
+  const calls = { count: 400, utterances: 1, words: 2, otherShare: 0, ...settledRange, ...options.calls };
   const limits = { requests: 1_000_000, retry_base_ms: 1, retry_max_ms: 2, retries: 2 };
-  const source = await simulatedSource(simulator, { list, limits });
-  closers.push(source.close);
+  const { simulator, source } = await useSimulated({ ...options, calls }, { list, limits }, closers);
   const { from, to } = wholeRange(simulator, axis);
   const length = (Date.parse(simulator.range.to) * 1000 - from) / (windows - 0.4);
   const borders = Array.from({ length: windows }, (_, index) => Math.round((from + index * length) / 1e3) * 1e3);

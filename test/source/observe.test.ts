@@ -7,24 +7,11 @@ const nested = (depth: number): unknown => JSON.parse(`${'['.repeat(depth)}${']'
 
 describe('observing a list record', () => {
   test('keeps what it carries and drops what came empty without being known to be carried', () => {
-    const record = {
-      unique_id: 'a',
-      duration: '5',
-      tags: [],
-      visit: null,
-      metadata: {},
-      campaign: '',
-      ivr_end: 0,
-      flag: false,
-    };
+    const content = { unique_id: 'a', duration: '5', ivr_end: 0, flag: false };
+    const record = { ...content, tags: [], visit: null, metadata: {}, campaign: '' };
     expect(observe(record)).toEqual({
       kind: 'observation',
-      observation: {
-        callId: 'a',
-        source: 'poll',
-        observedAt: 5,
-        fields: { unique_id: 'a', duration: '5', ivr_end: 0, flag: false },
-      },
+      observation: { callId: 'a', source: 'poll', observedAt: 5, fields: content },
       uncarried: ['tags', 'visit', 'metadata', 'campaign'],
     });
     expect(observe(record, ['tags', 'visit'])).toMatchObject({
@@ -47,14 +34,11 @@ describe('observing a list record', () => {
   test('the same for fields that are kept as bytes', () => {
     const outline = { callData: Array.from({ length: 40 }, () => ({ content: '', words: [] })), meta: {} };
     const late = { callData: [...outline.callData, { content: 'bonjour', words: [] }], meta: {} };
+    const encode = (value: unknown) => new Map([['transcript_json', Buffer.from(JSON.stringify(value))]]);
     const see = (value: unknown, carries: string[] = []) =>
       observeRecord(
         { unique_id: 'a', transcript_json: value },
-        {
-          observedAt: 5,
-          carries: new Set(carries),
-          encoded: new Map([['transcript_json', Buffer.from(JSON.stringify(value))]]),
-        },
+        { observedAt: 5, carries: new Set(carries), encoded: encode(value) },
       );
     expect(see(outline)).toMatchObject({ uncarried: ['transcript_json'] });
     expect(see(outline)).not.toHaveProperty('observation.encoded');
@@ -65,10 +49,8 @@ describe('observing a list record', () => {
   });
 
   test('drops fields that were asked to be left out, whatever stands in their place', () => {
-    expect(observe({ unique_id: 'a', transcript_json: null }, ['transcript_json'], ['transcript_json'])).toMatchObject({
-      observation: { fields: { unique_id: 'a' } },
-      uncarried: [],
-    });
+    const left = observe({ unique_id: 'a', transcript_json: null }, ['transcript_json'], ['transcript_json']);
+    expect(left).toMatchObject({ observation: { fields: { unique_id: 'a' } }, uncarried: [] });
   });
 
   test('refuses an id that broken UTF-8 damaged, and keeps one that was sent with a replacement character', () => {

@@ -8,10 +8,8 @@ import { answerToken, configFor, type Handler, json, startServer, useClosers } f
 const closers = useClosers();
 
 const start = Date.UTC(2024, 6, 1);
-type Answer = (
-  response: Parameters<Handler>[1],
-  of: { page: number; pages: number; all: number; records: unknown[] },
-) => void;
+type Asked = { page: number; pages: number; all: number; records: unknown[] };
+type Answer = (response: Parameters<Handler>[1], of: Asked) => void;
 
 const middle = start + 45_000;
 
@@ -30,18 +28,12 @@ const read = async (
   count: number,
   list: SourceConfigInput['list'],
   answer: Answer,
-  {
-    everyMs = 1000,
-    quietMs = 0,
-    longestMs = Number.POSITIVE_INFINITY,
-    shows = 'beginning',
-    laterCap = count,
-    times = 1,
-    stepMs = 1,
-    early = 45,
-    late = 0,
-  } = {},
+  more: Partial<
+    Record<'everyMs' | 'quietMs' | 'longestMs' | 'laterCap' | 'times' | 'stepMs' | 'early' | 'late', number>
+  > & { shows?: string } = {},
 ) => {
+  const { everyMs = 1000, quietMs = 0, longestMs = Number.POSITIVE_INFINITY, shows = 'beginning' } = more;
+  const { laterCap = count, times = 1, stepMs = 1, early = 45, late = 0 } = more;
   const later = middle + quietMs;
   const calls = Array.from({ length: count }, (_, n) => (n < early ? start + n * 1000 : later + (n - early) * everyMs));
   let requests = 0;
@@ -59,12 +51,8 @@ const read = async (
       .slice(0, asked < middle ? count : laterCap)
       .slice(offset, offset + pageSize)
       .map((at) => ({ unique_id: `c${at}`, timestamp: new Date(at).toISOString() }));
-    return answer(response, {
-      page: Number(page),
-      pages: Math.ceil(inside.length / pageSize),
-      all: calls.slice(late).filter(isInside).length,
-      records,
-    });
+    const [pages, all] = [Math.ceil(inside.length / pageSize), calls.slice(late).filter(isInside).length];
+    return answer(response, { page: Number(page), pages, all, records });
   });
   closers.push(server.close);
   const cursor_fields = [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }];
@@ -87,12 +75,8 @@ const read = async (
     };
     results.push(await readWindow({ client: source.list, window, onPage }));
   }
-  return {
-    seen: seen.size,
-    requests,
-    problems: results.flatMap(({ problems }) => problems),
-    cap: source.list.learned.cap,
-  };
+  const problems = results.flatMap(({ problems }) => problems);
+  return { seen: seen.size, requests, problems, cap: source.list.learned.cap };
 };
 
 test.each<[string, (of: Parameters<Answer>[1]) => unknown]>([
@@ -128,8 +112,7 @@ describe('behind its last page, a list', () => {
       last = of.records;
       return json(response, 200, { total: of.all, data: of.records });
     });
-    expect(seen).toBe(80);
-    expect(problems).toEqual([]);
+    expect([seen, problems]).toEqual([80, []]);
   });
 
   test.each([404, 400, 416])('refuses with %i, and has no total', async (status) => {
@@ -138,8 +121,7 @@ describe('behind its last page, a list', () => {
         ? json(response, status, { detail: 'Invalid page.' })
         : json(response, 200, { data: records }),
     );
-    expect(problems).toEqual([]);
-    expect(seen).toBe(80);
+    expect([seen, problems]).toEqual([80, []]);
   });
 
   test('gives the same cursor with an empty page', async () => {
@@ -147,8 +129,7 @@ describe('behind its last page, a list', () => {
     const { seen, problems } = await read(90, { pagination }, (response, { page, records }) =>
       json(response, 200, { next: records.length === 0 ? String(page) : String(page + 1), data: records }),
     );
-    expect(seen).toBe(90);
-    expect(problems).toEqual([]);
+    expect([seen, problems]).toEqual([90, []]);
   });
 });
 
@@ -239,18 +220,14 @@ describe('records left out of pages after these were made', () => {
       json(response, 200, { total: data.length, data });
     };
   const size = { size_param: 'size', size: 20 } as const;
+  const pages = { pagination: { style: 'page', ...size } } as const;
   test.each<[string, SourceConfigInput['list'], number]>([
-    ['all of a page', { pagination: { style: 'page', ...size } }, 20],
-    ['all of the first page', { pagination: { style: 'page', ...size } }, 0],
-    [
-      'all of a page, where the total counts the page',
-      { total_path: 'total', pagination: { style: 'page', ...size } },
-      20,
-    ],
+    ['all of a page', pages, 20],
+    ['all of the first page', pages, 0],
+    ['all of a page, where the total counts the page', { ...pages, total_path: 'total' }, 20],
   ])('%s: no end of the list', async (_, list, from) => {
     const { seen, problems } = await read(90, list, leaveOut(from));
-    expect(problems).toEqual([]);
-    expect(seen).toBe(70);
+    expect([seen, problems]).toEqual([70, []]);
   });
 
   test('half of the only page, long after half a page was missing amid the list', async () => {
@@ -282,8 +259,7 @@ describe('an error in the body of an answer 200', () => {
     const { seen, problems } = await read(10, {}, (response, { records }) =>
       json(response, 200, ++asked === 1 ? failed : { ...good, data: records }),
     );
-    expect(seen).toBe(10);
-    expect(problems).toEqual([]);
+    expect([seen, problems]).toEqual([10, []]);
   });
 
   test('is none beside a part of the calls', async () => {
@@ -295,10 +271,8 @@ describe('an error in the body of an answer 200', () => {
   });
 
   test('that stays is a failure', async () => {
-    await expect(read(10, {}, (response) => json(response, 200, answer))).rejects.toMatchObject({
-      code: 'LIST_FAILED',
-      kind: 'transient',
-    });
+    const reading = read(10, {}, (response) => json(response, 200, answer));
+    await expect(reading).rejects.toMatchObject({ code: 'LIST_FAILED', kind: 'transient' });
   });
 });
 

@@ -38,28 +38,21 @@ describe('presets', () => {
   });
 
   test('give way to another style of paging as a whole', async () => {
-    const merged = await applyPreset({
-      source: { ...base, list: { preset: 'activate', pagination: { style: 'page' } } },
-    });
-    expect(sourceConfigSchema.parse(merged.source).list.pagination).toMatchObject({
-      style: 'page',
-      page_param: 'page',
-    });
+    const list = { preset: 'activate', pagination: { style: 'page' } };
+    const { pagination } = sourceConfigSchema.parse((await applyPreset({ source: { ...base, list } })).source).list;
+    expect(pagination).toMatchObject({ style: 'page', page_param: 'page' });
   });
 
   test('can be a copy of the user’s own', async () => {
     const { file } = await readPreset('activate');
-    await writeFile(
-      join(folder, 'mine.yaml'),
-      (await readFile(file, 'utf8')).replace('max_results: 10000', 'max_results: 5000'),
-    );
+    const mine = (await readFile(file, 'utf8')).replace('max_results: 10000', 'max_results: 5000');
+    await writeFile(join(folder, 'mine.yaml'), mine);
     const merged = await applyPreset({ source: { ...base, list: { preset: './mine.yaml' } } }, folder);
     expect(sourceConfigSchema.parse(merged.source).list.max_results).toBe(5_000);
   });
 
   test('that do not exist are named', async () => {
-    await expect(applyPreset({ source: { list: { preset: 'nope' } } })).rejects.toMatchObject({
-      code: 'PRESET_UNREADABLE',
-    });
+    const applying = applyPreset({ source: { list: { preset: 'nope' } } });
+    await expect(applying).rejects.toMatchObject({ code: 'PRESET_UNREADABLE' });
   });
 });

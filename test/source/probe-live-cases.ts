@@ -28,11 +28,7 @@ export const liveCases: Readonly<Record<string, { readonly options: SimulatorOpt
 };
 
 /** Probes a list of its own, newest first, with `callsPerSecond` new calls. */
-export const probeLive = async (
-  name: string,
-  seed: number,
-  callsPerSecond = 10,
-): Promise<Awaited<ReturnType<typeof probeSource>>> => {
+export const probeLive = async (name: string, seed: number, callsPerSecond = 10) => {
   const { options } = liveCases[name] ?? { options: {} };
   const simulator = await startSimulator({
     ...options,

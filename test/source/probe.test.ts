@@ -36,6 +36,7 @@ const versions: Record<string, object> = {
   version_query: { version: { by: 'query', name: 'version', value: '3' } },
 };
 
+const cursor = { style: 'cursor', cursor_param: 'cursor', size_param: 'limit', size: 200 };
 /** The expected recognition of each dialect. */
 const expected: Record<string, Partial<Record<keyof Awaited<ReturnType<typeof probeSource>>['list'], unknown>>> = {
   activate: {
@@ -55,22 +56,10 @@ const expected: Record<string, Partial<Record<keyof Awaited<ReturnType<typeof pr
   },
   page: { records: 'items' },
   cursor_body: {
-    pagination: {
-      style: 'cursor',
-      cursor_param: 'cursor',
-      next_path: 'paging.cursors.next',
-      size_param: 'limit',
-      size: 200,
-    },
+    pagination: { ...cursor, next_path: 'paging.cursors.next' },
   },
   cursor_header: {
-    pagination: {
-      style: 'cursor',
-      cursor_param: 'cursor',
-      next_header: 'x-next-cursor',
-      size_param: 'limit',
-      size: 200,
-    },
+    pagination: { ...cursor, next_header: 'x-next-cursor' },
   },
   link: { pagination: { style: 'link', rel: 'next', size_param: 'per_page', size: 200 } },
   link_relative: { records: 'data', pagination: { style: 'link', rel: 'next', size_param: 'per_page', size: 200 } },
@@ -97,11 +86,8 @@ const expected: Record<string, Partial<Record<keyof Awaited<ReturnType<typeof pr
 };
 
 const presets: Record<string, string> = {
-  activate: 'activate',
-  'activate-v1': 'activate-v1',
-  version_path: 'activate',
-  version_header: 'activate',
-  version_query: 'activate',
+  ...{ activate: 'activate', 'activate-v1': 'activate-v1' },
+  ...{ version_path: 'activate', version_header: 'activate', version_query: 'activate' },
 };
 const withTotal = new Set([...Object.keys(presets), 'page_total', 'window_ignored', 'nested_records']);
 const requests: number[] = [];
@@ -142,12 +128,12 @@ describe('a probe', () => {
   test('recognises both axes, the end of processing among them, and what the list lacks', async () => {
     const simulator = await start('activate');
     const report = await probe(simulator);
-    expect(
-      report.list.cursor_fields.map(({ name, end_of_processing, order }) => [name, end_of_processing, order]),
-    ).toEqual([
-      ['qualified', true, 'qualified'],
-      ['timestamp', false, 'timestamp'],
-    ]);
+    const axes = ['qualified', 'timestamp'].map((name) => ({
+      name,
+      end_of_processing: name === 'qualified',
+      order: name,
+    }));
+    expect(report.list.cursor_fields).toMatchObject(axes);
     expect(report.list.exclude).toContain('transcript_json');
     expect(report.findings.find(({ key }) => key === 'fields the list lacks')?.found).toContain('audio_state');
     expect(report.findings.find(({ key }) => key === 'rate-limit headers')?.found).toContain('x-ratelimit-limit');
@@ -156,10 +142,8 @@ describe('a probe', () => {
   test('never makes more requests than stated, and says that it stopped', async () => {
     for (const maxRequests of [3, 10, 25]) {
       const simulator = await start('nested_records');
-      const report = await probeSource({
-        config: await simulatedConfig(simulator, { limits: { requests: 1_000_000 } }),
-        maxRequests,
-      });
+      const config = await simulatedConfig(simulator, { limits: { requests: 1_000_000 } });
+      const report = await probeSource({ config, maxRequests });
       const { requests } = await simulator.stats();
       expect(requests.list + requests.call).toBeLessThanOrEqual(maxRequests);
       expect(report.complete).toBe(false);
@@ -188,26 +172,21 @@ describe('a probe', () => {
     const empty = await start('activate', 0);
     await expect(probeSource({ config: await simulatedConfig(empty) })).rejects.toMatchObject({ code: 'LIST_EMPTY' });
     const path = await start('version_path');
-    await expect(
-      probeSource({ config: { ...(await simulatedConfig(path)), base_url: path.origin } }),
-    ).rejects.toMatchObject({ code: 'LIST_REFUSED' });
-    const wrong = await start('activate');
-    await expect(
-      probeSource({ config: { ...(await simulatedConfig(wrong)), client_secret: 'wrong' } }),
-    ).rejects.toMatchObject({ code: 'TOKEN_REFUSED' });
+    const without = { ...(await simulatedConfig(path)), base_url: path.origin };
+    await expect(probeSource({ config: without })).rejects.toMatchObject({ code: 'LIST_REFUSED' });
+    const wrong = { ...(await simulatedConfig(await start('activate'))), client_secret: 'wrong' };
+    await expect(probeSource({ config: wrong })).rejects.toMatchObject({ code: 'TOKEN_REFUSED' });
   });
 
   test('tries the names of window parameters that the user passes', async () => {
-    const simulator = await open({
-      dialect: 'page',
-      dialectOverrides: { windows: [{ axis: 'timestamp', from: 'von', to: 'bis' }] },
-      calls: { count: 300, utterances: 1, words: 2 },
-    });
+    const dialectOverrides: SimulatorOptions['dialectOverrides'] = {
+      windows: [{ axis: 'timestamp', from: 'von', to: 'bis' }],
+    };
+    const simulator = await open({ dialect: 'page', dialectOverrides, calls: { count: 300, utterances: 1, words: 2 } });
     const config = await simulatedConfig(simulator, { limits: { requests: 1_000_000 } });
     expect((await probeSource({ config })).list.cursor_fields).toEqual([]);
-    expect((await probeSource({ config, bounds: [['von', 'bis']] })).list.cursor_fields).toMatchObject([
-      { from_param: 'von', to_param: 'bis' },
-    ]);
+    const { list } = await probeSource({ config, bounds: [['von', 'bis']] });
+    expect(list.cursor_fields).toMatchObject([{ from_param: 'von', to_param: 'bis' }]);
   });
 });
 

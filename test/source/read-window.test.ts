@@ -2,15 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { Window } from '../../src/source/list/list-query.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
-import type { readWindow, WindowResult } from '../../src/source/read/read-window.ts';
+import type { readWindow } from '../../src/source/read/read-window.ts';
 import { createSource, type Source } from '../../src/source/source.ts';
-import {
-  type ActivateOptions,
-  type ActivateServer,
-  type ServedCall,
-  servedCall,
-  startActivate,
-} from './activate-server.ts';
+import { type ActivateOptions, type ServedCall, servedCall, startActivate } from './activate-server.ts';
 import { configFor, useClosers } from './local-server.ts';
 import { readSimulated } from './simulated.ts';
 
@@ -18,11 +12,7 @@ const t0 = Date.UTC(2024, 6, 1);
 const second = 1_000;
 const closers = useClosers();
 
-const start = async (
-  calls: ServedCall[],
-  server: ActivateOptions = {},
-  list: SourceConfigInput['list'] = {},
-): Promise<{ server: ActivateServer; source: Source }> => {
+const start = async (calls: ServedCall[], server: ActivateOptions = {}, list: SourceConfigInput['list'] = {}) => {
   const activate = await startActivate(calls, server);
   closers.push(activate.close);
   const raw = await applyPreset({ source: { base_url: activate.url, list: { preset: 'activate', ...list } } });
@@ -35,11 +25,7 @@ const start = async (
 
 const range = (axis: string, from: number, to: number): Window => ({ axis, from: from * 1000, to: to * 1000 });
 
-const collect = async (
-  source: Source,
-  window: Window,
-  more: Partial<Parameters<typeof readWindow>[0]> = {},
-): Promise<{ result: WindowResult; ids: string[]; handed: number }> => {
+const collect = async (source: Source, window: Window, more: Partial<Parameters<typeof readWindow>[0]> = {}) => {
   const { result, seen, inside } = await readSimulated(source, window, more);
   const handed = [...inside].reduce((sum, id) => sum + (seen.get(id)?.times ?? 0), 0);
   return { result, ids: [...inside].sort(), handed };

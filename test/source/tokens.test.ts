@@ -9,10 +9,7 @@ import { configFor, type Handler, json, type LocalServer, refusalOf, startServer
 
 const closers = useClosers();
 
-const start = async (
-  handler: Handler,
-  config: Partial<SourceConfigInput> = {},
-): Promise<{ server: LocalServer; source: Source }> => {
+const start = async (handler: Handler, config: Partial<SourceConfigInput> = {}) => {
   const server = await startServer(handler);
   closers.push(server.close);
   const source = createSource(configFor(server.url, config));

@@ -8,9 +8,7 @@ export interface SharedServer<Facts> {
   dispose(): Promise<void>;
 }
 
-export const openDoor = async <Facts>(
-  start: () => Promise<SharedServer<Facts>>,
-): Promise<{ url: string; close(): Promise<void> }> => {
+export const openDoor = async <Facts>(start: () => Promise<SharedServer<Facts>>) => {
   let shared: Promise<SharedServer<Facts>> | undefined;
   const door = createServer((_request, response) => {
     shared ??= start();

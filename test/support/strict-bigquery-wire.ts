@@ -94,11 +94,7 @@ export const changedTables = (sql: string): string[] => {
   return [...new Set([...sql.matchAll(statement)].map((match) => match[1] as string))];
 };
 
-const parseTableRequest = (
-  method: string,
-  path: string,
-  body: Buffer,
-): Pick<Arrival, 'made' | 'dropped' | 'patched' | 'streamed'> => {
+const parseTableRequest = (method: string, path: string, body: Buffer) => {
   const tables = /^\/datasets\/(\w+)\/tables(?:\/(\w+))?(\/insertAll)?$/.exec(path);
   if (tables === null) return {};
   const [, dataset, table, stream] = tables;

@@ -120,11 +120,7 @@ export const eraseUnderRestores = async (
   const replay = () => replayQuarantine(deps, { carries: new Set() });
 
   /** Calls that a search finds by what persons `from` up to `to` said. */
-  const findSaid = async (
-    searchFor: NonNullable<RestorableTarget['search']>,
-    from: number,
-    to: number,
-  ): Promise<ReadonlySet<string>> => {
+  const findSaid = async (searchFor: NonNullable<RestorableTarget['search']>, from: number, to: number) => {
     const found = new Set<string>();
     for (let at = from; at < to; at += peoplePerSearch) {
       const some = Array.from({ length: Math.min(peoplePerSearch, to - at) }, (_, index) => personOf(at + index));

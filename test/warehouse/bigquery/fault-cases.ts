@@ -85,10 +85,7 @@ export const describeConflicts = ({ inARow }: { readonly inARow: number }): void
 };
 
 /** A process that loads is killed at each point, and another client does the same load again. Needs dist/. */
-export const describeKills = (
-  rounds: number,
-  points: readonly (typeof strictPoints)[number][] = strictPoints,
-): void => {
+export const describeKills = (rounds: number, points: readonly (typeof strictPoints)[number][] = strictPoints) => {
   describe(`killed ${rounds} × at each of ${points.length} points`, () => {
     const setup = useStrict();
     let revision = 0;

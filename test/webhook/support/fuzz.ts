@@ -193,11 +193,7 @@ const mutations: Record<string, Mutate> = {
 };
 
 /** @param seed decides everything: the same seed sends the same deliveries. */
-export const fuzzReceiver = async (options: {
-  port: number;
-  count: number;
-  seed: number;
-}): Promise<readonly Answered[]> => {
+export const fuzzReceiver = async (options: { port: number; count: number; seed: number }) => {
   const { port, count, seed } = options;
   const names = Object.keys(mutations);
   const answered: Answered[] = [];

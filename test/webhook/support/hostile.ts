@@ -49,11 +49,7 @@ export const startSlowSockets = (port: number, count: number): Attack => {
 };
 
 /** Bodies beyond the limit, half of them announced, the others in chunks without an end; `count` in all. */
-export const startOversized = (
-  port: number,
-  count: number,
-  atOnce: number,
-): Attack & { readonly done: Promise<void> } => {
+export const startOversized = (port: number, count: number, atOnce: number) => {
   const stopped = new AbortController();
   const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536, 'x'), Buffer.from('\r\n')]);
   const open = new Set<Socket>();
