@@ -87,11 +87,8 @@ describe('units of fields', () => {
 });
 
 test('a document of any shape is sampled without a fault', () => {
-  expect(sampleCall({ duration: '12.5', transcript_json: null })).toEqual({
-    duration: 12.5,
-    ivrEnd: undefined,
-    utterances: [],
-  });
+  const expected = { duration: 12.5, ivrEnd: undefined, utterances: [] };
+  expect(sampleCall({ duration: '12.5', transcript_json: null })).toEqual(expected);
   const odd = {
     duration: 'long',
     ivr_end: 3,

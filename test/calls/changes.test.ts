@@ -27,11 +27,8 @@ test('the first revision is one row, a later one a row for each field that chang
   const hooked = prepareObservation(observationOf('c', 20, { status: 'b', extra_1: 1 }, 'webhook'));
   const changed = fold(polled, hooked);
   const change = { ...first, revision: 2, source: 'webhook', observed_at: 20 };
-  expect(changesOf(changed)).toEqual([
-    first,
-    { ...change, field: 'status', kind: 'changed' },
-    { ...change, field: 'extra_1' },
-  ]);
+  const expected = [first, { ...change, field: 'status', kind: 'changed' }, { ...change, field: 'extra_1' }];
+  expect(changesOf(changed)).toEqual(expected);
 });
 
 test('a change says whether the field was added, changed or removed; null is as good as absent', () => {

@@ -83,10 +83,8 @@ describe('a whole record', () => {
       ...list.map((row) => JSON.stringify(row)),
     ]);
     await expect(`${lines.join('\n').replaceAll(',"', ',\n  "')}\n`).toMatchFileSnapshot('./__snapshots__/rows.txt');
-    expect(JSON.parse(rowsOf(whole, 'documents', { documents: true })[0]?.document as string)).toEqual({
-      unique_id: 'c',
-      ...whole,
-    });
+    const expected = { unique_id: 'c', ...whole };
+    expect(JSON.parse(rowsOf(whole, 'documents', { documents: true })[0]?.document as string)).toEqual(expected);
   });
 
   test('what rules replaced is listed where they acted, and a field of that name is data elsewhere', () => {
@@ -274,10 +272,8 @@ describe('what cannot be stored as it is', () => {
 test('the end of processing stands in the field that the list names', () => {
   const more = { processedField: 'ended' };
   const document = { ended: '2023-12-04T15:20:00Z', qualified: '2023-12-05T00:00:00Z' };
-  expect(callOf(document, more)).toMatchObject({
-    processed_at: at + 91_000_000,
-    extra: '{"qualified":"2023-12-05T00:00:00Z"}',
-  });
+  const expected = { processed_at: at + 91_000_000, extra: '{"qualified":"2023-12-05T00:00:00Z"}' };
+  expect(callOf(document, more)).toMatchObject(expected);
 });
 
 describe('the identity of a record', () => {

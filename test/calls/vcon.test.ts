@@ -51,10 +51,8 @@ test('every utterance is a text of its party, and nothing is said that is not kn
 });
 
 test('a party has its number or address, and a token of privacy rules is neither', () => {
-  expect(convert(documents[1] ?? {})?.parties).toEqual([
-    { tel: '+33199001234', name: 'Léa' },
-    { mailto: 'a@example.com' },
-  ]);
+  const expected = [{ tel: '+33199001234', name: 'Léa' }, { mailto: 'a@example.com' }];
+  expect(convert(documents[1] ?? {})?.parties).toEqual(expected);
   expect(convert(documents[2] ?? {})?.parties).toEqual([{}, {}]);
 });
 

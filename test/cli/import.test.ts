@@ -39,10 +39,8 @@ describe('import and quarantine', () => {
 
     const given = ['quarantine', 'replay', String(undated.id), '--observed-at', '2025-03-02'];
     expect(await json(given)).toMatchObject({ code: 0, result: { replayed: 1, refused: 0, changed: 1 } });
-    expect(await json(['quarantine', 'replay', '--all'])).toMatchObject({
-      code: 5,
-      result: { replayed: 0, refused: 2 },
-    });
+    const expected = { code: 5, result: { replayed: 0, refused: 2 } };
+    expect(await json(['quarantine', 'replay', '--all'])).toMatchObject(expected);
     const open = (await json(['quarantine', 'list'])).result.map((entry: { id: number }) => String(entry.id));
     expect(await json(['quarantine', 'drop', ...open])).toMatchObject({ code: 0, result: { dropped: 2 } });
     expect((await json(['status'])).result).toMatchObject({ calls: 3, quarantineOpen: 0 });

@@ -109,10 +109,8 @@ test('asks on a terminal, takes no nonsense, and shows no secret', async () => {
 
 test('says what is missing where nobody can be asked', async () => {
   expect(await init('--config', 'none.yaml')).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
-  expect(await init('--config', 'none.yaml', '--yes')).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('--base-url'),
-  });
+  const expected = { code: 2, stderr: expect.stringContaining('--base-url') };
+  expect(await init('--config', 'none.yaml', '--yes')).toMatchObject(expected);
 });
 
 test('status --watch shows the state again and again until it is stopped', async () => {

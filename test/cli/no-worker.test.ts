@@ -104,13 +104,8 @@ describe('without a worker', () => {
       '1h',
     ];
     const created = await facts('create', 'nightly', ...when);
-    expect(created).toMatchObject({
-      name: 'nightly',
-      owner: 'operator',
-      paused: false,
-      overlapPolicy: 'SKIP',
-      runs: 0,
-    });
+    const expected = { name: 'nightly', owner: 'operator', paused: false, overlapPolicy: 'SKIP', runs: 0 };
+    expect(created).toMatchObject(expected);
     expect(created.catchupWindowSeconds).toBe(3_600);
     expect(created.nextRuns).toHaveLength(5);
     expect(created.nextRuns[0]).toMatch(/T0[12]:30:00\.000Z$/);

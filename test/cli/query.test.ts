@@ -74,10 +74,8 @@ test('a query or a search that begins with a dash says how it is given', async (
   expect(refused.stderr).toMatch(/begins with a dash comes last, after --: callsync query -- '-…'/);
   expect((await folder.run(['search', '-facture'])).stderr).toMatch(/callsync search -- '-…'/);
   const asked = startProgram(['search', '-'], { cwd: folder.path, input: 'facture' });
-  expect([await asked.ended, asked.stderr()]).toEqual([
-    expect.any(Number),
-    expect.stringContaining('SEARCH_INDEX_MISSING'),
-  ]);
+  const expected = [expect.any(Number), expect.stringContaining('SEARCH_INDEX_MISSING')];
+  expect([await asked.ended, asked.stderr()]).toEqual(expected);
   expect((await folder.run(['status', '-facture'])).stderr).not.toMatch(/dash/);
   const { code, stdout } = await folder.run(['query', '--json', '--', sql]);
   expect({ code, rows: JSON.parse(stdout).rows }).toEqual({ code: 0, rows: [{ one: 1 }] });

@@ -93,8 +93,6 @@ test('ranges and instants are told in ISO 8601 wherever they are, and counts sta
     startedAt: '1970-01-01T00:00:00.000Z',
     by: null,
   });
-  expect(tellTimes({ from: 'a', receiver: { at: 0, url: 'b' } })).toEqual({
-    from: 'a',
-    receiver: { at: '1970-01-01T00:00:00.000Z', url: 'b' },
-  });
+  const expected = { from: 'a', receiver: { at: '1970-01-01T00:00:00.000Z', url: 'b' } };
+  expect(tellTimes({ from: 'a', receiver: { at: 0, url: 'b' } })).toEqual(expected);
 });

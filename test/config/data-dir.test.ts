@@ -19,11 +19,8 @@ test('makes what is missing, also when several ask at once, and takes what is th
 
 test('refuses a path through a file', async () => {
   await writeFile(join(folder, 'file'), '');
-  await expect(makeDataDir(join(folder, 'file', 'below'))).rejects.toMatchObject({
-    code: 'CONFIG_DATA_DIR',
-    kind: 'terminal',
-    message: expect.stringContaining('ENOTDIR'),
-  });
+  const refusal = { code: 'CONFIG_DATA_DIR', kind: 'terminal', message: expect.stringContaining('ENOTDIR') };
+  await expect(makeDataDir(join(folder, 'file', 'below'))).rejects.toMatchObject(refusal);
 });
 
 // A recursive mkdir never returned there.

@@ -58,11 +58,8 @@ describe('loadConfig', () => {
 
   test('lies over the preset that it names', async () => {
     const { source, webhook } = await load(`${minimal}  list:\n    preset: activate\n    max_results: 500\n`);
-    expect(source.list).toMatchObject({
-      records: 'data',
-      max_results: 500,
-      pagination: { style: 'offset', size: 200 },
-    });
+    const expected = { records: 'data', max_results: 500, pagination: { style: 'offset', size: 200 } };
+    expect(source.list).toMatchObject(expected);
     expect(webhook.header_prefix).toBe('X-Uhlive-');
   });
 });
@@ -196,10 +193,8 @@ describe('errors', () => {
   });
 
   test('say where a configuration is looked for', async () => {
-    expect(await failure(undefined)).toMatchObject({
-      code: 'CONFIG_MISSING',
-      hint: expect.stringContaining('--config'),
-    });
+    const expected = { code: 'CONFIG_MISSING', hint: expect.stringContaining('--config') };
+    expect(await failure(undefined)).toMatchObject(expected);
     const named = await failure(undefined, { CALLSYNC_CONFIG: 'other.yaml' });
     expect(named.message).toBe(`The configuration file ${join(cwd, 'other.yaml')} does not exist.`);
   });

@@ -43,14 +43,8 @@ describe('coverage', () => {
   const coverage = buildCoverage(input);
 
   test('takes the latest verdict of each warehouse, and the worst of them for the day', () => {
-    expect(coverage.days.map((one) => one.state)).toEqual([
-      'proven',
-      'healed',
-      'unproven',
-      'suspicious_empty',
-      'read',
-      'unread',
-    ]);
+    const expected = ['proven', 'healed', 'unproven', 'suspicious_empty', 'read', 'unread'];
+    expect(coverage.days.map((one) => one.state)).toEqual(expected);
     expect(coverage.days[1]?.byWarehouse).toEqual({ main: 'healed', second: 'proven' });
     expect(coverage.days[4]?.shares).toMatchObject({ unproven: 0, read: 0.5, unread: 0.5 });
     for (const one of coverage.days)

@@ -130,9 +130,7 @@ describe('the role that callsync works as', () => {
   test('refuses a folder that has no administrator, with a next step', async () => {
     await (await start()).stop();
     await rm(join(dataDir, 'pgdata', 'admin.password'));
-    await expect(start()).rejects.toMatchObject({
-      code: 'STORE_DATA_DIR',
-      hint: expect.stringContaining('Move that folder'),
-    });
+    const refusal = { code: 'STORE_DATA_DIR', hint: expect.stringContaining('Move that folder') };
+    await expect(start()).rejects.toMatchObject(refusal);
   });
 });

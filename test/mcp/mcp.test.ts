@@ -299,13 +299,8 @@ describe('over HTTP', () => {
     const one = client();
     await one.connect(new StreamableHTTPClientTransport(new URL(url)));
     closers.push(() => one.close());
-    expect((await one.listTools()).tools.map(({ name }) => name)).toEqual([
-      'describe_tables',
-      'query',
-      'completeness',
-      'search_transcripts',
-      'get_call',
-    ]);
+    const expected = ['describe_tables', 'query', 'completeness', 'search_transcripts', 'get_call'];
+    expect((await one.listTools()).tools.map(({ name }) => name)).toEqual(expected);
     expect((await call(one, 'query', { sql: 'SELECT count(*) AS n FROM calls' })).rows).toEqual([{ n: 120 }]);
     const { calls } = await call(one, 'search_transcripts', { text: 'zanzibar' });
     expect(calls).toHaveLength(1);

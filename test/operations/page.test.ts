@@ -45,10 +45,8 @@ test('sums everything up in one sentence while nothing is wrong', () => {
   });
   expect(sumUp({ ...calm, provenThrough: null }).sentence).toContain('; no day is proven yet.');
   expect(sumUp({ ...calm, health: { ...healthy, sync: null } }).word).toBe('Not started');
-  expect(sumUp({ ...calm, health: null, away: { store: 7, temporal: 7 } })).toMatchObject({
-    mood: 'action',
-    wrong: [{ command: 'callsync doctor', since: 7 }],
-  });
+  const expected = { mood: 'action', wrong: [{ command: 'callsync doctor', since: 7 }] };
+  expect(sumUp({ ...calm, health: null, away: { store: 7, temporal: 7 } })).toMatchObject(expected);
 });
 
 const draw = (state: PageState, id: string): string =>

@@ -54,10 +54,8 @@ describe.skipIf(!isBouncerInstalled)('behind PgBouncer', () => {
     });
     for (const command of ['serve', 'worker', 'up']) {
       const { code, stderr } = await cli.run([command], { ownProcess: true });
-      expect({ command, code, stderr }).toMatchObject({
-        code: 6,
-        stderr: expect.stringMatching(/DATABASE_POOLING: .*pooler in transaction mode/),
-      });
+      const expected = { code: 6, stderr: expect.stringMatching(/DATABASE_POOLING: .*pooler in transaction mode/) };
+      expect({ command, code, stderr }).toMatchObject(expected);
     }
   });
 });

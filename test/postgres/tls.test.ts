@@ -106,11 +106,8 @@ describe('PostgreSQL', () => {
   });
 
   test.each(refused)('%s is refused', async (_, certificate, ca, reason) => {
-    await expect(ask(certificate, ca)).rejects.toMatchObject({
-      code: 'DATABASE_UNTRUSTED',
-      kind: 'terminal',
-      message: expect.stringContaining(reason),
-    });
+    const refusal = { code: 'DATABASE_UNTRUSTED', kind: 'terminal', message: expect.stringContaining(reason) };
+    await expect(ask(certificate, ca)).rejects.toMatchObject(refusal);
   });
 });
 

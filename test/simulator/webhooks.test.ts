@@ -61,11 +61,8 @@ describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
     await simulator.insert({ status: 'qualified', qualified: soon });
     expect(sink.received.length).toBeLessThan(3);
     await until('three arrive', () => sink.received.length === 3);
-    expect(sink.received.map((one) => JSON.parse(one.body.toString()).status).sort()).toEqual([
-      'qualified',
-      'qualified',
-      'void',
-    ]);
+    const expected = ['qualified', 'qualified', 'void'];
+    expect(sink.received.map((one) => JSON.parse(one.body.toString()).status).sort()).toEqual(expected);
     expect(sink.received[0]?.headers['x-service-signature']).toBeUndefined();
   });
 

@@ -57,10 +57,8 @@ describe('the token request', () => {
     expect(await findTokenFormat(configFor(server.url, { token_format: 'json' }))).toBe('json');
     const source = createSource(configFor(server.url));
     closers.push(source.close);
-    expect(await refusalOf(source.tokens.get())).toMatchObject({
-      code: 'TOKEN_FORM_REFUSED',
-      hint: expect.stringContaining('token_format'),
-    });
+    const expected = { code: 'TOKEN_FORM_REFUSED', hint: expect.stringContaining('token_format') };
+    expect(await refusalOf(source.tokens.get())).toMatchObject(expected);
   });
 
   test('is not tried in the other form with credentials that are refused', async () => {

@@ -91,11 +91,8 @@ describe('opening', () => {
     await later.checkKeys();
     await first.checkKeys().catch(() => undefined);
     await later.checkKeys();
-    await expect(other.checkKeys()).rejects.toMatchObject({
-      code: 'PROOF_KEY',
-      kind: 'terminal',
-      message: expect.stringContaining('proof.key'),
-    });
+    const refusal = { code: 'PROOF_KEY', kind: 'terminal', message: expect.stringContaining('proof.key') };
+    await expect(other.checkKeys()).rejects.toMatchObject(refusal);
   });
 
   test('a dropped store is not made anew by a worker with a role of its own while another role restores it', async () => {

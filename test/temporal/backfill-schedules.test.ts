@@ -63,10 +63,8 @@ describe('schedules', () => {
     const days = ['2027-03-27T02:30:00.000Z', '2027-03-28T01:30:00.000Z', '2027-03-29T01:30:00.000Z'];
     for (const name of ['cron', 'calendar'])
       expect(await matching(name, '2027-03-27T00:00:00Z', '2027-03-29T12:00:00Z'), name).toEqual(days);
-    expect(await matching('sundays', '2027-03-20T00:00:00Z', '2027-04-10T00:00:00Z')).toEqual([
-      '2027-03-21T01:00:00.000Z',
-      '2027-03-28T01:00:00.000Z',
-    ]);
+    const expected = ['2027-03-21T01:00:00.000Z', '2027-03-28T01:00:00.000Z'];
+    expect(await matching('sundays', '2027-03-20T00:00:00Z', '2027-04-10T00:00:00Z')).toEqual(expected);
   });
 
   test('follow the configuration, and leave those of operators alone', async () => {

@@ -72,10 +72,11 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       await on.warehouse.load(makeBatch({ logs: first }));
       await on.warehouse.load(makeBatch({ logs: second, calls: [makeCall({ callId: on.newId() })] }));
       const rows = (await allRows(on.warehouse, 'deliveries')).map((row) => [Number(row.seq), row.outcome]);
-      expect(rows.sort((a, b) => (a[0] as number) - (b[0] as number))).toEqual([
+      const expected = [
         [1, 'repeat'],
         [big, 'duplicate'],
-      ]);
+      ];
+      expect(rows.sort((a, b) => (a[0] as number) - (b[0] as number))).toEqual(expected);
       expect((await allRows(on.warehouse, 'verdicts')).map((row) => row.outcome)).toEqual(['proven']);
     });
 

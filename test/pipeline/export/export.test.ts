@@ -83,10 +83,8 @@ test('NDJSON: every document once, in order of time, and the import takes it', a
   const again = await importFile(pipeline.deps, { from: join(folder, 'documents/calls.ndjson') }, {});
   expect(again).toMatchObject({ records: calls, refused: 0, changed: 0 });
   expect((await run('part', 'ndjson', { from: micros(30), to: micros(60) })).calls).toBe(30);
-  expect(JSON.parse(await readFile(join(folder, 'part/manifest.json'), 'utf8'))).toMatchObject({
-    calls: 30,
-    format: 'ndjson',
-  });
+  const expected = { calls: 30, format: 'ndjson' };
+  expect(JSON.parse(await readFile(join(folder, 'part/manifest.json'), 'utf8'))).toMatchObject(expected);
   for (const name of ['manifest.json', 'calls.ndjson'])
     expect((await stat(join(folder, 'part', name))).mode & 0o777, name).toBe(0o600);
 });

@@ -22,10 +22,8 @@ test('records are folded as what they were: source, time of arrival, and what th
   await put('import', '{"unique_id":"i","timestamp":"2023-01-01T00:00:00Z"}');
   expect(await replay({ carries: new Set(['tags']) })).toEqual({ replayed: 3, refused: 0, changed: 3 });
   const at = receivedAt.getTime() * 1000;
-  expect(await pipeline.rowOf('p')).toMatchObject({
-    document: { unique_id: 'p', status: 'void', tags: [] },
-    seenBy: { poll: at },
-  });
+  const expected = { document: { unique_id: 'p', status: 'void', tags: [] }, seenBy: { poll: at } };
+  expect(await pipeline.rowOf('p')).toMatchObject(expected);
   expect((await pipeline.rowOf('p'))?.document).not.toHaveProperty('visit');
   expect(await pipeline.rowOf('w')).toMatchObject({ document: { unique_id: 'w', tags: [] }, seenBy: { webhook: at } });
   expect((await pipeline.rowOf('i'))?.seenBy).toEqual({ import: Date.parse('2023-01-01T00:00:00Z') * 1000 });

@@ -173,12 +173,13 @@ test('a person’s calls are erased by telephone number, however it is written, 
 
   const [token] = privacy.tokensOf(phone);
   const rows = await readRows(pipeline.store, ['webhook-1', 'poll-1', 'import-1', 'webhook-2']);
-  expect([...rows].map(([id, { tombstone }]) => [id, tombstone]).sort()).toEqual([
+  const expected = [
     ['import-1', true],
     ['poll-1', true],
     ['webhook-1', true],
     ['webhook-2', false],
-  ]);
+  ];
+  expect([...rows].map(([id, { tombstone }]) => [id, tombstone]).sort()).toEqual(expected);
   expect(await pipeline.warehouse.query(`SELECT call_id FROM contacts WHERE phone = '${token}'`)).toEqual([]);
   const idsIn = (where: string) => column(pipeline.warehouse, `SELECT DISTINCT call_id FROM ${where}`);
   const theirs = `redactions WHERE call_id IN ('webhook-1', 'poll-1', 'import-1', 'webhook-2')`;

@@ -209,10 +209,11 @@ describe('under running workers, and before maintenance looks,', () => {
       await worker.write(['b', 'v2']);
       expect(await pipeline.store.epoch()).toBe(epoch + 1);
       expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1', new: 'v1' });
-      expect(await query('SELECT call_id, reason FROM rereads ORDER BY 1')).toEqual([
+      const expected = [
         { call_id: 'a', reason: 'restored' },
         { call_id: 'new', reason: 'restored' },
-      ]);
+      ];
+      expect(await query('SELECT call_id, reason FROM rereads ORDER BY 1')).toEqual(expected);
       await worker.write(['a', 'v3'], ['gone', 'v2']);
       await worker.drain();
       expect(await inWarehouse()).toEqual({ a: 'v3', b: 'v2', new: 'v1' });

@@ -426,10 +426,8 @@ test('a text that names an erased call and what is held stays, sealed or not, an
   const sealed = 'CSX1'.padEnd(200, '.');
   await sealQuarantine(store, (body) => (body.includes('sealed-1') ? Buffer.from(sealed) : body));
   const request: PersonRequest = { kind: 'call', values: ['erased-1', 'sealed-1'] };
-  expect(await erase(request)).toMatchObject({
-    ...{ erased: 2, purged: { quarantine: 2 }, sealed: 0 },
-    found: { quarantine: 0, heldTexts: 2 },
-  });
+  const expected = { ...{ erased: 2, purged: { quarantine: 2 }, sealed: 0 }, found: { quarantine: 0, heldTexts: 2 } };
+  expect(await erase(request)).toMatchObject(expected);
   await expireCalls(store, ['aged-1']);
   // As the log or a warehouse says that it was erased before: no hold brings the call back.
   await eraseKnown(store, ['known-1']);

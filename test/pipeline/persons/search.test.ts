@@ -194,9 +194,10 @@ test('a receipt is checked with the public key alone, and nothing in it can be c
 test('a receipt names tables of dbt, and what each warehouse keeps, as copies that outlive it', () => {
   const keepsDeleted = { days: 14, why: 'history of jobs' };
   const targets = [{ warehouse: { name: 'lake', keepsDeleted } }] as unknown as WarehouseTarget[];
-  expect(listCopies(targets, new Date(0)).map(({ of, until }) => [of, until?.slice(0, 10) ?? null])).toEqual([
+  const expected = [
     ['store', null],
     ['dbt', null],
     ['lake', '1970-01-15'],
-  ]);
+  ];
+  expect(listCopies(targets, new Date(0)).map(({ of, until }) => [of, until?.slice(0, 10) ?? null])).toEqual(expected);
 });

@@ -118,10 +118,11 @@ describe('the plan of continuous sync', () => {
     const { top, rest } = await planSync(deps);
     expect(top).toHaveLength(1);
     expect((top[0]?.to ?? 0) - (top[0]?.from ?? 0)).toBe(lookback + settle);
-    expect(rest).toEqual([
+    const expected = [
       { from: now - 20 * hour, to: top[0]?.from },
       { from: watermark, to: now - 50 * hour },
-    ]);
+    ];
+    expect(rest).toEqual(expected);
     const oldest = await planSync({ ...deps, sync: { ...deps.sync, direction: 'oldest_first' } });
     expect(oldest.rest.map(({ from }) => from)).toEqual([watermark, now - 20 * hour]);
   });

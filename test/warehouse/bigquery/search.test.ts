@@ -18,10 +18,8 @@ test('prefixes, exclusions and alternatives are refused, in a later text too', a
 });
 
 test('a stand-in without SEARCH is told from a table that is missing', async () => {
-  await expect(searchFailing('Function not found: search; Did you mean each? at [5:8]')).rejects.toMatchObject({
-    code: 'SEARCH_UNSUPPORTED',
-    kind: 'terminal',
-  });
+  const refusal = { code: 'SEARCH_UNSUPPORTED', kind: 'terminal' };
+  await expect(searchFailing('Function not found: search; Did you mean each? at [5:8]')).rejects.toMatchObject(refusal);
   await expect(searchFailing('Table not found: utterances')).rejects.toMatchObject({ code: 'BIGQUERY_NOT_FOUND' });
 });
 
