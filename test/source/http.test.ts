@@ -4,16 +4,8 @@ import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { terminal } from '../../src/lib/errors.ts';
 import { createRefusals, readRetryAfter, retryAfterOf } from '../../src/source/http/service-failure.ts';
 import { createSource, type Source } from '../../src/source/source.ts';
-import {
-  answerToken,
-  configFor,
-  type Handler,
-  json,
-  type LocalServer,
-  refusalOf,
-  startServer,
-  useClosers,
-} from './local-server.ts';
+import type { Handler, LocalServer } from './local-server.ts';
+import { answerToken, configFor, json, refusalOf, startServer, useClosers } from './local-server.ts';
 
 const closers = useClosers();
 

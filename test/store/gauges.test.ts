@@ -5,12 +5,8 @@ import { completeLoad, markPending, planLoad } from '../../src/store/loads/loads
 import { registerWarehouse } from '../../src/store/loads/warehouses.ts';
 import { readStateRow } from '../../src/store/status/state-row.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import {
-  provenRanges,
-  readProvenThrough,
-  type VerdictOutcome,
-  withdrawProof,
-} from '../../src/store/windows/verdicts.ts';
+import type { VerdictOutcome } from '../../src/store/windows/verdicts.ts';
+import { provenRanges, readProvenThrough, withdrawProof } from '../../src/store/windows/verdicts.ts';
 import { useDatabase } from '../support/postgres.ts';
 
 const database = useDatabase();
