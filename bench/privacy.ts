@@ -24,7 +24,10 @@ import { seen } from './privacy/seen.ts';
 import { makeValue, type Random } from './privacy/values.ts';
 import { withheld } from './privacy/withheld.ts';
 
-const rounds = Number(process.argv.find((arg) => /^\d+$/.test(arg)) ?? 60);
+const usualRounds = 60;
+const rounds = Number(process.argv.find((arg) => /^\d+$/.test(arg)) ?? usualRounds);
+/** Fewer rounds take fewer conversations and transcripts, too. */
+const share = Math.min(1, rounds / usualRounds);
 const showMisses = process.argv.includes('--misses');
 const isTuningOnly = process.argv.includes('--tuning');
 
@@ -135,7 +138,7 @@ const measure = (set: Phrasings, seed: number): Map<string, Score> => {
   return scores;
 };
 
-const conversations = 2_000;
+const conversations = Math.ceil(2_000 * share);
 
 const measureTalk = (talk: Talk, seed: number, mayShow: boolean): Map<string, Score> => {
   const random = createRandom(seed);
@@ -215,7 +218,7 @@ const transcribe = (values: number): readonly Said[] => {
   return spoken.flat();
 };
 const usual = [0, 4, 30].map((values) => {
-  const texts = Array.from({ length: 40 }, () => transcribe(values));
+  const texts = Array.from({ length: Math.ceil(40 * share) }, () => transcribe(values));
   return `${timeOf(texts).toFixed(1)} ms with ${values} values`;
 });
 const dearest = [
