@@ -161,18 +161,26 @@ describe('compaction', () => {
   });
 });
 
-test('problems stay until a reading covers their window', async () => {
+test('problems stay until a reading that covers their window is known to have none', async () => {
   const problem = { axis, from: at(1), to: at(2), problem: 'too large' };
   const find = (found: Awaited<ReturnType<typeof openProblems>>[number]) =>
     replaceProblems(store(), { axis, from: at(0), to: at(3) }, [found]);
   await find(problem);
   await find({ ...problem, problem: 'still too large' });
   expect(await openProblems(store())).toEqual([{ ...problem, problem: 'still too large' }]);
-  await record(1.5, 3);
+  const settle = (from: number, to: number, on = axis) =>
+    replaceProblems(store(), { axis: on, from: at(from), to: at(to) }, []);
+  await settle(1.5, 3);
   expect(await openProblems(store())).toHaveLength(1);
-  await record(0, 3, { axis: 'qualified' });
+  await settle(0, 3, 'qualified');
   expect(await openProblems(store())).toHaveLength(1);
-  await record(0, 3);
+  // A worker may be killed before it records the problems of the same reading.
+  await record(1, 2, { shown: 'none' });
+  expect(await openProblems(store())).toHaveLength(1);
+  await find(problem);
+  const { rows } = await store().pool.query('SELECT attempts FROM window_problems');
+  expect(rows).toEqual([{ attempts: 3 }]);
+  await settle(0, 3);
   expect(await openProblems(store())).toEqual([]);
   await find(problem);
   expect(await openProblems(store())).toEqual([problem]);

@@ -14,7 +14,7 @@ interface ReadWindow {
   readonly origin: string;
 }
 
-/** Records a window as read; a later reading of the same window replaces the record and settles its problem. */
+/** Records a window as read; a later reading of the same window replaces the record. Its problem stays until `replaceProblems`. */
 export const recordWindow = async (db: Queryable, window: ReadWindow): Promise<void> => {
   await db.query(
     `INSERT INTO windows (axis, window_from, window_to, calls, shown, reason, origin)
@@ -22,11 +22,6 @@ export const recordWindow = async (db: Queryable, window: ReadWindow): Promise<v
      ON CONFLICT (axis, window_from, window_to) DO UPDATE
         SET calls = excluded.calls, shown = excluded.shown, reason = excluded.reason, origin = excluded.origin, read_at = now()`,
     [window.axis, window.from, window.to, window.calls, window.shown, window.reason ?? null, window.origin],
-  );
-  await db.query(
-    `UPDATE window_problems SET resolved_at = now()
-      WHERE axis = $1 AND window_from >= ${toTimestamp('$2')} AND window_to <= ${toTimestamp('$3')} AND resolved_at IS NULL`,
-    [window.axis, window.from, window.to],
   );
 };
 
