@@ -204,7 +204,8 @@ const claimPhones = (
       text.startsWith('0') || first?.isInternational === true || first?.utterance === atoms.at(-1)?.utterance;
     if (first === undefined || !isSure || !mayRead(atoms) || !budget.spend(first.utterance, stepsOfParsing))
       return undefined;
-    return readDialled(text, first.isInternational, countries);
+    // Most digits of a value are those of several readings: the library is asked for the first one only.
+    return claims.isFree(atoms) ? readDialled(text, first.isInternational, countries) : undefined;
   };
   for (const run of runs) {
     const candidates = listCandidates(run, shape, manner, budget);

@@ -70,8 +70,8 @@ const readConversation = (
   const first = read(0);
   detectIn(spoken, first, options, claims);
   const second = read(1);
-  if (!second.every((own, index) => saysNothingElse(own, first[index] ?? [])))
-    detectIn(spoken, second, options, claims);
+  const isOther = second.map((own, index) => !saysNothingElse(own, first[index] ?? []));
+  if (isOther.includes(true)) detectIn(spoken, second, options, claims, isOther);
   if (budget.over.size > 0) claimHalves(joinTurns(spoken, second), budget.over, claims);
 };
 
@@ -116,9 +116,18 @@ const saysNothingElse = (second: readonly Piece[], first: readonly Piece[]): boo
     return same?.kind === 'number' && piece.text === same.text && piece.end === same.end && piece.others.length === 0;
   });
 
-const detectIn = (spoken: readonly Spoken[], pieces: Pieces, options: ReadOptions, claims: Claims): void => {
+/** @param isOther whether an utterance says anything that was not read yet; all do by default. */
+const detectIn = (
+  spoken: readonly Spoken[],
+  pieces: Pieces,
+  options: ReadOptions,
+  claims: Claims,
+  isOther?: readonly boolean[],
+): void => {
   const { isOn } = options;
-  const streams = joinTurns(spoken, pieces);
+  const streams = joinTurns(spoken, pieces).filter(
+    (stream) => isOther === undefined || stream.some((piece) => piece.kind !== 'turn' && isOther[piece.utterance]),
+  );
   if (isOn('email')) for (const stream of streams) claimSpokenEmails(stream, claims);
   const named: boolean[] = [];
   const isNamed = (at: number): boolean => (named[at] ??= announcesNir(toKey(spoken[at]?.text ?? '')));
