@@ -154,15 +154,18 @@ const measureTalk = (talk: Talk, seed: number, mayShow: boolean): Map<string, Sc
   return scores;
 };
 
-let isEnough = true;
+/** Limits that the figures break. */
+const broken: string[] = [];
 const report = (
+  set: string,
   scores: ReadonlyMap<string, Score>,
   least: { readonly recall: number; readonly precision: number },
 ): void => {
   for (const [kind, { values, found, findings, right }] of [...scores].sort()) {
     const recall = values === 0 ? 1 : found / values;
     const precision = findings === 0 ? 1 : right / findings;
-    isEnough &&= recall >= least.recall && precision >= least.precision;
+    if (recall < least.recall) broken.push(`recall of ${kind} in ${set} below ${least.recall}`);
+    if (precision < least.precision) broken.push(`precision of ${kind} in ${set} below ${least.precision}`);
     console.log(
       `  ${kind.padEnd(6)} values ${String(values).padStart(4)}  recall ${recall.toFixed(4)}  findings ${String(findings).padStart(4)}  precision ${precision.toFixed(4)}`,
     );
@@ -177,12 +180,12 @@ for (const [name, set] of [
   const startedAt = performance.now();
   const scores = measure(set, 20_250_101);
   console.log(`${name} (${Math.round(performance.now() - startedAt)} ms)`);
-  report(scores, { recall: 0.98, precision: 0.95 });
+  report(name, scores, { recall: 0.98, precision: 0.95 });
 }
 for (const [name, talk] of [['seen conversations', seen] as const, ['withheld conversations', withheld] as const]) {
   console.log(`${name} (${conversations})`);
   const scores = measureTalk(talk, 20_260_101, talk === seen);
-  report(scores, { recall: 0.95, precision: 0.9 });
+  report(name, scores, { recall: 0.95, precision: 0.9 });
   if (talk === seen) continue;
   for (const [kind, { left }] of [...scores].sort()) {
     const words = [...left].sort((a, b) => b[1] - a[1]).slice(0, 12);
@@ -265,13 +268,13 @@ for (let index = 0; index < inputs; index += 1) {
   if (ms > mostPerKilobyte) over += 1;
   if (ms > slowest.ms) Object.assign(slowest, { ms, text: lines[0]?.text.slice(0, 100) });
 }
-isEnough &&= over === 0;
+if (over > 0) broken.push(`${over} hostile inputs above ${mostPerKilobyte} ms a kilobyte`);
 console.log(
   `${inputs} hostile inputs, ${Math.round(fuzzed / 1_000)} kB, took ${((processorMs() - fuzzedAt) / (fuzzed / 1_000)).toFixed(2)} ms a kilobyte, at most ${slowest.ms.toFixed(1)} ("${slowest.text} …"); ${over} more than ${mostPerKilobyte}`,
 );
 console.log(
-  isEnough
+  broken.length === 0
     ? 'Every kind has at least recall 0.98 and precision 0.95 in phrasings, 0.95 and 0.9 in conversations.'
-    : 'Below recall 0.98 or precision 0.95 in phrasings, or below 0.95 or 0.9 in conversations.',
+    : `Limits broken: ${broken.join(', ')}.`,
 );
-process.exitCode = isEnough ? 0 : 1;
+process.exitCode = broken.length === 0 ? 0 : 1;
