@@ -14,7 +14,7 @@ interface ReadWindow {
   readonly origin: string;
 }
 
-/** Records a window as read; a later reading of the same window replaces the record. Its problem stays until `replaceProblems`. */
+/** Records a window as read; a later reading of the same window replaces the record. Problems of the window stay until `replaceProblems`. */
 export const recordWindow = async (db: Queryable, window: ReadWindow): Promise<void> => {
   await db.query(
     `INSERT INTO windows (axis, window_from, window_to, calls, shown, reason, origin)
