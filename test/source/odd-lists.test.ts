@@ -23,17 +23,19 @@ const middle = start + 45_000;
  * @param stepMs to whose multiples the list rounds bounds down.
  * @param times that the first window is read.
  * @param longestMs of a longer window, the list shows only so much, from its beginning or its end.
+ * @param restMs of the second window, from its first call on.
  */
 const read = async (
   count: number,
   list: SourceConfigInput['list'],
   answer: Answer,
   more: Partial<
-    Record<'everyMs' | 'quietMs' | 'longestMs' | 'laterCap' | 'times' | 'stepMs' | 'early' | 'late', number>
+    Record<'everyMs' | 'quietMs' | 'longestMs' | 'laterCap' | 'times' | 'stepMs' | 'early' | 'late' | 'restMs', number>
   > & { shows?: string } = {},
 ) => {
   const { everyMs = 1000, quietMs = 0, longestMs = Number.POSITIVE_INFINITY, shows = 'beginning' } = more;
   const { laterCap = count, times = 1, stepMs = 1, early = 45, late = 0 } = more;
+  const { restMs = Math.max(3_600_000, 4 * count * everyMs) } = more;
   const later = middle + quietMs;
   const calls = Array.from({ length: count }, (_, n) => (n < early ? start + n * 1000 : later + (n - early) * everyMs));
   let requests = 0;
@@ -67,7 +69,7 @@ const read = async (
   const results = [];
   for (const [from, to] of [
     ...Array.from({ length: times }, () => [start, middle] as const),
-    [middle, later + Math.max(3_600_000, 4 * count * everyMs)] as const,
+    [middle, later + restMs] as const,
   ]) {
     const window = { axis: 'timestamp', from: from * 1000, to: to * 1000 };
     const onPage = (observations: readonly { callId: string }[]) => {
@@ -176,6 +178,12 @@ describe('a window longer than the list shows at once is cut', () => {
     const times = { everyMs: hour, longestMs: hours * hour, quietMs: quiet * hour, shows, early: 10 };
     const { seen, problems } = await read(60, {}, everything, times);
     expect([seen, problems]).toEqual([60, []]);
+  });
+
+  test.each(['beginning', 'end'])('also where its %s shows no call, and no other is known', async (shows) => {
+    const times = { longestMs: 6 * hour, quietMs: 10 * hour, shows, early: 0, times: 0, restMs: 10 * hour };
+    const { seen, problems } = await read(90, {}, everything, times);
+    expect([seen, problems]).toEqual([90, []]);
   });
 
   const days = { time_resolution_ms: 24 * hour, to_inclusive: false };
