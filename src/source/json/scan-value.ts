@@ -42,137 +42,111 @@ const isDigit = (byte: number | undefined): boolean => byte !== undefined && byt
 const isHex = (byte: number | undefined): boolean =>
   byte !== undefined && (isDigit(byte) || (byte >= 0x41 && byte <= 0x46) || (byte >= 0x61 && byte <= 0x66));
 
+const fail = (): never => {
+  throw new NotScannable('not JSON');
+};
+
 /**
- * Scans values of one buffer; `at` moves on as it does. Throws NotScannable. The private methods pass one part each and
- * return whether its bytes are plain (see FieldSpan).
+ * Scans values of one buffer; `at` moves on as it does. Throws NotScannable. The private methods get the offset of one
+ * part each, return the offset behind it, and take `plain` back if its bytes are not plain (see FieldSpan).
  */
 export class ValueScanner {
   private readonly bytes: Uint8Array;
-  private readonly length: number;
   at = 0;
   private depth = 0;
+  private plain = true;
 
   constructor(bytes: Uint8Array) {
     this.bytes = bytes;
-    this.length = bytes.length;
   }
 
   /** The fields of the object that starts at `from`; `at` ends behind it. The last of several fields of a name counts. */
   record(from: number): readonly FieldSpan[] {
     const { bytes } = this;
-    this.at = from + 1;
     this.depth = 1;
     const fields: FieldSpan[] = [];
-    this.blanks();
-    if (bytes[this.at] === closeBrace) {
-      this.at += 1;
-      return fields;
-    }
-    for (;;) {
-      const name = this.fieldName();
-      const start = this.at;
-      const plain = this.value();
-      fields.push({ name, from: start, to: this.at, plain });
-      this.blanks();
-      const byte = bytes[this.at];
-      this.at += 1;
-      if (byte === closeBrace) return fields;
-      if (byte !== comma) this.fail();
-      this.blanks();
-    }
+    let at = this.blanks(from + 1);
+    if (bytes[at] === closeBrace) at += 1;
+    else
+      for (;;) {
+        this.plain = true;
+        const end = this.string(at);
+        const quoted = this.text(at, end);
+        const name = this.plain ? quoted.slice(1, -1) : (JSON.parse(quoted) as string);
+        const start = this.separator(end, colon);
+        this.plain = true;
+        const to = this.value(start);
+        fields.push({ name, from: start, to, plain: this.plain });
+        at = this.blanks(to) + 1;
+        const byte = bytes[at - 1];
+        if (byte === closeBrace) break;
+        if (byte !== comma) fail();
+        at = this.blanks(at);
+      }
+    this.at = at;
+    return fields;
   }
 
-  private fail(): never {
-    throw new NotScannable('not JSON');
+  private text(from: number, to: number): string {
+    return Buffer.from(this.bytes.buffer, this.bytes.byteOffset + from, to - from).toString('utf8');
   }
 
-  /** The bytes passed since `from`. */
-  private text(from: number): string {
-    return Buffer.from(this.bytes.buffer, this.bytes.byteOffset + from, this.at - from).toString('utf8');
-  }
-
-  private fieldName(): string {
-    const start = this.at;
-    if (this.bytes[start] !== quote) this.fail();
-    const plain = this.string();
-    const quoted = this.text(start);
-    this.separator(colon);
-    return plain ? quoted.slice(1, -1) : (JSON.parse(quoted) as string);
-  }
-
-  private blanks(): boolean {
-    const start = this.at;
-    while (isBlank(this.bytes[this.at])) this.at += 1;
-    return this.at === start;
+  private blanks(from: number): number {
+    let at = from;
+    while (isBlank(this.bytes[at])) at += 1;
+    if (at > from) this.plain = false;
+    return at;
   }
 
   /** A colon or comma with the blanks around it. */
-  private separator(byte: number): boolean {
-    const tightBefore = this.blanks();
-    if (this.bytes[this.at] !== byte) this.fail();
-    this.at += 1;
-    return this.blanks() && tightBefore;
+  private separator(from: number, byte: number): number {
+    const at = this.blanks(from);
+    if (this.bytes[at] !== byte) fail();
+    return this.blanks(at + 1);
   }
 
-  private value(): boolean {
-    const byte = this.bytes[this.at];
-    if (byte === quote) return this.string();
-    if (byte === openBrace) return this.container(closeBrace, true);
-    if (byte === openBracket) return this.container(closeBracket, false);
-    if (byte === minus || isDigit(byte)) return this.number();
-    return this.literal();
+  private value(at: number): number {
+    const byte = this.bytes[at];
+    if (byte === quote) return this.string(at);
+    if (byte === openBrace) return this.container(at, closeBrace, true);
+    if (byte === openBracket) return this.container(at, closeBracket, false);
+    if (byte === minus || isDigit(byte)) return this.number(at);
+    return this.literal(at);
   }
 
   /** An object, whose values have keys, or an array. */
-  private container(close: number, keyed: boolean): boolean {
+  private container(from: number, close: number, keyed: boolean): number {
     const { bytes } = this;
-    this.enter();
-    let plain = this.blanks();
-    for (let first = true; bytes[this.at] !== close; first = false) {
-      if (!first && !this.separator(comma)) plain = false;
-      if (keyed && !this.key()) plain = false;
-      if (!this.value()) plain = false;
-      if (isBlank(bytes[this.at]) && !this.blanks()) plain = false;
-    }
-    this.leave();
-    return plain;
-  }
-
-  private key(): boolean {
-    if (this.bytes[this.at] !== quote) this.fail();
-    // JSON.stringify writes keys that are whole numbers first.
-    const sortedFirst = isDigit(this.bytes[this.at + 1]);
-    const plain = this.string();
-    return this.separator(colon) && plain && !sortedFirst;
-  }
-
-  private enter(): void {
-    this.at += 1;
     this.depth += 1;
     if (this.depth > maxDepth) throw new NotScannable('nested too deeply');
-  }
-
-  private leave(): void {
-    this.at += 1;
+    let at = this.blanks(from + 1);
+    for (let first = true; bytes[at] !== close; first = false) {
+      if (!first) at = this.separator(at, comma);
+      if (keyed) {
+        // JSON.stringify writes keys that are whole numbers first.
+        if (isDigit(bytes[at + 1])) this.plain = false;
+        at = this.separator(this.string(at), colon);
+      }
+      at = this.blanks(this.value(at));
+    }
     this.depth -= 1;
+    return at + 1;
   }
 
-  private string(): boolean {
-    const { bytes, length } = this;
-    let plain = true;
-    let at = this.at + 1;
-    for (;;) {
-      if (at >= length) this.fail();
+  private string(from: number): number {
+    const { bytes } = this;
+    if (bytes[from] !== quote) fail();
+    const { length } = bytes;
+    for (let at = from + 1; at < length; ) {
       const byte = bytes[at] as number;
-      if (byte === quote) break;
+      if (byte === quote) return at + 1;
       if (byte === backslash) {
-        plain = false;
+        this.plain = false;
         at = this.escape(at);
-      } else if (byte < 0x20) this.fail();
+      } else if (byte < 0x20) fail();
       else at += 1;
     }
-    this.at = at + 1;
-    return plain;
+    return fail();
   }
 
   /** Offset behind the escape. */
@@ -180,62 +154,51 @@ export class ValueScanner {
     const { bytes } = this;
     const byte = bytes[at + 1];
     if (byte === 0x75) {
-      for (let digit = at + 2; digit < at + 6; digit += 1) if (!isHex(bytes[digit])) this.fail();
+      for (let digit = at + 2; digit < at + 6; digit += 1) if (!isHex(bytes[digit])) fail();
       return at + 6;
     }
-    if (byte === undefined || !'"\\/bfnrt'.includes(String.fromCharCode(byte))) this.fail();
+    if (byte === undefined || !'"\\/bfnrt'.includes(String.fromCharCode(byte))) fail();
     return at + 2;
   }
 
-  /** How many digits were passed: at least one. */
-  private digits(): number {
-    const start = this.at;
-    while (isDigit(this.bytes[this.at])) this.at += 1;
-    if (this.at === start) this.fail();
-    return this.at - start;
+  /** At least one digit. */
+  private digits(from: number): number {
+    const { bytes } = this;
+    let at = from;
+    while (isDigit(bytes[at])) at += 1;
+    return at === from ? fail() : at;
   }
 
-  private number(): boolean {
+  private number(from: number): number {
     const { bytes } = this;
-    const start = this.at;
-    if (bytes[start] === minus) this.at += 1;
-    const startsWithZero = bytes[this.at] === zero;
-    const whole = this.digits();
-    if (startsWithZero && whole > 1) this.fail();
-    let fraction = 0;
-    if (bytes[this.at] === dot) {
-      this.at += 1;
-      fraction = this.digits();
-    }
-    const end = this.at;
+    const start = bytes[from] === minus ? from + 1 : from;
+    const point = this.digits(start);
+    const startsWithZero = bytes[start] === zero;
+    if (startsWithZero && point > start + 1) fail();
+    let end = bytes[point] === dot ? this.digits(point + 1) : point;
     const byte = bytes[end];
     if (byte === 0x65 || byte === 0x45) {
-      this.at += 1;
-      const sign = bytes[this.at];
-      if (sign === minus || sign === 0x2b) this.at += 1;
-      this.digits();
-      return false;
-    }
-    if (whole + fraction > safeDigits) {
-      const text = this.text(start);
-      return String(Number(text)) === text;
-    }
-    if (fraction === 0) return !startsWithZero || bytes[start] !== minus;
-    // JavaScript prints no trailing zero, and numbers below a millionth with an exponent.
-    return (
-      bytes[end - 1] !== zero &&
-      !(startsWithZero && bytes[end - fraction] === zero && bytes[end - fraction + 1] === zero)
-    );
+      this.plain = false;
+      const sign = bytes[end + 1];
+      end = this.digits(sign === minus || sign === 0x2b ? end + 2 : end + 1);
+    } else if (end - start > safeDigits) {
+      const text = this.text(from, end);
+      if (String(Number(text)) !== text) this.plain = false;
+    } else if (end === point) {
+      if (startsWithZero && start > from) this.plain = false;
+      // JavaScript prints no trailing zero, and numbers below a millionth with an exponent.
+    } else if (bytes[end - 1] === zero || (startsWithZero && bytes[point + 1] === zero && bytes[point + 2] === zero))
+      this.plain = false;
+    return end;
   }
 
-  private literal(): boolean {
-    const { bytes, at } = this;
+  private literal(at: number): number {
+    const { bytes } = this;
     for (const word of literals) {
       if (bytes[at] !== word[0]) continue;
-      for (let index = 1; index < word.length; index += 1) if (bytes[at + index] !== word[index]) this.fail();
-      this.at = at + word.length;
-      return true;
+      for (let index = 1; index < word.length; index += 1) if (bytes[at + index] !== word[index]) fail();
+      return at + word.length;
     }
-    this.fail();
+    return fail();
   }
 }
