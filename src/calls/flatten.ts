@@ -2,10 +2,11 @@
 import { hash } from 'node:crypto';
 import { type CallDocument, knownCallFields } from '../../schemas/call.ts';
 import { type ObservationSource, sourceRank } from '../../schemas/observation.ts';
-import type { CallTableName, Column, Derived, Row, WordArrays } from '../../schemas/tables.ts';
+import type { CallTableName, Column, Derived, Row } from '../../schemas/tables.ts';
 import { allFields, tableOf } from '../../schemas/tables.ts';
 import { isObject } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
+import { cutWords, type Words } from './cut-words.ts';
 import { cleanText, type LedgerRow, maxJsonDepth } from './fold.ts';
 import { readRedactions, redactionsField } from './redactions.ts';
 
@@ -17,6 +18,8 @@ interface FlattenInput {
   readonly callId: string;
   /** Null counts as an object without fields. */
   readonly document: CallDocument | null;
+  /** Fields as JSON: bytes are plain JSON (see `FieldSpan`). */
+  readonly json?: LedgerRow['json'];
   readonly firstSeenAt: number | null;
   /** `last_seen_at` of the latest observation that changed the call. */
   readonly changedAt: number | null;
@@ -135,15 +138,19 @@ export const flattenCall = (
   input: FlattenInput,
   { processedField = 'qualified', documents = false }: FlattenOptions = {},
 ): FlatCall => {
+  const bytes = documents ? undefined : input.json?.transcript_json;
+  const cut = typeof bytes === 'object' ? cutWords(bytes) : undefined;
   // A copy parses each encoded field once.
-  const document: CallDocument = { ...input.document };
+  const document: CallDocument = {};
+  for (const name of Object.keys(input.document ?? {}))
+    document[name] = cut !== undefined && name === 'transcript_json' ? cut.value : input.document?.[name];
   const read = new FieldReader();
   const at = read.timestamp(document.timestamp, 'timestamp');
   const call = { input, document, processedField, read, at, counts: { utterances: 0, tags: 0, words: 0 } };
   const keys = { call_id: input.callId, call_timestamp: at };
   const transcript = read.object(document.transcript_json, 'transcript_json');
   const meta = read.object(transcript?.meta, 'transcript_json.meta');
-  const spoken = readUtterances(transcript?.callData, read);
+  const spoken = readUtterances(transcript?.callData, read, cut?.words);
   const utterances = spoken.map((item) => utteranceRow(item, call));
   const tags = read.array(document.tags, 'tags').map((tag, index) => {
     const field = `tags[${index}]`;
@@ -204,14 +211,17 @@ const flattenRedactions = (keys: Row, transcript: Readonly<Record<string, unknow
     }),
   );
 
-type Words = { -readonly [K in keyof WordArrays]: unknown[] };
-
 /** Utterances with their words as arrays (interface §2.2). */
-const readUtterances = (callData: unknown, read: FieldReader): (Item & { readonly words: Words })[] =>
+const readUtterances = (
+  callData: unknown,
+  read: FieldReader,
+  cut?: ReadonlyMap<unknown, Words>,
+): (Item & { readonly words: Words })[] =>
   read.array(callData, 'transcript_json.callData').map((utterance, index) => {
     const field = `transcript_json.callData[${index}]`;
     const value = read.element(utterance, field);
-    return { value, field, index, words: wordArrays(read.array(value.words, `${field}.words`), field, read) };
+    const words = cut?.get(value.words) ?? wordArrays(read.array(value.words, `${field}.words`), field, read);
+    return { value, field, index, words };
   });
 
 /** The hot loop of flatten: most of a call is words, so the common case takes no function call per field. */
