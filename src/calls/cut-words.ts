@@ -1,6 +1,6 @@
 /**
- * Reads the words of a transcript out of its bytes as columns. Most of a call is words: parsing an object for each of
- * them took twice the time, and more than any other step of a load.
+ * Reads the words of a transcript out of its bytes as columns. Most of a call is words. Parsing an object for each word
+ * took twice the time, and more than any other step of a load.
  */
 import type { WordArrays } from '../../schemas/tables.ts';
 
@@ -46,7 +46,7 @@ export const cutWords = (json: Buffer): { readonly value: unknown; readonly word
   return { value: JSON.parse(rest + json.toString('utf8', from)), words };
 };
 
-/** Written for speed, because it visits every byte of the words. `at` ends behind what a method has read. */
+/** Written for speed, because it visits every byte of the words. Methods begin at `at` and leave it behind their part. */
 class WordReader {
   private readonly bytes: Buffer;
   /** A character for each byte. */

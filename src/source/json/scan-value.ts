@@ -47,8 +47,8 @@ const fail = (): never => {
 };
 
 /**
- * Scans values of one buffer; `at` moves on as it does. Throws NotScannable. The private methods get the offset of one
- * part each, return the offset behind it, and take `plain` back if its bytes are not plain (see FieldSpan).
+ * Scans values of one buffer; `at` moves on as it does. Throws NotScannable. A private method gets the offset of a part
+ * and returns the offset behind it. If the part is not plain (see FieldSpan), it sets `plain` to false.
  */
 export class ValueScanner {
   private readonly bytes: Uint8Array;

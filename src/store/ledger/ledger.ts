@@ -14,8 +14,8 @@ import type { SubjectIndex } from '../store.ts';
 
 const inflate = promisify(inflateRaw);
 /**
- * A tenth to a quarter of the size at the least time. A full flush after each document: none needs another, and the
- * stream, whose tables cost as much to set up as a small document, stays. It takes one trip to zlib's threads.
+ * A tenth to a quarter of the size at the least time. With a full flush after each document, no document needs another,
+ * and one stream serves many. Setting one up costs as much as a small document. A write takes one trip to a thread.
  */
 const deflateOptions = { level: 1, windowBits: 14, memLevel: 8, flush: constants.Z_FULL_FLUSH } as const;
 /** The empty block that ends a deflated document. */
