@@ -114,28 +114,32 @@ afterAll(async () => {
   for (const close of closers.reverse()) await close();
 });
 
-test('rules are accepted by promtool, with their real durations', () => {
-  expect(promtool(['check', 'rules', `${monitoring}callsync.rules.yaml`])).toMatchObject({ code: 0 });
-  expect(promtool(['test', 'rules', `${monitoring}callsync.rules.test.yaml`])).toMatchObject({ code: 0 });
+describe('rules', () => {
+  test('are accepted by promtool, with their real durations', () => {
+    expect(promtool(['check', 'rules', `${monitoring}callsync.rules.yaml`])).toMatchObject({ code: 0 });
+    expect(promtool(['test', 'rules', `${monitoring}callsync.rules.test.yaml`])).toMatchObject({ code: 0 });
+  });
 });
 
-test('dashboard every query returns data', async () => {
-  const { panels } = JSON.parse(await readFile(`${monitoring}grafana-callsync.json`, 'utf8')) as {
-    panels: { targets: { expr: string }[] }[];
-  };
-  const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
-  // Series that begin with the first delivery that is not taken.
-  for (const body of ['{}', Buffer.alloc(17 * 2 ** 20)])
-    await sendWebhook({ url: site.webhook, body, secret: 'wrong', retry: false });
-  let empty = queries;
-  await expect
-    .poll(async () => {
-      const found = await Promise.all(empty.map(query));
-      empty = empty.filter((_, index) => found[index]?.length === 0);
-      return empty;
-    })
-    .toEqual([]);
-  console.log(`${queries.length} queries of the dashboard return data`);
+describe('dashboard', () => {
+  test('every query returns data', async () => {
+    const { panels } = JSON.parse(await readFile(`${monitoring}grafana-callsync.json`, 'utf8')) as {
+      panels: { targets: { expr: string }[] }[];
+    };
+    const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+    // Series that begin with the first delivery that is not taken.
+    for (const body of ['{}', Buffer.alloc(17 * 2 ** 20)])
+      await sendWebhook({ url: site.webhook, body, secret: 'wrong', retry: false });
+    let empty = queries;
+    await expect
+      .poll(async () => {
+        const found = await Promise.all(empty.map(query));
+        empty = empty.filter((_, index) => found[index]?.length === 0);
+        return empty;
+      })
+      .toEqual([]);
+    console.log(`${queries.length} queries of the dashboard return data`);
+  });
 });
 
 describe('outages', () => {

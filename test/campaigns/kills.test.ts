@@ -45,12 +45,14 @@ describe('processes', () => {
 
 /** Ten kills of the Temporal server during a backfill. About 3 minutes. */
 
-test('temporal a backfill outlives a Temporal server that is killed ten times', async () => {
-  const figures = await killTemporalDuringBackfill(10, 3_500);
-  process.stdout.write(`${JSON.stringify(figures)}\n`);
-  expect(figures.runningAtLastRestart).toBe(true);
-  expect(figures.shareLeft).toBeGreaterThanOrEqual(0.5);
-  expect(figures.secondsAfterLastRestart).toBeLessThan(30 + figures.secondsUndisturbed);
+describe('temporal', () => {
+  test('a backfill outlives a Temporal server that is killed ten times', async () => {
+    const figures = await killTemporalDuringBackfill(10, 3_500);
+    process.stdout.write(`${JSON.stringify(figures)}\n`);
+    expect(figures.runningAtLastRestart).toBe(true);
+    expect(figures.shareLeft).toBeGreaterThanOrEqual(0.5);
+    expect(figures.secondsAfterLastRestart).toBeLessThan(30 + figures.secondsUndisturbed);
+  });
 });
 
 /** 100 kills of the receiver under load. About 5 minutes. */

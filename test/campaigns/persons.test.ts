@@ -33,21 +33,24 @@ import { until } from '../support/until.ts';
  * warehouses are restored to before, and the ledger is lost. About 20 minutes; CALLSYNC_PEOPLE=100 for less.
  */
 
-test('erasure nothing of erased persons is found anywhere, and receipts verify', async () => {
-  const people = Number(process.env.CALLSYNC_PEOPLE ?? 1_000);
-  const pipeline = await openPipeline({ documents: true });
-  onTestFinished(() => pipeline.close());
-  const bigquery = await openBigqueryTarget();
-  await register(pipeline.store, 'bigquery');
-  const figures = await eraseUnderRestores(pipeline, [await openPostgresTarget(pipeline), bigquery], {
-    erased: people,
-    others: Math.ceil(people / 5),
-    events: people * 10,
+describe('erasure', () => {
+  test('nothing of erased persons is found anywhere, and receipts verify', async () => {
+    const people = Number(process.env.CALLSYNC_PEOPLE ?? 1_000);
+    const pipeline = await openPipeline({ documents: true });
+    onTestFinished(() => pipeline.close());
+    const bigquery = await openBigqueryTarget();
+    await register(pipeline.store, 'bigquery');
+    const figures = await eraseUnderRestores(pipeline, [await openPostgresTarget(pipeline), bigquery], {
+      erased: people,
+      others: Math.ceil(people / 5),
+      events: people * 10,
+    });
+    process.stdout.write(`${JSON.stringify(figures)}\n`);
+    expect(figures.examples).toEqual([]);
+    for (const [expected, ...kept] of Object.values(figures.kept)) expect(kept).toEqual(kept.map(() => expected));
+    for (const { broken, cut } of Object.values(figures.receipts))
+      expect({ broken, cut }).toEqual({ broken: 0, cut: 0 });
   });
-  process.stdout.write(`${JSON.stringify(figures)}\n`);
-  expect(figures.examples).toEqual([]);
-  for (const [expected, ...kept] of Object.values(figures.kept)) expect(kept).toEqual(kept.map(() => expected));
-  for (const { broken, cut } of Object.values(figures.receipts)) expect({ broken, cut }).toEqual({ broken: 0, cut: 0 });
 });
 
 const secret = 'a secret of the planted values';
@@ -229,130 +232,132 @@ describe('planted', () => {
  * store/store refuses the other key.
  */
 
-test('hosts of one installation have one key each, and erase what the other took', async () => {
-  expect(await installDbt('postgres')).toBeUndefined();
-  const folder = mkdtempSync(join(tmpdir(), 'callsync-hosts-'));
-  const temporal = await startTemporalDevServer({ dataDir: join(folder, 'temporal'), headless: true });
-  const database = await createDatabase();
-  const bigquery = localBigquery(await useBigQuery());
-  const pool = new pg.Pool({ connectionString: database.url });
-  const shared = join(folder, 'shared');
-  mkdirSync(shared);
-  const keyNames = ['privacy', 'tombstone', 'proof'] as const;
-  const configure = (host: string, keys: string): string => {
-    const dir = join(folder, host);
-    mkdirSync(dir);
-    const [privacyKey, tombstoneKey, proofKey] = keyNames.map((name) => {
-      const file = join(dir, `${name}.key`);
-      writeFileSync(file, `${name}: a key that is long enough${name === 'privacy' ? keys : ''}`);
-      return file;
-    });
-    const config = {
-      source: { base_url: 'http://127.0.0.1:9', token: 'none' },
-      store: {
-        url: database.url,
-        data_dir: dir,
-        tombstone_key_file: tombstoneKey,
-        proof_key_file: proofKey,
-        proof_heads_file: join(shared, 'heads.json'),
-        erasure_log: join(shared, 'erasures.log'),
-      },
-      temporal: { address: temporal.address },
-      warehouses: { postgres: { type: 'postgres', documents: true }, bigquery },
-      privacy: { profile: 'pseudonymous', key_file: privacyKey, unreadable: 'drop' },
-      webhook: { port: 0, secrets: [{ name: 'planted', secret }], spool: { dir: join(dir, 'spool') } },
-      operations: { enabled: false },
+describe('hosts', () => {
+  test('of one installation have one key each, and erase what the other took', async () => {
+    expect(await installDbt('postgres')).toBeUndefined();
+    const folder = mkdtempSync(join(tmpdir(), 'callsync-hosts-'));
+    const temporal = await startTemporalDevServer({ dataDir: join(folder, 'temporal'), headless: true });
+    const database = await createDatabase();
+    const bigquery = localBigquery(await useBigQuery());
+    const pool = new pg.Pool({ connectionString: database.url });
+    const shared = join(folder, 'shared');
+    mkdirSync(shared);
+    const keyNames = ['privacy', 'tombstone', 'proof'] as const;
+    const configure = (host: string, keys: string): string => {
+      const dir = join(folder, host);
+      mkdirSync(dir);
+      const [privacyKey, tombstoneKey, proofKey] = keyNames.map((name) => {
+        const file = join(dir, `${name}.key`);
+        writeFileSync(file, `${name}: a key that is long enough${name === 'privacy' ? keys : ''}`);
+        return file;
+      });
+      const config = {
+        source: { base_url: 'http://127.0.0.1:9', token: 'none' },
+        store: {
+          url: database.url,
+          data_dir: dir,
+          tombstone_key_file: tombstoneKey,
+          proof_key_file: proofKey,
+          proof_heads_file: join(shared, 'heads.json'),
+          erasure_log: join(shared, 'erasures.log'),
+        },
+        temporal: { address: temporal.address },
+        warehouses: { postgres: { type: 'postgres', documents: true }, bigquery },
+        privacy: { profile: 'pseudonymous', key_file: privacyKey, unreadable: 'drop' },
+        webhook: { port: 0, secrets: [{ name: 'planted', secret }], spool: { dir: join(dir, 'spool') } },
+        operations: { enabled: false },
+      };
+      const path = join(dir, 'callsync.yaml');
+      writeFileSync(path, stringify(config), { mode: 0o600 });
+      return path;
     };
-    const path = join(dir, 'callsync.yaml');
-    writeFileSync(path, stringify(config), { mode: 0o600 });
-    return path;
-  };
-  const paths = { first: configure('first', ''), second: configure('second', ''), other: configure('other', '!') };
-  const running: ChildProcess[] = [];
-  onTestFinished(async () => {
-    for (const child of running) await endProcess(child, 'SIGKILL');
-    await pool.end();
-    await temporal.stop();
-    await database.drop();
-    rmSync(folder, { recursive: true, force: true });
-  });
-  const up = await start('up', '--no-schedules', '--config', paths.first);
-  running.push(up.child);
-  for (const command of [['serve'], ['worker'], ['up', '--no-schedules']]) {
-    const refused = await run(...command, '--config', paths.other);
-    process.stdout.write(`${command[0]}: exit ${refused.code}, ${refused.stderr.trim().split('\n').at(-1)}\n`);
-    expect(refused.code).not.toBe(0);
-    expect(refused.stdout + refused.stderr).toMatch(/PRIVACY_KEY/);
-  }
-  const second = await start('serve', '--config', paths.second);
-  running.push(second.child);
-  const persons = [0, 1, 2];
-  for (const person of persons)
-    for (const [host, { webhook: url }] of Object.entries({ up, second })) {
-      const text = JSON.stringify(recordOf(`${host}-${person}`, person));
-      for (const body of [text, text, text.slice(0, -9)]) await sendWebhook({ url, body, secret });
+    const paths = { first: configure('first', ''), second: configure('second', ''), other: configure('other', '!') };
+    const running: ChildProcess[] = [];
+    onTestFinished(async () => {
+      for (const child of running) await endProcess(child, 'SIGKILL');
+      await pool.end();
+      await temporal.stop();
+      await database.drop();
+      rmSync(folder, { recursive: true, force: true });
+    });
+    const up = await start('up', '--no-schedules', '--config', paths.first);
+    running.push(up.child);
+    for (const command of [['serve'], ['worker'], ['up', '--no-schedules']]) {
+      const refused = await run(...command, '--config', paths.other);
+      process.stdout.write(`${command[0]}: exit ${refused.code}, ${refused.stderr.trim().split('\n').at(-1)}\n`);
+      expect(refused.code).not.toBe(0);
+      expect(refused.stdout + refused.stderr).toMatch(/PRIVACY_KEY/);
     }
-  await settled(pool);
-  expect((await run('warehouse', 'search-index', 'create', 'postgres', '--config', paths.first)).code).toBe(0);
-  const dbt = await openDbt({ adapter: 'postgres', folder, target: postgresTarget(database.url, 'dbt') });
-  const vars = { ...settingsVars, callsync_schema: 'calls' };
-  await dbt.run(['run'], vars);
+    const second = await start('serve', '--config', paths.second);
+    running.push(second.child);
+    const persons = [0, 1, 2];
+    for (const person of persons)
+      for (const [host, { webhook: url }] of Object.entries({ up, second })) {
+        const text = JSON.stringify(recordOf(`${host}-${person}`, person));
+        for (const body of [text, text, text.slice(0, -9)]) await sendWebhook({ url, body, secret });
+      }
+    await settled(pool);
+    expect((await run('warehouse', 'search-index', 'create', 'postgres', '--config', paths.first)).code).toBe(0);
+    const dbt = await openDbt({ adapter: 'postgres', folder, target: postgresTarget(database.url, 'dbt') });
+    const vars = { ...settingsVars, callsync_schema: 'calls' };
+    await dbt.run(['run'], vars);
 
-  const { phone } = personOf(0);
-  const [token] = createPrivacy(privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop' }), {
-    token: readFileSync(join(folder, 'first/privacy.key')),
-    seal: undefined,
-  }).tokensOf(phone);
-  const sought = listSought(0, 1);
-  const read = async function* (): AsyncGenerator<[place: string, text: string]> {
-    for (const schema of ['callsync', 'calls', 'dbt'])
-      for await (const text of readSchemas(pool, schema === 'dbt' ? dbtSchemas : [schema])) yield [schema, text];
-    for await (const text of readBigquery(bigqueryWarehouseSchema.parse(bigquery))) yield ['BigQuery', text];
-    for (const file of filesIn(shared)) yield ['shared files', readFileSync(file, 'latin1')];
-    const found = await run('search', 'compte', '--limit', '1000', '--config', paths.second);
-    yield ['search', found.stdout];
-  };
-  const { rows } = await pool.query<{ name: string }>(
-    `SELECT schema_name AS name FROM information_schema.schemata WHERE schema_name LIKE '%dbt%' OR schema_name LIKE 'stg\\_%'`,
-  );
-  const dbtSchemas = rows.map(({ name }) => name);
-  const count = async (): Promise<Record<string, number>> => {
-    const found: Record<string, number> = {};
-    for await (const [place, text] of read()) {
-      const isFound =
-        text.includes(token) || /"(?:up|second)-0"/.test(text) || findIn(squeezeAll(text), sought).length > 0;
-      found[place] = (found[place] ?? 0) + Number(isFound);
-    }
-    return found;
-  };
-  const before = await count();
-  writeFileSync(join(folder, 'numbers.txt'), `${phone}\n`);
-  const erased = await run(
-    'erase',
-    '--by',
-    'phone',
-    '--file',
-    join(folder, 'numbers.txt'),
-    '--yes',
-    '--config',
-    paths.second,
-  );
-  process.stdout.write(erased.stdout + erased.stderr);
-  expect(JSON.parse(erased.stdout) as { calls: number; erased: number }).toMatchObject({ calls: 2, erased: 2 });
-  await settled(pool);
-  await dbt.run(['run'], vars);
-  await dbt.close();
-  const after = await count();
-  process.stdout.write(`${JSON.stringify({ before, after })}\n`);
-  for (const place of ['callsync', 'calls', 'dbt', 'BigQuery', 'search']) expect(before[place]).toBeGreaterThan(0);
-  // The ledger keeps the ids of tombstones, by which it knows the calls again.
-  const { callsync: ids, ...places } = after;
-  expect(places).toEqual(Object.fromEntries(Object.keys(places).map((place) => [place, 0])));
-  const left = await pool.query(
-    `SELECT call_id FROM callsync.ledger WHERE tombstone AND call_id LIKE '%-0' ORDER BY 1`,
-  );
-  expect(left.rows).toEqual([{ call_id: 'second-0' }, { call_id: 'up-0' }]);
-  expect(ids).toBeLessThan(before.callsync ?? 0);
+    const { phone } = personOf(0);
+    const [token] = createPrivacy(privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop' }), {
+      token: readFileSync(join(folder, 'first/privacy.key')),
+      seal: undefined,
+    }).tokensOf(phone);
+    const sought = listSought(0, 1);
+    const read = async function* (): AsyncGenerator<[place: string, text: string]> {
+      for (const schema of ['callsync', 'calls', 'dbt'])
+        for await (const text of readSchemas(pool, schema === 'dbt' ? dbtSchemas : [schema])) yield [schema, text];
+      for await (const text of readBigquery(bigqueryWarehouseSchema.parse(bigquery))) yield ['BigQuery', text];
+      for (const file of filesIn(shared)) yield ['shared files', readFileSync(file, 'latin1')];
+      const found = await run('search', 'compte', '--limit', '1000', '--config', paths.second);
+      yield ['search', found.stdout];
+    };
+    const { rows } = await pool.query<{ name: string }>(
+      `SELECT schema_name AS name FROM information_schema.schemata WHERE schema_name LIKE '%dbt%' OR schema_name LIKE 'stg\\_%'`,
+    );
+    const dbtSchemas = rows.map(({ name }) => name);
+    const count = async (): Promise<Record<string, number>> => {
+      const found: Record<string, number> = {};
+      for await (const [place, text] of read()) {
+        const isFound =
+          text.includes(token) || /"(?:up|second)-0"/.test(text) || findIn(squeezeAll(text), sought).length > 0;
+        found[place] = (found[place] ?? 0) + Number(isFound);
+      }
+      return found;
+    };
+    const before = await count();
+    writeFileSync(join(folder, 'numbers.txt'), `${phone}\n`);
+    const erased = await run(
+      'erase',
+      '--by',
+      'phone',
+      '--file',
+      join(folder, 'numbers.txt'),
+      '--yes',
+      '--config',
+      paths.second,
+    );
+    process.stdout.write(erased.stdout + erased.stderr);
+    expect(JSON.parse(erased.stdout) as { calls: number; erased: number }).toMatchObject({ calls: 2, erased: 2 });
+    await settled(pool);
+    await dbt.run(['run'], vars);
+    await dbt.close();
+    const after = await count();
+    process.stdout.write(`${JSON.stringify({ before, after })}\n`);
+    for (const place of ['callsync', 'calls', 'dbt', 'BigQuery', 'search']) expect(before[place]).toBeGreaterThan(0);
+    // The ledger keeps the ids of tombstones, by which it knows the calls again.
+    const { callsync: ids, ...places } = after;
+    expect(places).toEqual(Object.fromEntries(Object.keys(places).map((place) => [place, 0])));
+    const left = await pool.query(
+      `SELECT call_id FROM callsync.ledger WHERE tombstone AND call_id LIKE '%-0' ORDER BY 1`,
+    );
+    expect(left.rows).toEqual([{ call_id: 'second-0' }, { call_id: 'up-0' }]);
+    expect(ids).toBeLessThan(before.callsync ?? 0);
+  });
 });
 
 /**
@@ -360,25 +365,27 @@ test('hosts of one installation have one key each, and erase what the other took
  * BigQuery, and all that is younger. About 15 minutes; CALLSYNC_STEP=7 looks every seventh day.
  */
 
-test('retention after a year nothing is older than its class allows, and everything younger is there', async () => {
-  const pipeline = await openPipeline({ documents: true });
-  onTestFinished(() => pipeline.close());
-  const bigquery = await openBigqueryTarget();
-  await register(pipeline.store, 'bigquery');
-  const targets = [pipeline.target, bigquery.target];
-  const drain = async (): Promise<void> => {
-    const deps = { ...pipeline.deps, targets };
-    for (const { warehouse } of targets)
-      while ((await loadPending(deps, { warehouse: warehouse.name, origin: 'test', graceSeconds: 0 })).sent > 0);
-  };
-  const figures = await keepForAYear(pipeline, targets, {
-    step: Number(process.env.CALLSYNC_STEP ?? 1),
-    callsPerDay: 5,
-    drain,
+describe('retention', () => {
+  test('after a year nothing is older than its class allows, and everything younger is there', async () => {
+    const pipeline = await openPipeline({ documents: true });
+    onTestFinished(() => pipeline.close());
+    const bigquery = await openBigqueryTarget();
+    await register(pipeline.store, 'bigquery');
+    const targets = [pipeline.target, bigquery.target];
+    const drain = async (): Promise<void> => {
+      const deps = { ...pipeline.deps, targets };
+      for (const { warehouse } of targets)
+        while ((await loadPending(deps, { warehouse: warehouse.name, origin: 'test', graceSeconds: 0 })).sent > 0);
+    };
+    const figures = await keepForAYear(pipeline, targets, {
+      step: Number(process.env.CALLSYNC_STEP ?? 1),
+      callsPerDay: 5,
+      drain,
+    });
+    process.stdout.write(`${JSON.stringify(figures)}\n`);
+    const { expected, ledger, warehouses, oldBodies, left } = figures;
+    expect(ledger).toEqual(expected);
+    expect(warehouses).toEqual({ main: expected, bigquery: expected });
+    expect({ oldBodies, left }).toEqual({ oldBodies: 0, left: 0 });
   });
-  process.stdout.write(`${JSON.stringify(figures)}\n`);
-  const { expected, ledger, warehouses, oldBodies, left } = figures;
-  expect(ledger).toEqual(expected);
-  expect(warehouses).toEqual({ main: expected, bigquery: expected });
-  expect({ oldBodies, left }).toEqual({ oldBodies: 0, left: 0 });
 });
