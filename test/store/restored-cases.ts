@@ -22,7 +22,8 @@ export const describeRestored = ({ calls }: { readonly calls: number }): void =>
     const site = await install({
       simulator: {
         seed: 7,
-        calls: { count: 20, utterances: 1, words: 3, tags: 1, otherShare: 0 },
+        // Older than the sync begins: the ledger's counter shows the delivery alone.
+        calls: { count: 20, utterances: 1, words: 3, tags: 1, otherShare: 0, to: '2024-02-01T00:00:00Z' },
         rateLimit: { requests: 0 },
       },
       source: { limits: { requests: 100, per_s: 1 } },
