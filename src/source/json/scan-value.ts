@@ -51,12 +51,12 @@ const fail = (): never => {
  * and returns the offset behind it. If the part is not plain (see FieldSpan), it sets `plain` to false.
  */
 export class ValueScanner {
-  private readonly bytes: Uint8Array;
+  private readonly bytes: Buffer;
   at = 0;
   private depth = 0;
   private plain = true;
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Buffer) {
     this.bytes = bytes;
   }
 
@@ -88,7 +88,7 @@ export class ValueScanner {
   }
 
   private text(from: number, to: number): string {
-    return Buffer.from(this.bytes.buffer, this.bytes.byteOffset + from, to - from).toString('utf8');
+    return this.bytes.toString('utf8', from, to);
   }
 
   private blanks(from: number): number {
