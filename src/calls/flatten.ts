@@ -140,8 +140,8 @@ export const flattenCall = (
 ): FlatCall => {
   const bytes = documents ? undefined : input.json?.transcript_json;
   const cut = typeof bytes === 'object' ? cutWords(bytes) : undefined;
-  // A copy parses each encoded field once.
-  const document: CallDocument = {};
+  // A copy parses each encoded field once. Without a prototype, `__proto__` is a field like any other.
+  const document = Object.create(null) as CallDocument;
   for (const name of Object.keys(input.document ?? {}))
     document[name] = cut !== undefined && name === 'transcript_json' ? cut.value : input.document?.[name];
   const read = new FieldReader();

@@ -296,3 +296,8 @@ describe('the identity of a record', () => {
     expect(identifyRecord({ unique_id: ' 😀 ' })).toMatchObject({ callId: ' 😀 ' });
   });
 });
+
+test('fields named as those that objects inherit are fields like any other', () => {
+  const extra = '{"__proto__":{"tags":[{"type":"PHONE"}],"timestamp":"2020-01-01T00:00:00Z"},"constructor":1}';
+  expect(callOf(JSON.parse(extra))).toMatchObject({ call_timestamp: null, tag_count: 0, extra });
+});

@@ -186,6 +186,12 @@ describe('a window longer than the list shows at once is cut', () => {
     expect([seen, problems]).toEqual([90, []]);
   });
 
+  test('but not where the list takes no bounds', async () => {
+    const list = { cursor_fields: [{ name: 'timestamp', record_field: 'timestamp' }] };
+    const { seen, problems } = await read(0, list, everything, { times: 0, restMs: 12 * hour });
+    expect([seen, problems]).toEqual([0, []]);
+  });
+
   const days = { time_resolution_ms: 24 * hour, to_inclusive: false };
   const byDays = { everyMs: 5 * hour, stepMs: 24 * hour, quietMs: 24 * hour - 45_000, early: 0, times: 0 };
   test.each([

@@ -4,7 +4,7 @@ import type { ListConfig } from '../../../schemas/config/list.ts';
 import { dayMicros as day } from '../../lib/day.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { type Micros, nowMicros } from '../../lib/timestamps.ts';
-import { boundStep, type ListQuery, type Window } from '../list/list-query.ts';
+import { axisOf, boundStep, isCuttable, type ListQuery, type Window } from '../list/list-query.ts';
 import type { ReadContext } from './read-context.ts';
 import { createPassState, type Pass, passOver, takePage } from './read-pass.ts';
 
@@ -32,6 +32,8 @@ export const findLength = async (context: ReadContext, query: WindowQuery, pass:
   const { list, learned } = context.client;
   const { axis } = query.window;
   const length = lengthAsked(list, query.window);
+  // Without bounds, a window of any length gets the same answer.
+  if (!isCuttable(axisOf(list, axis))) return length;
   const step = boundStep(list);
   const isDated = ({ first, last }: Pass['span']): boolean => first <= last;
   // With calls in more than half of a step, it is taken for shown: the list has no shorter windows to compare.

@@ -26,10 +26,14 @@ const idle: ReturnType<typeof openDeflater>[] = [];
 
 const openDeflater = () => {
   let parts: Buffer[] = [];
-  const stream = createDeflateRaw(deflateOptions).on('data', (part: Buffer) => parts.push(part));
+  let fail: (error: Error) => void = () => undefined;
+  const stream = createDeflateRaw(deflateOptions)
+    .on('data', (part: Buffer) => parts.push(part))
+    .on('error', (error) => fail(error));
   return async (document: Buffer): Promise<Buffer> => {
     parts = [];
     await new Promise<void>((resolve, reject) => {
+      fail = reject;
       stream.write(document, (error) => (error ? reject(error) : resolve()));
     });
     return Buffer.concat([...parts, lastBlock]);
