@@ -4,7 +4,7 @@
  */
 import type { WordArrays } from '../../schemas/tables.ts';
 
-export type Words = { -readonly [K in keyof WordArrays]: unknown[] };
+type Words = { -readonly [K in keyof WordArrays]: WordArrays[K][number][] };
 
 const wordsKey = '"words":[';
 const keyOf = (name: keyof WordArrays): Buffer => Buffer.from(`"${name}":`);
@@ -27,7 +27,7 @@ const powers = Array.from({ length: exactDigits + 1 }, (_, digits) => 10 ** digi
  * @returns the parsed value with a place instead of each list of words, and the words by place. A list stays if one of
  * its words is anything but an object of a text and three numbers (interface §2.2).
  */
-export const cutWords = (json: Buffer): { readonly value: unknown; readonly words: ReadonlyMap<unknown, Words> } => {
+export const cutWords = (json: Buffer) => {
   const words = new Map<unknown, Words>();
   const reader = new WordReader(json);
   let rest = '';
@@ -43,7 +43,7 @@ export const cutWords = (json: Buffer): { readonly value: unknown; readonly word
     rest += json.toString('utf8', from, list - 1) + JSON.stringify(place);
     from = reader.at;
   }
-  return { value: JSON.parse(rest + json.toString('utf8', from)), words };
+  return { value: JSON.parse(rest + json.toString('utf8', from)) as unknown, words };
 };
 
 /** Written for speed, because it visits every byte of the words. Methods begin at `at` and leave it behind their part. */
@@ -93,7 +93,7 @@ class WordReader {
     return true;
   }
 
-  private string(values: unknown[]): boolean {
+  private string(values: (string | null)[]): boolean {
     const { bytes, at } = this;
     if (bytes[at] !== quote) return false;
     let end = at + 1;
@@ -107,7 +107,7 @@ class WordReader {
     return true;
   }
 
-  private number(values: unknown[]): boolean {
+  private number(values: (number | null)[]): boolean {
     const { bytes } = this;
     const start = this.at + (bytes[this.at] === minus ? 1 : 0);
     let at = start;

@@ -2,11 +2,11 @@
 import { hash } from 'node:crypto';
 import { type CallDocument, knownCallFields } from '../../schemas/call.ts';
 import { type ObservationSource, sourceRank } from '../../schemas/observation.ts';
-import type { CallTableName, Column, Derived, Row } from '../../schemas/tables.ts';
+import type { CallTableName, Column, Derived, Row, WordArrays } from '../../schemas/tables.ts';
 import { allFields, tableOf } from '../../schemas/tables.ts';
 import { isObject } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
-import { cutWords, type Words } from './cut-words.ts';
+import { cutWords } from './cut-words.ts';
 import { cleanText, type LedgerRow, maxJsonDepth } from './fold.ts';
 import { readRedactions, redactionsField } from './redactions.ts';
 
@@ -211,11 +211,13 @@ const flattenRedactions = (keys: Row, transcript: Readonly<Record<string, unknow
     }),
   );
 
+type Words = Readonly<Record<keyof WordArrays, readonly unknown[]>>;
+
 /** Utterances with their words as arrays (interface §2.2). */
 const readUtterances = (
   callData: unknown,
   read: FieldReader,
-  cut?: ReadonlyMap<unknown, Words>,
+  cut?: ReadonlyMap<unknown, WordArrays>,
 ): (Item & { readonly words: Words })[] =>
   read.array(callData, 'transcript_json.callData').map((utterance, index) => {
     const field = `transcript_json.callData[${index}]`;
@@ -227,11 +229,11 @@ const readUtterances = (
 /** The hot loop of flatten: most of a call is words, so the common case takes no function call per field. */
 const wordArrays = (words: readonly unknown[], field: string, read: FieldReader): Words => {
   const count = words.length;
-  const arrays: Words = {
-    value: new Array(count),
-    start: new Array(count),
-    length: new Array(count),
-    score: new Array(count),
+  const arrays = {
+    value: new Array<unknown>(count),
+    start: new Array<unknown>(count),
+    length: new Array<unknown>(count),
+    score: new Array<unknown>(count),
   };
   for (let index = 0; index < count; index += 1) {
     const word = words[index];
