@@ -2,10 +2,11 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, type McpServer } from '@modelcontextprotocol/server';
 import type { Access } from '../health/page/access.ts';
-import { addressOf, type readCertificate } from '../lib/certificate.ts';
+import type { readCertificate } from '../lib/certificate.ts';
 
 const path = '/mcp';
 const maxBodyBytes = 256 * 1024;
@@ -41,8 +42,11 @@ export const serveHttp = async (options: {
   const server = tls === undefined ? createServer(limits, serve) : createTlsServer({ ...limits, ...tls }, serve);
   server.maxConnections = maxConnections;
   await new Promise<void>((done, fail) => server.once('error', fail).listen(options.port, options.listen, done));
+  const { port } = server.address() as AddressInfo;
+  // By the name that was given: the certificate is for it.
+  const host = options.listen.includes(':') ? `[${options.listen}]` : options.listen;
   return {
-    url: `${addressOf(server, tls !== undefined)}${path}`,
+    url: `${tls === undefined ? 'http' : 'https'}://${host}:${port}${path}`,
     close: async () => {
       await handler.close();
       server.closeAllConnections();

@@ -324,7 +324,8 @@ describe('over HTTP', () => {
     await folder.write('callsync.yaml', `${config}operations: ${JSON.stringify({ users: [actor] })}\n`);
     const exposed = await folder.run(['mcp', '--http', '0', '--listen', '0.0.0.0']);
     expect(exposed).toMatchObject({ code: 2, stderr: expect.stringContaining('need a certificate') });
-    const url = await serveHttp();
+    const url = await serveHttp('--listen', 'localhost');
+    expect(url).toMatch(/^http:..localhost:/);
     const { host } = new URL(url);
     expect(await send(url, { host })).toBe(401);
     expect(await send(url, { host, authorization: 'Bearer wrong' })).toBe(401);
