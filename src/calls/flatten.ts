@@ -226,7 +226,7 @@ const readUtterances = (
     return { value, field, index, words };
   });
 
-/** The hot loop of flatten: most of a call is words, so the common case takes no function call per field. */
+/** Of lists that `cutWords` left: calls from the ledger, and words in another form. The usual field takes no call. */
 const wordArrays = (words: readonly unknown[], field: string, read: FieldReader): Words => {
   const count = words.length;
   const arrays = {

@@ -19,7 +19,7 @@ export const listenOnPort = async (port: number, orAny: boolean, listen: (port: 
 };
 
 /** Where a server listens, such as `http://127.0.0.1:8780`. */
-export const addressOf = (server: NetServer, isTls: boolean): string => {
+export const serverAddress = (server: NetServer, isTls: boolean): string => {
   const { address, family, port } = server.address() as AddressInfo;
   return `${isTls ? 'https' : 'http'}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 };

@@ -3,7 +3,13 @@ import { createServer, type RequestListener, type Server, type ServerResponse } 
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Registry } from 'prom-client';
-import { addressOf, listenOnPort, readCertificate, reloadCertificate, type TlsFiles } from '../../lib/certificate.ts';
+import {
+  listenOnPort,
+  readCertificate,
+  reloadCertificate,
+  serverAddress,
+  type TlsFiles,
+} from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
 import type { FileWatch } from '../../lib/file-watch.ts';
 import { isSameText } from './access.ts';
@@ -80,7 +86,7 @@ export const serveOperations = async (options: {
   });
   return {
     /** Such as `http://127.0.0.1:9464`. */
-    address: addressOf(server, options.tls !== undefined),
+    address: serverAddress(server, options.tls !== undefined),
     async close() {
       options.page?.close();
       watch?.close();

@@ -96,7 +96,7 @@ const wishedPorts = { webhook: 8780, operations: 9464 } as const;
 /** For a demo that keeps running: anyone who can read the password's file may act on its status page. */
 const operationsFor = (options: DemoOptions, passwordFile: string): Raw => {
   if (options.exit === true) return { enabled: false };
-  openOwnSecret('the password of the status page', passwordFile);
+  openOwnSecret('operations.users.token', passwordFile);
   return { port: wishedPorts.operations, users: [{ name: 'demo', token_file: passwordFile }] };
 };
 

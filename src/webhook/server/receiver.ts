@@ -7,7 +7,7 @@ import type { Registry } from 'prom-client';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 import { createWebhookMetrics } from '../../health/metrics/webhook-metrics.ts';
 import type { Certificate, TlsFiles } from '../../lib/certificate.ts';
-import { addressOf, listenOnPort, readCertificate, reloadCertificate } from '../../lib/certificate.ts';
+import { listenOnPort, readCertificate, reloadCertificate, serverAddress } from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
 import type { FileWatch } from '../../lib/file-watch.ts';
 import type { InboxWriter } from '../../store/delivery/inbox-writer.ts';
@@ -75,7 +75,7 @@ export const createReceiver = (options: ReceiverOptions) => {
     },
     /** Such as `http://127.0.0.1:8780`. */
     get address() {
-      return addressOf(app.server, config.tls !== undefined);
+      return serverAddress(app.server, config.tls !== undefined);
     },
     /** False when deliveries cannot be made durable, when those in the spool get no further, or when it closes. */
     ready,
