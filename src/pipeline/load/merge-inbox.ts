@@ -1,4 +1,5 @@
 /** Drains verified deliveries into the ledger and on to the warehouses. */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { holdsValues } from '../../calls/fold.ts';
 import { identifyRecord, webhookObservedAt } from '../../calls/record.ts';
@@ -16,6 +17,8 @@ import { createPipeline, ingest } from './ingest.ts';
 const deliveriesPerBatch = 200;
 /** Longest run, so that a deploy does not wait for it. */
 const maxMs = 30_000;
+/** After a batch that was not full, more come together while it loads: fewer commits, and no new start through Temporal. */
+const gatherMs = 20;
 
 /**
  * Drains the inbox batch by batch and loads immediate warehouses.
@@ -33,6 +36,7 @@ export const mergeInbox = async (deps: IngestDeps) => {
     more = merged !== undefined;
     deliveries += merged?.deliveries ?? 0;
     repeats += (merged?.outcomes.repeat ?? 0) + (merged?.doubted ?? 0);
+    if (merged !== undefined && merged.deliveries < deliveriesPerBatch) await delay(gatherMs);
   }
   await pipeline.finish();
   return { deliveries, repeats, more };
