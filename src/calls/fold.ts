@@ -98,7 +98,7 @@ export const infinityAsText = (_name: string, value: unknown): unknown =>
   typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 
 /** First 128 bits of the SHA-256 of a value's JSON, as base64. */
-const hashJson = (json: JsonText): string => hash('sha256', json, 'base64').slice(0, 22);
+export const hashJson = (json: JsonText): string => hash('sha256', json, 'base64').slice(0, 22);
 
 /** Characters of `Observation.order`: 48 bits in base64. */
 export const orderLength = 8;

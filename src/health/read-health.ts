@@ -2,8 +2,10 @@
  * The one reading of the store that page, metrics, notifications, `callsync status` and `callsync doctor` share. All of it
  * comes from counters or from one end of an index: it costs the same however many calls there are.
  */
+
 import type { Queryable } from '../postgres/database.ts';
 import { givenUpRereads } from '../store/delivery/inbox.ts';
+import { pendingSql } from '../store/loads/loads.ts';
 import { readCounters } from '../store/status/counters.ts';
 import { readToSql } from '../store/windows/windows.ts';
 
@@ -95,9 +97,7 @@ const warehousesSql = `
          extract(epoch FROM now())::float8 - erasure AS "erasureOldestAge",
          (extract(epoch FROM newest) * 1000)::float8 AS "newestVisible", loaded
     FROM (SELECT w.name,
-                 greatest((SELECT coalesce(sum(value) FILTER (WHERE c.name = 'pending:' || w.name), 0) FROM counters c),
-                          CASE WHEN walk_after IS NULL THEN 0
-                               ELSE (SELECT sum(value) FROM counters c WHERE c.name IN ('calls', 'tombstones')) END)::bigint AS pending,
+                 ${pendingSql} AS pending,
                  ${oldestOf(1)} AS live, ${oldestOf(0)} AS erasure,
                  (SELECT committed_at FROM loads l WHERE l.warehouse = w.name AND state = 'committed'
                    ORDER BY committed_at DESC LIMIT 1) AS last_load,

@@ -9,9 +9,10 @@ import { terminal } from './errors.ts';
  * @throws CallsyncError BUILD_MISSING before the build.
  */
 export const findBuilt = (from: string, ...places: readonly string[]): string => {
-  const found = places.map((place) => fileURLToPath(new URL(place, from))).find((path) => existsSync(path));
+  const paths = places.map((place) => fileURLToPath(new URL(place, from)));
+  const found = paths.find((path) => existsSync(path));
   if (found !== undefined) return found;
-  throw terminal('BUILD_MISSING', `callsync is not built: ${places[0]} does not exist.`, {
+  throw terminal('BUILD_MISSING', `callsync is not built: ${paths[0]} does not exist.`, {
     hint: 'Run npm run build.',
   });
 };

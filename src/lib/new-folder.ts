@@ -48,6 +48,11 @@ const prepareFolders = async (folder: string, partial: string): Promise<void> =>
 /** Writes a file, or replaces it; a reader never sees half of it. */
 export const replaceFile = async (path: string, content: string, mode = 0o600): Promise<void> => {
   const partial = `${path}.${randomUUID()}`;
-  await writeFile(partial, content, { mode });
-  await rename(partial, path);
+  try {
+    await writeFile(partial, content, { mode });
+    await rename(partial, path);
+  } catch (cause) {
+    await rm(partial, { force: true });
+    throw cause;
+  }
 };

@@ -1,6 +1,6 @@
 /** The one reader of secrets. A changed file takes effect without a restart. */
-import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { terminal } from './errors.ts';
 import { passable } from './new-folder.ts';
@@ -49,29 +49,21 @@ const secretOf = (readBytes: () => Buffer): SecretSource => ({
   readBytes,
 });
 
-const openFile = (key: string, file: string): (() => Buffer) => {
-  let seen = '';
-  let secret: Buffer = Buffer.alloc(0);
-  return () => {
-    try {
-      const { mtimeMs, ino, size } = statSync(file);
-      const state = `${mtimeMs} ${ino} ${size}`;
-      if (state !== seen) {
-        secret = withoutLineEnd(readFileSync(file));
-        seen = state;
-      }
-    } catch (cause) {
-      throw terminal('CONFIG_SECRET', `The file of ${key}_file cannot be read: ${file}.`, {
-        hint: 'Correct the path, or let the user that runs callsync read the file.',
-        cause,
-      });
-    }
-    if (secret.toString('latin1').trim() === '')
-      throw terminal('CONFIG_SECRET', `The file of ${key}_file is empty: ${file}.`, {
-        hint: 'Write the secret into it.',
-      });
-    return secret;
-  };
+const openFile = (key: string, file: string) => (): Buffer => {
+  let secret: Buffer;
+  try {
+    secret = withoutLineEnd(readFileSync(file));
+  } catch (cause) {
+    throw terminal('CONFIG_SECRET', `The file of ${key}_file cannot be read: ${file}.`, {
+      hint: 'Correct the path, or let the user that runs callsync read the file.',
+      cause,
+    });
+  }
+  if (secret.toString('latin1').trim() === '')
+    throw terminal('CONFIG_SECRET', `The file of ${key}_file is empty: ${file}.`, {
+      hint: 'Write the secret into it.',
+    });
+  return secret;
 };
 
 /** A file's content without the line end that editors add. */
@@ -79,4 +71,10 @@ export const withoutLineEnd = (bytes: Buffer): Buffer => {
   let end = bytes.length;
   while (end > 0 && (bytes[end - 1] === 0x0a || bytes[end - 1] === 0x0d)) end -= 1;
   return bytes.subarray(0, end);
+};
+
+/** Compares in constant time. */
+export const isSameText = (left: string, right: string): boolean => {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(left), digest(right));
 };

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { repeatEvery } from '../lib/backoff.ts';
+import { repeatEvery } from '../lib/timing.ts';
 
 interface KeptServer {
   readonly pid: number;

@@ -5,8 +5,8 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { lazily } from '../lib/backoff.ts';
 import { loadTryLock } from '../lib/file-lock.ts';
+import { lazily } from '../lib/timing.ts';
 import { letOutlive, type StopRules, sendSignal, stopLocalProcess } from './local-process.ts';
 
 interface ServerRules<Server extends { readonly pid: number }> extends StopRules {

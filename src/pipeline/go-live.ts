@@ -4,9 +4,10 @@ import type { Range } from '../../schemas/orchestration.ts';
 import { countOf } from '../lib/count-of.ts';
 import { transient } from '../lib/errors.ts';
 import { nowMicros } from '../lib/timestamps.ts';
+import { readMeta, writeMeta } from '../store/meta.ts';
 import { readCounters } from '../store/status/counters.ts';
 import type { GoLiveState, Overlap } from '../store/status/progress.ts';
-import { listRejections, measureOverlap, readGoLive, saveGoLive } from '../store/status/progress.ts';
+import { goLiveKey, listRejections, measureOverlap } from '../store/status/progress.ts';
 import type { Store } from '../store/store.ts';
 
 interface GoLiveInput {
@@ -45,11 +46,11 @@ const iso = (micros: number): string => new Date(micros / 1000).toISOString();
 /** Stores each finished step; a second run continues after it. @throws CallsyncError GO_LIVE_… where a step fails. */
 export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLiveState> => {
   const { store, say } = deps;
-  const known = input.restart === true ? undefined : await readGoLive(store);
+  const known = input.restart === true ? undefined : await readMeta<GoLiveState>(store, goLiveKey);
   let state: GoLiveState = known?.from === input.from ? known : { from: input.from };
   const keep = async (more: Partial<GoLiveState>): Promise<void> => {
     state = { ...state, ...more };
-    await saveGoLive(store, state);
+    await writeMeta(store, goLiveKey, state);
   };
 
   if (state.receiver === undefined) {

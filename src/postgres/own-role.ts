@@ -1,8 +1,10 @@
 /** Roles that the owner of a database makes for one purpose, each with fewer rights than the owner. */
+
 import { createHmac, randomBytes } from 'node:crypto';
 import { CallsyncError, terminal } from '../lib/errors.ts';
 import { scramVerifier } from '../lib/keyed-hash.ts';
-import { type ConnectionUrl, type Queryable, readUrl } from './database.ts';
+import { type ConnectionUrl, openDatabase, type Queryable, readUrl } from './database.ts';
+import { lockName } from './session-lock.ts';
 
 /**
  * URL of the role `OWNER_callsync_PURPOSE`. All processes of an owner with a password derive the same password for the
@@ -19,22 +21,18 @@ export const ownRoleUrl = (owner: ConnectionUrl, purpose: string): string => {
   return url.href;
 };
 
-/** Whether a statement failed because the role, its password or a right of it is missing: `makeOwnRole` may help. */
+/** Whether a statement failed because the role, its password or a right of it is missing: `grantOwnRole` may help. */
 export const isRoleMissing = (error: unknown): boolean =>
   error instanceof CallsyncError && ['DATABASE_CREDENTIALS', 'DATABASE_PERMISSION'].includes(error.code);
 
 /** The comment of roles that callsync made. */
 const mark = 'made by callsync';
 
-/**
- * Makes the role of such a URL, or sets its password, in a transaction of the owner. Returns its name, quoted for SQL.
- * @throws CallsyncError DATABASE_ROLE where somebody else made a role of this name
- */
-export const makeOwnRole = async (tx: Queryable, roleUrl: string): Promise<string> => {
+const makeOwnRole = async (tx: Queryable, roleUrl: string): Promise<string> => {
   const { username, password } = new URL(roleUrl);
   const name = decodeURIComponent(username);
   const role = `"${name.replaceAll('"', '""')}"`;
-  await tx.query('SELECT pg_advisory_xact_lock(hashtext($1))', [name]);
+  await lockName(tx, name);
   const sql = `SELECT shobj_description(oid, 'pg_authid') AS comment FROM pg_roles WHERE rolname = $1`;
   const [present] = await tx.query<{ comment: string | null }>(sql, [name]);
   if (present !== undefined && present.comment !== mark)
@@ -49,4 +47,19 @@ export const makeOwnRole = async (tx: Queryable, roleUrl: string): Promise<strin
   await tx.query(`${verb} ROLE ${role} LOGIN PASSWORD '${scramVerifier(password)}'`);
   await tx.query(`COMMENT ON ROLE ${role} IS '${mark}'`);
   return role;
+};
+
+/**
+ * Makes the role of such a URL, or sets its password, and gives it rights in the same transaction of the owner.
+ * @param owner the connection of the owner. @param grant gets the name of the role, quoted for SQL.
+ * @throws CallsyncError DATABASE_ROLE where somebody else made a role of this name
+ */
+export const grantOwnRole = async (
+  owner: Omit<Parameters<typeof openDatabase>[0], 'max'>,
+  roleUrl: string,
+  grant: (tx: Queryable, role: string) => Promise<unknown>,
+): Promise<void> => {
+  const database = openDatabase({ ...owner, max: 1 });
+  const making = database.transaction(async (tx) => grant(tx, await makeOwnRole(tx, roleUrl)));
+  await making.finally(() => database.close());
 };

@@ -1,4 +1,5 @@
 /** Starts the simulated call-data service: call API, identity provider, webhook sender, WebSocket, MRCP port. */
+
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -8,8 +9,9 @@ import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { type SimulatorOptions, type SimulatorSettings, simulatorOptionsSchema } from '../../schemas/simulator.ts';
 import type { Dialect } from '../../schemas/simulator-dialect.ts';
-import { lazily } from '../lib/backoff.ts';
 import { CallsyncError } from '../lib/errors.ts';
+import { isSameText } from '../lib/secret.ts';
+import { lazily } from '../lib/timing.ts';
 import { createClock } from './calls/clock.ts';
 import { createChurn, startLiveCalls } from './calls/live-calls.ts';
 import { rangeOf } from './calls/population.ts';
@@ -24,7 +26,7 @@ import { injectFault } from './service/inject-fault.ts';
 import { createMrcpPort } from './service/mrcp-port.ts';
 import { createRateLimiter } from './service/rate-limiter.ts';
 import { createChangingRecords, createFrozenRecords } from './service/record-bytes.ts';
-import { answerTokenRequest, createTokenStore, isSameText } from './service/token-endpoint.ts';
+import { answerTokenRequest, createTokenStore } from './service/token-endpoint.ts';
 import { addressOf, openWebSocketEndpoint } from './service/websocket-endpoint.ts';
 import { createWebhookSender, type WebhookSender } from './webhooks/webhook-sender.ts';
 

@@ -2,10 +2,11 @@
 
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { lazily } from '../lib/backoff.ts';
 import { CallsyncError, terminal, transient } from '../lib/errors.ts';
 import { createKeyedHash, fingerprintOf } from '../lib/keyed-hash.ts';
+import { lazily } from '../lib/timing.ts';
 import { type ConnectionUrl, type Database, openDatabase, type Queryable, readValue } from '../postgres/database.ts';
+import { lockName } from '../postgres/session-lock.ts';
 import type { ErasureLog } from './erasure-log.ts';
 import { type Migration, migrations } from './migrations.ts';
 
@@ -195,7 +196,7 @@ export const migrateStore = async (database: Database, since: readonly Migration
   const ownFunctions = sql.replaceAll('SET search_path = callsync ', `SET search_path = ${schema} `);
   const known = [{ name, sql: ownFunctions }, ...since];
   return await database.transaction(async (tx) => {
-    await tx.query("SELECT pg_advisory_xact_lock(hashtext('callsync.migrate'))");
+    await lockName(tx, 'callsync.migrate');
     await tx.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
     await tx.query(
       `CREATE TABLE IF NOT EXISTS ${schema}.migrations (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`,
@@ -231,7 +232,7 @@ const joinKeys = (store: Database, keys: readonly StoreKey[]): Promise<void> =>
   store.transaction(async (tx) => {
     if ((await compareKeys(tx, keys)).length === 0) return;
     // If two processes start at once with different keys, one is refused.
-    await tx.query(`SELECT pg_advisory_xact_lock(hashtext('callsync.token_keys'))`);
+    await lockName(tx, 'callsync.token_keys');
     const fresh = await compareKeys(tx, keys);
     await tx.query(
       'INSERT INTO token_keys (key_id, fingerprint) SELECT * FROM unnest($1::text[], $2::text[]) ON CONFLICT DO NOTHING',

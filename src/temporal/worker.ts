@@ -8,8 +8,8 @@ import {
 } from '../../activities/create-activities.ts';
 import type { TemporalConfig } from '../../schemas/config/temporal.ts';
 import { taskQueuesOf } from '../../workflows/messages.ts';
-import { withinTime } from '../lib/backoff.ts';
 import { findBuilt } from '../lib/find-built.ts';
+import { withinTime } from '../lib/timing.ts';
 import { apiKeyOf, connectionOptions, connectTimeoutMs, explainUnreachable } from './connect.ts';
 
 export const workerRoles = ['workflows', 'live', 'read', 'load'] as const;

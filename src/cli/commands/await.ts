@@ -22,7 +22,7 @@ import { duration } from '../parts/range.ts';
 import type { Services } from '../parts/services.ts';
 import { openTemporal } from '../parts/temporal.ts';
 import { withStore } from '../parts/with-services.ts';
-import { flag, type Given, instant, leaf, option, several } from '../shell/define.ts';
+import { flag, type Given, instant, leaf, option, parsed } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { iso, print, tellTimes } from '../shell/output.ts';
 import { levelOptions } from './reconcile.ts';
@@ -196,16 +196,16 @@ const describe = ({ proven, from, to, warehouses, lost, behind }: ProofFound, le
 
 const options = {
   proven: flag('--proven', 'wait for proof; this is the default, and the option makes scripts readable'),
-  from: option(
+  from: parsed(
     '--from <instant>',
     'start of the range; a date is a day of analytics.time_zone, as in the marts',
     parseMoment,
   ),
-  to: option('--to <instant>', 'end of the range, exclusive and not after now; a date as with --from', parseMoment),
+  to: parsed('--to <instant>', 'end of the range, exclusive and not after now; a date as with --from', parseMoment),
   lastWeek: flag('--last-week', 'take the last whole week, Monday to Sunday, in analytics.time_zone'),
-  warehouse: several('--warehouse <name...>', 'warehouses to wait for; all by default'),
+  warehouse: option('--warehouse <name...>', 'warehouses to wait for; all by default'),
   ...levelOptions,
-  timeout: option('--timeout <duration>', 'longest wait; 0 = look once and start nothing', duration, '1h'),
+  timeout: parsed('--timeout <duration>', 'longest wait; 0 = look once and start nothing', duration, '1h'),
   start: flag('--no-start', 'look once, and start no reconciliation'),
 };
 

@@ -5,7 +5,7 @@ import { terminal } from '../../lib/errors.ts';
 import { axisOf } from '../../source/list/list-query.ts';
 import { backfillSchedule, createBackfillSchedule, listBackfillSchedules } from '../../temporal/backfill-schedules.ts';
 import { backfillDefaults, type TemporalService, withTemporal } from '../parts/temporal.ts';
-import { argument, flag, group, leaf, option, wholeNumber } from '../shell/define.ts';
+import { argument, choice, flag, group, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 
 /** The workflow takes no others. */
@@ -14,8 +14,8 @@ export const concurrencyOf = wholeNumber(1, 256);
 /** How a backfill reads its windows. */
 export const windowOptions = {
   axis: option('--axis <name>', 'time axis of the range (default: source.list.axis)'),
-  order: option('--order <order>', 'end of the range to read first', ['newest_first', 'oldest_first']),
-  concurrency: option('--concurrency <n>', 'windows read at once, over all workers, 1 to 256', concurrencyOf),
+  order: choice('--order <order>', 'end of the range to read first', ['newest_first', 'oldest_first']),
+  concurrency: parsed('--concurrency <n>', 'windows read at once, over all workers, 1 to 256', concurrencyOf),
 };
 
 type Handle = ReturnType<typeof backfillSchedule>;
@@ -124,7 +124,7 @@ export const schedule = group({
         force: flag('--no-force', 'skip windows that callsync has read'),
         jitter: option('--jitter <duration>', 'longest random delay of a run', '0s'),
         catchupWindow: option('--catchup-window <duration>', 'longest delay of a missed run', '7d'),
-        overlapPolicy: option(
+        overlapPolicy: choice(
           '--overlap-policy <policy>',
           'treatment of a run that is due while another runs',
           overlapPolicies,

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { resolveDataDir } from '../../config/data-dir.ts';
 import { startBigQueryEmulator } from '../../local/bigquery/emulator.ts';
-import { flag, leaf, option, port } from '../shell/define.ts';
+import { flag, leaf, option, parsed, port } from '../shell/define.ts';
 import { untilStopped } from '../shell/exit.ts';
 import { print, say } from '../shell/output.ts';
 
@@ -9,8 +9,8 @@ export default leaf({
   shared: 'json',
   options: {
     project: option('--project <id>', 'project of requests that name no project', 'demo'),
-    port: option('--port <port>', 'REST port; 0 = any free port', port, 9050),
-    grpcPort: option('--grpc-port <port>', 'port of the Storage APIs; 0 = any free port', port, 9060),
+    port: parsed('--port <port>', 'REST port; 0 = any free port', port, '9050'),
+    grpcPort: parsed('--grpc-port <port>', 'port of the Storage APIs; 0 = any free port', port, '9060'),
     dataDir: option('--data-dir <folder>', 'folder for data and log'),
     ephemeral: flag('--ephemeral', 'keep everything in memory'),
   },

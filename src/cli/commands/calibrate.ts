@@ -4,7 +4,7 @@ import { inferUnits, sampleCall } from '../../marts/calibrate.ts';
 import { readNewestDocuments } from '../../store/ledger/read-ledger.ts';
 import { openConfigFile } from '../parts/config-file.ts';
 import { withStore } from '../parts/with-services.ts';
-import { flag, leaf, option, wholeNumber } from '../shell/define.ts';
+import { flag, leaf, parsed, wholeNumber } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
 
@@ -31,7 +31,7 @@ const writeUnits = (text: string, findings: readonly UnitFinding[]): string => {
 
 export default leaf({
   options: {
-    calls: option('--calls <n>', 'number of newest calls to measure', wholeNumber(1, 100_000), 500),
+    calls: parsed('--calls <n>', 'number of newest calls to measure', wholeNumber(1, 100_000), '500'),
     write: flag('--write', 'write the findings into the configuration file; comments stay'),
   },
   examples: ['callsync calibrate', 'callsync calibrate --write'],

@@ -11,7 +11,7 @@ import type { Store } from '../../store/store.ts';
 import { processedFieldOf } from '../parts/activity-deps.ts';
 import { toOption } from '../parts/range.ts';
 import { withStore } from '../parts/with-services.ts';
-import { instant, leaf, option } from '../shell/define.ts';
+import { instant, leaf, parsed } from '../shell/define.ts';
 import { iso, print, tellTimes } from '../shell/output.ts';
 
 const defaultDays = 30;
@@ -47,7 +47,7 @@ const forecast = (reconcile: Config['sync']['reconcile'], days: readonly JudgedD
 
 export default leaf({
   options: {
-    from: option('--from <instant>', `start of the range (UTC); ${defaultDays} days ago by default`, instant),
+    from: parsed('--from <instant>', `start of the range (UTC); ${defaultDays} days ago by default`, instant),
     to: toOption,
   },
   examples: ['callsync coverage', 'callsync coverage --from 2025-01-01'],

@@ -2,7 +2,7 @@ import { analystQueries, askLines } from '../../simulator/demo/ask-lines.ts';
 import { countDifferent } from '../../simulator/demo/check-equal.ts';
 import { drawHours, renderProof } from '../../simulator/demo/prove-days.ts';
 import { runDemo } from '../../simulator/demo/run-demo.ts';
-import { flag, leaf, logLevel, option, wholeNumber } from '../shell/define.ts';
+import { choice, flag, leaf, logLevel, option, parsed, wholeNumber } from '../shell/define.ts';
 import { endWith, untilStopped } from '../shell/exit.ts';
 import { print, renderTable, say } from '../shell/output.ts';
 
@@ -65,8 +65,8 @@ export default leaf({
   options: {
     exit: flag('--exit', 'end after the summary'),
     break: flag('--break', 'alter 20 rows of an earlier demo and delete 5; callsync then finds and heals them'),
-    calls: option('--calls <n>', 'calls to backfill', wholeNumber(1, 1_000_000), 500),
-    warehouse: option('--warehouse <kind>', 'warehouse to load', ['postgres', 'bigquery', 'both'], 'postgres'),
+    calls: parsed('--calls <n>', 'calls to backfill', wholeNumber(1, 1_000_000), '500'),
+    warehouse: choice('--warehouse <kind>', 'warehouse to load', ['postgres', 'bigquery', 'both'], 'postgres'),
     dataDir: option('--data-dir <folder>', 'folder that keeps the data between runs'),
     logLevel: logLevel('error'),
   },

@@ -3,7 +3,7 @@ import { exportCalls, exportFormats } from '../../pipeline/export/export-calls.t
 import { processedFieldOf } from '../parts/activity-deps.ts';
 import { fromOption, toOption, untilNow } from '../parts/range.ts';
 import { withStore } from '../parts/with-services.ts';
-import { argument, leaf, option } from '../shell/define.ts';
+import { argument, choice, leaf } from '../shell/define.ts';
 import { endWith, untilStopped } from '../shell/exit.ts';
 import { print, readVersion } from '../shell/output.ts';
 
@@ -12,7 +12,7 @@ export default leaf({
     argument('<folder>', 'folder for the files; it must not exist. callsync creates it when all files are complete'),
   ],
   options: {
-    format: option('--format <format>', 'documents, a file for each table, or vCons', exportFormats, 'ndjson'),
+    format: choice('--format <format>', 'documents, a file for each table, or vCons', exportFormats, 'ndjson'),
     from: fromOption,
     to: toOption,
   },

@@ -4,7 +4,7 @@ import { openPrivacy } from '../parts/keys.ts';
 import { claimSource, openSource } from '../parts/open-source.ts';
 import { duration } from '../parts/range.ts';
 import { withStore } from '../parts/with-services.ts';
-import { leaf, option } from '../shell/define.ts';
+import { leaf, parsed } from '../shell/define.ts';
 import { untilStopped } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
 
@@ -16,7 +16,7 @@ const describe = (event: StreamEvent): string => {
 };
 
 export default leaf({
-  options: { for: option('--for <duration>', 'end after this long, such as 30s', duration) },
+  options: { for: parsed('--for <duration>', 'end after this long, such as 30s', duration) },
   examples: ['callsync frames --for 5m'],
   remarks: 'Needs source.websocket.url. callsync stores frames as they are in the table callsync.websocket_frames.',
   within: withStore,

@@ -7,7 +7,7 @@ import { duration } from '../parts/range.ts';
 import type { Services } from '../parts/services.ts';
 import { beginBackfill, ensureConfiguredSchedules, openTemporal, unpolledQueues } from '../parts/temporal.ts';
 import { withStore } from '../parts/with-services.ts';
-import { flag, instant, leaf, option, required } from '../shell/define.ts';
+import { flag, instant, leaf, option, parsed, required } from '../shell/define.ts';
 import { untilStopped } from '../shell/exit.ts';
 import { print, tellTimes } from '../shell/output.ts';
 import { roundTrip } from './doctor/check-webhook.ts';
@@ -31,9 +31,9 @@ const verifyReceiver = async (services: Services, store: Store, given: string | 
 
 export default leaf({
   options: {
-    from: required('--from <instant>', 'time of the oldest calls to read (UTC)', instant),
+    from: required(parsed('--from <instant>', 'time of the oldest calls to read (UTC)', instant)),
     url: option('--url <url>', 'send the sample delivery to this address instead of webhook.public_url'),
-    parallelRun: option(
+    parallelRun: parsed(
       '--parallel-run <duration>',
       'time for which callsync compares webhooks with the list',
       duration,

@@ -7,7 +7,7 @@ import { importFile } from '../../pipeline/import/import-file.ts';
 import { openIngest } from '../parts/activity-deps.ts';
 import { acceptSource, claimSource } from '../parts/open-source.ts';
 import { withStore } from '../parts/with-services.ts';
-import { argument, flag, instant, leaf, option } from '../shell/define.ts';
+import { argument, flag, instant, leaf, parsed } from '../shell/define.ts';
 import { endWith, untilStopped } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
 import { createImportView } from '../shell/progress.ts';
@@ -34,7 +34,7 @@ export default leaf({
   args: [argument('<files...>', 'files of call records, or - for standard input')],
   options: {
     acceptSource,
-    observedAt: option(
+    observedAt: parsed(
       '--observed-at <instant>',
       'time of the records in the files (default: the end of processing of each, else its own time)',
       instant,

@@ -9,7 +9,7 @@ import { createLocalRequestLimiter } from '../../source/http/limiter.ts';
 import { listPresets } from '../../source/presets/presets.ts';
 import { requestLimitRules } from '../../source/source.ts';
 import { kinds } from '../../warehouse/kinds.ts';
-import { type CommonOptions, flag, type Given, leaf, option } from '../shell/define.ts';
+import { type CommonOptions, choice, flag, type Given, leaf, option } from '../shell/define.ts';
 import { say } from '../shell/output.ts';
 import { runDoctor } from './doctor.ts';
 import { runProbe } from './probe.ts';
@@ -103,7 +103,7 @@ const options = {
     '--preset <name>',
     'preset of the call list (callsync presets lists them); without it, init probes the list',
   ),
-  warehouse: option(
+  warehouse: choice(
     '--warehouse <type>',
     'kind of the warehouse',
     kinds.map(({ type }) => type),

@@ -14,7 +14,7 @@ import { chooseWarehouse } from '../parts/open-warehouses.ts';
 import { readActor } from '../parts/read-actor.ts';
 import type { Services } from '../parts/services.ts';
 import { withServices } from '../parts/with-services.ts';
-import { flag, leaf, option, port, wholeNumber } from '../shell/define.ts';
+import { flag, leaf, option, parsed, port, wholeNumber } from '../shell/define.ts';
 import { untilStopped } from '../shell/exit.ts';
 import { readVersion, say } from '../shell/output.ts';
 import { explainAt } from './query.ts';
@@ -47,21 +47,26 @@ export default leaf({
       'warehouse to read (default: the first PostgreSQL warehouse, else the first)',
     ),
     transcripts: flag('--transcripts', 'let assistants read transcripts, telephone numbers and free fields'),
-    http: option('--http <port>', 'serve streamable HTTP on this port, instead of standard input and output', port),
+    http: parsed('--http <port>', 'serve streamable HTTP on this port, instead of standard input and output', port),
     listen: option('--listen <address>', 'with --http: address to listen on', '127.0.0.1'),
     eventsUrlFile: option(
       '--events-url-file <file>',
       'file with the URL of a role that may insert events into the store',
     ),
-    maxRows: option('--max-rows <n>', 'most rows of an answer', wholeNumber(1, 100_000), 1_000),
-    maxBytes: option(
+    maxRows: parsed('--max-rows <n>', 'most rows of an answer', wholeNumber(1, 100_000), '1000'),
+    maxBytes: parsed(
       '--max-bytes <n>',
       'most bytes of the rows of an answer',
       wholeNumber(1_000, 100_000_000),
-      1_000_000,
+      '1000000',
     ),
-    maxSeconds: option('--max-seconds <n>', 'longest time of a query, in seconds', wholeNumber(1, 600), 30),
-    maxBilledGb: option('--max-billed-gb <n>', 'on BigQuery, most gigabytes that a query may read', wholeNumber(1), 10),
+    maxSeconds: parsed('--max-seconds <n>', 'longest time of a query, in seconds', wholeNumber(1, 600), '30'),
+    maxBilledGb: parsed(
+      '--max-billed-gb <n>',
+      'on BigQuery, most gigabytes that a query may read',
+      wholeNumber(1),
+      '10',
+    ),
   },
   examples: [
     'callsync mcp',

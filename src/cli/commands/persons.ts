@@ -13,7 +13,7 @@ import { openProof } from '../parts/keys.ts';
 import { describeErasure, personOptions, withPerson } from '../parts/persons.ts';
 import { readActor } from '../parts/read-actor.ts';
 import { withServices, withStore } from '../parts/with-services.ts';
-import { argument, group, leaf, required } from '../shell/define.ts';
+import { argument, group, leaf, option, required } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { lines, print } from '../shell/output.ts';
 
@@ -71,7 +71,10 @@ const hold = group({
   commands: {
     add: leaf({
       does: 'exempt present and later calls with these values',
-      options: { ...personOptions, reason: required('--reason <text>', 'reason, such as the number of a case') },
+      options: {
+        ...personOptions,
+        reason: required(option('--reason <text>', 'reason, such as the number of a case')),
+      },
       examples: [
         'callsync privacy hold add --by phone --reason "case 2026-17"',
         'callsync privacy hold add --by call --file calls.txt --reason "case 2026-17" --json',
@@ -95,7 +98,7 @@ const hold = group({
     remove: leaf({
       does: 'remove a hold; erasures and retention then apply to its calls again',
       args: [argument('<hold>', `name of the hold, from ${listing}`)],
-      options: { reason: required('--reason <text>', 'reason of the removal') },
+      options: { reason: required(option('--reason <text>', 'reason of the removal')) },
       examples: [removing],
       within: withStore,
       run: async (id, options, store) => {
@@ -143,7 +146,9 @@ export const personCommands = {
   'check-receipt': leaf({
     does: 'check the signature of a receipt; needs no configuration and no secret',
     args: [argument('<file>', 'file with the output of callsync erase --json')],
-    options: { publicKey: required('--public-key <file>', 'file with the output of callsync privacy public-key') },
+    options: {
+      publicKey: required(option('--public-key <file>', 'file with the output of callsync privacy public-key')),
+    },
     examples: ['callsync privacy check-receipt receipt.json --public-key callsync.pem'],
     remarks: 'Exit code 5: the signature is wrong.',
     /** Needs neither a configuration nor a secret. */

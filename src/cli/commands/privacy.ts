@@ -8,7 +8,7 @@ import { openRules } from '../parts/keys.ts';
 import { openStoreService } from '../parts/open-store.ts';
 import type { Services } from '../parts/services.ts';
 import { withServices, withStore } from '../parts/with-services.ts';
-import { flag, group, leaf, option, wholeNumber } from '../shell/define.ts';
+import { flag, group, leaf, parsed, wholeNumber } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 import { personCommands } from './persons.ts';
 import { sampleCall, sampleUtterance } from './webhook/sample-call.ts';
@@ -53,7 +53,7 @@ export default group({
     preview: leaf({
       does: 'preview the rules on an invented call, or on stored ones; changes nothing',
       options: {
-        stored: option('--stored <n>', 'preview the n newest stored calls; prints call content', wholeNumber(1, 1_000)),
+        stored: parsed('--stored <n>', 'preview the n newest stored calls; prints call content', wholeNumber(1, 1_000)),
       },
       examples: ['callsync privacy preview', 'callsync privacy preview --stored 3 --json'],
       within: withServices,

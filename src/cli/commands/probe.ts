@@ -3,7 +3,7 @@ import { loadConfig } from '../../config/load.ts';
 import type { RequestLimiter } from '../../source/http/limiter.ts';
 import { defaultProbeRequests, probeSource, renderProbe, writeListSection } from '../../source/probe/probe.ts';
 import { openConfigFile } from '../parts/config-file.ts';
-import { type CommonOptions, flag, leaf, option, wholeNumber } from '../shell/define.ts';
+import { type CommonOptions, flag, leaf, parsed, wholeNumber } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print, say } from '../shell/output.ts';
 
@@ -40,8 +40,13 @@ export const runProbe = async (options: ProbeCommandOptions): Promise<void> => {
 
 const options = {
   write: flag('--write', 'show the findings, then write them into the configuration file; comments stay'),
-  maxRequests: option('--max-requests <n>', 'most requests to the call list', wholeNumber(1), defaultProbeRequests),
-  tryParam: option('--try-param <from,to>', 'names of window parameters to try first; repeatable', collectPairs),
+  maxRequests: parsed(
+    '--max-requests <n>',
+    'most requests to the call list',
+    wholeNumber(1),
+    String(defaultProbeRequests),
+  ),
+  tryParam: parsed('--try-param <from,to>', 'names of window parameters to try first; repeatable', collectPairs),
 };
 
 export default leaf({

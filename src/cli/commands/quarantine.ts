@@ -8,7 +8,7 @@ import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
 import { listQuarantine, readQuarantine, settleQuarantine } from '../../store/delivery/quarantine.ts';
 import { openIngest } from '../parts/activity-deps.ts';
 import { withStore } from '../parts/with-services.ts';
-import { argument, flag, group, instant, leaf, option, wholeNumber } from '../shell/define.ts';
+import { argument, choice, flag, group, instant, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
 import { endWith, untilStopped } from '../shell/exit.ts';
 import { print, say } from '../shell/output.ts';
 
@@ -40,8 +40,8 @@ export default group({
     list: leaf({
       does: 'list records, newest first',
       options: {
-        state: option('--state <state>', 'state of the listed records', ['open', 'replayed', 'dropped', 'all'], 'open'),
-        limit: option('--limit <n>', 'most records to list', number, 50),
+        state: choice('--state <state>', 'state of the listed records', ['open', 'replayed', 'dropped', 'all'], 'open'),
+        limit: parsed('--limit <n>', 'most records to list', number, '50'),
       },
       examples: ['callsync quarantine list', 'callsync quarantine list --state all --limit 500 --json'],
       within: withStore,
@@ -78,7 +78,7 @@ export default group({
       args: [argument('[ids...]', 'numbers of the records', numbers, [])],
       options: {
         all: flag('--all', 'replay all open records'),
-        observedAt: option('--observed-at <instant>', 'time of imported records without a time of their own', instant),
+        observedAt: parsed('--observed-at <instant>', 'time of imported records without a time of their own', instant),
         keyFile: option('--key-file <file>', 'private key (PEM) for sealed records (privacy.seal_key_file)'),
       },
       examples: [

@@ -7,7 +7,7 @@ import { followWorkflow } from '../parts/follow.ts';
 import { toOption, untilNow } from '../parts/range.ts';
 import { openTemporal } from '../parts/temporal.ts';
 import { withServices } from '../parts/with-services.ts';
-import { flag, instant, leaf, option } from '../shell/define.ts';
+import { choice, flag, instant, leaf, parsed } from '../shell/define.ts';
 import { endWith, untilStopped } from '../shell/exit.ts';
 import { lines, print, say } from '../shell/output.ts';
 
@@ -25,12 +25,12 @@ const sourceLevels: readonly SourceLevel[] = ['ids', 'fields', 'records'];
 const warehouseLevels: readonly WarehouseLevel[] = ['guards', 'rows'];
 
 export const levelOptions = {
-  sourceLevel: option(
+  sourceLevel: choice(
     '--source-level <level>',
     'data to compare with the service: ids only, also the fields in the list, or whole records',
     sourceLevels,
   ),
-  warehouseLevel: option(
+  warehouseLevel: choice(
     '--warehouse-level <level>',
     'data to compare in warehouses: guards only, or also the rows',
     warehouseLevels,
@@ -41,7 +41,7 @@ const emptyTotals = { unproven: 0, suspicious: 0, failed: 0, unreachable: 0 };
 
 export default leaf({
   options: {
-    from: option(
+    from: parsed(
       '--from <instant>',
       'start of the range (UTC). Without it, callsync compares windows without a good verdict',
       instant,

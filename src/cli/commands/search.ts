@@ -4,7 +4,7 @@ import type { FoundCall, SearchHit, SearchResult } from '../../warehouse/search.
 import { openWarehouse } from '../parts/open-warehouses.ts';
 import { refuseEmptyRange } from '../parts/range.ts';
 import { withStore } from '../parts/with-services.ts';
-import { argument, instant, leaf, option, wholeNumber } from '../shell/define.ts';
+import { argument, instant, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
 import { iso, lines, print } from '../shell/output.ts';
 
 /** Bold on a terminal, brackets elsewhere. Control characters of a transcript do not reach the terminal. */
@@ -62,12 +62,12 @@ export default leaf({
     ),
   ],
   options: {
-    from: option('--from <instant>', 'earliest time of a call (UTC)', instant),
-    to: option('--to <instant>', 'end of the time range, exclusive (UTC)', instant),
+    from: parsed('--from <instant>', 'earliest time of a call (UTC)', instant),
+    to: parsed('--to <instant>', 'end of the time range, exclusive (UTC)', instant),
     side: option('--side <side>', 'side that says the words, which is in, out, agent or customer'),
     // biome-ignore lint/suspicious/noThenProperty: the name of the option, and nothing to await
     then: option('--then <text>', 'words that a later utterance of the call must have'),
-    limit: option('--limit <n>', 'most calls to show, newest first; at most 1000', wholeNumber(1, 1_000), 20),
+    limit: parsed('--limit <n>', 'most calls to show, newest first; at most 1000', wholeNumber(1, 1_000), '20'),
     warehouse: option('--warehouse <name>', 'warehouse to search (default: the first PostgreSQL warehouse)'),
   },
   examples: [

@@ -8,7 +8,7 @@ import { isObject } from '../../lib/parse-json.ts';
 import { runSimulator } from '../../simulator/main.ts';
 import { dialectOf, dialects } from '../../simulator/service/dialects.ts';
 import type { SimulatorAddresses } from '../../simulator/start-simulator.ts';
-import { type Given, leaf, option, port, wholeNumber } from '../shell/define.ts';
+import { type Given, leaf, option, parsed, port, wholeNumber } from '../shell/define.ts';
 import { untilStopped } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
 
@@ -123,8 +123,8 @@ const run = async (options: SimulateOptions): Promise<void> => {
 };
 
 const options = {
-  port: option('--port <port>', 'port of its HTTP interface; 0 = any free port', port, 0),
-  calls: option('--calls <n>', 'number of calls', wholeNumber(0, 4_000_000), 2_000),
+  port: parsed('--port <port>', 'port of its HTTP interface; 0 = any free port', port, '0'),
+  calls: parsed('--calls <n>', 'number of calls', wholeNumber(0, 4_000_000), '2000'),
   dialect: option('--dialect <name>', 'dialect of its call list, from the list below', 'activate'),
   webhook: option('--webhook <url>', 'address of the receiver for webhooks'),
   options: option('--options <yaml>', 'further options as YAML or JSON, from the list below', '{}'),

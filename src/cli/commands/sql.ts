@@ -1,12 +1,12 @@
 import { kinds } from '../../warehouse/kinds.ts';
 import type { Statement } from '../../warehouse/warehouse.ts';
-import { leaf, option } from '../shell/define.ts';
+import { choice, leaf } from '../shell/define.ts';
 import { print, readShipped } from '../shell/output.ts';
 
 export default leaf({
   shared: 'json',
   options: {
-    dialect: option(
+    dialect: choice(
       '--dialect <dialect>',
       'dialect of the SQL',
       kinds.map(({ type }) => type),

@@ -18,7 +18,7 @@ import { openSource } from '../parts/open-source.ts';
 import { createWarehouse } from '../parts/open-warehouses.ts';
 import type { Services } from '../parts/services.ts';
 import { withStore } from '../parts/with-services.ts';
-import { leaf, option, seconds } from '../shell/define.ts';
+import { leaf, parsed, seconds } from '../shell/define.ts';
 import { untilStopped } from '../shell/exit.ts';
 import { hasReader, lines } from '../shell/output.ts';
 
@@ -157,7 +157,7 @@ const showUntilStopped = async (show: () => Promise<string>, seconds: number, pl
 
 export default leaf({
   options: {
-    watch: option<number | true>('--watch [seconds]', 'repeat until Ctrl-C; every 2 seconds by default', seconds),
+    watch: parsed<number | true>('--watch [seconds]', 'repeat until Ctrl-C; every 2 seconds by default', seconds),
   },
   examples: ['callsync status --json', 'callsync status --watch', 'callsync status --watch 10'],
   within: withStore,

@@ -6,7 +6,7 @@ import { terminal } from '../../lib/errors.ts';
 import { listKeyUsage } from '../../store/delivery/delivery-statistics.ts';
 import { readSigningKey } from '../../webhook/server/signature.ts';
 import { withStore } from '../parts/with-services.ts';
-import { flag, type Given, group, leaf, option, wholeNumber } from '../shell/define.ts';
+import { flag, type Given, group, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
 import { sampleCall } from './webhook/sample-call.ts';
@@ -63,7 +63,7 @@ const sendOptions = {
   unsigned: flag('--unsigned', 'send no signature'),
   hookId: option('--hook-id <id>', 'X-Service-Hook-Id'),
   deliveryId: option('--delivery-id <id>', 'X-Service-Delivery (default: now)'),
-  count: option('--count <n>', 'number of deliveries, sent one after the other', wholeNumber(1), 1),
+  count: parsed('--count <n>', 'number of deliveries, sent one after the other', wholeNumber(1), '1'),
 };
 
 export default group({

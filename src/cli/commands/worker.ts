@@ -8,13 +8,13 @@ import { acceptSource } from '../parts/open-source.ts';
 import { openWorkers } from '../parts/open-workers.ts';
 import { ensureConfiguredSchedules } from '../parts/temporal.ts';
 import { withServices } from '../parts/with-services.ts';
-import { flag, leaf, several } from '../shell/define.ts';
+import { choice, flag, leaf } from '../shell/define.ts';
 import { untilStopped } from '../shell/exit.ts';
 import { print, readVersion } from '../shell/output.ts';
 
 export default leaf({
   options: {
-    roles: several('--roles <roles...>', `kinds of work to poll for (default: ${workerRoles.join(', ')})`, workerRoles),
+    roles: choice('--roles <roles...>', `kinds of work to poll for (default: ${workerRoles.join(', ')})`, workerRoles),
     schedules: flag('--schedules', 'also start continuous sync: create or update its schedules'),
     acceptSource,
   },

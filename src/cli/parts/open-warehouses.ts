@@ -1,8 +1,8 @@
 import type { WarehouseConfig } from '../../../schemas/config/warehouses.ts';
 import type { Config } from '../../../schemas/config.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
-import { repeatEvery } from '../../lib/backoff.ts';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
+import { repeatEvery } from '../../lib/timing.ts';
 import { martSettings } from '../../marts/dialect.ts';
 import { renderViews } from '../../marts/render-views.ts';
 import type { WarehouseTarget } from '../../pipeline/deps.ts';

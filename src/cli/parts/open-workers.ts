@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import { mergeTemporalMetrics } from '../../health/metrics/temporal-metrics.ts';
-import { withinTime } from '../../lib/backoff.ts';
 import { transient } from '../../lib/errors.ts';
+import { withinTime } from '../../lib/timing.ts';
 import { openPool } from '../../postgres/database.ts';
 import { listenToInbox } from '../../store/delivery/inbox-writer.ts';
 import { countUnderOthers } from '../../store/ledger/read-ledger.ts';

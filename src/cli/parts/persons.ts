@@ -12,7 +12,7 @@ import { type ErasureReceipt, findCalls } from '../../pipeline/persons/erase.ts'
 import { readDocuments } from '../../store/ledger/ledger.ts';
 import { listNewestCalls } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
-import { type Given, option, required } from '../shell/define.ts';
+import { choice, type Given, option, required } from '../shell/define.ts';
 import { lines, say } from '../shell/output.ts';
 import { countriesOf, openPrivacy } from './keys.ts';
 import { openStoreService } from './open-store.ts';
@@ -23,7 +23,7 @@ type PersonOptions = Given<typeof personOptions>;
 
 /** Options that select the calls of a person. */
 export const personOptions = {
-  by: required('--by <kind>', 'kind of the values', Object.keys(requestKinds) as (keyof typeof requestKinds)[]),
+  by: required(choice('--by <kind>', 'kind of the values', Object.keys(requestKinds) as (keyof typeof requestKinds)[])),
   key: option('--key <name>', 'the metadata key that holds the values'),
   file: option('--file <file>', 'file with one value a line (default: standard input, or a prompt)'),
 };

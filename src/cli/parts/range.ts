@@ -3,7 +3,7 @@ import { parseDuration } from '../../../schemas/config/values.ts';
 import type { Range } from '../../../schemas/orchestration.ts';
 import { terminal } from '../../lib/errors.ts';
 import { nowMicros } from '../../lib/timestamps.ts';
-import { instant, option, orRefuse, required } from '../shell/define.ts';
+import { instant, orRefuse, parsed, required } from '../shell/define.ts';
 import { iso, say } from '../shell/output.ts';
 
 /** @throws CallsyncError USAGE_RANGE */
@@ -24,8 +24,8 @@ export const untilNow = (
   return range;
 };
 
-export const fromOption = required('--from <instant>', 'start of the range, inclusive (UTC)', instant);
-export const toOption = option('--to <instant>', 'end of the range, exclusive (UTC); now by default', instant);
+export const fromOption = required(parsed('--from <instant>', 'start of the range, inclusive (UTC)', instant));
+export const toOption = parsed('--to <instant>', 'end of the range, exclusive (UTC); now by default', instant);
 
 /** → milliseconds. */
 export const duration = (text: string): number =>

@@ -96,43 +96,41 @@ export const group =
     describe(command, { ...described, examples });
   };
 
-/** A parser, or the choices. @param before values so far, if the option is repeated */
-type Rule<T> = ((text: string, before: never) => T) | readonly T[];
+/** A list where the flags end with `...`. */
+type Taken<F extends string, T> = F extends `${string}...${string}` ? readonly T[] : T;
 
-const ruled = <R extends Argument | Option>(
-  one: R,
-  rule: Rule<unknown> | string | undefined,
-  standard?: unknown,
-): R => {
-  if (typeof rule === 'string') return one.default(rule) as R;
-  if (typeof rule === 'object') one.choices(rule as readonly string[]);
-  if (typeof rule === 'function') one.argParser(rule as (text: string, before: unknown) => unknown);
-  if (standard === undefined) return one;
-  const isText = typeof rule === 'function' && typeof standard === 'string';
-  return (isText ? one.default(rule(standard, undefined as never), standard) : one.default(standard)) as R;
-};
+/** An option with a text as value. */
+export const option = <F extends string, S extends string | undefined = undefined>(
+  flags: F,
+  text: string,
+  standard?: S,
+): OptionOf<Taken<F, string> | NoInfer<S>> => new Option(flags, text).default(standard);
 
-interface MakeOption {
-  (flags: string, text: string): OptionOf<string | undefined>;
-  (flags: string, text: string, standard: string): OptionOf<string>;
-  <const T>(flags: string, text: string, rule: Rule<T>): OptionOf<NoInfer<T> | undefined>;
-  /** A parsed default may be given as text, and the help then shows that text. */
-  <const T>(flags: string, text: string, rule: Rule<T>, standard: NoInfer<T> | string): OptionOf<NoInfer<T>>;
-}
+type Parse<T> = (text: string, before: never) => T;
 
-/** An option with a value. */
-export const option: MakeOption = (flags: string, text: string, rule?: Rule<unknown> | string, standard?: unknown) =>
-  ruled(new Option(flags, text), rule, standard) as never;
-
-export const required = <const T = string>(flags: string, text: string, rule?: Rule<T>): OptionOf<NoInfer<T>> =>
-  ruled(new Option(flags, text), rule).makeOptionMandatory();
-
-/** An option that takes several values. */
-export const several = <const T = string>(
+/**
+ * @param parse gets the value so far too, for an option that may be repeated.
+ * @param standard the default as a user would write it; the help shows it so.
+ */
+export const parsed = <T, S extends string | undefined = undefined>(
   flags: string,
   text: string,
-  choices?: readonly T[],
-): OptionOf<readonly NoInfer<T>[] | undefined> => ruled(new Option(flags, text), choices);
+  parse: Parse<T>,
+  standard?: S,
+): OptionOf<NoInfer<S extends string ? T : T | undefined>> =>
+  new Option(flags, text).argParser(parse as never).default(standard && parse(standard, undefined as never), standard);
+
+/** An option whose values are among `choices`. */
+export const choice = <F extends string, const T, S extends T | undefined = undefined>(
+  flags: F,
+  text: string,
+  choices: readonly T[],
+  standard?: S,
+): OptionOf<NoInfer<Taken<F, T> | S>> =>
+  new Option(flags, text).choices(choices as readonly string[]).default(standard);
+
+/** The same option, without which the command does not run. */
+export const required = <T>(one: OptionOf<T | undefined>): OptionOf<T> => one.makeOptionMandatory() as OptionOf<T>;
 
 /** An option without a value. If its name begins with --no-, giving it means false. */
 export const flag = (flags: string, text: string): OptionOf<boolean | undefined> => new Option(flags, text);
@@ -146,14 +144,14 @@ type Typed<N extends string> = N extends `${string}...${string}`
 export const argument = <N extends string, T = Typed<N>>(
   name: N,
   text: string,
-  rule?: Rule<T>,
+  parse?: Parse<T>,
   standard?: NoInfer<T>,
-): ArgumentOf<NoInfer<T>> => ruled(new Argument(name, text), rule, standard);
+): ArgumentOf<NoInfer<T>> => new Argument(name, text).argParser(parse as never).default(standard);
 
 const levels = ['silent', 'error', 'warn', 'info', 'debug'];
 
 export const logLevel = (standard: string): OptionOf<string> =>
-  option<string>('--log-level <level>', 'least severity in the process log, on standard error', levels, standard);
+  choice('--log-level <level>', 'least severity in the process log, on standard error', levels, standard);
 
 const json = flag('--json', 'print the result as one JSON line on standard output');
 const config = option('-c, --config <file>', 'configuration file (default: CALLSYNC_CONFIG, else ./callsync.yaml)');

@@ -1,6 +1,6 @@
 /** The metrics of one process, in Prometheus form; an OpenTelemetry collector scrapes the same address. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { withinTime } from '../../lib/backoff.ts';
+import { withinTime } from '../../lib/timing.ts';
 
 /** Gauges that prom-client names like counters, which Prometheus' own check refuses; their parts by type stay. */
 const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];

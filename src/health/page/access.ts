@@ -2,22 +2,18 @@
  * Readers and actors of the page, and its actions: posted forms. Each request stands alone, without session and
  * cookie.
  */
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+
+import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import { CallsyncError } from '../../lib/errors.ts';
+import { isSameText } from '../../lib/secret.ts';
 
 interface Actor {
   readonly name: string;
   /** Read at each request, so that a changed file takes effect. */
   readonly token: () => string;
 }
-
-/** Compares in constant time. */
-export const isSameText = (left: string, right: string): boolean => {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(left), digest(right));
-};
 
 export type Access = ReturnType<typeof createAccess>;
 

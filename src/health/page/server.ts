@@ -12,7 +12,7 @@ import {
 } from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
 import type { FileWatch } from '../../lib/file-watch.ts';
-import { isSameText } from './access.ts';
+import { isSameText } from '../../lib/secret.ts';
 import type { Page } from './page.ts';
 
 type Answer = { readonly status: number; readonly type?: string; readonly body?: string };

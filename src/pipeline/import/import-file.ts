@@ -7,7 +7,8 @@ import { createGunzip } from 'node:zlib';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { identifyRecord, importObservedAt } from '../../calls/record.ts';
 import { terminal } from '../../lib/errors.ts';
-import { type ImportState, importKey, readImportState, saveImportState } from '../../store/status/progress.ts';
+import { readMeta, writeMeta } from '../../store/meta.ts';
+import { importKey } from '../../store/status/progress.ts';
 import type { IngestDeps } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
 
@@ -31,6 +32,9 @@ export interface ImportProgress {
   /** Calls whose document changed. */
   readonly changed: number;
 }
+
+/** What `meta` keeps of a file: its records before the position are in the ledger. */
+type ImportState = Position & Pick<ImportProgress, 'records' | 'refused' | 'changed'> & { readonly done: boolean };
 
 interface ImportOptions {
   readonly signal?: AbortSignal;
@@ -71,7 +75,7 @@ export const importFile = async (deps: IngestDeps, input: ImportInput, options: 
   const file = await openInput(input.from);
   try {
     const mayResume = file.key !== undefined && input.restart !== true;
-    const known = mayResume ? await readImportState(deps.store, file.key as string) : undefined;
+    const known = mayResume ? await readMeta<ImportState>(deps.store, file.key as string) : undefined;
     if (known?.done !== true) return await importOpened(deps, input, { file, state: known, now }, options);
     const { records, refused, changed } = known;
     return { bytes: file.size ?? 0, size: file.size, records, refused, changed, alreadyDone: true };
@@ -102,8 +106,7 @@ const importOpened = async (
   const progress = (): ImportProgress => ({ bytes, size: file.size, records, refused, changed });
   const remember = async (done: boolean): Promise<void> => {
     if (file.key === undefined) return;
-    const saved: ImportState = { ...position, records, refused, changed, done };
-    await saveImportState(deps.store, file.key, saved);
+    await writeMeta(deps.store, file.key, { ...position, records, refused, changed, done } satisfies ImportState);
   };
 
   const take = async (batch: readonly SplitRecord[]): Promise<void> => {
@@ -117,34 +120,42 @@ const importOpened = async (
     options.onProgress?.(progress());
   };
 
-  let batch: SplitRecord[] = [];
-  let size = 0;
-  const limit = options.batchBytes ?? defaultBatchBytes;
   try {
     const plain = await unpack(file.name, counted());
-    for await (const record of splitRecords(plain, state, options.recordBytes ?? defaultRecordBytes)) {
+    const records = splitRecords(plain, state, options.recordBytes ?? defaultRecordBytes);
+    for await (const batch of batchesOf(records, options.batchBytes ?? defaultBatchBytes)) {
       options.signal?.throwIfAborted();
-      batch.push(record);
-      size += record.bytes.length;
-      if (size < limit && batch.length < batchRecords) continue;
       await take(batch);
-      batch = [];
-      size = 0;
     }
   } catch (cause) {
     options.signal?.throwIfAborted();
-    const broken = brokenFile(cause, file.name);
-    if (broken === undefined) throw cause;
-    if (batch.length > 0) await take(batch);
     await ingesting.finish();
-    throw broken;
+    throw brokenFile(cause, file.name) ?? cause;
   }
-  if (batch.length > 0) await take(batch);
   await ingesting.finish();
   await remember(true);
   options.onProgress?.(progress());
   return { ...progress(), alreadyDone: false };
 };
+
+/** Batches of bounded bytes; records before a broken place come too. */
+async function* batchesOf(records: AsyncIterable<SplitRecord>, limit: number): AsyncGenerator<readonly SplitRecord[]> {
+  let batch: SplitRecord[] = [];
+  let size = 0;
+  try {
+    for await (const record of records) {
+      batch.push(record);
+      size += record.bytes.length;
+      if (size < limit && batch.length < batchRecords) continue;
+      yield batch;
+      [batch, size] = [[], 0];
+    }
+  } catch (cause) {
+    if (batch.length > 0) yield batch;
+    throw cause;
+  }
+  if (batch.length > 0) yield batch;
+}
 
 /** Plain bytes. gzip is unpacked as it is read; memory holds a chunk. @throws CallsyncError IMPORT_ENCODING */
 const unpack = async (name: string, packed: Bytes): Promise<Bytes> => {

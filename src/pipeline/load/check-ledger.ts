@@ -381,8 +381,7 @@ const isEmptied = async (store: Store, warehouse: Warehouse): Promise<boolean> =
  */
 export const hasLost = async (store: Store, warehouse: Warehouse): Promise<boolean> => {
   try {
-    const newest = await history.listCommitted(store, warehouse.name, { limit: comparedLoads });
-    return (await findLoads(warehouse, newest)).size < newest.length || (await isEmptied(store, warehouse));
+    return (await compare(store, warehouse, 0)).lost !== undefined;
   } catch (error) {
     if (!isTableMissing(error)) throw error;
     return true;

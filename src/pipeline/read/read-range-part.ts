@@ -1,6 +1,8 @@
 /** Reads a part of an axis window by window. The number of calls in earlier windows sets the size of the next. */
+
 import { addTotals, type Direction, emptyTotals, type Range, type ReadTotals } from '../../../schemas/orchestration.ts';
 import { CallsyncError } from '../../lib/errors.ts';
+import { lengthOf } from '../../lib/intervals.ts';
 import { axisOf, boundStep, isCuttable } from '../../source/list/list-query.ts';
 import { isServiceUp } from '../../source/read/isolate-poison.ts';
 import { readWindow, type WindowResult } from '../../source/read/read-window.ts';
@@ -111,9 +113,6 @@ export const readRangePart = async (
   }
   return { totals, rest: rest.from < rest.to ? rest : null, windowLength: length };
 };
-
-/** In microseconds. */
-const lengthOf = (ranges: readonly Range[]): number => ranges.reduce((sum, { from, to }) => sum + to - from, 0);
 
 /** The length, shortened until the next window holds at most twice the target; unchanged where there is no total. */
 const fitLength = async (

@@ -1,8 +1,10 @@
 /** The identity provider of interface §4.1: client credentials in, access token out. */
-import { randomBytes, timingSafeEqual } from 'node:crypto';
+
+import { randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import { isObject, parseQuietly } from '../../lib/parse-json.ts';
+import { isSameText } from '../../lib/secret.ts';
 import { type Answer, type Exchange, send, waitFor } from './exchange.ts';
 
 type Fields = Readonly<Record<string, string>>;
@@ -26,12 +28,6 @@ const basicCredentials = (header: string | undefined): Fields => {
     }
   };
   return { client_id: decode(id), client_secret: decode(secret) };
-};
-
-/** In constant time. */
-export const isSameText = (a: string, b: string): boolean => {
-  const [left, right] = [Buffer.from(a), Buffer.from(b)];
-  return left.length === right.length && timingSafeEqual(left, right);
 };
 
 const refusal = (status: number, error: string, error_description: string): Answer => ({

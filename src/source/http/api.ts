@@ -1,8 +1,8 @@
 /** Requests to the call API: token, version, request limit, retries (interface §4.2, §5.1, §9). */
 
 import type { SourceConfig } from '../../../schemas/config/source.ts';
-import { backoffMs, wait } from '../../lib/backoff.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
+import { backoffMs, wait } from '../../lib/timing.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
 import { type Http, type HttpResponse, refusePlainHttp } from './http.ts';
 import type { RequestLimiter } from './limiter.ts';

@@ -1,6 +1,6 @@
 /** Limits requests in a rolling window, such as 40 in any 10 seconds. */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { wait } from '../../lib/backoff.ts';
+import { wait } from '../../lib/timing.ts';
 
 /** Live work (sync, re-reads of single calls) has a share of the limit that nothing else may use. */
 const liveWork = new AsyncLocalStorage<true>();

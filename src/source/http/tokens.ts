@@ -1,8 +1,8 @@
 /** Access tokens: one request for all waiting callers, renewed before expiry, dropped when the service rejects them. */
 
-import { type BackoffRules, backoffMs, wait } from '../../lib/backoff.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import type { SecretSource } from '../../lib/secret.ts';
+import { type BackoffRules, backoffMs, wait } from '../../lib/timing.ts';
 import type { RequestGrant } from './grant.ts';
 import { createRefusals } from './service-failure.ts';
 

@@ -2,9 +2,9 @@
 import { Document, isMap, parseDocument, stringify } from 'yaml';
 import { type AxisConfig, listConfigSchema } from '../../../schemas/config/list.ts';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
-import { wait } from '../../lib/backoff.ts';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { valueAt } from '../../lib/parse-json.ts';
+import { wait } from '../../lib/timing.ts';
 import type { RequestLimiter } from '../http/limiter.ts';
 import { listPresets } from '../presets/presets.ts';
 import { createSource, findTokenFormat } from '../source.ts';

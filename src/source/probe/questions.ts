@@ -251,7 +251,7 @@ const findSize = async (session: ProbeSession, base: Look, sizeParam: string): P
 // ---- Windows
 
 /** Test data of windows and fields: enough records to choose times from, and the parameters that returned them. */
-export interface Sample {
+interface Sample {
   readonly session: ProbeSession;
   readonly look: Look;
   readonly sized: Params;

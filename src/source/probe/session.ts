@@ -1,8 +1,8 @@
 /** A probe's requests: few, counted, never more than stated. */
 import type { ListConfig } from '../../../schemas/config/list.ts';
-import { wait } from '../../lib/backoff.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { isObject, parseQuietly, valueAt } from '../../lib/parse-json.ts';
+import { wait } from '../../lib/timing.ts';
 import type { Api } from '../http/api.ts';
 import type { HttpResponse } from '../http/http.ts';
 

@@ -9,8 +9,8 @@ import { axisOf, axisTime, boundStep, isCuttable, outsideBounds } from '../list/
 import { leftOutFields, observeRecord } from '../list/observe.ts';
 import type { ReadContext } from './read-context.ts';
 
-/** Result of one pass. */
-export type Pass = Readonly<Omit<PassState, 'ids' | 'repeatedLater'>> & {
+/** Result of one pass, without the fields of the reading itself. */
+export type Pass = Readonly<Omit<PassState, ReadingField | 'ids' | 'repeatedLater'>> & {
   readonly ids: ReadonlyMap<string, boolean>;
   readonly repeatedLater: ReadonlySet<string>;
 };
@@ -25,6 +25,7 @@ interface PassOptions {
 }
 
 type PassState = ReturnType<typeof createPassState>;
+type ReadingField = 'firstTotal' | 'lastKey' | 'barrenPages' | 'emptyPages';
 
 /** More empty pages in a row, each leading on to another, are a list without an end. */
 const mostEmpty = 50;

@@ -164,7 +164,7 @@ const readOpen = async (context: ReadContext, query: ListQuery & Open): Promise<
     switch (await lookForCap(context, query, part.pass)) {
       case 'none': {
         const { list } = context.client;
-        if (halveWindow(query.window, boundStep(list)) === undefined) return part;
+        if (!canBeHalved(list, query)) return part;
         const length = lengthAsked(list, query.window);
         const shown = Math.max(shortest(list), await findLength(context, query, part.pass));
         if (length <= shown) return part;
@@ -196,11 +196,14 @@ const readOpen = async (context: ReadContext, query: ListQuery & Open): Promise<
   }
 };
 
+const canBeHalved = (list: ListConfig, { window }: Pick<Open, 'window'>): boolean =>
+  halveWindow(window, boundStep(list)) !== undefined;
+
 /** The list may show only a part of a window that cannot be cut. */
 const doubtWholeStep = async (context: ReadContext, query: WindowQuery, part: ReadPart): Promise<ReadPart> => {
   if (context.confirm === 'later' || part.shown === 'none') return part;
   const { list } = context.client;
-  if (halveWindow(query.window, boundStep(list)) !== undefined) return part;
+  if (canBeHalved(list, query)) return part;
   if (lengthAsked(list, query.window) <= (await findLength(context, query, part.pass))) return part;
   const detail = `gave ${part.ids.size} calls and cannot be split, and the list shows only a part of longer windows, so perhaps also of this one.`;
   reportProblem(context, query.window, 'looks_truncated', detail);

@@ -1,8 +1,8 @@
 /** `callsync frames`: keeps the streaming WebSocket open and hands on its frames as they came (interface §5.2, §6). */
 import { WebSocket } from 'ws';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
-import { backoffMs, wait } from '../../lib/backoff.ts';
 import { CallsyncError, isUntrusted, terminal, transient } from '../../lib/errors.ts';
+import { backoffMs, wait } from '../../lib/timing.ts';
 import { isLoopback, untrusted } from '../http/http.ts';
 import type { TokenSource } from '../http/tokens.ts';
 

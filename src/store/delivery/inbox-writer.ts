@@ -2,9 +2,9 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { withinTime } from '../../lib/backoff.ts';
 import { transient } from '../../lib/errors.ts';
 import { scramVerifier } from '../../lib/keyed-hash.ts';
+import { withinTime } from '../../lib/timing.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import { type Database, hasRow } from '../../postgres/database.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';

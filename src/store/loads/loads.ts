@@ -85,15 +85,13 @@ export const readPending = async (
   return { calls: await readCalls(tx, warehouse, ids), cursor: advance(cursor, chosen, ids.length) };
 };
 
-/** Calls that a warehouse does not have in their present revision; all calls while a walk looks for them. */
-export const countPending = (db: Queryable, warehouse: string): Promise<number> =>
-  readValue(
-    db,
-    `SELECT greatest(coalesce(sum(value) FILTER (WHERE name = 'pending:' || $1), 0),
-                     CASE WHEN (SELECT walk_after IS NOT NULL FROM warehouses WHERE name = $1)
-                          THEN sum(value) FILTER (WHERE name IN ('calls', 'tombstones')) END)::bigint AS pending FROM counters`,
-    [warehouse],
-  );
+/** SQL over a row `w` of `warehouses`: calls that it does not have in their present revision; all while a walk looks for them. */
+export const pendingSql = `(SELECT greatest(coalesce(sum(value) FILTER (WHERE c.name = 'pending:' || w.name), 0),
+            CASE WHEN w.walk_after IS NOT NULL THEN sum(value) FILTER (WHERE c.name IN ('calls', 'tombstones')) END)::bigint FROM counters c)`;
+
+/** The same of one warehouse. */
+export const countPending = async (db: Queryable, warehouse: string): Promise<number> =>
+  (await readValue<number | undefined>(db, `SELECT ${pendingSql} FROM warehouses w WHERE name = $1`, [warehouse])) ?? 0;
 
 /**
  * Requests that the rows of some calls are written again, even with equal guards. The next load carries the request

@@ -6,6 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { hasRow, readColumn, readRow, readValue } from '../../postgres/database.ts';
+import { lockName } from '../../postgres/session-lock.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
 
 const present = `configured_at > now() - interval '7 days'`;
@@ -172,7 +173,7 @@ export const issueEpoch = async (
   how: { readonly healing: boolean } = { healing: false },
 ): Promise<number> =>
   await store.transaction(async (tx) => {
-    await tx.query(`SELECT pg_advisory_xact_lock(hashtext('callsync.epoch'))`);
+    await lockName(tx, 'callsync.epoch');
     const epoch = await readValue<number>(
       tx,
       `INSERT INTO epochs (epoch, reason, healing)

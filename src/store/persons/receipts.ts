@@ -2,8 +2,10 @@
  * Erasures that wait for warehouses, even after their command ended, and the receipts of finished ones. Receipts form
  * a chain like verdicts, under the same keys and with the head in the same file.
  */
+
 import { createPublicKey, randomBytes, verify } from 'node:crypto';
 import { type Queryable, readColumn, readRow, type Transaction } from '../../postgres/database.ts';
+import { lockName } from '../../postgres/session-lock.ts';
 import type { LoggedReceipt } from '../erasure-log.ts';
 import { tombstonesBefore } from '../loads/loads.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
@@ -44,7 +46,7 @@ export const addReceipt = async (store: Store, receipt: unknown): Promise<Receip
   const { proof, log } = store.erasures;
   const text = JSON.stringify(receipt);
   const added = await store.transaction(async (tx): Promise<ReceiptProof> => {
-    await tx.query(`SELECT pg_advisory_xact_lock(hashtext('callsync.erasure_receipts'))`);
+    await lockName(tx, 'callsync.erasure_receipts');
     const next = await readRow<Omit<Linked, 'key_id'>>(
       tx,
       // Not from the sequence, because a restore sets it back.

@@ -1,6 +1,6 @@
 /** The timeline: actions of operators, and events that the store noticed. */
 import { type ConnectionUrl, openDatabase, type Queryable } from '../../postgres/database.ts';
-import { isRoleMissing, makeOwnRole, ownRoleUrl } from '../../postgres/own-role.ts';
+import { grantOwnRole, isRoleMissing, ownRoleUrl } from '../../postgres/own-role.ts';
 
 interface TimelineEvent {
   /** Milliseconds since the epoch. */
@@ -69,16 +69,11 @@ export const openRecorder = (options: {
   const table = `${schema}.events`;
   const ownUrl = options.url === undefined ? ownRoleUrl(options.owner(), 'recorder') : undefined;
   const database = openDatabase({ ...common, url: ownUrl ?? (options.url as ConnectionUrl), max: 2 });
-  const makeRole = async (roleUrl: string): Promise<void> => {
-    const owner = openDatabase({ ...common, url: options.owner(), max: 1 });
-    const grant = async (): Promise<void> =>
-      await owner.transaction(async (tx) => {
-        const role = await makeOwnRole(tx, roleUrl);
-        await tx.query(`GRANT USAGE ON SCHEMA ${schema} TO ${role}`);
-        await tx.query(`GRANT INSERT (kind, what, actor) ON ${schema}.events TO ${role}`);
-      });
-    await grant().finally(() => owner.close());
-  };
+  const makeRole = (roleUrl: string): Promise<void> =>
+    grantOwnRole({ ...common, url: options.owner() }, roleUrl, async (tx, role) => {
+      await tx.query(`GRANT USAGE ON SCHEMA ${schema} TO ${role}`);
+      await tx.query(`GRANT INSERT (kind, what, actor) ON ${table} TO ${role}`);
+    });
   return {
     /** @throws CallsyncError DATABASE_… */
     record: (event: Parameters<typeof recordEvent>[1]) =>

@@ -4,7 +4,6 @@ import { createHash } from 'node:crypto';
 import { type Queryable, readColumn, readRow } from '../../postgres/database.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
 import { sentStatuses } from '../delivery/delivery-statistics.ts';
-import { readMeta, writeMeta } from '../meta.ts';
 
 /** A step that is done has its entry; the next run begins after the last. */
 export interface GoLiveState {
@@ -26,13 +25,8 @@ export interface Overlap {
   readonly pollOnly: number;
 }
 
-const key = 'go_live';
-
-/** How far going live has come; undefined before its first step. */
-export const readGoLive = (db: Queryable): Promise<GoLiveState | undefined> => readMeta(db, key);
-
-/** Replaces the whole state. */
-export const saveGoLive = (db: Queryable, state: GoLiveState): Promise<void> => writeMeta(db, key, state);
+/** Key in `meta` of how far going live has come. */
+export const goLiveKey = 'go_live';
 
 /** Calls that `callsync webhook send` invented: no list shows them. */
 const inventedPrefix = 'sample-';
@@ -63,26 +57,8 @@ export const listRejections = async (db: Queryable, since: number): Promise<read
   return await readColumn<string>(db, sql, [since]);
 };
 
-export interface ImportState {
-  readonly form: 'lines' | 'array';
-  /** Plain bytes that are in the ledger. */
-  readonly offset: number;
-  readonly line: number;
-  readonly records: number;
-  readonly refused: number;
-  readonly changed: number;
-  readonly done: boolean;
-}
-
-/** Name of a file in the store: hashed, since paths may name persons. */
+/** Key in `meta` of how far a file was imported: hashed, since paths may name persons. */
 export const importKey = (file: { readonly path: string; readonly size: number; readonly head: Buffer }): string => {
   const head = createHash('sha256').update(file.head).digest('hex');
   return `import:${createHash('sha256').update(`${file.path}\0${file.size}\0${head}`).digest('hex')}`;
 };
-
-/** How far a file was imported; undefined when it was never begun. @param key of `importKey`. */
-export const readImportState = (db: Queryable, key: string): Promise<ImportState | undefined> => readMeta(db, key);
-
-/** Replaces the state after its records are in the ledger. @param key from `importKey` */
-export const saveImportState = (db: Queryable, key: string, state: ImportState): Promise<void> =>
-  writeMeta(db, key, state);

@@ -1,7 +1,7 @@
 /** Credentials and the one way by which requests leave: the official client, with deadlines and no hidden retries. */
 import { readFile } from 'node:fs/promises';
 import type { BigQuery } from '@google-cloud/bigquery';
-import { withinTime } from '../../lib/backoff.ts';
+import { withinTime } from '../../lib/timing.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { type Fault, faultOf } from './errors.ts';
 import type { Pause } from './retry.ts';

@@ -1,6 +1,7 @@
 /** Queries of persons and assistants. A job has the rights of its service account; a session cannot reduce them. */
-import { withinTime } from '../../lib/backoff.ts';
+
 import { CallsyncError, terminal } from '../../lib/errors.ts';
+import { withinTime } from '../../lib/timing.ts';
 import { restrictedName } from '../grants.ts';
 import type { Answer, AnswerLimits, Reader, ReaderRights, Warehouse } from '../warehouse.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';

@@ -1,6 +1,6 @@
 /** The only retry loop of this warehouse: repeats transient faults with growing pauses. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { type BackoffRules, backoffMs } from '../../lib/backoff.ts';
+import { type BackoffRules, backoffMs } from '../../lib/timing.ts';
 import { errorOf, type Fault, faultOf, judge, type Meaning } from './errors.ts';
 
 const pace: BackoffRules = { baseMs: 500, maxMs: 15_000 };

@@ -46,12 +46,10 @@ export type FoundRelations = ReadonlyMap<
 
 type Change = ReturnType<typeof change>;
 
-const change = (name: string, sql: string, isDone: (found: FoundRelations) => boolean) => {
-  /** Loads and queries need it; other changes may wait until nobody holds the table. */
-  const urgent: boolean = false;
-  return { name, sql, isDone, urgent };
+/** @param isUrgent loads and queries need it; other changes may wait until nobody holds the table. */
+const change = (name: string, sql: string, isDone: (found: FoundRelations) => boolean, isUrgent = false) => {
+  return { name, sql, isDone, isUrgent };
 };
-const urgent: typeof change = (...parts) => ({ ...change(...parts), urgent: true });
 
 /** Every statement that an empty database needs, in order, each with how to see that it is not needed. */
 export const listChanges = (layout: Layout): readonly Change[] => {
@@ -62,9 +60,9 @@ export const listChanges = (layout: Layout): readonly Change[] => {
   const index = (name: string, on: string): Change =>
     change(`index ${name}`, `CREATE INDEX IF NOT EXISTS ${name} ON ${on}`, isThere(name));
   return [
-    urgent('schema', `CREATE SCHEMA IF NOT EXISTS ${quote(layout.schema)}`, (found) => found.size > 0),
-    ...tables.map((table) => urgent(`table ${table.name}`, createTable(layout, table), isThere(table.name))),
-    urgent('table tombstones', createTombstones(layout), isThere('tombstones')),
+    change('schema', `CREATE SCHEMA IF NOT EXISTS ${quote(layout.schema)}`, (found) => found.size > 0, true),
+    ...tables.map((table) => change(`table ${table.name}`, createTable(layout, table), isThere(table.name), true)),
+    change('table tombstones', createTombstones(layout), isThere('tombstones'), true),
     ...tables.flatMap((table) => columnsOf(table).map((column) => addColumn(layout, table, column))),
     change(
       'view words',
@@ -88,10 +86,11 @@ COMMENT ON VIEW ${qualified(layout, wordsView.name)} IS ${literal(wordsComment)}
 
 /** For a table that an older version created; a required column arrives nullable. */
 const addColumn = (layout: Layout, table: Table, { name, type }: PhysicalColumn): Change =>
-  urgent(
+  change(
     `column ${table.name}.${name}`,
     `ALTER TABLE ${qualified(layout, table.name)} ADD COLUMN IF NOT EXISTS ${quote(name)} ${type}`,
     (found) => Object.hasOwn(found.get(table.name)?.columns ?? {}, name),
+    true,
   );
 
 const describeTable = (layout: Layout, name: string, description: string): Change => {

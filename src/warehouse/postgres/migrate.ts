@@ -25,7 +25,7 @@ export type Schema = { readonly db: Database; readonly layout: Layout };
  * @throws CallsyncError DATABASE_LOCKED if an open transaction blocks `what`
  */
 export const changeSchema = async <T>(
-  { db, layout }: Schema,
+  { db, layout }: { readonly db: Database; readonly layout: Pick<Layout, 'schema'> },
   { what, forMs, hint }: { readonly what: string; readonly forMs: number; readonly hint: string },
   work: (tx: Transaction) => Promise<T>,
 ): Promise<T> => {
@@ -73,8 +73,8 @@ export const migrate = async (schema: Schema): Promise<void> => {
     });
   const changes = await pending();
   if (changes.some(({ name }) => name === 'table calls')) await apply(changes, 'the tables', undefined);
-  for (const change of (await pending()).sort((a, b) => Number(b.urgent) - Number(a.urgent)))
-    await apply([change], change.name, change.urgent ? { forMs: 3_000 } : undefined);
+  for (const change of (await pending()).sort((a, b) => Number(b.isUrgent) - Number(a.isUrgent)))
+    await apply([change], change.name, change.isUrgent ? { forMs: 3_000 } : undefined);
 };
 
 /** Takes no lock that a load or query waits for. */

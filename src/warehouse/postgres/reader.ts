@@ -3,8 +3,8 @@
  * of callsync's own role would not be enough, because functions that run text can change the role back.
  */
 import { CallsyncError, terminal } from '../../lib/errors.ts';
-import { type ConnectionUrl, openDatabase, type Queryable, readRow } from '../../postgres/database.ts';
-import { isRoleMissing, makeOwnRole, ownRoleUrl } from '../../postgres/own-role.ts';
+import { type ConnectionUrl, openDatabase, type Queryable, readColumn, readRow } from '../../postgres/database.ts';
+import { grantOwnRole, isRoleMissing, ownRoleUrl } from '../../postgres/own-role.ts';
 import type { AnswerLimits, Reader } from '../warehouse.ts';
 import { quote } from './layout.ts';
 import { queryRows } from './query.ts';
@@ -102,26 +102,19 @@ ${sql}
 
 const makeReader = async (options: ReaderOptions, readerUrl: string): Promise<void> => {
   const { url, purpose, schemas, group } = options;
-  const database = openDatabase({ url, purpose, schema: schemas.join(','), application: 'callsync warehouse', max: 1 });
+  const owner = { url, purpose, schema: schemas.join(','), application: 'callsync warehouse' };
   try {
     await group?.grant();
-    await database.transaction(async (tx) => {
-      const role = await makeOwnRole(tx, readerUrl);
-      if (group !== undefined) {
-        await tx.query(`GRANT ${quote(group.name)} TO ${role}`);
-        return;
-      }
+    await grantOwnRole(owner, readerUrl, async (tx, role) => {
+      if (group !== undefined) return void (await tx.query(`GRANT ${quote(group.name)} TO ${role}`));
       const foundSql = 'SELECT nspname AS name FROM pg_namespace WHERE nspname = ANY($1)';
-      const found = await tx.query<{ name: string }>(foundSql, [schemas]);
-      for (const schema of found.map((one) => quote(one.name))) {
-        await tx.query(`GRANT USAGE ON SCHEMA ${schema} TO ${role}`);
-        await tx.query(`GRANT SELECT ON ALL TABLES IN SCHEMA ${schema} TO ${role}`);
+      for (const schema of await readColumn<string>(tx, foundSql, [schemas])) {
+        await tx.query(`GRANT USAGE ON SCHEMA ${quote(schema)} TO ${role}`);
+        await tx.query(`GRANT SELECT ON ALL TABLES IN SCHEMA ${quote(schema)} TO ${role}`);
       }
     });
   } catch (error) {
     throw error instanceof CallsyncError && error.code === 'DATABASE_PERMISSION' ? noReader(error) : error;
-  } finally {
-    await database.close();
   }
 };
 

@@ -3,6 +3,7 @@ import { CallsyncError } from '../../lib/errors.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { View } from '../warehouse.ts';
 import { literal, quote } from './layout.ts';
+import { changeSchema } from './migrate.ts';
 
 /** The version is the end of the view's comment. */
 const commentOf = ({ description, version }: View): string => `${description} [callsync ${version}]`;
@@ -17,11 +18,9 @@ export const ensureViews = async (db: Database, schema: string, views: readonly 
   const comments = new Map(found.map(({ name, comment }) => [name, comment]));
   const changed = views.filter((view) => comments.get(view.name) !== commentOf(view));
   if (changed.length === 0) return [];
+  const marts = { what: 'the marts', forMs: 0, hint: '; callsync tries again at the next start.' };
   const apply = (statements: readonly string[]): Promise<void> =>
-    db.transaction(async ({ client }) => {
-      // A waiting lock on a view makes all later readers wait, too.
-      await client.query(`SET LOCAL lock_timeout = '500ms'`);
-      await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`callsync.views.${schema}`]);
+    changeSchema({ db, layout: { schema } }, marts, async ({ client }) => {
       for (const statement of statements) await client.query(statement);
     });
   const create = viewStatements(schema, changed);

@@ -1,5 +1,5 @@
 /** Checks of the service: token, list, clock, WebSocket, MRCP. */
-import { lazily } from '../../../lib/backoff.ts';
+import { lazily } from '../../../lib/timing.ts';
 import type { RequestLimiter } from '../../../source/http/limiter.ts';
 import { checkMrcp } from '../../../source/mrcp/mrcp.ts';
 import { findRecordsPath } from '../../../source/probe/session.ts';

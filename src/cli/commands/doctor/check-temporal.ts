@@ -1,8 +1,8 @@
 /** Checks of Temporal: server, namespace, workers on the task queues, schedules. */
 import { ScheduleNotFoundError } from '@temporalio/client';
 import { taskQueuesOf } from '../../../../workflows/messages.ts';
-import { lazily } from '../../../lib/backoff.ts';
 import { terminal } from '../../../lib/errors.ts';
+import { lazily } from '../../../lib/timing.ts';
 import { findTemporalCli, locateTemporalCli } from '../../../local/temporal/locate-cli.ts';
 import { schedulesOf } from '../../../temporal/schedules.ts';
 import type { Services } from '../../parts/services.ts';

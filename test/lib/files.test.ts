@@ -1,0 +1,19 @@
+/** Files of our own, and those of the build. */
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { findBuilt } from '../../src/lib/find-built.ts';
+import { replaceFile } from '../../src/lib/new-folder.ts';
+
+test('a file that cannot be replaced leaves nothing beside it', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'callsync-files-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await mkdir(join(folder, 'taken'));
+  await expect(replaceFile(join(folder, 'taken'), 'content')).rejects.toThrow('EISDIR');
+  expect(await readdir(folder)).toEqual(['taken']);
+});
+
+test('a file that the build lacks is named by its whole path', () => {
+  expect(() => findBuilt('file:///opt/callsync/src/a.ts', '../b.js')).toThrow('/opt/callsync/b.js does not exist');
+});
