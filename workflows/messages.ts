@@ -39,13 +39,8 @@ export interface BackfillInput {
   /** Read known windows again. */
   readonly force: boolean;
   /** Filled in by continue-as-new. */
-  readonly resumed?: {
-    readonly range: Range;
-    readonly todo: readonly Range[];
-    readonly totals: ReadTotals;
+  readonly resumed?: Pick<BackfillProgress, 'range' | 'todo' | 'totals' | 'startedAt' | 'expected'> & {
     readonly paused: boolean;
-    readonly startedAt: number;
-    readonly expected: number | null;
     readonly windowLength?: number;
   };
 }

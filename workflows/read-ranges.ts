@@ -1,5 +1,7 @@
 /** Reads a list of ranges with bounded concurrency, part by part. Idle readers split the remaining ranges. */
+
 import { condition, workflowInfo } from '@temporalio/workflow';
+import type { LiveActivities } from '../activities/create-activities.ts';
 import { addTotals, type Direction, type Range, type ReadTotals } from '../schemas/orchestration.ts';
 import { liveActivities, readActivities } from './activity-proxies.ts';
 import type { TaskQueues } from './messages.ts';
@@ -19,16 +21,12 @@ export interface RangeReading {
   windowLength: number | undefined;
 }
 
-export interface RangeReadingInput {
+type Part = Parameters<LiveActivities['readRangePart']>[0];
+
+export interface RangeReadingInput extends Pick<Part, 'axis' | 'direction' | 'origin' | 'force' | 'settledTo'> {
   readonly queues: TaskQueues;
-  readonly axis: string;
-  readonly direction: Direction;
-  readonly origin: string;
-  readonly force: boolean;
   /** Continuous sync: on the queue of live work. */
   readonly live?: boolean;
-  /** Microseconds; windows that end later are read, but do not count as read. */
-  readonly settledTo?: number;
   /** Milliseconds since the epoch: no part is begun after it. */
   readonly until?: number;
 }

@@ -2,6 +2,7 @@
  * The tools that assistants have: they read one warehouse, and nothing else. Every answer says until when the warehouse is proven
  * complete and when it was last brought up to date.
  */
+
 import { McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import type { AnalyticsConfig } from '../../schemas/config/analytics.ts';
@@ -9,6 +10,7 @@ import { columnsOf, openColumns, tables, wordsView } from '../../schemas/tables.
 import { CallsyncError, terminal } from '../lib/errors.ts';
 import { cookbook } from '../marts/cookbook.ts';
 import { martSettings, readSpeaker } from '../marts/dialect.ts';
+import type { Mart } from '../marts/mart.ts';
 import { marts, openMartColumns } from '../marts/marts.ts';
 import { wideColumns } from '../marts/render-views.ts';
 import { restrictedName } from '../warehouse/grants.ts';
@@ -36,11 +38,7 @@ interface AssistantOptions {
 /** JSON text of the tool's own part of the answer, and the number of rows in it. */
 type Found = { readonly json: string; readonly rows: number; readonly speech?: true };
 
-interface Relation {
-  readonly name: string;
-  readonly grain: string;
-  readonly description: string;
-  readonly key: readonly string[];
+interface Relation extends Pick<Mart, 'name' | 'grain' | 'description' | 'key'> {
   readonly columns: readonly { readonly name: string; readonly type: string; readonly description: string }[];
 }
 

@@ -20,11 +20,8 @@ export interface CallLoad {
 }
 
 /** An erased call: its rows go, its guard stays behind under a keyed hash of its id. */
-export interface TombstoneLoad {
-  readonly callId: string;
+export interface TombstoneLoad extends Pick<CallLoad, 'callId' | 'revision' | 'partitions'> {
   readonly callKey: string;
-  readonly revision: number;
-  readonly partitions: readonly (string | null)[];
 }
 
 export interface LoadBatch {

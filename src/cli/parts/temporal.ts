@@ -1,9 +1,11 @@
 /** Opens Temporal, maintains its schedules, and checks that workers for a task queue exist. */
+
 import { join } from 'node:path';
 import type { Client, WorkflowClient } from '@temporalio/client';
 import type { Config } from '../../../schemas/config.ts';
 import { backfillId, type TaskQueues, taskQueuesOf } from '../../../workflows/messages.ts';
 import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
+import type { PageBackfill } from '../../health/page/state.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { keepServer } from '../../local/local-process.ts';
 import { isTemporalRunning, startTemporalDevServer } from '../../local/temporal/dev-server.ts';
@@ -100,13 +102,7 @@ export const ensureConfiguredSchedules = async (
     );
 };
 
-interface ListedBackfill {
-  readonly name: string;
-  /** As Temporal calls it: RUNNING, COMPLETED, FAILED, CANCELLED, … */
-  readonly status: string;
-  readonly startedAt: string;
-  readonly closedAt: string | null;
-}
+type ListedBackfill = Pick<PageBackfill, 'name' | 'status' | 'startedAt' | 'closedAt'>;
 
 /** The backfills of one installation that Temporal still remembers, newest first, each with its last run. */
 export const listBackfills = async (client: Client, prefix: string): Promise<ListedBackfill[]> => {

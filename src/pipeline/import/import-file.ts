@@ -216,17 +216,10 @@ const brokenFile = (cause: unknown, name: string): Error | undefined => {
 };
 
 /** Source of the time of imported records. */
-interface ReadRules {
+type ReadRules = Parameters<typeof importObservedAt>[1] & {
   /** File name, as the origin of refused records. */
   readonly name: string;
-  /** Microseconds since the epoch. */
-  readonly now: number;
-  /** observed_at of every record, where the user gave one. */
-  readonly given: number | undefined;
-  readonly processedField: string;
-  /** Microseconds that a record's own time may be ahead. */
-  readonly clockSkew: number;
-}
+};
 
 const noTime = 'no time of its own in the past, and none was given for the import';
 

@@ -97,21 +97,13 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
 const foldedRulesOf = ({ sanitize, rulesVersion }: IngestDeps): FoldedRules | undefined =>
   sanitize === undefined || rulesVersion === undefined ? undefined : { sanitize, version: rulesVersion };
 
-interface IngestPipeline {
-  /** Folds a batch while the batch before it is loaded; returns when both are done and the load of this one runs. */
-  take(incoming: Incoming): Promise<FoldedBatch>;
-  /** Waits for the last load. */
-  finish(): Promise<unknown>;
-  /** Calls whose document changed so far. */
-  readonly changed: number;
-}
-
 /** Folding of one batch overlaps with loading of the batch before it; memory holds two batches. */
-export const createPipeline = (deps: IngestDeps): IngestPipeline => {
+export const createPipeline = (deps: IngestDeps) => {
   let loading: Promise<unknown> = Promise.resolve();
   let changed = 0;
   return {
-    take: async (incoming) => {
+    /** Folds a batch while the batch before it is loaded; returns when both are done and the load of this one runs. */
+    take: async (incoming: Incoming) => {
       const folded = await ingest(deps, incoming);
       changed += folded.changed.length;
       await loading;
@@ -120,8 +112,10 @@ export const createPipeline = (deps: IngestDeps): IngestPipeline => {
       loading.catch(() => undefined);
       return folded;
     },
+    /** Waits for the last load. */
     finish: () => loading,
-    get changed(): number {
+    /** Calls whose document changed so far. */
+    get changed() {
       return changed;
     },
   };

@@ -17,6 +17,12 @@ interface Comparison {
   readonly unexpected: readonly CallGuard[];
 }
 
+interface ComparedCalls {
+  readonly callIds: readonly string[];
+  readonly level: WarehouseLevel;
+  readonly alive: () => void;
+}
+
 /**
  * @param range window of call time, searched for rows of unknown calls; without it there is no search.
  * @param level `guards` compares guard, content hash and number of child rows. `rows` also compares the digest of the
@@ -26,12 +32,7 @@ interface Comparison {
 export const compareWarehouse = async (
   deps: IngestDeps,
   target: WarehouseTarget,
-  input: {
-    readonly callIds: readonly string[];
-    readonly range?: Range;
-    readonly level: WarehouseLevel;
-    readonly alive: () => void;
-  },
+  input: ComparedCalls & { readonly range?: Range },
 ): Promise<Comparison> => {
   const { level, alive } = input;
   const guards: Guards = new Map();
@@ -68,12 +69,7 @@ export const addGuards = async (guards: Guards, found: AsyncIterable<CallGuard>)
 const compareIds = async (
   deps: IngestDeps,
   target: WarehouseTarget,
-  input: {
-    readonly callIds: readonly string[];
-    readonly guards: Guards;
-    readonly level: WarehouseLevel;
-    readonly alive: () => void;
-  },
+  input: ComparedCalls & { readonly guards: Guards },
 ): Promise<Omit<Comparison, 'unexpected'>> => {
   const { guards } = input;
   const unlisted = input.callIds.filter((id) => !guards.has(id));

@@ -65,10 +65,11 @@ const listUnjudged = async (store: Store, input: { axis: string; warehouses: rea
 export const forecastVerdicts = (
   unjudged: readonly Range[],
   settings: {
-    /** Microseconds, as in `ReconcileSettings`; `interval` is the time between two runs. */
+    /** Microseconds: how old a window must be, how far back a run looks for windows without a verdict, and the time between two runs. */
     readonly age: number;
     readonly span: number;
     readonly interval: number;
+    /** Days before the span that each run takes as well, oldest first, until all that was read is judged. */
     readonly backlogDays: number;
   },
   now: number,

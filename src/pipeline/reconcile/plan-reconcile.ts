@@ -14,28 +14,21 @@ import { lastLoads } from '../../store/ledger/read-ledger.ts';
 import type { VerdictOutcome } from '../../store/windows/verdicts.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 import { requireAxis } from '../read/choose-axis.ts';
-import { findUnjudged, type JudgedDay, listDays } from './judged-days.ts';
+import { findUnjudged, type forecastVerdicts, type JudgedDay, listDays } from './judged-days.ts';
 import { type ReconcileDeps, reconcileWindow } from './reconcile-window.ts';
 import { removeStray } from './remove-unexpected.ts';
 
 /** The rows of every judged day are compared at least this often. */
 export const rowsWithin = 30 * day;
 
-interface ReconcileSettings {
-  /** Microseconds: how old a window must be, and how far back a run looks for windows without a verdict. */
-  readonly age: number;
-  readonly span: number;
+type ReconcileSettings = Parameters<typeof forecastVerdicts>[1] & {
   readonly level: SourceLevel;
-  /** Days before the span that each run takes as well, oldest first, until all that was read is judged. */
-  readonly backlogDays: number;
   /**
    * Least number of judged days of which each run compares the rows, longest ago first. callsync adds as many as
    * bring every day round within `rowsWithin`. 0 = never.
    */
   readonly rowsDays: number;
-  /** Microseconds between two runs. */
-  readonly interval: number;
-}
+};
 
 /**
  * The windows of one run, each a UTC day; one whole window where the list cannot be cut by time. A request for a range

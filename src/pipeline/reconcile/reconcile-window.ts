@@ -1,14 +1,14 @@
 /** Reconciles one window: compares the API, the ledger and every warehouse, heals, and records a verdict per warehouse. */
 
 import type { Observation } from '../../../schemas/observation.ts';
-import type { Range, SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
+import type { Range, ReconcilePlan, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
 import { callIdsOf } from '../../calls/record.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { serviceNow, steadyNow } from '../../source/http/service-clock.ts';
 import { axisTime, canLeaveOut } from '../../source/list/list-query.ts';
 import { markMissing } from '../../store/ledger/ledger.ts';
-import { findTombstones, type LedgerAxis, listWindowCalls, revisionsDigest } from '../../store/ledger/read-ledger.ts';
+import { findTombstones, listWindowCalls, revisionsDigest } from '../../store/ledger/read-ledger.ts';
 import { markPending } from '../../store/loads/loads.ts';
 import { addVerdict, listedInEarlierWeeks, readWithdrawals, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
@@ -24,14 +24,9 @@ export interface ReconcileDeps extends ReadDeps {
   readonly version: string;
 }
 
-interface ReconcileWindowInput {
-  readonly axis: string;
-  readonly column: LedgerAxis;
+interface ReconcileWindowInput extends Omit<ReconcilePlan, 'windows'> {
   readonly range: Range;
-  readonly level: SourceLevel;
   readonly warehouseLevel: WarehouseLevel;
-  /** Believe a window that is empty against its history. */
-  readonly acceptEmpty: boolean;
 }
 
 /**

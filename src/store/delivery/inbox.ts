@@ -11,8 +11,6 @@ import { firstBodiesSql, lockRows } from './quarantine.ts';
 export interface PendingDelivery {
   readonly seq: number;
   readonly deliveryId: string | null;
-  readonly hookId: string | null;
-  readonly agent: string | null;
   /** Microseconds since the epoch. */
   readonly receivedAt: number;
   readonly body: Buffer;
@@ -35,7 +33,7 @@ export interface SettledDelivery {
 /** Bytes of bodies that one batch may hold. */
 const batchBytes = 32 * 1024 * 1024;
 
-const lockPendingSql = `SELECT seq, delivery_id AS "deliveryId", hook_id AS "hookId", agent, body, body_hash AS "bodyHash",
+const lockPendingSql = `SELECT seq, delivery_id AS "deliveryId", body, body_hash AS "bodyHash",
        privacy_version AS "privacyVersion",
        ${toMicros('received_at')} AS "receivedAt"
   FROM inbox

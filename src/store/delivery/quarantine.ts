@@ -1,18 +1,14 @@
 /** Records that could not become observations, with their bytes, until somebody replays or drops them. */
 import { createHash } from 'node:crypto';
-import type { ObservationSource, RejectedRecord } from '../../../schemas/observation.ts';
+import type { RejectedRecord } from '../../../schemas/observation.ts';
 import { isSealed } from '../../lib/sealed.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { columnsOf, readColumn, readRow } from '../../postgres/database.ts';
 import { arrayText } from '../store.ts';
 
-interface QuarantineEntry {
+interface QuarantineEntry extends Pick<RejectedRecord, 'source' | 'origin' | 'reason' | 'receivedAt'> {
   readonly id: number;
-  readonly source: ObservationSource;
-  readonly origin: string;
-  readonly reason: string;
   readonly bytes: number;
-  readonly receivedAt: Date;
   readonly state: 'open' | 'replayed' | 'dropped';
 }
 

@@ -53,14 +53,6 @@ const deflateDocuments = async (rows: readonly LedgerRow[]): Promise<readonly Bu
   return bodies;
 };
 
-interface FoldOutcome {
-  /** Rows whose document changed, with the document. */
-  readonly changed: readonly LedgerRow[];
-  /** Rows of known calls before the fold. */
-  readonly replaced: readonly LedgerRow[];
-  readonly unchanged: number;
-}
-
 const sources: readonly ObservationSource[] = ['webhook', 'poll', 'import'];
 
 /** As `StoredLedgerRow` names them. */
@@ -103,7 +95,7 @@ export const foldIntoLedger = async (
     readonly privacy?: FoldedRules | undefined;
     readonly index?: SubjectIndex | undefined;
   },
-): Promise<FoldOutcome> => {
+) => {
   const byCall = new Map<string, PreparedObservation[]>();
   for (const observation of observations) {
     const list = byCall.get(observation.callId);
@@ -133,7 +125,13 @@ export const foldIntoLedger = async (
   const replaced = changed.map((row) => rowOf(fetched, row.callId)).filter((row) => row.revision > 0);
   const alive = changed.filter((row) => !row.tombstone);
   await writeDocuments(tx, alive, callIdsOf(replaced), rules.index);
-  return { changed, replaced, unchanged: byCall.size - changed.length };
+  return {
+    /** Rows whose document changed, with the document. */
+    changed,
+    /** Rows of known calls before the fold. */
+    replaced,
+    unchanged: byCall.size - changed.length,
+  };
 };
 
 /** Turns calls into tombstones inside the caller's transaction; unknown calls get one too. Documents are deleted. */

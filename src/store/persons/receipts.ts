@@ -14,12 +14,7 @@ import { type ChainCheck, checkChain, readChainHeads, recordChainHead } from '..
 import { type Purged, sumPurged } from './texts.ts';
 
 /** The place of a receipt in the chain. */
-export interface ReceiptProof {
-  readonly receipt_id: number;
-  readonly key_id: string;
-  readonly digest: string;
-  readonly previous_digest: string | null;
-}
+export type ReceiptProof = Omit<LoggedReceipt, 'receipt'>;
 
 /** No warehouse can have this name. */
 const receiptChain = '(erasures)';

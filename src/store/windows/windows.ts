@@ -3,10 +3,7 @@ import type { Shown } from '../../../schemas/observation.ts';
 import { columnsOf, type Database, hasRow, type Queryable, readValue } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 
-interface ReadWindow {
-  readonly axis: string;
-  readonly from: number;
-  readonly to: number;
+interface ReadWindow extends RangeOnAxis {
   readonly calls: number;
   readonly shown: Shown;
   /** Why nothing was shown; only with `none`. */
