@@ -29,7 +29,6 @@ let peak = before;
 const watch = setInterval(() => {
   peak = Math.max(peak, process.memoryUsage().rss);
 }, 10);
-let largest = 0;
 const started = performance.now();
 const result = await readWindow({
   client: source.list,
@@ -38,8 +37,7 @@ const result = await readWindow({
     from: Date.parse(service.range.from) * 1000,
     to: Date.parse(service.range.to) * 1000 + 86_400_000_000,
   },
-  onPage: async (observations) => {
-    largest = Math.max(largest, observations.length);
+  onPage: async () => {
     await new Promise((resolve) => setTimeout(resolve, 20));
   },
 });
@@ -49,8 +47,7 @@ await service.stop();
 console.log(
   JSON.stringify({
     calls: result.calls,
-    pages: result.pages,
-    page_mb: Math.round(result.bytes / result.pages / 1e5) / 10,
+    requests: result.requests,
     seconds: Math.round((performance.now() - started) / 100) / 10,
     rss_before_mb: Math.round(before / mib),
     rss_peak_mb: Math.round(peak / mib),

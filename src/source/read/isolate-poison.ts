@@ -126,8 +126,6 @@ const readSpan = async (reading: Reading, offset: number, size: number): Promise
   try {
     const page = await client.readRows(query, offset, size);
     if (page === undefined) return 'unsupported';
-    tally.pages++;
-    tally.bytes += page.bytes;
     noteTotal(reading, page.total);
     if (page.count === 0 || page.count >= size || offset + page.count === reading.total) {
       await takePage(context, query, page, state);

@@ -5,14 +5,9 @@ import type { ListClient } from '../list/list-client.ts';
 import type { Window } from '../list/list-query.ts';
 
 interface PageMeta {
-  /** The part of the window that is being read. */
-  readonly window: Window | undefined;
-  /** Call ids of the page whose time is outside that part: folded like the others, counted in none but their own. */
+  /** Call ids of the page whose time is outside the part of the window that is being read: folded like the others, counted in none but their own. */
   readonly outside: ReadonlySet<string>;
   readonly observedAt: Micros;
-  readonly receivedAt: Date;
-  /** Number of the page, from 0. */
-  readonly page: number;
   /** Whether heavy fields were left out. */
   readonly summary: boolean;
 }
@@ -51,12 +46,7 @@ export interface ReadContext {
 }
 
 export const createTally = () => ({
-  pages: 0,
   requests: 0,
-  bytes: 0,
-  rejected: 0,
-  /** Records without a time on the axis: they count into every window that returns them. */
-  undated: 0,
   /** Parts that failed as a whole. */
   failures: 0,
   /** Parts that were not answered in time. */

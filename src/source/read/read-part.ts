@@ -222,20 +222,15 @@ export const readCall = async (context: ReadContext, query: ListQuery, callId: s
   const answer = await observeCall(client, callId, { signal: query.signal, retries: query.retries });
   if (answer.kind === 'unknown') return false;
   const { bytes, observedAt, receivedAt } = answer.fetched;
-  tally.bytes += bytes.length;
   if (answer.kind === 'rejected') {
-    tally.rejected++;
     await handlers.onRejected?.([rejectRecord(bytes, answer.reason, receivedAt, query.window)]);
     return false;
   }
   const { window } = query;
   await handlers.onPage?.([answer.observation], {
-    window,
     outside:
       window !== undefined && isOutside(client, window, answer.observation.fields) ? new Set([callId]) : new Set(),
     observedAt,
-    receivedAt,
-    page: 0,
     summary: false,
   });
   return true;

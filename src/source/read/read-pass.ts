@@ -64,9 +64,7 @@ const endsWith = async (
   const cap = capOf(client);
   state.pages++;
   state.bytes += page.bytes;
-  tally.pages++;
   tally.requests++;
-  tally.bytes += page.bytes;
   state.refusedBehind ??= page.refusedBehind;
   state.lastPage = page.count;
   state.emptyPages = page.count === 0 ? state.emptyPages + 1 : 0;
@@ -145,10 +143,9 @@ export const createPassState = () => ({
 
 /** Takes in the records of a page and hands them on, unless `quiet`. */
 export const takePage = async (context: ReadContext, query: ListQuery, page: Page, state: PassState, quiet = false) => {
-  const { client, handlers, tally } = context;
-  const { list } = client;
+  const { handlers } = context;
+  const { list } = context.client;
   const { observedAt, receivedAt, index } = page;
-  const { window } = query;
   const rules = {
     observedAt,
     carries: new Set(list.authoritative_fields),
@@ -168,11 +165,10 @@ export const takePage = async (context: ReadContext, query: ListQuery, page: Pag
     }
     if (quiet) continue;
     const { observations, rejected, outside } = taken;
-    tally.rejected += rejected.length;
     if (rejected.length > 0) await handlers.onRejected?.(rejected);
     if (observations.length === 0) continue;
     const summary = query.summary === true;
-    await handlers.onPage?.(observations, { window, outside, observedAt, receivedAt, page: index, summary });
+    await handlers.onPage?.(observations, { outside, observedAt, summary });
   }
 };
 
@@ -205,7 +201,7 @@ const takeRecord = (
   const { callId } = observed.observation;
   if (state.ids.has(callId) && !onPage.has(callId)) state.repeatedLater.add(callId);
   onPage.add(callId);
-  if (!placeRecord(client, query, state, value, callId, tally)) outside.add(callId);
+  if (!placeRecord(client, query, state, value, callId)) outside.add(callId);
   for (const field of observed.uncarried) tally.uncarried.set(field, (tally.uncarried.get(field) ?? 0) + 1);
   observations.push(observed.observation);
   return callId;
@@ -218,13 +214,11 @@ const placeRecord = (
   state: PassState,
   value: unknown,
   callId: string,
-  tally: ReadContext['tally'],
 ): boolean => {
   const { list } = client;
   const { window } = query;
   const time = window === undefined ? undefined : axisTime(list, window.axis, value);
   if (window === undefined || time === undefined) {
-    if (window !== undefined) tally.undated++;
     state.ids.set(callId, true);
     return true;
   }

@@ -15,13 +15,6 @@ import { readInstant } from './read-instant.ts';
 import { type CutPart, endsFull, notShown, type ReadPart, readPart } from './read-part.ts';
 import { capOf, isCall, type Pass, passOver } from './read-pass.ts';
 
-interface ReadProgress {
-  /** Everything of the window before this time is read. */
-  readonly doneTo: Micros;
-  readonly calls: number;
-  readonly pages: number;
-}
-
 interface ReadWindowOptions extends Handlers {
   readonly client: ListClient;
   readonly window: Window;
@@ -29,7 +22,8 @@ interface ReadWindowOptions extends Handlers {
   readonly confirm?: 'now' | 'later';
   /** Read without the heavy fields. */
   readonly summary?: boolean;
-  readonly onProgress?: ((progress: ReadProgress) => void) | undefined;
+  /** Called when a part of the window is read or cut. */
+  readonly onProgress?: (() => void) | undefined;
   readonly signal?: AbortSignal | undefined;
   /** JSON bytes parsed and handed on at once; 8 MiB by default. */
   readonly partBytes?: number;
@@ -89,7 +83,6 @@ export const readWindow = async (options: ReadWindowOptions) => {
   const queue: Open[] = window.from < window.to ? [{ window }] : [];
   const parts: WindowPart[] = [];
   let calls = 0;
-  let splits = 0;
 
   for (let open = queue.shift(); open !== undefined; open = queue.shift()) {
     const query = { ...open, summary: options.summary, signal: options.signal };
@@ -101,10 +94,9 @@ export const readWindow = async (options: ReadWindowOptions) => {
     if (part.kind !== 'read') {
       const pieces = cuttable ? splitWindow(open.window, piecesFor(part, client), step) : [];
       if (pieces.length > 1) {
-        splits += pieces.length - 1;
         const retries = retriesFor(part) ?? open.retries;
         queue.unshift(...pieces.map((piece) => ({ window: piece, ...(retries === undefined ? {} : { retries }) })));
-        onProgress?.({ doneTo: open.window.from, calls, pages: tally.pages });
+        onProgress?.();
         continue;
       }
       part =
@@ -118,25 +110,19 @@ export const readWindow = async (options: ReadWindowOptions) => {
     const { ids, shown, reason } = read;
     calls += ids.size;
     parts.push({ from, to, calls: ids.size, shown, ...(reason === undefined ? {} : { reason }) });
-    onProgress?.({ doneTo: to, calls, pages: tally.pages });
+    onProgress?.();
   }
   return {
     /** Distinct calls inside the window. */
     calls,
-    pages: tally.pages,
     /** Pages and single calls asked for, repeated attempts not counted. */
     requests: tally.requests,
-    /** Decoded bytes read. */
-    bytes: tally.bytes,
-    splits,
     /** Evidence of the weakest part. */
     shown: weakest(parts),
     /** In order of time; together they are the window. */
     parts,
     /** Windows that could not be read or proven complete. Every such window is here. */
     problems,
-    rejected: tally.rejected,
-    undated: tally.undated,
     /** Rows by which the list named and counted a call once more. */
     repeated: tally.repeated,
     uncarried: Object.fromEntries(tally.uncarried),
