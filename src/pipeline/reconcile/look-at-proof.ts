@@ -1,15 +1,11 @@
 /** Whether a range is proven in some warehouses, and they say so themselves. */
-import type { Range } from '../../../schemas/orchestration.ts';
 import type { Store } from '../../store/store.ts';
-import { findUnproven, listBehind, type ProofLevel } from '../../store/windows/verdicts.ts';
+import { findUnproven, listBehind } from '../../store/windows/verdicts.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { hasLost } from '../load/check-ledger.ts';
 
-interface ProofRequest {
-  readonly axis: string;
-  readonly range: Range;
+interface ProofRequest extends Omit<Parameters<typeof findUnproven>[1], 'warehouses'> {
   readonly warehouses: readonly Warehouse[];
-  readonly level: ProofLevel;
 }
 
 export type ProofFound = Awaited<ReturnType<typeof lookAtProof>>;

@@ -6,15 +6,13 @@ import type { Database, Queryable, Transaction } from '../../postgres/database.t
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { lockCalls } from '../ledger/ledger.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
+import type { Delivery } from './inbox-writer.ts';
 import { firstBodiesSql, lockRows } from './quarantine.ts';
 
-export interface PendingDelivery {
+export interface PendingDelivery extends Pick<Delivery, 'deliveryId' | 'body' | 'bodyHash'> {
   readonly seq: number;
-  readonly deliveryId: string | null;
   /** Microseconds since the epoch. */
   readonly receivedAt: number;
-  readonly body: Buffer;
-  readonly bodyHash: Buffer;
   /** Version of the privacy rules that the body is under; null = none, or not known. */
   readonly privacyVersion: string | null;
 }

@@ -1,9 +1,9 @@
 /** Whether the configured user has the rights for loading; leaves nothing behind. */
 
 import { terminal } from '../../lib/errors.ts';
-import { type ConnectionUrl, openDatabase, type Queryable, readColumn } from '../../postgres/database.ts';
-import type { PostgresWarehouseConfig } from './config.ts';
+import { openDatabase, type Queryable, readColumn } from '../../postgres/database.ts';
 import { type Layout, quote, tablesOf } from './layout.ts';
+import type { PostgresWarehouseOptions } from './warehouse.ts';
 
 const scratch = 'callsync_doctor';
 
@@ -11,11 +11,9 @@ const scratch = 'callsync_doctor';
  * One sentence. Creates, writes and reads a scratch table in the warehouse's schema, within a transaction that is rolled back.
  * @throws CallsyncError DATABASE_…
  */
-export const checkPostgresAccess = async (options: {
-  readonly name: string;
-  readonly url: ConnectionUrl;
-  readonly config: Pick<PostgresWarehouseConfig, 'schema' | 'documents'>;
-}): Promise<string> => {
+export const checkPostgresAccess = async (
+  options: Pick<PostgresWarehouseOptions, 'name' | 'url' | 'config'>,
+): Promise<string> => {
   const layout: Layout = options.config;
   const purpose = `warehouse ${options.name}`;
   const schema = quote(layout.schema);

@@ -22,7 +22,7 @@ const slowMs = 3_600_000;
 /** One step of a search index takes a fraction of a second; closing waits for it. */
 const fillMs = 10_000;
 
-interface PostgresWarehouseOptions {
+export interface PostgresWarehouseOptions {
   readonly name: string;
   readonly url: ConnectionUrl;
   readonly config: Pick<PostgresWarehouseConfig, 'schema' | 'documents'>;
