@@ -18,11 +18,23 @@ export const listenOnPort = async (port: number, orAny: boolean, listen: (port: 
   }
 };
 
-/** Where a server listens, such as `http://127.0.0.1:8780`. */
+/** Such as `http://127.0.0.1:8780`. */
+export const originOf = (isTls: boolean, host: string, port: number): string =>
+  `${isTls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+/** Where a server listens. */
 export const serverAddress = (server: NetServer, isTls: boolean): string => {
-  const { address, family, port } = server.address() as AddressInfo;
-  return `${isTls ? 'https' : 'http'}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+  const { address, port } = server.address() as AddressInfo;
+  return originOf(isTls, address, port);
 };
+
+/** Where a server of these settings answers on its own machine. */
+export const localAddress = ({
+  listen,
+  port,
+  tls,
+}: Readonly<{ listen: string; port: number; tls?: unknown }>): string =>
+  originOf(tls !== undefined, /^(0\.0\.0\.0|::)$/.test(listen) ? '127.0.0.1' : listen, port);
 
 const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
 

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, type McpServer } from '@modelcontextprotocol/server';
 import type { Access } from '../health/page/access.ts';
-import type { readCertificate } from '../lib/certificate.ts';
+import { originOf, type readCertificate } from '../lib/certificate.ts';
 
 const path = '/mcp';
 const maxBodyBytes = 256 * 1024;
@@ -43,10 +43,9 @@ export const serveHttp = async (options: {
   server.maxConnections = maxConnections;
   await new Promise<void>((done, fail) => server.once('error', fail).listen(options.port, options.listen, done));
   const { port } = server.address() as AddressInfo;
-  // By the name that was given: the certificate is for it.
-  const host = options.listen.includes(':') ? `[${options.listen}]` : options.listen;
   return {
-    url: `${tls === undefined ? 'http' : 'https'}://${host}:${port}${path}`,
+    // By the name that was given: the certificate is for it.
+    url: `${originOf(tls !== undefined, options.listen, port)}${path}`,
     close: async () => {
       await handler.close();
       server.closeAllConnections();

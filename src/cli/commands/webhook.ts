@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import type { Config } from '../../../schemas/config.ts';
 import { loadConfig } from '../../config/load.ts';
+import { localAddress } from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
 import { listKeyUsage } from '../../store/delivery/delivery-statistics.ts';
 import { readSigningKey } from '../../webhook/server/signature.ts';
@@ -16,12 +17,7 @@ type SendResult = Awaited<ReturnType<typeof sendWebhook>>;
 type SendCommandOptions = Given<typeof sendOptions>;
 
 /** Where the service would send to: the public address if one is configured, else the local listener. */
-const addressOf = ({ webhook }: Config): string => {
-  if (webhook.public_url !== undefined) return webhook.public_url;
-  const host = /^(0\.0\.0\.0|::)$/.test(webhook.listen) ? '127.0.0.1' : webhook.listen;
-  const bracketed = host.includes(':') ? `[${host}]` : host;
-  return `${webhook.tls === undefined ? 'http' : 'https'}://${bracketed}:${webhook.port}${webhook.path}`;
-};
+const addressOf = ({ webhook }: Config): string => webhook.public_url ?? `${localAddress(webhook)}${webhook.path}`;
 
 const readBody = (file: string): Promise<Buffer> =>
   (file === '-' ? buffer(process.stdin) : readFile(file)).catch((cause: unknown) => {

@@ -8,6 +8,7 @@ import { unitFields } from '../../../../schemas/config/analytics.ts';
 import type { Config } from '../../../../schemas/config.ts';
 import { resolveDataDir } from '../../../config/data-dir.ts';
 import { judge } from '../../../health/conditions.ts';
+import { localAddress } from '../../../lib/certificate.ts';
 import { countOf } from '../../../lib/count-of.ts';
 import { leastDigits, phoneSubject, tokenSubject } from '../../../persons/subjects.ts';
 import { readRow } from '../../../postgres/database.ts';
@@ -194,14 +195,9 @@ const anyCertificate = new Agent({
   bodyTimeout: answerMs,
 });
 
-const answersHealth = async ({ listen, port, tls }: Config['operations'], signal: AbortSignal): Promise<boolean> => {
-  const everywhere = listen === '0.0.0.0' || listen === '::';
-  const host = everywhere ? '127.0.0.1' : listen.includes(':') ? `[${listen}]` : listen;
+const answersHealth = async (operations: Config['operations'], signal: AbortSignal): Promise<boolean> => {
   try {
-    const answer = await fetch(`${tls === undefined ? 'http' : 'https'}://${host}:${port}/healthz`, {
-      dispatcher: anyCertificate,
-      signal,
-    });
+    const answer = await fetch(`${localAddress(operations)}/healthz`, { dispatcher: anyCertificate, signal });
     return answer.ok && (await answer.text()).includes('"alive":true');
   } catch {
     return false;
