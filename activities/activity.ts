@@ -6,6 +6,8 @@ import { CallsyncError } from '../src/lib/errors.ts';
 /** Context of a running activity from Temporal. */
 export interface ActivityRun<P> {
   readonly signal: AbortSignal;
+  /** 1 at first. */
+  readonly attempt: number;
   /** The last progress that an earlier attempt reported. */
   readonly resume: P | undefined;
   /** Stores progress for the next attempt. */
@@ -35,7 +37,10 @@ export const activity =
       context.heartbeat(progress);
     };
     try {
-      return await work({ signal: context.cancellationSignal, resume, onProgress }, ...input);
+      return await work(
+        { signal: context.cancellationSignal, attempt: context.info.attempt, resume, onProgress },
+        ...input,
+      );
     } catch (error) {
       deps.log('activity failed', { activity: name, error });
       throw toActivityFailure(error);
