@@ -123,7 +123,7 @@ try {
         maxCalls: 1_000,
         maxSeconds: 60,
       },
-      { signal: new AbortController().signal, onProgress: () => undefined },
+      { signal: new AbortController().signal, attempt: 1, onProgress: () => undefined },
     );
     if (totals.calls !== expected) throw new Error(`${totals.calls} calls were read, not ${expected}.`);
   };

@@ -66,7 +66,7 @@ export const readRangePart = async (
     readonly onProgress: (progress: RangePartProgress) => void;
     readonly resume?: RangePartProgress | undefined;
     /** 1 at first. */
-    readonly attempt?: number;
+    readonly attempt: number;
   },
 ) => {
   const startedAt = performance.now();
@@ -93,7 +93,7 @@ export const readRangePart = async (
     }
     let calls = 0;
     for (const range of open) {
-      const { signal, attempt = 1 } = options;
+      const { signal, attempt } = options;
       const alive = (): void => options.onProgress({ rest, totals, windowLength: length });
       const read = await passOverFailing(deps, { axis: input.axis, ...range }, { attempt, signal }, () =>
         ingestWindow(deps, input, range, { signal, alive }),

@@ -88,13 +88,14 @@ describe('against the simulated service', () => {
       const one: ReadRangePartInput = { ...first, range, ...(length === undefined ? {} : { windowLength: length }) };
       const options = {
         signal: stop.signal,
+        attempt: 1,
         onProgress: (progress: RangePartProgress) => {
           resume = progress;
           cut += 1;
           if (cutEvery > 0 && cut % cutEvery === 0) stop.abort(new Error('killed'));
         },
       };
-      const again = { signal: new AbortController().signal, onProgress: () => undefined };
+      const again = { signal: new AbortController().signal, attempt: 1, onProgress: () => undefined };
       const result: Awaited<ReturnType<typeof readRangePart>> = await readRangePart(deps, one, options).catch(
         (error) => {
           if (!stop.signal.aborted) throw error;

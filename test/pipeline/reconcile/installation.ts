@@ -75,7 +75,7 @@ export const openInstallation = async (options: {
           ...{ axis: 'qualified', range: part, direction: 'oldest_first', origin: 'backfill', force: true },
           ...{ maxCalls: 1_000_000, maxSeconds: 600 },
         },
-        { signal: never, onProgress: () => undefined },
+        { signal: never, attempt: 1, onProgress: () => undefined },
       );
       return totals;
     },
