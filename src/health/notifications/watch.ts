@@ -2,10 +2,8 @@
  * Notices for all processes together the start and end of each condition. Each change stands in the timeline once,
  * and channels hear of it once.
  */
-
 import { repeatEvery } from '../../lib/timing.ts';
 import type { Database, Transaction } from '../../postgres/database.ts';
-import { lockName } from '../../postgres/session-lock.ts';
 import { recordEvent } from '../../store/status/events.ts';
 import { type Alarm, judge, type Readings } from '../conditions.ts';
 import { beat } from '../read-health.ts';
@@ -46,7 +44,7 @@ const vainFor = `interval '1 day'`;
  */
 export const notice = (store: Database, wrong: readonly NoticedCondition[], rules: readonly TellingRule[]) =>
   store.transaction(async (tx) => {
-    await lockName(tx, 'callsync.notifications');
+    await tx.query("SELECT pg_advisory_xact_lock(hashtext('callsync.notifications'))");
     const named = [wrong.map(({ condition }) => condition), wrong.map(({ subject }) => subject)];
     const over = await tx.query<{ condition: string; subject: string; told: boolean }>(
       `DELETE FROM notified_conditions WHERE (condition, subject) NOT IN (SELECT * FROM unnest($1::text[], $2::text[]))

@@ -48,15 +48,11 @@ export const awaitFolds = async (db: Database, work: (tx: Queryable) => Promise<
     await work(tx);
   });
 
-export interface GateRules {
-  /**
-   * Privacy rules, in the only step from received to stored records, so that no path bypasses them. Undefined if none
-   * are configured.
-   */
+interface GateRules {
   readonly sanitize: ((observation: Observation) => Observation) | undefined;
   /** Replaces a record that no rule can read. Identity if there are no rules. */
   readonly seal?: (record: RejectedRecord) => RejectedRecord;
-  /** Limits by age, applied after `sanitize`; absent if there are none. */
+  /** Limits by age. */
   readonly ages?: Ages | undefined;
 }
 
