@@ -85,7 +85,7 @@ export const readPending = async (
   return { calls: await readCalls(tx, warehouse, ids), cursor: advance(cursor, chosen, ids.length) };
 };
 
-/** SQL over a row `w` of `warehouses`: calls that it does not have in their present revision; all while a walk looks for them. */
+/** SQL over a row `w` of `warehouses`. Counts calls that it does not have in their present revision, and all while a walk looks for them. */
 export const pendingSql = `(SELECT greatest(coalesce(sum(value) FILTER (WHERE c.name = 'pending:' || w.name), 0),
             CASE WHEN w.walk_after IS NOT NULL THEN sum(value) FILTER (WHERE c.name IN ('calls', 'tombstones')) END)::bigint FROM counters c)`;
 
