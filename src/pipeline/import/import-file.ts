@@ -33,7 +33,7 @@ export interface ImportProgress {
   readonly changed: number;
 }
 
-/** Kept in `meta` for a file. Its records before the position are in the ledger. */
+/** Kept in `meta` for a file. Records before the position are in the ledger. */
 type ImportState = Position & Pick<ImportProgress, 'records' | 'refused' | 'changed'> & { readonly done: boolean };
 
 interface ImportOptions {

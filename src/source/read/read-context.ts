@@ -5,7 +5,7 @@ import type { ListClient } from '../list/list-client.ts';
 import type { Window } from '../list/list-query.ts';
 
 interface PageMeta {
-  /** Call ids of the page whose time is outside the part that is being read. They are folded like the others, and their own part counts them. */
+  /** Call ids of the page whose time is outside the part that is being read. Such calls are folded like the others, and their own part counts them. */
   readonly outside: ReadonlySet<string>;
   readonly observedAt: Micros;
   /** Whether heavy fields were left out. */
