@@ -3,13 +3,13 @@ import isLuhn from 'fast-luhn';
 import { countrySpecs, isValidIBAN } from 'ibantools';
 import type { CountryCode } from 'libphonenumber-js/max';
 import type { DetectorName, Finding, Span } from './finding.ts';
-import type { Atom, Candidate, Manner, Shape } from './number-runs.ts';
+import type { Atom, Manner, Shape, Visit } from './number-runs.ts';
 import {
+  findCandidates,
   findRuns,
   interruptionWords,
   isFiller,
   leastDigits,
-  listCandidates,
   mostCharacters,
   textOf,
 } from './number-runs.ts';
@@ -39,10 +39,12 @@ export class Claims {
   }
 }
 
-type Read = (text: string, atoms: readonly Atom[]) => string | undefined;
+type Read = (...candidate: Parameters<Visit>) => string | undefined;
+type Search = (visit: Visit) => void;
 
-const card: Shape = { least: 13, most: 19, mayBegin: (text) => /^(?:4|5|3[04-8]|3$|2[2-7]|2$|6)/.test(text) };
-const nir: Shape = { least: 15, most: 15, mayBegin: (text) => /^[1-478](?:\d|$)/.test(text) };
+const cardBegins = /^(?:[456]|3[04-8]|2[2-7]|[23]$)/;
+const card: Shape = { least: 13, most: 19, begunBy: 2, mayBegin: (text) => cardBegins.test(text) };
+const nir: Shape = { least: 15, most: 15, begunBy: 2, mayBegin: (text) => /^[1-478](?:\d|$)/.test(text) };
 const unkeyedNir: Shape = { ...nir, least: 13, most: 13 };
 
 /** Words that announce a social security number, for digits without a valid check. */
@@ -78,13 +80,14 @@ export const detectNumbers = (pieces: readonly Piece[], options: NumberOptions, 
   const loose = isLong ? runs.filter(isNew('loose')) : [];
   const breaths = findRuns(joined, 'one breath');
   const mayRead = readWholeBreaths(breaths);
-  const readCard: Read = (text, atoms) => (mayRead(atoms) && isCard(text) ? text : undefined);
-  const readNir: Read = (text, atoms) => (mayRead(atoms) && isNir(text, false) ? text.slice(0, 13) : undefined);
-  const readUnkeyed: Read = (text, atoms) =>
-    mayRead(atoms) && isNir(text, true) && namesNir(atoms[0]?.utterance ?? 0) ? text : undefined;
+  const readCard: Read = (text, ...atoms) => (isCard(text) && mayRead(...atoms) ? text : undefined);
+  const readNir: Read = (text, ...atoms) => (isNir(text, false) && mayRead(...atoms) ? text.slice(0, 13) : undefined);
+  const readUnkeyed: Read = (text, run, from, to) =>
+    isNir(text, true) && mayRead(run, from, to) && namesNir(run[from]?.utterance ?? 0) ? text : undefined;
   const claimEach = (among: readonly Atom[][], [detector, shape, read]: Wanted, manner: Manner): void => {
     if (!isOn(detector)) return;
-    for (const run of among) claimFirst(claims, listCandidates(run, shape, manner, budget), detector, read);
+    for (const run of among)
+      claimFirst(claims, (visit) => findCandidates(run, shape, manner, budget, visit), detector, read);
   };
   const cards: Wanted = ['card', card, readCard];
   const keyed: Wanted = ['nir', nir, readNir];
@@ -169,25 +172,24 @@ const lastDigits = <T extends { readonly text: string }>(numbers: readonly T[], 
 type Wanted = readonly ['card' | 'nir', Shape, Read];
 
 /** Whether a value that is said over several breaths takes each of them whole: else numbers that are near each other make one. */
-const readWholeBreaths = (breaths: readonly Atom[][]): ((atoms: readonly Atom[]) => boolean) => {
+const readWholeBreaths = (breaths: readonly Atom[][]) => {
   const breathOf = new Map<Atom, number>();
   for (const [index, breath] of breaths.entries()) for (const atom of breath) breathOf.set(atom, index);
-  return (atoms) => {
-    const [first, last] = [atoms[0], atoms.at(-1)];
-    if (first === undefined || last === undefined) return false;
+  return (run: readonly Atom[], start: number, end: number): boolean => {
+    const [first, last] = [run[start] as Atom, run[end - 1] as Atom];
     const [from, to] = [breathOf.get(first) ?? -1, breathOf.get(last) ?? -1];
     if (from === to) return true;
-    const isBroken = atoms.some((atom, index) => {
-      const before = atoms[index - 1];
-      return before?.utterance === atom.utterance && breathOf.get(before) !== breathOf.get(atom);
-    });
-    return !isBroken && breaths[from]?.[0] === first && breaths[to]?.at(-1) === last;
+    for (let at = start + 1; at < end; at += 1) {
+      const [before, atom] = [run[at - 1] as Atom, run[at] as Atom];
+      if (before.utterance === atom.utterance && breathOf.get(before) !== breathOf.get(atom)) return false;
+    }
+    return breaths[from]?.[0] === first && breaths[to]?.at(-1) === last;
   };
 };
 
 const claimPhones = (
   runs: readonly Atom[][],
-  mayRead: (atoms: readonly Atom[]) => boolean,
+  mayRead: (run: readonly Atom[], from: number, to: number) => boolean,
   manner: Manner,
   { countries, budget }: NumberOptions,
   claims: Claims,
@@ -195,22 +197,21 @@ const claimPhones = (
   const shape: Shape = {
     least: leastDigits,
     most: 17,
+    begunBy: 17,
     mayBegin: (text, { isInternational }) => isInternational || mayBeDialled(text, countries),
   };
-  const read: Read = (text, atoms) => {
-    const [first] = atoms;
+  const read: Read = (text, run, from, to) => {
+    const first = run[from] as Atom;
     // Across utterances, only national numbers and numbers with a plus.
-    const isSure =
-      text.startsWith('0') || first?.isInternational === true || first?.utterance === atoms.at(-1)?.utterance;
-    if (first === undefined || !isSure || !mayRead(atoms) || !budget.spend(first.utterance, stepsOfParsing))
-      return undefined;
+    const isSure = text.startsWith('0') || first.isInternational || first.utterance === run[to - 1]?.utterance;
+    if (!isSure || !mayRead(run, from, to) || !budget.spend(first.utterance, stepsOfParsing)) return undefined;
     // Most digits of a value are those of several readings: the library is asked for the first one only.
-    return claims.isFree(atoms) ? readDialled(text, first.isInternational, countries) : undefined;
+    return claims.isFree(run.slice(from, to)) ? readDialled(text, first.isInternational, countries) : undefined;
   };
   for (const run of runs) {
-    const candidates = listCandidates(run, shape, manner, budget);
-    if (manner.isWhole === true) claimFirst(claims, candidates, 'phone', read);
-    else claimOverlapping(claims, candidates, read);
+    const search: Search = (visit) => findCandidates(run, shape, manner, budget, visit);
+    if (manner.isWhole === true) claimFirst(claims, search, 'phone', read);
+    else claimOverlapping(claims, search, run, read);
   }
 };
 
@@ -218,31 +219,30 @@ const claimPhones = (
 const stepsOfParsing = 15;
 
 /** Digits before a number ("my 06 is …") form a second number with it. All are covered, and the last counts. */
-const claimOverlapping = (claims: Claims, candidates: Iterable<Candidate>, read: Read): void => {
-  let covered = new Set<Atom>();
+const claimOverlapping = (claims: Claims, search: Search, run: readonly Atom[], read: Read): void => {
+  let [start, end] = [0, 0];
   let value: string | undefined;
-  const claim = (): void => {
-    if (value !== undefined) claims.add({ detector: 'phone', value, spans: spansOf([...covered]) });
-    covered = new Set();
+  const claim = (next: number): void => {
+    if (value !== undefined) claims.add({ detector: 'phone', value, spans: spansOf(run.slice(start, end)) });
+    start = next;
   };
-  for (const { atoms, text } of candidates) {
-    const found = read(text, atoms);
-    if (found === undefined || !claims.isFree(atoms)) continue;
-    if (!atoms.some((atom) => covered.has(atom))) claim();
-    else if (atoms.every((atom) => covered.has(atom))) continue;
+  search((text, _, from, to) => {
+    const found = read(text, run, from, to);
+    if (found === undefined || to <= end) return;
+    if (from >= end) claim(from);
     value = found;
-    for (const atom of atoms) covered.add(atom);
-  }
-  claim();
+    end = to;
+  });
+  claim(end);
 };
 
 /** Claims candidates that are values, in their order. */
-const claimFirst = (claims: Claims, candidates: Iterable<Candidate>, detector: DetectorName, read: Read): void => {
-  for (const { atoms, text } of candidates) {
-    const value = read(text, atoms);
+const claimFirst = (claims: Claims, search: Search, detector: DetectorName, read: Read): void =>
+  search((text, run, from, to) => {
+    const value = read(text, run, from, to);
+    const atoms = value === undefined ? [] : run.slice(from, to);
     if (value !== undefined && claims.isFree(atoms)) claims.add({ detector, value, spans: spansOf(atoms) });
-  }
-};
+  });
 
 /** One span per utterance, including the text between its parts. */
 export const spansOf = (atoms: readonly Span[]): Span[] => {
@@ -326,7 +326,7 @@ const networks: readonly (readonly [pattern: RegExp, lengths: readonly number[]]
 ];
 
 const isCard = (digits: string): boolean =>
-  networks.some(([pattern, lengths]) => lengths.includes(digits.length) && pattern.test(digits)) && isLuhn(digits);
+  isLuhn(digits) && networks.some(([pattern, lengths]) => lengths.includes(digits.length) && pattern.test(digits));
 
 /** Characters of an IBAN, by country. */
 const ibanLengths = new Map(
@@ -343,8 +343,7 @@ const isNir = (text: string, isNamed: boolean): boolean => {
   const value = Number(month);
   if (!((value >= 1 && value <= 12) || (value >= 20 && value <= 42) || value >= 50) || department === '00')
     return false;
-  if (key === undefined) return isNamed;
-  return key === nirKey(text.slice(0, 13));
+  return key === undefined ? isNamed : key === nirKey(text.slice(0, 13));
 };
 
 /** 97 less the remainder; Corsica's letters count as 19 and 18 (2A, 2B). */

@@ -50,7 +50,8 @@ export const findRuns = (pieces: readonly Piece[], mostWords: number | 'one brea
 
 export const isFiller = (piece: Piece): boolean => piece.kind === 'turn' || (piece.kind !== 'number' && piece.isFiller);
 
-export type Candidate = { readonly atoms: readonly Atom[]; readonly text: string };
+/** What is told of a candidate: its text, and which atoms of the run, `[from, to)`. */
+export type Visit = (text: string, run: readonly Atom[], from: number, to: number) => void;
 
 /** Targets of the search in a run. */
 export interface Shape {
@@ -58,6 +59,8 @@ export interface Shape {
   readonly most: number;
   /** False where no value begins with these characters: nothing that goes on with them is read. */
   mayBegin(text: string, first: Atom): boolean;
+  /** Characters after which the beginning is known. */
+  readonly begunBy: number;
 }
 
 export interface Manner {
@@ -71,26 +74,23 @@ export interface Manner {
  * Every sequence of whole atoms that may have the shape, longest first from each beginning. Each atom that is looked at is a step of
  * its utterance's budget.
  */
-export function* listCandidates(
+export const findCandidates = (
   run: readonly Atom[],
   shape: Shape,
   { isAmbiguous = false, isWhole = false }: Manner,
   budget: Budget,
-): Generator<Candidate> {
-  if (mostCharacters(run) < shape.least) return;
-  if (isAmbiguous && run.every(({ others }) => others.length === 0)) return;
+  visit: Visit,
+): void => {
+  if (mostCharacters(run) < shape.least || (isAmbiguous && run.every(({ others }) => others.length === 0))) return;
   if (isWhole && !isAmbiguous) {
     const text = textOf(run);
     const isOfShape = text.length >= shape.least && text.length <= shape.most;
-    if (!isOfShape || !run.every(({ utterance }) => budget.spend(utterance))) return;
-    if (shape.mayBegin(text, run[0] as Atom)) yield { atoms: run, text };
+    const isRead = isOfShape && run.every(({ utterance }) => budget.spend(utterance));
+    if (isRead && shape.mayBegin(text, run[0] as Atom)) visit(text, run, 0, run.length);
     return;
   }
   if (isAmbiguous && !run.every(({ utterance, others }) => budget.spend(utterance, others.length))) return;
-  const [leastBehind, mostBehind] = [
-    new Array<number>(run.length + 1).fill(0),
-    new Array<number>(run.length + 1).fill(0),
-  ];
+  const [leastBehind, mostBehind] = [new Uint32Array(run.length + 1), new Uint32Array(run.length + 1)];
   for (let at = run.length - 1; at >= 0; at -= 1) {
     const { text, others } = run[at] as Atom;
     let [least, most] = [text.length, text.length];
@@ -100,24 +100,27 @@ export function* listCandidates(
     mostBehind[at] = (mostBehind[at + 1] as number) + most;
   }
   if (isWhole && (leastBehind[0] as number) > shape.most) return;
-  for (let from = 0; from < (isWhole ? 1 : run.length); from += 1) {
-    const first = run[from] as Atom;
-    const found: { readonly to: number; readonly text: string }[] = [];
-    const extend = (to: number, text: string): void => {
-      if (text.length > shape.most || text.length + (mostBehind[to] as number) < shape.least) return;
-      if (isWhole && text.length + (leastBehind[to] as number) > shape.most) return;
-      if (to > from && !shape.mayBegin(text, first)) return;
-      if (text.length >= shape.least && (!isWhole || to === run.length)) found.push({ to, text });
-      const atom = run[to];
-      if (atom === undefined || !budget.spend(atom.utterance)) return;
-      extend(to + 1, text + atom.text);
-      if (isAmbiguous) for (const heard of atom.others) extend(to + 1, text + heard);
-    };
-    extend(from, '');
-    if (found.length > 1) found.sort((a, b) => b.text.length - a.text.length);
-    for (const { to, text } of found) yield { atoms: run.slice(from, to), text };
+  const found: { readonly to: number; readonly text: string }[] = [];
+  const extend = (from: number, to: number, text: string): void => {
+    if (text.length >= shape.least && (!isWhole || to === run.length)) found.push({ to, text });
+    const atom = run[to];
+    if (atom === undefined || !budget.spend(atom.utterance)) return;
+    extendBy(atom.text, from, to, text);
+    if (isAmbiguous) for (const heard of atom.others) extendBy(heard, from, to, text);
+  };
+  const extendBy = (heard: string, from: number, at: number, before: string): void => {
+    const length = before.length + heard.length;
+    if (length > shape.most || length + (mostBehind[at + 1] as number) < shape.least) return;
+    if (isWhole && length + (leastBehind[at + 1] as number) > shape.most) return;
+    const text = before + heard;
+    if (before.length >= shape.begunBy || shape.mayBegin(text, run[from] as Atom)) extend(from, at + 1, text);
+  };
+  for (let from = 0; from < (isWhole ? 1 : run.length) && (mostBehind[from] as number) >= shape.least; from += 1) {
+    extend(from, from, '');
+    found.sort((a, b) => b.text.length - a.text.length);
+    for (const { to, text } of found.splice(0)) visit(text, run, from, to);
   }
-}
+};
 
 /** Characters of a run, in the longest reading of each word. */
 export const mostCharacters = (run: readonly Atom[]): number =>

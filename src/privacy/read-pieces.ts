@@ -30,7 +30,7 @@ export class Budget {
 
   /** False if the utterance has no steps left; the rest of it stays unread. */
   spend(utterance: number, steps = 1): boolean {
-    if (this.over.has(utterance)) return false;
+    if ((this.#left[utterance] ?? 0) < 0) return false;
     this.spent += steps;
     const left = (this.#left[utterance] ?? 0) - steps;
     this.#left[utterance] = left;
