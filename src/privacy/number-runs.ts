@@ -50,7 +50,7 @@ export const findRuns = (pieces: readonly Piece[], mostWords: number | 'one brea
 
 export const isFiller = (piece: Piece): boolean => piece.kind === 'turn' || (piece.kind !== 'number' && piece.isFiller);
 
-/** What is told of a candidate: its text, and which atoms of the run, `[from, to)`. */
+/** Facts of a candidate: its text, and which atoms of the run, `[from, to)`. */
 export type Visit = (text: string, run: readonly Atom[], from: number, to: number) => void;
 
 /** Targets of the search in a run. */
