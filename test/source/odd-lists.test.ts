@@ -186,6 +186,12 @@ describe('a window longer than the list shows at once is cut', () => {
     expect([seen, problems]).toEqual([90, []]);
   });
 
+  test('also where the only call that it shows is at its end, and of the next window', async () => {
+    const times = { everyMs: 12 * hour, longestMs: 2 * hour, shows: 'end', early: 0, times: 0, restMs: 24 * hour };
+    const { seen, problems } = await read(3, {}, everything, times);
+    expect([seen, problems]).toEqual([3, []]);
+  });
+
   test('but not where the list takes no bounds', async () => {
     const list = { cursor_fields: [{ name: 'timestamp', record_field: 'timestamp' }] };
     const { seen, problems } = await read(0, list, everything, { times: 0, restMs: 12 * hour });
@@ -296,6 +302,31 @@ test('where nothing leads to a second page, a page of five is a cap', async () =
   );
   expect(seen).toBe(90);
   expect(cap).toBe(5);
+});
+
+test('a step of coarse bounds with as many calls as any query is reported, also if they are few', async () => {
+  const list = { time_resolution_ms: 3_600_000 };
+  const few: Answer = (response, { page, records }) => json(response, 200, { data: page > 1 ? [] : records.slice(0, 7) });
+  const { seen, problems } = await read(60, list, few, { stepMs: 3_600_000 });
+  expect(seen).toBe(7);
+  expect(problems).toContainEqual(expect.objectContaining({ problem: 'looks_truncated' }));
+});
+
+describe('a list in whose order later pages repeat a call and pass another over, the same ones each time', () => {
+  const again: Answer = (response, { page, all, records }) => {
+    const [first, second, ...rest] = records as { timestamp: string }[];
+    const at = Date.parse(first?.timestamp ?? '') - 1000;
+    const before = { unique_id: `c${at}`, timestamp: new Date(Math.max(start, at || 0)).toISOString() };
+    json(response, 200, { total: all, data: page > 1 && second !== undefined ? [first, before, ...rest] : records });
+  };
+  const size = { size_param: 'size', size: 20 } as const;
+  test.each<[string, SourceConfigInput['list']]>([
+    ['has a total', { total_path: 'total', pagination: { style: 'page', ...size } }],
+    ['has no total, and pages of one size', {}],
+  ])('%s: shorter windows show all', async (_, list) => {
+    const { seen, problems } = await read(90, list, again);
+    expect([seen, problems]).toEqual([90, []]);
+  });
 });
 
 const isLater = (record: unknown): boolean => String((record as { unique_id: string }).unique_id) >= `c${middle}`;

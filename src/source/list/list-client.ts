@@ -43,6 +43,8 @@ const learnNothing = () => ({
   span: new Map<string, { first: Micros; last: Micros; firstId: string; lastId: string }>(),
   /** Most records that came on one page. */
   page: 0,
+  /** Records came whose times say nothing of the window in which they are. */
+  undated: false,
   /** A list ended at its total. The total therefore counts rows, and callsync asks for no page behind it. */
   totalIsProven: false,
   /**

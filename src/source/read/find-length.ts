@@ -52,7 +52,7 @@ export const findLength = async (context: ReadContext, query: WindowQuery, pass:
   }
   learned.span.set(axis, span);
   // Calls without usable times show nothing. Where no call ever came, longer windows may hide them all.
-  if (!isDated(span)) return Math.max(learned.page > 0 ? day : shownTo, shortest(list));
+  if (!isDated(span)) return Math.max(learned.undated ? day : shownTo, shortest(list));
   // Bounds are rounded, and times printed, a little off.
   const slack = Math.max(list.bounds_slack_ms * 1000, minute) + step;
   // Few lengths are ever shown, because they double.

@@ -1,6 +1,6 @@
 /** Reads one query until it is shown that everything came, or says why it must be cut into smaller ones. */
 import type { Shown } from '../../../schemas/observation.ts';
-import { hasGaps, type ListClient } from '../list/list-client.ts';
+import type { ListClient } from '../list/list-client.ts';
 import { axisOf, axisTime, canLeaveOut, isCuttable, type ListQuery } from '../list/list-query.ts';
 import { observeCall } from '../list/observe-call.ts';
 import type { ReadContext } from './read-context.ts';
@@ -40,15 +40,13 @@ export const readPart = async (context: ReadContext, query: ListQuery): Promise<
   const way = chooseProof(context, query);
   const asked = way === 'page_overlap' ? { ...query, overlap: 1 } : query;
   let before: Pass | undefined;
-  let alike = 0;
   const tries = { left: maxDisagreements };
   for (;;) {
     const latest = await passOver(context, asked);
-    alike = before !== undefined && namesAlike(before, latest) ? alike + 1 : 0;
     const pass = way === 'total' && before !== undefined ? unite(before, latest) : latest;
     if (pass.tooLarge) return cutPart('too_large', pass);
     if (isRoundAnswer(client, query, pass)) return cutPart('looks_truncated', pass);
-    const isDoubled = latest.repeatedLater.size === 0 ? alike > 0 : alike > 1 && !hasGaps(client.learned);
+    const isDoubled = isClean(latest) && namesAlike(before, latest);
     // Pages with repeated rows break the overlap each time, so another listing must show completeness.
     const proof = way === 'page_overlap' && pass.overlapBroken && namesSame(before, latest) ? 'second_listing' : way;
     const read = isDoubled ? readAs(pass, 'second_listing') : await proveComplete(context, query, proof, pass, tries);
@@ -113,7 +111,7 @@ const proveComplete = async (
     case 'left_to_reconcile':
       return lastTotal === undefined || totalsAgree ? notShown(pass, 'left to reconcile') : undefined;
     case 'page_overlap':
-      return pass.overlapBroken || lacksCalls(pass) ? undefined : readAs(pass, 'page_overlap');
+      return pass.overlapBroken || lacksCalls(pass) || !isClean(pass) ? undefined : readAs(pass, 'page_overlap');
     case 'second_listing':
       if ((lastTotal ?? 0) - pass.ids.size > maxSingleFetches) return undefined;
       return compareSecondListing(context, query, pass, tries);
@@ -135,14 +133,17 @@ export const endsFull = ({ list: { pagination }, learned }: ListClient, { lastPa
 /** Totals that differ from page to page may come from replicas of which one is late: the largest counts. */
 const lacksCalls = ({ ids, largestTotal }: Pass): boolean => largestTotal !== undefined && ids.size < largestTotal;
 
+/**
+ * Whether no record came again on a later page. One that did may stand for another that was passed over, and a list
+ * whose order is not unique may do so for the same ones each time: only shorter windows show them.
+ */
+const isClean = ({ repeatedLater }: Pass): boolean => repeatedLater.size === 0;
+
 /** As many rows as every total says. If they have fewer calls, the list has duplicates. */
 const hasAllRows = ({ rows, isSteady, lastTotal }: Pass): boolean => isSteady && rows === lastTotal;
 
-/**
- * Whether a list that names some calls twice, and counts both rows, did so again for the same calls. Calls that come
- * again on a later page may also have moved there while others were skipped, so the same ones must do so twice.
- */
-const namesAlike = (before: Pass, latest: Pass): boolean =>
+/** Whether a list that names some calls twice, and counts both rows, did so again for the same calls. */
+const namesAlike = (before: Pass | undefined, latest: Pass): boolean =>
   latest.rows > latest.ids.size && hasAllRows(latest) && namesSame(before, latest);
 
 /** Whether two passes named the same calls, and the same ones again on later pages. */
@@ -191,6 +192,7 @@ const smallerPage = ({ pageSize = 1, learned }: ListClient, { rows }: Pass): num
 const compareSecondListing = async (context: ReadContext, query: ListQuery, pass: Pass, tries: { left: number }) => {
   const { list } = context.client;
   let known: ReadonlySet<string> = insideIds(pass);
+  let isKnownClean = isClean(pass);
   for (let size = smallerPage(context.client, pass); tries.left > 0; tries.left--, size--) {
     // Pages end elsewhere in each listing: replicas that answer in turn would let the same calls slip between them again.
     const other = (pass.pages > 1 || endsFull(context.client, pass)) && size > 0 ? { pageSize: size } : {};
@@ -203,11 +205,13 @@ const compareSecondListing = async (context: ReadContext, query: ListQuery, pass
     }
     const named = insideIds(listing);
     const missing = [...named].filter((id) => !known.has(id));
-    if (missing.length === 0 && named.size === known.size) return readAs(pass, 'second_listing', named);
+    if (missing.length === 0 && named.size === known.size)
+      return isKnownClean || isClean(listing) ? readAs(pass, 'second_listing', named) : undefined;
     if (missing.length > maxSingleFetches) return undefined;
     if (missing.length > 0 && list.single_path === undefined) return undefined;
     for (const id of missing) await readCall(context, query, id);
     known = named;
+    isKnownClean = isClean(listing);
   }
   return undefined;
 };

@@ -151,7 +151,7 @@ export const takePage = async (context: ReadContext, query: ListQuery, page: Pag
     carries: new Set(list.authoritative_fields),
     leftOut: query.summary ? leftOutFields(list) : [],
   };
-  const onPage = new Set<string>();
+  const onPage = new Set(query.overlap !== undefined && index > 0 ? [state.lastKey ?? ''] : []);
   let isFirst = true;
   for (const part of page.parts(context.partBytes)) {
     const taken: Taken = { rules, receivedAt, onPage, observations: [], rejected: [], outside: new Set() };
@@ -219,12 +219,14 @@ const placeRecord = (
   const { window } = query;
   const time = window === undefined ? undefined : axisTime(list, window.axis, value);
   if (window === undefined || time === undefined) {
+    client.learned.undated ||= window !== undefined;
     state.ids.set(callId, true);
     return true;
   }
   if (time % boundStep(list) !== 0) state.aligned = false;
   const distance = outsideBounds(list, query, time);
   if (distance > list.bounds_slack_ms * 1000) {
+    client.learned.undated = true;
     state.outOfBounds.count++;
     state.outOfBounds.furthest = Math.max(state.outOfBounds.furthest, distance);
   }

@@ -355,7 +355,6 @@ const compareWithHalves = async (context: ReadContext, query: WindowQuery, pass:
 /** Whether two days around calls of one step hold more of them. If the list ends in refusals alone, the number of calls is unknown. */
 const compareWithDays = async (context: ReadContext, query: WindowQuery, pass: Pass): Promise<CapFinding> => {
   if (endsInDoubt(context, pass)) return 'unclear';
-  if (pass.rows < smallestCap(context.client.list)) return 'none';
   const wider = { ...query.window, from: query.window.from - day, to: query.window.to + day };
   const around = await passOver(context, summaryOf(query, wider), {
     quiet: true,
