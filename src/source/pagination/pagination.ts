@@ -192,11 +192,15 @@ const createCursorPagination = (config: Of<'cursor'>): Pagination => ({
     if (typeof cursor !== 'string' || cursor === '') return undefined;
     const { params } = seen.request;
     if (seen.count === 0 && cursor === params[config.cursor_param]) return undefined;
-    if (/^(https?:\/\/|\/|\?)/.test(cursor) && URL.canParse(cursor, seen.url.href))
+    if (isAddress(cursor, seen.url) && URL.canParse(cursor, seen.url.href))
       return pageAfter(seen, { params: {}, url: new URL(cursor, seen.url).href });
     return pageAfter(seen, { params: { ...params, [config.cursor_param]: cursor }, url: undefined });
   },
 });
+
+/** Base64 may begin with a slash too. */
+const isAddress = (cursor: string, { pathname }: URL): boolean =>
+  /^(https?:\/\/|\/[^?]*\?|\?)/.test(cursor) || cursor.startsWith(pathname);
 
 /** The Link header (RFC 8288) leads on; it ends where there is none of the relation. */
 const createLinkPagination = (config: Of<'link'>): Pagination => ({
