@@ -41,6 +41,7 @@ const read = async (
   let requests = 0;
   const server = await startServer((_, response, url) => {
     if (url.pathname.startsWith('/realms/')) return answerToken(response);
+    if (url.pathname !== '/calls') return json(response, 404, { detail: 'Not found.' });
     requests++;
     const { from, to, page: number = '1', size = '20', offset: given } = Object.fromEntries(url.searchParams);
     const page = number.replace('/', '');
