@@ -134,8 +134,8 @@ export const endsFull = ({ list: { pagination }, learned }: ListClient, { lastPa
 const lacksCalls = ({ ids, largestTotal }: Pass): boolean => largestTotal !== undefined && ids.size < largestTotal;
 
 /**
- * Whether no record came again on a later page. One that did may stand for another that was passed over, and a list
- * whose order is not unique may do so for the same ones each time: only shorter windows show them.
+ * Whether no record came again on a later page. A repeated record may stand for another that was passed over. A list
+ * without a unique order may pass over the same records each time. Only shorter windows show them.
  */
 const isClean = ({ repeatedLater }: Pass): boolean => repeatedLater.size === 0;
 
