@@ -2,6 +2,7 @@
 Loaded by the local BigQuery of the tests, through PYTHONPATH, to spend less processor time.
 
 bqemulator parses a statement about fifteen times while it runs it: here each text is parsed once, and its tree copied.
+Its copies of trees take Python's way for anything: here they take the one for trees. Each text is translated once.
 DuckDB splits each statement between threads, which costs more than it gains for tables of a few rows: here it has one.
 Tables are copied after each change for queries of the past, which no test asks: here they are not.
 How a value is written follows from its type, which bqemulator looks at for each value: here once for each column.
@@ -33,10 +34,12 @@ if _compiled:
 
 import duckdb
 from bqemulator.domain.events import TableDataChanged
+from bqemulator.sql.translator import SQLTranslator
 from bqemulator.storage import arrow_bridge
 from bqemulator.versioning.snapshots import SnapshotManager
 from pyarrow import types
 from sqlglot.dialects.dialect import Dialect
+from sqlglot.expressions import core
 
 _parse = Dialect.parse
 _connect = duckdb.connect
@@ -52,6 +55,26 @@ def _parse_once(self, sql, **options):
     if options or self.settings:
         return _parse(self, sql, **options)
     return [tree and tree.copy() for tree in _trees_of(type(self), sql)]
+
+
+def _copy(value):
+    if type(value) is dict:
+        return dict(value)
+    if type(value) is list:
+        return [_copy(one) for one in value]
+    copy = getattr(value, "__deepcopy__", None)
+    return copy(None) if copy else value
+
+
+_translate = SQLTranslator.translate
+_translations = {}
+
+
+def _translate_once(self, sql, *, schema=None, caller=None):
+    key = (sql, repr(schema), caller)
+    if key not in _translations:
+        _translations[key] = _translate(self, sql, schema=schema, caller=caller)
+    return _translations[key]
 
 
 def _connect_single_threaded(*places, **options):
@@ -89,6 +112,8 @@ def _write_rows(table, offset=0, limit=None):
 
 gc.set_threshold(50_000, 20, 50)
 Dialect.parse = _parse_once
+core.deepcopy = _copy
+SQLTranslator.translate = _translate_once
 duckdb.connect = _connect_single_threaded
 SnapshotManager.record_change = _publish_change
 arrow_bridge.arrow_table_to_bq_rows = _write_rows
