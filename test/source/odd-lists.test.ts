@@ -157,12 +157,10 @@ describe('a list with cursors', () => {
 
   test('that names other calls for ever is an error', async () => {
     let made = 0;
-    let last: object[] = [];
-    const first = read(10, { pagination }, (response, { page, records }) => {
-      if (records.length > 0) last = records as object[];
-      const data = last.map((record) => ({ ...record, unique_id: `made${made++}` }));
-      json(response, 200, { next: String(page + 1), data });
-    });
+    const timestamp = new Date(start).toISOString();
+    const first = read(0, { pagination }, (response, { page }) =>
+      json(response, 200, { next: String(page + 1), data: [{ unique_id: `made${made++}`, timestamp }] }),
+    );
     await expect(first).rejects.toMatchObject({ code: 'LIST_LOOP' });
   });
 
