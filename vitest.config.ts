@@ -27,7 +27,8 @@ export default defineConfig({
         test: {
           name: 'fast',
           include: [...(listed?.fast ?? [])],
-          maxWorkers: 2,
+          // One more than there are cores: some tests wait for time to pass.
+          maxWorkers: 3,
           isolate: false,
           sequence: { groupOrder: 0 },
         },
