@@ -7,7 +7,7 @@ import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import { signatureVerifier } from '../../src/webhook/server/signature.ts';
 import { startSink } from '../simulator/webhook-sink.ts';
 import { openCliAndService } from '../support/cli.ts';
-import { connect } from '../support/postgres.ts';
+import { runOnServer } from '../support/postgres.ts';
 
 const { simulator, folder, database } = await openCliAndService({
   dialect: 'page_total',
@@ -54,12 +54,10 @@ describe('commands at the doors of the service', () => {
     expect(code, stderr).toBe(0);
     const { session, frames } = JSON.parse(stdout);
     expect(frames).toBeGreaterThan(5);
-    const client = await connect(database.url);
-    const { rows } = await client.query(
-      'SELECT count(*)::int AS n, count(*) FILTER (WHERE is_binary)::int AS binary FROM callsync.websocket_frames WHERE session = $1',
-      [`${session}/1`],
+    const { rows } = await runOnServer(
+      database.url,
+      `SELECT count(*)::int AS n, count(*) FILTER (WHERE is_binary)::int AS binary FROM callsync.websocket_frames WHERE session = '${session}/1'`,
     );
-    await client.end();
     expect(rows[0].n).toBe(frames);
     expect(rows[0].binary).toBeGreaterThan(0);
   });

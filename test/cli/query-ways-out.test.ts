@@ -3,14 +3,13 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chown, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stopLocalProcess } from '../../src/local/local-process.ts';
 import { launch, stopRules } from '../../src/local/postgres/embedded-postgres.ts';
 import { resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import { type CliFolder, openCliFolder, withoutService } from '../support/cli.ts';
-import { connect, createDatabase, makeServerFolder, type TestDatabase } from '../support/postgres.ts';
+import { createDatabase, makeServerFolder, runOnServer as run, type TestDatabase } from '../support/postgres.ts';
 
 const debian = '/usr/lib/postgresql/15/bin';
 
@@ -43,15 +42,6 @@ const startDebian = async (): Promise<TestDatabase> => {
       await rm(home, { recursive: true, force: true });
     },
   };
-};
-
-const run = async (url: string, sql: string): Promise<pg.QueryResult> => {
-  const client = await connect(url);
-  try {
-    return await client.query(sql);
-  } finally {
-    await client.end();
-  }
 };
 
 const notReading = /not a read-only query/;

@@ -2,12 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { isAlive, stopLocalProcess } from '../../src/local/local-process.ts';
 import { createCluster, launch, startEmbeddedPostgres, stopRules } from '../../src/local/postgres/embedded-postgres.ts';
 import { locatePostgresBinaries, resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
-import { connect, makeServerFolder } from '../support/postgres.ts';
+import { makeServerFolder, runOnServer } from '../support/postgres.ts';
 import { beQuickToPort } from '../support/quick-to-port.ts';
 import { until } from '../support/until.ts';
 
@@ -31,14 +30,7 @@ const start = async (): Promise<EmbeddedPostgres> => {
   return server;
 };
 
-const query = async <Row extends pg.QueryResultRow>(url: string, sql: string): Promise<Row[]> => {
-  const client = await connect(url);
-  try {
-    return (await client.query<Row>(sql)).rows;
-  } finally {
-    await client.end();
-  }
-};
+const query = async (url: string, sql: string) => (await runOnServer(url, sql)).rows;
 
 describe('startEmbeddedPostgres', () => {
   test('is started twice at once on an empty folder and there is one server', async () => {

@@ -7,7 +7,7 @@ import { callTables, tableOf } from '../../schemas/tables.ts';
 import { openCliFolder } from '../support/cli.ts';
 import { closedPort } from '../support/closed-port.ts';
 import { useFolder } from '../support/folder.ts';
-import { connect } from '../support/postgres.ts';
+import { connect, runOnServer } from '../support/postgres.ts';
 import { analytics, changeCall } from './analytics.ts';
 import { compareIncremental } from './compare-incremental.ts';
 import { compareModels } from './compare-models.ts';
@@ -59,9 +59,8 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
   });
 
   test('takes the freshness of its sources from sync_state, in any schema: a heartbeat long ago is an error', async () => {
-    const client = await connect(here.postgresUrl);
-    await client.query('CREATE SCHEMA "Elsewhere" CREATE VIEW sync_state AS SELECT * FROM calls.sync_state');
-    await client.end();
+    const view = 'CREATE SCHEMA "Elsewhere" CREATE VIEW sync_state AS SELECT * FROM calls.sync_state';
+    await runOnServer(here.postgresUrl, view);
     const vars = { ...settingsVars, callsync_schema: 'Elsewhere' };
     const freshness = () => dbt.run(['source', 'freshness', '--select', 'source:callsync.calls'], vars);
     await expect(freshness()).rejects.toThrow(/ERROR STALE/);
@@ -95,8 +94,7 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
   });
 
   test('builds the rows of changed calls alone where it is incremental', async () => {
-    const client = await connect(here.postgresUrl);
-    await compareIncremental(dbt, folder, here.postgres, (sql) => client.query(sql), settingsVars);
-    await client.end();
+    const execute = (sql: string) => runOnServer(here.postgresUrl, sql);
+    await compareIncremental(dbt, folder, here.postgres, execute, settingsVars);
   });
 });

@@ -67,7 +67,7 @@ export const createDatabase = async (): Promise<TestDatabase> => {
   return {
     url: new URL(`/${name}`, inject('postgresUrl')).href,
     adminUrl: new URL(`/${name}`, adminUrl).href,
-    drop: () => runOnServer(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`),
+    drop: async () => void (await runOnServer(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`)),
   };
 };
 
@@ -89,10 +89,10 @@ export const connect = async (url: string): Promise<pg.Client> => {
   return client;
 };
 
-export const runOnServer = async (url: string, sql: string): Promise<void> => {
+export const runOnServer = async (url: string, sql: string): Promise<pg.QueryResult> => {
   const client = await connect(url);
   try {
-    await client.query(sql);
+    return await client.query(sql);
   } finally {
     await client.end();
   }

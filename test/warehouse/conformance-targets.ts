@@ -11,7 +11,7 @@ import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { useBigQuery } from '../support/bigquery.ts';
 import { openBigquery } from '../support/open-bigquery.ts';
-import { connect, createDatabase } from '../support/postgres.ts';
+import { createDatabase, runOnServer } from '../support/postgres.ts';
 import { startStrictBigquery } from '../support/strict-bigquery.ts';
 
 export interface Target {
@@ -34,12 +34,8 @@ async function usePostgresTarget(): Promise<Target> {
   const database = await createDatabase();
   const config = postgresWarehouseSchema.parse({ type: 'postgres', documents: true });
   const opened: Warehouse[] = [];
-  const execute = async (sql: string): Promise<void> => {
-    const client = await connect(database.url);
-    await client.query(`SET search_path TO ${config.schema}`);
-    await client.query(sql);
-    await client.end();
-  };
+  const execute = async (sql: string): Promise<void> =>
+    void (await runOnServer(database.url, `SET search_path TO ${config.schema}; ${sql}`));
   return {
     open() {
       const warehouse = createPostgresWarehouse({ name: 'pg', url: database.url, config });

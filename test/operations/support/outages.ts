@@ -1,13 +1,10 @@
 /** Losses of an installation: connections to its database, and a table that others write to. */
 
-import { connect } from '../../support/postgres.ts';
+import { connect, runOnServer } from '../../support/postgres.ts';
 import type { Site } from './site.ts';
 
 /** In another database of the same server: a database that is used cannot be closed from within. */
-const onServer = async ({ databaseUrl }: Site, sql: string): Promise<void> => {
-  const client = await connect(new URL('/postgres', databaseUrl).href);
-  await client.query(sql).finally(() => client.end());
-};
+const onServer = ({ databaseUrl }: Site, sql: string) => runOnServer(new URL('/postgres', databaseUrl).href, sql);
 
 /** The database takes no new connection, and the receiver loses its own, until the returned function is called. */
 export const awayDatabase = async (site: Site): Promise<() => Promise<void>> => {
@@ -18,7 +15,7 @@ export const awayDatabase = async (site: Site): Promise<() => Promise<void>> => 
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
       WHERE datname = '${name}' AND application_name = 'callsync receiver'`,
   );
-  return () => onServer(site, `ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
+  return async () => void (await onServer(site, `ALTER DATABASE ${name} ALLOW_CONNECTIONS true`));
 };
 
 /** Nobody writes to a table until the returned function is called. */
