@@ -46,6 +46,9 @@ const fromEpoch = (value: number): Micros | undefined => {
   return value <= 8.64e15 ? Math.round(value) : undefined;
 };
 
+/** ISO 8601 in UTC, for messages and output. */
+export const iso = (micros: Micros): string => new Date(micros / 1000).toISOString();
+
 /** Writes an instant as a bound, which must be a multiple of the format's step. */
 export const formatTimestamp = (micros: Micros, format: TimeFormat): string => {
   const ms = Math.floor(micros / 1000);

@@ -2,12 +2,12 @@
  * The tools that assistants have: they read one warehouse, and nothing else. Every answer says until when the warehouse is proven
  * complete and when it was last brought up to date.
  */
-
 import { McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import type { AnalyticsConfig } from '../../schemas/config/analytics.ts';
 import { columnsOf, openColumns, tables, wordsView } from '../../schemas/tables.ts';
 import { CallsyncError, terminal } from '../lib/errors.ts';
+import { iso } from '../lib/timestamps.ts';
 import { cookbook } from '../marts/cookbook.ts';
 import { martSettings, readSpeaker } from '../marts/dialect.ts';
 import type { Mart } from '../marts/mart.ts';
@@ -162,7 +162,7 @@ ${within.length === 0 ? '' : `WHERE ${within.join(' AND ')}\n`}ORDER BY business
       let left = limits.bytes;
       const found = calls.map(({ callId, callTimestamp, language, hits }) => ({
         call_id: callId,
-        call_timestamp: callTimestamp === null ? null : new Date(callTimestamp / 1_000).toISOString(),
+        call_timestamp: callTimestamp === null ? null : iso(callTimestamp),
         language,
         utterances: hits.map((hit) => ({ utterance_index: hit.utteranceIndex, side: hit.side, content: hit.text })),
       }));

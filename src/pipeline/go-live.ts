@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Range } from '../../schemas/orchestration.ts';
 import { countOf } from '../lib/count-of.ts';
 import { transient } from '../lib/errors.ts';
-import { nowMicros } from '../lib/timestamps.ts';
+import { iso, nowMicros } from '../lib/timestamps.ts';
 import { readMeta, writeMeta } from '../store/meta.ts';
 import { readCounters } from '../store/status/counters.ts';
 import type { GoLiveState, Overlap } from '../store/status/progress.ts';
@@ -40,8 +40,6 @@ interface GoLiveDeps {
   wakeInbox(): Promise<void>;
   ensureSchedules(): Promise<unknown>;
 }
-
-const iso = (micros: number): string => new Date(micros / 1000).toISOString();
 
 /** Stores each finished step; a second run continues after it. @throws CallsyncError GO_LIVE_… where a step fails. */
 export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLiveState> => {

@@ -215,6 +215,9 @@ export const readColumn = async <T>(db: Queryable, sql: string, values: readonly
 export const readValue = async <T>(db: Queryable, sql: string, values: readonly unknown[] = []): Promise<T> =>
   (await readColumn<T>(db, sql, values))[0] as T;
 
+/** A name as SQL writes it, with any characters. */
+export const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
 /** The one row of a statement; undefined without a row, which the caller's type tells. */
 export const readRow = async <T extends object | undefined>(
   db: Queryable,

@@ -2,9 +2,8 @@
 import { type Client, type WorkflowHandle, WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/client';
 import type { Range } from '../../schemas/orchestration.ts';
 import * as messages from '../../workflows/messages.ts';
+import { iso } from '../lib/timestamps.ts';
 import { searchAttributesFor, type WorkflowFacts } from './search-attributes.ts';
-
-const describe = (micros: number): string => new Date(micros / 1000).toISOString();
 
 /** How long the merge stays awake for the next delivery. */
 const maxDelayMs = 20_000;
@@ -62,7 +61,7 @@ export const startBackfill = (
     input,
     facts: { kind: 'backfill', axis: input.axis },
     staticSummary: `Backfill ${input.name}`,
-    staticDetails: `Axis ${input.axis}, ${describe(input.range.from)} to ${describe(input.range.to)}, ${input.direction}, ${input.concurrency} at once${input.force ? ', forced' : ''}.`,
+    staticDetails: `Axis ${input.axis}, ${iso(input.range.from)} to ${iso(input.range.to)}, ${input.direction}, ${input.concurrency} at once${input.force ? ', forced' : ''}.`,
   });
 
 /** The handle of a backfill; whether there is one shows at its first use. */

@@ -1,7 +1,7 @@
 /** Deletes expired rows of log tables once a day. */
 
 import { type LogTableName, tables } from '../../schemas/tables.ts';
-import { dayMs } from '../lib/day.ts';
+import { dateOf, dayMs } from '../lib/day.ts';
 import type { LogRetention } from './warehouse.ts';
 
 /** Number of loads that stay at any age. The number is higher than in the store; otherwise callsync would count these loads as lost. */
@@ -15,7 +15,7 @@ export const expireLogsSql = (relation: (table: LogTableName) => string, retenti
   tables.flatMap(({ name, agedBy }) => {
     if (agedBy === undefined) return [];
     const log = name as LogTableName;
-    const limit = new Date(Math.ceil((now - retention[log]) / dayMs) * dayMs).toISOString().slice(0, 10);
+    const limit = dateOf(Math.ceil((now - retention[log]) / dayMs) * dayMs);
     const newest = `SELECT n.${agedBy} FROM ${relation(log)} AS n ORDER BY n.${agedBy} DESC LIMIT ${keptLoads}`;
     const spared = log === 'loads' ? `\n  AND t.${agedBy} < (SELECT MIN(k.${agedBy}) FROM (${newest}) AS k)` : '';
     return [`DELETE FROM ${relation(log)} AS t\nWHERE t.${agedBy} < TIMESTAMP '${limit} 00:00:00+00'${spared}`];

@@ -1,14 +1,14 @@
 /**
  * Waits until a range is proven in its warehouses. Reads the verdicts, and starts missing reconciliations and loads.
  */
-
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { Range } from '../../../schemas/orchestration.ts';
 import type { ReconcileProgress } from '../../../workflows/messages.ts';
 import { countOf } from '../../lib/count-of.ts';
-import { dayMs } from '../../lib/day.ts';
+import { dateOf, dayMs } from '../../lib/day.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
+import { iso } from '../../lib/timestamps.ts';
 import { requireAxis } from '../../pipeline/read/choose-axis.ts';
 import { lookAtProof, type ProofFound } from '../../pipeline/reconcile/look-at-proof.ts';
 import type { Store } from '../../store/store.ts';
@@ -24,7 +24,7 @@ import { openTemporal } from '../parts/temporal.ts';
 import { withStore } from '../parts/with-services.ts';
 import { flag, type Given, instant, leaf, option, parsed } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
-import { iso, print, tellTimes } from '../shell/output.ts';
+import { print, tellTimes } from '../shell/output.ts';
 import { levelOptions } from './reconcile.ts';
 
 type ProofRequest = Parameters<typeof lookAtProof>[1];
@@ -60,7 +60,6 @@ export const awaitedRange = (
   if (lastWeek === true && from === undefined && to === undefined) {
     const today = Date.parse(new Intl.DateTimeFormat('sv-SE', { timeZone }).format(now));
     const monday = today - ((new Date(today).getUTCDay() + 6) % 7) * dayMs;
-    const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
     return { from: instantOf(dateOf(monday - 7 * dayMs)), to: instantOf(dateOf(monday)) };
   }
   if (from === undefined || to === undefined || lastWeek === true)

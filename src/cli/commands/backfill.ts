@@ -2,6 +2,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { type BackfillProgress, pauseUpdate, resumeUpdate, setConcurrencyUpdate } from '../../../workflows/messages.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
+import { iso } from '../../lib/timestamps.ts';
 import { axisOf } from '../../source/list/list-query.ts';
 import { backfillHandle } from '../../temporal/workflow-client.ts';
 import { needWorkers, shareOf, watchBackfill } from '../parts/follow.ts';
@@ -10,7 +11,7 @@ import { beginBackfill, listBackfills, openTemporal, type TemporalService, withT
 import { withServices } from '../parts/with-services.ts';
 import { argument, type CommonOptions, flag, group, leaf, option } from '../shell/define.ts';
 import { endWith, untilStopped } from '../shell/exit.ts';
-import { iso, lines, print, renderTable, say, tellTimes } from '../shell/output.ts';
+import { lines, print, renderTable, say, tellTimes } from '../shell/output.ts';
 import { concurrencyOf, schedule, windowOptions } from './backfill-schedule.ts';
 
 const toJson = (name: string, { startedAt, ...progress }: BackfillProgress): unknown =>

@@ -3,7 +3,7 @@ import { readCoverage } from '../../health/coverage/coverage.ts';
 import { drawCoverage } from '../../health/coverage/draw-text.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { dayMicros } from '../../lib/day.ts';
-import { nowMicros } from '../../lib/timestamps.ts';
+import { iso, nowMicros } from '../../lib/timestamps.ts';
 import { chooseAxis } from '../../pipeline/read/choose-axis.ts';
 import { forecastVerdicts, type JudgedDay, listDays } from '../../pipeline/reconcile/judged-days.ts';
 import { rowsWithin } from '../../pipeline/reconcile/plan-reconcile.ts';
@@ -12,7 +12,7 @@ import { processedFieldOf } from '../parts/activity-deps.ts';
 import { toOption } from '../parts/range.ts';
 import { withStore } from '../parts/with-services.ts';
 import { instant, leaf, parsed } from '../shell/define.ts';
-import { iso, print, tellTimes } from '../shell/output.ts';
+import { print, tellTimes } from '../shell/output.ts';
 
 const defaultDays = 30;
 

@@ -1,11 +1,12 @@
 import { text } from 'node:stream/consumers';
+import { iso } from '../../lib/timestamps.ts';
 import { readSpeaker } from '../../marts/dialect.ts';
 import type { FoundCall, SearchHit, SearchResult } from '../../warehouse/search.ts';
 import { openWarehouse } from '../parts/open-warehouses.ts';
 import { refuseEmptyRange } from '../parts/range.ts';
 import { withStore } from '../parts/with-services.ts';
 import { argument, instant, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
-import { iso, lines, print } from '../shell/output.ts';
+import { lines, print } from '../shell/output.ts';
 
 /** Bold on a terminal, brackets elsewhere. Control characters of a transcript do not reach the terminal. */
 const highlight = ({ text, highlights }: SearchHit): string => {

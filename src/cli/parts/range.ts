@@ -2,9 +2,9 @@
 import { parseDuration } from '../../../schemas/config/values.ts';
 import type { Range } from '../../../schemas/orchestration.ts';
 import { terminal } from '../../lib/errors.ts';
-import { nowMicros } from '../../lib/timestamps.ts';
+import { iso, nowMicros } from '../../lib/timestamps.ts';
 import { instant, orRefuse, parsed, required } from '../shell/define.ts';
-import { iso, say } from '../shell/output.ts';
+import { say } from '../shell/output.ts';
 
 /** @throws CallsyncError USAGE_RANGE */
 export const refuseEmptyRange = ({ from, to }: { from?: number | undefined; to?: number | undefined }): void => {

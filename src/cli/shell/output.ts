@@ -1,6 +1,7 @@
 /** Results go to standard output, remarks to standard error. This file also renders times, tables and the version. */
 import { readFileSync } from 'node:fs';
 import { findBuilt } from '../../lib/find-built.ts';
+import { iso } from '../../lib/timestamps.ts';
 
 /** If the reader closes the pipe (`| head`), output stops but the command's work continues. */
 const readerGone = new Set(['EPIPE', 'ECONNRESET', 'EIO']);
@@ -66,11 +67,6 @@ const showValue = (value: unknown): string => {
   const text = typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '');
   return text.replace(/\p{Cc}/gu, ' ');
 };
-
-// Times in the output of commands: ISO 8601, UTC.
-
-/** @param micros since the epoch. */
-export const iso = (micros: number): string => new Date(micros / 1000).toISOString();
 
 /** Members that are microseconds since the epoch wherever they are numbers. */
 const times: ReadonlySet<string> = new Set(['at', 'from', 'to']);

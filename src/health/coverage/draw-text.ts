@@ -1,11 +1,11 @@
 /** Coverage as text for a terminal: a bar a day, as long as the day has calls. Pure. */
 import { nounOf } from '../../lib/count-of.ts';
+import { dateOf } from '../../lib/day.ts';
 import { formatCount, formatSpan } from '../format.ts';
 import { type Coverage, coverageStates, stateSigns } from './coverage.ts';
 
 type CoverageDay = Coverage['days'][number];
 
-const formatDay = (micros: number): string => new Date(micros / 1000).toISOString().slice(0, 10);
 const formatShare = (part: number, whole: number) => (whole === 0 ? '–' : `${((100 * part) / whole).toFixed(2)} %`);
 /** A bar of `length` characters, its states in the order best to worst. */
 const drawBar = (shares: CoverageDay['shares'], length: number): string => {
@@ -42,7 +42,7 @@ export const drawCoverage = (coverage: Coverage, width = 100): string => {
   const lines = coverage.days.map((one) => {
     const length = Math.max(1, Math.round((one.deliveries.calls / most) * space));
     const bar = drawBar(one.shares, length).padEnd(space);
-    return `${formatDay(one.from)}  ${bar} ${formatCount(one.deliveries.calls).padStart(9)}  ${describeDay(one)}`;
+    return `${dateOf(one.from / 1000)}  ${bar} ${formatCount(one.deliveries.calls).padStart(9)}  ${describeDay(one)}`;
   });
   const legend = Object.values(stateSigns)
     .reverse()

@@ -1,7 +1,7 @@
 /** The state that the page shows, its headline, and how it is read: each part at most as often as it changes. Ages and durations in seconds, instants in milliseconds since the epoch. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { dayMicros as day } from '../../lib/day.ts';
+import { dateOf, dayMicros as day } from '../../lib/day.ts';
 import { listEvents } from '../../store/status/events.ts';
 import type { Store } from '../../store/store.ts';
 import { latestVerdicts, readProvenThrough, type StoredVerdict } from '../../store/windows/verdicts.ts';
@@ -127,7 +127,7 @@ export const createPageReader = (input: {
     ]);
     const daysOf = (warehouse: string): PageDay[] =>
       (covered?.days ?? []).map((cell) => ({
-        date: new Date(cell.from / 1000).toISOString().slice(0, 10),
+        date: dateOf(cell.from / 1000),
         state: cell.byWarehouse[warehouse] ?? 'unread',
         calls: cell.deliveries.calls,
       }));
@@ -187,9 +187,7 @@ const lasting = () => {
 const readProven = async (store: Store, warehouses: readonly string[]): Promise<string | null> => {
   const ends = await Promise.all(warehouses.map(async (name) => (await readProvenThrough(store, name)).through));
   const end = Math.min(...ends.map((one) => one ?? 0));
-  return end < day || !Number.isFinite(end)
-    ? null
-    : new Date((Math.floor(end / day) - 1) * (day / 1000)).toISOString().slice(0, 10);
+  return end < day || !Number.isFinite(end) ? null : dateOf((Math.floor(end / day) - 1) * (day / 1000));
 };
 
 /** The first request waits a moment for the reading. A page without it gets it with the next update. */

@@ -1,5 +1,4 @@
 /** Writes calls of the ledger to files. The folder appears when it is complete. */
-
 import { once } from 'node:events';
 import { closeSync, createWriteStream, openSync, writeSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -13,6 +12,7 @@ import { flattenCall } from '../../calls/flatten.ts';
 import { infinityAsText, type LedgerRow } from '../../calls/fold.ts';
 import { toVcon } from '../../calls/vcon.ts';
 import { writeFolder } from '../../lib/new-folder.ts';
+import { iso } from '../../lib/timestamps.ts';
 import { readLedgerRange } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
 
@@ -53,7 +53,7 @@ export const exportCalls = async (
       if (calls % progressEvery === 0) onProgress(calls);
     }
     const files = await writer.finish();
-    const range = { from: toIso(input.from), to: toIso(input.to) };
+    const range = { from: iso(input.from), to: iso(input.to) };
     const manifest = { format: input.format, ...range, calls, rows: files, made_by: `callsync ${input.version}` };
     await writeFile(join(partial, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
     return { calls, files };
@@ -63,8 +63,6 @@ const openWriter = (folder: string, { format, processedField, units }: ExportInp
   if (format === 'ndjson') return createNdjsonWriter(folder);
   return format === 'vcon' ? createVconWriter(folder, units) : createParquetWriter(folder, processedField);
 };
-
-const toIso = (micros: number): string => new Date(micros / 1000).toISOString();
 
 // Exports of one record a line: documents as `callsync import` reads them, and vCons.
 

@@ -7,6 +7,7 @@ import type { CallTableName } from '../../../schemas/tables.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError, transient } from '../../lib/errors.ts';
 import { partsOf } from '../../lib/pages.ts';
+import { iso } from '../../lib/timestamps.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
 import { isKey } from '../../store/erasure-log.ts';
 import { olderInLedger } from '../../store/ledger/ledger.ts';
@@ -208,7 +209,7 @@ const fillWarehouses = async ({ store, say }: LedgerCheckDeps, compared: Readonl
       await withdraw(lost, name);
       await history.sendAgain(tx, name, lost);
     });
-    const calls = lost.since === 0 ? 'all calls' : `the calls since ${new Date(lost.since / 1000).toISOString()}`;
+    const calls = lost.since === 0 ? 'all calls' : `the calls since ${iso(lost.since)}`;
     say(`Warehouse ${name} lacks earlier loads. callsync sends ${calls} again.`);
   }
 };
@@ -330,8 +331,7 @@ const compare = async (store: Store, warehouse: Warehouse, epoch: number): Promi
   // Read before the warehouse, so that loads that commit in between do not look lost.
   const committed = await history.listCommitted(store, warehouse.name, { limit: comparedLoads, ...since });
   const newest = `SELECT load_id FROM loads ORDER BY loaded_at DESC LIMIT ${comparedLoads}`;
-  const recent =
-    last === undefined ? '' : ` OR loaded_at >= TIMESTAMP '${new Date((last - clockMargin) / 1000).toISOString()}'`;
+  const recent = last === undefined ? '' : ` OR loaded_at >= TIMESTAMP '${iso(last - clockMargin)}'`;
   const sql = `SELECT load_id, ledger_epoch FROM loads WHERE load_id IN (${newest})${recent} ORDER BY loaded_at DESC`;
   const rows = await warehouse.query(sql);
   const own = rows

@@ -1,8 +1,8 @@
 /** Reads a part of an axis window by window. The number of calls in earlier windows sets the size of the next. */
-
 import { addTotals, type Direction, emptyTotals, type Range, type ReadTotals } from '../../../schemas/orchestration.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { lengthOf } from '../../lib/intervals.ts';
+import { iso } from '../../lib/timestamps.ts';
 import { axisOf, boundStep, isCuttable } from '../../source/list/list-query.ts';
 import { isServiceUp } from '../../source/read/isolate-poison.ts';
 import { readWindow, type WindowResult } from '../../source/read/read-window.ts';
@@ -227,7 +227,7 @@ const passOverFailing = async (
     const halves = (isCuttable(axisOf(list, axis)) ? halve(window) : [{ from, to }]).map((half) => ({
       axis,
       ...half,
-      problem: `unreadable: ${axis} ${new Date(half.from / 1000).toISOString()} to ${new Date(half.to / 1000).toISOString()} fails (${error.code}); it is read again later.`,
+      problem: `unreadable: ${axis} ${iso(half.from)} to ${iso(half.to)} fails (${error.code}); it is read again later.`,
     }));
     await replaceProblems(deps.store, window, halves);
     deps.log('window passed over', { axis, from, to, code: error.code });

@@ -6,7 +6,7 @@ import { followWorkflow } from '../../cli/parts/follow.ts';
 import type { Services } from '../../cli/parts/services.ts';
 import { openTemporal } from '../../cli/parts/temporal.ts';
 import { renderTable, say } from '../../cli/shell/output.ts';
-import { dayMicros } from '../../lib/day.ts';
+import { dateOf, dayMicros } from '../../lib/day.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
 import type { Store } from '../../store/store.ts';
 import { latestVerdicts } from '../../store/windows/verdicts.ts';
@@ -75,7 +75,7 @@ export const readProof = async ({ store, range, level }: Work, warehouse: string
     level,
     /** The newest days. */
     newest: verdicts.slice(0, shownDays).map((one) => ({
-      day: new Date(one.window_from / 1_000).toISOString().slice(0, 10),
+      day: dateOf(one.window_from / 1_000),
       listed: one.calls_listed,
       found: one.calls_found,
       verdict: one.outcome,

@@ -1,6 +1,6 @@
 /** Shared state of all steps that read one window. */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
-import type { Micros } from '../../lib/timestamps.ts';
+import { iso, type Micros } from '../../lib/timestamps.ts';
 import type { ListClient } from '../list/list-client.ts';
 import type { Window } from '../list/list-query.ts';
 
@@ -67,4 +67,4 @@ export const reportProblem = (
   problems.push({ window, problem, detail: `${describeWindow(window)} ${detail}` });
 };
 
-const describeWindow = ({ axis, from }: Window): string => `${axis} ${new Date(from / 1000).toISOString()}`;
+const describeWindow = ({ axis, from }: Window): string => `${axis} ${iso(from)}`;

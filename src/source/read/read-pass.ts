@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { CallsyncError } from '../../lib/errors.ts';
+import { iso } from '../../lib/timestamps.ts';
 import type { RawRecord } from '../json/page-body.ts';
 import { type ListClient, loops, type Page } from '../list/list-client.ts';
 import type { ListQuery, Window } from '../list/list-query.ts';
@@ -254,7 +255,7 @@ export const rejectRecord = (body: Buffer, reason: string, receivedAt: Date, win
   reason,
   body: Buffer.from(body),
   source: 'poll' as const,
-  origin: `list:${window === undefined ? 'all' : `${window.axis}:${new Date(window.from / 1000).toISOString()}`}`,
+  origin: `list:${window === undefined ? 'all' : `${window.axis}:${iso(window.from)}`}`,
   receivedAt,
 });
 

@@ -6,7 +6,7 @@ import { transient } from '../../lib/errors.ts';
 import { scramVerifier } from '../../lib/keyed-hash.ts';
 import { withinTime } from '../../lib/timing.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
-import { type Database, hasRow } from '../../postgres/database.ts';
+import { type Database, hasRow, quoteName } from '../../postgres/database.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
 
 /** A verified delivery, on its way to the inbox. */
@@ -233,8 +233,6 @@ export const listenToInbox = (pool: pg.Pool, onDeliveries: () => void, onFailure
     },
   };
 };
-
-const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /** Statements that give a role exactly the rights that `createInboxWriter` needs. */
 export const receiverGrants = (schema: string, role: string): readonly string[] => {

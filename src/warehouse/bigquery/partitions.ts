@@ -1,13 +1,12 @@
 /** UTC dates of partitions: of a batch, and as the constant predicate by which BigQuery reads and changes no other partition. */
-import { dayMs } from '../../lib/day.ts';
+import { dateOf, dayMs } from '../../lib/day.ts';
 import type { CallLoad, LoadBatch, TombstoneLoad } from '../warehouse.ts';
 
 /** Most ranges in one predicate: keeps the longest script far below the 1 MB that a query may have. */
 const maxRanges = 100;
 
 /** UTC date (`YYYY-MM-DD`) of an instant in microseconds; null for no timestamp. */
-export const partitionOf = (micros: number | null): string | null =>
-  micros === null ? null : new Date(Math.floor(micros / 1000)).toISOString().slice(0, 10);
+export const partitionOf = (micros: number | null): string | null => (micros === null ? null : dateOf(micros / 1000));
 
 interface DayRange {
   /** First day, inclusive, and last day, exclusive. */
@@ -29,7 +28,7 @@ export const coverDates = (dates: Iterable<string | null>, limit = maxRanges): D
   let first = 0;
   for (let index = 0; index < days.length; index += 1) {
     if (index < gaps.length && (gaps[index] as number) <= closed) continue;
-    ranges.push({ from: dateOf(days[first] as number), to: dateOf((days[index] as number) + 1) });
+    ranges.push({ from: dateOf((days[first] as number) * dayMs), to: dateOf(((days[index] as number) + 1) * dayMs) });
     first = index + 1;
   }
   return ranges;
@@ -42,8 +41,6 @@ export const inPartitions = (column: string, ranges: readonly DayRange[]): strin
   );
   return `(${[...terms, `${column} IS NULL`].join(' OR ')})`;
 };
-
-const dateOf = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10);
 
 /** A job may modify 4,000 partitions; half of them leaves room for days that a range of dates covers as well. */
 const maxPartitionsPerCommit = 2_000;

@@ -4,7 +4,7 @@
  * that are added there stay hidden.
  */
 import { openColumns } from '../../../schemas/tables.ts';
-import type { Database } from '../../postgres/database.ts';
+import { type Database, quoteName } from '../../postgres/database.ts';
 import { type Grants, type Readers, restrictedName } from '../grants.ts';
 import { type Layout, literal, qualified, quote, tablesOf } from './layout.ts';
 
@@ -16,10 +16,8 @@ export const createGrants = (db: Database, layout: Layout): Grants => ({
     }),
 });
 
-const quoteRole = (role: string): string => `"${role.replaceAll('"', '""')}"`;
-
 const createRole = (role: string): string => {
-  const create = `CREATE ROLE ${quoteRole(role)} NOLOGIN`;
+  const create = `CREATE ROLE ${quoteName(role)} NOLOGIN`;
   return `DO $callsync$ BEGIN
   IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(role)}) THEN EXECUTE ${literal(create)}; END IF;
 END $callsync$`;
@@ -37,7 +35,7 @@ const grantMart = (marts: string, mart: string, columns: readonly string[], role
   return `DO $callsync$ DECLARE columns text := (SELECT string_agg(quote_ident(attname), ', ') FROM pg_attribute
    WHERE attrelid = to_regclass(${literal(relation)}) AND attname = ANY(${literal(`{${columns.join(',')}}`)}));
 BEGIN
-  IF columns IS NOT NULL THEN EXECUTE 'GRANT SELECT (' || columns || ') ON ' || ${literal(`${relation} TO ${quoteRole(role)}`)}; END IF;
+  IF columns IS NOT NULL THEN EXECUTE 'GRANT SELECT (' || columns || ') ON ' || ${literal(`${relation} TO ${quoteName(role)}`)}; END IF;
 END $callsync$`;
 };
 
@@ -45,7 +43,7 @@ const grantsSql = (layout: Layout, readers: Readers): readonly string[] => {
   const schema = quote(layout.schema);
   const views: Layout = { ...layout, schema: restrictedName(layout.schema) };
   const viewSchema = quote(views.schema);
-  const [analyst, restricted] = [quoteRole(readers.analyst), quoteRole(readers.restricted)];
+  const [analyst, restricted] = [quoteName(readers.analyst), quoteName(readers.restricted)];
   const marts = quote(readers.marts);
   const relations = [...tablesOf(layout).map(({ name }) => name), 'words' as const];
   const shown = relations.flatMap((name) => {
