@@ -315,15 +315,17 @@ export const foldRules = (
 const listsRedactions = (transcript: unknown): boolean => isObject(transcript) && redactionsField in transcript;
 
 /** The folded document as JSON, its fields in name order so that equal documents read the same. */
-export const renderDocument = (row: LedgerRow): Buffer => {
-  const document = row.document ?? {};
+export const renderDocument = ({ document, json }: LedgerRow): Buffer => {
+  const names = Object.keys(document ?? {}).sort();
+  return joinFields(names.map((name) => [name, own(json, name) ?? JSON.stringify(document?.[name])]));
+};
+
+/** An object of the fields. */
+export const joinFields = (fields: readonly (readonly [name: string, json: JsonText])[]): Buffer => {
   const parts: Buffer[] = [];
   let text = '{';
-  let separator = '';
-  for (const name of Object.keys(document).sort()) {
-    text += `${separator}${JSON.stringify(name)}:`;
-    separator = ',';
-    const json = own(row.json, name) ?? JSON.stringify(document[name]);
+  for (const [index, [name, json]] of fields.entries()) {
+    text += `${index === 0 ? '' : ','}${JSON.stringify(name)}:`;
     if (typeof json === 'string') text += json;
     else {
       parts.push(Buffer.from(text), json);

@@ -27,9 +27,6 @@ export const valueAt = (value: unknown, path: string): unknown => {
   return current;
 };
 
-/** Bytes that JSON.stringify would write for the field's value, by field. */
-export type EncodedFields = ReadonlyMap<string, Buffer>;
-
 /** Defines a field of `target` that parses the bytes at every access, so that no parsed copy stays in memory. */
 export const defineEncoded = (target: object, name: string, bytes: Buffer): void => {
   Object.defineProperty(target, name, {

@@ -26,6 +26,8 @@ const isForeign = (code: number): boolean => code > 0x24f && !(code >= 0x2000 &&
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 /** Our own tokens, which detectors skip. */
 const tokenBegin = 'ph';
+/** Every other word is neither number nor filler. */
+const known = new Set([...mostDigitsOf.keys(), ...fillers, ...addressSigns, ...addressDots, tokenBegin]);
 const tokenGoesOn = /_[a-z\d]+_[a-z2-7]{52}/y;
 
 /** A word that is neither number nor filler. */
@@ -49,6 +51,10 @@ export const lookAt = (text: string): Look => {
     if (letters[code] === 1) {
       while (letters[text.charCodeAt(at)] === 1) at += 1;
       const word = text.slice(from, at).toLowerCase();
+      if (!known.has(word)) {
+        addWord(parts);
+        continue;
+      }
       const spoken = mostDigitsOf.get(word);
       if (spoken !== undefined) count(spoken);
       else if (!fillers.has(word)) addWord(parts);

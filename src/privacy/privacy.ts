@@ -3,10 +3,11 @@ import { createHmac } from 'node:crypto';
 import { isSupportedCountry } from 'libphonenumber-js/max';
 import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
-import { infinityAsText, orderLength, unlessTooDeep } from '../calls/fold.ts';
+import { infinityAsText, joinFields, orderLength, unlessTooDeep } from '../calls/fold.ts';
 import { identifyRecord } from '../calls/record.ts';
 import { terminal } from '../lib/errors.ts';
-import { parseQuietly } from '../lib/parse-json.ts';
+import { defineEncoded } from '../lib/parse-json.ts';
+import { readRecord } from '../lib/scan-value.ts';
 import { createSealer, isSealed } from '../lib/sealed.ts';
 import { clean, openRules } from './clean.ts';
 import type { JoinedDetector } from './finding.ts';
@@ -65,11 +66,13 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
   // The oldest key that there is: a body that is repeated after a change of the key has the same hash.
   const bodyKey = keys.former?.[0] ?? keys.token;
   const hashBody = (body: Buffer): Buffer => createHmac('sha256', bodyKey).update('body\0').update(body).digest();
-  // Getters of encoded fields are read here: their bytes may say more than their value, such as a name twice.
-  const sanitizeAll = ({ [aliasField]: carried, ...fields }: Fields) => {
+  /** `fields` = with bytes where they were encoded and no rule changed them. */
+  const sanitizeAll = (fields: Fields, encoded: Observation['encoded']) => {
     options.aliases.clear();
-    takeAliases(carried, tokenKeys, options.aliases);
-    const kept = clean(fields, options).fields;
+    takeAliases(fields[aliasField], tokenKeys, options.aliases);
+    const names = Object.keys(fields).filter((name) => name !== aliasField);
+    const sent = Object.fromEntries(names.map((name) => [name, encoded?.get(name) ?? fields[name]]));
+    const kept = clean(sent, options).fields;
     return { fields: kept, ...(options.aliases.size === 0 ? {} : { aliases: new Map(options.aliases) }) };
   };
 
@@ -85,25 +88,27 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
   };
 
   const sanitize = (observation: Observation): Observation => {
-    const { encoded: _encoded, fields, rawHash: _rawHash, privacyVersion, ...rest } = observation;
+    const { encoded, fields, rawHash: _rawHash, privacyVersion, ...rest } = observation;
     const order = rest.order ?? orderOf(observation);
     // The receiver has been here.
     if (privacyVersion === version && !(aliasField in fields)) return { ...rest, order, fields };
-    return { ...rest, order, ...sanitizeAll(fields) };
+    const { fields: kept, ...aliases } = sanitizeAll(fields, encoded);
+    const bytes = new Map(Object.entries(kept).filter((entry): entry is [string, Buffer] => Buffer.isBuffer(entry[1])));
+    for (const [name, json] of bytes) defineEncoded(kept, name, json);
+    return { ...rest, order, fields: kept, ...aliases, ...(bytes.size === 0 ? {} : { encoded: bytes }) };
   };
 
-  /**
-   * Parsed, cleaned and written again, because bytes can hold data that the parsed value lost. Undefined if no rule can
-   * read them.
-   */
+  /** Only bytes that say no more than their value stay. Undefined if no rule can read them. */
   const cleanBody = (body: Buffer): Buffer | undefined => {
-    const identified = identifyRecord(parseQuietly(body));
+    const { value, encoded, isPlain } = readRecord(body);
+    const identified = identifyRecord(value);
     if ('reason' in identified) return undefined;
     return unlessTooDeep(() => {
-      const { fields, aliases } = sanitizeAll(identified.record);
+      const { fields, aliases } = sanitizeAll(identified.record, encoded);
       const carried = aliases === undefined ? {} : { [aliasField]: Object.fromEntries(aliases) };
-      const replacer = mayOverflow.test(body.toString('latin1')) ? infinityAsText : undefined;
-      return Buffer.from(JSON.stringify({ ...fields, ...carried }, replacer));
+      const replacer = !isPlain && mayOverflow.test(body.toString('latin1')) ? infinityAsText : undefined;
+      const json = (value: unknown) => (Buffer.isBuffer(value) ? value : JSON.stringify(value, replacer));
+      return joinFields(Object.entries({ ...fields, ...carried }).map(([name, value]) => [name, json(value)]));
     });
   };
   /** Keeps a body that is already cleaned or sealed. */

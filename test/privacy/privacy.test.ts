@@ -6,6 +6,7 @@ import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { configSchema } from '../../schemas/config.ts';
 import type { RejectedRecord } from '../../schemas/observation.ts';
 import { defineEncoded, isObject, parseQuietly } from '../../src/lib/parse-json.ts';
+import { readRecord } from '../../src/lib/scan-value.ts';
 import { createOpener, createSealer, isSealed } from '../../src/lib/sealed.ts';
 import { createPrivacy } from '../../src/privacy/privacy.ts';
 import { inheritedNames } from '../support/inherited-names.ts';
@@ -18,6 +19,7 @@ const makeKeys = () => {
   });
   return { publicKey: Buffer.from(pair.publicKey), privateKey: Buffer.from(pair.privateKey) };
 };
+type Fields = Readonly<Record<string, unknown>>;
 const keys = makeKeys();
 const config = privacyConfigSchema.parse({ profile: 'pseudonymous', seal_key_file: 'public.pem' });
 const privacy = createPrivacy(config, { token: Buffer.alloc(32, 7), seal: keys.publicKey });
@@ -79,10 +81,37 @@ test.each([
   ['a name in other letters', '{"words":[{"v\\u0061lue":"0639981234","value":"oui"}],"content":"oui"}'],
   ['a name beside 1e400', '{"words":[{"value":"oui","06 39 98 12 34":1e400}],"content":"oui"}'],
 ])('a transcript says no more than its value: %s', (_what, utterance) => {
-  const body = `{"unique_id":"a","transcript_json":{"callData":[${utterance}]}}`;
-  const { body: kept } = privacy.admit(Buffer.from(body));
-  expect(kept.toString()).not.toMatch(/39981234|39 98/);
-  expect(privacy.admit(kept).body.equals(kept)).toBe(true);
+  for (const padding of ['', 'x'.repeat(600)]) {
+    const body = `{"unique_id":"a","transcript_json":{"callData":[${utterance}],"padding":"${padding}"}}`;
+    const { body: kept } = privacy.admit(Buffer.from(body));
+    expect(kept.toString()).not.toMatch(/39981234|39 98/);
+    expect(privacy.admit(kept).body.equals(kept)).toBe(true);
+  }
+});
+
+test('fields that no rule changes stay the bytes that came, polled and delivered', () => {
+  const filler = 'x'.repeat(600);
+  const fields = {
+    unique_id: 'a',
+    in: { data: '33639981234', filler },
+    transcript_json: {
+      callData: [{ from: 'in', content: 'oui merci', words: [{ value: 'oui' }, { value: 'merci' }] }],
+      filler,
+    },
+    Notes: { ':': `: ${filler}`, x: 1.5 },
+    other: { x: 'le 06 39 98 12 34', filler },
+  };
+  for (const rules of [privacy, openPrivacy({ rules: [{ path: 'in.data', action: 'token' }] })]) {
+    const body = Buffer.from(JSON.stringify(fields));
+    const { value, encoded } = readRecord(body);
+    const observation = { callId: 'a', source: 'poll', observedAt: 0, fields: value as Fields, encoded } as const;
+    const { fields: polled, encoded: kept } = rules.sanitize(observation);
+    const names = rules === privacy ? ['transcript_json'] : ['transcript_json', 'Notes', 'other'];
+    expect([...(kept?.keys() ?? [])]).toEqual(names);
+    for (const name of names) expect(kept?.get(name)).toBe(encoded?.get(name));
+    expect(polled).toEqual(rules.preview(fields).fields);
+    expect(JSON.parse(rules.admit(body).body.toString())).toEqual(polled);
+  }
 });
 
 test('what is stored of bytes says what the rules leave of their value', () => {
@@ -123,6 +152,7 @@ test('whatever bytes come, no value under a rule is stored in clear', () => {
   const secret = '0639981234';
   const rules = [{ path: 'in.data', action: 'token' } as const, { path: 'metadata', action: 'drop' } as const];
   const ruled = openPrivacy({ rules });
+  const filler = 'x'.repeat(600);
   const record = {
     unique_id: 'a',
     transcript_json: { callData: [{ content: 'a "b" [c] {d}', words: [] }] },
@@ -130,7 +160,13 @@ test('whatever bytes come, no value under a rule is stored in clear', () => {
     other: [[{}, 1e3], '\\', null],
     metadata: { ANI: secret },
   };
-  const texts = [JSON.stringify(record), JSON.stringify(record, null, 1)];
+  const large = {
+    ...record,
+    in: { filler, ...record.in },
+    other: { filler },
+    metadata: { filler, ...record.metadata },
+  };
+  const texts = [record, large].flatMap((one) => [JSON.stringify(one), JSON.stringify(one, null, 1)]);
   const change = fc.tuple(fc.nat(), fc.nat(3), fc.constantFrom(...'{}[]",:\\ 0x\u0000'));
   fc.assert(
     fc.property(fc.constantFrom(...texts), fc.array(change, { minLength: 1, maxLength: 4 }), (text, changes) => {

@@ -1,13 +1,14 @@
 /** The records of one list response: small ones parsed at once, of larger ones only the small fields. */
 import { isUtf8 } from 'node:buffer';
-import { defineEncoded, type EncodedFields, parseQuietly, valueAt } from '../../lib/parse-json.ts';
+import { parseQuietly, valueAt } from '../../lib/parse-json.ts';
+import { readRecord } from '../../lib/scan-value.ts';
 import { MalformedList, type RecordSpan, scanRecords } from './record-scan.ts';
 
 export interface RawRecord {
   /** The parsed record; undefined when its bytes are not JSON. */
   readonly value: unknown;
   /** The fields of `value` that are parsed only when they are read. */
-  readonly encoded?: EncodedFields;
+  readonly encoded?: ReadonlyMap<string, Buffer>;
   /** Exact bytes as they came; looked up when asked for. */
   bytes(): Buffer;
 }
@@ -26,8 +27,6 @@ export interface PageBody {
 const wholeBytes = 32 * 1024;
 /** Records of a larger page are copied, so that none of them keeps the whole page in memory. */
 const largeBytes = 8 * 1024 * 1024;
-/** From this size on a field is parsed only when it is read. */
-const encodedBytes = 512;
 
 /** @param path dotted path of the array of records; null there counts as no records. */
 export const readPageBody = (body: Buffer, path: string): PageBody | 'malformed' | 'no_array' => {
@@ -96,36 +95,20 @@ const scannedPage = (body: Buffer, envelope: unknown, spans: readonly RecordSpan
       let size = 0;
       const partBytes = isLarge ? Math.min(maxBytes, scannedPartBytes) : maxBytes;
       for (const span of spans) {
-        const [from, to] = span;
+        const [from, to, fields = []] = span;
         if (part.length > 0 && size + to - from > partBytes) {
           yield part;
           part = [];
           size = 0;
         }
         const bytes = bytesAt(from, to);
-        const read = isText ? readRecord(isLarge ? Buffer.from(bytes) : bytes, span) : { value: parseQuietly(bytes) };
+        const read = isText
+          ? readRecord(isLarge ? Buffer.from(bytes) : bytes, fields, from)
+          : { value: parseQuietly(bytes) };
         part.push({ ...read, bytes: () => bytesAt(from, to) });
         size += to - from;
       }
       if (part.length > 0) yield part;
     },
   };
-};
-
-/** A record whose large fields stay bytes. */
-const readRecord = (bytes: Buffer, [start, , fields = []]: RecordSpan): Pick<RawRecord, 'value' | 'encoded'> => {
-  const large = fields.filter(({ plain, from, to }) => plain && to - from >= encodedBytes);
-  if (large.length === 0 || new Set(fields.map(({ name }) => name)).size < fields.length)
-    return { value: parseQuietly(bytes) };
-  const encoded = new Map<string, Buffer>();
-  let rest = '';
-  let at = 0;
-  for (const { name, from, to } of large) {
-    rest += `${bytes.toString('utf8', at, from - start)}null`;
-    at = to - start;
-    encoded.set(name, bytes.subarray(from - start, at));
-  }
-  const value = JSON.parse(rest + bytes.toString('utf8', at)) as object;
-  for (const [name, field] of encoded) defineEncoded(value, name, field);
-  return { value, encoded };
 };

@@ -4,7 +4,7 @@
  */
 
 import { pathKeys, valueAt } from '../../lib/parse-json.ts';
-import { type FieldSpan, NotScannable, ValueScanner } from './scan-value.ts';
+import { type FieldSpan, ValueScanner } from '../../lib/scan-value.ts';
 
 interface ScannedList {
   /** The document with its records left out. */
@@ -70,15 +70,8 @@ const scanArray = (bytes: Buffer, start: number, array: number, path: string): S
 
 /** Skips broken content by its brackets, so that its neighbours stay intact. */
 const scanRecord = (bytes: Buffer, scanner: ValueScanner, from: number): RecordSpan => {
-  if (bytes[from] === openBrace) {
-    try {
-      const fields = scanner.record(from);
-      return [from, scanner.at, fields];
-    } catch (error) {
-      if (!(error instanceof NotScannable)) throw error;
-    }
-  }
-  return [from, skipValue(bytes, from)];
+  const fields = scanner.record(from);
+  return fields === undefined ? [from, skipValue(bytes, from)] : [from, scanner.at, fields];
 };
 
 const parse = (bytes: Buffer, from: number, to: number): unknown => parseText(bytes.toString('utf8', from, to));

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { type CallDocument, maxCallIdLength } from '../../../schemas/call.ts';
 import type { ListConfig } from '../../../schemas/config/list.ts';
 import type { Observation } from '../../../schemas/observation.ts';
-import { defineEncoded, type EncodedFields } from '../../lib/parse-json.ts';
+import { defineEncoded } from '../../lib/parse-json.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 
 type ObservedRecord =
@@ -21,7 +21,7 @@ interface ObserveRules {
   readonly carries: ReadonlySet<string>;
   readonly leftOut?: readonly string[];
   /** Fields of the record that are parsed only when they are read. */
-  readonly encoded?: EncodedFields | undefined;
+  readonly encoded?: ReadonlyMap<string, Buffer> | undefined;
   /** The record as it came: tells a replacement character that was sent from broken UTF-8 that became one. */
   readonly bytes?: (() => Buffer) | undefined;
 }

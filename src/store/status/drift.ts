@@ -2,7 +2,6 @@
 
 import { type CallDocument, knownCallFields, shownTypes } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
-import type { EncodedFields } from '../../lib/parse-json.ts';
 import { columnsOf, type Queryable } from '../../postgres/database.ts';
 import { addToMeta, readMeta } from '../meta.ts';
 
@@ -137,7 +136,7 @@ const keyOf = ({ kind, field }: DriftFinding): string => `${kind} ${field}`;
 const sumOf = (types: FieldCounts): number => [...types.values()].reduce((sum, times) => sum + times, 0);
 
 /** Counts the top-level fields of one record; fields kept as bytes stay unparsed. */
-const countFields = (state: Watched, document: CallDocument, encoded?: EncodedFields): void => {
+const countFields = (state: Watched, document: CallDocument, encoded?: ReadonlyMap<string, Buffer>): void => {
   state.records++;
   for (const name of Object.keys(document)) {
     const bytes = encoded?.get(name);

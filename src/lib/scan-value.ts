@@ -2,6 +2,8 @@
  * Checks JSON bytes without building values, and finds the fields of a record. Strict: JSON.parse accepts everything
  * that this accepts. Written for speed, because it visits every byte.
  */
+import { isUtf8 } from 'node:buffer';
+import { defineEncoded, parseQuietly } from './parse-json.ts';
 
 /** A top-level field of a record, by the offsets of its value. */
 export interface FieldSpan {
@@ -16,7 +18,7 @@ export interface FieldSpan {
 }
 
 /** The bytes are not JSON, or nest deeper than `maxDepth`. */
-export class NotScannable extends Error {}
+class NotScannable extends Error {}
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -47,8 +49,8 @@ const fail = (): never => {
 };
 
 /**
- * Scans values of one buffer; `at` moves on as it does. Throws NotScannable. A private method gets the offset of a part
- * and returns the offset behind it. If the part is not plain (see FieldSpan), it sets `plain` to false.
+ * Scans values of one buffer; `at` moves on as it does. A private method gets the offset of a part and returns the
+ * offset behind it. If the part is not plain (see FieldSpan), it sets `plain` to false. It throws NotScannable.
  */
 export class ValueScanner {
   private readonly bytes: Buffer;
@@ -60,8 +62,20 @@ export class ValueScanner {
     this.bytes = bytes;
   }
 
-  /** The fields of the object that starts at `from`; `at` ends behind it. The last of several fields of a name counts. */
-  record(from: number): readonly FieldSpan[] {
+  /**
+   * The fields of the object that starts at `from`; `at` ends behind it. The last of several fields of a name counts.
+   * Undefined where the bytes are not scannable.
+   */
+  record(from: number): readonly FieldSpan[] | undefined {
+    try {
+      return this.bytes[from] === openBrace ? this.fields(from) : undefined;
+    } catch (error) {
+      if (error instanceof NotScannable) return undefined;
+      throw error;
+    }
+  }
+
+  private fields(from: number): readonly FieldSpan[] {
     const { bytes } = this;
     this.depth = 1;
     const fields: FieldSpan[] = [];
@@ -202,3 +216,35 @@ export class ValueScanner {
     return fail();
   }
 }
+
+/** From this size on a field is parsed only when it is read. */
+const encodedBytes = 512;
+
+const fieldsOf = (bytes: Buffer): readonly FieldSpan[] | undefined => {
+  const scanner = new ValueScanner(bytes);
+  const fields = isUtf8(bytes) ? scanner.record(0) : undefined;
+  return scanner.at === bytes.length ? fields : undefined;
+};
+
+/**
+ * A value whose large fields stay bytes where it is an object of plain ones; undefined when the bytes are not JSON.
+ * @param fields of UTF-8, as scanned in a buffer where `bytes` began at `start`.
+ * `isPlain` = all fields are known to be.
+ */
+export const readRecord = (bytes: Buffer, fields = fieldsOf(bytes), start = 0) => {
+  const isPlain = fields?.every(({ plain }) => plain) === true;
+  const large = fields?.filter(({ plain, from, to }) => plain && to - from >= encodedBytes) ?? [];
+  if (large.length === 0 || new Set(fields?.map(({ name }) => name)).size < (fields?.length ?? 0))
+    return { value: parseQuietly(bytes), isPlain };
+  const encoded = new Map<string, Buffer>();
+  let rest = '';
+  let at = 0;
+  for (const { name, from, to } of large) {
+    rest += `${bytes.toString('utf8', at, from - start)}null`;
+    at = to - start;
+    encoded.set(name, bytes.subarray(from - start, at));
+  }
+  const value = JSON.parse(rest + bytes.toString('utf8', at)) as object;
+  for (const [name, field] of encoded) defineEncoded(value, name, field);
+  return { value, encoded, isPlain };
+};
