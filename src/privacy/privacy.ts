@@ -88,10 +88,11 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
   };
 
   const sanitize = (observation: Observation): Observation => {
-    const { encoded, fields, rawHash: _rawHash, privacyVersion, ...rest } = observation;
-    const order = rest.order ?? orderOf(observation);
+    const { rawHash: _rawHash, privacyVersion, ...unread } = observation;
+    const order = unread.order ?? orderOf(observation);
+    const { encoded, fields, ...rest } = unread;
     // The receiver has been here.
-    if (privacyVersion === version && !(aliasField in fields)) return { ...rest, order, fields };
+    if (privacyVersion === version && !(aliasField in fields)) return { ...unread, order };
     const { fields: kept, ...aliases } = sanitizeAll(fields, encoded);
     const bytes = new Map(Object.entries(kept).filter((entry): entry is [string, Buffer] => Buffer.isBuffer(entry[1])));
     for (const [name, json] of bytes) defineEncoded(kept, name, json);

@@ -7,6 +7,7 @@ import { createGunzip } from 'node:zlib';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { identifyRecord, importObservedAt } from '../../calls/record.ts';
 import { terminal } from '../../lib/errors.ts';
+import { readRecord } from '../../lib/scan-value.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
 import { importKey } from '../../store/status/progress.ts';
 import type { IngestDeps } from '../deps.ts';
@@ -254,17 +255,14 @@ export const readImported = (
   bytes: Buffer,
   rules: Omit<ReadRules, 'name'>,
 ): { readonly observation: Observation } | { readonly reason: string } => {
-  let record: unknown;
-  try {
-    record = JSON.parse(bytes.toString('utf8'));
-  } catch {
-    return { reason: 'not JSON' };
-  }
-  const identified = identifyRecord(record);
+  const { value, encoded } = readRecord(bytes);
+  if (value === undefined) return { reason: 'not JSON' };
+  const identified = identifyRecord(value);
   if ('reason' in identified) return identified;
   const observedAt = importObservedAt(identified.record, rules);
   if (observedAt === undefined) return { reason: noTime };
-  return { observation: { callId: identified.callId, source: 'import', observedAt, fields: identified.record } };
+  const { callId, record: fields } = identified;
+  return { observation: { callId, source: 'import', observedAt, fields, ...(encoded && { encoded }) } };
 };
 
 /** Cuts the bytes of an import into records: one a line (NDJSON), or the elements of one JSON array. */

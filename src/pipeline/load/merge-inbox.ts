@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { holdsValues } from '../../calls/fold.ts';
 import { identifyRecord, webhookObservedAt } from '../../calls/record.ts';
-import { parseQuietly } from '../../lib/parse-json.ts';
+import { readRecord } from '../../lib/scan-value.ts';
 import { isSealed, sealedReason } from '../../lib/sealed.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import type { EarlierBodies, PendingDelivery, SettledDelivery } from '../../store/delivery/inbox.ts';
@@ -149,9 +149,9 @@ const readDelivery = (
   { body, bodyHash: rawHash, deliveryId, privacyVersion, receivedAt }: PendingDelivery,
   clockSkew: number,
 ): Omit<ReadDelivery, 'delivery'> | { readonly reason: string } => {
-  const parsed = parseQuietly(body);
-  if (parsed === undefined) return { reason: isSealed(body) ? sealedReason : 'the body is not JSON' };
-  const identified = identifyRecord(parsed);
+  const { value, encoded } = readRecord(body);
+  if (value === undefined) return { reason: isSealed(body) ? sealedReason : 'the body is not JSON' };
+  const identified = identifyRecord(value);
   if ('reason' in identified) return identified;
   const { observedAt, isLate } = webhookObservedAt(deliveryId, receivedAt, clockSkew);
   return {
@@ -160,6 +160,7 @@ const readDelivery = (
       source: 'webhook',
       observedAt,
       fields: identified.record,
+      ...(encoded && { encoded }),
       rawHash,
       ...(privacyVersion === null ? {} : { privacyVersion }),
     },
