@@ -102,9 +102,7 @@ const scannedPage = (body: Buffer, envelope: unknown, spans: readonly RecordSpan
           size = 0;
         }
         const bytes = bytesAt(from, to);
-        const read = isText
-          ? readRecord(isLarge ? Buffer.from(bytes) : bytes, fields, from)
-          : { value: parseQuietly(bytes) };
+        const read = readRecord(isLarge ? Buffer.from(bytes) : bytes, isText ? fields : [], from);
         part.push({ ...read, bytes: () => bytesAt(from, to) });
         size += to - from;
       }
