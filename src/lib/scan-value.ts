@@ -50,7 +50,7 @@ const fail = (): never => {
 
 /**
  * Scans values of one buffer; `at` moves on as it does. A private method gets the offset of a part and returns the
- * offset behind it. If the part is not plain (see FieldSpan), it sets `plain` to false. It throws NotScannable.
+ * offset behind it. If the part is not plain (see FieldSpan), it sets `plain` to false. Broken parts throw NotScannable.
  */
 export class ValueScanner {
   private readonly bytes: Buffer;
