@@ -78,5 +78,3 @@ export const createLoadActivities = (deps: ActivityDeps) => ({
 });
 
 export type LiveActivities = ReturnType<typeof createLiveActivities>;
-export type ReadActivities = ReturnType<typeof createReadActivities>;
-export type LoadActivities = ReturnType<typeof createLoadActivities>;

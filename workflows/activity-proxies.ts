@@ -1,6 +1,6 @@
 /** Time-outs and retries of activities, stated once. */
 import { proxyActivities } from '@temporalio/workflow';
-import type { LiveActivities, LoadActivities, ReadActivities } from '../activities/create-activities.ts';
+import type { createLoadActivities, createReadActivities, LiveActivities } from '../activities/create-activities.ts';
 import type { TaskQueues } from './messages.ts';
 
 const retry = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' } as const;
@@ -21,7 +21,7 @@ export const liveActivities = (queues: TaskQueues) =>
   });
 
 export const readActivities = (queues: TaskQueues) =>
-  proxyActivities<ReadActivities>({
+  proxyActivities<ReturnType<typeof createReadActivities>>({
     taskQueue: queues.read,
     startToCloseTimeout: reading,
     heartbeatTimeout: '30s',
@@ -30,7 +30,7 @@ export const readActivities = (queues: TaskQueues) =>
 
 /** @param more attempts are limited for callers that continue if the warehouse does not answer. */
 export const loadActivities = (queues: TaskQueues, more: { readonly maximumAttempts?: number } = {}) =>
-  proxyActivities<LoadActivities>({
+  proxyActivities<ReturnType<typeof createLoadActivities>>({
     taskQueue: queues.load,
     startToCloseTimeout: '15m',
     heartbeatTimeout: '30s',

@@ -36,7 +36,7 @@ export const compareWarehouse = async (
 ): Promise<Comparison> => {
   const { level, alive } = input;
   const guards: Guards = new Map();
-  if (input.range !== undefined) await addGuards(guards, target.warehouse.listGuards(input.range));
+  if (input.range !== undefined) await collectGuards(target.warehouse.listGuards(input.range), guards);
   const wanted = new Set(input.callIds);
   const extra = [...guards.values()].flat().filter(({ callId }) => !wanted.has(callId));
   const known =
@@ -60,10 +60,11 @@ export const compareWarehouse = async (
 };
 
 /** Rows of table calls by their id: a warehouse without keys may have several. */
-export type Guards = Map<string, readonly CallGuard[]>;
+type Guards = Map<string, readonly CallGuard[]>;
 
-export const addGuards = async (guards: Guards, found: AsyncIterable<CallGuard>): Promise<void> => {
+export const collectGuards = async (found: AsyncIterable<CallGuard>, guards: Guards = new Map()): Promise<Guards> => {
   for await (const guard of found) guards.set(guard.callId, [...(guards.get(guard.callId) ?? []), guard]);
+  return guards;
 };
 
 const compareIds = async (
@@ -73,7 +74,7 @@ const compareIds = async (
 ): Promise<Omit<Comparison, 'unexpected'>> => {
   const { guards } = input;
   const unlisted = input.callIds.filter((id) => !guards.has(id));
-  if (unlisted.length > 0) await addGuards(guards, target.warehouse.listGuards({ callIds: unlisted }));
+  if (unlisted.length > 0) await collectGuards(target.warehouse.listGuards({ callIds: unlisted }), guards);
   const digests = input.level === 'rows' ? await readDigests(target, input.callIds, guards) : undefined;
   const epoch = await deps.store.epoch();
   const missing = new Set<string>();

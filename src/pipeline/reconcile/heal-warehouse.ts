@@ -7,7 +7,7 @@ import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { CallGuard } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 import { loadPendingBatch } from '../load/load-pending.ts';
-import { addGuards, compareWarehouse, type Guards } from './compare-warehouse.ts';
+import { collectGuards, compareWarehouse } from './compare-warehouse.ts';
 
 /** Most loads for one window. If calls are still pending then, the verdict is unproven and the sweep loads them. */
 const maxLoads = 100;
@@ -65,8 +65,7 @@ const removeIrreplaceable = async (
   { warehouse }: WarehouseTarget,
   callIds: readonly string[],
 ): Promise<void> => {
-  const guards: Guards = new Map();
-  await addGuards(guards, warehouse.listGuards({ callIds }));
+  const guards = await collectGuards(warehouse.listGuards({ callIds }));
   const epoch = await store.epoch();
   const found: CallGuard[] = [];
   for await (const batch of readExpected(store, warehouse.name, callIds)) {
