@@ -128,6 +128,14 @@ describe('behind its last page, a list', () => {
     expect([seen, problems]).toEqual([80, []]);
   });
 
+  test('refuses, although pages of two, the most that it gives, leave calls out', async () => {
+    const pagination = { style: 'page', size_param: 'size', size: 20 } as const;
+    const { seen } = await read(60, { pagination }, (response, { page, records }) =>
+      page > 1 ? json(response, 422, { detail: 'no' }) : json(response, 200, { data: records.slice(0, 2) }),
+    );
+    expect(seen).toBe(60);
+  });
+
   test('gives the same cursor with an empty page', async () => {
     const pagination = { style: 'cursor', cursor_param: 'page', next_path: 'next' } as const;
     const { seen, problems } = await read(90, { pagination }, (response, { page, records }) =>

@@ -98,13 +98,20 @@ interface Asking {
  * Whether the list ends before a refused page: one of another size that reaches beyond that place says so by holding
  * no further record. Undefined where no other size can be asked for.
  */
-const endsBefore = async ({ pagination, ask }: Asking, query: ListQuery, request: PageRequest, behind: number) => {
+const endsBefore = async (
+  { pagination, ask, learned }: Asking,
+  query: ListQuery,
+  request: PageRequest,
+  behind: number,
+) => {
   const known = request.known ?? request.offset;
   const size = findOtherSize(known, behind);
   const other = pagination.at?.(known - (known % size), size);
   if (other === undefined) return undefined;
   const { isRefused, value } = await ask(query, other, { accept: beyondTheEnd });
-  return !isRefused && value.count <= known % size;
+  if (isRefused || value.count > known % size) return false;
+  // A page of this size was never seen: the service may give no more records.
+  return size <= learned.page || undefined;
 };
 
 /** @param before total that came with the page before; its own is the one that matched the query when it was made. */
