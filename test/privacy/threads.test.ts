@@ -45,7 +45,7 @@ test('a body whose thread is gone is not stored', async () => {
 
 test('a body over which a thread hangs is sealed, and the others are read', async () => {
   const hanging = privacyConfigSchema.parse({ ...config, patterns: [{ name: 'slow', pattern: '(?:a+)+b' }] });
-  const cleaner = openCleaner(hanging, keys, 500);
+  const cleaner = openCleaner(hanging, keys, 2_000);
   onTestFinished(() => cleaner.close());
   // A thread that starts under load may seem to hang.
   await expect.poll(async () => (await cleaner.clean(bodyOf(0, 20))).body.toString()).toContain('"call-0"');
