@@ -206,7 +206,9 @@ const compareSecondListing = async (context: ReadContext, query: ListQuery, pass
     const named = insideIds(listing);
     const missing = [...named].filter((id) => !known.has(id));
     if (missing.length === 0 && named.size === known.size)
-      return isKnownClean || isClean(listing) ? readAs(pass, 'second_listing', named) : undefined;
+      return isKnownClean || isClean(listing) || 'pageSize' in other
+        ? readAs(pass, 'second_listing', named)
+        : undefined;
     if (missing.length > maxSingleFetches) return undefined;
     if (missing.length > 0 && list.single_path === undefined) return undefined;
     for (const id of missing) await readCall(context, query, id);
