@@ -11,8 +11,8 @@ export interface FieldSpan {
   readonly from: number;
   readonly to: number;
   /**
-   * True if JSON.stringify would write the same bytes: no blanks or escapes, numbers as in JavaScript, keys in stable
-   * order. A name repeated inside the value goes unnoticed: its hash then differs from its value's.
+   * True if JSON.stringify would write the same bytes: no blanks or escapes, numbers as in JavaScript, no name twice in
+   * an object. False for an object of very many names, or with names that are numbers.
    */
   readonly plain: boolean;
 }
@@ -37,6 +37,11 @@ const closeBrace = 0x7d;
 const maxDepth = 100;
 /** Numbers of up to this many digits print as they were read; longer ones are tried. */
 const safeDigits = 15;
+/** Of one object: each may be compared with all others. */
+const mostNames = 64;
+
+/** Offsets of names in the objects around the current place, by depth. */
+const nameStarts = new Int32Array((maxDepth + 1) * mostNames);
 
 const literals = ['true', 'false', 'null'].map((word) => Buffer.from(word));
 const isBlank = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
@@ -133,18 +138,41 @@ export class ValueScanner {
     const { bytes } = this;
     this.depth += 1;
     if (this.depth > maxDepth) throw new NotScannable('nested too deeply');
+    const first = this.depth * mostNames;
+    let count = 0;
+    let seen = 0;
     let at = this.blanks(from + 1);
-    for (let first = true; bytes[at] !== close; first = false) {
-      if (!first) at = this.separator(at, comma);
+    while (bytes[at] !== close) {
+      if (count > 0) at = this.separator(at, comma);
       if (keyed) {
-        // JSON.stringify writes keys that are whole numbers first.
-        if (isDigit(bytes[at + 1])) this.plain = false;
-        at = this.separator(this.string(at), colon);
+        const end = this.string(at);
+        const initial = bytes[at + 1] as number;
+        const mark = 1 << (initial + 5 * (bytes[end - 2] as number) + 11 * (end - at));
+        const mayRepeat = (seen & mark) !== 0;
+        // JSON.stringify writes names that are whole numbers first.
+        if (isDigit(initial) || count >= mostNames || (mayRepeat && this.isRepeated(first, first + count, at, end)))
+          this.plain = false;
+        else nameStarts[first + count] = at;
+        seen |= mark;
+        at = this.separator(end, colon);
       }
       at = this.blanks(this.value(at));
+      count += 1;
     }
     this.depth -= 1;
     return at + 1;
+  }
+
+  /** Whether the name is one of those that begin at `nameStarts[first]` up to `nameStarts[last]`. */
+  private isRepeated(first: number, last: number, from: number, to: number): boolean {
+    const { bytes } = this;
+    for (let index = first; index < last; index += 1) {
+      const start = nameStarts[index] as number;
+      let at = from + 1;
+      while (at < to && bytes[at] === bytes[start + at - from]) at += 1;
+      if (at === to) return true;
+    }
+    return false;
   }
 
   private string(from: number): number {

@@ -61,33 +61,24 @@ export const openRules = (options: CleanOptions): Rules => ({
  * `findings` = the detector of each finding that was replaced.
  */
 export const clean = (fields: Fields, rules: Rules) => {
-  const pass: Pass = { rules, findings: [], names: 0 };
+  const pass: Pass = { rules, findings: [] };
   const kept = cleanFields(fields, rules.rules, pass, (...field) => cleanField(...field, pass));
   return { fields: kept, findings: pass.findings };
 };
 
-/** `names` = of the objects that were looked at, to tell bytes that have a name twice: an earlier value must not stay. */
-type Pass = { readonly rules: Rules; readonly findings: string[]; names: number };
+type Pass = { readonly rules: Rules; readonly findings: string[] };
 
 const cleanField = (value: unknown, node: RuleNode, name: string, pass: Pass): unknown => {
   if (name === identity) return value;
   if (Buffer.isBuffer(value)) {
     if (!node.mayAct) return value;
     const parsed: unknown = JSON.parse(value.toString('utf8'));
-    pass.names = 0;
     const kept = cleanField(parsed, node, name, pass);
-    return kept === parsed && pass.names === countNames(value) ? value : kept;
+    return kept === parsed ? value : kept;
   }
   return name === 'transcript_json' && isObject(value) && readsSpeech(node)
     ? cleanTranscript(value, node, pass)
     : cleanValue(value, node, { name, depth: 1 }, pass);
-};
-
-/** Of plain JSON. A text that begins with a colon counts too: its field is then written anew, which only takes time. */
-const countNames = (json: Buffer): number => {
-  let count = 0;
-  for (let at = json.indexOf(0x3a); at !== -1; at = json.indexOf(0x3a, at + 1)) if (json[at - 1] === 0x22) count += 1;
-  return count;
 };
 
 /** Where a value stands: its field's name may announce it. */
@@ -132,7 +123,6 @@ const cleanFields = (
   cleanOne: (value: unknown, node: RuleNode, name: string) => unknown,
 ): Fields => {
   const names = Object.keys(fields);
-  pass.names += names.length;
   let entries: [string, unknown][] | undefined;
   // Every word of every call comes here: nothing is made for a field that stays.
   for (let index = 0; index < names.length; index += 1) {
@@ -162,7 +152,6 @@ const cleanName = (name: string, node: RuleNode, pass: Pass): string => {
 const cleanTranscript = (transcript: Fields, node: RuleNode, pass: Pass): unknown => {
   const { callData, [redactionsField]: held, ...rest } = transcript;
   const others = cleanValue(rest, node, { name: 'transcript_json', depth: 1 }, pass);
-  pass.names += Object.keys(transcript).length - Object.keys(rest).length;
   const items: readonly unknown[] = Array.isArray(callData) ? callData : [];
   const sent = readUtterances(callData);
   const { said, redactions } = redactSaid(items, sent, pass);
