@@ -51,7 +51,8 @@ describe('startTemporalDevServer', () => {
     const third = await startTemporalDevServer(options);
     expect(third.pid).not.toBe(second.pid);
     expect(await isRunning(third, 'survivor')).toBe('RUNNING');
-    await third.stop();
+    await Promise.all([second.stop(), third.stop()]);
+    expect(isAlive(third.pid)).toBe(false);
   });
 
   test('takes another port where one that nobody asked for is taken before it listens', async () => {
