@@ -9,7 +9,7 @@ import { scheduledBackfillSchema } from '../../schemas/config/backfills.ts';
 import { backfillSchedule, createBackfillSchedule } from '../../src/temporal/backfill-schedules.ts';
 import { backfillId, backfillScheduleId } from '../../workflows/messages.ts';
 import { endProcess, type Installation, install } from '../support/installation.ts';
-import { startTemporal } from '../support/temporal.ts';
+import { killAndRestart, startTemporal } from '../support/temporal.ts';
 import { until } from '../support/until.ts';
 
 /**
@@ -71,9 +71,7 @@ describe('backfills', () => {
   test('every due run happened once, was skipped by its policy, or is counted as missed', async () => {
     let server = await startTemporal();
     const restart = async (downMs: number): Promise<void> => {
-      process.kill(server.pid, 'SIGKILL');
-      await delay(downMs);
-      server = await startTemporal({ port: Number(server.address.split(':')[1]), dataDir: server.dataDir });
+      server = await killAndRestart(server, downMs);
     };
     const site = await install({
       temporalAddress: server.address,

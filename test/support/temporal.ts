@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { inject } from 'vitest';
 import type { TestProject } from 'vitest/node';
 import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
@@ -49,6 +50,15 @@ export const startTemporal = async (options: { port?: number; dataDir?: string }
       await rm(dataDir, { recursive: true, force: true });
     },
   };
+};
+
+/** Kills the server and starts another on its data and port. The use of the killed one ends, or the other would outlive us. */
+export const killAndRestart = async (server: OwnTemporal, downMs = 0): Promise<OwnTemporal> => {
+  process.kill(server.pid, 'SIGKILL');
+  await delay(downMs);
+  const next = await startTemporal({ port: Number(server.address.split(':')[1]), dataDir: server.dataDir });
+  await server.stop();
+  return next;
 };
 
 /** vitest's globalSetup. */
