@@ -1,5 +1,4 @@
 /** Reads a list of ranges with bounded concurrency, part by part. Idle readers split the remaining ranges. */
-
 import { condition, workflowInfo } from '@temporalio/workflow';
 import type { LiveActivities } from '../activities/create-activities.ts';
 import { addTotals, type Direction, type Range, type ReadTotals } from '../schemas/orchestration.ts';

@@ -2,7 +2,6 @@
  * The one reading of the store that page, metrics, notifications, `callsync status` and `callsync doctor` share. All of it
  * comes from counters or from one end of an index: it costs the same however many calls there are.
  */
-
 import type { Queryable } from '../postgres/database.ts';
 import { givenUpRereads } from '../store/delivery/inbox.ts';
 import { pendingSql } from '../store/loads/loads.ts';

@@ -257,10 +257,10 @@ const fieldsOf = (bytes: Buffer): readonly FieldSpan[] | undefined => {
 /**
  * A value whose large fields stay bytes where it is an object of plain ones; undefined when the bytes are not JSON.
  * @param fields of UTF-8, as scanned in a buffer where `bytes` began at `start`.
- * `isPlain` = all fields are known to be.
+ * `isPlain` = all fields are known to be; false of a record that was not scanned.
  */
 export const readRecord = (bytes: Buffer, fields = fieldsOf(bytes), start = 0) => {
-  const isPlain = fields?.every(({ plain }) => plain) === true;
+  const isPlain = fields !== undefined && fields.length > 0 && fields.every(({ plain }) => plain);
   const large = fields?.filter(({ plain, from, to }) => plain && to - from >= encodedBytes) ?? [];
   if (large.length === 0 || new Set(fields?.map(({ name }) => name)).size < (fields?.length ?? 0))
     return { value: parseQuietly(bytes), isPlain };

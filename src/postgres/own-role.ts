@@ -1,9 +1,8 @@
 /** Roles that the owner of a database makes for one purpose, each with fewer rights than the owner. */
-
 import { createHmac, randomBytes } from 'node:crypto';
 import { CallsyncError, terminal } from '../lib/errors.ts';
 import { scramVerifier } from '../lib/keyed-hash.ts';
-import { type ConnectionUrl, openDatabase, type Queryable, readUrl } from './database.ts';
+import { type ConnectionUrl, openDatabase, type Queryable, quoteName, readUrl } from './database.ts';
 import { lockName } from './session-lock.ts';
 
 /**
@@ -31,7 +30,7 @@ const mark = 'made by callsync';
 const makeOwnRole = async (tx: Queryable, roleUrl: string): Promise<string> => {
   const { username, password } = new URL(roleUrl);
   const name = decodeURIComponent(username);
-  const role = `"${name.replaceAll('"', '""')}"`;
+  const role = quoteName(name);
   await lockName(tx, name);
   const sql = `SELECT shobj_description(oid, 'pg_authid') AS comment FROM pg_roles WHERE rolname = $1`;
   const [present] = await tx.query<{ comment: string | null }>(sql, [name]);

@@ -1,5 +1,4 @@
 /** Opens Temporal, maintains its schedules, and checks that workers for a task queue exist. */
-
 import { join } from 'node:path';
 import type { Client, WorkflowClient } from '@temporalio/client';
 import type { Config } from '../../../schemas/config.ts';

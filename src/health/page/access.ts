@@ -2,7 +2,6 @@
  * Readers and actors of the page, and its actions: posted forms. Each request stands alone, without session and
  * cookie.
  */
-
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';

@@ -1,5 +1,4 @@
 /** The identity provider of interface §4.1: client credentials in, access token out. */
-
 import { randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';

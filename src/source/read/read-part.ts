@@ -205,6 +205,7 @@ const compareSecondListing = async (context: ReadContext, query: ListQuery, pass
     }
     const named = insideIds(listing);
     const missing = [...named].filter((id) => !known.has(id));
+    // Pages of another size pass over other records, so that two listings with repeated rows may still agree only by being whole.
     if (missing.length === 0 && named.size === known.size)
       return isKnownClean || isClean(listing) || 'pageSize' in other
         ? readAs(pass, 'second_listing', named)

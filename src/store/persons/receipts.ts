@@ -2,7 +2,6 @@
  * Erasures that wait for warehouses, even after their command ended, and the receipts of finished ones. Receipts form
  * a chain like verdicts, under the same keys and with the head in the same file.
  */
-
 import { createPublicKey, randomBytes, verify } from 'node:crypto';
 import { type Queryable, readColumn, readRow, type Transaction } from '../../postgres/database.ts';
 import { lockName } from '../../postgres/session-lock.ts';

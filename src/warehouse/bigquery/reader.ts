@@ -1,5 +1,4 @@
 /** Queries of persons and assistants. A job has the rights of its service account; a session cannot reduce them. */
-
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { withinTime } from '../../lib/timing.ts';
 import { restrictedName } from '../grants.ts';

@@ -1,5 +1,4 @@
 /** One check of the doctor, and the run of all checks in parallel, each with its own time-out. */
-
 import { CallsyncError } from '../../../lib/errors.ts';
 import { withinTime } from '../../../lib/timing.ts';
 import { exitOf, exits, worstOf } from '../../shell/exit.ts';
