@@ -12,25 +12,6 @@ const foldAll = (...observations: readonly Observation[]): LedgerRow =>
   observations.map(prepareObservation).reduce(fold, emptyRow('c'));
 const changesOf = (row: LedgerRow) => flattenChanges(row, 7);
 
-test('the first revision is one row, a later one a row for each field that changed', () => {
-  const polled = foldAll(observationOf('c', 10, { status: 'a', tags: [] }));
-  const first = {
-    call_id: 'c',
-    call_timestamp: 7,
-    field: '*',
-    revision: 1,
-    source: 'poll',
-    observed_at: 10,
-    kind: 'added',
-  };
-  expect(changesOf(polled)).toEqual([first]);
-  const hooked = prepareObservation(observationOf('c', 20, { status: 'b', extra_1: 1 }, 'webhook'));
-  const changed = fold(polled, hooked);
-  const change = { ...first, revision: 2, source: 'webhook', observed_at: 20 };
-  const expected = [first, { ...change, field: 'status', kind: 'changed' }, { ...change, field: 'extra_1' }];
-  expect(changesOf(changed)).toEqual(expected);
-});
-
 test('a change says whether the field was added, changed or removed; null is as good as absent', () => {
   const row = foldAll(
     observationOf('c', 10, { status: 'a', lang: 'fr', agent: null }),
@@ -42,15 +23,6 @@ test('a change says whether the field was added, changed or removed; null is as 
   // Folded by an earlier version.
   const older = { ...row, fieldChanges: { status: [2, 20, 1] as const } };
   expect(changesOf(older).at(-1)).toMatchObject({ field: 'status', kind: null });
-});
-
-test('an equal value of a later observation moves neither time nor source of the change', () => {
-  const one = observationOf('c', 10, { status: 'a' });
-  const other = observationOf('c', 20, { status: 'b' }, 'webhook');
-  const changed = foldAll(one, other);
-  const again = foldAll(one, other, observationOf('c', 30, { status: 'b' }));
-  expect(again.versions.status?.[0]).toBe(30);
-  expect(changesOf(again)).toEqual(changesOf(changed));
 });
 
 test('an earlier observation that comes late moves the first row, and what it adds is a change of its own revision', () => {

@@ -7,7 +7,6 @@ import {
   emptyRow,
   fold,
   foldErasure,
-  holdsValues,
   type LedgerRow,
   needsDocument,
   prepareObservation,
@@ -16,7 +15,7 @@ import {
 import { observeRecord } from '../../src/source/list/observe.ts';
 import { canonicalRow } from '../../src/warehouse/digest.ts';
 import { observationOf } from '../support/pipeline.ts';
-import { anyObservation, observationsInOrders } from './observations.ts';
+import { observationsInOrders } from './observations.ts';
 import { expectedDocument } from './winner.ts';
 
 const foldAll = (observations: readonly Observation[]): LedgerRow =>
@@ -104,21 +103,6 @@ describe('observations in any order and number', () => {
     );
   });
 
-  test('a reading of the API after all of them decides', () => {
-    fc.assert(
-      fc.property(observationsInOrders('c'), anyObservation('c'), ({ arrivals }, last) => {
-        const answer: Observation = { ...last, source: 'poll', observedAt: 1_800_000_000_000_000 };
-        for (const arrival of arrivals) {
-          const row = [...arrival, answer].map(prepareObservation).reduce(fold, emptyRow('c'));
-          const seen = prepareObservation(answer);
-          expect(row.document).toMatchObject({ ...seen.fields });
-          expect(holdsValues(row, seen)).toBe(true);
-        }
-      }),
-      { numRuns: 150 },
-    );
-  });
-
   test('a tombstone among them wins and stays', () => {
     fc.assert(
       fc.property(observationsInOrders('c', 1), fc.nat(), ({ arrivals: [arrival = []] }, position) => {
@@ -131,32 +115,6 @@ describe('observations in any order and number', () => {
       }),
       { numRuns: 300 },
     );
-  });
-});
-
-describe('revision', () => {
-  const at = 1_700_000_000_000_000;
-  const start = foldAll([observationOf('c', at, { visit: { a: 1, b: { c: 2, d: 3 } }, status: 'void' })]);
-
-  test('rises with a change of value only', () => {
-    const again = fold(
-      start,
-      prepareObservation(observationOf('c', at + 1, { visit: { b: { d: 3, c: 2 }, a: 1 }, status: 'void' })),
-    );
-    expect(again.revision).toBe(start.revision);
-    expect(again.versions.status?.[0]).toBe(at + 1);
-    expect(again.lastSeenAt).toBe(at + 1);
-    expect(again.changedAt).toBe(at);
-    const changed = fold(again, prepareObservation(observationOf('c', at + 2, { status: 'qualified' })));
-    expect(changed).toMatchObject({ revision: start.revision + 1, changedAt: at + 2 });
-  });
-
-  test('of one instant a poll wins over a webhook, and a webhook over an import', () => {
-    const observations = (['poll', 'import', 'webhook'] as const).map((source) =>
-      observationOf('c', at, { status: source, [source]: 1 }, source),
-    );
-    expect(foldAll(observations).document).toMatchObject({ status: 'poll', poll: 1, import: 1, webhook: 1 });
-    expect(foldAll(observations.slice(1)).document?.status).toBe('webhook');
   });
 });
 

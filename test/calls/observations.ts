@@ -69,7 +69,7 @@ const carries: ReadonlySet<string> = new Set(['status', 'tags', 'visit']);
 const recordOf = (callId: string, fields: CallDocument): CallDocument =>
   Object.fromEntries([['unique_id', callId], ...Object.entries(fields)]);
 
-export const anyObservation = (callId: string): fc.Arbitrary<Observation> =>
+const anyObservation = (callId: string): fc.Arbitrary<Observation> =>
   fc
     .record({
       source: fc.constantFrom(...sources),

@@ -89,77 +89,64 @@ const refused = [
   ['one of an unknown authority', other, valid, 'SELF_SIGNED'],
 ] as const;
 
-describe('PostgreSQL', () => {
-  const ask = async (certificate: TestCertificate, ca: TestCertificate) => {
-    const file = join(folder, 'postgres.pem');
-    await writeFile(file, ca.cert);
-    const url = new URL(database.url);
-    url.port = String(await serveTls(certificate, new URL(database.url)));
-    url.hostname = 'localhost';
-    url.search = new URLSearchParams({ sslmode: 'verify-full', sslrootcert: file }).toString();
-    const db = openDatabase({ url: url.href, schema: 'public', application: 'test', purpose: 'store' });
-    return await db.query('SELECT 1 AS one').finally(db.close);
-  };
+const writeAuthority = async ({ cert }: TestCertificate): Promise<string> => {
+  const file = join(folder, 'authority.pem');
+  await writeFile(file, cert);
+  return file;
+};
 
-  test('a valid certificate is accepted', async () => {
-    expect(await ask(valid, valid)).toEqual([{ one: 1 }]);
-  });
+const askPostgres = async (certificate: TestCertificate, ca: TestCertificate): Promise<unknown> => {
+  const url = new URL(database.url);
+  url.port = String(await serveTls(certificate, new URL(database.url)));
+  url.hostname = 'localhost';
+  url.search = new URLSearchParams({ sslmode: 'verify-full', sslrootcert: await writeAuthority(ca) }).toString();
+  const db = openDatabase({ url: url.href, schema: 'public', application: 'test', purpose: 'store' });
+  return await db.query('SELECT 1 AS one').finally(db.close);
+};
 
-  test.each(refused)('%s is refused', async (_, certificate, ca, reason) => {
-    const refusal = { code: 'DATABASE_UNTRUSTED', kind: 'terminal', message: expect.stringContaining(reason) };
-    await expect(ask(certificate, ca)).rejects.toMatchObject(refusal);
-  });
-});
-
-describe('Temporal', () => {
-  const serveNode = (certificate: TestCertificate, address: string) =>
-    serveTls(certificate, new URL(`tls://${address}`));
-  const connectors = {
-    client: {
-      connect: async (config: TemporalConfig, address: string) => (await connectClient(config, address)).connection,
-      serve: isStunnelInstalled ? startStunnel : serveNode,
-    },
-    worker: { connect: (config: TemporalConfig, address: string) => connectWorker(config, address), serve: serveNode },
-  };
-  const ask = async (
-    connector: keyof typeof connectors,
-    certificate: TestCertificate,
-    ca: TestCertificate,
-    { connect, serve } = connectors[connector],
-  ) => {
-    const file = join(folder, 'temporal.pem');
-    await writeFile(file, ca.cert);
+const serveNode = (certificate: TestCertificate, address: string) => serveTls(certificate, new URL(`tls://${address}`));
+const connectAsClient = async (config: TemporalConfig, address: string) =>
+  (await connectClient(config, address)).connection;
+const connectAsWorker = (config: TemporalConfig, address: string) => connectWorker(config, address);
+const askTemporal =
+  (connectBy: typeof connectAsClient | typeof connectAsWorker, serve: typeof serveNode) =>
+  async (certificate: TestCertificate, ca: TestCertificate): Promise<unknown> => {
     const { address } = await useTemporal();
-    const port = await serve(certificate, address);
-    const config = temporalConfigSchema.parse({ tls: { ca_file: file } });
-    const connection = await connect(config, `localhost:${port}`);
+    const config = temporalConfigSchema.parse({ tls: { ca_file: await writeAuthority(ca) } });
+    const connection = await connectBy(config, `localhost:${await serve(certificate, address)}`);
     const info = await connection.workflowService.getSystemInfo({});
     await connection.close();
     return info.serverVersion;
   };
-  const rejection = (reason: string) => ({
-    code: 'TEMPORAL_UNTRUSTED',
-    kind: 'terminal',
-    message: expect.stringContaining(reason),
+const askAsWorker = askTemporal(connectAsWorker, serveNode);
+
+describe.each([
+  ['PostgreSQL', 'DATABASE_UNTRUSTED', askPostgres],
+  [
+    'a client of Temporal',
+    'TEMPORAL_UNTRUSTED',
+    askTemporal(connectAsClient, isStunnelInstalled ? startStunnel : serveNode),
+  ],
+  ['a worker of Temporal', 'TEMPORAL_UNTRUSTED', askAsWorker],
+] as const)('%s', (_, code, ask) => {
+  test('accepts a valid certificate', async () => {
+    expect(await ask(valid, valid)).toBeTruthy();
   });
 
-  describe.each(['client', 'worker'] as const)('%s', (connector) => {
-    test('a valid certificate is accepted', async () => {
-      expect(await ask(connector, valid, valid)).toMatch(/^1\./);
-    });
-
-    test.each(refused)('%s is refused', async (_, certificate, ca, reason) => {
-      await expect(ask(connector, certificate, ca)).rejects.toMatchObject(rejection(reason));
-    });
+  test.each(refused)('refuses %s', async (_name, certificate, ca, reason) => {
+    const refusal = { code, kind: 'terminal', message: expect.stringContaining(reason) };
+    await expect(ask(certificate, ca)).rejects.toMatchObject(refusal);
   });
+});
 
-  test.skipIf(!isStunnelInstalled)('a worker refuses a proxy that does not offer HTTP/2, and says so', async () => {
-    const asked = ask('worker', valid, valid, { ...connectors.worker, serve: startStunnel });
-    await expect(asked).rejects.toMatchObject({ ...rejection('HTTP/2'), hint: expect.stringContaining('ALPN h2') });
-  });
+test.skipIf(!isStunnelInstalled)('a worker refuses a proxy that does not offer HTTP/2, and says so', async () => {
+  const refusal = { code: 'TEMPORAL_UNTRUSTED', message: expect.stringContaining('HTTP/2') };
+  const asked = askTemporal(connectAsWorker, startStunnel)(valid, valid);
+  await expect(asked).rejects.toMatchObject({ ...refusal, hint: expect.stringContaining('ALPN h2') });
+});
 
-  test('a worker refuses the certificate of a CA as that of the server, and says so', async () => {
-    const authority = makeCertificate({ isAuthority: true });
-    await expect(ask('worker', authority, authority)).rejects.toMatchObject(rejection('CaUsedAsEndEntity'));
-  });
+test('a worker refuses the certificate of a CA as that of the server, and says so', async () => {
+  const authority = makeCertificate({ isAuthority: true });
+  const refusal = { code: 'TEMPORAL_UNTRUSTED', message: expect.stringContaining('CaUsedAsEndEntity') };
+  await expect(askAsWorker(authority, authority)).rejects.toMatchObject(refusal);
 });

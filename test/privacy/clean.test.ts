@@ -52,17 +52,6 @@ describe('a transcript', () => {
   });
 });
 
-test('tokens of one number are equal in contact, metadata and transcript, however it is written', () => {
-  const result = sanitize({
-    in: { label: null, data: '33639981234', type: 'PHONE' },
-    metadata: { ANI: '+33 6 39 98 12 34', Note: 'rappeler 06.39.98.12.34 demain', Phone: 33_639_981_234 },
-    transcript_json: transcriptOf(utterance('zéro six trente-neuf quatre-vingt-dix-huit douze trente-quatre')),
-  });
-  expect(result.in).toEqual({ label: null, data: token, type: 'PHONE' });
-  expect(result.metadata).toEqual({ ANI: token, Note: `rappeler ${token} demain`, Phone: token });
-  expect(saidIn(result)[0]?.content).toContain(token);
-});
-
 test('fields that nobody named are looked into: values, numbers, names, depths', () => {
   const result = JSON.stringify(
     sanitize({

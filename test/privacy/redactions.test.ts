@@ -38,13 +38,6 @@ test('has the words of each span, in their order, and the version of the detecto
   expect(listOf(said('oui bonjour'), card, said('le 06 39 98 12 34, ou CT-771'))).toEqual(expected);
 });
 
-test('has a row of each utterance over which a value was dictated', () => {
-  expect(listOf(said('le zéro six trente-neuf'), said('quatre-vingt-dix-huit douze trente-quatre merci'))).toEqual([
-    [0, 1, 3, 'phone', 1],
-    [1, 0, 2, 'phone', 1],
-  ]);
-});
-
 test('names exactly the words that were replaced', () => {
   const phrase = fc.constantFrom(
     'le zéro six trente-neuf',

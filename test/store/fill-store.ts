@@ -97,30 +97,3 @@ export const fillStore = async (
   await run('VACUUM ANALYZE');
   await client.end();
 };
-
-/**
- * The rows of a warehouse that belongs to the ledger of `fillStore`. It has one more tombstone for every tenth call,
- * and a load that the ledger does not know, because the ledger was set back.
- */
-export const fillWarehouse = async (url: string, schema: string, calls: number): Promise<void> => {
-  const client = new pg.Client({ connectionString: url, options: `-c search_path=${schema}` });
-  await client.connect();
-  for (let from = 0; from < calls; from += callsPerStatement) {
-    const series = `generate_series(${from}, ${Math.min(calls, from + callsPerStatement) - 1}) AS n`;
-    await client.query(
-      `INSERT INTO calls (call_id, call_timestamp, utterance_count, word_count, tag_count, ledger_epoch, revision, flatten_version, load_id)
-       SELECT ${idOf('n')}, ${at('n', calls)}, 0, 0, 0, 1, CASE WHEN n < 10 THEN 2 ELSE 1 END, ${flattenVersion},
-              CASE WHEN n < 10 THEN 'unknown' ELSE 'whole' || n / 1000 END FROM ${series}`,
-    );
-    await client.query(
-      `INSERT INTO tombstones (call_key, ledger_epoch, revision, load_id)
-       SELECT encode(sha256(n::text::bytea), 'hex'), 1, 1, 'whole1' FROM ${series} WHERE n % 10 = 0`,
-    );
-  }
-  await client.query(
-    `INSERT INTO loads (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-     VALUES ('unknown', 1, ${flattenVersion}, 'test', 10, 10, now()), ('whole1', 1, ${flattenVersion}, 'test', 10, 10, now())`,
-  );
-  await client.query('VACUUM ANALYZE');
-  await client.end();
-};

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Observation } from '../../schemas/observation.ts';
 import { emptyRow, fold, prepareObservation } from '../../src/calls/fold.ts';
-import { eraseFromLedger, foldIntoLedger, readHeads } from '../../src/store/ledger/ledger.ts';
+import { foldIntoLedger, readHeads } from '../../src/store/ledger/ledger.ts';
 import { observationOf, usePipeline } from '../support/pipeline.ts';
 
 const pipeline = usePipeline({ documents: true });
@@ -38,19 +38,6 @@ describe('a row', () => {
     expect(await written()).toEqual(before);
     const head = (await readHeads(pipeline.store, ['x'])).get('x');
     expect(head).toMatchObject({ revision: 1, lastSeenAt: 5, document: null });
-  });
-
-  test('erased, known or not, stays a tombstone without a document', async () => {
-    await foldAll([observationOf('known', 1, { n: 1 })]);
-    const erased = await pipeline.store.transaction((tx) => eraseFromLedger(tx, ['known', 'unknown']));
-    expect(erased.map((row) => [row.callId, row.revision, row.tombstone]).sort()).toEqual([
-      ['known', 2, true],
-      ['unknown', 1, true],
-    ]);
-    const again = await foldAll([observationOf('known', 9, { n: 2 }), observationOf('unknown', 9)]);
-    expect(again).toMatchObject({ changed: [], unchanged: 2 });
-    expect(await written()).toEqual([]);
-    expect(await pipeline.store.transaction((tx) => eraseFromLedger(tx, ['known']))).toEqual([]);
   });
 });
 

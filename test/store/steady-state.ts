@@ -26,7 +26,7 @@ export const filledWarehouses = ['whole', 'behind'] as const;
 
 const perBatch = 200;
 
-export type SteadyWork = ReturnType<typeof openSteadyWork>;
+type SteadyWork = ReturnType<typeof openSteadyWork>;
 
 /** Over a store that `fillStore` filled; warehouses take every load, so that only the store is at work. */
 export const openSteadyWork = (store: Store) => ({
@@ -56,18 +56,17 @@ const depsOf = (store: Store): IngestDeps => ({
   log: () => undefined,
 });
 
-/** @param calls that the store was filled with @param round from 0: other calls each time */
-export const runSteadyState = async ({ deps, inbox }: SteadyWork, calls: number, round = 0): Promise<void> => {
+/** @param calls that the store was filled with */
+export const runSteadyState = async ({ deps, inbox }: SteadyWork, calls: number): Promise<void> => {
   const { store } = deps;
   const now = Date.now() * 1000;
   // Before its newest calls are loaded, too.
   for (const name of filledWarehouses) await readStateRow(store, name);
-  const spread = (index: number) => (Math.floor((index * calls) / perBatch) + round) % calls;
-  const fresh = calls + round * perBatch;
+  const spread = (index: number) => Math.floor((index * calls) / perBatch);
   // A page of the list: new calls, changed ones, and ones that stay as they are.
   const page = (status: string) =>
     Array.from({ length: perBatch }, (_, index): Observation => {
-      const callId = callIdOf(index % 2 === 0 ? fresh + index : spread(index));
+      const callId = callIdOf(index % 2 === 0 ? calls + index : spread(index));
       const fields = { unique_id: callId, status, timestamp: new Date().toISOString() };
       return { callId, source: 'poll', observedAt: now, fields };
     });

@@ -1,19 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { RejectedRecord } from '../../schemas/observation.ts';
 import { runMaintenance } from '../../src/pipeline/load/maintenance.ts';
 import { listRereads, requestRereads, settleReplayed, settleRereads } from '../../src/store/delivery/inbox.ts';
-import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
-import {
-  quarantineRecords,
-  resanitizeInbox,
-  sealQuarantine,
-  settleQuarantine,
-} from '../../src/store/delivery/quarantine.ts';
+import { quarantineRecords, resanitizeInbox } from '../../src/store/delivery/quarantine.ts';
 import { issueEpoch } from '../../src/store/loads/warehouses.ts';
 import { eraseCalls, eraseKnown, expireCalls } from '../../src/store/persons/calls.ts';
-import { listTextSubjects, purgeBodiesBefore, purgeNamedTexts } from '../../src/store/persons/texts.ts';
+import { purgeBodiesBefore } from '../../src/store/persons/texts.ts';
 import { expireRows } from '../../src/store/retention.ts';
 import { joinCounters, readCounters, repairCounters } from '../../src/store/status/counters.ts';
 import { recordEvent } from '../../src/store/status/events.ts';
@@ -127,20 +120,6 @@ describe('opening', () => {
   });
 });
 
-test('a pool listens for its connections whoever writes through it, also when one is lost while it is lent out', async () => {
-  const { store } = pipeline;
-  const before = store.pool.listenerCount('error');
-  const writers = Array.from({ length: 3 }, () => createInboxWriter({ pool: store.pool }));
-  for (const writer of writers) await writer.ping({ deadlineMs: 10_000 });
-  expect(store.pool.listenerCount('error')).toBe(before);
-  const lent = await store.pool.connect();
-  expect(lent.listenerCount('error')).toBe(1);
-  const ended = new Promise((resolve) => lent.once('end', resolve));
-  await store.pool.query('SELECT pg_terminate_backend($1)', [(lent as unknown as { processID: number }).processID]);
-  await ended;
-  lent.release(true);
-});
-
 describe('calls to be read again', () => {
   const ids = async () => (await listRereads(store(), 10)).map((one) => one.callId);
 
@@ -154,14 +133,6 @@ describe('calls to be read again', () => {
     expect(await ids()).toEqual(['a']);
     await settleRereads(store(), { done: await listRereads(store(), 10) });
     expect(await ids()).toEqual([]);
-  });
-
-  test('are given up after ten failures, until somebody asks again', async () => {
-    await requestRereads(store(), ['c'], 'repeat');
-    for (let n = 0; n < 10; n += 1) await settleRereads(store(), { missed: await listRereads(store(), 10) });
-    expect(await ids()).toEqual([]);
-    await requestRereads(store(), ['c'], 'repeat');
-    expect(await ids()).toEqual(['c']);
   });
 });
 
@@ -235,121 +206,6 @@ describe('deliveries and texts are locked in one order', () => {
     const outcomes = await column(store(), 'SELECT outcome FROM inbox WHERE call_id IS NOT NULL');
     expect(outcomes).toEqual(ids.map(() => 'accepted'));
     expect(await store().query('SELECT call_id FROM inbox WHERE call_id = ANY($1)', [ids])).toEqual([]);
-  });
-
-  test('and one that a merge has is waited for by rules that are applied when nobody waits for them', async () => {
-    const [seqs] = await deliverThree('ring', 'accepted');
-    await store().query(`UPDATE inbox SET outcome = 'pending', call_id = NULL WHERE seq = $1`, [seqs[2]]);
-    const merging = await store().pool.connect();
-    try {
-      await merging.query('BEGIN');
-      await merging.query('SELECT FROM inbox WHERE seq = $1 FOR UPDATE', [seqs[2]]);
-      const applying = apply();
-      while (!(await isWaiting(1)));
-      let isErased = false;
-      let erased: unknown;
-      const note = async (_: unknown, buried: object): Promise<void> => {
-        erased = buried;
-      };
-      const erasing = eraseCalls(store(), ['ring-1'], note).finally(() => {
-        isErased = true;
-      });
-      const both = Promise.all([applying, erasing]);
-      both.catch(() => undefined);
-      while (!isErased && !(await isWaiting(2)));
-      await merging.query(`SELECT FROM ledger WHERE call_id = 'ring-1' FOR UPDATE`);
-      await merging.query('COMMIT');
-      await expect(both).resolves.toEqual([0, undefined]);
-      expect(erased).toMatchObject({ calls: 1, inbox: 1 });
-    } finally {
-      merging.release(true);
-    }
-    const versions = await column(store(), 'SELECT privacy_version FROM inbox WHERE body IS NOT NULL');
-    expect(versions).toEqual(['v2', 'v2']);
-  });
-
-  test('by texts that are refused again as by sealing', async () => {
-    const records = ['a', 'b', 'c'].map((text): RejectedRecord => {
-      const body = Buffer.from(text);
-      const bodyHash = createHash('sha256').update(body).digest();
-      return { body, bodyHash, reason: 'bad', source: 'poll', origin: 'test', receivedAt: new Date() };
-    });
-    // Ids in one order, hashes in the other.
-    records.sort((a, b) => Buffer.compare(b.bodyHash as Buffer, a.bodyHash as Buffer));
-    for (const record of records) await quarantineRecords(store(), [record]);
-    const ids = await column(store(), 'SELECT id FROM quarantine ORDER BY id');
-    const both = besideHolder(`quarantine WHERE id = ${ids[1]}`, 2, () =>
-      Promise.all([sealQuarantine(store(), (body) => body), quarantineRecords(store(), records)]),
-    );
-    await expect(both).resolves.toHaveLength(2);
-  });
-
-  test('by texts that are settled as by those that are erased', async () => {
-    await store().query(quarantineAs('open'));
-    const ids = await column<number>(store(), 'SELECT id FROM quarantine ORDER BY id');
-    // They lie in the table in the other order.
-    for (const id of ids.slice(0, 2).reverse())
-      await store().query(`UPDATE quarantine SET reason = 'm' WHERE id = $1`, [id]);
-    // Then it is read as a whole.
-    await store().query('ANALYZE quarantine');
-    await listTextSubjects(store());
-    const both = besideHolder(`quarantine WHERE id = ${ids[1]}`, 2, () =>
-      Promise.all([
-        store().transaction((tx) => purgeNamedTexts(tx, store().index.hashesOf(['c']))),
-        settleQuarantine(store(), ids, 'replayed'),
-      ]),
-    );
-    await expect(both).resolves.toHaveLength(2);
-  });
-
-  /** The store, with a count of its transactions: one that is repeated after a deadlock counts twice. */
-  const counting = (): { readonly counted: Store; readonly count: () => number } => {
-    let count = 0;
-    const transaction: Store['transaction'] = (work) => {
-      count += 1;
-      return store().transaction(work);
-    };
-    return { counted: { ...store(), transaction }, count: () => count };
-  };
-
-  const rereadIds = ['reread-1', 'reread-2', 'reread-3'];
-  const listed = rereadIds.map((callId) => ({ callId, requestedAt: 0 })).reverse();
-  test.each<[string, (db: Store) => Promise<unknown>]>([
-    ['are erased', (db) => eraseCalls(db, rereadIds)],
-    ['are met', (db) => settleRereads(db, { done: listed })],
-    ['fail', (db) => settleRereads(db, { missed: listed })],
-  ])('by requests to read again that %s as by those that are made', async (_, settle) => {
-    // They lie in the table in the other order.
-    for (const id of [...rereadIds].reverse())
-      await store().query(`INSERT INTO rereads (call_id, reason, requested_at) VALUES ($1, 'r', 'epoch')`, [id]);
-    const { counted, count } = counting();
-    const both = besideHolder(`rereads WHERE call_id = 'reread-2'`, 2, async () => {
-      const settling = settle(counted);
-      while (!(await isWaiting(1)));
-      await Promise.all([settling, requestRereads(store(), rereadIds, 'again')]);
-    });
-    await expect(both).resolves.toBeUndefined();
-    expect(count()).toBeLessThan(2);
-  });
-
-  test('by an age as by a merge, which refuses a text and then asks for a call to be read again', async () => {
-    const bad = Buffer.from('{"unique_id":17,"calls":["reread-1"]}');
-    const record: RejectedRecord = { body: bad, reason: 'bad', source: 'poll', origin: 'test', receivedAt: new Date() };
-    await quarantineRecords(store(), [record]);
-    await listTextSubjects(store());
-    await requestRereads(store(), ['reread-1'], 'before');
-    const { counted, count } = counting();
-    let erasing: Promise<unknown> | undefined;
-    const merging = store().transaction(async (tx) => {
-      await quarantineRecords(tx, [record]);
-      erasing = expireCalls(counted, ['reread-1']);
-      while (!(await isWaiting(1)));
-      await requestRereads(tx, ['reread-1'], 'repeat');
-    });
-    await expect(merging).resolves.toBeUndefined();
-    await expect(erasing).resolves.toBe(1);
-    expect(await store().query('SELECT FROM quarantine WHERE octet_length(body) > 0')).toEqual([]);
-    expect(count()).toBe(1);
   });
 
   test.each<[string, (db: Store) => Promise<unknown>]>([

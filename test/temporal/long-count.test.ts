@@ -62,13 +62,3 @@ test('a cancelled count lets go of its request', async () => {
   await expect(counted).rejects.toThrow();
   expect(source?.list.counts.requests).toBeLessThanOrEqual(1);
 });
-
-test('a list that cannot be cut may take a day: an attempt that ended would begin at its first page again', async () => {
-  const options: { startToCloseTimeout: string }[] = [];
-  vi.doMock('@temporalio/workflow', () => ({ proxyActivities: (one: (typeof options)[0]) => void options.push(one) }));
-  const { liveActivities, readActivities } = await import('../../workflows/activity-proxies.ts');
-  const queues = { workflows: 'w', live: 'l', read: 'r', load: 'o' };
-  for (const proxies of [liveActivities, readActivities]) proxies(queues);
-  vi.doUnmock('@temporalio/workflow');
-  expect(options.map(({ startToCloseTimeout }) => startToCloseTimeout)).toEqual(['1d', '1d']);
-});

@@ -15,19 +15,6 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
   describe(`${name}: loads`, () => {
     const on = useFixture(useTarget);
 
-    test('the first load writes every table, with what the call says', async () => {
-      const callId = on.newId();
-      expect(await on.changed({ callId, timestamp: at(5) })).toBe(1);
-      const row = await on.callRow(callId);
-      expect(row).toMatchObject({ status: 'qualified', duration: 61.25, obfuscated: false, in_data: '+1 555 0100' });
-      expect(Number(row.call_timestamp)).toBe(Date.parse(`${day(5)}T10:00:00Z`) * 1000 + 123_456);
-      expect(JSON.parse(row.visit as string)).toEqual({ page: '/', depth: [1, 2.5, null] });
-      const [utterance] = await on.rows('utterances', callId);
-      expect(utterance?.words).toMatchObject({ value: ['good', 'morning'] });
-      const rows = { utterances: 2, tags: 1, metadata: 4, udfs: 3, contacts: 1, documents: 1 };
-      expect(await on.childRows(callId)).toMatchObject(rows);
-    });
-
     test('the same load twice leaves every row as it was', async () => {
       const callIds = [on.newId(), on.newId()] as const;
       const batch = makeBatch({ calls: callIds.map((callId, index) => makeCall({ callId, utterances: 2 + index })) });
@@ -187,15 +174,6 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
       expect(await logged()).toEqual([first, second, ...third]);
       await on.warehouse.load(makeBatch({ tombstones: [makeTombstone(callId, 4, [day(6)])] }));
       expect(await logged()).toEqual([]);
-    });
-
-    test('children shrink and grow with their call', async () => {
-      const callId = on.newId();
-      for (const [index, count] of [5, 0, 7].entries()) {
-        const partitions = index === 0 ? [] : [day(5)];
-        await on.load({ callId, revision: index + 1, utterances: count, tags: count, partitions });
-        expect(await on.childRows(callId)).toMatchObject({ utterances: count, tags: count });
-      }
     });
 
     test('an empty batch does nothing at all', async () => {

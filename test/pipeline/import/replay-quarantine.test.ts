@@ -123,10 +123,3 @@ test('what is taken after it was read and before it is folded stays gone, and le
   const states = (await listQuarantine(store)).map(({ state }) => state);
   expect(states).toEqual(['replayed', 'dropped', 'dropped', 'dropped']);
 });
-
-test('one that was interrupted after the fold is simply run again', async () => {
-  await put('webhook', '{"unique_id":"w"}');
-  await replay();
-  await pipeline.query(`UPDATE quarantine SET state = 'open'`);
-  expect(await replay()).toEqual({ replayed: 1, refused: 0, changed: 0 });
-});

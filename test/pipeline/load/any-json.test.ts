@@ -86,16 +86,6 @@ const document: fc.Arbitrary<CallDocument> = fc
   .tuple(record, fc.array(otherField, { maxLength: 3 }))
   .map(([known, more]) => Object.fromEntries([...more, ...Object.entries(known)]));
 
-test('any record becomes rows, whatever it holds', () => {
-  fc.assert(
-    fc.property(fc.oneof(document, fc.dictionary(text, anything)), (fields) => {
-      const unseen = { firstSeenAt: null, changedAt: null, sourceDeletedAt: null };
-      expect(flattenCall({ callId: 'c', document: fields, ...unseen }, { documents: true }).rows.calls).toHaveLength(1);
-    }),
-    { numRuns: 400 },
-  );
-});
-
 test('every batch is folded and loaded whole, and reads back as flatten made it', async () => {
   let next = 0;
   await fc.assert(

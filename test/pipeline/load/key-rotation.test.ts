@@ -13,10 +13,20 @@ import { erase as eraseBy, mean } from '../../support/persons.ts';
 import { deliver, observationOf, usePipeline } from '../../support/pipeline.ts';
 import { privacyUnder, privacyWith, rotatedKeys } from '../../support/rotated-keys.ts';
 import { column } from '../../support/rows.ts';
-import { begin, callOf, personOf } from './joined-calls.ts';
 
 /** As many calls under each key: every person calls under each. */
 const calls = 30;
+const begin = Date.UTC(2024, 2, 4);
+const personOf = (index: number): string => `6399812${String((index * 7) % calls).padStart(2, '0')}`;
+/** In every third, another one's number is said. */
+const callOf = (index: number): CallDocument => ({
+  timestamp: new Date(begin + index * 60_000).toISOString(),
+  metadata: { ANI: `33${personOf(index)}` },
+  in: { label: 'Customer', data: `33${personOf(index)}`, type: 'PHONE' },
+  transcript_json: {
+    callData: [{ from: 'in', content: index % 3 === 0 ? `le 0${personOf(index + 1)} merci` : 'oui' }],
+  },
+});
 const [first, second, third] = rotatedKeys;
 
 const pipeline = usePipeline({}, { keep: true });
@@ -34,7 +44,7 @@ const send = async (privacy: Privacy, observations: readonly Observation[]): Pro
 const numbered = (prefix: string, from: number, length = calls): Observation[] =>
   Array.from({ length }, (_, index) => {
     const unique_id = `${prefix}-${from + index}`;
-    return observationOf(unique_id, begin * 1_000, { ...callOf(from + index), unique_id } as CallDocument);
+    return observationOf(unique_id, begin * 1_000, { ...callOf(from + index), unique_id });
   });
 
 beforeAll(async () => {

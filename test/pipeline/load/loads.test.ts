@@ -9,7 +9,6 @@ import { loadPending, loadPendingBatch } from '../../../src/pipeline/load/load-p
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { eraseFromLedger } from '../../../src/store/ledger/ledger.ts';
 import {
-  abandonLoads,
   completeLoad,
   countPending,
   keepLoad,
@@ -191,15 +190,6 @@ describe('a warehouse that is away', () => {
 });
 
 describe('a crash', () => {
-  test('between plan and load: the calls are left alone for a while, then loaded', async () => {
-    await pipeline.fold([observation('a', 1), observation('b', 1)]);
-    expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
-    expect(await pending()).toBe(2);
-    await age(21);
-    expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
-    expect(await pending()).toBe(0);
-  });
-
   test('the calls of a load whose process is still at it are left alone, however long it takes', async () => {
     const folded = await pipeline.fold([observation('a', 1)]);
     await age(600);
@@ -248,17 +238,6 @@ describe('a crash', () => {
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 0 });
     expect(await pending()).toBe(0);
     expect(await digestTables(pipeline.warehouse)).toEqual(digests);
-  });
-
-  test('leaves no plan behind for good, and one that finishes after all does no harm', async () => {
-    const folded = await pipeline.fold([observation('a', 1)]);
-    expect(await abandonLoads(pipeline.store, 24)).toBe(0);
-    await age(25 * 3600);
-    expect(await abandonLoads(pipeline.store, 24)).toBe(1);
-    expect(await pipeline.query('SELECT 1 FROM load_calls')).toEqual([]);
-    expect(await loadFolded(pipeline.deps, folded)).toEqual({ main: 1 });
-    expect(await pending()).toBe(1);
-    expect(await pipeline.drain()).toEqual({ sent: 1, changed: 0 });
   });
 });
 

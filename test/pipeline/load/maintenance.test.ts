@@ -29,14 +29,6 @@ test('calls flattened by an older version are sent again once a newer version re
 });
 
 describe('warehouses', () => {
-  test('that are configured stay known, and no others', async () => {
-    await registerWarehouse(pipeline.store, 'elsewhere', flattenVersion);
-    await ageWarehouse('%', '6 days');
-    await keep();
-    const rows = await query(`SELECT name FROM warehouses WHERE configured_at > now() - interval '1 minute'`);
-    expect(rows).toEqual([{ name: 'main' }]);
-  });
-
   test('that no worker configures any more are taken off the deliveries that wait for them', async () => {
     await registerWarehouse(pipeline.store, 'gone', flattenVersion);
     await query(`INSERT INTO unloaded_deliveries VALUES ('gone', false, 1), ('main', false, 1)`);

@@ -8,11 +8,14 @@ const luhn = (digits: string): string => {
   return digits + String((10 - (sum % 10)) % 10);
 };
 const mod97 = (digits: string): number => [...digits].reduce((rest, digit) => (rest * 10 + Number(digit)) % 97, 0);
-const padded = (value: number, length: number): string => String(value).padStart(length, '0');
+export const padded = (value: number, length: number): string => String(value).padStart(length, '0');
+
+/** Every value of a person holds this number, which no other person has. */
+export const serialOf = (index: number): string => padded((10_007 * (index + 1)) % 100_000_000, 8);
 
 /** Values of one person, none of which is part of another's. */
 export const personOf = (index: number) => {
-  const serial = padded(10_007 * (index + 1), 8);
+  const serial = serialOf(index);
   const account = `30006000${serial}00000`;
   const bban = `${account}${padded(97 - mod97(`${account}00`), 2)}`;
   const nir = `1850578${padded(100 + index, 6)}`;
@@ -24,9 +27,8 @@ export const personOf = (index: number) => {
     nir: `${nir}${padded(97 - mod97(nir), 2)}`,
   };
 };
-export const groups = (text: string, size: number): string =>
-  (text.match(new RegExp(`.{1,${size}}`, 'g')) ?? []).join(' ');
-const utteranceOf = (from: string, content: string) => ({
+export const groups = (text: string, size = 2): string => (text.match(new RegExp(`.{1,${size}}`, 'g')) ?? []).join(' ');
+export const utteranceOf = (from: string, content: string) => ({
   from,
   content,
   words: content.split(' ').map((value, index) => ({ value, start: index, length: 1, score: 1 })),

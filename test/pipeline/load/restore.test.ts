@@ -97,22 +97,6 @@ describe('a ledger that was set back under running workers', () => {
     expect(await inWarehouse()).toMatchObject({ a: 'v2' });
     expect(await query('SELECT call_id, reason FROM rereads')).toContainEqual({ call_id: 'a', reason: 'restored' });
   });
-
-  test('does not bring back what was erased since, in the ledger or in the warehouse', async () => {
-    await write(['a', 'v1'], ['gone', 'v1']);
-    const restore = await ledger();
-    await write(['later', 'v1']);
-    await erase('gone', 'later');
-    await pipeline.drain();
-    await restore();
-    expect(await inLedger()).toContainEqual({ call_id: 'gone', whole: true, tombstone: false });
-    await check();
-    expect(await inLedger()).toContainEqual({ call_id: 'gone', whole: false, tombstone: true });
-    await write(['gone', 'v2'], ['later', 'v2'], ['a', 'v2']);
-    await pipeline.drain();
-    expect(await inWarehouse()).toEqual({ a: 'v2' });
-    expect(await inLedger()).toContainEqual({ call_id: 'later', whole: false, tombstone: true });
-  });
 });
 
 describe('a warehouse', () => {

@@ -18,7 +18,8 @@ import { countRows } from '../../../src/warehouse/digest.ts';
 import { backUp } from '../../support/backup.ts';
 import { erase } from '../../support/persons.ts';
 import { deliver, observationOf, type Pipeline } from '../../support/pipeline.ts';
-import { callIdOf, callsPerPerson, inGroups, personOf, recordOf, serialOf, serialsIn } from './people.ts';
+import { groups, serialOf } from '../load/planted-values.ts';
+import { callIdOf, callsPerPerson, personOf, recordOf, serialsIn } from './people.ts';
 import { readFiles, readSchemas, search } from './search-everything.ts';
 
 /** A warehouse that can be set back. */
@@ -124,7 +125,7 @@ export const eraseUnderRestores = async (
     const found = new Set<string>();
     for (let at = from; at < to; at += peoplePerSearch) {
       const some = Array.from({ length: Math.min(peoplePerSearch, to - at) }, (_, index) => personOf(at + index));
-      const said = [some.map(({ email }) => email), some.map(({ phone }) => `"${inGroups(phone)}"`)];
+      const said = [some.map(({ email }) => email), some.map(({ phone }) => `"${groups(phone)}"`)];
       for (const texts of said) for (const callId of await searchFor(texts.join(' or '))) found.add(callId);
     }
     return found;
@@ -179,7 +180,7 @@ export const eraseUnderRestores = async (
     // Half of the requests name a number, half the value of a key. Events arrive meanwhile.
     let erasedCalls = 0;
     const half = Math.ceil(input.erased / 2);
-    const numbers = Array.from({ length: half }, (_, index) => inGroups(personOf(index).phone));
+    const numbers = Array.from({ length: half }, (_, index) => groups(personOf(index).phone));
     const clients = Array.from({ length: input.erased - half }, (_, index) => personOf(half + index).client);
     const perBatch = 100;
     let sent = 0;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Direction, Range } from '../../../schemas/orchestration.ts';
 import type { ReadDeps } from '../../../src/pipeline/deps.ts';
-import { nextLength, type RangePartProgress, readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
+import { type RangePartProgress, readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
 import { rereadCalls } from '../../../src/pipeline/read/reread-calls.ts';
 import { startSimulator } from '../../../src/simulator/start-simulator.ts';
 import type { Source } from '../../../src/source/source.ts';
@@ -18,23 +18,6 @@ import { settledRange } from '../../support/settled-range.ts';
 type ReadRangePartInput = Parameters<typeof readRangePart>[1];
 
 const directions: readonly Direction[] = ['oldest_first', 'newest_first'];
-
-test('the next window is as long as the calls of the last one make it, within its bounds', () => {
-  const rules = { initial: 1_000_000, min: 100_000, max: 50_000_000, targetCalls: 500 };
-  const withStep = (ms: number): ReadDeps => {
-    const list = { time_format: 'iso', time_resolution_ms: ms };
-    return { windows: rules, source: { list: { list } } } as unknown as ReadDeps;
-  };
-  const lengths = [1, 250, 500, 1_000, 1_000_000].map((calls) => nextLength(1_000_000, calls, withStep(0)));
-  expect(lengths).toEqual([...lengths].sort((a, b) => b - a));
-  for (const held of [0, 1, 20_000])
-    for (const length of [100_000, 1_000_000, 50_000_000]) {
-      expect(nextLength(length, held, withStep(0))).toBeGreaterThanOrEqual(rules.min);
-      expect(nextLength(length, held, withStep(0))).toBeLessThanOrEqual(rules.max);
-      // A service that takes whole steps lists a step for each shorter window: it was read again and again.
-      expect(nextLength(length, held, withStep(2_000))).toBeGreaterThanOrEqual(2_000_000);
-    }
-});
 
 describe('against the simulated service', () => {
   const pipeline = usePipeline();

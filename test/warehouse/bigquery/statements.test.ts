@@ -44,31 +44,6 @@ describe('what a load may touch', () => {
     }
   });
 
-  test('where every call is new, nothing of changes is read; an erasure looks for them under every date', () => {
-    const [added = ''] =
-      /IF ARRAY_LENGTH\(claimed\) > 0 AND ARRAY_LENGTH\(removed\) = 0 THEN.*?END IF;/s.exec(scriptOf()) ?? [];
-    expect(added.match(/`p\.d\.\w+`/g)).toEqual(['`p.d.changes`', '`p.d.s`']);
-    expect(scriptOf({ calls: false, tombstones: true })).toContain(
-      "DELETE FROM `p.d.changes` AS t\nWHERE t.call_id IN (SELECT s.call_id FROM `p.d.s` AS s WHERE s.kind = 'tombstone');",
-    );
-  });
-
-  test('nothing of calls when there are only log rows', () => {
-    const script = scriptOf({ calls: false });
-    for (const name of partitioned) expect(script).not.toContain(`p.d.${name}\``);
-    expect(script).toContain('p.d.deliveries`');
-  });
-
-  test('one transaction around all of it, in two statements a table', () => {
-    const script = scriptOf();
-    expect(script.match(/BEGIN TRANSACTION;/g)).toHaveLength(1);
-    expect(script.match(/COMMIT TRANSACTION;/g)).toHaveLength(1);
-    for (const name of partitioned)
-      expect(script.match(new RegExp(`(DELETE FROM|INSERT INTO|MERGE) \`p\\.d\\.${name}\``, 'g'))).toHaveLength(2);
-    expect(script).not.toMatch(/CREATE|TEMP|INSERT ROW/);
-    expect(script).toContain("DECLARE this_load STRING DEFAULT 'l\\'1';");
-  });
-
   test('a thousand scattered dates still make a script that BigQuery accepts', () => {
     const many = Array.from({ length: 2_000 }, (_, index) =>
       new Date(index * 3 * 86_400_000).toISOString().slice(0, 10),

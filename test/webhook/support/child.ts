@@ -17,7 +17,7 @@ export type ReceiverChild = Awaited<ReturnType<typeof startChild>>;
 
 export type ReceiverProgram = Awaited<ReturnType<typeof compileReceiver>>;
 
-/** A file of `test/`, such as `store/steady-process`, with what it imports, compiled; `remove` deletes it again. */
+/** A file of `test/`, such as `webhook/support/receiver-process`, with what it imports, compiled; `remove` deletes it again. */
 export const compileProgram = async (name: string): Promise<{ readonly entry: string; remove(): Promise<void> }> => {
   const cache = resolve('node_modules/.cache');
   await mkdir(cache, { recursive: true });
