@@ -5,6 +5,7 @@
 import pg from 'pg';
 import { terminal } from '../lib/errors.ts';
 import { isDriverError, isUnanswered, postgresError } from './errors.ts';
+import { sql } from './sql.ts';
 
 /** A connection URL, or where it can be read: then each new connection takes it as it is at that moment. */
 export type ConnectionUrl = string | (() => string);
@@ -27,9 +28,23 @@ interface PoolOptions {
 export interface Queryable {
   /** Purpose of the database, for errors: `store`, `warehouse main`. */
   readonly purpose: string;
-  /** Rows of one statement; bigint columns are numbers. @throws CallsyncError DATABASE_…, without any value of the statement */
-  query<R extends object = Record<string, unknown>>(sql: string, values?: readonly unknown[]): Promise<R[]>;
+  /**
+   * Rows of one statement; bigint columns are numbers. Written as a template, with its values in place: db.query`SELECT … ${value}`.
+   * @throws CallsyncError DATABASE_…, without any value of the statement
+   */
+  query<R extends object = Record<string, unknown>>(...asked: Asked): Promise<R[]>;
+  /** The one row of a statement; undefined without a row, which the caller's type tells. */
+  row<R extends object | undefined>(...asked: Asked): Promise<R>;
+  /** The values of a statement's one column. */
+  column<T>(...asked: Asked): Promise<T[]>;
+  /** The one value of a statement; undefined without a row, which the caller's type tells. */
+  value<T>(...asked: Asked): Promise<T>;
+  /** Whether a statement finds a row. */
+  has(...asked: Asked): Promise<boolean>;
 }
+
+/** A template with its values, or a text with one list of values, in which `$1` stands for the first. */
+type Asked = readonly [text: string | TemplateStringsArray, ...values: readonly unknown[]];
 
 export interface Transaction extends Queryable {
   /** The connection itself, for COPY. */
@@ -66,12 +81,25 @@ export const openDatabase = (options: PoolOptions): Database => {
 
 const queryableOn = (db: pg.Pool | pg.PoolClient, purpose: string): Queryable => ({
   purpose,
-  query: async <R extends object>(sql: string, values: readonly unknown[] = []) => {
+  async query<R extends object>(text: string | TemplateStringsArray, ...given: readonly unknown[]) {
+    const asked = typeof text === 'string' ? { text, values: (given[0] ?? []) as unknown[] } : sql(text, ...given);
     try {
-      return (await db.query<R & pg.QueryResultRow>(sql, [...values])).rows;
+      return (await db.query<R & pg.QueryResultRow>(asked.text, [...asked.values])).rows;
     } catch (cause) {
       throw postgresError(purpose, cause);
     }
+  },
+  async row(...asked) {
+    return (await this.query(...asked))[0] as never;
+  },
+  async column<T>(...asked: Asked) {
+    return (await this.query<Record<string, T>>(...asked)).map((row) => Object.values(row)[0] as T);
+  },
+  async value<T>(...asked: Asked) {
+    return (await this.column<T>(...asked))[0] as T;
+  },
+  async has(...asked) {
+    return (await this.query(...asked)).length > 0;
   },
 });
 
@@ -207,27 +235,8 @@ const clientOf = (url: () => string) =>
     }
   };
 
-/** The values of a statement's one column. */
-export const readColumn = async <T>(db: Queryable, sql: string, values: readonly unknown[] = []): Promise<T[]> =>
-  (await db.query<Record<string, T>>(sql, values)).map((row) => Object.values(row)[0] as T);
-
-/** The one value of a statement; undefined without a row, which the caller's type tells. */
-export const readValue = async <T>(db: Queryable, sql: string, values: readonly unknown[] = []): Promise<T> =>
-  (await readColumn<T>(db, sql, values))[0] as T;
-
 /** A name as SQL writes it, with any characters. */
 export const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
-
-/** The one row of a statement; undefined without a row, which the caller's type tells. */
-export const readRow = async <T extends object | undefined>(
-  db: Queryable,
-  sql: string,
-  values: readonly unknown[] = [],
-): Promise<T> => (await db.query<NonNullable<T>>(sql, values))[0] as T;
-
-/** Whether a statement finds a row. */
-export const hasRow = async (db: Queryable, sql: string, values: readonly unknown[] = []): Promise<boolean> =>
-  (await db.query(sql, values)).length > 0;
 
 /** Arrays of the columns of rows, as `unnest` takes them. */
 export const columnsOf = <Row>(rows: readonly Row[], ...names: readonly (keyof Row)[]): Row[keyof Row][][] =>

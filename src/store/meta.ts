@@ -1,36 +1,27 @@
 /** Single values of the store, by key, in table `meta`: JSON in, JSON out. */
-import { type Queryable, readValue } from '../postgres/database.ts';
+import type { Queryable } from '../postgres/database.ts';
 
 /** Undefined if no process has written it. */
 export const readMeta = <T>(db: Queryable, key: string): Promise<T | undefined> =>
-  readValue(db, 'SELECT value FROM meta WHERE key = $1', [key]);
+  db.value`SELECT value FROM meta WHERE key = ${key}`;
 
 /** Replaces the value of a key. @param value any JSON value */
 export const writeMeta = async (db: Queryable, key: string, value: unknown): Promise<void> => {
-  const sql = `INSERT INTO meta (key, value) VALUES ($1, $2)
+  await db.query`INSERT INTO meta (key, value) VALUES (${key}, ${JSON.stringify(value)})
      ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = now()`;
-  await db.query(sql, [key, JSON.stringify(value)]);
 };
 
 /** Writes a value unless there is one already. Returns the stored value. */
 export const keepMeta = <T>(db: Queryable, key: string, value: T): Promise<T> =>
-  readValue(
-    db,
-    `INSERT INTO meta AS m (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = m.value RETURNING value`,
-    [key, JSON.stringify(value)],
-  );
+  db.value`INSERT INTO meta AS m (key, value) VALUES (${key}, ${JSON.stringify(value)}) ON CONFLICT (key) DO UPDATE SET value = m.value RETURNING value`;
 
 /** Adds texts to a sorted list without doubles; additions made at the same time all stay. Returns the whole list. */
 export const addToMeta = (db: Queryable, key: string, texts: readonly string[]): Promise<readonly string[]> =>
-  readValue(
-    db,
-    `INSERT INTO meta (key, value)
-     VALUES ($1, to_jsonb(ARRAY(SELECT t FROM unnest($2::text[]) AS t GROUP BY t ORDER BY t COLLATE "C")))
+  db.value`INSERT INTO meta (key, value)
+     VALUES (${key}, to_jsonb(ARRAY(SELECT t FROM unnest(${texts}::text[]) AS t GROUP BY t ORDER BY t COLLATE "C")))
      ON CONFLICT (key) DO UPDATE SET updated_at = now(), value = to_jsonb(ARRAY(
        SELECT t FROM jsonb_array_elements_text(meta.value || excluded.value) AS t GROUP BY t ORDER BY t COLLATE "C"))
-     RETURNING value`,
-    [key, texts],
-  );
+     RETURNING value`;
 
 /** A list of small records under the warehouse's name. Only the holder of the warehouse's lease writes. */
 export const createQuotaMemory = <T>(db: Queryable, warehouse: string) => {

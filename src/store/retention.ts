@@ -1,6 +1,7 @@
 /** Deletes expired rows in batches, so that tables stay small and no transaction waits long. */
 import { dayMs as day } from '../lib/day.ts';
 import type { Queryable } from '../postgres/database.ts';
+import { raw, type Sql, sql } from '../postgres/sql.ts';
 import { isHeldSql } from './store.ts';
 
 /** Milliseconds; undefined = no limit. */
@@ -33,124 +34,129 @@ export const expireRows = async (
   attempt: <T>(kind: string, step: () => Promise<T>) => Promise<T | undefined> = (_, step) => step(),
 ): Promise<Record<string, number>> => {
   const counts: Record<string, number> = {};
-  for (const [name, { keepMs, sql }] of Object.entries(expiries(rules))) {
+  for (const [name, { keepMs, expire }] of Object.entries(expiries(rules))) {
     if (keepMs === undefined) continue;
-    const count = await attempt(name, () => expireKind(db, sql, keepMs));
+    const count = await attempt(name, () => expireKind(db, expire, keepMs));
     if (count !== undefined) counts[name] = count;
   }
   return counts;
 };
 
-const expireKind = async (db: Queryable, sql: string, keepMs: number): Promise<number> => {
+const expireKind = async (db: Queryable, expire: (age: Sql) => Sql, keepMs: number): Promise<number> => {
+  const statement = expire(sql`now() - make_interval(secs => ${keepMs / 1000})`);
   let count = 0;
   for (let batch = 0; batch < batchesPerRun; batch += 1) {
-    const rows = await db.query(sql, [keepMs / 1000, batchRows]);
+    const rows = await db.query`${statement}`;
     count += rows.length;
     if (rows.length < batchRows) break;
   }
   return count;
 };
 
-const age = 'now() - make_interval(secs => $1)';
-
 /** By age, not in lock order, so rows that others have locked are left to the next run. */
-const unlessLocked = 'FOR UPDATE SKIP LOCKED';
+const unlessLocked = sql`FOR UPDATE SKIP LOCKED`;
 
 /** SQL: `key` is that of a row that has expired. @param where with the order in which they go */
-const isExpired = (key: string, table: string, where: string): string =>
-  `${key} = ANY(ARRAY(SELECT ${key} FROM ${table} WHERE ${where} LIMIT $2 ${unlessLocked}))`;
+const isExpired = (key: string, table: string, where: Sql): Sql =>
+  sql`${raw(key)} = ANY(ARRAY(SELECT ${raw(key)} FROM ${raw(table)} WHERE ${where} LIMIT ${batchRows} ${unlessLocked}))`;
 
 /** Expires quarantine and frames. While there are holds, texts with held or unknown subjects stay. */
-const heldByNone = `(NOT EXISTS (SELECT FROM held_keys) OR (subjects IS NOT NULL AND NOT ${isHeldSql('subjects')}))`;
+const heldByNone = sql`(NOT EXISTS (SELECT FROM held_keys) OR (subjects IS NOT NULL AND NOT ${isHeldSql('subjects')}))`;
 
 /** Quarantine: a newer call arrived, or the call is erased. Any other record may be the only copy. */
-const cameSince = `EXISTS (SELECT FROM ledger l
+const cameSince = sql`EXISTS (SELECT FROM ledger l
    WHERE l.call_id = quarantine.call_id AND (l.tombstone OR l.last_seen_at > quarantine.received_at))`;
 
-const expiredText = (where: string): string => isExpired('id', 'quarantine', `${heldByNone} AND ${where}`);
+const expiredText = (where: Sql): Sql => isExpired('id', 'quarantine', sql`${heldByNone} AND ${where}`);
 
-/** Statements with the parameters seconds and rows; each returns one row for each that it expired. */
-const expiries = (rules: RetentionRules): Record<string, { keepMs: number | undefined; sql: string }> => ({
+/** Statements for an age; each returns one row for each that it expired. */
+const expiries = (
+  rules: RetentionRules,
+): Record<string, { keepMs: number | undefined; expire: (age: Sql) => Sql }> => ({
   bodies: {
     keepMs: rules.bodies,
-    sql: `UPDATE inbox SET body = NULL WHERE seq = ANY(ARRAY(
+    expire: (age) => sql`UPDATE inbox SET body = NULL WHERE seq = ANY(ARRAY(
             SELECT seq FROM inbox WHERE body IS NOT NULL AND outcome <> 'pending' AND received_at < ${age}
-             ORDER BY received_at LIMIT $2 ${unlessLocked})) RETURNING 1`,
+             ORDER BY received_at LIMIT ${batchRows} ${unlessLocked})) RETURNING 1`,
   },
   rejected: {
     keepMs: rules.bodies,
-    sql: `WITH gone AS (
+    expire: (age) => sql`WITH gone AS (
             DELETE FROM inbox
-             WHERE ${isExpired('seq', 'inbox', `outcome = 'rejected' AND received_at < ${age} ORDER BY received_at`)} RETURNING seq),
+             WHERE ${isExpired('seq', 'inbox', sql`outcome = 'rejected' AND received_at < ${age} ORDER BY received_at`)} RETURNING seq),
           unqueued AS (DELETE FROM unloaded_deliveries u USING gone WHERE u.seq = gone.seq)
           SELECT 1 FROM gone`,
   },
   deliveries: {
     keepMs: rules.deliveries,
-    sql: `WITH gone AS (
+    expire: (age) => sql`WITH gone AS (
             DELETE FROM inbox WHERE seq = ANY(ARRAY(
               SELECT seq FROM inbox i WHERE received_at < ${age} AND outcome <> 'pending'
                  AND NOT EXISTS (SELECT FROM unloaded_deliveries u WHERE u.seq = i.seq)
-               ORDER BY received_at LIMIT $2 ${unlessLocked}))
+               ORDER BY received_at LIMIT ${batchRows} ${unlessLocked}))
             RETURNING seq),
           unseen AS (DELETE FROM visible_deliveries v USING warehouses w, gone WHERE v.warehouse = w.name AND v.seq = gone.seq)
           SELECT 1 FROM gone`,
   },
   quarantine: {
     keepMs: rules.quarantine,
-    sql: `DELETE FROM quarantine WHERE ${expiredText(`state = 'open' AND received_at < ${age} AND ${cameSince} ORDER BY id`)} RETURNING 1`,
+    expire: (age) =>
+      sql`DELETE FROM quarantine WHERE ${expiredText(sql`state = 'open' AND received_at < ${age} AND ${cameSince} ORDER BY id`)} RETURNING 1`,
   },
   replayed: {
     keepMs: settledDays * day,
-    sql: `DELETE FROM quarantine WHERE ${expiredText(`state = 'replayed' AND settled_at < ${age}`)} RETURNING 1`,
+    expire: (age) =>
+      sql`DELETE FROM quarantine WHERE ${expiredText(sql`state = 'replayed' AND settled_at < ${age}`)} RETURNING 1`,
   },
   // The row stays, so that the same bytes stay dropped.
   dropped: {
     keepMs: settledDays * day,
-    sql: `UPDATE quarantine SET body = '' WHERE ${expiredText(`state = 'dropped' AND settled_at < ${age} AND body <> ''`)} RETURNING 1`,
+    expire: (age) =>
+      sql`UPDATE quarantine SET body = '' WHERE ${expiredText(sql`state = 'dropped' AND settled_at < ${age} AND body <> ''`)} RETURNING 1`,
   },
   websocketFrames: {
     keepMs: rules.websocketFrames,
-    sql: `DELETE FROM websocket_frames
-           WHERE received_at < ${age} AND ${isExpired('id', 'websocket_frames', `${heldByNone} ORDER BY id`)} RETURNING 1`,
+    expire: (age) => sql`DELETE FROM websocket_frames
+           WHERE received_at < ${age} AND ${isExpired('id', 'websocket_frames', sql`${heldByNone} ORDER BY id`)} RETURNING 1`,
   },
   loads: {
     keepMs: rules.loads,
-    sql: `DELETE FROM loads WHERE load_id IN (
+    expire: (age) => sql`DELETE FROM loads WHERE load_id IN (
             SELECT l.load_id FROM warehouses w CROSS JOIN LATERAL (
               SELECT load_id FROM loads l
                WHERE l.warehouse = w.name AND l.state <> 'planned' AND l.created_at < ${age}
                  AND l.created_at < (SELECT created_at FROM loads k WHERE k.warehouse = w.name AND k.state = 'committed'
                                       ORDER BY committed_at DESC OFFSET ${keptLoads - 1} LIMIT 1)
-               ORDER BY created_at LIMIT $2) l LIMIT $2) RETURNING 1`,
+               ORDER BY created_at LIMIT ${batchRows}) l LIMIT ${batchRows}) RETURNING 1`,
   },
   // Not sooner: with these rows, a returning warehouse gets only its missing calls. Without them, callsync treats it as
   // never compared. The lock on its row makes a walk wait if it is configured again meanwhile.
   removed: {
     keepMs: rules.deliveries,
-    sql: `WITH removed AS MATERIALIZED (
+    expire: (age) => sql`WITH removed AS MATERIALIZED (
             SELECT name FROM warehouses WHERE configured_at < least(${age}, now() - interval '7 days') ${unlessLocked}),
           calls AS (
             DELETE FROM warehouse_calls WHERE (warehouse, call_id) IN (
               SELECT name, c.call_id FROM removed CROSS JOIN LATERAL (
-                SELECT call_id FROM warehouse_calls WHERE warehouse = name LIMIT $2) c LIMIT $2) RETURNING 1),
+                SELECT call_id FROM warehouse_calls WHERE warehouse = name LIMIT ${batchRows}) c LIMIT ${batchRows}) RETURNING 1),
           loads AS (
             DELETE FROM loads WHERE load_id IN (
               SELECT l.load_id FROM removed CROSS JOIN LATERAL (
-                SELECT load_id FROM loads WHERE warehouse = name LIMIT $2) l LIMIT $2) RETURNING 1),
+                SELECT load_id FROM loads WHERE warehouse = name LIMIT ${batchRows}) l LIMIT ${batchRows}) RETURNING 1),
           forgotten AS (UPDATE warehouses SET compared_at = NULL WHERE name IN (SELECT name FROM removed))
           SELECT 1 FROM calls UNION ALL SELECT 1 FROM loads`,
   },
   events: {
     keepMs: rules.deliveries,
-    sql: `DELETE FROM events WHERE ${isExpired('id', 'events', `at < ${age} ORDER BY at`)} RETURNING 1`,
+    expire: (age) =>
+      sql`DELETE FROM events WHERE ${isExpired('id', 'events', sql`at < ${age} ORDER BY at`)} RETURNING 1`,
   },
   verdicts: {
     keepMs: rules.verdicts,
     // The chain now begins behind the last deleted digest.
-    sql: `WITH gone AS (
+    expire: (age) => sql`WITH gone AS (
             DELETE FROM verdicts WHERE verdict_id IN (
-              SELECT verdict_id FROM verdicts WHERE loaded AND compared_at < ${age} ORDER BY verdict_id LIMIT $2)
+              SELECT verdict_id FROM verdicts WHERE loaded AND compared_at < ${age} ORDER BY verdict_id LIMIT ${batchRows})
             RETURNING warehouse, verdict_id, digest),
           begins AS (
             INSERT INTO meta (key, value)
@@ -161,15 +167,17 @@ const expiries = (rules: RetentionRules): Record<string, { keepMs: number | unde
   },
   imports: {
     keepMs: importDays * day,
-    sql: `DELETE FROM meta WHERE ${isExpired('key', 'meta', `starts_with(key, 'import:') AND updated_at < ${age}`)} RETURNING 1`,
+    expire: (age) =>
+      sql`DELETE FROM meta WHERE ${isExpired('key', 'meta', sql`starts_with(key, 'import:') AND updated_at < ${age}`)} RETURNING 1`,
   },
   problems: {
     keepMs: settledDays * day,
-    sql: `DELETE FROM window_problems WHERE (axis, window_from, window_to) IN (
-            SELECT axis, window_from, window_to FROM window_problems WHERE resolved_at < ${age} LIMIT $2) RETURNING 1`,
+    expire: (age) => sql`DELETE FROM window_problems WHERE (axis, window_from, window_to) IN (
+            SELECT axis, window_from, window_to FROM window_problems WHERE resolved_at < ${age} LIMIT ${batchRows}) RETURNING 1`,
   },
   rereads: {
     keepMs: rules.deliveries,
-    sql: `DELETE FROM rereads WHERE ${isExpired('call_id', 'rereads', `requested_at < ${age}`)} RETURNING 1`,
+    expire: (age) =>
+      sql`DELETE FROM rereads WHERE ${isExpired('call_id', 'rereads', sql`requested_at < ${age}`)} RETURNING 1`,
   },
 });

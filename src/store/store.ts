@@ -5,8 +5,9 @@ import { readFile } from 'node:fs/promises';
 import { CallsyncError, terminal, transient } from '../lib/errors.ts';
 import { createKeyedHash, fingerprintOf } from '../lib/keyed-hash.ts';
 import { lazily } from '../lib/timing.ts';
-import { type ConnectionUrl, type Database, openDatabase, type Queryable, readValue } from '../postgres/database.ts';
+import { type ConnectionUrl, type Database, openDatabase, type Queryable } from '../postgres/database.ts';
 import { lockName } from '../postgres/session-lock.ts';
+import { raw, type Sql, unnest } from '../postgres/sql.ts';
 import type { ErasureLog } from './erasure-log.ts';
 import { type Migration, migrations } from './migrations.ts';
 
@@ -81,8 +82,10 @@ const createIndex = ({ subjects }: Erasures, keyOf: (subject: string) => string)
 };
 
 /** Index of a document or text: the first 8 bytes of its subjects' hashes. */
-export const isHeldSql = (subjects: string, ofWhat = ''): string =>
-  `EXISTS (SELECT FROM unnest(${subjects}) AS s JOIN held_keys k ON left(k.held_key, 16) = encode(s, 'hex') ${ofWhat})`;
+export const isHeldSql = (subjects: string, ofWhat = ''): Sql =>
+  raw(
+    `EXISTS (SELECT FROM unnest(${subjects}) AS s JOIN held_keys k ON left(k.held_key, 16) = encode(s, 'hex') ${ofWhat})`,
+  );
 
 /** Hashes of an index as PostgreSQL reads them in place of a `bytea[]`. */
 export const arrayText = (hashes: readonly string[]): string => `{${hashes.map((one) => `"\\\\x${one}"`).join(',')}}`;
@@ -124,7 +127,7 @@ export const openStore = async (options: {
     return {
       ...database,
       url,
-      epoch: (db = database) => readValue(db, 'SELECT coalesce(max(epoch), 0) AS epoch FROM epochs'),
+      epoch: (db = database) => db.value`SELECT coalesce(max(epoch), 0) AS epoch FROM epochs`,
       get erasures() {
         return openErasures();
       },
@@ -143,15 +146,14 @@ export const openStore = async (options: {
 /**
  * A restore writes the row of an epoch again, in another transaction. A restore creates the foreign key last; until
  * then, rows may be missing from the tables.
+ * @throws CallsyncError DATABASE_INCOMPLETE while tables are missing or being restored, or another of the store
  */
-const markSql = `SELECT concat_ws(' ', pg_postmaster_start_time(), c.oid, e.epoch, e.xmin) AS identity,
-       coalesce(e.epoch, 0) AS epoch, (SELECT count(*) FROM loads WHERE load_id = ANY($1)) AS known
-  FROM pg_constraint c LEFT JOIN (SELECT epoch, xmin FROM epochs ORDER BY epoch DESC LIMIT 1) e ON true
- WHERE c.conrelid = 'load_calls'::regclass AND c.contype = 'f'`;
-
-/** @throws CallsyncError DATABASE_INCOMPLETE while tables are missing or being restored, or another of the store */
 export const readLedgerMark = async (store: Store, loadIds: readonly string[]): Promise<LedgerMark> => {
-  const [mark] = await store.query<LedgerMark>(markSql, [loadIds]);
+  const mark = await store.row<LedgerMark | undefined>`
+      SELECT concat_ws(' ', pg_postmaster_start_time(), c.oid, e.epoch, e.xmin) AS identity,
+             coalesce(e.epoch, 0) AS epoch, (SELECT count(*) FROM loads WHERE load_id = ANY(${loadIds})) AS known
+        FROM pg_constraint c LEFT JOIN (SELECT epoch, xmin FROM epochs ORDER BY epoch DESC LIMIT 1) e ON true
+       WHERE c.conrelid = 'load_calls'::regclass AND c.contype = 'f'`;
   if (mark !== undefined) return mark;
   throw transient('DATABASE_INCOMPLETE', 'The store is being restored.');
 };
@@ -162,13 +164,12 @@ export const readLedgerMark = async (store: Store, loadIds: readonly string[]): 
  * @returns whether they were created.
  */
 export const recreateStore = async (store: Store): Promise<boolean> => {
-  const sql = `SELECT to_regclass($1) IS NULL AS dropped,
-            EXISTS (SELECT FROM pg_stat_activity
-                     WHERE datname = current_database() AND coalesce(backend_type, 'client backend') = 'client backend'
-                       AND application_name NOT LIKE 'callsync%' AND state IS DISTINCT FROM 'idle' AND pid <> pg_backend_pid()) AS busy`;
-  const [found] = await store.query<{ dropped: boolean; busy: boolean }>(sql, [`${store.schema}.migrations`]);
-  if (found?.dropped !== true || found.busy) return false;
-  return await migrateStore(store);
+  const isLost = await store.value<boolean>`
+      SELECT to_regclass(${`${store.schema}.migrations`}) IS NULL AND NOT EXISTS (
+               SELECT FROM pg_stat_activity
+                WHERE datname = current_database() AND coalesce(backend_type, 'client backend') = 'client backend'
+                  AND application_name NOT LIKE 'callsync%' AND state IS DISTINCT FROM 'idle' AND pid <> pg_backend_pid())`;
+  return isLost && (await migrateStore(store));
 };
 
 /** Tables or their parts are missing. */
@@ -190,10 +191,10 @@ const refuseErasures = (): Erasures => {
  * @throws CallsyncError STORE_SCHEMA where another version of callsync made tables that this one cannot use
  */
 export const migrateStore = async (database: Database, since: readonly Migration[] = migrations): Promise<boolean> => {
-  const sql = await readFile(new URL('./schema.sql', import.meta.url), 'utf8');
-  const name = `schema.sql ${createHash('sha256').update(sql).digest('hex').slice(0, 12)}`;
+  const tables = await readFile(new URL('./schema.sql', import.meta.url), 'utf8');
+  const name = `schema.sql ${createHash('sha256').update(tables).digest('hex').slice(0, 12)}`;
   const { schema } = database;
-  const ownFunctions = sql.replaceAll('SET search_path = callsync ', `SET search_path = ${schema} `);
+  const ownFunctions = tables.replaceAll('SET search_path = callsync ', `SET search_path = ${schema} `);
   const known = [{ name, sql: ownFunctions }, ...since];
   return await database.transaction(async (tx) => {
     await lockName(tx, 'callsync.migrate');
@@ -201,8 +202,7 @@ export const migrateStore = async (database: Database, since: readonly Migration
     await tx.query(
       `CREATE TABLE IF NOT EXISTS ${schema}.migrations (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`,
     );
-    const rows = await tx.query<{ name: string }>(`SELECT name FROM ${schema}.migrations`);
-    const applied = new Set(rows.map((row) => row.name));
+    const applied = new Set(await tx.column<string>`SELECT name FROM ${raw(schema)}.migrations`);
     const foreign = [...applied].filter((one) => known.every((mine) => mine.name !== one));
     if (foreign.some((one) => !/^\d+-expand-/.test(one)))
       throw terminal('STORE_SCHEMA', 'The tables of the store are of another version of callsync.', {
@@ -210,7 +210,7 @@ export const migrateStore = async (database: Database, since: readonly Migration
       });
     for (const open of known.filter((one) => !applied.has(one.name))) {
       await tx.client.query(open.sql);
-      await tx.query(`INSERT INTO ${schema}.migrations (name) VALUES ($1)`, [open.name]);
+      await tx.query`INSERT INTO ${raw(schema)}.migrations (name) VALUES (${open.name})`;
     }
     return applied.size === 0;
   });
@@ -234,16 +234,15 @@ const joinKeys = (store: Database, keys: readonly StoreKey[]): Promise<void> =>
     // If two processes start at once with different keys, one is refused.
     await lockName(tx, 'callsync.token_keys');
     const fresh = await compareKeys(tx, keys);
-    await tx.query(
-      'INSERT INTO token_keys (key_id, fingerprint) SELECT * FROM unnest($1::text[], $2::text[]) ON CONFLICT DO NOTHING',
-      [fresh.map(({ name }) => name), fresh.map(({ bytes }) => fingerprintOf(bytes))],
-    );
+    const noted = fresh.map(({ name, bytes }) => ({ name, fingerprint: fingerprintOf(bytes) }));
+    await tx.query`INSERT INTO token_keys (key_id, fingerprint)
+                   SELECT * FROM ${unnest(noted, { name: 'text', fingerprint: 'text' })} ON CONFLICT DO NOTHING`;
   });
 
 /** @returns the keys that the store does not know yet. @throws CallsyncError as `StoreKey.code` has it */
 export const compareKeys = async (db: Queryable, keys: readonly StoreKey[]): Promise<readonly StoreKey[]> => {
-  const sql = 'SELECT key_id AS id, fingerprint FROM token_keys WHERE key_id = ANY($1)';
-  const rows = await db.query<{ id: string; fingerprint: string }>(sql, [keys.map(({ name }) => name)]);
+  const rows = await db.query<{ id: string; fingerprint: string }>`
+      SELECT key_id AS id, fingerprint FROM token_keys WHERE key_id = ANY(${keys.map(({ name }) => name)})`;
   return keys.filter(({ name, bytes, former, file, code }) => {
     const known = new Set(rows.flatMap(({ id, fingerprint }) => (id === name ? [fingerprint] : [])));
     if (known.has(fingerprintOf(bytes))) return false;

@@ -1,4 +1,5 @@
 /** Figures of the store in metrics and on the status page: ages and counts that fit the written rows. */
+
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { measureLatency, readHealth, readProofs } from '../../src/health/read-health.ts';
 import { completeLoad, markPending, planLoad } from '../../src/store/loads/loads.ts';
@@ -8,6 +9,7 @@ import { openStore, type Store } from '../../src/store/store.ts';
 import type { VerdictOutcome } from '../../src/store/windows/verdicts.ts';
 import { provenRanges, readProvenThrough, withdrawProof } from '../../src/store/windows/verdicts.ts';
 import { useDatabase } from '../support/postgres.ts';
+import { queryBy } from '../support/rows.ts';
 
 const database = useDatabase();
 let store: Store;
@@ -117,11 +119,11 @@ test('a heartbeat reads each verdict once, and knows of all how far everything i
       store.transaction((tx) =>
         work({
           ...tx,
-          query: async <R extends object>(sql: string, values?: readonly unknown[]) => {
-            const found = await tx.query<R>(sql, values);
+          query: queryBy(async (sql, values) => {
+            const found = await tx.query(sql, values);
             if (sql.includes('FROM verdicts')) rows += found.length;
             return found;
-          },
+          }),
         }),
       )) satisfies Store['transaction'],
   });

@@ -10,6 +10,7 @@ import {
 import { listTextSubjects, purgeNamedTexts } from '../../src/store/persons/texts.ts';
 import type { Store } from '../../src/store/store.ts';
 import { usePipeline } from '../support/pipeline.ts';
+import { queryBy } from '../support/rows.ts';
 
 const pipeline = usePipeline();
 
@@ -63,15 +64,14 @@ test('a search holds few bytes at once, however long the texts are, and misses n
   await put(...Array.from({ length: 102 }, (_, n) => refused(`short ${n}`)));
   for (const other of others) await put(other);
   let most = 0;
-  const watched =
-    (db: Queryable): Queryable['query'] =>
-    async <R extends object>(sql: string, values?: readonly unknown[]) => {
-      const rows = await db.query<R>(sql, values);
+  const watched = (db: Queryable) =>
+    queryBy(async (sql, values) => {
+      const rows = await db.query(sql, values);
       const sizes = rows.flatMap((row) => Object.values(row).map((cell) => (Buffer.isBuffer(cell) ? cell.length : 0)));
       const total = sizes.reduce((a, b) => a + b, 0);
       most = Math.max(most, total);
       return rows;
-    };
+    });
   const { store } = pipeline;
   const db: Store = {
     ...store,

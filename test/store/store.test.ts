@@ -13,7 +13,7 @@ import { recordEvent } from '../../src/store/status/events.ts';
 import { migrateStore, openStore, recreateStore, type Store, type StoreKey } from '../../src/store/store.ts';
 import { countWaiting, deliver, usePipeline } from '../support/pipeline.ts';
 import { createDatabase } from '../support/postgres.ts';
-import { column } from '../support/rows.ts';
+import { column, queryBy } from '../support/rows.ts';
 
 const pipeline = usePipeline({}, { keep: true });
 const store = () => pipeline.store;
@@ -360,8 +360,9 @@ test('a step of maintenance that fails keeps no other from its turn, and is told
   );
   const failing: Store = {
     ...store(),
-    query: (sql, values) =>
+    query: queryBy((sql, values) =>
       /FROM counters|DELETE FROM events/.test(sql) ? Promise.reject(new Error(sql)) : store().query(sql, values),
+    ),
   };
   const steps: unknown[] = [];
   const log = (_: string, { step }: Record<string, unknown>) => steps.push(step);

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../src/postgres/database.ts';
+import { sql } from '../../src/postgres/sql.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 
 type Asked = Pick<Queryable, 'query'> | Pick<Warehouse, 'query'>;
@@ -6,3 +7,10 @@ type Asked = Pick<Queryable, 'query'> | Pick<Warehouse, 'query'>;
 /** The first column of the rows that a statement returns. @param values of a statement in a store */
 export const column = async <T = unknown>(db: Asked, sql: string, values?: readonly unknown[]): Promise<T[]> =>
   (await (db as Queryable).query(sql, values)).map((row) => Object.values(row)[0] as T);
+
+/** The `query` of a database whose statements `run` gets, each as a text and its values. */
+export const queryBy = (run: (text: string, values: readonly unknown[]) => Promise<object[]>): Queryable['query'] =>
+  ((text, ...given) => {
+    const asked = typeof text === 'string' ? { text, values: (given[0] ?? []) as unknown[] } : sql(text, ...given);
+    return run(asked.text, asked.values);
+  }) as Queryable['query'];

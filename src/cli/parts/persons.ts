@@ -9,6 +9,7 @@ import { terminal } from '../../lib/errors.ts';
 import { isObject } from '../../lib/parse-json.ts';
 import { meantBy, type PersonRequest, type PurgeScope, requestKinds } from '../../persons/request.ts';
 import { type ErasureReceipt, findCalls } from '../../pipeline/persons/erase.ts';
+import { sql } from '../../postgres/sql.ts';
 import { readDocuments } from '../../store/ledger/ledger.ts';
 import { listNewestCalls } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
@@ -117,7 +118,7 @@ const checkMetadataKey = async (store: Store, meant: PurgeScope, mayCome: boolea
 };
 
 const listMetadataKeys = async (store: Store): Promise<ReadonlySet<string>> => {
-  const calls = await readDocuments(store, 'call_id = ANY($1)', [await listNewestCalls(store, newestCalls)]);
+  const calls = await readDocuments(store, sql`call_id = ANY(${await listNewestCalls(store, newestCalls)})`);
   return new Set(calls.flatMap(({ document: { metadata } }) => (isObject(metadata) ? Object.keys(metadata) : [])));
 };
 

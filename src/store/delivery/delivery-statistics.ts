@@ -1,7 +1,7 @@
 /** How calls arrived, and how many webhooks were lost. Times in microseconds. */
 import { hashJson } from '../../calls/fold.ts';
-import { hasRow, type Queryable, readRow, readValue } from '../../postgres/database.ts';
-import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import type { Queryable } from '../../postgres/database.ts';
+import { type Sql, sql, toMicros, toTimestamp } from '../../postgres/sql.ts';
 
 /** Statuses of calls that the service sends to a webhook (interface §1), as the ledger holds their values. */
 export const sentStatuses = ['qualified', 'void'].map((status) => hashJson(JSON.stringify(status)));
@@ -34,20 +34,18 @@ export interface WebhookQuality {
   readonly lagP95: number | null;
 }
 
-const inRange = `call_timestamp >= ${toTimestamp('$1')} AND call_timestamp < ${toTimestamp('$2')} AND revision > 0 AND NOT tombstone`;
+const inRange = ({ from, to }: { readonly from: number; readonly to: number }): Sql =>
+  sql`call_timestamp >= ${toTimestamp(from)} AND call_timestamp < ${toTimestamp(to)} AND revision > 0 AND NOT tombstone`;
 
 /** Counts by UTC day of the calls whose own time lies in `[from, to)`, oldest first; days without calls are absent. */
 export const readDeliveryStatistics = async (db: Queryable, range: { readonly from: number; readonly to: number }) =>
-  await db.query<DayDeliveries>(
-    `SELECT ${toMicros("date_trunc('day', call_timestamp)")} AS from, count(*) AS calls,
+  await db.query<DayDeliveries>`SELECT ${toMicros("date_trunc('day', call_timestamp)")} AS from, count(*) AS calls,
             count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NOT NULL) AS both,
             count(*) FILTER (WHERE webhook_at IS NULL AND poll_at IS NOT NULL) AS "pollOnly",
             count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NULL) AS "webhookOnly",
             count(*) FILTER (WHERE webhook_at IS NULL AND poll_at IS NULL) AS "importOnly",
             count(*) FILTER (WHERE source_deleted_at IS NOT NULL) AS missing
-       FROM ledger WHERE ${inRange} GROUP BY 1 ORDER BY 1`,
-    [range.from, range.to],
-  );
+       FROM ledger WHERE ${inRange(range)} GROUP BY 1 ORDER BY 1`;
 
 /**
  * Loss and lag of webhooks over qualified and void calls. Processing of these calls ended after the first delivery,
@@ -60,34 +58,28 @@ export const measureWebhooks = async (
   const since = input.since ?? (await firstWebhook(db));
   if (since === null || since >= input.until)
     return { since, expected: 0, lost: 0, lossRate: null, lagP50: null, lagP95: null };
-  const { expected, lost, p50, p95 } = await readRow<
+  const { expected, lost, p50, p95 } = await db.row<
     Record<'expected' | 'lost', number> & Record<'p50' | 'p95', number | null>
-  >(
-    db,
-    `WITH sent AS (
+  >`WITH sent AS (
        SELECT webhook_at, extract(epoch FROM webhook_at - processed_at)::float8 AS lag FROM ledger
-        WHERE ${inRange} AND fields->'status'->>2 = ANY($3) AND coalesce(processed_at, call_timestamp) >= ${toTimestamp('$4')}
-          AND coalesce(processed_at, call_timestamp) < ${toTimestamp('$5')} AND (webhook_at IS NOT NULL OR poll_at IS NOT NULL))
+        WHERE ${inRange(input)} AND fields->'status'->>2 = ANY(${sentStatuses})
+          AND coalesce(processed_at, call_timestamp) >= ${toTimestamp(since)}
+          AND coalesce(processed_at, call_timestamp) < ${toTimestamp(input.until)} AND (webhook_at IS NOT NULL OR poll_at IS NOT NULL))
      SELECT count(*) AS expected, count(*) FILTER (WHERE webhook_at IS NULL) AS lost,
             percentile_cont(0.5) WITHIN GROUP (ORDER BY lag) FILTER (WHERE lag >= 0) AS p50,
-            percentile_cont(0.95) WITHIN GROUP (ORDER BY lag) FILTER (WHERE lag >= 0) AS p95 FROM sent`,
-    [input.from, input.to, sentStatuses, since, input.until],
-  );
+            percentile_cont(0.95) WITHIN GROUP (ORDER BY lag) FILTER (WHERE lag >= 0) AS p95 FROM sent`;
   return { since, expected, lost, lossRate: expected === 0 ? null : lost / expected, lagP50: p50, lagP95: p95 };
 };
 
 /** Reads the senders, because the ledger has no index by this time, and there are few senders. */
 const firstWebhook = (db: Queryable): Promise<number | null> =>
-  readValue(db, `SELECT ${toMicros('min(first_at)')} AS first FROM delivery_senders`);
+  db.value`SELECT ${toMicros('min(first_at)')} AS first FROM delivery_senders`;
 
 /** Ranges that were read on any axis and overlap the given one. */
 export const readRanges = async (db: Queryable, range: { readonly from: number; readonly to: number }) =>
-  await db.query<{ from: number; to: number }>(
-    `SELECT ${toMicros('lower(r)')} AS from, ${toMicros('upper(r)')} AS to
+  await db.query<{ from: number; to: number }>`SELECT ${toMicros('lower(r)')} AS from, ${toMicros('upper(r)')} AS to
        FROM unnest((SELECT range_agg(tstzrange(window_from, window_to)) FROM windows
-                     WHERE window_to > ${toTimestamp('$1')} AND window_from < ${toTimestamp('$2')})) AS r`,
-    [range.from, range.to],
-  );
+                     WHERE window_to > ${toTimestamp(range.from)} AND window_from < ${toTimestamp(range.to)})) AS r`;
 
 interface Agent {
   /** Null = a delivery without the header. */
@@ -108,48 +100,41 @@ interface KeyUsage {
 }
 
 /** Senders of merged deliveries, and of the first waiting ones. */
-const senders = `SELECT * FROM delivery_senders UNION ALL (
+const senders = sql`SELECT * FROM delivery_senders UNION ALL (
   SELECT agent, signing_key, 1, received_at, received_at FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 5000)`;
 
 /** Agents of accepted deliveries, newest first. */
 export const listAgents = async (db: Queryable): Promise<Agent[]> =>
-  await db.query<Agent>(
-    `SELECT agent, sum(deliveries)::bigint AS deliveries, min(first_at) AS "firstSeen", max(last_at) AS "lastSeen",
+  await db.query<Agent>`SELECT agent, sum(deliveries)::bigint AS deliveries, min(first_at) AS "firstSeen", max(last_at) AS "lastSeen",
             min(first_at) > now() - interval '7 days' AND min(first_at) > min(min(first_at)) OVER () AS "isNew"
-       FROM (${senders}) s GROUP BY agent ORDER BY min(first_at) DESC`,
-  );
+       FROM (${senders}) s GROUP BY agent ORDER BY min(first_at) DESC`;
 
 /**
  * Signing keys that verified deliveries, last used first. Operators retire a key by this list. A configured key that
  * is missing here was never used.
  */
 export const listKeyUsage = async (db: Queryable): Promise<KeyUsage[]> =>
-  await db.query<KeyUsage>(
-    `SELECT signing_key AS key, sum(deliveries)::bigint AS deliveries, min(first_at) AS "firstUsed", max(last_at) AS "lastUsed"
-       FROM (${senders}) s GROUP BY signing_key ORDER BY max(last_at) DESC`,
-  );
+  await db.query<KeyUsage>`SELECT signing_key AS key, sum(deliveries)::bigint AS deliveries, min(first_at) AS "firstUsed", max(last_at) AS "lastUsed"
+       FROM (${senders}) s GROUP BY signing_key ORDER BY max(last_at) DESC`;
 
 /** Returns whether there was one. */
-const removeFromInbox = (db: Queryable, which: string, values: readonly unknown[]): Promise<boolean> =>
-  hasRow(
-    db,
-    `WITH gone AS (DELETE FROM inbox WHERE ${which} RETURNING seq),
+const removeFromInbox = (db: Queryable, which: Sql): Promise<boolean> =>
+  db.has`WITH gone AS (DELETE FROM inbox WHERE ${which} RETURNING seq),
           unqueued AS (DELETE FROM unloaded_deliveries u USING gone WHERE u.seq = gone.seq)
-     SELECT 1 FROM gone`,
-    values,
-  );
+     SELECT 1 FROM gone`;
 
 /** Finds and removes a delivery by the SHA-256 of its body, or the record of a refused one by its delivery id. */
 export const createSampleStore = (db: Queryable) => ({
-  hasDelivery: (bodyHash: Buffer) => hasRow(db, 'SELECT 1 FROM inbox WHERE body_hash = $1 LIMIT 1', [bodyHash]),
+  hasDelivery: (bodyHash: Buffer) => db.has`SELECT 1 FROM inbox WHERE body_hash = ${bodyHash} LIMIT 1`,
   /** Deletes from the inbox first: a running merge ends before, and its quarantined records follow. */
   removeDelivery: async (bodyHash: Buffer): Promise<void> => {
-    await removeFromInbox(db, 'body_hash = $1', [bodyHash]);
-    await db.query('DELETE FROM quarantine WHERE body_hash = $1', [bodyHash]);
+    await removeFromInbox(db, sql`body_hash = ${bodyHash}`);
+    await db.query`DELETE FROM quarantine WHERE body_hash = ${bodyHash}`;
   },
   /** Returns whether there was one. */
   removeRefused: (deliveryId: string): Promise<boolean> =>
-    removeFromInbox(db, `outcome = 'rejected' AND received_at > now() - interval '1 hour' AND delivery_id = $1`, [
-      deliveryId,
-    ]),
+    removeFromInbox(
+      db,
+      sql`outcome = 'rejected' AND received_at > now() - interval '1 hour' AND delivery_id = ${deliveryId}`,
+    ),
 });

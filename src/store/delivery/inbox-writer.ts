@@ -6,7 +6,7 @@ import { transient } from '../../lib/errors.ts';
 import { scramVerifier } from '../../lib/keyed-hash.ts';
 import { withinTime } from '../../lib/timing.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
-import { type Database, hasRow, quoteName } from '../../postgres/database.ts';
+import { type Database, quoteName } from '../../postgres/database.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
 
 /** A verified delivery, on its way to the inbox. */
@@ -259,7 +259,7 @@ export const receiverGrants = (schema: string, role: string): readonly string[] 
  */
 export const setUpReceiverRole = async (db: Database, role: string, password: string | undefined): Promise<void> => {
   if (password !== undefined) {
-    const verb = (await hasRow(db, 'SELECT FROM pg_roles WHERE rolname = $1', [role])) ? 'ALTER' : 'CREATE';
+    const verb = (await db.has`SELECT FROM pg_roles WHERE rolname = ${role}`) ? 'ALTER' : 'CREATE';
     await db.query(`${verb} ROLE ${quoteName(role)} LOGIN PASSWORD '${scramVerifier(password)}'`);
   }
   for (const statement of receiverGrants(db.schema, role)) await db.query(statement);

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { RejectedRecord } from '../../../schemas/observation.ts';
 import { isSealed } from '../../lib/sealed.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
-import { columnsOf, readColumn, readRow } from '../../postgres/database.ts';
+import { raw, type Sql, sql, unnest } from '../../postgres/sql.ts';
 import { arrayText } from '../store.ts';
 
 interface QuarantineEntry extends Pick<RejectedRecord, 'source' | 'origin' | 'reason' | 'receivedAt'> {
@@ -32,22 +32,22 @@ export const quarantineRecords = async (db: Queryable, records: readonly StoredT
   // In one order: two readers that meet the same records must not wait for each other. Stored records come in the order
   // of their ids, as other code locks them.
   const sorted = [...distinct].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
-  const rows = sorted.map(({ record: { subjects, ...record }, hash }) => {
-    const index = subjects === undefined ? null : arrayText(subjects.hashes);
-    return { ...record, hash, index, version: subjects?.version ?? null, callId: callIdIn(record.body) };
+  const rows = sorted.map(({ record: { subjects, ...record }, hash }, position) => {
+    const index = subjects && arrayText(subjects.hashes);
+    return { ...record, hash, index, version: subjects?.version, callId: callIdIn(record.body), position };
   });
-  await db.query(
-    `INSERT INTO quarantine (source, origin, reason, body, received_at, body_hash, subjects, subjects_version, call_id)
-     SELECT u.source, u.origin, u.reason, u.body, u.received_at, u.body_hash, u.subjects::bytea[], u.version, u.call_id
-       FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[], $6::bytea[], $7::text[], $8::int[], $9::text[])
-            WITH ORDINALITY AS u(source, origin, reason, body, received_at, body_hash, subjects, version, call_id, position)
-       LEFT JOIN quarantine q ON q.source = u.source AND q.body_hash = u.body_hash
-      ORDER BY q.id NULLS LAST, u.position
+  await db.query`INSERT INTO quarantine (source, origin, reason, body, received_at, body_hash, subjects, subjects_version, call_id)
+     SELECT u.source, u.origin, u.reason, u.body, "receivedAt", hash, index::bytea[], version, "callId"
+       FROM ${unnest(rows, quarantinedTypes)} LEFT JOIN quarantine q ON q.source = u.source AND q.body_hash = u.hash
+      ORDER BY q.id NULLS LAST, position
      ON CONFLICT (source, body_hash) DO UPDATE SET reason = excluded.reason, settled_at = NULL, state = 'open'
-      WHERE quarantine.state <> 'dropped'`,
-    columnsOf(rows, 'source', 'origin', 'reason', 'body', 'receivedAt', 'hash', 'index', 'version', 'callId'),
-  );
+      WHERE quarantine.state <> 'dropped'`;
 };
+
+const quarantinedTypes = {
+  ...{ source: 'text', origin: 'text', reason: 'text', body: 'bytea', receivedAt: 'timestamptz', hash: 'bytea' },
+  ...{ index: 'text', version: 'int', callId: 'text', position: 'int' },
+} as const;
 
 /** The call to which a broken record seems to belong. The later outcome of that call shows whether the record is still needed. */
 const callIdIn = (body: Buffer): string | null => {
@@ -57,11 +57,8 @@ const callIdIn = (body: Buffer): string | null => {
 
 /** Entries without their bytes, newest first; 50 by default. */
 export const listQuarantine = async (db: Queryable, filter: { state?: string; limit?: number } = {}) =>
-  await db.query<QuarantineEntry>(
-    `SELECT id, source, origin, reason, octet_length(body) AS bytes, received_at AS "receivedAt", state
-       FROM quarantine WHERE $1::text IS NULL OR state = $1 ORDER BY id DESC LIMIT $2`,
-    [filter.state ?? null, filter.limit ?? 50],
-  );
+  await db.query<QuarantineEntry>`SELECT id, source, origin, reason, octet_length(body) AS bytes, received_at AS "receivedAt", state
+       FROM quarantine WHERE state = coalesce(${filter.state}, state) ORDER BY id DESC LIMIT ${filter.limit ?? 50}`;
 
 export interface QuarantinedRecord {
   readonly id: number;
@@ -78,42 +75,35 @@ export const readOpenBatch = async (
   db: Queryable,
   input: { readonly after: number; readonly ids?: readonly number[] | undefined; readonly limit: number },
 ): Promise<QuarantinedRecord[]> => {
-  const rows = await db.query<QuarantinedRecord['record'] & Omit<QuarantinedRecord, 'record'>>(
-    `SELECT q.id, q.source, q.origin, q.reason, q.body, q.received_at AS "receivedAt", i.delivery_id AS "deliveryId", q.body_hash AS "bodyHash"
-       FROM (${firstBodiesSql(
-         `SELECT * FROM quarantine
-           WHERE state = 'open' AND id > $1 AND ($2::bigint[] IS NULL OR id = ANY($2)) ORDER BY id LIMIT $3`,
-         'id',
-         '$4',
-       )}) q
+  const { after, ids, limit } = input;
+  const chosen = ids === undefined ? sql`true` : sql`id = ANY(${ids})`;
+  const open = sql`SELECT * FROM quarantine WHERE state = 'open' AND id > ${after} AND ${chosen} ORDER BY id LIMIT ${limit}`;
+  const rows = await db.query<QuarantinedRecord['record'] & Omit<QuarantinedRecord, 'record'>>`
+      SELECT q.id, q.source, q.origin, q.reason, q.body, q.received_at AS "receivedAt", i.delivery_id AS "deliveryId", q.body_hash AS "bodyHash"
+       FROM (${firstBodiesSql(open, sql`id`, batchBytes)}) q
        LEFT JOIN inbox i ON i.seq = CASE WHEN q.source = 'webhook' THEN substring(q.origin FROM '^inbox:([0-9]+)$')::bigint END
-      ORDER BY q.id`,
-    [input.after, input.ids ?? null, input.limit, batchBytes],
-  );
+      ORDER BY q.id`;
   return rows.map(({ id, deliveryId, ...record }) => ({ id, record, deliveryId }));
 };
 
 /** One entry with its bytes; undefined if the id is unknown. */
 export const readQuarantine = (db: Queryable, id: number) =>
-  readRow<(QuarantineEntry & { readonly body: Buffer }) | undefined>(
-    db,
-    `SELECT id, source, origin, reason, octet_length(body) AS bytes, received_at AS "receivedAt", state, body
-       FROM quarantine WHERE id = $1`,
-    [id],
-  );
+  db.row<(QuarantineEntry & { readonly body: Buffer }) | undefined>`
+      SELECT id, source, origin, reason, octet_length(body) AS bytes, received_at AS "receivedAt", state, body
+       FROM quarantine WHERE id = ${id}`;
 
 /**
  * Locks those entries that are still open and have bytes. Skips entries that an erasure or another session takes
  * meanwhile.
  */
 export const lockOpen = (tx: Transaction, ids: readonly number[]): Promise<readonly number[]> =>
-  lockRows(tx, 'quarantine', `id = ANY($1) AND state = 'open' AND octet_length(body) > 0`, ids);
+  lockRows(tx, 'quarantine', sql`id = ANY(${ids}) AND state = 'open' AND octet_length(body) > 0`);
 
 /** Marks entries as replayed or dropped; returns how many were open. */
 export const settleQuarantine = (db: Database, ids: readonly number[], state: 'replayed' | 'dropped') =>
   db.transaction(async (tx) => {
-    const open = await lockRows(tx, 'quarantine', `id = ANY($1) AND state = 'open'`, ids);
-    await tx.query('UPDATE quarantine SET state = $2, settled_at = now() WHERE id = ANY($1)', [open, state]);
+    const open = await lockRows(tx, 'quarantine', sql`id = ANY(${ids}) AND state = 'open'`);
+    await tx.query`UPDATE quarantine SET state = ${state}, settled_at = now() WHERE id = ANY(${open})`;
     return open.length;
   });
 
@@ -121,25 +111,20 @@ export const settleQuarantine = (db: Database, ids: readonly number[], state: 'r
  * Limits rows, in the order of a key, to a sum of bytes of their bodies; the first row always comes.
  * @param rows SELECT of `body`, the key and other columns; its number of rows is bounded, because all bodies are
  * measured
- * @param bytes the sum, as SQL.
  */
-export const firstBodiesSql = (rows: string, key: 'id' | 'seq', bytes: string): string =>
-  `SELECT * FROM (SELECT *, sum(octet_length(body)) OVER (ORDER BY ${key}) AS bytes, row_number() OVER (ORDER BY ${key}) AS position
+export const firstBodiesSql = (rows: Sql, key: Sql, bytes: number): Sql =>
+  sql`SELECT * FROM (SELECT *, sum(octet_length(body)) OVER (ORDER BY ${key}) AS bytes, row_number() OVER (ORDER BY ${key}) AS position
                     FROM (${rows}) r) m WHERE bytes <= ${bytes} OR position = 1`;
 
-const keys = { inbox: 'seq', quarantine: 'id', websocket_frames: 'id' } as const;
+const keys = { inbox: sql`seq`, quarantine: sql`id`, websocket_frames: sql`id` };
 
 /**
  * Locks rows in the order of their keys. An UPDATE locks rows in any order, so two updates of the same rows can
  * deadlock.
- * @param where condition on the table's columns; `$1` holds `values`.
+ * @param where condition on the table's columns.
  */
-export const lockRows = async (tx: Transaction, table: keyof typeof keys, where: string, values: readonly unknown[]) =>
-  await readColumn<number>(
-    tx,
-    `SELECT ${keys[table]} AS key FROM ${table} WHERE ${where} ORDER BY ${keys[table]} FOR UPDATE`,
-    [values],
-  );
+export const lockRows = async (tx: Transaction, table: keyof typeof keys, where: Sql) =>
+  await tx.column<number>`SELECT ${keys[table]} AS key FROM ${raw(table)} WHERE ${where} ORDER BY ${keys[table]} FOR UPDATE`;
 
 interface StoredFrame {
   /** One run of `callsync frames`, and the number of the connection within it. */
@@ -151,27 +136,19 @@ interface StoredFrame {
 
 /** Stores one frame with its bytes as they came. */
 export const storeFrame = async (db: Queryable, { session, receivedAt, binary, body }: StoredFrame): Promise<void> => {
-  const sql = 'INSERT INTO websocket_frames (session, received_at, is_binary, body) VALUES ($1, $2, $3, $4)';
-  await db.query(sql, [session, receivedAt, binary, body]);
+  await db.query`INSERT INTO websocket_frames (session, received_at, is_binary, body) VALUES (${session}, ${receivedAt}, ${binary}, ${body})`;
 };
 
 type Admitted = { readonly body: Buffer; readonly bodyHash: Buffer };
 
-/** Statements on the stored bytes of a table: keys in order, bytes of a key, update. `version` is that of the rules. */
-const heldBytes = {
+/** Stored bytes of a table: those to be looked at, and what a rewrite sets beside them. `version` is that of the rules. */
+const heldBytes = (version: string | undefined) => ({
   inbox: {
-    keys: `SELECT seq FROM inbox WHERE octet_length(body) > 0 AND ($1::text IS NULL OR privacy_version IS DISTINCT FROM $1) ORDER BY seq`,
-    read: `SELECT body, body_hash AS "bodyHash" FROM inbox
-            WHERE seq = $1 AND octet_length(body) > 0 AND ($2::text IS NULL OR privacy_version IS DISTINCT FROM $2) FOR UPDATE`,
-    write: 'UPDATE inbox SET body = $2, body_hash = $3, privacy_version = coalesce($4, privacy_version) WHERE seq = $1',
+    which: version === undefined ? sql`true` : sql`privacy_version IS DISTINCT FROM ${version}`,
+    others: sql`privacy_version = coalesce(${version}, privacy_version)`,
   },
-  quarantine: {
-    keys: 'SELECT id FROM quarantine WHERE octet_length(body) > 0 AND $1::text IS NULL ORDER BY id',
-    read: `SELECT body, body_hash AS "bodyHash" FROM quarantine
-            WHERE id = $1 AND octet_length(body) > 0 AND $2::text IS NULL FOR UPDATE`,
-    write: 'UPDATE quarantine SET body = $2, body_hash = $3, call_id = NULL WHERE id = $1 AND $4::text IS NULL',
-  },
-} as const;
+  quarantine: { which: sql`true`, others: sql`call_id = NULL` },
+});
 
 /**
  * Works row by row: several locked rows can deadlock with an erasure that holds a call. With a version, marks
@@ -179,18 +156,23 @@ const heldBytes = {
  */
 const rewriteBytes = async (
   db: Database,
-  { keys, read, write }: (typeof heldBytes)[keyof typeof heldBytes],
-  version: string | null,
+  table: 'inbox' | 'quarantine',
   rewrite: (held: Admitted) => Admitted,
+  version?: string,
 ): Promise<number> => {
+  const { which, others } = heldBytes(version)[table];
+  const [name, key] = [raw(table), keys[table]];
+  const held = sql`octet_length(body) > 0 AND ${which}`;
   let changed = 0;
-  for (const key of await readColumn<number>(db, keys, [version])) {
+  for (const one of await db.column<number>`SELECT ${key} FROM ${name} WHERE ${held} ORDER BY ${key}`) {
     const isChanged = await db.transaction(async (tx) => {
-      const [held] = await tx.query<Admitted>(read, [key, version]);
-      if (held === undefined) return false;
-      const { body, bodyHash } = rewrite(held);
-      const isSame = body.equals(held.body);
-      if (!isSame || version !== null) await tx.query(write, [key, body, bodyHash, version]);
+      const before = await tx.row<Admitted | undefined>`
+          SELECT body, body_hash AS "bodyHash" FROM ${name} WHERE ${key} = ${one} AND ${held} FOR UPDATE`;
+      if (before === undefined) return false;
+      const { body, bodyHash } = rewrite(before);
+      const isSame = body.equals(before.body);
+      if (!isSame || version !== undefined)
+        await tx.query`UPDATE ${name} SET body = ${body}, body_hash = ${bodyHash}, ${others} WHERE ${key} = ${one}`;
       return !isSame;
     });
     changed += Number(isChanged);
@@ -204,13 +186,18 @@ const rewriteBytes = async (
  * are looked at.
  */
 export const resanitizeInbox = (db: Database, admit: (body: Buffer) => Admitted, version?: string): Promise<number> =>
-  rewriteBytes(db, heldBytes.inbox, version ?? null, ({ body, bodyHash }) => {
-    if (isSealed(body)) return { body, bodyHash };
-    const admitted = admit(body);
-    const isRaw = createHash('sha256').update(body).digest().equals(bodyHash);
-    return isRaw ? admitted : { body: admitted.body, bodyHash };
-  });
+  rewriteBytes(
+    db,
+    'inbox',
+    ({ body, bodyHash }) => {
+      if (isSealed(body)) return { body, bodyHash };
+      const admitted = admit(body);
+      const isRaw = createHash('sha256').update(body).digest().equals(bodyHash);
+      return isRaw ? admitted : { body: admitted.body, bodyHash };
+    },
+    version,
+  );
 
 /** @param seal makes the stored form of unreadable bytes; their hash stays, to recognise them again */
 export const sealQuarantine = (db: Database, seal: (body: Buffer) => Buffer): Promise<number> =>
-  rewriteBytes(db, heldBytes.quarantine, null, ({ body, bodyHash }) => ({ body: seal(body), bodyHash }));
+  rewriteBytes(db, 'quarantine', ({ body, bodyHash }) => ({ body: seal(body), bodyHash }));

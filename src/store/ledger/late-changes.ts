@@ -3,8 +3,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { LedgerRow } from '../../calls/fold.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
-import { columnsOf, type Queryable, readRow, type Transaction } from '../../postgres/database.ts';
-import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import type { Queryable, Transaction } from '../../postgres/database.ts';
+import { toMicros, toTimestamp, unnest } from '../../postgres/sql.ts';
 import { keepMeta } from '../meta.ts';
 
 /** Start of the age of a change: the end of processing, or the call's own time. */
@@ -48,37 +48,26 @@ export const recordLateChanges = async (
     ].flatMap(({ basis, age }) => (age === undefined ? [] : [{ basis, bucket: bucketOf(age) }]));
   });
   if (found.length === 0) return;
-  await tx.query(
-    `INSERT INTO late_changes (basis, bucket, changes, weight)
-     SELECT basis, bucket, count(*), count(*) * $3 FROM unnest($1::text[], $2::int[]) AS u(basis, bucket) GROUP BY 1, 2`,
-    [...columnsOf(found, 'basis', 'bucket'), input.context?.weight ?? 1],
-  );
+  await tx.query`INSERT INTO late_changes (basis, bucket, changes, weight)
+     SELECT basis, bucket, count(*), count(*) * ${input.context?.weight ?? 1}::float8
+       FROM ${unnest(found, { basis: 'text', bucket: 'int' })} GROUP BY 1, 2`;
 };
 
 /** Late changes of the last 12 months by bucket of age, youngest first. */
 export const readLateChanges = async (db: Queryable, basis: LateBasis): Promise<LateBucket[]> =>
-  await db.query<LateBucket>(
-    `SELECT bucket, sum(changes) AS changes, sum(weight) AS weight FROM late_changes
-      WHERE basis = $1 AND seen_at > now() - make_interval(months => $2) GROUP BY bucket ORDER BY bucket`,
-    [basis, memoryMonths],
-  );
+  await db.query<LateBucket>`SELECT bucket, sum(changes) AS changes, sum(weight) AS weight FROM late_changes
+      WHERE basis = ${basis} AND seen_at > now() - make_interval(months => ${memoryMonths}) GROUP BY bucket ORDER BY bucket`;
 
 /** Joins the rows of each past day into one a bucket, and forgets the oldest. */
 export const compactLateChanges = (db: Queryable): Promise<unknown> =>
-  db.query(
-    `WITH old AS (DELETE FROM late_changes WHERE seen_at < date_trunc('day', now()) - interval '1 day' RETURNING *)
+  db.query`WITH old AS (DELETE FROM late_changes WHERE seen_at < date_trunc('day', now()) - interval '1 day' RETURNING *)
      INSERT INTO late_changes (seen_at, basis, bucket, changes, weight)
      SELECT max(seen_at), basis, bucket, sum(changes), sum(weight) FROM old
-      WHERE seen_at > now() - make_interval(months => $1) GROUP BY date_trunc('day', seen_at), basis, bucket`,
-    [memoryMonths],
-  );
+      WHERE seen_at > now() - make_interval(months => ${memoryMonths}) GROUP BY date_trunc('day', seen_at), basis, bucket`;
 
 /** The re-read bands of an axis, with the time up to which callsync looked for changes in each. */
 export const readCoveredBands = async (db: Queryable, axis: string): Promise<CoveredBand[]> =>
-  await db.query<CoveredBand>(
-    `SELECT band, kind, ${toMicros('covered_at')} AS "coveredAt" FROM reread_bands WHERE axis = $1`,
-    [axis],
-  );
+  await db.query<CoveredBand>`SELECT band, kind, ${toMicros('covered_at')} AS "coveredAt" FROM reread_bands WHERE axis = ${axis}`;
 
 /** When re-reading began on an axis; the first call says that it begins now. */
 export const trackRereads = (db: Queryable, axis: string, now: number): Promise<number> =>
@@ -101,34 +90,23 @@ export const finishRereadRun = async (
   run: RereadRun,
   covers: readonly Omit<CoveredBand, 'coveredAt'>[],
 ): Promise<void> => {
-  await tx.query(
-    `INSERT INTO reread_bands (axis, band, kind, covered_at)
-     SELECT $1, band, kind, ${toTimestamp('$4')} FROM unnest($2::int[], $3::text[]) AS u(band, kind) ORDER BY band, kind
-     ON CONFLICT (axis, band, kind) DO UPDATE SET covered_at = greatest(reread_bands.covered_at, excluded.covered_at)`,
-    [run.axis, covers.map(({ band }) => band), covers.map(({ kind }) => kind), run.plannedAt],
-  );
-  await tx.query(
-    `INSERT INTO reread_runs (axis, planned_at, horizon_s, listed, changed, fetched, requests)
-     VALUES ($1, ${toTimestamp('$2')}, $3, $4, $5, $6, $7)`,
-    [run.axis, run.plannedAt, run.horizon / 1e6, run.listed, run.changed, run.fetched, run.requests],
-  );
-  await tx.query(`DELETE FROM reread_runs WHERE finished_at < now() - interval '90 days'`);
+  await tx.query`INSERT INTO reread_bands (axis, band, kind, covered_at)
+     SELECT ${run.axis}, band, kind, ${toTimestamp(run.plannedAt)} FROM ${unnest(covers, { band: 'int', kind: 'text' })} ORDER BY band, kind
+     ON CONFLICT (axis, band, kind) DO UPDATE SET covered_at = greatest(reread_bands.covered_at, excluded.covered_at)`;
+  await tx.query`INSERT INTO reread_runs (axis, planned_at, horizon_s, listed, changed, fetched, requests)
+     VALUES (${run.axis}, ${toTimestamp(run.plannedAt)}, ${run.horizon / 1e6}, ${run.listed}, ${run.changed}, ${run.fetched}, ${run.requests})`;
+  await tx.query`DELETE FROM reread_runs WHERE finished_at < now() - interval '90 days'`;
 };
 
 /** The last run of re-reading on an axis, and the sums of the last 7 days. */
 export const readRereadHistory = async (db: Queryable, axis: string) => {
-  const [last] = await db.query<RereadRun & { finishedAt: number }>(
-    `SELECT axis, ${toMicros('planned_at')} AS "plannedAt", horizon_s * 1000000 AS horizon, listed, changed, fetched,
+  const [last] = await db.query<RereadRun & { finishedAt: number }>`
+      SELECT axis, ${toMicros('planned_at')} AS "plannedAt", horizon_s * 1000000 AS horizon, listed, changed, fetched,
             requests, ${toMicros('finished_at')} AS "finishedAt"
-       FROM reread_runs WHERE axis = $1 ORDER BY run_id DESC LIMIT 1`,
-    [axis],
-  );
-  const sums = await readRow<{ runs7d: number; requests7d: number; changed7d: number }>(
-    db,
-    `SELECT count(*) AS runs7d, coalesce(sum(requests), 0)::bigint AS requests7d, coalesce(sum(changed), 0)::bigint AS changed7d
-       FROM reread_runs WHERE axis = $1 AND finished_at > now() - interval '7 days'`,
-    [axis],
-  );
+       FROM reread_runs WHERE axis = ${axis} ORDER BY run_id DESC LIMIT 1`;
+  const sums = await db.row<{ runs7d: number; requests7d: number; changed7d: number }>`
+      SELECT count(*) AS runs7d, coalesce(sum(requests), 0)::bigint AS requests7d, coalesce(sum(changed), 0)::bigint AS changed7d
+       FROM reread_runs WHERE axis = ${axis} AND finished_at > now() - interval '7 days'`;
   return { lastRun: last ?? null, ...sums };
 };
 

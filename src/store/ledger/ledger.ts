@@ -8,8 +8,8 @@ import { fold, foldErasure, foldRules, needsDocument, noRules, renderDocument } 
 import { callIdsOf } from '../../calls/record.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
-import { columnsOf, type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
-import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import type { Queryable, Transaction } from '../../postgres/database.ts';
+import { raw, type Sql, sql, toMicros, toTimestamp, unnest } from '../../postgres/sql.ts';
 import type { SubjectIndex } from '../store.ts';
 
 const inflate = promisify(inflateRaw);
@@ -56,11 +56,11 @@ const deflateDocuments = async (rows: readonly LedgerRow[]): Promise<readonly Bu
 const sources: readonly ObservationSource[] = ['webhook', 'poll', 'import'];
 
 /** As `StoredLedgerRow` names them. */
-const ledgerColumns = `l.call_id AS "callId", l.revision, l.tombstone, l.fields AS versions,
+const ledgerColumns = sql`l.call_id AS "callId", l.revision, l.tombstone, l.fields AS versions,
   coalesce(l.field_changes, '{}') AS "fieldChanges", ${toMicros('l.first_seen_at')} AS "firstSeenAt",
   ${toMicros('l.last_seen_at')} AS "lastSeenAt", ${toMicros('l.changed_at')} AS "changedAt",
   ${toMicros('l.source_deleted_at')} AS "sourceDeletedAt", l.privacy_version AS rules,
-  jsonb_strip_nulls(jsonb_build_object(${sources.map((source) => `'${source}', ${toMicros(`l.${source}_at`)}`).join(', ')})) AS "seenBy"`;
+  jsonb_strip_nulls(jsonb_build_object(${raw(sources.map((source) => `'${source}', ${toMicros(`l.${source}_at`)}`).join(', '))})) AS "seenBy"`;
 
 type StoredLedgerRow = Omit<LedgerRow, 'document' | 'json'> & { readonly body?: Buffer | null };
 
@@ -139,7 +139,7 @@ export const eraseFromLedger = async (tx: Transaction, callIds: readonly string[
   const before = await lockRows(tx, callIds);
   const changed = [...before.values()].filter((row) => !row.tombstone).map(foldErasure);
   await writeRows(tx, changed, 'qualified');
-  await tx.query('DELETE FROM ledger_documents WHERE call_id = ANY($1)', [callIdsOf(changed)]);
+  await tx.query`DELETE FROM ledger_documents WHERE call_id = ANY(${callIdsOf(changed)})`;
   return changed;
 };
 
@@ -180,7 +180,7 @@ export const resanitizeInLedger = async (
 
 /** The ledger's rows of these calls, without their documents and without locks. */
 export const readHeads = (db: Queryable, callIds: readonly string[]): Promise<ReadonlyMap<string, LedgerRow>> =>
-  select(db, 'FROM ledger l WHERE call_id = ANY($1) AND revision > 0', callIds);
+  select(db, sql`FROM ledger l WHERE call_id = ANY(${callIds}) AND revision > 0`);
 
 /** Known calls among the given ones, and whether each is in the range of call time and not erased. */
 export const findInLedger = async (
@@ -188,11 +188,9 @@ export const findInLedger = async (
   calls: readonly { readonly callId: string }[],
   range: { readonly from: number; readonly to: number },
 ): Promise<ReadonlyMap<string, boolean>> => {
-  const rows = await db.query<{ id: string; isHere: boolean }>(
-    `SELECT call_id AS id, NOT tombstone AND coalesce(call_timestamp >= ${toTimestamp('$2')} AND call_timestamp < ${toTimestamp('$3')}, false) AS "isHere"
-       FROM ledger WHERE call_id = ANY($1) AND revision > 0`,
-    [callIdsOf(calls), range.from, range.to],
-  );
+  const rows = await db.query<{ id: string; isHere: boolean }>`
+      SELECT call_id AS id, NOT tombstone AND coalesce(call_timestamp >= ${toTimestamp(range.from)} AND call_timestamp < ${toTimestamp(range.to)}, false) AS "isHere"
+       FROM ledger WHERE call_id = ANY(${callIdsOf(calls)}) AND revision > 0`;
   return new Map(rows.map(({ id, isHere }) => [id, isHere]));
 };
 
@@ -201,36 +199,30 @@ export const olderInLedger = async (
   db: Queryable,
   calls: readonly { readonly callId: string; readonly revision: number }[],
 ): Promise<string[]> =>
-  await readColumn<string>(
-    db,
-    `SELECT id FROM unnest($1::text[], $2::int[]) AS u(id, revision) LEFT JOIN ledger l ON l.call_id = id
-      WHERE coalesce(l.revision, 0) < u.revision AND l.tombstone IS NOT TRUE`,
-    columnsOf(calls, 'callId', 'revision'),
-  );
+  await db.column`SELECT "callId" FROM ${unnest(calls, { callId: 'text', revision: 'int' })} LEFT JOIN ledger l ON l.call_id = "callId"
+      WHERE coalesce(l.revision, 0) < u.revision AND l.tombstone IS NOT TRUE`;
 
 /** Rows with their documents. */
 export const readRows = (db: Queryable, callIds: readonly string[]): Promise<ReadonlyMap<string, LedgerRow>> =>
   select(
     db,
-    ', d.body FROM ledger l LEFT JOIN ledger_documents d USING (call_id) WHERE l.call_id = ANY($1) AND l.revision > 0',
-    callIds,
+    sql`, d.body FROM ledger l LEFT JOIN ledger_documents d USING (call_id)
+                  WHERE l.call_id = ANY(${callIds}) AND l.revision > 0`,
   );
 
 /**
  * Documents only, in the order of the statement, without the registers of their fields. @param where condition on
  * `ledger_documents`
  */
-export const readDocuments = async (db: Queryable, where: string, values: readonly unknown[]) => {
-  const rows = await db.query<{ callId: string; revision: number; body: Buffer }>(
-    `SELECT call_id AS "callId", revision, body FROM ledger_documents WHERE ${where}`,
-    values,
-  );
+export const readDocuments = async (db: Queryable, where: Sql) => {
+  const rows = await db.query<{ callId: string; revision: number; body: Buffer }>`
+      SELECT call_id AS "callId", revision, body FROM ledger_documents WHERE ${where}`;
   return await Promise.all(rows.map(async ({ body, ...row }) => ({ ...row, document: await readDocument(body) })));
 };
 
 /** @param rest of the statement, behind the columns of `ledger l` */
-const select = async (db: Queryable, rest: string, ids: readonly string[]): Promise<Map<string, LedgerRow>> => {
-  const rows = await db.query<StoredLedgerRow>(`SELECT ${ledgerColumns} ${rest}`, [ids]);
+const select = async (db: Queryable, rest: Sql): Promise<Map<string, LedgerRow>> => {
+  const rows = await db.query<StoredLedgerRow>`SELECT ${ledgerColumns} ${rest}`;
   return new Map(await Promise.all(rows.map(async (row) => [row.callId, await readLedgerRow(row)] as const)));
 };
 
@@ -242,53 +234,40 @@ const rowOf = (rows: ReadonlyMap<string, LedgerRow>, id: string): LedgerRow => {
 
 const lockRows = async (tx: Transaction, ids: readonly string[]): Promise<Map<string, LedgerRow>> => {
   await claimCalls(tx, ids);
-  return await select(tx, 'FROM ledger l WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE', ids);
+  return await select(tx, sql`FROM ledger l WHERE call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`);
 };
 
 const fetchDocuments = async (tx: Transaction, rows: Map<string, LedgerRow>, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0) return;
-  for (const { callId, document } of await readDocuments(tx, 'call_id = ANY($1)', [ids]))
+  for (const { callId, document } of await readDocuments(tx, sql`call_id = ANY(${ids})`))
     rows.set(callId, { ...rowOf(rows, callId), document });
 };
 
 const timeOf = (row: LedgerRow, field: string): number | null => parseTimestamp(row.document?.[field]) ?? null;
 
-const writeRowsSql = `UPDATE ledger l SET
-       revision = u.revision, tombstone = u.tombstone, fields = u.fields::jsonb, field_changes = u.field_changes::jsonb,
-       call_timestamp = CASE WHEN u.with_document THEN ${toTimestamp('u.call_timestamp')} ELSE l.call_timestamp END,
-       processed_at = CASE WHEN u.with_document THEN ${toTimestamp('u.processed_at')} ELSE l.processed_at END,
-       first_seen_at = ${toTimestamp('u.first_seen_at')}, last_seen_at = ${toTimestamp('u.last_seen_at')},
-       changed_at = ${toTimestamp('u.changed_at')}, webhook_at = ${toTimestamp('u.webhook_at')},
-       poll_at = ${toTimestamp('u.poll_at')}, import_at = ${toTimestamp('u.import_at')},
-       source_deleted_at = ${toTimestamp('u.source_deleted_at')}, privacy_version = u.privacy_version
-     FROM unnest($1::text[], $2::int[], $3::bool[], $4::text[], $5::bool[], $6::float8[], $7::float8[], $8::float8[],
-                 $9::float8[], $10::float8[], $11::float8[], $12::float8[], $13::float8[], $14::float8[], $15::text[],
-                 $16::text[])
-       AS u(call_id, revision, tombstone, fields, with_document, call_timestamp, processed_at, first_seen_at,
-            last_seen_at, changed_at, webhook_at, poll_at, import_at, source_deleted_at, privacy_version, field_changes)
-     WHERE l.call_id = u.call_id`;
+const writtenTypes = {
+  ...{ callId: 'text', revision: 'int', tombstone: 'bool', versions: 'text', changes: 'text', hasDocument: 'bool' },
+  ...{ timestamp: 'float8', processed: 'float8', firstSeenAt: 'float8', lastSeenAt: 'float8', changedAt: 'float8' },
+  ...{ webhook: 'float8', poll: 'float8', import: 'float8', sourceDeletedAt: 'float8', rules: 'text' },
+} as const;
 
 /** One statement for all rows. Call and processing time change only with the document. */
 const writeRows = async (tx: Transaction, rows: readonly LedgerRow[], processedField: string): Promise<void> => {
   if (rows.length === 0) return;
-  await tx.query(writeRowsSql, [
-    rows.map((row) => row.callId),
-    rows.map((row) => row.revision),
-    rows.map((row) => row.tombstone),
-    rows.map((row) => JSON.stringify(row.versions)),
-    rows.map((row) => row.document !== null),
-    rows.map((row) => timeOf(row, 'timestamp')),
-    rows.map((row) => timeOf(row, processedField)),
-    rows.map((row) => row.firstSeenAt),
-    rows.map((row) => row.lastSeenAt),
-    rows.map((row) => row.changedAt),
-    rows.map((row) => row.seenBy.webhook ?? null),
-    rows.map((row) => row.seenBy.poll ?? null),
-    rows.map((row) => row.seenBy.import ?? null),
-    rows.map((row) => row.sourceDeletedAt),
-    rows.map((row) => row.rules),
-    rows.map((row) => (Object.keys(row.fieldChanges).length === 0 ? null : JSON.stringify(row.fieldChanges))),
-  ]);
+  const written = rows.map((row) => ({
+    ...{ ...row, ...row.seenBy, versions: JSON.stringify(row.versions), hasDocument: row.document !== null },
+    ...{ timestamp: timeOf(row, 'timestamp'), processed: timeOf(row, processedField) },
+    changes: Object.keys(row.fieldChanges).length === 0 ? null : JSON.stringify(row.fieldChanges),
+  }));
+  await tx.query`UPDATE ledger l SET
+       revision = u.revision, tombstone = u.tombstone, fields = u.versions::jsonb, field_changes = u.changes::jsonb,
+       call_timestamp = CASE WHEN "hasDocument" THEN ${toTimestamp('u.timestamp')} ELSE l.call_timestamp END,
+       processed_at = CASE WHEN "hasDocument" THEN ${toTimestamp('u.processed')} ELSE l.processed_at END,
+       first_seen_at = ${toTimestamp('"firstSeenAt"')}, last_seen_at = ${toTimestamp('"lastSeenAt"')},
+       changed_at = ${toTimestamp('"changedAt"')}, webhook_at = ${toTimestamp('u.webhook')},
+       poll_at = ${toTimestamp('u.poll')}, import_at = ${toTimestamp('u.import')},
+       source_deleted_at = ${toTimestamp('"sourceDeletedAt"')}, privacy_version = u.rules
+     FROM ${unnest(written, writtenTypes)} WHERE l.call_id = "callId"`;
 };
 
 /** Unknown subjects are listed only on request. */
@@ -299,7 +278,7 @@ const writeDocuments = async (
   index: SubjectIndex | undefined,
 ): Promise<void> => {
   if (rows.length === 0) return;
-  if (replaced.length > 0) await tx.query('DELETE FROM ledger_documents WHERE call_id = ANY($1)', [replaced]);
+  if (replaced.length > 0) await tx.query`DELETE FROM ledger_documents WHERE call_id = ANY(${replaced})`;
   const deflating = deflateDocuments(rows);
   const subjects = rows.map(({ document, rules }) => index?.whileFolded(document ?? {}, rules));
   const bodies = await deflating;
@@ -327,19 +306,14 @@ const writeDocuments = async (
  */
 export const lockCalls = async (tx: Transaction, ids: readonly string[]): Promise<ReadonlySet<string>> => {
   await claimCalls(tx, ids);
-  const rows = await tx.query<{ id: string; tombstone: boolean }>(
-    'SELECT call_id AS id, tombstone FROM ledger WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE',
-    [ids],
-  );
+  const rows = await tx.query<{ id: string; tombstone: boolean }>`
+      SELECT call_id AS id, tombstone FROM ledger WHERE call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`;
   return new Set(rows.flatMap(({ id, tombstone }) => (tombstone ? [id] : [])));
 };
 
 /** Gives unknown calls a row, of revision 0. */
 const claimCalls = async (tx: Transaction, ids: readonly string[]): Promise<void> => {
-  await tx.query(
-    `INSERT INTO ledger (call_id) SELECT id FROM unnest($1::text[]) AS id ORDER BY id COLLATE "C" ON CONFLICT (call_id) DO NOTHING`,
-    [ids],
-  );
+  await tx.query`INSERT INTO ledger (call_id) SELECT id FROM unnest(${ids}::text[]) AS id ORDER BY id COLLATE "C" ON CONFLICT (call_id) DO NOTHING`;
 };
 
 /**
@@ -349,17 +323,11 @@ const claimCalls = async (tx: Transaction, ids: readonly string[]): Promise<void
  */
 export const markMissing = async (tx: Transaction, callIds: readonly string[], since: number): Promise<string[]> => {
   if (callIds.length === 0) return [];
-  await tx.query('SELECT 1 FROM ledger WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE', [callIds]);
-  const marked = await readColumn<string>(
-    tx,
-    `UPDATE ledger SET source_deleted_at = ${toTimestamp('$2')}, revision = revision + 1
-      WHERE call_id = ANY($1) AND source_deleted_at IS NULL AND NOT tombstone AND revision > 0
-        AND (last_seen_at IS NULL OR last_seen_at < ${toTimestamp('$2')}) RETURNING call_id`,
-    [callIds, since],
-  );
-  await tx.query(
-    `UPDATE ledger_documents d SET revision = l.revision FROM ledger l WHERE d.call_id = l.call_id AND l.call_id = ANY($1)`,
-    [marked],
-  );
+  await tx.query`SELECT 1 FROM ledger WHERE call_id = ANY(${callIds}) ORDER BY call_id FOR UPDATE`;
+  const marked = await tx.column<string>`
+      UPDATE ledger SET source_deleted_at = ${toTimestamp(since)}, revision = revision + 1
+      WHERE call_id = ANY(${callIds}) AND source_deleted_at IS NULL AND NOT tombstone AND revision > 0
+        AND (last_seen_at IS NULL OR last_seen_at < ${toTimestamp(since)}) RETURNING call_id`;
+  await tx.query`UPDATE ledger_documents d SET revision = l.revision FROM ledger l WHERE d.call_id = l.call_id AND l.call_id = ANY(${marked})`;
   return marked;
 };

@@ -4,8 +4,8 @@ import type { CallDocument } from '../../../schemas/call.ts';
 import type { LedgerRow } from '../../calls/fold.ts';
 import { callIdsOf } from '../../calls/record.ts';
 import { readPages } from '../../lib/pages.ts';
-import { type Queryable, readColumn, readRow, readValue } from '../../postgres/database.ts';
-import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import type { Queryable } from '../../postgres/database.ts';
+import { raw, type Sql, sql, toMicros, toTimestamp } from '../../postgres/sql.ts';
 import { readDocuments, readRows } from './ledger.ts';
 
 /** The ledger's column of an axis: the call's own time or its end of processing. */
@@ -16,72 +16,54 @@ const assumedBytes = 32 * 1024;
 
 /** Estimated JSON bytes of a whole record of some calls, from up to 200 of those that the ledger has. */
 export const meanDocumentBytes = async (db: Queryable, callIds: readonly string[]): Promise<number> =>
-  (await readValue<number | null>(
-    db,
-    `SELECT avg(octet_length(body))::float8 * 5 AS bytes
-       FROM (SELECT body FROM ledger_documents WHERE call_id = ANY($1) LIMIT 200) d`,
-    [callIds.slice(0, 1_000)],
-  )) ?? assumedBytes;
+  (await db.value<number | null>`SELECT avg(octet_length(body))::float8 * 5 AS bytes
+       FROM (SELECT body FROM ledger_documents WHERE call_id = ANY(${callIds.slice(0, 1_000)}) LIMIT 200) d`) ??
+  assumedBytes;
 
-const isAlive = 'NOT tombstone AND revision > 0';
-const inWindow = (column: LedgerAxis): string =>
-  `${column} >= ${toTimestamp('$1')} AND ${column} < ${toTimestamp('$2')} AND ${isAlive}`;
+const isAlive = sql`NOT tombstone AND revision > 0`;
+const inWindow = (column: LedgerAxis, { from, to }: { from: number; to: number }): Sql =>
+  sql`${raw(column)} >= ${toTimestamp(from)} AND ${raw(column)} < ${toTimestamp(to)} AND ${isAlive}`;
 
 type WindowCall = { readonly callId: string; readonly sourceDeletedAt: number | null };
 
 /** Calls of the ledger in a window, tombstones left out. */
 export const listWindowCalls = async (db: Queryable, column: LedgerAxis, range: { from: number; to: number }) =>
-  await db.query<WindowCall>(
-    `SELECT call_id AS "callId", ${toMicros('source_deleted_at')} AS "sourceDeletedAt" FROM ledger
-      WHERE ${inWindow(column)}`,
-    [range.from, range.to],
-  );
+  await db.query<WindowCall>`SELECT call_id AS "callId", ${toMicros('source_deleted_at')} AS "sourceDeletedAt" FROM ledger
+      WHERE ${inWindow(column, range)}`;
 
 /** Calls that were erased, or that have expired. */
 export const findTombstones = async (db: Queryable, callIds: readonly string[]): Promise<ReadonlySet<string>> =>
-  new Set(
-    await readColumn<string>(db, 'SELECT call_id AS id FROM ledger WHERE call_id = ANY($1) AND tombstone', [callIds]),
-  );
+  new Set(await db.column<string>`SELECT call_id AS id FROM ledger WHERE call_id = ANY(${callIds}) AND tombstone`);
 
 /** Numbers of stored calls and of tombstones among the given calls. */
 export const countStates = (db: Queryable, callIds: readonly string[]) =>
-  readRow<{ stored: number; tombstones: number }>(
-    db,
-    `SELECT count(*) FILTER (WHERE revision > 0 AND NOT tombstone)::int AS stored,
+  db.row<{ stored: number; tombstones: number }>`
+      SELECT count(*) FILTER (WHERE revision > 0 AND NOT tombstone)::int AS stored,
             count(*) FILTER (WHERE tombstone)::int AS tombstones
-       FROM ledger WHERE call_id = ANY($1)`,
-    [callIds],
-  );
+       FROM ledger WHERE call_id = ANY(${callIds})`;
 
 /** When calls of a UTC day were last loaded, of the loads of the last three days; by the start of the day, in microseconds. */
 export const lastLoads = async (db: Queryable, column: LedgerAxis, warehouses: readonly string[]) => {
-  const rows = await db.query<{ day: number; at: number }>(
-    `SELECT ${toMicros(`date_trunc('day', l.${column}, 'UTC')`)} AS day, ${toMicros('max(w.applied_at)')} AS at
+  const rows = await db.query<{ day: number; at: number }>`
+      SELECT ${toMicros(`date_trunc('day', l.${column}, 'UTC')`)} AS day, ${toMicros('max(w.applied_at)')} AS at
        FROM warehouse_calls w JOIN ledger l USING (call_id)
-      WHERE w.warehouse = ANY($1) AND w.applied_at > now() - interval '3 days' AND l.${column} IS NOT NULL GROUP BY 1`,
-    [warehouses],
-  );
+      WHERE w.warehouse = ANY(${warehouses}) AND w.applied_at > now() - interval '3 days' AND l.${raw(column)} IS NOT NULL
+      GROUP BY 1`;
   return new Map(rows.map(({ day, at }) => [day, at]));
 };
 
 /** Times of calls, in microseconds; calls without one are left out. */
 export const readCallTimes = async (db: Queryable, column: LedgerAxis, callIds: readonly string[]) => {
-  const rows = await db.query<{ id: string; time: number }>(
-    `SELECT call_id AS id, ${toMicros(column)} AS time FROM ledger
-      WHERE call_id = ANY($1) AND ${column} IS NOT NULL`,
-    [callIds],
-  );
+  const rows = await db.query<{ id: string; time: number }>`
+      SELECT call_id AS id, ${toMicros(column)} AS time FROM ledger
+      WHERE call_id = ANY(${callIds}) AND ${raw(column)} IS NOT NULL`;
   return new Map(rows.map(({ id, time }) => [id, time]));
 };
 
 /** SHA-256 (hex) over the ids and revisions of the calls of a window. */
 export const revisionsDigest = (db: Queryable, column: LedgerAxis, range: { from: number; to: number }) =>
-  readValue<string>(
-    db,
-    `SELECT encode(sha256(convert_to(coalesce(string_agg(call_id || ':' || revision, E'\\n' ORDER BY call_id), ''), 'UTF8')), 'hex') AS digest
-       FROM ledger WHERE ${inWindow(column)}`,
-    [range.from, range.to],
-  );
+  db.value<string>`SELECT encode(sha256(convert_to(coalesce(
+       string_agg(call_id || ':' || revision, E'\\n' ORDER BY call_id), ''), 'UTF8')), 'hex') FROM ledger WHERE ${inWindow(column, range)}`;
 
 /** Guard that a warehouse is known to have, and whether a newer one is pending. */
 interface AppliedGuard {
@@ -103,14 +85,12 @@ const batchCalls = 500;
 
 /** The given calls with their documents and their revision in a warehouse, batch by batch. */
 export async function* readExpected(db: Queryable, warehouse: string, callIds: readonly string[]) {
-  const heads = await db.query<AppliedGuard & { callId: string; sent: boolean; bytes: number }>(
-    `SELECT call_id AS "callId", coalesce(octet_length(d.body), 0) AS bytes, w.call_id IS NOT NULL AS sent, w.pending,
+  const heads = await db.query<AppliedGuard & { callId: string; sent: boolean; bytes: number }>`
+      SELECT call_id AS "callId", coalesce(octet_length(d.body), 0) AS bytes, w.call_id IS NOT NULL AS sent, w.pending,
             w.applied_epoch AS epoch, w.applied_revision AS revision, w.applied_flatten AS "flattenVersion"
        FROM ledger l LEFT JOIN ledger_documents d USING (call_id)
-       LEFT JOIN (SELECT * FROM warehouse_calls WHERE warehouse = $2) w USING (call_id)
-      WHERE call_id = ANY($1) AND l.revision > 0 ORDER BY call_id`,
-    [callIds, warehouse],
-  );
+       LEFT JOIN (SELECT * FROM warehouse_calls WHERE warehouse = ${warehouse}) w USING (call_id)
+      WHERE call_id = ANY(${callIds}) AND l.revision > 0 ORDER BY call_id`;
   for (let start = 0; start < heads.length; ) {
     let end = start;
     for (let bytes = 0; end < heads.length && end - start < batchCalls; end += 1) {
@@ -133,17 +113,13 @@ export async function* readExpected(db: Queryable, warehouse: string, callIds: r
  * microseconds since the epoch; from -Infinity on = from the first.
  */
 export async function* listCallsBetween(db: Queryable, range: { from: number; to: number; limit: number }) {
-  const first = Number.isFinite(range.from) ? range.from : null;
-  const pages = readPages<{ id: string; at: number }>(range.limit, (last) =>
-    db.query(
-      `SELECT call_id AS id, ${toMicros('call_timestamp')} AS at FROM ledger
-        WHERE ($1::float8 IS NULL OR call_timestamp >= ${toTimestamp('$1::float8')}) AND call_timestamp < ${toTimestamp('$2::float8')}
-          AND ${isAlive}
-          AND ($1::float8 IS NULL OR (call_timestamp, call_id) > (${toTimestamp('$1::float8')}, $3))
-        ORDER BY call_timestamp, call_id LIMIT $4`,
-      [last?.at ?? first, range.to, last?.id ?? '', range.limit],
-    ),
-  );
+  const pages = readPages<{ id: string; at: number }>(range.limit, (last) => {
+    const from = toTimestamp(last?.at ?? range.from);
+    return db.query`SELECT call_id AS id, ${toMicros('call_timestamp')} AS at FROM ledger
+        WHERE call_timestamp >= ${from} AND (call_timestamp, call_id) > (${from}, ${last?.id ?? ''})
+          AND call_timestamp < ${toTimestamp(range.to)} AND ${isAlive}
+        ORDER BY call_timestamp, call_id LIMIT ${range.limit}`;
+  });
   for await (const page of pages) yield page.map(({ id }) => id);
 }
 
@@ -165,32 +141,27 @@ export const readLedgerRange = async function* (db: Queryable, range: { readonly
 
 /** Ids of the calls with the latest timestamps, newest first; none that were erased. */
 export const listNewestCalls = async (db: Queryable, limit: number): Promise<string[]> =>
-  await readColumn(
-    db,
-    'SELECT call_id FROM ledger WHERE call_timestamp IS NOT NULL AND NOT tombstone ORDER BY call_timestamp DESC LIMIT $1',
-    [limit],
-  );
+  await db.column`SELECT call_id FROM ledger WHERE call_timestamp IS NOT NULL AND NOT tombstone
+                   ORDER BY call_timestamp DESC LIMIT ${limit}`;
 
 /** The documents of the newest calls that have a time, newest first. */
 export const readNewestDocuments = async (db: Queryable, limit: number): Promise<readonly CallDocument[]> => {
   const ids = await listNewestCalls(db, limit);
-  const found = await readDocuments(db, 'call_id = ANY($1) ORDER BY array_position($1, call_id)', [ids]);
+  const found = await readDocuments(db, sql`call_id = ANY(${ids}) ORDER BY array_position(${ids}::text[], call_id)`);
   return found.map(({ document }) => document);
 };
 
 /** In three ranges, so that the index on the column finds the rows. */
-const isOther = '(privacy_version < $1 OR privacy_version > $1 OR privacy_version IS NULL)';
+const isOther = (version: string): Sql =>
+  sql`(privacy_version < ${version} OR privacy_version > ${version} OR privacy_version IS NULL)`;
 
 /** Calls of the ledger whose documents are under other rules than these, or under none. */
 export const countUnderOthers = (db: Queryable, version: string): Promise<number> =>
-  readValue(db, `SELECT count(*)::int AS calls FROM ledger WHERE ${isOther} AND ${isAlive}`, [version]);
+  db.value`SELECT count(*)::int AS calls FROM ledger WHERE ${isOther(version)} AND ${isAlive}`;
 
 /** Ids of calls under other rules in key order, `limit` at a time, without calls that came under the rules meanwhile. */
 export const listUnderOthers = (db: Queryable, version: string, limit: number): AsyncGenerator<readonly string[]> =>
-  readPages(limit, (last) =>
-    readColumn(
-      db,
-      `SELECT call_id AS id FROM ledger WHERE call_id > $2 AND ${isOther} AND ${isAlive} ORDER BY call_id LIMIT $3`,
-      [version, last ?? '', limit],
-    ),
-  );
+  readPages(limit, (last) => {
+    const where = sql`call_id > ${last ?? ''} AND ${isOther(version)} AND ${isAlive}`;
+    return db.column`SELECT call_id AS id FROM ledger WHERE ${where} ORDER BY call_id LIMIT ${limit}`;
+  });

@@ -3,9 +3,8 @@
  */
 import { dayMicros } from '../../lib/day.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
-import { hasRow, readColumn, readValue } from '../../postgres/database.ts';
 import { withSessionLock } from '../../postgres/session-lock.ts';
-import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import { sql, toMicros, toTimestamp } from '../../postgres/sql.ts';
 import { requestWalk } from './warehouses.ts';
 
 interface CommittedLoad {
@@ -15,34 +14,29 @@ interface CommittedLoad {
 }
 
 /** The store's clock, in microseconds. */
-export const readClock = (db: Queryable): Promise<number> =>
-  readValue(db, `SELECT ${toMicros('clock_timestamp()')} AS now`);
+export const readClock = (db: Queryable): Promise<number> => db.value`SELECT ${toMicros('clock_timestamp()')} AS now`;
 
 /** When the loads of a warehouse were last compared, in microseconds; undefined = never. */
 export const lastComparison = async (db: Queryable, warehouse: string): Promise<number | undefined> => {
-  const sql = `SELECT ${toMicros('compared_at')} AS at FROM warehouses WHERE name = $1`;
-  return (await readValue<number | null>(db, sql, [warehouse])) ?? undefined;
+  return (
+    (await db.value<number | null>`
+        SELECT ${toMicros('compared_at')} AS at FROM warehouses WHERE name = ${warehouse}`) ?? undefined
+  );
 };
 
 /** A comparison costs queries of the warehouses, which some of them bill: one in ten minutes. */
 export const isComparisonDue = (db: Queryable, warehouses: readonly string[]): Promise<boolean> =>
-  hasRow(
-    db,
-    `SELECT 1 FROM unnest($1::text[]) AS n (name) LEFT JOIN warehouses w USING (name)
-      WHERE w.compared_at > now() - interval '10 minutes' IS NOT TRUE LIMIT 1`,
-    [warehouses],
-  );
+  db.has`SELECT 1 FROM unnest(${warehouses}::text[]) AS n (name) LEFT JOIN warehouses w USING (name)
+      WHERE w.compared_at > now() - interval '10 minutes' IS NOT TRUE LIMIT 1`;
 
 /** Records when a comparison began, in microseconds of `readClock`. */
 export const noteComparison = (db: Queryable, warehouse: string, at: number): Promise<unknown> =>
-  db.query(`UPDATE warehouses SET compared_at = ${toTimestamp('$2')} WHERE name = $1`, [warehouse, at]);
+  db.query`UPDATE warehouses SET compared_at = ${toTimestamp(at)} WHERE name = ${warehouse}`;
 
 /** Whether a warehouse is known to have a call that is no tombstone and need not be sent again. */
-export const hasLoadedCalls = (db: Queryable, warehouse: string): Promise<boolean> => {
-  const sql = `SELECT 1 FROM warehouse_calls JOIN ledger l USING (call_id)
-      WHERE warehouse = $1 AND applied_revision > 0 AND applied_epoch > 0 AND l.revision > 0 AND NOT l.tombstone LIMIT 1`;
-  return hasRow(db, sql, [warehouse]);
-};
+export const hasLoadedCalls = (db: Queryable, warehouse: string): Promise<boolean> =>
+  db.has`SELECT 1 FROM warehouse_calls JOIN ledger l USING (call_id)
+      WHERE warehouse = ${warehouse} AND applied_revision > 0 AND applied_epoch > 0 AND l.revision > 0 AND NOT l.tombstone LIMIT 1`;
 
 /**
  * `limit` committed loads, newest first, from `skip` on, and as many more as were committed since a time in microseconds.
@@ -52,17 +46,14 @@ export const listCommitted = (
   warehouse: string,
   { skip = 0, limit, since }: { readonly skip?: number; readonly limit: number; readonly since?: number },
 ): Promise<CommittedLoad[]> =>
-  db.query(
-    `SELECT load_id AS "loadId", ${toMicros('created_at')} AS "plannedAt" FROM loads
-      WHERE warehouse = $1 AND state = 'committed' ORDER BY committed_at DESC, load_id OFFSET $2 LIMIT $3::bigint +
-        (SELECT count(*) FROM loads WHERE warehouse = $1 AND state = 'committed' AND committed_at >= ${toTimestamp('$4')})`,
-    [warehouse, skip, limit, since ?? null],
-  );
+  db.query`SELECT load_id AS "loadId", ${toMicros('created_at')} AS "plannedAt" FROM loads
+      WHERE warehouse = ${warehouse} AND state = 'committed' ORDER BY committed_at DESC, load_id OFFSET ${skip}
+      LIMIT ${limit}::bigint + (SELECT count(*) FROM loads WHERE warehouse = ${warehouse} AND state = 'committed'
+                                   AND committed_at >= ${toTimestamp(since ?? null)})`;
 
 /** Load ids that the ledger does not know. */
 export const unknownLoads = (db: Queryable, loadIds: readonly string[]): Promise<string[]> => {
-  const sql = 'SELECT id FROM unnest($1::text[]) AS id WHERE NOT EXISTS (SELECT FROM loads WHERE load_id = id)';
-  return readColumn(db, sql, [loadIds]);
+  return db.column`SELECT id FROM unnest(${loadIds}::text[]) AS id WHERE NOT EXISTS (SELECT FROM loads WHERE load_id = id)`;
 };
 
 /** Log rows may be loaded long after their creation; rows of a lost load are searched this far back. */
@@ -81,19 +72,15 @@ interface LostLoads {
  * The loads no longer count as committed.
  */
 export const sendAgain = async (tx: Transaction, warehouse: string, { since, loadIds }: LostLoads): Promise<void> => {
-  await tx.query(`UPDATE loads SET state = 'failed', error = 'LOST' WHERE load_id = ANY($1)`, [loadIds]);
+  await tx.query`UPDATE loads SET state = 'failed', error = 'LOST' WHERE load_id = ANY(${loadIds})`;
   // If all is lost, rows of `calls` may be there whose other rows are not.
   await requestWalk(tx, { warehouse, since, rewrite: since === 0 });
-  const values = [warehouse, Math.max(0, since - longestWait)];
+  const from = toTimestamp(Math.max(0, since - longestWait));
   // Each by an index of its own.
-  for (const which of [`received_at >= ${toTimestamp('$2')}`, "reason = 'erased' AND $2::bigint IS NOT NULL"])
-    await tx.query(
-      `INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
-       SELECT $1, outcome = 'rejected', seq FROM inbox WHERE outcome <> 'pending' AND ${which} ON CONFLICT DO NOTHING`,
-      values,
-    );
-  const verdictsSql = `UPDATE verdicts SET loaded = false WHERE warehouse = $1 AND compared_at >= ${toTimestamp('$2')}`;
-  await tx.query(verdictsSql, values);
+  for (const which of [sql`received_at >= ${from}`, sql`reason = 'erased'`])
+    await tx.query`INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
+       SELECT ${warehouse}, outcome = 'rejected', seq FROM inbox WHERE outcome <> 'pending' AND ${which} ON CONFLICT DO NOTHING`;
+  await tx.query`UPDATE verdicts SET loaded = false WHERE warehouse = ${warehouse} AND compared_at >= ${from}`;
 };
 
 /** The lock goes with its connection; when that breaks, `signal` aborts and another holder may start. */

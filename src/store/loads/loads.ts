@@ -2,8 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { LedgerRow } from '../../calls/fold.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
-import { columnsOf, readColumn, readValue } from '../../postgres/database.ts';
-import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import { raw, type Sql, sql, toMicros, toTimestamp, unnest } from '../../postgres/sql.ts';
 import { readRows } from '../ledger/ledger.ts';
 import { concernedWarehouses } from './warehouses.ts';
 
@@ -43,30 +42,28 @@ const oldestShare = 8;
 type PendingKind = 'change' | 'backlog';
 
 /** The first digit of `queue_position`. */
-const urgencies = { erasures: 0, changes: 1, backlog: 2 } as const;
-
-const markPendingSql = `INSERT INTO warehouse_calls AS w (warehouse, call_id, queue_position)
-     SELECT $1, l.call_id,
-            CASE WHEN l.tombstone THEN queue_position(${urgencies.erasures}, now())
-                 WHEN $3::boolean THEN queue_position(${urgencies.backlog}, l.call_timestamp)
-                 ELSE queue_position(${urgencies.changes}, now()) END
-       FROM ledger l WHERE l.call_id = ANY($2) ORDER BY l.call_id
-     ON CONFLICT (warehouse, call_id) DO UPDATE
-        SET pending = true,
-            queue_position = CASE WHEN w.pending AND $3::boolean THEN least(w.queue_position, excluded.queue_position)
-                                  ELSE excluded.queue_position END`;
+const urgencies = { erasures: raw('0'), changes: raw('1'), backlog: raw('2') };
 
 /** Tombstones in `warehouse_calls` that wait since before a time. The queue has later tombstones first. */
-export const tombstonesBefore = (at: string): string =>
-  `queue_position BETWEEN queue_position(${urgencies.erasures}, ${at}::timestamptz) AND queue_position(${urgencies.erasures}, NULL)`;
+export const tombstonesBefore = (at: Date): Sql =>
+  sql`queue_position BETWEEN queue_position(${urgencies.erasures}, ${at}::timestamptz) AND queue_position(${urgencies.erasures}, NULL)`;
 
 /**
  * Makes changed calls pending in every registered warehouse, inside the transaction that changed them. Erasures are served before changes, and both before the backlog.
  */
 export const markPending = async (tx: Transaction, callIds: readonly string[], kind: PendingKind = 'change') => {
   if (callIds.length === 0) return;
-  for (const warehouse of await readColumn<string>(tx, `${concernedWarehouses} ORDER BY 1`))
-    await tx.query(markPendingSql, [warehouse, callIds, kind === 'backlog']);
+  for (const warehouse of await tx.column<string>`${concernedWarehouses} ORDER BY 1`)
+    await tx.query`INSERT INTO warehouse_calls AS w (warehouse, call_id, queue_position)
+     SELECT ${warehouse}, l.call_id,
+            CASE WHEN l.tombstone THEN queue_position(${urgencies.erasures}, now())
+                 WHEN ${kind === 'backlog'}::boolean THEN queue_position(${urgencies.backlog}, l.call_timestamp)
+                 ELSE queue_position(${urgencies.changes}, now()) END
+       FROM ledger l WHERE l.call_id = ANY(${callIds}) ORDER BY l.call_id
+     ON CONFLICT (warehouse, call_id) DO UPDATE
+        SET pending = true,
+            queue_position = CASE WHEN w.pending AND ${kind === 'backlog'}::boolean THEN least(w.queue_position, excluded.queue_position)
+                                  ELSE excluded.queue_position END`;
 };
 
 /**
@@ -86,27 +83,24 @@ export const readPending = async (
 };
 
 /** SQL over a row `w` of `warehouses`. Counts calls that it does not have in their present revision, and all while a walk looks for them. */
-export const pendingSql = `(SELECT greatest(coalesce(sum(value) FILTER (WHERE c.name = 'pending:' || w.name), 0),
+export const pendingSql = sql`(SELECT greatest(coalesce(sum(value) FILTER (WHERE c.name = 'pending:' || w.name), 0),
             CASE WHEN w.walk_after IS NOT NULL THEN sum(value) FILTER (WHERE c.name IN ('calls', 'tombstones')) END)::bigint FROM counters c)`;
 
 /** The same of one warehouse. */
 export const countPending = async (db: Queryable, warehouse: string): Promise<number> =>
-  (await readValue<number | undefined>(db, `SELECT ${pendingSql} FROM warehouses w WHERE name = $1`, [warehouse])) ?? 0;
+  (await db.value<number | undefined>`SELECT ${pendingSql} FROM warehouses w WHERE name = ${warehouse}`) ?? 0;
 
 /**
  * Requests that the rows of some calls are written again, even with equal guards. The next load carries the request
  * out; a load that is running does not settle it.
  */
 export const requestRewrite = (db: Queryable, warehouse: string, callIds: readonly string[]): Promise<unknown> =>
-  db.query(
-    `INSERT INTO warehouse_calls (warehouse, call_id, rewrite, queue_position)
-     SELECT $1, id, number, queue_position(CASE WHEN l.tombstone THEN ${urgencies.erasures} ELSE ${urgencies.changes} END, now())
-       FROM nextval('rewrite_requests') AS number, unnest($2::text[]) AS id LEFT JOIN ledger l ON l.call_id = id
+  db.query`INSERT INTO warehouse_calls (warehouse, call_id, rewrite, queue_position)
+     SELECT ${warehouse}, id, number, queue_position(CASE WHEN l.tombstone THEN ${urgencies.erasures} ELSE ${urgencies.changes} END, now())
+       FROM nextval('rewrite_requests') AS number, unnest(${callIds}::text[]) AS id LEFT JOIN ledger l ON l.call_id = id
       ORDER BY id COLLATE "C"
      ON CONFLICT (warehouse, call_id) DO UPDATE
-        SET pending = true, rewrite = excluded.rewrite, queue_position = excluded.queue_position`,
-    [warehouse, callIds],
-  );
+        SET pending = true, rewrite = excluded.rewrite, queue_position = excluded.queue_position`;
 
 type QueuedCall = { readonly id: string; readonly position: number };
 
@@ -164,37 +158,31 @@ interface QueueRange {
  * can improve, because they would win again and again.
  */
 const readQueue = async (tx: Transaction, warehouse: string, rules: PendingRules, range: QueueRange, limit: number) => {
-  const direction = range.backwards === true ? 'DESC' : 'ASC';
-  return await tx.query<QueuedCall>(
-    `SELECT call_id AS id, queue_position AS position FROM warehouse_calls w
-      WHERE warehouse = $1 AND pending
-        AND (queue_position, call_id) > ($4, $5::text COLLATE "C") AND (queue_position, call_id) < ($6, $7::text COLLATE "C")
-        AND (NOT $9 OR applied_revision = 0 OR rewrite IS NOT NULL OR queue_position / 1000000000000 <> ${urgencies.changes})
-        AND (applied_flatten < $3 OR applied_epoch < (SELECT max(epoch) FROM epochs)
+  const direction = raw(range.backwards === true ? 'DESC' : 'ASC');
+  const { flattenVersion } = rules;
+  const [[first, firstId], [end, endId]] = [range.after ?? beforeAll, range.before ?? afterAll];
+  return await tx.query<QueuedCall>`SELECT call_id AS id, queue_position AS position FROM warehouse_calls w
+      WHERE warehouse = ${warehouse} AND pending
+        AND (queue_position, call_id) > (${first}, ${firstId}::text COLLATE "C")
+        AND (queue_position, call_id) < (${end}, ${endId}::text COLLATE "C")
+        AND (NOT ${rules.newOnly === true} OR applied_revision = 0 OR rewrite IS NOT NULL
+             OR queue_position / 1000000000000 <> ${urgencies.changes})
+        AND (applied_flatten < ${flattenVersion} OR applied_epoch < (SELECT max(epoch) FROM epochs)
              OR applied_revision < (SELECT h.revision FROM ledger h WHERE h.call_id = w.call_id)
-             OR applied_flatten = $3 AND $3 >= coalesce((SELECT flatten_version FROM warehouses WHERE name = $1), 0))
+             OR applied_flatten = ${flattenVersion}
+                AND ${flattenVersion} >= coalesce((SELECT flatten_version FROM warehouses WHERE name = ${warehouse}), 0))
         AND call_id NOT IN (
             SELECT lc.call_id FROM load_calls lc JOIN loads USING (load_id) JOIN ledger h USING (call_id)
-             WHERE loads.warehouse = $1 AND loads.state = 'planned' AND lc.revision >= h.revision
-               AND loads.alive_at > now() - make_interval(secs => $8))
-      ORDER BY queue_position ${direction}, call_id ${direction} LIMIT $2`,
-    [
-      warehouse,
-      limit,
-      rules.flattenVersion,
-      ...(range.after ?? beforeAll),
-      ...(range.before ?? afterAll),
-      rules.graceSeconds,
-      rules.newOnly === true,
-    ],
-  );
+             WHERE loads.warehouse = ${warehouse} AND loads.state = 'planned' AND lc.revision >= h.revision
+               AND loads.alive_at > now() - make_interval(secs => ${rules.graceSeconds}))
+      ORDER BY queue_position ${direction}, call_id ${direction} LIMIT ${limit}`;
 };
 
 /** The first calls whose documents fit into a batch together; always one. */
 const withinBytes = async (tx: Transaction, queued: readonly QueuedCall[]): Promise<readonly string[]> => {
   const ids = queued.map(({ id }) => id);
-  const sizesSql = 'SELECT call_id AS id, octet_length(body) AS bytes FROM ledger_documents WHERE call_id = ANY($1)';
-  const sizes = await tx.query<{ id: string; bytes: number }>(sizesSql, [ids]);
+  const sizes = await tx.query<{ id: string; bytes: number }>`
+      SELECT call_id AS id, octet_length(body) AS bytes FROM ledger_documents WHERE call_id = ANY(${ids})`;
   const bytesOf = new Map(sizes.map(({ id, bytes }) => [id, bytes]));
   let sum = 0;
   const end = ids.findIndex((id, index) => {
@@ -209,9 +197,9 @@ const withinBytes = async (tx: Transaction, queued: readonly QueuedCall[]): Prom
  * rows there.
  */
 const readCalls = async (tx: Transaction, warehouse: string, ids: readonly string[]): Promise<PendingCall[]> => {
-  const sql = `SELECT call_id AS id, partitions::text[] AS partitions, rewrite FROM warehouse_calls
-      WHERE warehouse = $1 AND call_id = ANY($2) ORDER BY call_id FOR UPDATE`;
-  const queued = await tx.query<Omit<PendingCall, 'row'> & { id: string }>(sql, [warehouse, ids]);
+  const queued = await tx.query<Omit<PendingCall, 'row'> & { id: string }>`
+      SELECT call_id AS id, partitions::text[] AS partitions, rewrite FROM warehouse_calls
+      WHERE warehouse = ${warehouse} AND call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`;
   const rows = await readRows(tx, ids);
   return queued.flatMap(({ id, ...call }) => {
     const row = rows.get(id);
@@ -237,30 +225,21 @@ interface LoadEntry {
 }
 
 /** Writers of several calls of a warehouse lock them in key order first, to avoid deadlocks. */
-const lockCalls = `SELECT 1 FROM warehouse_calls WHERE warehouse = $1 AND call_id = ANY($2) ORDER BY call_id FOR UPDATE`;
 
 /** Writes a load and its list before anything is submitted; the id is new. */
 export const planLoad = async (tx: Transaction, load: Omit<PlannedLoad, 'loadId'>, entries: readonly LoadEntry[]) => {
   const loadId = `${load.warehouse}-${randomUUID()}`;
-  await tx.query(
-    `INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls) VALUES ($1, $2, $3, $4, $5, $6)`,
-    [loadId, load.warehouse, load.epoch, load.flattenVersion, load.origin, entries.length],
-  );
-  await tx.query(
-    `INSERT INTO load_calls (load_id, call_id, revision, rewrite)
-     SELECT $1, * FROM unnest($2::text[], $3::int[], $4::bigint[])`,
-    [loadId, ...columnsOf(entries, 'callId', 'revision', 'rewrite')],
-  );
+  await tx.query`INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls) 
+     VALUES (${loadId}, ${load.warehouse}, ${load.epoch}, ${load.flattenVersion}, ${load.origin}, ${entries.length})`;
+  await tx.query`INSERT INTO load_calls (load_id, call_id, revision, rewrite)
+     SELECT ${loadId}, * FROM ${unnest(entries, { callId: 'text', revision: 'int', rewrite: 'bigint' })}`;
   const dated = entries.filter((entry) => entry.partition !== undefined);
   if (dated.length > 0) {
     const ids = dated.map((entry) => entry.callId);
-    await tx.query(lockCalls, [load.warehouse, ids]);
-    await tx.query(
-      `UPDATE warehouse_calls w SET partitions = w.partitions || u.partition
-       FROM unnest($2::text[], $3::date[]) AS u(call_id, partition)
-       WHERE w.warehouse = $1 AND w.call_id = u.call_id AND array_position(w.partitions, u.partition) IS NULL`,
-      [load.warehouse, ids, dated.map((entry) => entry.partition)],
-    );
+    await tx.query`SELECT 1 FROM warehouse_calls WHERE warehouse = ${load.warehouse} AND call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`;
+    await tx.query`UPDATE warehouse_calls w SET partitions = w.partitions || u.partition
+       FROM ${unnest(dated, { callId: 'text', partition: 'date' })}
+       WHERE w.warehouse = ${load.warehouse} AND w.call_id = u."callId" AND array_position(w.partitions, u.partition) IS NULL`;
   }
   return { ...load, loadId };
 };
@@ -276,17 +255,6 @@ export interface InvisibleDelivery {
   readonly isDoubtful: boolean;
 }
 
-const invisibleSql = `SELECT i.seq, i.call_id AS "callId", i.revision, ${toMicros('i.received_at')} AS "receivedAt",
-            i.received_at < (SELECT max(issued_at) FROM epochs)
-              OR EXISTS (SELECT FROM loads p JOIN load_calls o ON o.load_id = p.load_id AND o.call_id = s.call_id
-                          WHERE p.warehouse = $2 AND p.state = 'planned' AND p.load_id <> $1) AS "isDoubtful"
-       FROM load_calls s JOIN warehouse_calls w ON w.warehouse = $2 AND w.call_id = s.call_id
-       JOIN inbox i ON i.call_id = s.call_id AND i.revision > w.applied_revision AND i.revision <= s.revision
-      WHERE s.load_id = $1`;
-
-const visibleSql = `INSERT INTO visible_deliveries (warehouse, seq, visible_at)
-     SELECT $1, seq, ${toTimestamp('at')} FROM unnest($2::bigint[], $3::float8[]) AS v(seq, at) ORDER BY seq ON CONFLICT DO NOTHING`;
-
 /**
  * Records that a load is committed. The applied guard becomes the greater of the old one and the load's.
  * A call stays pending for a higher revision or epoch, for workers of a newer flatten version, or for a later rewrite
@@ -300,54 +268,52 @@ export const completeLoad = async (
   load: PlannedLoad,
   timesOf: (found: readonly InvisibleDelivery[]) => Promise<readonly number[]>,
 ) => {
-  const found = await store.query<InvisibleDelivery>(invisibleSql, [load.loadId, load.warehouse]);
+  const found = await store.query<InvisibleDelivery>`
+      SELECT i.seq, i.call_id AS "callId", i.revision, ${toMicros('i.received_at')} AS "receivedAt",
+            i.received_at < (SELECT max(issued_at) FROM epochs)
+              OR EXISTS (SELECT FROM loads p JOIN load_calls o ON o.load_id = p.load_id AND o.call_id = s.call_id
+                          WHERE p.warehouse = ${load.warehouse} AND p.state = 'planned' AND p.load_id <> ${load.loadId}) AS "isDoubtful"
+       FROM load_calls s JOIN warehouse_calls w ON w.warehouse = ${load.warehouse} AND w.call_id = s.call_id
+       JOIN inbox i ON i.call_id = s.call_id AND i.revision > w.applied_revision AND i.revision <= s.revision
+      WHERE s.load_id = ${load.loadId}`;
   const times = await timesOf(found);
   return await store.transaction(async (tx) => {
-    await tx.query(
-      `SELECT 1 FROM warehouse_calls WHERE warehouse = $2
-          AND call_id IN (SELECT call_id FROM load_calls WHERE load_id = $1) ORDER BY call_id FOR UPDATE`,
-      [load.loadId, load.warehouse],
-    );
-    await tx.query(
-      `UPDATE warehouse_calls w SET applied_epoch = $3, applied_revision = s.revision, applied_flatten = $4, applied_at = now(),
-              pending = s.revision < l.revision OR $3 < (SELECT max(epoch) FROM epochs)
-                        OR $4 < coalesce((SELECT flatten_version FROM warehouses WHERE name = $2), 0)
+    await tx.query`SELECT 1 FROM warehouse_calls WHERE warehouse = ${load.warehouse}
+          AND call_id IN (SELECT call_id FROM load_calls WHERE load_id = ${load.loadId}) ORDER BY call_id FOR UPDATE`;
+    await tx.query`UPDATE warehouse_calls w SET applied_epoch = ${load.epoch}, applied_revision = s.revision, 
+              applied_flatten = ${load.flattenVersion}, applied_at = now(),
+              pending = s.revision < l.revision OR ${load.epoch} < (SELECT max(epoch) FROM epochs)
+                        OR ${load.flattenVersion} < coalesce((SELECT flatten_version FROM warehouses WHERE name = ${load.warehouse}), 0)
                         OR (w.rewrite IS NOT NULL AND w.rewrite IS DISTINCT FROM s.rewrite),
               rewrite = nullif(w.rewrite, s.rewrite)
          FROM load_calls s JOIN ledger l USING (call_id)
-        WHERE s.load_id = $1 AND w.warehouse = $2 AND w.call_id = s.call_id
-          AND (w.applied_epoch, w.applied_revision, w.applied_flatten) <= ($3, s.revision, $4)`,
-      [load.loadId, load.warehouse, load.epoch, load.flattenVersion],
-    );
-    const known = await tx.query(
-      `UPDATE loads SET state = 'committed', committed_at = coalesce(committed_at, now()), error = NULL WHERE load_id = $1
-       RETURNING 1`,
-      [load.loadId],
-    );
-    await tx.query('DELETE FROM load_calls WHERE load_id = $1', [load.loadId]);
-    if (found.length > 0) await tx.query(visibleSql, [load.warehouse, found.map(({ seq }) => seq), times]);
+        WHERE s.load_id = ${load.loadId} AND w.warehouse = ${load.warehouse} AND w.call_id = s.call_id
+          AND (w.applied_epoch, w.applied_revision, w.applied_flatten) <= (${load.epoch}, s.revision, ${load.flattenVersion})`;
+    const known = await tx.query`
+        UPDATE loads SET state = 'committed', committed_at = coalesce(committed_at, now()), error = NULL WHERE load_id = ${load.loadId}
+       RETURNING 1`;
+    await tx.query`DELETE FROM load_calls WHERE load_id = ${load.loadId}`;
+    if (found.length > 0)
+      await tx.query`INSERT INTO visible_deliveries (warehouse, seq, visible_at)
+     SELECT ${load.warehouse}, seq, ${toTimestamp('at')} FROM unnest(${found.map(({ seq }) => seq)}::bigint[], ${times}::float8[]) AS v(seq, at)
+      ORDER BY seq ON CONFLICT DO NOTHING`;
     return known.length > 0;
   });
 };
 
 /** The process that commits a load is still at it. */
 export const keepLoad = (db: Queryable, loadId: string): Promise<unknown> =>
-  db.query('UPDATE loads SET alive_at = now() WHERE load_id = $1', [loadId]);
+  db.query`UPDATE loads SET alive_at = now() WHERE load_id = ${loadId}`;
 
 /** Pending calls of a warehouse that are left to a load whose process was alive within `graceSeconds`. */
 export const countHeld = (db: Queryable, warehouse: string, graceSeconds: number): Promise<number> =>
-  readValue(
-    db,
-    `SELECT count(*) AS n FROM load_calls JOIN loads USING (load_id)
-      WHERE warehouse = $1 AND state = 'planned' AND alive_at > now() - make_interval(secs => $2)`,
-    [warehouse, graceSeconds],
-  );
+  db.value`SELECT count(*) AS n FROM load_calls JOIN loads USING (load_id)
+      WHERE warehouse = ${warehouse} AND state = 'planned' AND alive_at > now() - make_interval(secs => ${graceSeconds})`;
 
 /** Gives up a load that is known not to be committed; its calls are still pending. `error` names a code, not data. */
 export const failLoad = async (db: Queryable, loadId: string, error: string): Promise<void> => {
-  const failSql = `UPDATE loads SET state = 'failed', error = $2 WHERE load_id = $1 AND state = 'planned'`;
-  await db.query(failSql, [loadId, error]);
-  await db.query('DELETE FROM load_calls WHERE load_id = $1', [loadId]);
+  await db.query`UPDATE loads SET state = 'failed', error = ${error} WHERE load_id = ${loadId} AND state = 'planned'`;
+  await db.query`DELETE FROM load_calls WHERE load_id = ${loadId}`;
 };
 
 /**
@@ -356,12 +322,8 @@ export const failLoad = async (db: Queryable, loadId: string, error: string): Pr
  */
 export const abandonLoads = async (store: Database, olderThanHours: number): Promise<number> =>
   await store.transaction(async (tx) => {
-    const loadIds = await readColumn<string>(
-      tx,
-      `UPDATE loads SET state = 'failed', error = 'ABANDONED'
-        WHERE state = 'planned' AND created_at < now() - make_interval(hours => $1) RETURNING load_id`,
-      [olderThanHours],
-    );
-    await tx.query('DELETE FROM load_calls WHERE load_id = ANY($1)', [loadIds]);
+    const loadIds = await tx.column<string>`UPDATE loads SET state = 'failed', error = 'ABANDONED'
+        WHERE state = 'planned' AND created_at < now() - make_interval(hours => ${olderThanHours}) RETURNING load_id`;
+    await tx.query`DELETE FROM load_calls WHERE load_id = ANY(${loadIds})`;
     return loadIds.length;
   });

@@ -5,14 +5,13 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
-import { hasRow, readColumn, readRow, readValue } from '../../postgres/database.ts';
 import { lockName } from '../../postgres/session-lock.ts';
-import { toTimestamp } from '../../postgres/sql-time.ts';
+import { sql, toTimestamp } from '../../postgres/sql.ts';
 
-const present = `configured_at > now() - interval '7 days'`;
+const present = sql`configured_at > now() - interval '7 days'`;
 
 /** SQL of a query for the names of all warehouses to be told of a change. */
-export const concernedWarehouses = `SELECT name AS warehouse FROM warehouses WHERE ${present}`;
+export const concernedWarehouses = sql`SELECT name AS warehouse FROM warehouses WHERE ${present}`;
 
 /**
  * Registers a warehouse for workers of a flatten version. If it is new, comes back, or has rows of an older version, a
@@ -20,26 +19,21 @@ export const concernedWarehouses = `SELECT name AS warehouse FROM warehouses WHE
  */
 export const registerWarehouse = async (store: Database, name: string, flattenVersion: number): Promise<void> =>
   await store.transaction(async (tx) => {
-    await tx.query(`INSERT INTO warehouses (name, configured_at) VALUES ($1, 'epoch') ON CONFLICT DO NOTHING`, [name]);
-    const beforeSql = `SELECT ${present} AS present, flatten_version AS flatten FROM warehouses WHERE name = $1 FOR UPDATE`;
-    const [before] = await tx.query<{ present: boolean; flatten: number }>(beforeSql, [name]);
-    await tx.query(
-      `UPDATE warehouses SET configured_at = now(), flatten_version = greatest(flatten_version, $2) WHERE name = $1`,
-      [name, flattenVersion],
-    );
+    await tx.query`INSERT INTO warehouses (name, configured_at) VALUES (${name}, 'epoch') ON CONFLICT DO NOTHING`;
+    const [before] = await tx.query<{ present: boolean; flatten: number }>`
+        SELECT ${present} AS present, flatten_version AS flatten FROM warehouses WHERE name = ${name} FOR UPDATE`;
+    await tx.query`UPDATE warehouses SET configured_at = now(), flatten_version = greatest(flatten_version, ${flattenVersion})
+                    WHERE name = ${name}`;
     if (before?.present !== true)
-      await tx.query(
-        `INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
-         SELECT $1, outcome = 'rejected', seq FROM inbox WHERE outcome <> 'pending' ON CONFLICT DO NOTHING`,
-        [name],
-      );
+      await tx.query`INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
+         SELECT ${name}, outcome = 'rejected', seq FROM inbox WHERE outcome <> 'pending' ON CONFLICT DO NOTHING`;
     if (before?.present !== true || before.flatten < flattenVersion) await requestWalk(tx, { warehouse: name });
   });
 
 /** Registers a warehouse again after a day, for a worker that loads it: maintenance may be paused for longer than a week. */
 export const keepRegistered = async (store: Database, name: string, flattenVersion: number): Promise<void> => {
-  const today = `SELECT 1 FROM warehouses WHERE name = $1 AND configured_at > now() - interval '1 day'`;
-  if (!(await hasRow(store, today, [name]))) await registerWarehouse(store, name, flattenVersion);
+  if (!(await store.has`SELECT 1 FROM warehouses WHERE name = ${name} AND configured_at > now() - interval '1 day'`))
+    await registerWarehouse(store, name, flattenVersion);
 };
 
 /**
@@ -47,11 +41,11 @@ export const keepRegistered = async (store: Database, name: string, flattenVersi
  * configured again gets all deliveries again.
  */
 export const forgetWarehouses = (db: Queryable): Promise<unknown> =>
-  db.query(`DELETE FROM unloaded_deliveries u USING warehouses w WHERE w.name = u.warehouse AND NOT (${present})`);
+  db.query`DELETE FROM unloaded_deliveries u USING warehouses w WHERE w.name = u.warehouse AND NOT (${present})`;
 
 /** Whether some worker has configured the warehouse lately. */
 export const isConfiguredSomewhere = (db: Queryable, name: string): Promise<boolean> =>
-  hasRow(db, `SELECT 1 FROM warehouses WHERE name = $1 AND ${present}`, [name]);
+  db.has`SELECT 1 FROM warehouses WHERE name = ${name} AND ${present}`;
 
 interface WalkRequest {
   readonly warehouse: string;
@@ -64,17 +58,14 @@ interface WalkRequest {
 /** Calls that one batch looks at. */
 const batchCalls = 400;
 export const waitingMs = 50;
-const underWay = 'walk_after IS NOT NULL';
+const underWay = sql`walk_after IS NOT NULL`;
 
 /** Requests a walk. A running walk starts again and keeps its earlier requests. */
 export const requestWalk = (db: Queryable, request: WalkRequest): Promise<unknown> =>
-  db.query(
-    `UPDATE warehouses SET walk_after = '', walk_requested_at = now(), walk_xid = pg_current_xact_id(),
-            walk_since = least(walk_since, ${toTimestamp('$2')}),
-            walk_rewrite = CASE WHEN $3 THEN nextval('rewrite_requests') ELSE walk_rewrite END
-      WHERE name = $1`,
-    [request.warehouse, request.since ?? null, request.rewrite === true],
-  );
+  db.query`UPDATE warehouses SET walk_after = '', walk_requested_at = now(), walk_xid = pg_current_xact_id(),
+            walk_since = least(walk_since, ${toTimestamp(request.since ?? null)}),
+            walk_rewrite = CASE WHEN ${request.rewrite === true} THEN nextval('rewrite_requests') ELSE walk_rewrite END
+      WHERE name = ${request.warehouse}`;
 
 /**
  * The next batch of a warehouse's walk; undefined if there is none. Folds that ran when the walk was requested end
@@ -83,25 +74,22 @@ export const requestWalk = (db: Queryable, request: WalkRequest): Promise<unknow
  * `state` = `waiting`: older transactions have not ended, or another worker is at this batch.
  */
 export const walkBatch = async (store: Database, warehouse: string) => {
-  if (!(await hasRow(store, `SELECT 1 FROM warehouses WHERE name = $1 AND ${underWay}`, [warehouse]))) return undefined;
+  if (!(await store.has`SELECT 1 FROM warehouses WHERE name = ${warehouse} AND ${underWay}`)) return undefined;
   return await store.transaction(async (tx) => {
-    const [walk] = await tx.query<{ after: string; since: Date | null; rewrite: number | null }>(
-      `SELECT walk_after AS after, walk_since AS since, walk_rewrite AS rewrite FROM warehouses
-        WHERE name = $1 AND ${underWay}
+    const [walk] = await tx.query<{ after: string; since: Date | null; rewrite: number | null }>`
+        SELECT walk_after AS after, walk_since AS since, walk_rewrite AS rewrite FROM warehouses
+        WHERE name = ${warehouse} AND ${underWay}
           AND (pg_snapshot_xmin(pg_current_snapshot()) > walk_xid OR walk_requested_at < now() - interval '10 minutes')
-        FOR UPDATE SKIP LOCKED`,
-      [warehouse],
-    );
+        FOR UPDATE SKIP LOCKED`;
     if (walk === undefined) return { marked: 0, state: 'waiting' };
-    const pageSql = 'SELECT call_id FROM ledger WHERE call_id > $1 ORDER BY call_id LIMIT $2';
-    const ids = await readColumn<string>(tx, pageSql, [walk.after, batchCalls]);
+    const ids = await tx.column<string>`
+        SELECT call_id FROM ledger WHERE call_id > ${walk.after} ORDER BY call_id LIMIT ${batchCalls}`;
     const marked = await markLacking(tx, warehouse, ids, walk);
     if (ids.length === batchCalls) {
-      await tx.query('UPDATE warehouses SET walk_after = $2 WHERE name = $1', [warehouse, ids.at(-1)]);
+      await tx.query`UPDATE warehouses SET walk_after = ${ids.at(-1)} WHERE name = ${warehouse}`;
       return { marked, state: 'under way' };
     }
-    const endSql = 'UPDATE warehouses SET walk_after = NULL, walk_since = NULL, walk_rewrite = NULL WHERE name = $1';
-    await tx.query(endSql, [warehouse]);
+    await tx.query`UPDATE warehouses SET walk_after = NULL, walk_since = NULL, walk_rewrite = NULL WHERE name = ${warehouse}`;
     return { marked, state: 'done' };
   });
 };
@@ -136,27 +124,23 @@ const markLacking = async (
   ids: readonly string[],
   walk: { readonly since: Date | null; readonly rewrite: number | null },
 ): Promise<number> => {
-  const sql = 'SELECT 1 FROM warehouse_calls WHERE warehouse = $1 AND call_id = ANY($2) ORDER BY call_id FOR UPDATE';
-  await tx.query(sql, [warehouse, ids]);
-  const marked = await tx.query(
-    `INSERT INTO warehouse_calls AS w (warehouse, call_id, queue_position, rewrite)
-     SELECT $1, l.call_id, queue_position(CASE WHEN l.tombstone THEN 0 ELSE 2 END, l.call_timestamp), $3
-       FROM ledger l LEFT JOIN warehouse_calls o ON o.warehouse = $1 AND o.call_id = l.call_id
-      WHERE l.call_id = ANY($2) AND l.revision > 0
-        AND (o.call_id IS NULL OR $3::bigint IS NOT NULL OR coalesce(o.applied_at, 'infinity') >= $4::timestamptz
+  await tx.query`SELECT 1 FROM warehouse_calls WHERE warehouse = ${warehouse} AND call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`;
+  const marked = await tx.query`INSERT INTO warehouse_calls AS w (warehouse, call_id, queue_position, rewrite)
+     SELECT ${warehouse}, l.call_id, queue_position(CASE WHEN l.tombstone THEN 0 ELSE 2 END, l.call_timestamp), ${walk.rewrite}
+       FROM ledger l LEFT JOIN warehouse_calls o ON o.warehouse = ${warehouse} AND o.call_id = l.call_id
+      WHERE l.call_id = ANY(${ids}) AND l.revision > 0
+        AND (o.call_id IS NULL OR ${walk.rewrite}::bigint IS NOT NULL OR coalesce(o.applied_at, 'infinity') >= ${walk.since}::timestamptz
              OR NOT o.pending AND (o.applied_revision < l.revision
                                    OR o.applied_epoch < (SELECT max(epoch) FROM epochs)
-                                   OR o.applied_flatten < (SELECT flatten_version FROM warehouses WHERE name = $1)
+                                   OR o.applied_flatten < (SELECT flatten_version FROM warehouses WHERE name = ${warehouse})
                                    OR o.rewrite IS NOT NULL))
       ORDER BY l.call_id
      ON CONFLICT (warehouse, call_id) DO UPDATE
         SET pending = true, rewrite = coalesce(excluded.rewrite, w.rewrite),
             queue_position = CASE WHEN w.pending THEN least(w.queue_position, excluded.queue_position)
                                   ELSE excluded.queue_position END,
-            applied_epoch = CASE WHEN coalesce(w.applied_at, 'infinity') >= $4::timestamptz THEN 0 ELSE w.applied_epoch END
-     RETURNING 1`,
-    [warehouse, ids, walk.rewrite, walk.since],
-  );
+            applied_epoch = CASE WHEN coalesce(w.applied_at, 'infinity') >= ${walk.since}::timestamptz THEN 0 ELSE w.applied_epoch END
+     RETURNING 1`;
   return marked.length;
 };
 
@@ -174,25 +158,18 @@ export const issueEpoch = async (
 ): Promise<number> =>
   await store.transaction(async (tx) => {
     await lockName(tx, 'callsync.epoch');
-    const epoch = await readValue<number>(
-      tx,
-      `INSERT INTO epochs (epoch, reason, healing)
-       SELECT greatest(coalesce(max(epoch), 0), $2::int) + 1, $1, $3 FROM epochs
-       RETURNING epoch`,
-      [reason, highestElsewhere, how.healing],
-    );
-    const warehouses = await readColumn<string>(tx, 'SELECT name FROM warehouses ORDER BY name FOR UPDATE');
+    const epoch = await tx.value<number>`INSERT INTO epochs (epoch, reason, healing)
+       SELECT greatest(coalesce(max(epoch), 0), ${highestElsewhere}::int) + 1, ${reason}, ${how.healing} FROM epochs
+       RETURNING epoch`;
+    const warehouses = await tx.column<string>`SELECT name FROM warehouses ORDER BY name FOR UPDATE`;
     for (const warehouse of warehouses) await requestWalk(tx, { warehouse });
     return epoch;
   });
 
 /** The present epoch, and the latest one after which everything was healed; 0 = none. */
 export const readEpochs = (db: Queryable): Promise<{ readonly epoch: number; readonly healed: number }> =>
-  readRow(
-    db,
-    'SELECT coalesce(max(epoch), 0) AS epoch, coalesce(max(epoch) FILTER (WHERE NOT healing), 0) AS healed FROM epochs',
-  );
+  db.row`SELECT coalesce(max(epoch), 0) AS epoch, coalesce(max(epoch) FILTER (WHERE NOT healing), 0) AS healed FROM epochs`;
 
 /** Notes that everything was done that follows an epoch, or one before it. */
 export const endHealing = (db: Queryable, epoch: number): Promise<unknown> =>
-  db.query('UPDATE epochs SET healing = false WHERE healing AND epoch <= $1', [epoch]);
+  db.query`UPDATE epochs SET healing = false WHERE healing AND epoch <= ${epoch}`;

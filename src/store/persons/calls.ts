@@ -1,8 +1,10 @@
 /** Finds calls by subjects, and turns them into tombstones in every part of the store. */
 import type { CallDocument } from '../../../schemas/call.ts';
+import { callIdsOf } from '../../calls/record.ts';
 import { partsOf, readPages } from '../../lib/pages.ts';
-import { type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
+import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
+import { type Sql, sql, unnest } from '../../postgres/sql.ts';
 import { eraseFromLedger, readDocuments } from '../ledger/ledger.ts';
 import { markPending } from '../loads/loads.ts';
 import { arrayText, type Store } from '../store.ts';
@@ -13,7 +15,8 @@ import type { NotePurged, Purged } from './texts.ts';
 import { listTextSubjects, purgeDeliveries, purgeNamedTexts, purgeRereads } from './texts.ts';
 
 /** In three ranges, so that the index on the column finds the rows. */
-const isOther = '(subjects_version < $1 OR subjects_version > $1 OR subjects_version IS NULL)';
+const isOther = (version: number): Sql =>
+  sql`(subjects_version < ${version} OR subjects_version > ${version} OR subjects_version IS NULL)`;
 const hashesPerStatement = 500;
 /** Documents in memory at once, and calls of one transaction: folds of them wait for its end. */
 const callsAtOnce = 200;
@@ -29,12 +32,9 @@ export const listSubjects = async (
 ): Promise<number> => {
   const { index } = store;
   let listed = 0;
+  const unknown = sql`${isOther(index.version)} AND ${ids === undefined ? sql`true` : sql`call_id = ANY(${ids})`}`;
   const pages = readPages<Awaited<ReturnType<typeof readDocuments>>[number]>(callsAtOnce, (last) =>
-    readDocuments(
-      store,
-      `call_id > $2 AND ${isOther} AND ($4::text[] IS NULL OR call_id = ANY($4)) ORDER BY call_id LIMIT $3`,
-      [index.version, last?.callId ?? '', callsAtOnce, ids ?? null],
-    ),
+    readDocuments(store, sql`call_id > ${last?.callId ?? ''} AND ${unknown} ORDER BY call_id LIMIT ${callsAtOnce}`),
   );
   for await (const read of pages) {
     const hashesOf = (document: CallDocument) => index.hashesOf(store.erasures.subjects.subjectsOf(document).all);
@@ -50,16 +50,13 @@ type ListedCall = { readonly callId: string; readonly revision: number; readonly
 
 /** Unless they have changed since they were read. */
 const noteSubjects = async (store: Store, read: readonly ListedCall[]): Promise<void> => {
-  const ids = read.map(({ callId }) => callId);
+  const listed = read.map(({ hashes, ...call }) => ({ ...call, subjects: arrayText(hashes) }));
   await store.transaction(async (tx) => {
     // In the order of folds, which write documents under these locks.
-    await tx.query('SELECT 1 FROM ledger WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE', [ids]);
-    await tx.query(
-      `UPDATE ledger_documents d SET subjects = u.subjects::bytea[], subjects_version = $4
-         FROM unnest($1::text[], $2::int[], $3::text[]) AS u(id, revision, subjects)
-        WHERE d.call_id = u.id AND d.revision = u.revision`,
-      [ids, read.map(({ revision }) => revision), read.map(({ hashes }) => arrayText(hashes)), store.index.version],
-    );
+    await tx.query`SELECT 1 FROM ledger WHERE call_id = ANY(${callIdsOf(read)}) ORDER BY call_id FOR UPDATE`;
+    await tx.query`UPDATE ledger_documents d SET subjects = u.subjects::bytea[], subjects_version = ${store.index.version}
+         FROM ${unnest(listed, { callId: 'text', revision: 'int', subjects: 'text' })}
+        WHERE d.call_id = "callId" AND d.revision = u.revision`;
   });
 };
 
@@ -77,15 +74,15 @@ export const findNamingCalls = async (
   const sought = new Set(hashes);
   const found = new Set<string>();
   let read = 0;
-  const ask = async (where: string, sought: readonly string[], write: (part: readonly string[]) => unknown) => {
+  const before = seenBefore === undefined ? sql`true` : sql`first_seen_at < ${seenBefore}`;
+  const ask = async (sought: readonly string[], where: (part: readonly string[]) => Sql) => {
     for (const part of partsOf(sought, hashesPerStatement)) {
-      const sql = `SELECT call_id AS id FROM ledger_documents JOIN ledger USING (call_id)
-          WHERE ${where} AND ($2::timestamptz IS NULL OR first_seen_at < $2)`;
-      const ids = await readColumn<string>(store, sql, [write(part), seenBefore ?? null]);
+      const ids = await store.column<string>`SELECT call_id AS id FROM ledger_documents JOIN ledger USING (call_id)
+          WHERE ${where(part)} AND ${before}`;
       for (const id of ids) found.add(id);
     }
   };
-  const askIndex = () => ask('subjects && $1::bytea[]', hashes, arrayText);
+  const askIndex = () => ask(hashes, (part) => sql`subjects && ${arrayText(part)}::bytea[]`);
   // Before and after: a fold may take a call out of the index behind the place up to which others are read.
   await askIndex();
   const listed: string[] = [];
@@ -96,7 +93,7 @@ export const findNamingCalls = async (
       onProgress?.(read);
     },
   });
-  await ask('call_id = ANY($1)', listed, (part) => part);
+  await ask(listed, (part) => sql`call_id = ANY(${part})`);
   await askIndex();
   return [...found];
 };
@@ -188,11 +185,10 @@ const tombstoneCalls = async (
 
 /** Ids of the ledger's calls that are no tombstones, in key order. */
 export async function* listCallIds(db: Queryable): AsyncGenerator<string> {
-  const pages = readPages<string>(idsPerPage, (last) =>
-    readColumn(db, 'SELECT call_id FROM ledger WHERE call_id > $1 AND NOT tombstone ORDER BY call_id LIMIT $2', [
-      last ?? '',
-      idsPerPage,
-    ]),
+  const pages = readPages<string>(
+    idsPerPage,
+    (last) =>
+      db.column`SELECT call_id FROM ledger WHERE call_id > ${last ?? ''} AND NOT tombstone ORDER BY call_id LIMIT ${idsPerPage}`,
   );
   for await (const page of pages) yield* page;
 }

@@ -8,7 +8,7 @@ import { type PreparedObservation, prepareObservation, unlessTooDeep } from '../
 import { partsOf } from '../../lib/pages.ts';
 import { isSealed } from '../../lib/sealed.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
-import { columnsOf, readColumn, readRow } from '../../postgres/database.ts';
+import { unnest } from '../../postgres/sql.ts';
 import type { StoredText } from '../delivery/quarantine.ts';
 import { lockCalls } from '../ledger/ledger.ts';
 import { isHeldSql, type Store } from '../store.ts';
@@ -31,20 +31,18 @@ interface NotedKeys {
   readonly holdsLater: boolean;
 }
 
-const notedSql = `SELECT EXISTS (SELECT FROM erased_keys) AS erased, EXISTS (SELECT FROM erased_keys WHERE objects) AS objects,
-       EXISTS (SELECT FROM held_keys) AS held, EXISTS (SELECT FROM held_keys WHERE NOT of_call) AS "holdsLater"`;
-
 /** @param joins takes part in the fold lock, so that keys of other writers are known or come after the transaction. */
 export const readNoted = async (db: Queryable, { joins = false } = {}): Promise<NotedKeys> => {
   // A statement sees only commits before its start, so one that waits for the lock would miss the holder's.
-  if (joins) await db.query('SELECT pg_advisory_xact_lock_shared($1)', [foldLock]);
-  return await readRow<NotedKeys>(db, notedSql);
+  if (joins) await db.query`SELECT pg_advisory_xact_lock_shared(${foldLock})`;
+  return await db.row<NotedKeys>`SELECT EXISTS (SELECT FROM erased_keys) AS erased, EXISTS (SELECT FROM erased_keys WHERE objects) AS objects,
+       EXISTS (SELECT FROM held_keys) AS held, EXISTS (SELECT FROM held_keys WHERE NOT of_call) AS "holdsLater"`;
 };
 
 /** Folds and deletions that run have ended before `work` begins; others begin after its end. */
 export const awaitFolds = async (db: Database, work: (tx: Queryable) => Promise<unknown> = () => Promise.resolve()) =>
   await db.transaction(async (tx) => {
-    await tx.query('SELECT pg_advisory_xact_lock($1)', [foldLock]);
+    await tx.query`SELECT pg_advisory_xact_lock(${foldLock})`;
     await work(tx);
   });
 
@@ -129,15 +127,13 @@ interface KnownKey {
 export const findKnown = async (db: Queryable, keys: Iterable<string>): Promise<ReadonlyMap<string, KnownKey>> => {
   const known = new Map<string, KnownKey>();
   for (const page of partsOf([...new Set(keys)], keysPerStatement)) {
-    const rows = await db.query<KnownKey & { key: string }>(
-      `SELECT k.key, e.call_key IS NOT NULL AS erased, coalesce(e.objects, false) AS objects,
+    const rows = await db.query<KnownKey & { key: string }>`
+        SELECT k.key, e.call_key IS NOT NULL AS erased, coalesce(e.objects, false) AS objects,
               coalesce(h.of_call, false) AS held, coalesce(h.later, '{}') AS holds, h.held_key IS NOT NULL AS "isHeld"
-         FROM unnest($1::text[]) AS k(key) LEFT JOIN erased_keys e ON e.call_key = k.key
+         FROM unnest(${page}::text[]) AS k(key) LEFT JOIN erased_keys e ON e.call_key = k.key
          LEFT JOIN (SELECT held_key, bool_or(of_call) AS of_call, array_agg(hold_id) FILTER (WHERE NOT of_call) AS later
-                      FROM held_keys WHERE held_key = ANY($1) GROUP BY held_key) h ON h.held_key = k.key
-        WHERE e.call_key IS NOT NULL OR h.held_key IS NOT NULL`,
-      [page],
-    );
+                      FROM held_keys WHERE held_key = ANY(${page}) GROUP BY held_key) h ON h.held_key = k.key
+        WHERE e.call_key IS NOT NULL OR h.held_key IS NOT NULL`;
     for (const { key, ...one } of rows) known.set(key, one);
   }
   return known;
@@ -148,10 +144,8 @@ type HeldKey = { readonly key: string; readonly hold: string; readonly ofCall: b
 /** In order, so that folds which note the same calls do not wait for each other. */
 export const insertHeld = async (tx: Queryable, keys: readonly HeldKey[]): Promise<void> => {
   if (keys.length === 0) return;
-  const sql = `INSERT INTO held_keys (held_key, hold_id, of_call)
-     SELECT DISTINCT key, hold, of_call FROM unnest($1::text[], $2::text[], $3::boolean[]) AS u(key, hold, of_call)
-      ORDER BY 1, 2 ON CONFLICT DO NOTHING`;
-  await tx.query(sql, columnsOf(keys, 'key', 'hold', 'ofCall'));
+  await tx.query`INSERT INTO held_keys (held_key, hold_id, of_call)
+     SELECT DISTINCT * FROM ${unnest(keys, { key: 'text', hold: 'text', ofCall: 'boolean' })} ORDER BY 1, 2 ON CONFLICT DO NOTHING`;
 };
 
 const findNamed = async (tx: Transaction, cleaned: readonly Cleaned[], keys: Keys, noted: NotedKeys) => {
@@ -231,22 +225,23 @@ const keepTexts = async (
 /** Calls that are held by id now. Deletions use `lockFreeCalls` instead. */
 export const findHeldCalls = async (db: Queryable, callIds: readonly string[], keyOf: Store['keyOf']) => {
   const ids = new Map(callIds.map((id) => [keyOf(id), id]));
-  const heldKeysSql = 'SELECT DISTINCT held_key FROM held_keys WHERE held_key = ANY($1)';
-  const keys = await readColumn<string>(db, heldKeysSql, [[...ids.keys()]]);
+  const keys = await db.column<string>`
+      SELECT DISTINCT held_key FROM held_keys WHERE held_key = ANY(${[...ids.keys()]})`;
   return new Set(keys.map((key) => ids.get(key) as string));
 };
-
-const heldSql = `SELECT u.id FROM unnest($1::text[], $2::text[]) AS u(id, key) LEFT JOIN ledger_documents d ON d.call_id = u.id
-  WHERE EXISTS (SELECT FROM held_keys k WHERE k.held_key = u.key)
-     OR ($3 AND d.call_id IS NOT NULL AND (d.subjects_version IS DISTINCT FROM $4 OR ${isHeldSql('d.subjects', 'AND NOT k.of_call')}))`;
 
 /** Calls that no hold keeps, by id or by their subjects. Excludes calls with unknown subjects. */
 export const listFreeCalls = async (db: Queryable, callIds: readonly string[], { index, keyOf }: Keys) => {
   const noted = await readNoted(db);
   if (!noted.held) return callIds;
   const version = noted.holdsLater ? index.version : null;
-  const held = new Set(await readColumn(db, heldSql, [callIds, callIds.map(keyOf), noted.holdsLater, version]));
-  return callIds.filter((id) => !held.has(id));
+  const held = await db.column`SELECT u.id FROM unnest(${callIds}::text[], ${callIds.map(keyOf)}::text[]) AS u(id, key)
+       LEFT JOIN ledger_documents d ON d.call_id = u.id
+      WHERE EXISTS (SELECT FROM held_keys k WHERE k.held_key = u.key)
+         OR (${noted.holdsLater} AND d.call_id IS NOT NULL
+             AND (d.subjects_version IS DISTINCT FROM ${version} OR ${isHeldSql('d.subjects', 'AND NOT k.of_call')}))`;
+  const kept = new Set(held);
+  return callIds.filter((id) => !kept.has(id));
 };
 
 /**

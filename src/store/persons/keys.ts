@@ -1,7 +1,8 @@
 /** Keyed hashes of erased calls and persons, and of legal holds. */
 import { randomUUID } from 'node:crypto';
 import { partsOf } from '../../lib/pages.ts';
-import { columnsOf, type Database, hasRow, type Queryable } from '../../postgres/database.ts';
+import type { Database, Queryable } from '../../postgres/database.ts';
+import { unnest } from '../../postgres/sql.ts';
 import type { LoggedHold } from '../erasure-log.ts';
 import { readMeta, writeMeta } from '../meta.ts';
 import { awaitFolds, insertHeld } from './gate.ts';
@@ -16,9 +17,9 @@ const keysPerStatement = 10_000;
 export const noteErased = async (tx: Queryable, keys: readonly string[], objects = false): Promise<boolean> => {
   let isNew = false;
   for (const page of partsOf(keys, keysPerStatement)) {
-    const sql = `INSERT INTO erased_keys (call_key, objects) SELECT DISTINCT key, $2::boolean FROM unnest($1::text[]) AS key ORDER BY key
+    const noted = await tx.query`
+        INSERT INTO erased_keys (call_key, objects) SELECT DISTINCT key, ${objects}::boolean FROM unnest(${page}::text[]) AS key ORDER BY key
        ON CONFLICT (call_key) DO UPDATE SET objects = true WHERE excluded.objects RETURNING 1`;
-    const noted = await tx.query(sql, [page, objects]);
     isNew ||= noted.length > 0;
   }
   return isNew;
@@ -36,7 +37,7 @@ export const seekErased = async (db: Database, keys: readonly string[], all: boo
   if (keys.length === 0 && !all) return;
   await awaitFolds(db, async (tx) => {
     const isNew = await noteErased(tx, keys);
-    if (isNew || (all && (await hasRow(tx, 'SELECT 1 FROM erased_keys LIMIT 1'))))
+    if (isNew || (all && (await tx.has`SELECT 1 FROM erased_keys LIMIT 1`)))
       await writeMeta(tx, soughtKey, randomUUID());
   });
 };
@@ -49,8 +50,7 @@ export const whileSought = async (db: Queryable, search: () => Promise<void>): P
   const sought = await readMeta<unknown>(db, soughtKey);
   if (sought === undefined || sought === false) return;
   await search();
-  const doneSql = `UPDATE meta SET value = 'false' WHERE key = $1 AND value = $2`;
-  await db.query(doneSql, [soughtKey, JSON.stringify(sought)]);
+  await db.query`UPDATE meta SET value = 'false' WHERE key = ${soughtKey} AND value = ${JSON.stringify(sought)}`;
 };
 
 interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 'actor'> {
@@ -64,10 +64,8 @@ interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 'actor'
  */
 export const addHoldKeys = (db: Database, hold: LoggedHold): Promise<void> =>
   awaitFolds(db, async (tx) => {
-    await tx.query(
-      'INSERT INTO holds (hold_id, kind, reason, actor, held_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (hold_id) DO NOTHING',
-      [hold.id, hold.kind, hold.reason, hold.actor, hold.at],
-    );
+    await tx.query`INSERT INTO holds (hold_id, kind, reason, actor, held_at) 
+        VALUES (${hold.id}, ${hold.kind}, ${hold.reason}, ${hold.actor}, ${hold.at}) ON CONFLICT (hold_id) DO NOTHING`;
     await insertHeld(tx, [
       ...hold.subjects.map((key) => ({ key, hold: hold.id, ofCall: false })),
       ...hold.calls.map((key) => ({ key, hold: hold.id, ofCall: true })),
@@ -77,15 +75,10 @@ export const addHoldKeys = (db: Database, hold: LoggedHold): Promise<void> =>
 /** True if the store lacks one of these holds, or one of its keys. */
 export const lackHolds = (db: Queryable, holds: readonly LoggedHold[]): Promise<boolean> => {
   const keys = holds.flatMap(({ id, calls, subjects }) => [...calls, ...subjects].map((key) => ({ id, key })));
-  return hasRow(
-    db,
-    `SELECT 1 FROM unnest($1::text[]) AS id WHERE NOT EXISTS (SELECT FROM holds h WHERE h.hold_id = id)
+  return db.has`SELECT 1 FROM ${unnest(holds, { id: 'text' })} WHERE NOT EXISTS (SELECT FROM holds h WHERE h.hold_id = id)
      UNION ALL
-     SELECT 1 FROM unnest($2::text[], $3::text[]) AS u(id, key)
-      WHERE NOT EXISTS (SELECT FROM held_keys k WHERE k.held_key = u.key AND k.hold_id = u.id)
-     LIMIT 1`,
-    [holds.map(({ id }) => id), ...columnsOf(keys, 'id', 'key')],
-  );
+     SELECT 1 FROM ${unnest(keys, { id: 'text', key: 'text' })}
+      WHERE NOT EXISTS (SELECT FROM held_keys k WHERE k.held_key = u.key AND k.hold_id = u.id) LIMIT 1`;
 };
 
 /** Takes holds off. Calls that they kept from being too old are looked at again. Returns whether one was on. */
@@ -93,8 +86,8 @@ export const dropHolds = async (db: Database, ids: readonly string[]): Promise<b
   if (ids.length === 0) return false;
   let isDropped = false;
   await awaitFolds(db, async (tx) => {
-    await tx.query('DELETE FROM held_keys WHERE hold_id = ANY($1)', [ids]);
-    isDropped = await hasRow(tx, 'DELETE FROM holds WHERE hold_id = ANY($1) RETURNING 1', [ids]);
+    await tx.query`DELETE FROM held_keys WHERE hold_id = ANY(${ids})`;
+    isDropped = await tx.has`DELETE FROM holds WHERE hold_id = ANY(${ids}) RETURNING 1`;
     if (isDropped) await writeMeta(tx, lastHoldDropped, randomUUID());
   });
   return isDropped;
@@ -105,9 +98,7 @@ export const lastHoldDropped = 'last_hold_dropped';
 
 /** Oldest first. */
 export const listHolds = async (db: Queryable): Promise<ListedHold[]> =>
-  await db.query<ListedHold>(
-    `SELECT hold_id AS id, kind, reason, actor, held_at AS at,
+  await db.query<ListedHold>`SELECT hold_id AS id, kind, reason, actor, held_at AS at,
             (SELECT count(*)::int FROM held_keys k WHERE k.hold_id = h.hold_id AND k.of_call
                 AND NOT EXISTS (SELECT FROM erased_keys e WHERE e.call_key = k.held_key)) AS calls
-       FROM holds h ORDER BY held_at, hold_id`,
-  );
+       FROM holds h ORDER BY held_at, hold_id`;

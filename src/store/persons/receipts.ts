@@ -3,7 +3,7 @@
  * a chain like verdicts, under the same keys and with the head in the same file.
  */
 import { createPublicKey, randomBytes, verify } from 'node:crypto';
-import { type Queryable, readColumn, readRow, type Transaction } from '../../postgres/database.ts';
+import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { lockName } from '../../postgres/session-lock.ts';
 import type { LoggedReceipt } from '../erasure-log.ts';
 import { tombstonesBefore } from '../loads/loads.ts';
@@ -41,12 +41,9 @@ export const addReceipt = async (store: Store, receipt: unknown): Promise<Receip
   const text = JSON.stringify(receipt);
   const added = await store.transaction(async (tx): Promise<ReceiptProof> => {
     await lockName(tx, 'callsync.erasure_receipts');
-    const next = await readRow<Omit<Linked, 'key_id'>>(
-      tx,
-      // Not from the sequence, because a restore sets it back.
-      `SELECT coalesce(max(receipt_id), 0) + 1 AS receipt_id,
-              (SELECT digest FROM erasure_receipts ORDER BY receipt_id DESC LIMIT 1) AS previous_digest FROM erasure_receipts`,
-    );
+    // Not from the sequence, because a restore sets it back.
+    const next = await tx.row<Omit<Linked, 'key_id'>>`SELECT coalesce(max(receipt_id), 0) + 1 AS receipt_id,
+            (SELECT digest FROM erasure_receipts ORDER BY receipt_id DESC LIMIT 1) AS previous_digest FROM erasure_receipts`;
     const linked = { ...next, key_id: proof.keys.currentId };
     const digest = sign(proof.keys, linked, text) as string;
     await insertReceipt(tx, { ...linked, receipt: text, digest });
@@ -61,9 +58,9 @@ export const addReceipt = async (store: Store, receipt: unknown): Promise<Receip
 
 /** The receipt of a request to erase, as it was signed, with its place in the chain; undefined where none is signed. */
 export const findReceipt = async <Receipt extends object>(db: Queryable, requestId: string) => {
-  const sql = `SELECT receipt, receipt_id, key_id, digest, previous_digest FROM erasure_receipts
-      WHERE receipt::jsonb ->> 'requestId' = $1`;
-  const [row] = await db.query<ReceiptProof & { receipt: string }>(sql, [requestId]);
+  const [row] = await db.query<ReceiptProof & { receipt: string }>`
+      SELECT receipt, receipt_id, key_id, digest, previous_digest FROM erasure_receipts
+      WHERE receipt::jsonb ->> 'requestId' = ${requestId}`;
   if (row === undefined) return undefined;
   const { receipt, ...proof } = row;
   return { ...(JSON.parse(receipt) as Receipt), proof };
@@ -75,17 +72,14 @@ export const restoreReceipts = async (db: Queryable, receipts: readonly LoggedRe
 };
 
 const insertReceipt = (db: Queryable, receipt: LoggedReceipt): Promise<unknown> =>
-  db.query(
-    `INSERT INTO erasure_receipts (receipt_id, receipt, key_id, previous_digest, digest)
-     OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5) ON CONFLICT (receipt_id) DO NOTHING`,
-    [receipt.receipt_id, receipt.receipt, receipt.key_id, receipt.previous_digest, receipt.digest],
-  );
+  db.query`INSERT INTO erasure_receipts (receipt_id, receipt, key_id, previous_digest, digest)
+     OVERRIDING SYSTEM VALUE VALUES (${receipt.receipt_id}, ${receipt.receipt}, ${receipt.key_id}, ${receipt.previous_digest}, ${receipt.digest}) ON CONFLICT (receipt_id) DO NOTHING`;
 
 /** Recomputes the chain: `verdicts` counts its receipts, and `broken` has their ids. */
 export const verifyReceipts = async (store: Store): Promise<ChainCheck> => {
   const { keys, headsFile } = store.erasures.proof;
-  const sql = 'SELECT receipt_id, receipt, key_id, previous_digest, digest FROM erasure_receipts ORDER BY receipt_id';
-  const rows = await store.query<ReceiptProof & { receipt: string }>(sql);
+  const rows = await store.query<ReceiptProof & { receipt: string }>`
+      SELECT receipt_id, receipt, key_id, previous_digest, digest FROM erasure_receipts ORDER BY receipt_id`;
   const entries = rows.map((row) => ({
     id: row.receipt_id,
     previous: row.previous_digest,
@@ -111,25 +105,19 @@ export const openErasure = async (
   { draft, callIds, subjects }: Omit<OpenErasure<object>, 'openedAt'>,
 ): Promise<string> => {
   const requestId = randomBytes(8).toString('hex');
-  const sql = 'INSERT INTO erasure_requests (request_id, draft, call_ids, subjects) VALUES ($1, $2, $3, $4)';
-  await db.query(sql, [requestId, JSON.stringify(draft), callIds, subjects]);
+  await db.query`INSERT INTO erasure_requests (request_id, draft, call_ids, subjects)
+     VALUES (${requestId}, ${JSON.stringify(draft)}, ${callIds}, ${subjects})`;
   return requestId;
 };
 
 /** Undefined where there is none, or its receipt is signed. */
 export const readOpenErasure = <Draft>(db: Queryable, requestId: string) =>
-  readRow<OpenErasure<Draft> | undefined>(
-    db,
-    `SELECT draft, call_ids AS "callIds", subjects, opened_at AS "openedAt" FROM erasure_requests WHERE request_id = $1`,
-    [requestId],
-  );
+  db.row<OpenErasure<Draft> | undefined>`
+      SELECT draft, call_ids AS "callIds", subjects, opened_at AS "openedAt" FROM erasure_requests WHERE request_id = ${requestId}`;
 
 /** Erasures that have waited for an hour. */
 export const listOldErasures = (db: Queryable): Promise<string[]> =>
-  readColumn(
-    db,
-    "SELECT request_id AS id FROM erasure_requests WHERE opened_at < now() - interval '1 hour' ORDER BY opened_at",
-  );
+  db.column`SELECT request_id AS id FROM erasure_requests WHERE opened_at < now() - interval '1 hour' ORDER BY opened_at`;
 
 /**
  * Records progress in the same transaction, because the process may be killed. @param change of the request as
@@ -140,12 +128,12 @@ export const changeErasure = async <Draft>(
   requestId: string,
   change: (open: OpenErasure<Draft>) => Partial<Pick<OpenErasure<Draft>, 'callIds' | 'draft'>>,
 ): Promise<void> => {
-  await tx.query('SELECT FROM erasure_requests WHERE request_id = $1 FOR UPDATE', [requestId]);
+  await tx.query`SELECT FROM erasure_requests WHERE request_id = ${requestId} FOR UPDATE`;
   const open = await readOpenErasure<Draft>(tx, requestId);
   if (open === undefined) return;
   const { draft, callIds } = { ...open, ...change(open) };
-  const sql = 'UPDATE erasure_requests SET draft = $2, call_ids = $3 WHERE request_id = $1';
-  await tx.query(sql, [requestId, JSON.stringify(draft), callIds]);
+  await tx.query`UPDATE erasure_requests SET draft = ${JSON.stringify(draft)}, call_ids = ${callIds}
+     WHERE request_id = ${requestId}`;
 };
 
 /** Adds to the counts of the receipt, in the transaction that erases. */
@@ -158,19 +146,18 @@ export const notePurged =
 
 /** Ends an erasure whose receipt is signed. */
 export const closeErasure = (db: Queryable, requestId: string): Promise<unknown> =>
-  db.query('DELETE FROM erasure_requests WHERE request_id = $1', [requestId]);
+  db.query`DELETE FROM erasure_requests WHERE request_id = ${requestId}`;
 
 /**
  * Counts data of erased calls that is still in the store. @param alive calls that should be gone, by the index of
  * subjects.
  */
-export const countLeft = (db: Queryable, callIds: readonly string[], alive: readonly string[]) => {
-  const sql = `SELECT (SELECT count(*)::int FROM ledger WHERE call_id = ANY($2) AND NOT tombstone) AS calls,
-            (SELECT count(*)::int FROM ledger_documents WHERE call_id = ANY($2)) AS documents,
-            (SELECT count(*)::int FROM inbox WHERE call_id = ANY($1)) AS inbox,
-            (SELECT count(*)::int FROM rereads WHERE call_id = ANY($1)) AS rereads`;
-  return readRow<{ calls: number; documents: number; inbox: number; rereads: number }>(db, sql, [callIds, alive]);
-};
+export const countLeft = (db: Queryable, callIds: readonly string[], alive: readonly string[]) =>
+  db.row<{ calls: number; documents: number; inbox: number; rereads: number }>`
+      SELECT (SELECT count(*)::int FROM ledger WHERE call_id = ANY(${alive}) AND NOT tombstone) AS calls,
+            (SELECT count(*)::int FROM ledger_documents WHERE call_id = ANY(${alive})) AS documents,
+            (SELECT count(*)::int FROM inbox WHERE call_id = ANY(${callIds})) AS inbox,
+            (SELECT count(*)::int FROM rereads WHERE call_id = ANY(${callIds})) AS rereads`;
 
 /**
  * By warehouse, also those that only other workers know, the dates of all calls that were ever sent, and the number of unsent tombstones.
@@ -181,17 +168,15 @@ export const readSent = async (
   request: Pick<OpenErasure<unknown>, 'callIds' | 'openedAt'> & { readonly warehouses: readonly string[] },
 ) => {
   const { warehouses, callIds, openedAt } = request;
-  const rows = await db.query<{ warehouse: string; waiting: number; dates: (string | null)[] }>(
-    `SELECT name AS warehouse,
+  const rows = await db.query<{ warehouse: string; waiting: number; dates: (string | null)[] }>`
+      SELECT name AS warehouse,
             (SELECT count(*)::int FROM (
-               SELECT call_id FROM warehouse_calls WHERE warehouse = name AND pending AND call_id = ANY($2)
+               SELECT call_id FROM warehouse_calls WHERE warehouse = name AND pending AND call_id = ANY(${callIds})
                UNION
-               SELECT call_id FROM warehouse_calls WHERE warehouse = name AND pending AND ${tombstonesBefore('$3')}) AS t)
+               SELECT call_id FROM warehouse_calls WHERE warehouse = name AND pending AND ${tombstonesBefore(openedAt)}) AS t)
             + (SELECT count(*)::int FROM warehouses w WHERE w.name = n.name AND walk_after IS NOT NULL) AS waiting,
             (SELECT coalesce(array_agg(DISTINCT date::text), '{}') FROM warehouse_calls, unnest(partitions) AS date
-              WHERE warehouse = name AND call_id = ANY($2) AND date IS NOT NULL) AS dates
-       FROM (SELECT unnest($1::text[]) UNION ${concernedWarehouses}) AS n (name)`,
-    [warehouses, callIds, openedAt],
-  );
+              WHERE warehouse = name AND call_id = ANY(${callIds}) AND date IS NOT NULL) AS dates
+       FROM (SELECT unnest(${warehouses}::text[]) UNION ${concernedWarehouses}) AS n (name)`;
   return new Map(rows.map(({ warehouse, ...sent }) => [warehouse, sent]));
 };

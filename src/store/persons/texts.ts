@@ -2,11 +2,10 @@
 import { erasedPrefix } from '../../../schemas/tables.ts';
 import { readPages } from '../../lib/pages.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
-import { readColumn, readRow, readValue } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
-import { toTimestamp } from '../../postgres/sql-time.ts';
+import { raw, type Sql, sql, toTimestamp, unnest } from '../../postgres/sql.ts';
+import { queueDeliveries } from '../delivery/inbox.ts';
 import { firstBodiesSql, lockRows } from '../delivery/quarantine.ts';
-import { concernedWarehouses } from '../loads/warehouses.ts';
 import { arrayText, isHeldSql, type Store } from '../store.ts';
 import { findKnown, readNoted } from './gate.ts';
 
@@ -33,10 +32,10 @@ const tables = ['quarantine', 'websocket_frames'] as const;
 type TextTable = (typeof tables)[number];
 /** How a table loses its part of a text. */
 const purges = {
-  quarantine: `UPDATE quarantine SET body = '', call_id = NULL, subjects = NULL, state = 'dropped', settled_at = now(), reason = 'erased'`,
-  websocket_frames: 'DELETE FROM websocket_frames',
+  quarantine: sql`UPDATE quarantine SET body = '', call_id = NULL, subjects = NULL, state = 'dropped', settled_at = now(), reason = 'erased'`,
+  websocket_frames: sql`DELETE FROM websocket_frames`,
 };
-const isSealedSql = `substring(body FROM 1 FOR 4) = 'CSX1'::bytea`;
+const isSealedSql = sql`substring(body FROM 1 FOR 4) = 'CSX1'::bytea`;
 
 /** Bodies in memory at once, and their bytes; a longer body comes alone. */
 const bodiesAtOnce = 100;
@@ -49,33 +48,33 @@ const bytesAtOnce = 16 * 1024 * 1024;
 export const listTextSubjects = async (store: Store): Promise<void> => {
   const { erasures, index } = store;
   for (const table of tables) {
-    const unknown = `SELECT id, body FROM ${table}
-      WHERE id > $1 AND octet_length(body) > 0 AND NOT ${isSealedSql} AND subjects_version IS DISTINCT FROM $4 ORDER BY id LIMIT $2`;
-    const sql = `SELECT id, body FROM (${firstBodiesSql(unknown, 'id', '$3')}) t ORDER BY id`;
-    const pages = readPages<{ readonly id: number; readonly body: Buffer }>(1, (last) =>
-      store.query(sql, [last?.id ?? -1, bodiesAtOnce, bytesAtOnce, index.version]),
-    );
-    for await (const rows of pages) {
+    const unknown = sql`subjects_version IS DISTINCT FROM ${index.version}`;
+    for await (const rows of readBodies(store, table, sql`id`, unknown)) {
       const hashes = rows.map(({ body }) => index.hashesOf(erasures.subjects.subjectsInText(body.toString('utf8'))));
-      const ids = rows.map(({ id }) => id);
+      const ids = rows.map(({ key }) => key);
       await repeatTransaction(store, async (tx) => {
-        await lockRows(tx, table, 'id = ANY($1)', ids);
-        await tx.query(
-          `UPDATE ${table} t SET subjects = u.subjects::bytea[], subjects_version = $3
-             FROM unnest($1::bigint[], $2::text[]) AS u(id, subjects) WHERE t.id = u.id`,
-          [ids, hashes.map(arrayText), index.version],
-        );
+        await lockRows(tx, table, sql`id = ANY(${ids})`);
+        await tx.query`UPDATE ${raw(table)} t SET subjects = u.subjects::bytea[], subjects_version = ${index.version}
+             FROM unnest(${ids}::bigint[], ${hashes.map(arrayText)}::text[]) AS u(id, subjects) WHERE t.id = u.id`;
       });
     }
   }
 };
 
+/** Pages of readable bodies, in the order of a key. */
+const readBodies = (db: Queryable, table: TextTable | 'inbox', key: Sql, where: Sql) =>
+  readPages<{ readonly key: number; readonly body: Buffer }>(1, (last) => {
+    const rows = sql`SELECT * FROM ${raw(table)} WHERE ${key} > ${last?.key ?? -1} AND octet_length(body) > 0
+                        AND NOT ${isSealedSql} AND ${where} ORDER BY ${key} LIMIT ${bodiesAtOnce}`;
+    return db.query`SELECT ${key} AS key, body FROM (${firstBodiesSql(rows, key, bytesAtOnce)}) t ORDER BY ${key}`;
+  });
+
 /** Selects texts that name an erased value, or one of some subjects by the first 8 bytes of their hashes. */
 type NamedBy = 'erased' | readonly string[];
 
-const namingSql = (table: TextTable, by: NamedBy): string =>
-  `SELECT t.id FROM ${table} t CROSS JOIN LATERAL unnest(t.subjects) AS n(s)
-     JOIN ${by === 'erased' ? `erased_keys e ON left(e.call_key, 16) = encode(n.s, 'hex')` : 'unnest($1::bytea[]) AS e(s) USING (s)'}
+const namingSql = (table: TextTable, by: NamedBy): Sql =>
+  sql`SELECT t.id FROM ${raw(table)} t CROSS JOIN LATERAL unnest(t.subjects) AS n(s)
+     JOIN ${by === 'erased' ? sql`erased_keys e ON left(e.call_key, 16) = encode(n.s, 'hex')` : sql`unnest(${arrayText(by)}::bytea[]) AS e(s) USING (s)`}
     WHERE octet_length(t.body) > 0`;
 
 /**
@@ -90,13 +89,11 @@ export const purgeTexts = async (store: Store, note = noteNothing): Promise<void
 /** The same in a transaction that blocks new holds. */
 export const purgeNamedTexts = async (tx: Transaction, by: NamedBy): Promise<Pick<Purged, 'quarantine' | 'frames'>> => {
   const purge = async (table: TextTable): Promise<number> => {
-    const values = by === 'erased' ? [] : [arrayText(by)];
-    const freeSql = `SELECT id FROM ${table} t WHERE id IN (${namingSql(table, by)}) AND NOT ${isHeldSql('t.subjects')}`;
-    const ids = await readColumn<number>(tx, freeSql, values);
+    const ids = await tx.column<number>`
+        SELECT id FROM ${raw(table)} t WHERE id IN (${namingSql(table, by)}) AND NOT ${isHeldSql('t.subjects')}`;
     if (ids.length === 0) return 0;
-    const where = 'id = ANY($1) AND octet_length(body) > 0';
-    const locked = await lockRows(tx, table, where, ids);
-    await tx.query(`${purges[table]} WHERE id = ANY($1)`, [locked]);
+    const locked = await lockRows(tx, table, sql`id = ANY(${ids}) AND octet_length(body) > 0`);
+    await tx.query`${purges[table]} WHERE id = ANY(${locked})`;
     return locked.length;
   };
   return { quarantine: await purge('quarantine'), frames: await purge('websocket_frames') };
@@ -105,14 +102,10 @@ export const purgeNamedTexts = async (tx: Transaction, by: NamedBy): Promise<Pic
 /** Texts that name one of some subjects, by the first 8 bytes of their hashes. List subjects that are not known before. */
 export const countTexts = async (db: Queryable, by: readonly string[]) => {
   const count = (table: TextTable) =>
-    readRow<{ all: number; held: number }>(
-      db,
-      `SELECT count(*)::int AS all, count(*) FILTER (WHERE ${isHeldSql('t.subjects')})::int AS held
-         FROM ${table} t WHERE id IN (${namingSql(table, by)})`,
-      [arrayText(by)],
-    );
+    db.row<{ all: number; held: number }>`
+        SELECT count(*)::int AS all, count(*) FILTER (WHERE ${isHeldSql('t.subjects')})::int AS held
+         FROM ${raw(table)} t WHERE id IN (${namingSql(table, by)})`;
   const [quarantine, frames] = [await count('quarantine'), await count('websocket_frames')];
-  const sealedSql = `SELECT count(*)::int AS n FROM quarantine WHERE state = 'open' AND ${isSealedSql} AND subjects IS NULL`;
   return {
     /** Texts of the request that no hold keeps. */
     quarantine: quarantine.all - quarantine.held,
@@ -120,7 +113,8 @@ export const countTexts = async (db: Queryable, by: readonly string[]) => {
     /** Texts under a hold. */
     heldTexts: quarantine.held + frames.held,
     /** Sealed records, whose subjects only the holder of the private key can read. */
-    sealed: await readValue<number>(db, sealedSql),
+    sealed: await db.value<number>`
+        SELECT count(*)::int FROM quarantine WHERE state = 'open' AND ${isSealedSql} AND subjects IS NULL`,
   };
 };
 
@@ -131,16 +125,11 @@ export const countTexts = async (db: Queryable, by: readonly string[]) => {
  * to nothing.
  */
 export const purgeDeliveries = async (tx: Transaction, callIds: readonly string[], keyOf: Store['keyOf']) => {
-  const settled = await lockRows(tx, 'inbox', `call_id = ANY($1) AND outcome <> 'pending'`, callIds);
-  await tx.query(
-    `WITH purged AS (
-       UPDATE inbox i SET body = NULL, call_id = u.name, reason = 'erased'
-         FROM unnest($1::text[], $2::text[]) AS u(id, name) WHERE i.call_id = u.id AND i.seq = ANY($3)
-       RETURNING i.seq)
-     INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
-     SELECT c.warehouse, false, seq FROM (${concernedWarehouses}) AS c, purged ORDER BY 1, 3 ON CONFLICT DO NOTHING`,
-    [callIds, callIds.map((id) => erasedPrefix + keyOf(id)), settled],
-  );
+  const settled = await lockRows(tx, 'inbox', sql`call_id = ANY(${callIds}) AND outcome <> 'pending'`);
+  const named = callIds.map((id) => ({ id, name: erasedPrefix + keyOf(id) }));
+  await tx.query`UPDATE inbox i SET body = NULL, call_id = u.name, reason = 'erased'
+       FROM ${unnest(named, { id: 'text', name: 'text' })} WHERE i.call_id = u.id AND i.seq = ANY(${settled})`;
+  await queueDeliveries(tx, settled);
   return settled.length;
 };
 
@@ -149,9 +138,9 @@ export const purgeDeliveries = async (tx: Transaction, callIds: readonly string[
  * rows.
  */
 export const purgeRereads = async (tx: Transaction, callIds: readonly string[]): Promise<number> => {
-  const sql = `DELETE FROM rereads WHERE call_id = ANY(ARRAY(
-                 SELECT call_id FROM rereads WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE)) RETURNING 1`;
-  return (await tx.query(sql, [callIds])).length;
+  const gone = await tx.query`DELETE FROM rereads WHERE call_id = ANY(ARRAY(
+                 SELECT call_id FROM rereads WHERE call_id = ANY(${callIds}) ORDER BY call_id FOR UPDATE)) RETURNING 1`;
+  return gone.length;
 };
 
 /**
@@ -163,14 +152,9 @@ export const purgeNamingBodies = async (store: Store, by: readonly string[], bef
   const { erasures, index, keyOf } = store;
   if (by.length === 0) return;
   const sought = new Set(by);
-  const named = `SELECT seq, body FROM inbox WHERE seq > $1 AND octet_length(body) > 0 AND outcome <> 'pending'
-                    AND NOT ${isSealedSql} AND received_at < $4 ORDER BY seq LIMIT $2`;
-  const sql = `SELECT seq, body FROM (${firstBodiesSql(named, 'seq', '$3')}) t ORDER BY seq`;
-  const pages = readPages<{ readonly seq: number; readonly body: Buffer }>(1, (last) =>
-    store.query(sql, [last?.seq ?? -1, bodiesAtOnce, bytesAtOnce, before]),
-  );
-  for await (const rows of pages) {
-    const meant = rows.flatMap(({ seq, body }) => {
+  const settled = sql`outcome <> 'pending' AND received_at < ${before}`;
+  for await (const rows of readBodies(store, 'inbox', sql`seq`, settled)) {
+    const meant = rows.flatMap(({ key: seq, body }) => {
       const named = [...erasures.subjects.subjectsInText(body.toString('utf8'))];
       return index.hashesOf(named).some((one) => sought.has(one)) ? [{ seq, keys: named.map(keyOf) }] : [];
     });
@@ -180,8 +164,8 @@ export const purgeNamingBodies = async (store: Store, by: readonly string[], bef
       const allKeys = meant.flatMap(({ keys }) => keys);
       const known = await findKnown(tx, allKeys);
       const free = meant.filter(({ keys }) => !keys.some((key) => known.get(key)?.isHeld)).map(({ seq }) => seq);
-      const locked = await lockRows(tx, 'inbox', 'seq = ANY($1) AND body IS NOT NULL', free);
-      await tx.query('UPDATE inbox SET body = NULL WHERE seq = ANY($1)', [locked]);
+      const locked = await lockRows(tx, 'inbox', sql`seq = ANY(${free}) AND body IS NOT NULL`);
+      await tx.query`UPDATE inbox SET body = NULL WHERE seq = ANY(${locked})`;
       await note(tx, { inbox: locked.length });
     });
   }
@@ -203,16 +187,14 @@ export const purgeBodiesBefore = async (
   for (let after: number | undefined = -1; after !== undefined; ) {
     const from: number = after;
     after = await db.transaction(async (tx) => {
-      const rows = await tx.query<{ id: number; callId: string }>(
-        `SELECT i.seq::float8 AS id, i.call_id AS "callId" FROM inbox i JOIN ledger l USING (call_id)
-          WHERE i.seq > $2 AND i.body IS NOT NULL AND i.outcome <> 'pending' AND l.call_timestamp < ${toTimestamp('$1::float8')}
-          ORDER BY i.seq LIMIT $3`,
-        [before, from, deliveriesAtOnce],
-      );
+      const rows = await tx.query<{ id: number; callId: string }>`
+          SELECT i.seq::float8 AS id, i.call_id AS "callId" FROM inbox i JOIN ledger l USING (call_id)
+          WHERE i.seq > ${from} AND i.body IS NOT NULL AND i.outcome <> 'pending' AND l.call_timestamp < ${toTimestamp(before)}
+          ORDER BY i.seq LIMIT ${deliveriesAtOnce}`;
       const free = new Set(await listFree(tx, [...new Set(rows.map(({ callId }) => callId))]));
       const ids = rows.flatMap(({ id, callId }) => (free.has(callId) ? [id] : []));
-      const locked = ids.length === 0 ? [] : await lockRows(tx, 'inbox', 'seq = ANY($1)', ids);
-      await tx.query('UPDATE inbox SET body = NULL WHERE seq = ANY($1)', [locked]);
+      const locked = await lockRows(tx, 'inbox', sql`seq = ANY(${ids})`);
+      await tx.query`UPDATE inbox SET body = NULL WHERE seq = ANY(${locked})`;
       purged += locked.length;
       return rows.at(-1)?.id;
     });

@@ -2,7 +2,8 @@
 
 import { type CallDocument, knownCallFields, shownTypes } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
-import { columnsOf, type Queryable } from '../../postgres/database.ts';
+import type { Queryable } from '../../postgres/database.ts';
+import { unnest } from '../../postgres/sql.ts';
 import { addToMeta, readMeta } from '../meta.ts';
 
 interface DriftFinding {
@@ -24,26 +25,22 @@ interface RecordedDrift extends DriftFinding {
 /** Counts and last times grow; the first time stays. */
 const recordDrift = async (db: Queryable, entries: readonly DriftFinding[]): Promise<void> => {
   if (entries.length === 0) return;
-  await db.query(
-    `INSERT INTO drift AS d (source, field, kind, detail, seen)
-     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[]) AS u(source, field, kind, detail, seen)
-      ORDER BY source, field, kind
+  const types = { source: 'text', field: 'text', kind: 'text', detail: 'text', seen: 'bigint' } as const;
+  await db.query`INSERT INTO drift AS d (source, field, kind, detail, seen)
+     SELECT * FROM ${unnest(entries, types)} ORDER BY source, field, kind
      ON CONFLICT (source, field, kind)
-     DO UPDATE SET seen = d.seen + excluded.seen, detail = excluded.detail, last_seen = now()`,
-    columnsOf(entries, 'source', 'field', 'kind', 'detail', 'seen'),
-  );
+     DO UPDATE SET seen = d.seen + excluded.seen, detail = excluded.detail, last_seen = now()`;
 };
 
 /** All entries, by source and then by when they were first seen. */
 export const listDrift = async (db: Queryable): Promise<RecordedDrift[]> =>
-  await db.query<RecordedDrift>(
-    `SELECT source, field, kind, coalesce(detail, '') AS detail, seen, first_seen AS "firstSeen", last_seen AS "lastSeen"
-       FROM drift ORDER BY source, first_seen, field, kind`,
-  );
+  await db.query<RecordedDrift>`SELECT source, field, kind, coalesce(detail, '') AS detail, seen,
+            first_seen AS "firstSeen", last_seen AS "lastSeen"
+       FROM drift ORDER BY source, first_seen, field, kind`;
 
 /** Deletes recorded drift, such as after a change of the configuration. Returns the number of entries. */
 export const clearDrift = async (db: Queryable): Promise<number> =>
-  (await db.query('DELETE FROM drift RETURNING 1')).length;
+  (await db.query`DELETE FROM drift RETURNING 1`).length;
 
 /** Fields that nearly all records of the source have. */
 const settledKey = (source: string): string => `fields:${source}`;

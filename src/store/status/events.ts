@@ -1,6 +1,7 @@
 /** The timeline: actions of operators, and events that the store noticed. */
 import { type ConnectionUrl, openDatabase, type Queryable } from '../../postgres/database.ts';
 import { grantOwnRole, isRoleMissing, ownRoleUrl } from '../../postgres/own-role.ts';
+import { raw } from '../../postgres/sql.ts';
 
 interface TimelineEvent {
   /** Milliseconds since the epoch. */
@@ -18,40 +19,34 @@ export const recordEvent = async (
   { kind, what, actor }: Omit<TimelineEvent, 'at'>,
   table = 'events',
 ): Promise<void> => {
-  await db.query(`INSERT INTO ${table} (kind, what, actor) VALUES ($1, $2, $3)`, [kind, what, actor]);
+  await db.query`INSERT INTO ${raw(table)} (kind, what, actor) VALUES (${kind}, ${what}, ${actor})`;
 };
 
 /** An event with the same content as the last event of its kind is not recorded. */
 export const recordOnce = (db: Queryable, kind: string, what: string): Promise<unknown> =>
-  db.query(
-    `INSERT INTO events (kind, what) SELECT $1, $2
-      WHERE $2 IS DISTINCT FROM (SELECT what FROM events WHERE kind = $1 ORDER BY at DESC LIMIT 1)`,
-    [kind, what],
-  );
+  db.query`INSERT INTO events (kind, what) SELECT ${kind}, ${what}
+      WHERE ${what} IS DISTINCT FROM (SELECT what FROM events WHERE kind = ${kind} ORDER BY at DESC LIMIT 1)`;
 
 /** Newest first. */
 export const listEvents = async (db: Queryable, limit: number): Promise<TimelineEvent[]> =>
-  await db.query<TimelineEvent>(
-    `SELECT (extract(epoch FROM at) * 1000)::float8 AS at, kind, what, actor FROM (
-       (SELECT at, kind, what, actor FROM events ORDER BY at DESC LIMIT $1)
+  await db.query<TimelineEvent>`SELECT (extract(epoch FROM at) * 1000)::float8 AS at, kind, what, actor FROM (
+       (SELECT at, kind, what, actor FROM events ORDER BY at DESC LIMIT ${limit})
        UNION ALL
        (SELECT min(first_at) AS at, 'key', 'Signing key ' || signing_key || ' verified its first delivery', NULL
-          FROM delivery_senders WHERE signing_key IS NOT NULL GROUP BY signing_key ORDER BY at DESC LIMIT $1)
+          FROM delivery_senders WHERE signing_key IS NOT NULL GROUP BY signing_key ORDER BY at DESC LIMIT ${limit})
        UNION ALL
        (SELECT min(first_at) AS at, 'agent', 'First delivery by ' || coalesce(left(agent, 100), 'an agent without a name'), NULL
-          FROM delivery_senders GROUP BY agent ORDER BY at DESC LIMIT $1)
+          FROM delivery_senders GROUP BY agent ORDER BY at DESC LIMIT ${limit})
        UNION ALL
        (SELECT first_seen, 'drift', 'Field ' || left(field, 100) || ' of ' || source || ' records: ' || kind, NULL
-          FROM drift ORDER BY first_seen DESC LIMIT $1)
+          FROM drift ORDER BY first_seen DESC LIMIT ${limit})
        UNION ALL
-       (SELECT issued_at, 'ledger', 'Epoch ' || epoch || ': ' || reason, NULL FROM epochs ORDER BY issued_at DESC LIMIT $1)
+       (SELECT issued_at, 'ledger', 'Epoch ' || epoch || ': ' || reason, NULL FROM epochs ORDER BY issued_at DESC LIMIT ${limit})
        UNION ALL
-       (SELECT seen_at, 'window', problem, NULL FROM window_problems WHERE resolved_at IS NULL ORDER BY seen_at DESC LIMIT $1)
+       (SELECT seen_at, 'window', problem, NULL FROM window_problems WHERE resolved_at IS NULL ORDER BY seen_at DESC LIMIT ${limit})
        UNION ALL
        (SELECT updated_at, 'go-live', 'Went live', NULL FROM meta WHERE key = 'go_live' AND value ? 'schedules')
-     ) AS timeline ORDER BY at DESC LIMIT $1`,
-    [limit],
-  );
+     ) AS timeline ORDER BY at DESC LIMIT ${limit}`;
 
 /**
  * Nothing connects before the first event. Where the role is missing, the owner of the store makes it.

@@ -1,8 +1,8 @@
 /** Progress of going live, and the comparison of webhooks with the list. Times are in microseconds. */
 
 import { createHash } from 'node:crypto';
-import { type Queryable, readColumn, readRow } from '../../postgres/database.ts';
-import { toTimestamp } from '../../postgres/sql-time.ts';
+import type { Queryable } from '../../postgres/database.ts';
+import { toTimestamp } from '../../postgres/sql.ts';
 import { sentStatuses } from '../delivery/delivery-statistics.ts';
 
 /** A step that is done has its entry; the next run begins after the last. */
@@ -36,25 +36,21 @@ const inventedPrefix = 'sample-';
  * processing: a later delivery may belong to a later listing.
  */
 export const measureOverlap = async (db: Queryable, range: { readonly from: number; readonly to: number }) => {
-  const counts = await readRow<Pick<Overlap, 'both' | 'webhookOnly' | 'pollOnly'>>(
-    db,
-    `SELECT count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NOT NULL) AS both,
-            count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NULL AND first_seen_at < ${toTimestamp('$2')}
-                               AND NOT starts_with(call_id, $4)) AS "webhookOnly",
-            count(*) FILTER (WHERE webhook_at IS NULL AND poll_at IS NOT NULL AND fields->'status'->>2 = ANY($3)) AS "pollOnly"
+  const counts = await db.row<Pick<Overlap, 'both' | 'webhookOnly' | 'pollOnly'>>`
+      SELECT count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NOT NULL) AS both,
+            count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NULL AND first_seen_at < ${toTimestamp(range.to)}
+                               AND NOT starts_with(call_id, ${inventedPrefix})) AS "webhookOnly",
+            count(*) FILTER (WHERE webhook_at IS NULL AND poll_at IS NOT NULL AND fields->'status'->>2 = ANY(${sentStatuses})) AS "pollOnly"
        FROM ledger
-      WHERE revision > 0 AND NOT tombstone AND coalesce(processed_at, call_timestamp) >= ${toTimestamp('$1')}
-        AND coalesce(processed_at, call_timestamp) < ${toTimestamp('$2')}`,
-    [range.from, range.to, sentStatuses, inventedPrefix],
-  );
+      WHERE revision > 0 AND NOT tombstone AND coalesce(processed_at, call_timestamp) >= ${toTimestamp(range.from)}
+        AND coalesce(processed_at, call_timestamp) < ${toTimestamp(range.to)}`;
   return { ...range, ...counts };
 };
 
 /** Reasons for which deliveries were rejected since an instant, most frequent first. */
 export const listRejections = async (db: Queryable, since: number): Promise<readonly string[]> => {
-  const sql = `SELECT reason FROM inbox WHERE outcome = 'rejected' AND reason IS NOT NULL AND received_at >= ${toTimestamp('$1')}
+  return await db.column<string>`SELECT reason FROM inbox WHERE outcome = 'rejected' AND reason IS NOT NULL AND received_at >= ${toTimestamp(since)}
       GROUP BY reason ORDER BY count(*) DESC LIMIT 3`;
-  return await readColumn<string>(db, sql, [since]);
 };
 
 /** Key in `meta` of how far a file was imported: hashed, since paths may name persons. */

@@ -8,9 +8,9 @@ import { type Row, tableOf } from '../../../schemas/tables.ts';
 import { dayMicros } from '../../lib/day.ts';
 import { intersect, subtract, unite } from '../../lib/intervals.ts';
 import { readPages } from '../../lib/pages.ts';
-import { type Queryable, readColumn, readRow, readValue, type Transaction } from '../../postgres/database.ts';
+import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
-import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import { list, raw, sql, toMicros, toTimestamp } from '../../postgres/sql.ts';
 import { readMeta, writeMeta } from '../meta.ts';
 import type { ProofKeys, Store } from '../store.ts';
 import { type ChainCheck, type ChainEntry, checkChain, lockChain, readChainHeads, recordChainHead } from './chain.ts';
@@ -35,9 +35,8 @@ export interface StoredVerdict extends Verdict {
 
 const columns = tableOf('verdicts').columns.map((column) => column.name) as (keyof StoredVerdict)[];
 const timeColumns = new Set(['window_from', 'window_to', 'compared_at']);
-const selectList = ['warehouse', ...columns]
-  .map((name) => (timeColumns.has(name) ? `${toMicros(name)} AS ${name}` : name))
-  .join(', ');
+const names = ['warehouse', ...columns] as const;
+const selected = raw(names.map((name) => (timeColumns.has(name) ? `${toMicros(name)} AS ${name}` : name)).join(', '));
 
 /**
  * HMAC-SHA-256 (hex) over every column of the warehouse's table except the digest itself, including the previous digest. Undefined if the key is not configured.
@@ -66,9 +65,10 @@ const mostWithdrawn = 100;
 
 /** Read this before a comparison, and give it to `addVerdict` afterwards. */
 export const readWithdrawals = async (db: Queryable, warehouse: string): Promise<Withdrawals> => {
-  const walkSql = 'SELECT (SELECT walk_requested_at::text FROM warehouses WHERE name = $1) AS walk';
   const noted = await readMeta<Omit<Withdrawals, 'walk'>>(db, withdrawnKey(warehouse));
-  return { count: 0, days: [], ...noted, walk: await readValue(db, walkSql, [warehouse]) };
+  const walk = await db.value<string | undefined>`
+      SELECT walk_requested_at::text FROM warehouses WHERE name = ${warehouse}`;
+  return { count: 0, days: [], ...noted, walk: walk ?? null };
 };
 
 /** Whether anything of a window was erased or taken since, or calls were sent again: its comparison may be older than that. */
@@ -126,10 +126,10 @@ export const withdrawProof = async <T>(store: Store, work: (tx: Transaction, wit
     return work(tx, async (calls, warehouse) => {
       const days = await listDays(tx, calls, warehouse);
       if (days.length === 0) return;
-      const sql = `SELECT name FROM (SELECT warehouse FROM verdicts UNION SELECT name FROM warehouses
+      const chains = await tx.query<{ name: string }>`
+          SELECT name FROM (SELECT warehouse FROM verdicts UNION SELECT name FROM warehouses
                             UNION SELECT substr(key, 8) FROM meta WHERE starts_with(key, 'proven:')) c (name)
-          WHERE $1::text IS NULL OR name = $1 ORDER BY 1`;
-      const chains = await tx.query<{ name: string }>(sql, [warehouse ?? null]);
+          WHERE ${warehouse ?? null}::text IS NULL OR name = ${warehouse ?? null} ORDER BY 1`;
       // Rows that are made right are no loss: the comparison that found them goes on.
       const isHealed = warehouse !== undefined && !('since' in calls);
       for (const { name } of chains) {
@@ -144,22 +144,19 @@ export const withdrawProof = async <T>(store: Store, work: (tx: Transaction, wit
 
 const always: Range = { from: Number.MIN_SAFE_INTEGER, to: Number.MAX_SAFE_INTEGER };
 
-/** The times of some calls; each kind of time uses its index. */
-const timesOf = {
-  some: 'SELECT call_timestamp, processed_at FROM ledger WHERE call_id = ANY($1) AND $2::text IS NOT DISTINCT FROM $2',
-  sent: `SELECT call_timestamp, processed_at FROM ledger l LEFT JOIN warehouse_calls w ON w.call_id = l.call_id AND w.warehouse = $2
-          WHERE coalesce(w.applied_at, 'infinity') >= ${toTimestamp('$1')}`,
-} as const;
-
-/** The UTC days of calls, on both axes. */
+/** The UTC days of calls, on both axes; each kind of time uses its index. */
 const listDays = async (tx: Transaction, calls: SentCalls, warehouse?: string): Promise<readonly Range[]> => {
   if ('since' in calls && calls.since === 0) return [always];
   // The statement reads the whole ledger, which takes 15 s at 5 million calls, and nothing is loaded before its end.
-  if ('since' in calls) await tx.query(`SET LOCAL statement_timeout = '1h'`);
-  const sql = `SELECT ${toMicros('day')} AS from, ${toMicros("day + interval '1 day'")} AS to
-       FROM (SELECT DISTINCT date_trunc('day', t, 'UTC') AS day FROM (${'since' in calls ? timesOf.sent : timesOf.some}) AS c
+  if ('since' in calls) await tx.query`SET LOCAL statement_timeout = '1h'`;
+  const meant =
+    'since' in calls
+      ? sql`l LEFT JOIN warehouse_calls w ON w.call_id = l.call_id AND w.warehouse = ${warehouse}
+             WHERE coalesce(w.applied_at, 'infinity') >= ${toTimestamp(calls.since)}`
+      : sql`WHERE call_id = ANY(${calls})`;
+  return await tx.query<Range>`SELECT ${toMicros('day')} AS from, ${toMicros("day + interval '1 day'")} AS to
+       FROM (SELECT DISTINCT date_trunc('day', t, 'UTC') AS day FROM (SELECT call_timestamp, processed_at FROM ledger ${meant}) AS c
               CROSS JOIN LATERAL (VALUES (call_timestamp), (processed_at)) times (t) WHERE t IS NOT NULL) AS days`;
-  return await tx.query<Range>(sql, ['since' in calls ? calls.since : calls, warehouse ?? null]);
 };
 
 /** For comparisons that are under way. */
@@ -172,12 +169,9 @@ const noteWithdrawn = async (tx: Transaction, warehouse: string, days: readonly 
 /** Returns withdrawals for the good verdicts of the present ledger on these days. */
 const voidDays = async (tx: Transaction, store: Store, warehouse: string, days: readonly Range[]) => {
   await lockChain(tx, warehouse);
-  const good = await readVerdicts(
-    tx,
-    `WHERE verdict_id IN (SELECT max(verdict_id) FROM verdicts WHERE warehouse = $1 GROUP BY axis, window_from, window_to)
-       AND outcome IN ('proven', 'healed') AND ledger_epoch = (SELECT max(epoch) FROM epochs) ORDER BY verdict_id`,
-    [warehouse],
-  );
+  const latest = sql`SELECT max(verdict_id) FROM verdicts WHERE warehouse = ${warehouse} GROUP BY axis, window_from, window_to`;
+  const good = await readVerdicts(tx)`WHERE verdict_id IN (${latest})
+       AND outcome IN ('proven', 'healed') AND ledger_epoch = (SELECT max(epoch) FROM epochs) ORDER BY verdict_id`;
   const added: StoredVerdict[] = [];
   for (const verdict of good) {
     const window = { from: verdict.window_from, to: verdict.window_to };
@@ -190,35 +184,32 @@ const voidDays = async (tx: Transaction, store: Store, warehouse: string, days: 
 };
 
 const insertVerdict = async (tx: Transaction, keys: ProofKeys, verdict: Verdict): Promise<StoredVerdict> => {
-  const { id, previous } = await readRow<{ id: number; previous: string | null }>(
-    tx,
-    `SELECT nextval(pg_get_serial_sequence('verdicts', 'verdict_id')) AS id,
-            (SELECT digest FROM verdicts WHERE warehouse = $1 ORDER BY verdict_id DESC LIMIT 1) AS previous`,
-    [verdict.warehouse],
-  );
+  const { id, previous } = await tx.row<{ id: number; previous: string | null }>`
+      SELECT nextval(pg_get_serial_sequence('verdicts', 'verdict_id')) AS id,
+            (SELECT digest FROM verdicts WHERE warehouse = ${verdict.warehouse} ORDER BY verdict_id DESC LIMIT 1) AS previous`;
   const linked = { ...verdict, verdict_id: id, key_id: keys.currentId, previous_digest: previous };
   const stored: StoredVerdict = { ...linked, digest: digestVerdict(keys, linked) as string };
-  const names = ['warehouse', ...columns] as (keyof StoredVerdict)[];
-  await tx.query(
-    `INSERT INTO verdicts (${names.join(', ')}) VALUES (${names
-      .map((name, index) => (timeColumns.has(name) ? toTimestamp(`$${index + 1}`) : `$${index + 1}`))
-      .join(', ')})`,
-    names.map((name) => stored[name] ?? null),
+  const values = names.map((name) =>
+    timeColumns.has(name) ? toTimestamp(stored[name] as number) : sql`${stored[name]}`,
   );
+  await tx.query`INSERT INTO verdicts (${raw(names.join(', '))}) VALUES (${list(values)})`;
   return stored;
 };
 
-const readVerdicts = async (db: Queryable, rest: string, values: unknown[]): Promise<StoredVerdict[]> =>
-  await db.query<StoredVerdict>(`SELECT ${selectList} FROM verdicts ${rest}`, values);
+/** As a template: the statement behind FROM. */
+const readVerdicts =
+  (db: Queryable) =>
+  (...rest: Parameters<typeof sql>): Promise<StoredVerdict[]> =>
+    db.query`SELECT ${selected} FROM verdicts ${sql(...rest)}`;
 
 /** Verdicts that the warehouse's own table does not have yet, newest first, because they can withdraw older ones. */
 export const unloadedVerdicts = (db: Queryable, warehouse: string, limit: number): Promise<StoredVerdict[]> =>
-  readVerdicts(db, 'WHERE warehouse = $1 AND NOT loaded ORDER BY verdict_id DESC LIMIT $2', [warehouse, limit]);
+  readVerdicts(db)`WHERE warehouse = ${warehouse} AND NOT loaded ORDER BY verdict_id DESC LIMIT ${limit}`;
 
 /** Takes verdicts off the queue of their warehouse, which has their rows now. */
 export const markVerdictsLoaded = async (db: Queryable, ids: readonly number[]): Promise<void> => {
   if (ids.length === 0) return;
-  await db.query('UPDATE verdicts SET loaded = true WHERE verdict_id = ANY($1)', [ids]);
+  await db.query`UPDATE verdicts SET loaded = true WHERE verdict_id = ANY(${ids})`;
 };
 
 /**
@@ -226,36 +217,28 @@ export const markVerdictsLoaded = async (db: Queryable, ids: readonly number[]):
  * nothing.
  */
 export const latestVerdicts = (db: Queryable, range: { readonly from: number; readonly to: number }) =>
-  readVerdicts(
-    db,
-    `WHERE verdict_id IN (SELECT max(verdict_id) FROM verdicts
-        WHERE window_to > ${toTimestamp('$1')} AND window_from < ${toTimestamp('$2')}
+  readVerdicts(db)`WHERE verdict_id IN (SELECT max(verdict_id) FROM verdicts
+        WHERE window_to > ${toTimestamp(range.from)} AND window_from < ${toTimestamp(range.to)}
           AND ledger_epoch = (SELECT max(epoch) FROM epochs)
-        GROUP BY warehouse, axis, window_from, window_to) ORDER BY verdict_id`,
-    [range.from, range.to],
-  );
+        GROUP BY warehouse, axis, window_from, window_to) ORDER BY verdict_id`;
 
 /** Counts of the listings for the same hours of the four previous weeks. */
 export const listedInEarlierWeeks = async (db: Queryable, window: { axis: string; from: number; to: number }) => {
-  const week = 7 * dayMicros;
-  return await readColumn<number>(
-    db,
-    `SELECT max(calls_listed) AS listed FROM verdicts
-      WHERE axis = $1 AND window_to - window_from = $3 * interval '1 microsecond'
-        AND window_from = ANY(SELECT ${toTimestamp('t')} FROM unnest($2::float8[]) AS t)
-      GROUP BY window_from`,
-    [window.axis, [1, 2, 3, 4].map((weeks) => window.from - weeks * week), window.to - window.from],
-  );
+  const starts = [7, 14, 21, 28].map((days) => window.from - days * dayMicros);
+  return await db.column<number>`SELECT max(calls_listed) AS listed FROM verdicts
+      WHERE axis = ${window.axis} AND window_to - window_from = ${window.to - window.from} * interval '1 microsecond'
+        AND window_from = ANY(SELECT ${toTimestamp('t')} FROM unnest(${starts}::float8[]) AS t)
+      GROUP BY window_from`;
 };
 
 const page = 2_000;
 
 /** Every verdict on a warehouse, oldest first, read in pages. */
 export async function* allVerdicts(db: Queryable, warehouse: string): AsyncGenerator<StoredVerdict> {
-  const sql = 'WHERE warehouse = $1 AND verdict_id > $2 ORDER BY verdict_id LIMIT $3';
-  const pages = readPages<StoredVerdict>(page, (last) =>
-    readVerdicts(db, sql, [warehouse, last?.verdict_id ?? 0, page]),
-  );
+  const pages = readPages<StoredVerdict>(page, (last) => {
+    const after = last?.verdict_id ?? 0;
+    return readVerdicts(db)`WHERE warehouse = ${warehouse} AND verdict_id > ${after} ORDER BY verdict_id LIMIT ${page}`;
+  });
   for await (const verdicts of pages) yield* verdicts;
 }
 
@@ -269,7 +252,7 @@ async function* verdictEntries(db: Queryable, keys: ProofKeys, warehouse: string
 /** Verifies the chain of every warehouse that has, or by its recorded head had, verdicts. */
 export const verifyVerdictChain = async (db: Store): Promise<ChainCheck[]> => {
   const { keys, headsFile } = db.erasures.proof;
-  const rows = await db.query<{ warehouse: string }>('SELECT DISTINCT warehouse FROM verdicts');
+  const rows = await db.query<{ warehouse: string }>`SELECT DISTINCT warehouse FROM verdicts`;
   const heads = await readChainHeads(headsFile);
   const warehouses = new Set([...rows, ...heads].map(({ warehouse }) => warehouse));
   return await Promise.all(
@@ -329,42 +312,34 @@ export const provenRanges = (
   return proven;
 };
 
+interface RangeOfWarehouses {
+  readonly axis: string;
+  readonly range: Range;
+  readonly warehouses: readonly string[];
+}
+
 /** Parts of a range without a good verdict at a level, per warehouse, in the present ledger. */
 export const findUnproven = async (
   store: Store,
-  input: {
-    readonly axis: string;
-    readonly range: Range;
-    readonly warehouses: readonly string[];
-    readonly level: ProofLevel;
-  },
+  { axis, range, warehouses, level }: RangeOfWarehouses & { readonly level: ProofLevel },
 ): Promise<Record<string, Range[]>> => {
   // All of them, because a good verdict of a lower level takes nothing back.
-  const verdicts = await readVerdicts(
-    store,
-    `WHERE ledger_epoch = (SELECT max(epoch) FROM epochs)
-        AND window_to > ${toTimestamp('$1')} AND window_from < ${toTimestamp('$2')} ORDER BY verdict_id`,
-    [input.range.from, input.range.to],
-  );
+  const verdicts = await readVerdicts(store)`
+      WHERE ledger_epoch = (SELECT max(epoch) FROM epochs)
+        AND window_to > ${toTimestamp(range.from)} AND window_from < ${toTimestamp(range.to)} ORDER BY verdict_id`;
   return Object.fromEntries(
-    input.warehouses.map((name) => {
-      const mine = verdicts.filter(({ warehouse, axis }) => warehouse === name && axis === input.axis);
-      return [name, subtract([input.range], provenRanges(mine, input.level))];
+    warehouses.map((name) => {
+      const mine = verdicts.filter((one) => one.warehouse === name && one.axis === axis);
+      return [name, subtract([range], provenRanges(mine, level))];
     }),
   );
 };
 
 /** Of these warehouses, those whose own tables do not have every verdict of the range yet. */
-export const listBehind = async (
-  store: Store,
-  { axis, range, warehouses }: { readonly axis: string; readonly range: Range; readonly warehouses: readonly string[] },
-): Promise<string[]> => {
-  const sql = `SELECT DISTINCT warehouse FROM verdicts
-      WHERE NOT loaded AND warehouse = ANY($1) AND axis = $2
-        AND window_to > ${toTimestamp('$3')} AND window_from < ${toTimestamp('$4')}
-      ORDER BY warehouse`;
-  return await readColumn<string>(store, sql, [warehouses, axis, range.from, range.to]);
-};
+export const listBehind = async (store: Store, { axis, range, warehouses }: RangeOfWarehouses): Promise<string[]> =>
+  await store.column`SELECT DISTINCT warehouse FROM verdicts
+      WHERE NOT loaded AND warehouse = ANY(${warehouses}) AND axis = ${axis}
+        AND window_to > ${toTimestamp(range.from)} AND window_from < ${toTimestamp(range.to)} ORDER BY warehouse`;
 
 /** Folded from the verdicts of one warehouse, and kept: every heartbeat of a warehouse asks, and verdicts only grow. */
 interface ProvenFold {
@@ -391,8 +366,8 @@ export const readProvenThrough = (store: Store, warehouse: string) =>
     const epoch = await store.epoch(tx);
     const kept = await readMeta<ProvenFold>(tx, foldKey(warehouse));
     const before = kept?.epoch === epoch ? kept : { epoch, after: 0, axis: null, proven: {} };
-    const sql = 'WHERE warehouse = $1 AND ledger_epoch = $2 AND verdict_id > $3 ORDER BY verdict_id';
-    const fresh = await readVerdicts(tx, sql, [warehouse, epoch, before.after]);
+    const fresh = await readVerdicts(tx)`
+        WHERE warehouse = ${warehouse} AND ledger_epoch = ${epoch} AND verdict_id > ${before.after} ORDER BY verdict_id`;
     const { verdict_id: after, axis } = fresh.at(-1) ?? { verdict_id: before.after, axis: before.axis };
     const byAxis: Record<string, readonly Range[]> = { ...before.proven };
     for (const one of fresh) byAxis[one.axis] = provenRanges([one], {}, byAxis[one.axis]);

@@ -1,7 +1,7 @@
 /** Read windows, problems of unreadable windows, and watermarks. Times are in microseconds. */
 import type { Shown } from '../../../schemas/observation.ts';
-import { columnsOf, type Database, hasRow, type Queryable, readValue } from '../../postgres/database.ts';
-import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import type { Database, Queryable } from '../../postgres/database.ts';
+import { sql, toMicros, toTimestamp, unnest } from '../../postgres/sql.ts';
 
 interface ReadWindow extends RangeOnAxis {
   readonly calls: number;
@@ -13,24 +13,20 @@ interface ReadWindow extends RangeOnAxis {
 
 /** Records a window as read; a later reading of the same window replaces the record. Problems of the window stay until `replaceProblems`. */
 export const recordWindow = async (db: Queryable, window: ReadWindow): Promise<void> => {
-  await db.query(
-    `INSERT INTO windows (axis, window_from, window_to, calls, shown, reason, origin)
-     VALUES ($1, ${toTimestamp('$2')}, ${toTimestamp('$3')}, $4, $5, $6, $7)
+  await db.query`INSERT INTO windows (axis, window_from, window_to, calls, shown, reason, origin)
+     VALUES (${window.axis}, ${toTimestamp(window.from)}, ${toTimestamp(window.to)}, ${window.calls}, ${window.shown},
+             ${window.reason}, ${window.origin})
      ON CONFLICT (axis, window_from, window_to) DO UPDATE
-        SET calls = excluded.calls, shown = excluded.shown, reason = excluded.reason, origin = excluded.origin, read_at = now()`,
-    [window.axis, window.from, window.to, window.calls, window.shown, window.reason ?? null, window.origin],
-  );
+        SET calls = excluded.calls, shown = excluded.shown, reason = excluded.reason, origin = excluded.origin, read_at = now()`;
 };
 
 /** Windows that were not shown complete and have not been since, the latest first; 100 at most. */
 export const openProblems = async (db: Queryable): Promise<WindowProblem[]> =>
-  await db.query<WindowProblem>(
-    `SELECT axis, ${toMicros('window_from')} AS from, ${toMicros('window_to')} AS to, problem
-       FROM window_problems WHERE resolved_at IS NULL ORDER BY seen_at DESC LIMIT 100`,
-  );
+  await db.query<WindowProblem>`SELECT axis, ${toMicros('window_from')} AS from, ${toMicros('window_to')} AS to, problem
+       FROM window_problems WHERE resolved_at IS NULL ORDER BY seen_at DESC LIMIT 100`;
 
 /** Windows that were read, on every axis. Reads an index entry a window. */
-export const countWindows = (db: Queryable): Promise<number> => readValue(db, 'SELECT count(*) FROM windows');
+export const countWindows = (db: Queryable): Promise<number> => db.value`SELECT count(*) FROM windows`;
 
 /**
  * Parts of [from, to) on the axis without a window that was read and shown complete, in order. With `settled`, a
@@ -44,16 +40,14 @@ export const uncoveredRanges = async (
 ): Promise<{ from: number; to: number }[]> => {
   const end =
     settled === undefined
-      ? 'window_to'
-      : `least(window_to, read_at + (${toTimestamp('$5')} - now()) - $4 * interval '1 microsecond')`;
-  return await db.query<{ from: number; to: number }>(
-    `SELECT ${toMicros('lower(r)')} AS from, ${toMicros('upper(r)')} AS to
-       FROM unnest(tstzmultirange(tstzrange(${toTimestamp('$2')}, ${toTimestamp('$3')})) - coalesce(
+      ? sql`window_to`
+      : sql`least(window_to, read_at + (${toTimestamp(settled.now)} - now()) - ${settled.overlap} * interval '1 microsecond')`;
+  const [from, to] = [toTimestamp(range.from), toTimestamp(range.to)];
+  return await db.query`SELECT ${toMicros('lower(r)')} AS from, ${toMicros('upper(r)')} AS to
+       FROM unnest(tstzmultirange(tstzrange(${from}, ${to})) - coalesce(
               (SELECT range_agg(tstzrange(window_from, ${end})) FROM windows
-                WHERE axis = $1 AND shown <> 'none' AND window_from < ${end}
-                  AND window_to > ${toTimestamp('$2')} AND window_from < ${toTimestamp('$3')}), '{}')) AS r`,
-    [range.axis, range.from, range.to, ...(settled === undefined ? [] : [settled.overlap, settled.now])],
-  );
+                WHERE axis = ${range.axis} AND shown <> 'none' AND window_from < ${end}
+                  AND window_to > ${from} AND window_from < ${to}), '{}')) AS r`;
 };
 
 /**
@@ -63,25 +57,21 @@ export const uncoveredRanges = async (
  */
 export const advanceWatermark = async (db: Queryable, begin?: { readonly axis: string; readonly start: number }) => {
   if (begin !== undefined)
-    await db.query(
-      `INSERT INTO watermarks (name, axis, watermark, started_from)
-       VALUES ('sync', $1, ${toTimestamp('$2')}, ${toTimestamp('$2')})
+    await db.query`INSERT INTO watermarks (name, axis, watermark, started_from)
+       VALUES ('sync', ${begin.axis}, ${toTimestamp(begin.start)}, ${toTimestamp(begin.start)})
        ON CONFLICT (name) DO UPDATE
           SET axis = excluded.axis, watermark = least(watermarks.watermark, excluded.watermark),
               started_from = least(watermarks.watermark, excluded.watermark)
-        WHERE watermarks.axis <> excluded.axis`,
-      [begin.axis, begin.start],
-    );
-  const [moved] = await db.query<{ watermark: number; startedFrom: number }>(
-    `UPDATE watermarks w SET updated_at = now(), watermark = coalesce(
+        WHERE watermarks.axis <> excluded.axis`;
+  const [moved] = await db.query<{ watermark: number; startedFrom: number }>`
+      UPDATE watermarks w SET updated_at = now(), watermark = coalesce(
         (SELECT upper(r) FROM unnest((SELECT range_agg(tstzrange(window_from, window_to)) FROM (
                    SELECT axis, window_from, window_to FROM windows WHERE shown <> 'none'
                    UNION ALL
                    SELECT axis, window_from, window_to FROM window_problems WHERE resolved_at IS NULL) AS passed
                  WHERE axis = w.axis AND window_to >= w.watermark)) AS r
           WHERE lower(r) <= w.watermark AND upper(r) > w.watermark), w.watermark)
-      WHERE w.name = 'sync' RETURNING ${toMicros('w.watermark')} AS watermark, ${toMicros('w.started_from')} AS "startedFrom"`,
-  );
+      WHERE w.name = 'sync' RETURNING ${toMicros('w.watermark')} AS watermark, ${toMicros('w.started_from')} AS "startedFrom"`;
   return moved;
 };
 
@@ -91,12 +81,10 @@ export const advanceWatermark = async (db: Queryable, begin?: { readonly axis: s
  * Returns by how many.
  */
 export const compactWindows = (db: Queryable, olderThanHours: number): Promise<number> =>
-  readValue(
-    db,
-    `WITH old AS ( -- with the end that the windows before it have reached
+  db.value`WITH old AS ( -- with the end that the windows before it have reached
        SELECT *, max(window_to) OVER (PARTITION BY axis, shown ORDER BY window_from, window_to
                                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
-         FROM windows WHERE read_at < now() - make_interval(hours => $1)),
+         FROM windows WHERE read_at < now() - make_interval(hours => ${olderThanHours})),
      chained AS ( -- a chain begins where there is a gap before a window
        SELECT *, count(*) FILTER (WHERE reached IS NULL OR reached < window_from)
                    OVER (PARTITION BY axis, shown ORDER BY window_from, window_to) AS chain FROM old),
@@ -118,13 +106,11 @@ export const compactWindows = (db: Queryable, olderThanHours: number): Promise<n
               shown = CASE windows.shown WHEN 'none' THEN excluded.shown ELSE windows.shown END,
               reason = CASE windows.shown WHEN 'none' THEN excluded.reason ELSE windows.reason END
        RETURNING 1)
-     SELECT (SELECT count(*) FROM gone) - (SELECT count(*) FROM kept) AS fewer`,
-    [olderThanHours],
-  );
+     SELECT (SELECT count(*) FROM gone) - (SELECT count(*) FROM kept) AS fewer`;
 
 /** Start of the earliest window that was read, on any axis, in microseconds. */
 export const firstReadInstant = async (db: Queryable): Promise<number | undefined> =>
-  (await readValue<number | null>(db, `SELECT ${toMicros('min(window_from)')} AS first FROM windows`)) ?? undefined;
+  (await db.value<number | null>`SELECT ${toMicros('min(window_from)')} AS first FROM windows`) ?? undefined;
 
 interface RangeOnAxis {
   readonly axis: string;
@@ -138,7 +124,7 @@ interface WindowProblem extends RangeOnAxis {
 }
 
 /** First wait before a window is read again; it doubles with every vain attempt, up to a day. */
-const firstWait = `interval '1 minute'`;
+const firstWait = sql`interval '1 minute'`;
 
 /**
  * Replaces the open problems within a range that was just read. New problems inherit the attempts of those that they
@@ -146,35 +132,27 @@ const firstWait = `interval '1 minute'`;
  */
 export const replaceProblems = async (store: Database, range: RangeOnAxis, found: readonly WindowProblem[]) =>
   await store.transaction(async (tx) => {
-    await tx.query(
-      `INSERT INTO window_problems (axis, window_from, window_to, problem, attempts, next_at)
+    await tx.query`INSERT INTO window_problems (axis, window_from, window_to, problem, attempts, next_at)
        SELECT axis, window_from, window_to, problem, attempts, now() + least(interval '1 day', ${firstWait} * 2 ^ (attempts - 1))
          FROM (SELECT u.axis, u.window_from, u.window_to, max(u.problem) AS problem, least(30, 1 + coalesce(max(p.attempts), 0)) AS attempts
-                 FROM (SELECT axis, ${toTimestamp('f')}, ${toTimestamp('t')}, problem
-                         FROM unnest($1::text[], $2::float8[], $3::float8[], $4::text[]) AS f (axis, f, t, problem)
+                 FROM (SELECT axis, ${toTimestamp('"from"')}, ${toTimestamp('"to"')}, problem
+                         FROM ${unnest(found, { axis: 'text', from: 'float8', to: 'float8', problem: 'text' })}
                       ) AS u (axis, window_from, window_to, problem)
                  LEFT JOIN window_problems p ON p.axis = u.axis AND p.resolved_at IS NULL
                                             AND p.window_from < u.window_to AND p.window_to > u.window_from
                 GROUP BY 1, 2, 3) AS found
        ON CONFLICT (axis, window_from, window_to) DO UPDATE
           SET problem = excluded.problem, seen_at = now(), resolved_at = NULL,
-              attempts = excluded.attempts, next_at = excluded.next_at`,
-      columnsOf(found, 'axis', 'from', 'to', 'problem'),
-    );
-    await tx.query(
-      `UPDATE window_problems SET resolved_at = now()
-        WHERE axis = $1 AND resolved_at IS NULL AND seen_at < now()
-          AND window_from >= ${toTimestamp('$2')} AND window_to <= ${toTimestamp('$3')}`,
-      [range.axis, range.from, range.to],
-    );
+              attempts = excluded.attempts, next_at = excluded.next_at`;
+    await tx.query`UPDATE window_problems SET resolved_at = now()
+        WHERE axis = ${range.axis} AND resolved_at IS NULL AND seen_at < now()
+          AND window_from >= ${toTimestamp(range.from)} AND window_to <= ${toTimestamp(range.to)}`;
   });
 
 /** Open problems on every axis, oldest due first; `due` = it is time to read them again. */
 export const listProblems = async (db: Queryable): Promise<(RangeOnAxis & { readonly due: boolean })[]> =>
-  await db.query(
-    `SELECT axis, ${toMicros('window_from')} AS from, ${toMicros('window_to')} AS to, next_at <= now() AS due
-       FROM window_problems WHERE resolved_at IS NULL ORDER BY next_at`,
-  );
+  await db.query`SELECT axis, ${toMicros('window_from')} AS from, ${toMicros('window_to')} AS to, next_at <= now() AS due
+       FROM window_problems WHERE resolved_at IS NULL ORDER BY next_at`;
 
 /**
  * SQL: up to where everything is read that was to be, of a row `w` of `watermarks`. The watermark itself passes over windows with open
@@ -185,27 +163,20 @@ export const readToSql = `least(w.watermark, (SELECT min(greatest(window_from, w
 
 /** The newest calls are read up to an instant of the service's clock. */
 export const recordSeen = (db: Queryable, to: number): Promise<unknown> =>
-  db.query(
-    `UPDATE watermarks SET seen_to = greatest(seen_to, ${toTimestamp('$1')}), last_error = NULL, failed_at = NULL WHERE name = 'sync'`,
-    [to],
-  );
+  db.query`UPDATE watermarks SET seen_to = greatest(seen_to, ${toTimestamp(to)}), last_error = NULL, failed_at = NULL WHERE name = 'sync'`;
 
 /** @param code of an error, no data. */
 export const recordSyncError = (db: Queryable, code: string): Promise<unknown> =>
-  db.query(`UPDATE watermarks SET last_error = $1, failed_at = now() WHERE name = 'sync'`, [code]);
+  db.query`UPDATE watermarks SET last_error = ${code}, failed_at = now() WHERE name = 'sync'`;
 
 /** Claims a heartbeat in a warehouse if it is due. Only one of several processes gets it. */
 export const claimHeartbeat = (db: Queryable, warehouse: string, everyMs: number): Promise<boolean> =>
-  hasRow(
-    db,
-    `INSERT INTO meta AS m (key, value) VALUES ($1, 'true')
+  db.has`INSERT INTO meta AS m (key, value) VALUES (${heartbeatKey(warehouse)}, 'true')
      ON CONFLICT (key) DO UPDATE SET updated_at = now()
-      WHERE m.updated_at <= now() - make_interval(secs => $2) RETURNING 1`,
-    [heartbeatKey(warehouse), everyMs / 1000],
-  );
+      WHERE m.updated_at <= now() - make_interval(secs => ${everyMs / 1000}) RETURNING 1`;
 
 /** A heartbeat that failed is due again at once. */
 export const forgetHeartbeat = (db: Queryable, warehouse: string): Promise<unknown> =>
-  db.query('DELETE FROM meta WHERE key = $1', [heartbeatKey(warehouse)]);
+  db.query`DELETE FROM meta WHERE key = ${heartbeatKey(warehouse)}`;
 
 const heartbeatKey = (warehouse: string): string => `heartbeat:${warehouse}`;

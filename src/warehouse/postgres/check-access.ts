@@ -1,7 +1,7 @@
 /** Whether the configured user has the rights for loading; leaves nothing behind. */
 
 import { terminal } from '../../lib/errors.ts';
-import { openDatabase, type Queryable, readColumn } from '../../postgres/database.ts';
+import { openDatabase, type Queryable } from '../../postgres/database.ts';
 import { type Layout, quote, tablesOf } from './layout.ts';
 import type { PostgresWarehouseOptions } from './warehouse.ts';
 
@@ -52,10 +52,6 @@ export const checkPostgresAccess = async (
 };
 
 const unwritable = (tx: Queryable, layout: Layout): Promise<string[]> =>
-  readColumn(
-    tx,
-    `SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-      WHERE n.nspname = $1 AND c.relname = ANY($2)
-        AND NOT (pg_has_role(c.relowner, 'USAGE') AND has_table_privilege(c.oid, 'SELECT, INSERT, UPDATE, DELETE'))`,
-    [layout.schema, tablesOf(layout).map(({ name }) => name)],
-  );
+  tx.column`SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE n.nspname = ${layout.schema} AND c.relname = ANY(${tablesOf(layout).map(({ name }) => name)})
+        AND NOT (pg_has_role(c.relowner, 'USAGE') AND has_table_privilege(c.oid, 'SELECT, INSERT, UPDATE, DELETE'))`;

@@ -1,7 +1,7 @@
 /** PostgreSQL's SQL for the shared queries of warehouses, and for marts. */
 import type { Column, WordArrays } from '../../../schemas/tables.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
-import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import { toMicros, toTimestamp } from '../../postgres/sql.ts';
 import { asBoolean, type Fragments } from '../fragments.ts';
 import type { Dialect } from '../reading.ts';
 import { type Layout, qualified, quote, wordColumns } from './layout.ts';
@@ -32,8 +32,8 @@ const textOf = ({ name, type }: Column): string => {
 /** The ids are the first parameter. */
 export const dialectOf = (layout: Layout): Dialect => ({
   relation: (name) => qualified(layout, name),
-  micros: toMicros,
-  instant: (micros) => toTimestamp(String(micros)),
+  micros: (instant) => toMicros(instant).text,
+  instant: (micros) => toTimestamp(String(micros)).text,
   isAsked: (text) => `${text} = ANY($1)`,
   within: () => 'TRUE',
   ordered: (text) => `${text} COLLATE "C"`,
@@ -49,7 +49,7 @@ export const dialectOf = (layout: Layout): Dialect => ({
     const value = `t.${quote(name)}`;
     if (type === 'words')
       return `json_build_object('value', t.word_values, 'start', t.word_starts, 'length', t.word_lengths, 'score', t.word_scores)`;
-    if (type === 'timestamp') return toMicros(value);
+    if (type === 'timestamp') return toMicros(value).text;
     return type === 'json' || type === 'decimal' ? `${value}::text` : value;
   },
   text: textOf,

@@ -79,13 +79,11 @@ export const migrate = async (schema: Schema): Promise<void> => {
 
 /** Takes no lock that a load or query waits for. */
 const readRelations = async ({ db, layout }: Schema): Promise<FoundRelations> => {
-  const rows = await db.query<{ relation: string; comment: string | null; columns: Record<string, string | null> }>(
-    `SELECT coalesce(c.relname, '') AS relation, obj_description(c.oid, 'pg_class') AS comment,
+  const rows = await db.query<{ relation: string; comment: string | null; columns: Record<string, string | null> }>`
+      SELECT coalesce(c.relname, '') AS relation, obj_description(c.oid, 'pg_class') AS comment,
             coalesce(json_object_agg(a.attname, col_description(c.oid, a.attnum)) FILTER (WHERE a.attname IS NOT NULL), '{}') AS columns
        FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid
        LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-      WHERE n.nspname = $1 GROUP BY c.oid, c.relname`,
-    [layout.schema],
-  );
+      WHERE n.nspname = ${layout.schema} GROUP BY c.oid, c.relname`;
   return new Map(rows.map(({ relation, ...found }) => [relation, found]));
 };

@@ -3,7 +3,7 @@
  * of callsync's own role would not be enough, because functions that run text can change the role back.
  */
 import { CallsyncError, terminal } from '../../lib/errors.ts';
-import { type ConnectionUrl, openDatabase, type Queryable, readColumn, readRow } from '../../postgres/database.ts';
+import { type ConnectionUrl, openDatabase, type Queryable } from '../../postgres/database.ts';
 import { grantOwnRole, isRoleMissing, ownRoleUrl } from '../../postgres/own-role.ts';
 import type { AnswerLimits, Reader } from '../warehouse.ts';
 import { quote } from './layout.ts';
@@ -107,8 +107,8 @@ const makeReader = async (options: ReaderOptions, readerUrl: string): Promise<vo
     await group?.grant();
     await grantOwnRole(owner, readerUrl, async (tx, role) => {
       if (group !== undefined) return void (await tx.query(`GRANT ${quote(group.name)} TO ${role}`));
-      const foundSql = 'SELECT nspname AS name FROM pg_namespace WHERE nspname = ANY($1)';
-      for (const schema of await readColumn<string>(tx, foundSql, [schemas])) {
+      const found = await tx.column<string>`SELECT nspname FROM pg_namespace WHERE nspname = ANY(${schemas})`;
+      for (const schema of found) {
         await tx.query(`GRANT USAGE ON SCHEMA ${quote(schema)} TO ${role}`);
         await tx.query(`GRANT SELECT ON ALL TABLES IN SCHEMA ${quote(schema)} TO ${role}`);
       }
@@ -141,7 +141,7 @@ const rightsSql = `SELECT concat_ws(', ',
  */
 const checkRights = async (connection: Queryable, { purpose, schemas, group }: ReaderOptions) => {
   const values = [schemas, group?.closed ?? null];
-  const { tooMuch, isShut } = await readRow<{ tooMuch: string; isShut: boolean }>(connection, rightsSql, values);
+  const { tooMuch, isShut } = await connection.row<{ tooMuch: string; isShut: boolean }>(rightsSql, values);
   if (tooMuch === '') return { isShut };
   throw terminal('QUERY_READER', `The role for queries of the ${purpose} may ${tooMuch}.`, {
     hint: `Name a role with fewer rights. callsync grants --apply creates ${group?.name ?? 'callsync_analyst'}; make a role with LOGIN its member.`,

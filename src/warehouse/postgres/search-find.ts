@@ -5,7 +5,7 @@
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { columnsOf, type Database, type Transaction } from '../../postgres/database.ts';
 import { withSessionLock } from '../../postgres/session-lock.ts';
-import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import { toMicros, toTimestamp } from '../../postgres/sql.ts';
 import { nameStatements } from '../reading.ts';
 import type { FoundCall, SearchHit, SearchRequest, SearchResult, SearchTerm, TranscriptSearch } from '../search.ts';
 import { hitsPerCall, marks, readMarks, readSearchText, separatedSql } from '../search.ts';

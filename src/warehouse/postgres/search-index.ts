@@ -8,7 +8,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
-import { type Database, readRow, readValue } from '../../postgres/database.ts';
+import type { Queryable } from '../../postgres/database.ts';
 import { nameStatements } from '../reading.ts';
 import { type SearchIndexStatus, separatedSql } from '../search.ts';
 import type { Statement } from '../warehouse.ts';
@@ -234,8 +234,7 @@ REFERENCING ${rows} TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION ${refre
 };
 
 /** Calls that wait for a document, as the caller sees them. */
-export const countWaiting = (db: Pick<Database, 'purpose' | 'query'>, layout: Layout): Promise<number> =>
-  readValue(db, indexSql(layout).pending);
+export const countWaiting = (db: Queryable, layout: Layout): Promise<number> => db.value(indexSql(layout).pending);
 
 interface State {
   readonly isThere: boolean;
@@ -244,7 +243,7 @@ interface State {
   readonly bytes: number | null;
 }
 
-const readState = ({ db, layout }: Schema) => readRow<State>(db, indexSql(layout).state);
+const readState = ({ db, layout }: Schema) => db.row<State>(indexSql(layout).state);
 
 const isReady = ({ isKept, isValid }: State): boolean => isKept && isValid === true;
 
@@ -262,7 +261,7 @@ export const readStatus = async (schema: Schema): Promise<SearchIndexStatus> => 
   const { db, layout } = schema;
   return {
     state: isReady(state) ? 'ready' : 'building',
-    calls: await readValue<number>(db, indexSql(layout).calls),
+    calls: await db.value<number>(indexSql(layout).calls),
     pending: state.isKept ? await countWaiting(db, layout) : null,
     bytes: state.bytes,
   };
@@ -310,8 +309,8 @@ export const dropIndex = (schema: Schema): Promise<void> => runWhenUnlocked(sche
 
 /** The schema of the extension, which is created where it is missing. */
 const ensureUnaccent = async ({ db, layout }: Schema): Promise<string> => {
-  const sql = `SELECT nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'unaccent'`;
-  const found = await readValue<string>(db, sql);
+  const found = await db.value<string | undefined>`
+      SELECT nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'unaccent'`;
   if (found !== undefined) return found;
   try {
     await db.query(`CREATE EXTENSION unaccent SCHEMA ${quote(layout.schema)}`);
@@ -333,7 +332,7 @@ const ensureUnaccent = async ({ db, layout }: Schema): Promise<string> => {
 const fillRows = async ({ db, layout }: Schema, after = '', stop?: AbortSignal): Promise<void> => {
   const { fill } = indexSql(layout);
   for (let last: string | null | undefined = after; last != null && stop?.aborted !== true; )
-    last = await readValue<string | null>(db, fill, [last, rowsPerStep]);
+    last = await db.value<string | null>(fill, [last, rowsPerStep]);
 };
 
 /** How long a search waits for rows that others have, and how long it may fill rows itself. */
@@ -371,7 +370,7 @@ export const createSearchFiller = (schema: Schema, warn?: (error: unknown) => vo
     isWaiting = false;
     try {
       if (stopping.signal.aborted) return;
-      if (await readValue<boolean>(schema.db, isFillable)) await fillRows(schema, '', stopping.signal);
+      if (await schema.db.value<boolean>(isFillable)) await fillRows(schema, '', stopping.signal);
       hasFailed = false;
     } catch (error) {
       // If the index was dropped meanwhile, nothing waits.

@@ -10,11 +10,9 @@ const commentOf = ({ description, version }: View): string => `${description} [c
 
 /** @returns the names of the views that were created or replaced. @throws CallsyncError DATABASE_… */
 export const ensureViews = async (db: Database, schema: string, views: readonly View[]): Promise<readonly string[]> => {
-  const found = await db.query<{ name: string; comment: string | null }>(
-    `SELECT c.relname AS name, obj_description(c.oid, 'pg_class') AS comment
-       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'v'`,
-    [schema],
-  );
+  const found = await db.query<{ name: string; comment: string | null }>`
+      SELECT c.relname AS name, obj_description(c.oid, 'pg_class') AS comment
+        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ${schema} AND c.relkind = 'v'`;
   const comments = new Map(found.map(({ name, comment }) => [name, comment]));
   const changed = views.filter((view) => comments.get(view.name) !== commentOf(view));
   if (changed.length === 0) return [];

@@ -1,6 +1,6 @@
 /** The PostgreSQL warehouse: the analysts' schema, which may be on the server of the store. */
 import type { ConnectionUrl, Database, Queryable, Transaction } from '../../postgres/database.ts';
-import { columnsOf, openDatabase, readColumn, readValue } from '../../postgres/database.ts';
+import { columnsOf, openDatabase } from '../../postgres/database.ts';
 import { createLogExpiry } from '../expire-logs.ts';
 import { restrictedName } from '../grants.ts';
 import { createReading, nameStatements } from '../reading.ts';
@@ -57,8 +57,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     dialect: dialectOf(layout),
     ask: (sql, ids) => streamRows(slow, sql, ids === undefined ? [] : [ids]),
     documents: layout.documents,
-    moreTables: async () =>
-      (await readValue<boolean>(slow, removalSql(layout).hasSearch)) ? ['transcript_search'] : [],
+    moreTables: async () => ((await slow.value(removalSql(layout).hasSearch)) ? ['transcript_search'] : []),
   });
   return {
     ...reading,
@@ -157,7 +156,7 @@ const removeCalls = async (
   { guards, keepsChanges = false }: { readonly guards: readonly CallGuard[]; readonly keepsChanges?: boolean },
 ): Promise<void> => {
   const { claim, surplus } = removalSql(layout);
-  const ids = await readColumn<string>(tx, claim, columnsOf(guards, 'callId', 'epoch', 'revision'));
+  const ids = await tx.column<string>(claim, columnsOf(guards, 'callId', 'epoch', 'revision'));
   for (const sql of keepsChanges ? surplus.slice(0, -1) : surplus) await tx.query(sql, [ids]);
 };
 

@@ -15,7 +15,7 @@ import { countRows } from '../../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { backUp } from '../../support/backup.ts';
 import { deliver, observationOf, usePipeline } from '../../support/pipeline.ts';
-import { column } from '../../support/rows.ts';
+import { column, queryBy } from '../../support/rows.ts';
 
 const pipeline = usePipeline();
 afterEach(async () => {
@@ -127,11 +127,11 @@ describe('a warehouse', () => {
     const plans: string[] = [];
     await pipeline.store.transaction(async (tx) => {
       await tx.query('SET LOCAL enable_seqscan = off');
-      const explain = async (sql: string, values?: readonly unknown[]) => {
+      const explain = queryBy(async (sql, values) => {
         plans.push(JSON.stringify(await tx.query(`EXPLAIN ${sql}`, values)));
         return [];
-      };
-      await sendAgain({ ...tx, query: explain as typeof tx.query }, 'main', { since: 1, loadIds: [] });
+      });
+      await sendAgain({ ...tx, query: explain }, 'main', { since: 1, loadIds: [] });
     });
     const ofInbox = plans.filter((plan) => plan.includes(' inbox'));
     expect(ofInbox.length).toBeGreaterThan(0);

@@ -22,7 +22,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { backUp } from '../../support/backup.ts';
 import { type EraseInput, erase as eraseBy, mean } from '../../support/persons.ts';
 import { countWaiting, deliver, interrupted, observationOf, usePipeline } from '../../support/pipeline.ts';
-import { column } from '../../support/rows.ts';
+import { column, queryBy } from '../../support/rows.ts';
 
 type HoldReceipt = Awaited<ReturnType<typeof addHold>>;
 
@@ -247,11 +247,11 @@ const watchStatements = (onEnd: (sql: string, rows: readonly object[]) => Promis
     pipeline.store.transaction((tx) =>
       work({
         ...tx,
-        query: async <R extends object>(sql: string, values?: readonly unknown[]) => {
-          const rows = await tx.query<R>(sql, values);
+        query: queryBy(async (sql, values) => {
+          const rows = await tx.query(sql, values);
           await onEnd(sql, rows);
           return rows;
-        },
+        }),
       }),
     ),
 });

@@ -35,11 +35,11 @@ const countRows = async (ids: readonly string[]): Promise<number> =>
 const killedAt = (statement: number) => {
   let left = statement;
   const dying = (query: Queryable['query']): Queryable['query'] => {
-    return (async (sql: string, values?: readonly unknown[]) => {
+    return async (...asked) => {
       left -= 1;
       if (left < 0) throw new Error('killed');
-      return await query(sql, values);
-    }) as Queryable['query'];
+      return await query(...asked);
+    };
   };
   const { store } = pipeline;
   const killed: Store = Object.defineProperties(Object.create(store), {

@@ -11,7 +11,7 @@ import { judge } from '../../../health/conditions.ts';
 import { localAddress } from '../../../lib/certificate.ts';
 import { countOf } from '../../../lib/count-of.ts';
 import { leastDigits, phoneSubject, tokenSubject } from '../../../persons/subjects.ts';
-import { readRow } from '../../../postgres/database.ts';
+import { sql } from '../../../postgres/sql.ts';
 import { listDialled, normalizeNumber } from '../../../privacy/phone-number.ts';
 import { versionOfRules } from '../../../privacy/rules.ts';
 import { readDocuments } from '../../../store/ledger/ledger.ts';
@@ -44,11 +44,9 @@ export const installationChecks = ({ config }: Services, opening: Promise<Store>
 
 const checkStore = async (store: Store, config: Config): Promise<Finding> => {
   await claimSource(store, config, 'look');
-  const { version, fsync, commit } = await readRow<{ version: string; fsync: string; commit: string }>(
-    store,
-    `SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync,
-            current_setting('synchronous_commit') AS commit`,
-  );
+  const { version, fsync, commit } = await store.row<{ version: string; fsync: string; commit: string }>`
+      SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync,
+             current_setting('synchronous_commit') AS commit`;
   if (fsync === 'off' || commit === 'off')
     return failed(
       `PostgreSQL ${version} answers, but can lose commits in a crash (${fsync === 'off' ? 'fsync' : 'synchronous_commit'} = off).`,
@@ -133,7 +131,7 @@ export const privacyChecks = ({ config }: Pick<Services, 'config'>, opening: Pro
       const { tokensOf } = openRules(config);
       const store = await needStore(opening);
       const ids = await listNewestCalls(store, newestCalls);
-      const calls = await readDocuments(store, 'call_id = ANY($1)', [ids]);
+      const calls = await readDocuments(store, sql`call_id = ANY(${ids})`);
       const { subjectsOf } = store.erasures.subjects;
       const telling = calls.filter(({ callId, document: { unique_id: _, ...fields } }) => {
         const numbers = [...new Set(listDialled(callId))].filter(({ length }) => length >= leastDigits);
