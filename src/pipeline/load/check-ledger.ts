@@ -13,7 +13,6 @@ import { isKey } from '../../store/erasure-log.ts';
 import { olderInLedger } from '../../store/ledger/ledger.ts';
 import * as history from '../../store/loads/compared.ts';
 import { endHealing, issueEpoch, readEpochs, registerWarehouse } from '../../store/loads/warehouses.ts';
-import { repairCounters } from '../../store/status/counters.ts';
 import { readStateRow } from '../../store/status/state-row.ts';
 import { isIncomplete, readLedgerMark, recreateStore, type Store } from '../../store/store.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
@@ -254,7 +253,6 @@ const healLedger = async (
   for (const [warehouse, { unknown }] of compared)
     for (const id of await listForgotten(store, warehouse, unknown, mostRereads)) forgotten.add(id);
   await requestRereads(store, [...forgotten], 'restored');
-  await repairCounters(store);
   say(
     `The ledger lacks loads or dates that a warehouse has. callsync began epoch ${epoch}, sends all calls again, and asks the service for ${forgotten.size} calls.`,
   );

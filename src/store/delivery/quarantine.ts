@@ -141,7 +141,7 @@ export const storeFrame = async (db: Queryable, { session, receivedAt, binary, b
 
 type Admitted = { readonly body: Buffer; readonly bodyHash: Buffer };
 
-/** Stored bytes of a table: those to be looked at, and what a rewrite sets beside them. `version` is that of the rules. */
+/** Stored bytes of a table: the condition of those that a rewrite reads, and further columns that it sets. `version` is that of the rules. */
 const heldBytes = (version: string | undefined) => ({
   inbox: {
     which: version === undefined ? sql`true` : sql`privacy_version IS DISTINCT FROM ${version}`,

@@ -2,8 +2,7 @@
 
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { LedgerRow } from '../../calls/fold.ts';
-import { callIdsOf } from '../../calls/record.ts';
-import { readPages } from '../../lib/pages.ts';
+import { partsOf, readPages } from '../../lib/pages.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import { raw, type Sql, sql, toMicros, toTimestamp } from '../../postgres/sql.ts';
 import { readDocuments, readRows } from './ledger.ts';
@@ -79,32 +78,18 @@ export interface ExpectedCall {
   readonly applied: AppliedGuard | undefined;
 }
 
-/** Deflated bytes of the documents that are held at once. */
-const batchBytes = 4 * 1024 * 1024;
-const batchCalls = 500;
+/** Documents in memory at once. */
+const expectedAtOnce = 200;
 
 /** The given calls with their documents and their revision in a warehouse, batch by batch. */
 export async function* readExpected(db: Queryable, warehouse: string, callIds: readonly string[]) {
-  const heads = await db.query<AppliedGuard & { callId: string; sent: boolean; bytes: number }>`
-      SELECT call_id AS "callId", coalesce(octet_length(d.body), 0) AS bytes, w.call_id IS NOT NULL AS sent, w.pending,
-            w.applied_epoch AS epoch, w.applied_revision AS revision, w.applied_flatten AS "flattenVersion"
-       FROM ledger l LEFT JOIN ledger_documents d USING (call_id)
-       LEFT JOIN (SELECT * FROM warehouse_calls WHERE warehouse = ${warehouse}) w USING (call_id)
-      WHERE call_id = ANY(${callIds}) AND l.revision > 0 ORDER BY call_id`;
-  for (let start = 0; start < heads.length; ) {
-    let end = start;
-    for (let bytes = 0; end < heads.length && end - start < batchCalls; end += 1) {
-      bytes += heads[end]?.bytes ?? 0;
-      if (bytes > batchBytes && end > start) break;
-    }
-    const batch = heads.slice(start, end);
-    const rows = await readRows(db, callIdsOf(batch));
-    yield batch.flatMap(({ callId, sent, pending, epoch, revision, flattenVersion }) => {
-      const row = rows.get(callId);
-      const applied = sent ? { pending, epoch, revision, flattenVersion } : undefined;
-      return row === undefined ? [] : [{ row, applied }];
-    });
-    start = end;
+  for (const part of partsOf(callIds, expectedAtOnce)) {
+    const sent = await db.query<AppliedGuard & { callId: string }>`
+        SELECT call_id AS "callId", pending, applied_epoch AS epoch, applied_revision AS revision, applied_flatten AS "flattenVersion"
+          FROM warehouse_calls WHERE warehouse = ${warehouse} AND call_id = ANY(${part})`;
+    const applied = new Map(sent.map(({ callId, ...guard }) => [callId, guard]));
+    const rows = await readRows(db, part);
+    yield [...rows.values()].map((row): ExpectedCall => ({ row, applied: applied.get(row.callId) }));
   }
 }
 

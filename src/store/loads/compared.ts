@@ -17,12 +17,9 @@ interface CommittedLoad {
 export const readClock = (db: Queryable): Promise<number> => db.value`SELECT ${toMicros('clock_timestamp()')} AS now`;
 
 /** When the loads of a warehouse were last compared, in microseconds; undefined = never. */
-export const lastComparison = async (db: Queryable, warehouse: string): Promise<number | undefined> => {
-  return (
-    (await db.value<number | null>`
-        SELECT ${toMicros('compared_at')} AS at FROM warehouses WHERE name = ${warehouse}`) ?? undefined
-  );
-};
+export const lastComparison = async (db: Queryable, warehouse: string): Promise<number | undefined> =>
+  (await db.value<number | null>`
+        SELECT ${toMicros('compared_at')} AS at FROM warehouses WHERE name = ${warehouse}`) ?? undefined;
 
 /** A comparison costs queries of the warehouses, which some of them bill: one in ten minutes. */
 export const isComparisonDue = (db: Queryable, warehouses: readonly string[]): Promise<boolean> =>
@@ -52,9 +49,8 @@ export const listCommitted = (
                                    AND committed_at >= ${toTimestamp(since ?? null)})`;
 
 /** Load ids that the ledger does not know. */
-export const unknownLoads = (db: Queryable, loadIds: readonly string[]): Promise<string[]> => {
-  return db.column`SELECT id FROM unnest(${loadIds}::text[]) AS id WHERE NOT EXISTS (SELECT FROM loads WHERE load_id = id)`;
-};
+export const unknownLoads = (db: Queryable, loadIds: readonly string[]): Promise<string[]> =>
+  db.column`SELECT id FROM unnest(${loadIds}::text[]) AS id WHERE NOT EXISTS (SELECT FROM loads WHERE load_id = id)`;
 
 /** Log rows may be loaded long after their creation; rows of a lost load are searched this far back. */
 const longestWait = 7 * dayMicros;

@@ -48,10 +48,9 @@ export const measureOverlap = async (db: Queryable, range: { readonly from: numb
 };
 
 /** Reasons for which deliveries were rejected since an instant, most frequent first. */
-export const listRejections = async (db: Queryable, since: number): Promise<readonly string[]> => {
-  return await db.column<string>`SELECT reason FROM inbox WHERE outcome = 'rejected' AND reason IS NOT NULL AND received_at >= ${toTimestamp(since)}
+export const listRejections = async (db: Queryable, since: number): Promise<readonly string[]> =>
+  await db.column<string>`SELECT reason FROM inbox WHERE outcome = 'rejected' AND reason IS NOT NULL AND received_at >= ${toTimestamp(since)}
       GROUP BY reason ORDER BY count(*) DESC LIMIT 3`;
-};
 
 /** Key in `meta` of how far a file was imported: hashed, since paths may name persons. */
 export const importKey = (file: { readonly path: string; readonly size: number; readonly head: Buffer }): string => {

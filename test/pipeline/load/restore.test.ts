@@ -7,9 +7,7 @@ import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { checkBeforeLoad, createLedgerCheck, hasLost } from '../../../src/pipeline/load/check-ledger.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { sendAgain } from '../../../src/store/loads/compared.ts';
-import { countPending } from '../../../src/store/loads/loads.ts';
 import { eraseCalls } from '../../../src/store/persons/calls.ts';
-import { repairCounters } from '../../../src/store/status/counters.ts';
 import { migrateStore, openStore } from '../../../src/store/store.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
@@ -225,21 +223,6 @@ describe('under running workers, and before maintenance looks,', () => {
     expect(await store.epoch()).toBe(epoch + 1);
     expect(await query('SELECT call_id FROM rereads ORDER BY 1')).toEqual([{ call_id: 'a' }, { call_id: 'new' }]);
     expect(await query('SELECT FROM epochs WHERE healing')).toEqual([]);
-  });
-
-  test('counters that a restore of the data alone has doubled are right again', async () => {
-    const worker = await run();
-    await worker.write(['a', 'v1']);
-    const restore = await ledger();
-    await worker.write(['b', 'v1']);
-    await restore();
-    // Restored as they were, and once more by the triggers of what they count.
-    await query('INSERT INTO counters SELECT * FROM counters');
-    await query(`INSERT INTO counters VALUES ('pending:main', 2)`);
-    await worker.ledgerCheck.watch();
-    await worker.drain();
-    expect(await countPending(pipeline.store, 'main')).toBe(0);
-    expect(await repairCounters(pipeline.store)).toEqual([]);
   });
 
   test.each([
