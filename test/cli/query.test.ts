@@ -76,6 +76,9 @@ test('a query or a search that begins with a dash says how it is given', async (
   const asked = startProgram(['search', '-'], { cwd: folder.path, input: 'facture' });
   const expected = [expect.any(Number), expect.stringContaining('SEARCH_INDEX_MISSING')];
   expect([await asked.ended, asked.stderr()]).toEqual(expected);
+  const given = await folder.run(['query', '-', '--json'], { input: sql });
+  expect(JSON.parse(given.stdout).rows).toEqual([{ one: 1 }]);
+  expect((await folder.run(['query', '-'])).stderr).toMatch(/There is no query/);
   expect((await folder.run(['status', '-facture'])).stderr).not.toMatch(/dash/);
   const { code, stdout } = await folder.run(['query', '--json', '--', sql]);
   expect({ code, rows: JSON.parse(stdout).rows }).toEqual({ code: 0, rows: [{ one: 1 }] });

@@ -12,28 +12,14 @@ const told = (input: Parameters<typeof awaitedRange>[0], zone: string): readonly
   return [from, to].map((micros) => new Date(micros / 1000).toISOString());
 };
 
+const dates = { from: '2026-01-01', to: '2026-01-02' };
 test.each([
-  [
-    'dates of UTC',
-    { from: '2026-01-01', to: '2026-01-02' },
-    'UTC',
-    ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z'],
-  ],
-  [
-    'dates of a zone',
-    { from: '2026-01-01', to: '2026-01-02' },
-    'Europe/Paris',
-    ['2025-12-31T23:00:00.000Z', '2026-01-01T23:00:00.000Z'],
-  ],
-  [
-    'a day of 23 hours',
-    { from: '2026-03-29', to: '2026-03-30' },
-    'Europe/Paris',
-    ['2026-03-28T23:00:00.000Z', '2026-03-29T22:00:00.000Z'],
-  ],
-  ['instants', { from: 0, to: 1_000_000 }, 'Europe/Paris', ['1970-01-01T00:00:00.000Z', '1970-01-01T00:00:01.000Z']],
-  ['last week', { lastWeek: true }, 'Europe/Paris', ['2026-03-22T23:00:00.000Z', '2026-03-29T22:00:00.000Z']],
-] as const)('await: %s', (_, input, zone, expected) => {
+  ['dates of UTC', dates, 'UTC', '2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z'],
+  ['dates of a zone', dates, 'Europe/Paris', '2025-12-31T23:00:00.000Z', '2026-01-01T23:00:00.000Z'],
+  ['instants', { from: 0, to: 1_000_000 }, 'Europe/Paris', '1970-01-01T00:00:00.000Z', '1970-01-01T00:00:01.000Z'],
+  // With a day of 23 hours.
+  ['last week', { lastWeek: true }, 'Europe/Paris', '2026-03-22T23:00:00.000Z', '2026-03-29T22:00:00.000Z'],
+] as const)('await: %s', (_, input, zone, ...expected) => {
   expect(told(input, zone)).toEqual(expected);
 });
 

@@ -18,14 +18,11 @@ const load = async (yaml: string | undefined, env: NodeJS.ProcessEnv = {}) => {
   return (await loadConfig({ cwd, env })).config;
 };
 
-const failure = async (yaml: string | undefined, env: NodeJS.ProcessEnv = {}): Promise<CallsyncError> => {
-  return load(yaml, env).then(
-    () => {
-      throw new Error('was accepted');
-    },
+const failure = (yaml: string | undefined, env: NodeJS.ProcessEnv = {}): Promise<CallsyncError> =>
+  load(yaml, env).then(
+    () => expect.fail('was accepted'),
     (error) => error,
   );
-};
 
 describe('loadConfig', () => {
   test('needs no more than an address', async () => {
@@ -128,57 +125,32 @@ describe('environment', () => {
 });
 
 describe('errors', () => {
-  const cases: readonly [string, string, string][] = [
-    ['an unknown key', `${minimal}  relam: x\n`, 'source.relam is not a key (did you mean realm?).'],
-    ['an unknown section', `${minimal}stroe: {}\n`, 'stroe is not a key (did you mean store?).'],
-    ['nothing like a key', `${minimal}zzzzzz: {}\n`, 'allowed there: source, webhook, store'],
-    ['a missing key', 'store: {}\n', 'source is required'],
-    ['a wrong type', `${minimal}  limits: { requests: many }\n`, 'source.limits.requests must be a number'],
-    [
-      'a wrong choice',
-      `${minimal}  version: { by: moon }\n`,
-      'source.version.by must be one of none, host, path, header',
-    ],
-    [
-      'a wrong variant',
-      `${minimal}  list: { pagination: { style: odd } }\n`,
-      'source.list.pagination.style must be one of none, page, offset, cursor, link',
-    ],
-    ['a number out of range', `${minimal}store: { port: 70000 }\n`, 'store.port must be at most 65535'],
-    ['a bad address', 'source: { base_url: nowhere }\n', 'source.base_url must be an address such as https://'],
-    [
-      'a bad duration',
-      `${minimal}sync: { interval: soon }\n`,
-      'sync.interval must be a number with its unit: ms, s, m, h or d',
-    ],
-    [
-      'two ways at once',
-      `${minimal}store: { url: "postgres://a/b", url_file: /x }\n`,
-      'store takes `url` or `url_file`, not both',
-    ],
-    [
-      'half a certificate',
-      `${minimal}temporal: { tls: { cert_file: /x } }\n`,
-      'temporal.tls needs `cert_file` and `key_file` together',
-    ],
-    [
-      'a list entry',
-      `${minimal}webhook: { secrets: [{ name: a }] }\n`,
-      'webhook.secrets[0] needs `secret_file` (or `secret`)',
-    ],
-    [
-      'a warehouse name',
-      `${minimal}warehouses: { "B!": { type: postgres } }\n`,
-      'warehouses.B!: this name is not allowed',
-    ],
-    ['no YAML', 'source: [\n', 'line 2: this is not valid YAML'],
-    ['no sections', '- 1\n', 'must hold sections'],
+  /** What stands behind `source` with its address, and what is said of it. */
+  const cases: readonly [string, string][] = [
+    ['  relam: x', 'source.relam is not a key (did you mean realm?).'],
+    ['stroe: {}', 'stroe is not a key (did you mean store?).'],
+    ['zzzzzz: {}', 'allowed there: source, webhook, store'],
+    ['  limits: { requests: many }', 'source.limits.requests must be a number'],
+    ['  version: { by: moon }', 'source.version.by must be one of none, host, path, header'],
+    ['  list: { pagination: { style: odd } }', 'pagination.style must be one of none, page, offset, cursor, link'],
+    ['store: { port: 70000 }', 'store.port must be at most 65535'],
+    ['  auth_url: nowhere', 'source.auth_url must be an address such as https://'],
+    ['sync: { interval: soon }', 'sync.interval must be a number with its unit: ms, s, m, h or d'],
+    ['store: { url: "postgres://a/b", url_file: /x }', 'store takes `url` or `url_file`, not both'],
+    ['temporal: { tls: { cert_file: /x } }', 'temporal.tls needs `cert_file` and `key_file` together'],
+    ['webhook: { secrets: [{ name: a }] }', 'webhook.secrets[0] needs `secret_file` (or `secret`)'],
+    ['warehouses: { "B!": { type: postgres } }', 'warehouses.B!: this name is not allowed'],
+    ['sync: [', 'line 4: this is not valid YAML'],
   ];
-
-  test.each(cases)('name the key: %s', async (_name, yaml, says) => {
-    const error = await failure(yaml);
+  test.each(cases)('name the key: %s', async (line, says) => {
+    const error = await failure(`${minimal}${line}\n`);
     expect(error.message).toContain(says);
     expect(error).toMatchObject({ kind: 'terminal', code: 'CONFIG_INVALID' });
+  });
+
+  test('say what is missing', async () => {
+    expect((await failure('store: {}\n')).message).toContain('source is required');
+    expect((await failure('- 1\n')).message).toContain('must hold sections');
   });
 
   test('name every wrong key at once, and repeat no value', async () => {

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { pictures, testInBrowser } from '../operations/browser-cases.ts';
 import { useFolder } from '../support/folder.ts';
-import { program, type Running, startProgram } from '../support/program.ts';
+import { type Running, startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
 /** Pictures show more than a test needs. */
@@ -46,11 +46,6 @@ test('ends with the truth intact and every settled day proven', async () => {
   expect(Object.keys(result.seconds)).toEqual(expect.arrayContaining(['start', 'backfill', 'live', 'check', 'total']));
   expect(first.stderr()).not.toMatch(/\n\s+at /);
 });
-
-const query = async (args: readonly string[], input = '') => {
-  const run = startProgram(['query', '--config', join(folder, 'demo/callsync.yaml'), ...args], { input });
-  return { code: await run.ended, text: run.stdout(), said: run.stderr() };
-};
 
 describe('a second start finds its data again, heals the rows that --break alters, stays up, and', () => {
   let second: Running;
@@ -102,25 +97,6 @@ describe('a second start finds its data again, heals the rows that --break alter
     expect(proof.proven).toBe(proof.days);
   });
 
-  test('answers in SQL, and only reads', async () => {
-    const sql =
-      "-- one a day\nSELECT business_day, agent, calls FROM calls_marts.agent_daily WHERE business_day < '2999-01-01' LIMIT 2";
-    const { code, text, said } = await query(['-', '--json'], sql);
-    expect(code, said).toBe(0);
-    const { warehouse, rows } = JSON.parse(text);
-    expect(warehouse).toBe('postgres');
-    expect(rows).toHaveLength(2);
-    expect(rows[0]).toEqual({
-      business_day: expect.stringMatching(/^\d{4}-\d\d-\d\d$/),
-      agent: expect.any(String),
-      calls: expect.any(Number),
-    });
-    expect((await query(['-'])).said).toMatch(/There is no query/);
-    const refused = await query(['DELETE FROM calls']);
-    expect(refused.code).not.toBe(0);
-    expect(refused.said).toMatch(/not a read-only query/);
-  });
-
   test('refuses a third one in its folder before anything is started', async () => {
     const third = startProgram(['demo', '--exit', '--calls', '150', '--data-dir', folder]);
     expect({ code: await third.ended, said: third.stderr() }).toEqual({
@@ -129,13 +105,6 @@ describe('a second start finds its data again, heals the rows that --break alter
         /^callsync: DEMO_RUNS: A demo already runs in the folder \S+\.\n {2}End it, or .*--data-dir/,
       ),
     });
-  });
-
-  test('shows its state again and again for as long as somebody reads', async () => {
-    const config = join(folder, 'demo/callsync.yaml');
-    const line = `'${process.execPath}' '${program}' status --watch 0.1 --config '${config}' | head -n 1`;
-    const { stdout } = await promisify(execFile)('bash', ['-c', line], { timeout: 300_000 });
-    expect(stdout).not.toBe('');
   });
 
   testInBrowser(() => ({

@@ -1,31 +1,9 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { createRegistry } from '../../src/health/metrics/registry.ts';
-import { watchInbox } from '../../src/health/metrics/store-metrics.ts';
-import { createWebhookMetrics } from '../../src/health/metrics/webhook-metrics.ts';
-
-test('counts and shows what the receiver does', async () => {
-  const registry = new Registry();
-  const metrics = createWebhookMetrics(registry);
-  metrics.accepted.inc({ stored_in: 'inbox', key: 'new' });
-  metrics.rejected.inc({ reason: 'signature_wrong' });
-  metrics.drained.inc(3);
-  for (const seconds of [0.004, 0.3, 60]) metrics.answerSeconds.observe(seconds);
-  const spool = { records: 2, bytes: 700, parked: 1, oldest: new Date(Date.now() - 90_000) };
-  metrics.watch(() => ({ inflightBytes: 5, spool, storeUsable: true }));
-  const text = await registry.metrics();
-  for (const line of [
-    'callsync_webhook_accepted_total{stored_in="inbox",key="new"} 1',
-    'callsync_webhook_drained_total 3',
-    'callsync_spool_records 2',
-    'callsync_spool_parked_records 1',
-    'callsync_webhook_store_usable 1',
-    'callsync_webhook_rejected_total{reason="signature_wrong"} 1',
-    'callsync_webhook_request_duration_seconds_bucket{le="0.005"} 1',
-    'callsync_webhook_request_duration_seconds_count 3',
-  ])
-    expect(text.split('\n')).toContain(line);
-});
+import { watchInbox, watchStore } from '../../src/health/metrics/store-metrics.ts';
+import type { Health } from '../../src/health/read-health.ts';
+import { healthy } from '../operations/support/healthy.ts';
 
 test('counts memory and event loop of the process on demand', async () => {
   expect(await createRegistry({ process_metrics: true, version: '1.2.3' }).metrics()).toContain(
@@ -34,6 +12,21 @@ test('counts memory and event loop of the process on demand', async () => {
   expect(await createRegistry({ process_metrics: false, version: '1.2.3' }).metrics()).not.toContain(
     'process_resident_memory_bytes',
   );
+});
+
+test('shows what the store says of work and proof, each under its own name', async () => {
+  const registry = new Registry();
+  const reading = <T>(value: T) => ({ read: async () => value });
+  const health = { ...healthy, quarantine: { count: 3, oldestAge: 9 }, grantedRequests: 20 } as Health;
+  const proof = { warehouse: 'main', unproven: 2, withdrawn: 0, suspiciousEmpty: 1, oldestAge: null };
+  const latency = [{ warehouse: 'main', calls: 1, p50: 0.2, p95: 1.5 }];
+  const readings = { health: reading(health), proofs: reading([proof]), latency: reading(latency) };
+  watchStore(registry, readings, { requestsAllowed: 40 });
+  const lines = (await registry.metrics()).split('\n');
+  const of = '{warehouse="main"}';
+  for (const line of ['quarantine_open 3', 'source_limit_used_ratio 0.5', `windows_unproven${of} 2`, 'store_up 1'])
+    expect(lines).toContain(`callsync_${line}`);
+  expect(lines).toContain(`callsync_windows_suspicious_empty${of} 1`);
 });
 
 test('shows depth and age of the inbox, and nothing when the store does not answer', async () => {

@@ -20,14 +20,7 @@ const calm: PageState = {
   health: healthy,
   away: { store: null, temporal: null },
   requestsAMinute: 12,
-  days: {
-    main: [
-      day('2026-01-01', 'unread'),
-      day('2026-01-02', 'proven'),
-      day('2026-01-03', 'healed'),
-      day('2026-01-04', 'unproven'),
-    ],
-  },
+  days: { main: [day('2026-01-02', 'proven')] },
   provenThrough: '2026-01-03',
   spool: null,
   funnel: [{ warehouse: null, calls: 9, p50: 0.2, p95: 1.5 }],
@@ -108,16 +101,10 @@ const serve = async (
   };
   const page = createPage({
     access,
-    actions:
-      rules.users === undefined
-        ? undefined
-        : {
-            pause: act('pause'),
-            resume: act('resume'),
-            backfill: act('backfill'),
-            reconcile: act('reconcile'),
-            replay: act('replay'),
-          },
+    actions: rules.users && {
+      ...{ pause: act('pause'), resume: act('resume'), backfill: act('backfill') },
+      ...{ reconcile: act('reconcile'), replay: act('replay') },
+    },
     readState: async () => {
       reads += 1;
       return { ...state, at: reads };
@@ -149,23 +136,17 @@ const ask = (port: number, head: string): Promise<string> =>
     socket.on('error', reject);
   });
 
+const backfill = {
+  ...{ startedAt: '2026-01-01T00:00:00Z', closedAt: null, link: 'http://127.0.0.1/', progress: null },
+};
+
 test('shows hostile names as text, under a policy that runs nothing but its own script', async () => {
   const hostile: PageState = {
     ...calm,
     // The headline names it too.
     health: { ...healthy, warehouses: [{ ...warehouse, name: evil, lastError: evil, liveOldestAge: 901 }] },
     days: { [evil]: calm.days.main ?? [] },
-    backfills: [
-      {
-        name: evil,
-        status: evil,
-        startedAt: '2026-01-01T00:00:00Z',
-        closedAt: null,
-        error: evil,
-        link: 'http://127.0.0.1/',
-        progress: null,
-      },
-    ],
+    backfills: [{ ...backfill, name: evil, status: evil, error: evil }],
     events: [{ at: 0, kind: evil, what: evil, actor: evil }],
     limits: [{ what: evil, used: 1, limit: 2, note: evil }],
     funnel: [{ warehouse: null, calls: 1, p50: 1, p95: 1 }],

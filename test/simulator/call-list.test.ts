@@ -17,27 +17,12 @@ const start = async (options: SimulatorOptions) => {
 afterEach(() => simulator.stop());
 
 describe('GET /calls, as the public reference documents it', () => {
-  test('pages with limit and offset, default 50, at most 200, count and data, an empty page at the end', async () => {
-    const { list, get } = await start({ calls: { ...small, ...past, count: 450 }, rateLimit: off });
+  test('pages with limit and offset, and cuts on both axes with inclusive bounds, in the order asked', async () => {
+    const { list, get } = await start({ calls: { ...small, ...past, count: 150 }, rateLimit: off });
     expect((await list()).data).toHaveLength(50);
-    const pages = [
-      await list({ limit: 200 }),
-      await list({ limit: 200, offset: 200 }),
-      await list({ limit: 200, offset: 400 }),
-    ];
-    expect(pages.map((page) => page.data.length)).toEqual([200, 200, 50]);
-    expect(pages.map((page) => page.count)).toEqual([450, 450, 450]);
-    expect(new Set(pages.flatMap((page) => page.data.map((call) => call.unique_id))).size).toBe(450);
-    expect(await list({ limit: 200, offset: 600 })).toEqual({ count: 450, data: [] });
-    expect((await get('/calls?limit=201')).status).toBe(400);
-    expect((await get('/calls?offset=10001')).status).toBe(400);
-    expect((await get('/calls?offset=10000')).status).toBe(200);
-    expect((await get('/calls?limit=x')).status).toBe(400);
-    expect((await get('/calls?timestamp_from=yesterday')).status).toBe(400);
-  });
-
-  test('cuts on both axes with inclusive bounds, in the order asked', async () => {
-    const { list } = await start({ calls: { ...small, ...past, count: 150 }, rateLimit: off });
+    expect(await list({ limit: 200, offset: 600 })).toEqual({ count: 150, data: [] });
+    for (const query of ['limit=201', 'offset=10001', 'limit=x', 'timestamp_from=yesterday', 'exclude=unique_id'])
+      expect((await get(`/calls?${query}`)).status, query).toBe(400);
     for (const axis of ['timestamp', 'qualified'] as const) {
       const all = (await list({ limit: 200, order: axis })).data.map((call) => String(call[axis]));
       expect(all).toEqual([...all].sort());
@@ -45,24 +30,17 @@ describe('GET /calls, as the public reference documents it', () => {
       const cut = await list({ limit: 200, order: axis, [`${axis}_from`]: from, [`${axis}_to`]: to });
       expect(cut.data.map((call) => call[axis])).toEqual(all.filter((at) => at >= from && at <= to));
       expect(cut.count).toBe(cut.data.length);
-      const instant = await list({ [`${axis}_from`]: from, [`${axis}_to`]: from });
-      expect(instant.count).toBe(all.filter((at) => at === from).length);
     }
   });
 
-  test('filters by status and leaves first-level fields out, never unique_id', async () => {
-    const { list, get } = await start({ calls: { ...small, ...past, count: 180 }, rateLimit: off });
-    const statuses = (await list({ limit: 200 })).data.map((call) => call.status);
-    expect(new Set(statuses).size).toBeGreaterThan(2);
-    expect((await list({ status: 'void' })).count).toBe(statuses.filter((status) => status === 'void').length);
-    const both = await list({ status: 'qualified,void', limit: 200 });
-    expect(new Set(both.data.map((call) => call.status))).toEqual(new Set(['qualified', 'void']));
+  test('filters by status and leaves first-level fields out', async () => {
+    const { list } = await start({ calls: { ...small, ...past, count: 180 }, rateLimit: off });
+    const { data } = await list({ limit: 200 });
+    const both = data.filter((call) => ['qualified', 'void'].includes(String(call.status)));
+    expect((await list({ status: 'qualified,void' })).count).toBe(both.length);
     const [light] = (await list({ exclude: 'transcript_json,tracking_info,qualification', limit: 1 })).data;
-    const [whole] = (await list({ limit: 1 })).data;
-    const { transcript_json: _t, tracking_info: _i, qualification: _q, ...rest } = whole as Record<string, unknown>;
+    const { transcript_json: _t, tracking_info: _i, qualification: _q, ...rest } = data[0] as Record<string, unknown>;
     expect(light).toEqual(rest);
-    expect((await get('/calls?exclude=unique_id')).status).toBe(400);
-    expect((await get('/calls?exclude=nonsense')).status).toBe(400);
   });
 
   test('shows a call only once it is processed, in the list and by id', async () => {
@@ -91,31 +69,10 @@ describe('GET /calls, as the public reference documents it', () => {
     const mean = bytes.reduce((sum, n) => sum + n, 0) / bytes.length;
     expect(mean).toBeGreaterThan(30_000);
     expect(mean).toBeLessThan(45_000);
-    expect(data.every((call) => (call.tags as unknown[]).length === 5)).toBe(true);
-    expect(Object.keys(data[0]?.metadata as object)).toEqual(
-      expect.arrayContaining([
-        ...'ClientCaptureDate ClientID AudioFileLocation ANI Agent Direction Dept UDF_num_01 UDF_text_02'.split(' '),
-      ]),
-    );
     expect(data.every((call) => !('audio_state' in call) && 'qualified' in call && 'qualification' in call)).toBe(true);
     await simulator.stop();
     const again = await start({ calls, rateLimit: off, seed: 7 });
     expect((await again.list({ limit: 200 })).data).toEqual(data);
-  });
-
-  test('grants 40 requests in any 10 seconds, then 429 without Retry-After', async () => {
-    const { get } = await start({ calls: { ...small, ...past, count: 5 }, rateLimit: { requests: 40, seconds: 4 } });
-    const began = performance.now();
-    const burst = await Promise.all(Array.from({ length: 50 }, () => get('/calls?limit=1')));
-    expect(burst.filter((response) => response.status === 200)).toHaveLength(40);
-    const refused = burst.find((response) => response.status === 429);
-    expect(refused?.headers.get('retry-after')).toBeNull();
-    let status = 429;
-    while (status === 429) status = (await get('/calls?limit=1')).status;
-    expect(performance.now() - began).toBeGreaterThan(3_990);
-    const { rate, requests } = await simulator.stats();
-    expect(rate.windowMax).toBe(40);
-    expect(rate.refused).toBe(requests.byStatus['429']);
   });
 
   test('needs a bearer token that is known and has not expired', async () => {

@@ -4,63 +4,24 @@
  */
 import { z } from 'zod';
 
-const wordSchema = z.looseObject({
-  score: z.number().optional(),
-  start: z.number().optional(),
-  value: z.string().optional(),
-  length: z.number().optional(),
+const text = z.string().optional();
+const number = z.number().optional();
+const word = z.looseObject({ score: number, start: number, value: text, length: number });
+const utterance = z.looseObject({
+  ...{ from: text, words: z.array(word).optional(), content: text, datetime: number, duration: number },
 });
-
-const utteranceSchema = z.looseObject({
-  from: z.string().optional(),
-  words: z.array(wordSchema).optional(),
-  content: z.string().optional(),
-  datetime: z.number().optional(),
-  duration: z.number().optional(),
+const meta = z.looseObject({ ivr_end: number, obfuscated: text, lang: text, asr_model: text });
+const transcript = z.looseObject({
+  ...{ callData: z.array(utterance).optional(), callUniqueId: text, meta: meta.optional() },
 });
-
-const transcriptSchema = z.looseObject({
-  callData: z.array(utteranceSchema).optional(),
-  callUniqueId: z.string().optional(),
-  meta: z
-    .looseObject({
-      ivr_end: z.number().optional(),
-      obfuscated: z.string().optional(),
-      lang: z.string().optional(),
-      asr_model: z.string().optional(),
-    })
-    .optional(),
-});
-
-const tagSchema = z.looseObject({
-  unique_id: z.string().optional(),
-  display_name: z.string().optional(),
-  confidence: z.number().optional(),
-  type: z.string().optional(),
-  value: z.unknown().optional(),
-});
-
-const contactSchema = z.looseObject({
-  label: z.string().nullish(),
-  data: z.string().optional(),
-  type: z.string().optional(),
-});
+const tag = z.looseObject({ unique_id: text, display_name: text, confidence: number, type: text });
+const contact = z.looseObject({ label: z.string().nullish(), data: text, type: text });
 
 export const callRecordSchema = z.looseObject({
-  unique_id: z.string().min(1),
-  timestamp: z.string().optional(),
-  transcript_json: transcriptSchema.nullish(),
-  duration: z.string().optional(),
-  ivr_end: z.number().optional(),
-  status: z.string().optional(),
-  campaign: z.string().optional(),
-  audio_state: z.string().optional(),
-  metadata: z.record(z.string(), z.string()).nullish(),
-  tags: z.array(tagSchema).nullish(),
-  visit: z.looseObject({}).nullish(),
-  tracking_info: z.looseObject({}).nullish(),
-  out: contactSchema.nullish(),
-  in: contactSchema.nullish(),
+  ...{ unique_id: z.string().min(1), timestamp: text, duration: text, ivr_end: number, status: text, campaign: text },
+  ...{ audio_state: text, transcript_json: transcript.nullish(), tags: z.array(tag).nullish() },
+  ...{ metadata: z.record(z.string(), z.string()).nullish(), out: contact.nullish(), in: contact.nullish() },
+  ...{ visit: z.looseObject({}).nullish(), tracking_info: z.looseObject({}).nullish() },
   /** End of processing; documented by the public reference of this family, absent from the interface. */
   qualified: z.string().nullish(),
   /** Object of the public reference; shape not shown. */

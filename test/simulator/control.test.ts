@@ -25,17 +25,16 @@ const ask = (path: string, headers: Record<string, string>, method = 'POST'): Pr
 test('the control needs its token and refuses a foreign Host or Origin', async () => {
   const { controlToken, port } = simulator;
   const Authorization = `Bearer ${controlToken}`;
-  expect(await ask('stats', { Authorization })).toBe(200);
-  expect(await ask('stats', { Authorization, Host: `localhost:${port}`, Origin: `http://localhost:${port}` })).toBe(
-    200,
-  );
-  expect(await ask('stats', {})).toBe(401);
-  expect(await ask('stats', { Authorization: 'Bearer ' })).toBe(401);
-  expect(await ask('stats', { Authorization: `Bearer ${'x'.repeat(controlToken.length)}` })).toBe(401);
-  expect(await ask('stats', { Authorization, Host: `rebound.example:${port}` })).toBe(403);
-  expect(await ask('stats', { Authorization, Origin: 'https://page.example' })).toBe(403);
-  expect(await ask('stats', { Authorization, Origin: 'null' })).toBe(403);
-  expect(await ask('revokeTokens', { Origin: 'https://page.example' })).toBe(403);
+  for (const [status, headers] of [
+    [200, { Authorization, Host: `localhost:${port}`, Origin: `http://localhost:${port}` }],
+    [401, {}],
+    [401, { Authorization: 'Bearer ' }],
+    [401, { Authorization: `Bearer ${'x'.repeat(controlToken.length)}` }],
+    [403, { Authorization, Host: `rebound.example:${port}` }],
+    [403, { Authorization, Origin: 'https://page.example' }],
+    [403, { Authorization, Origin: 'null' }],
+  ] as const)
+    expect(await ask('stats', headers), JSON.stringify(headers)).toBe(status);
   await expect(createRemoteControl({ ...simulator.addresses, controlToken: 'guess' }).stats()).rejects.toThrow(/token/);
 });
 
@@ -48,11 +47,8 @@ test('the control serves its methods and nothing else', async () => {
   await other.stop();
 });
 
-test.each([
-  { count: 300, utterances: 40, words: 12 },
-  { count: 300, utterances: 2, words: 3, overlapShare: 0.5 },
-])('calls are as long as their speech: %j', async (calls) => {
-  const spoken = await startSimulator({ calls });
+test('calls are as long as their speech', async () => {
+  const spoken = await startSimulator({ calls: { count: 300, utterances: 40, words: 12, overlapShare: 0.5 } });
   const shares: number[] = [];
   for await (const { document } of spoken.truth()) {
     const utterances = (document?.transcript_json as { callData: { datetime: number; duration: number }[] } | null)
@@ -63,7 +59,7 @@ test.each([
   await spoken.stop();
   shares.sort((left, right) => left - right);
   expect(shares.at(-1)).toBeLessThanOrEqual(1);
-  expect(shares[Math.floor(shares.length / 10)]).toBeGreaterThan(calls.utterances > 10 ? 0.5 : 0);
+  expect(shares[Math.floor(shares.length / 10)]).toBeGreaterThan(0.5);
   expect(shares.length).toBeGreaterThan(270);
 });
 

@@ -39,10 +39,7 @@ describe('dialects', () => {
     });
   });
 
-  test('clamps or refuses page sizes above the maximum, and can shuffle ties', async () => {
-    const { get } = await start('page');
-    expect(((await (await get('/calls?per_page=5000')).json()) as { items: unknown[] }).items).toHaveLength(100);
-    await simulator.stop();
+  test('can shuffle ties', async () => {
     simulator = await startSimulator({
       calls: { ...calls, count: 200, to: '2024-03-01T00:00:20Z' },
       unstableTies: true,

@@ -66,41 +66,25 @@ describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
     expect(sink.received[0]?.headers['x-service-signature']).toBeUndefined();
   });
 
-  test('are retried exactly once, under the same id, after anything but a 2XX', async () => {
+  test('are retried exactly once, under the same id, after anything but a 2XX in time', async () => {
     await start(
-      { calls: { ...small, count: 20, otherShare: 0 }, webhooks: { concurrency: 1 } },
-      (_, number) => [500, 204, 301, 404][number] ?? 200,
+      { calls: { ...small, count: 20, otherShare: 0 }, webhooks: { concurrency: 1, timeoutMs: 400 } },
+      (_, number) => ([500, 204, 301, 'hang'] as const)[number] ?? 200,
     );
     await simulator.sendWebhooks({ count: 3 });
     await simulator.drainWebhooks();
     const [a, b, c, d, e] = ids();
     expect(sink.received).toHaveLength(5);
-    expect(a).toBe(b);
-    expect(c).toBe(d);
+    expect([b, d]).toEqual([a, c]);
     expect(new Set([a, c, e]).size).toBe(3);
     expect(sink.received[0]?.body).toEqual(sink.received[1]?.body);
     const { webhooks } = await simulator.stats();
     expect(webhooks).toMatchObject({ delivered: 2, failed: 1, retried: 2, attempts: 5 });
     expect((await collect(simulator.deliveries())).map((one) => [one.outcome, one.answers])).toEqual([
       ['delivered', [500, 204]],
-      ['failed', [301, 404]],
+      ['failed', [301, 'timeout']],
       ['delivered', [200]],
     ]);
-  });
-
-  test('fail when no answer comes in time, twice', async () => {
-    await start({ calls: { ...small, count: 20, otherShare: 0 }, webhooks: { timeoutMs: 400 } }, () => 'hang');
-    const began = performance.now();
-    await simulator.sendWebhooks({ count: 1 });
-    await simulator.drainWebhooks();
-    expect(performance.now() - began).toBeGreaterThan(795);
-    expect(ids()[0]).toBe(ids()[1]);
-    expect((await collect(simulator.deliveries()))[0]).toMatchObject({
-      outcome: 'failed',
-      answers: ['timeout', 'timeout'],
-    });
-    const [call] = (await collect(simulator.truth())).filter((one) => one.deliveredByWebhook);
-    expect(call).toBeUndefined();
   });
 
   test('can be dropped', async () => {
@@ -111,18 +95,6 @@ describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
     expect(webhooks.dropped).toBeGreaterThan(40);
     expect(webhooks.delivered).toBe(400 - webhooks.dropped);
     expect(sink.received).toHaveLength(webhooks.delivered);
-  });
-
-  test('follow new and edited calls in live mode', async () => {
-    await start({ calls: { ...small, count: 50, otherShare: 0 }, live: { callsPerSecond: 100, processingSeconds: 0 } });
-    await until('30 arrive', () => sink.received.length >= 30);
-    await simulator.configure({ live: { callsPerSecond: 0 } });
-    await simulator.drainWebhooks();
-    const [edited] = await simulator.edit({ random: 1, kinds: ['tags'], requalify: false, webhook: true });
-    await simulator.edit({ random: 1, seed: 2, kinds: ['tags'], webhook: false });
-    await simulator.drainWebhooks();
-    expect(JSON.parse(sink.received.at(-1)?.body.toString() ?? '{}').unique_id).toBe(edited?.callId);
-    expect((await simulator.truthOf(edited?.callId as string))?.deliveredVersion).toBe(2);
   });
 });
 
@@ -144,6 +116,9 @@ test('truth takes omitted fields from the last acknowledged webhook, the rest fr
   expect(known?.versions.map((one) => one.sent)).toEqual([true, false]);
   expect(known?.versions[1]?.hash).toBe(known?.hash);
   expect((await simulator.documentAt(sent, 1))?.metadata).toEqual(first.metadata);
+  await simulator.edit({ callIds: [unsent], kinds: ['tags'], webhook: true });
+  await simulator.drainWebhooks();
+  expect((await simulator.truthOf(unsent))?.deliveredVersion).toBe(3);
   await simulator.delete({ callIds: [sent] });
   expect(await simulator.truthOf(sent)).toMatchObject({ visibleInList: false, document: known?.document });
 });

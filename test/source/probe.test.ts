@@ -7,6 +7,7 @@ import { defaultAxis } from '../../src/source/list/list-query.ts';
 import { probeSource, renderProbe, writeListSection } from '../../src/source/probe/probe.ts';
 import { createSource } from '../../src/source/source.ts';
 import { settledRange } from '../support/settled-range.ts';
+import { dialectLists } from './dialect-lists.ts';
 import { useClosers } from './local-server.ts';
 import { liveCases, probeLive } from './probe-live-cases.ts';
 import { listedIds, missingFrom, readSimulated, simulatedConfig, wholeRange } from './simulated.ts';
@@ -24,21 +25,14 @@ const open = async (options: SimulatorOptions) => {
 /** More than the cap of 1,000, which reading notices; elsewhere more than two pages, and no round number. */
 const callsOf = (dialect: string): number => (['silent_cap', 'page_capped'].includes(dialect) ? 1_264 : 463);
 
-const start = (dialect: string, count = callsOf(dialect)) =>
-  open({
-    dialect,
-    calls: { count, utterances: 2, words: 3, ...settledRange },
-    rateLimit: { requests: 0, headers: true },
-  });
-
-const versions: Record<string, object> = {
-  version_header: { version: { by: 'header', name: 'X-Api-Version', value: '3' } },
-  version_query: { version: { by: 'query', name: 'version', value: '3' } },
+const start = (dialect: string, count = callsOf(dialect)) => {
+  const calls = { count, utterances: 2, words: 3, ...settledRange };
+  return open({ dialect, calls, rateLimit: { requests: 0, headers: true } });
 };
 
 const cursor = { style: 'cursor', cursor_param: 'cursor', size_param: 'limit', size: 200 };
 /** The expected recognition of each dialect. */
-const expected: Record<string, Partial<Record<keyof Awaited<ReturnType<typeof probeSource>>['list'], unknown>>> = {
+const expected: Record<string, object> = {
   activate: {
     records: 'data',
     total_path: 'count',
@@ -55,12 +49,8 @@ const expected: Record<string, Partial<Record<keyof Awaited<ReturnType<typeof pr
     pagination: { style: 'page', page_param: 'page', size_param: 'per_page', first: 1, size: 100 },
   },
   page: { records: 'items' },
-  cursor_body: {
-    pagination: { ...cursor, next_path: 'paging.cursors.next' },
-  },
-  cursor_header: {
-    pagination: { ...cursor, next_header: 'x-next-cursor' },
-  },
+  cursor_body: { pagination: { ...cursor, next_path: 'paging.cursors.next' } },
+  cursor_header: { pagination: { ...cursor, next_header: 'x-next-cursor' } },
   link: { pagination: { style: 'link', rel: 'next', size_param: 'per_page', size: 200 } },
   link_relative: { records: 'data', pagination: { style: 'link', rel: 'next', size_param: 'per_page', size: 200 } },
   offset_header_total: {
@@ -98,7 +88,10 @@ afterAll(() =>
 describe.each(Object.entries(expected))('probing dialect %s', (dialect, list) => {
   test('finds settings with which reading is complete', async () => {
     const simulator = await start(dialect);
-    const config = await simulatedConfig(simulator, { ...versions[dialect], limits: { requests: 1_000_000 } });
+    const config = await simulatedConfig(simulator, {
+      version: dialectLists[dialect]?.version,
+      limits: { requests: 1_000_000 },
+    });
     const report = await probeSource({ config });
     expect(report.complete).toBe(true);
     expect(report.requests).toBeLessThanOrEqual(report.maxRequests);
@@ -114,13 +107,22 @@ describe.each(Object.entries(expected))('probing dialect %s', (dialect, list) =>
     const source = createSource(sourceConfigSchema.parse({ ...config, ...section }));
     closers.push(source.close);
     const axis = defaultAxis(source.config.list).name;
-    const { result, seen } = await readSimulated(source, wholeRange(simulator, axis));
     const listed = await listedIds(simulator);
-    expect(missingFrom(listed, seen)).toEqual([]);
-    expect(seen.size).toBe(listed.size);
+    const { from, to } = wholeRange(simulator, axis);
+    const middle = Math.round((from + (Date.parse(simulator.range.to) * 1000 - from) * 0.6) / 1e6) * 1e6;
+    const windows = [
+      await readSimulated(source, { axis, from, to: middle }),
+      await readSimulated(source, { axis, from: middle, to }),
+    ] as const;
+    expect(missingFrom(listed, new Map(windows.flatMap(({ seen }) => [...seen])))).toEqual([]);
+    // Each call in one of two neighbouring windows.
+    expect(windows[0].inside.size + windows[1].inside.size).toBe(listed.size);
     // Nothing shows that a list without window parameters has no cap: the user has to say so.
-    const uncut = report.list.cursor_fields.length === 0 ? ['looks_truncated'] : [];
-    expect(result.problems.map(({ problem }) => problem)).toEqual(uncut);
+    const isUncut = report.list.cursor_fields.length === 0;
+    for (const { result } of windows) {
+      expect(result.problems.map(({ problem }) => problem)).toEqual(isUncut ? ['looks_truncated'] : []);
+      if (!isUncut) expect(result.shown).toBe(dialectLists[dialect]?.shown);
+    }
   });
 });
 
@@ -128,12 +130,10 @@ describe('a probe', () => {
   test('recognises both axes, the end of processing among them, and what the list lacks', async () => {
     const simulator = await start('activate');
     const report = await probe(simulator);
-    const axes = ['qualified', 'timestamp'].map((name) => ({
-      name,
-      end_of_processing: name === 'qualified',
-      order: name,
-    }));
-    expect(report.list.cursor_fields).toMatchObject(axes);
+    expect(report.list.cursor_fields).toMatchObject([
+      { name: 'qualified', end_of_processing: true, order: 'qualified' },
+      { name: 'timestamp', end_of_processing: false, order: 'timestamp' },
+    ]);
     expect(report.list.exclude).toContain('transcript_json');
     expect(report.findings.find(({ key }) => key === 'fields the list lacks')?.found).toContain('audio_state');
     expect(report.findings.find(({ key }) => key === 'rate-limit headers')?.found).toContain('x-ratelimit-limit');
@@ -153,8 +153,7 @@ describe('a probe', () => {
 
   test('prints no personal data and no token', async () => {
     const simulator = await start('activate', 60);
-    const config = await simulatedConfig(simulator, { limits: { requests: 1_000_000 } });
-    const text = renderProbe(await probeSource({ config }));
+    const text = renderProbe(await probe(simulator));
     const words = new Set(text.split(/[^\p{L}\p{N}_]+/u));
     let checked = 0;
     for await (const { document } of simulator.truth({})) {
@@ -215,27 +214,22 @@ test('it waits where the service says that it was too many', async () => {
   expect(report.requests).toBeLessThanOrEqual(report.maxRequests);
 });
 
-describe('what cannot all be true', () => {
-  test('is said of a total beyond a list that has no way on', async () => {
-    const simulator = await open({
-      dialect: 'page_total',
-      dialectOverrides: { paging: { style: 'none' }, cap: 100, capTotal: 'true' },
-      calls: { count: 300, utterances: 1, words: 2 },
-    });
-    const report = await probe(simulator);
-    const found = report.findings.filter(({ key }) => key === 'contradiction');
-    expect(found.map(({ found: what }) => what)).toEqual(['between pagination.style and the total']);
-  });
-
-  test('is said of windows that cut by other times than the records show', async () => {
-    const simulator = await open({
-      dialect: 'page_total',
-      calls: { count: 300, utterances: 1, words: 2, printedZoneMinutes: 14 * 60, density: 'even' },
-    });
-    const report = await probe(simulator);
-    const found = report.findings.filter(({ key }) => key === 'contradiction');
-    expect(found.map(({ found: what }) => what)).toEqual(['between window parameters and the times of records']);
-  });
+test.each<[string, SimulatorOptions, string]>([
+  [
+    'a total beyond a list that has no way on',
+    { dialectOverrides: { paging: { style: 'none' }, cap: 100, capTotal: 'true' } },
+    'between pagination.style and the total',
+  ],
+  [
+    'windows that cut by other times than the records show',
+    { calls: { printedZoneMinutes: 14 * 60, density: 'even' } },
+    'between window parameters and the times of records',
+  ],
+])('what cannot all be true is said of %s', async (_, { calls, ...options }, said) => {
+  const small = { count: 300, utterances: 1, words: 2, ...calls };
+  const report = await probe(await open({ dialect: 'page_total', calls: small, ...options }));
+  const found = report.findings.filter(({ key }) => key === 'contradiction');
+  expect(found.map(({ found: what }) => what)).toEqual([said]);
 });
 
 /** Texts of a record that could tell something about a person: ids, numbers, names, words of the transcript. */

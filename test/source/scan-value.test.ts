@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type FieldSpan, ValueScanner } from '../../src/lib/scan-value.ts';
 import { readPageBody } from '../../src/source/json/page-body.ts';
-import { observeRecord } from '../../src/source/list/observe.ts';
 import { inheritedNames } from '../support/inherited-names.ts';
 
 const scan = (text: string): { fields: readonly FieldSpan[]; end: number } | undefined => {
@@ -129,25 +128,6 @@ describe('a page whose transcripts stay bytes', () => {
     if (typeof page === 'string') throw new Error(page);
     return [...page.parts(1 << 20)].flat();
   };
-  const observe = (body: Buffer) =>
-    read(body).map(({ value, encoded }) => observeRecord(value, { observedAt: 1, carries: new Set(), encoded }));
-
-  test('says what the parsed page says', () => {
-    const data = Array.from({ length: 20 }, (_, index) => record(index, { note: 'é'.repeat(400), one: 1 }));
-    const body = Buffer.from(JSON.stringify({ count: 20, data }));
-    expect(read(body).map(({ value }) => value)).toEqual(data);
-    const [first] = observe(body);
-    if (first?.kind !== 'observation') throw new Error('rejected');
-    expect([...(first.observation.encoded?.keys() ?? [])]).toEqual(['transcript_json', 'note']);
-    expect(first.uncarried).toEqual(['tags']);
-    expect(first.observation.fields).toEqual({
-      unique_id: 'call-0',
-      timestamp: '2026-01-01T00:00:00Z',
-      transcript_json: data[0]?.transcript_json,
-      note: 'é'.repeat(400),
-      one: 1,
-    });
-  });
 
   test('leaves to the parser what was written otherwise, what repeats a name, and what is not UTF-8', () => {
     const spaced = JSON.stringify(record(1), undefined, 1);

@@ -209,15 +209,6 @@ describe('renewal', () => {
     state.now = 296_000;
     expect((await source.get()).value).not.toBe('t1');
   });
-
-  test('gives the WebSocket a token younger than asked', async () => {
-    const { state, source } = clockwork(3_600);
-    await source.get();
-    state.now = 200_000;
-    expect((await source.fresh(240_000)).value).toBe('t1');
-    state.now = 240_000;
-    expect((await source.fresh(240_000)).value).toBe('t2');
-  });
 });
 
 describe('a rejected token', () => {

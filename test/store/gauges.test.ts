@@ -145,6 +145,8 @@ test('a heartbeat reads each verdict once, and knows of all how far everything i
   for (let hour = 0; hour < 20; hour += 1) await judge(hour, hour + 1, 'proven');
   await judge(3, 5, 'unproven');
   await judge(0, 2, 'suspicious_empty');
+  const bad = await readProofs(store, { warehouses: ['main'], days: 100_000 });
+  expect(bad).toMatchObject([{ unproven: 1, suspiciousEmpty: 1 }]);
   await judge(0, 8, 'healed');
   expect(rows).toBe(given.length);
   // Verdicts that have expired still prove, until calls of their days are sent again.

@@ -35,7 +35,7 @@ export const describeFuzz = ({ count }: { count: number }): void => {
     async () => {
       const answered = await fuzz({ count, seed });
       const wrong = answered.filter(({ valid, accepted }) => accepted && !valid);
-      const refused = answered.filter(({ valid, accepted, deliverable }) => deliverable && valid && !accepted);
+      const refused = answered.filter(({ valid, accepted }) => valid && !accepted);
       const failed = answered.filter(({ status }) => status !== undefined && status >= 500);
       const faults = [wrong, refused, failed].map((some) => some.map(describeOne));
       expect(faults, 'wrong, refused, failed').toEqual([[], [], []]);
@@ -46,27 +46,24 @@ export const describeFuzz = ({ count }: { count: number }): void => {
       const accepted = answered.filter((one) => one.accepted);
       expect(stored).toEqual(accepted.map((one) => createHash('sha256').update(one.body).digest('hex')).sort());
       expect(rows.every((row) => row.hash.equals(row.body))).toBe(true);
-      const mutations = new Map<string, number>();
-      for (const { mutation } of answered) mutations.set(mutation, (mutations.get(mutation) ?? 0) + 1);
-      console.log({ count, seed, accepted: accepted.length, mutations: mutations.size });
+      console.log({ count, seed, accepted: accepted.length });
       expect(accepted.length).toBeGreaterThan(count / 20);
     },
     60_000 + count * 20,
   );
 
   describe('finds a verifier that', () => {
-    const digestOf = (text: string | Buffer, secret: Buffer) => createHmac('sha256', secret).update(text).digest('hex');
+    const digestOf = (text: Buffer, secret: Buffer) => createHmac('sha256', secret).update(text).digest('hex');
     const judge =
-      (passes: (digest: string, signature: string, body: Buffer) => boolean): Verifier['verify'] =>
+      (passes: (digest: string, signature: string) => boolean): Verifier['verify'] =>
       ({ body, signature = '', keys }) =>
-        keys.some(({ secret }) => passes(`sha256=${digestOf(body, secret)}`, signature, body))
+        keys.some(({ secret }) => passes(`sha256=${digestOf(body, secret)}`, signature))
           ? { ok: true, key: 'primary' }
           : { ok: false, reason: 'signature_wrong' };
+    const ofText = judge((right, given) => given === right);
     const broken: Record<string, Verifier['verify']> = {
-      'compares the body decoded as text': ({ body, signature, keys }) =>
-        keys.some(({ secret }) => signature === `sha256=${digestOf(body.toString('utf8'), secret)}`)
-          ? { ok: true, key: 'primary' }
-          : { ok: false, reason: 'signature_wrong' },
+      'compares the body decoded as text': (delivery) =>
+        ofText({ ...delivery, body: Buffer.from(String(delivery.body)) }),
       'takes an absent or empty signature': judge((right, given) => given === '' || given === right),
       'takes a digest cut short': judge((right, given) => given.startsWith('sha256=') && right.startsWith(given)),
       'takes any of several signatures': judge((right, given) => given.includes(right)),
@@ -78,10 +75,7 @@ export const describeFuzz = ({ count }: { count: number }): void => {
     };
     test.each(Object.entries(broken))('%s', async (_what, verify) => {
       const answered = await fuzz({ count: 300, seed: 7, verify });
-      const found = answered.filter(
-        ({ valid, accepted, deliverable, status = 0 }) =>
-          (accepted && !valid) || (deliverable && valid && !accepted) || status >= 500,
-      );
+      const found = answered.filter(({ valid, accepted, status = 0 }) => accepted !== valid || status >= 500);
       expect(found.length).toBeGreaterThan(0);
     });
   });

@@ -5,7 +5,6 @@ import { findFreePort } from '../../src/local/local-process.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
 import { until } from '../support/until.ts';
 import { type ReceiverChild, useReceiver } from './support/child.ts';
-import { mergeAll } from './support/merge-all.ts';
 
 const seed = Number(process.env.CALLSYNC_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
@@ -71,8 +70,6 @@ export const describeKills = ({ kills }: { kills: number }): void => {
       const doubled = all.filter(([id, { attempts }]) => (counts.get(id) ?? 0) > attempts.length).map(([id]) => id);
       console.log({ kills, seed, sent: all.length, answeredIn: phases, spooledRows: await spooledRows() });
       expect({ lost, doubled }).toEqual({ lost: [], doubled: [] });
-      const inWarehouse = await mergeAll(database.url);
-      expect(all.filter(([id, { delivered }]) => delivered && inWarehouse.get(id) !== 1).map(([id]) => id)).toEqual([]);
       expect(all.filter(([, { delivered }]) => delivered).length).toBeGreaterThan(kills * 10);
       expect(await spooledRows()).toBeGreaterThan(0);
     },

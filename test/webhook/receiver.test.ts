@@ -2,12 +2,11 @@ import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { sampleCall } from '../../src/cli/commands/webhook/sample-call.ts';
-import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { signBody } from '../../src/webhook/server/signature.ts';
 import { until } from '../support/until.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
 import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
-import { type StartedReceiver, startReceiver, testSecret } from './support/receiver.ts';
+import { type StartedReceiver, startReceiver } from './support/receiver.ts';
 
 const database = useInboxDatabase();
 let started: StartedReceiver;
@@ -83,17 +82,6 @@ describe('a valid delivery', () => {
     const { answers: three } = await exchange(started.port, pipelined, { answers: 3 });
     expect(three.map((answer) => answer.status)).toEqual([200, 200, 200]);
     expect((await stored()).map((row) => row.body?.equals(body))).toEqual([true, true, true, true]);
-  });
-
-  test('sent by the sender of `callsync webhook send`', async () => {
-    const result = await sendWebhook({ url: started.url, body, secret: testSecret, hookId: 'mine', deliveryId: '7.5' });
-    expect(result).toMatchObject({ delivered: true, deliveryId: '7.5', attempts: [{ status: 200 }] });
-    expect((await stored())[0]).toMatchObject({ hook_id: 'mine', delivery_id: '7.5', outcome: 'pending' });
-    const refused = await sendWebhook({ url: started.url, body, secret: 'wrong' });
-    expect(refused).toMatchObject({ delivered: false, attempts: [{ status: 403 }, { status: 403 }] });
-    const away = await sendWebhook({ url: 'http://127.0.0.1:1/', body, retry: false });
-    expect(away).toMatchObject({ delivered: false, attempts: [{ failure: 'ECONNREFUSED' }] });
-    expect(away.deliveryId).toMatch(/^\d{10}\.\d{6}$/);
   });
 });
 

@@ -7,7 +7,7 @@ import { findFreePort } from '../../../src/local/local-process.ts';
 import { deleteSchedules, endProcess, type Installation, install } from '../../support/installation.ts';
 import { startProgram } from '../../support/program.ts';
 
-export const signingSecret = 'a shared secret';
+const signingSecret = 'a shared secret';
 
 export interface Site extends Installation {
   /** Where the receiver takes deliveries. */

@@ -1,5 +1,5 @@
 /** Sends mutated deliveries over raw sockets and says for each whether it was valid and what became of it. */
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { hash32, randomStream } from '../../../src/simulator/calls/random.ts';
 import { withInheritedNames } from '../../support/inherited-names.ts';
 import { exchange, head } from './raw-http.ts';
@@ -12,8 +12,6 @@ export interface Answered {
   readonly body: Buffer;
   /** Whether the signature header is, by the interface, the right one for these bytes. */
   readonly valid: boolean;
-  /** Whether it is a well-formed HTTP request to the webhook's path, so that a valid one must be accepted. */
-  readonly deliverable: boolean;
   readonly accepted: boolean;
   /** Undefined: the connection was closed without an answer. */
   readonly status: number | undefined;
@@ -26,17 +24,13 @@ interface Draft {
   body: Buffer;
   /** Written instead of the body; the body as it is without it. */
   wire?: readonly (string | Buffer)[];
-  line: string;
   headers: Record<string, Header>;
-  deliverable: boolean;
 }
 
 const signatureName = 'X-Service-Signature';
 
 /** The interface's own definition (§5.4), independent of the receiver's code. */
-const digest = (body: Buffer, secret: string | Buffer = testSecret, algorithm = 'sha256') =>
-  createHmac(algorithm, secret).update(body).digest();
-const signed = (body: Buffer) => `sha256=${digest(body).toString('hex')}`;
+const signed = (body: Buffer) => `sha256=${createHmac('sha256', testSecret).update(body).digest('hex')}`;
 
 type Mutate = (draft: Draft, random: Random) => void;
 
@@ -61,15 +55,7 @@ const changeByte = (body: Buffer, random: Random) => {
   changed[position] = (changed[position] ?? 0) ^ (1 + at(255, random));
   return changed;
 };
-const contentTypes = [
-  'text/plain',
-  'application/xml',
-  '',
-  'nonsense',
-  ';;;',
-  'application/json; charset=utf-16',
-  'a/b; c',
-];
+const contentTypes = ['text/plain', '', ';;;', 'application/json; charset=utf-16'];
 const encodings = ['gzip', 'br', 'deflate', 'identity', 'nonsense', 'gzip, gzip'];
 
 const mutations: Record<string, Mutate> = {
@@ -77,7 +63,6 @@ const mutations: Record<string, Mutate> = {
   'signature absent': setSignature(() => undefined),
   'signature empty': setSignature(() => ''),
   'digest cut short': setSignature((right, _draft, random) => right.slice(0, 7 + at(64, random))),
-  'digest too long': setSignature((right) => `${right}${right.slice(7)}`),
   'digit changed': setSignature((right, _draft, random) => {
     const position = 7 + at(64, random);
     const digit = ((Number.parseInt(right.charAt(position), 16) + 1 + at(15, random)) % 16).toString(16);
@@ -86,15 +71,6 @@ const mutations: Record<string, Mutate> = {
   'upper case': setSignature((right) => right.replace(/[a-f]/g, (letter) => letter.toUpperCase())),
   'repeated signature': setSignature((right) => [right, right]),
   'wrong and right signature': setSignature((right) => [`sha256=${'0'.repeat(64)}`, right]),
-  'other algorithm': setSignature((_right, { body }) => `sha512=${digest(body, testSecret, 'sha512').toString('hex')}`),
-  'other algorithm, named sha256': setSignature(
-    (_right, { body }) => `sha256=${digest(body, testSecret, 'sha3-256').toString('hex')}`,
-  ),
-  'no key': setSignature((_right, { body }) => `sha256=${createHash('sha256').update(body).digest('hex')}`),
-  'other key': setSignature((_right, { body }) => `sha256=${digest(body, `${testSecret} `).toString('hex')}`),
-  'of the text': setSignature(
-    (_right, { body }) => `sha256=${digest(Buffer.from(body.toString('utf8'))).toString('hex')}`,
-  ),
   'of other text bytes': (draft, random) => {
     // The signature of a body with 0xff stands over one with 0xfe: the same text once decoded.
     const position = at(draft.body.length, random);
@@ -106,14 +82,9 @@ const mutations: Record<string, Mutate> = {
   'bytes that are no text, signed as text': (draft, random) => {
     draft.body = Buffer.concat([draft.body, Buffer.from([0x80 + at(64, random)])]);
     draft.headers['Content-Length'] = String(draft.body.length);
-    draft.headers[signatureName] = `sha256=${digest(Buffer.from(draft.body.toString('utf8'))).toString('hex')}`;
+    draft.headers[signatureName] = signed(Buffer.from(draft.body.toString('utf8')));
   },
-  'odd characters': setSignature((_right, _draft, random) => `sha256=${'\u00e9'.repeat(1 + at(80, random))}`),
-  'long signature': setSignature((_right, _draft, random) => `sha256=${'a'.repeat(at(12_000, random))}`),
   'byte changed': setBody(changeByte, false),
-  'byte added': setBody((body) => Buffer.concat([body, Buffer.from(' ')]), false),
-  'byte removed': setBody((body) => body.subarray(1), false),
-  'random body': setBody((_body, random) => bytes(random, 4_000), false),
   'random body, signed': setBody((_body, random) => bytes(random, 4_000), true),
   'byte changed, signed': setBody(changeByte, true),
   'not JSON, signed': setBody(() => Buffer.from('{"unique_id": '), true),
@@ -142,39 +113,6 @@ const mutations: Record<string, Mutate> = {
       from += part.length;
     }
     draft.wire = [...parts, '0\r\n\r\n'];
-  },
-  'chunks that lie': (draft, random) => {
-    draft.headers['Content-Length'] = undefined;
-    draft.headers['Transfer-Encoding'] = 'chunked';
-    draft.wire = [`${(draft.body.length - 1 - at(9, random)).toString(16)}\r\n`, draft.body, '\r\n0\r\n\r\n'];
-    draft.deliverable = false;
-  },
-  'length too short': (draft, random) => {
-    draft.headers['Content-Length'] = String(at(draft.body.length, random));
-    draft.body = draft.body.subarray(0, Number(draft.headers['Content-Length']));
-    draft.deliverable = false;
-  },
-  'two lengths': (draft) => {
-    draft.headers['Content-Length'] = [String(draft.body.length), String(draft.body.length + 1)];
-    draft.deliverable = false;
-  },
-  'other method': (draft, random) => {
-    const method = ['GET', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'FOO', 'post'][at(7, random)];
-    draft.line = `${method} /webhook HTTP/1.1`;
-    draft.deliverable = false;
-  },
-  'other path': (draft, random) => {
-    const path = ['/', '/webhook/', '//webhook', '/%2e/webhook', '/WEBHOOK', '/webhook%00', '*', '/webhook;a'][
-      at(8, random)
-    ];
-    draft.line = `POST ${path} HTTP/1.1`;
-    draft.deliverable = false;
-  },
-  query: (draft, random) => {
-    draft.line = `POST /webhook?${bytes(random, 40).toString('hex')} HTTP/1.1`;
-  },
-  'old HTTP': (draft) => {
-    draft.line = 'POST /webhook HTTP/1.0';
   },
   'delivery id': (draft, random) => {
     const ids = ['', '-1', '1e309', 'NaN', '\u00ff\u00fe', 'x'.repeat(5_000), '0'.repeat(300), '1701699087.8115606'];
@@ -206,14 +144,13 @@ export const fuzzReceiver = async (options: { port: number; count: number; seed:
       const draft = makeDraft(number);
       mutations[mutation]?.(draft, random);
       const { headers, body } = draft;
-      const { answers } = await exchange(port, [head(headers, draft.line), ...(draft.wire ?? [body])]);
+      const { answers } = await exchange(port, [head(headers), ...(draft.wire ?? [body])]);
       const status = answers[0]?.status;
       answered.push({
         number,
         mutation,
         body,
         valid: headers[signatureName] === signed(body),
-        deliverable: draft.deliverable,
         accepted: status !== undefined && status >= 200 && status < 300,
         status,
       });
@@ -224,17 +161,10 @@ export const fuzzReceiver = async (options: { port: number; count: number; seed:
 };
 
 const makeDraft = (number: number): Draft => {
-  const body = Buffer.from(
-    JSON.stringify({
-      unique_id: `fuzz-${number}`,
-      status: 'qualified',
-      note: 'é'.repeat(20),
-      ...withInheritedNames(number),
-    }),
-  );
+  const call = { unique_id: `fuzz-${number}`, note: 'é'.repeat(20), ...withInheritedNames(number) };
+  const body = Buffer.from(JSON.stringify(call));
   return {
     body,
-    line: 'POST /webhook HTTP/1.1',
     headers: {
       'Content-Type': 'application/json',
       'User-agent': 'Service-Webhook/1.2.0',
@@ -243,6 +173,5 @@ const makeDraft = (number: number): Draft => {
       [signatureName]: signed(body),
       'Content-Length': String(body.length),
     },
-    deliverable: true,
   };
 };
