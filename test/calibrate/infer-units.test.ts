@@ -70,20 +70,13 @@ describe('units of fields', () => {
 
   const nothing = Object.fromEntries(unitFields.map((field) => [field, 'cannot tell']));
 
-  test('cannot be told of a service without transcripts', () => {
-    const { calls } = generateService(21);
-    expect(unitsFound(calls.map((call) => ({ ...call, utterances: [] })))).toEqual(nothing);
-  });
-
-  test('cannot be told where they change from call to call', () => {
-    const units = (random: () => number): Units =>
-      Object.fromEntries(unitFields.map((field) => [field, random() < 0.5 ? 1 : 1000])) as Units;
-    expect(unitsFound(generateService(22, 60, units).calls)).toEqual(nothing);
-  });
-
-  test('cannot be told of three calls', () => {
-    expect(unitsFound(generateService(23, 3).calls)).toEqual(nothing);
-  });
+  const mixed = (random: () => number): Units =>
+    Object.fromEntries(unitFields.map((field) => [field, random() < 0.5 ? 1 : 1000])) as Units;
+  test.each([
+    ['a service without transcripts', generateService(21).calls.map((call) => ({ ...call, utterances: [] }))],
+    ['units that change from call to call', generateService(22, 60, mixed).calls],
+    ['three calls', generateService(23, 3).calls],
+  ])('cannot be told of %s', (_, calls) => expect(unitsFound(calls)).toEqual(nothing));
 });
 
 test('a document of any shape is sampled without a fault', () => {

@@ -5,10 +5,7 @@
  * panels in a scrape.
  */
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
@@ -20,6 +17,7 @@ import { openSite, type Site } from '../operations/support/site.ts';
 import { useBigQuery } from '../support/bigquery.ts';
 import { useFolder } from '../support/folder.ts';
 import { endProcess } from '../support/installation.ts';
+import { listen } from '../support/listen.ts';
 import { installDebian } from '../support/tools.ts';
 import { until } from '../support/until.ts';
 
@@ -49,19 +47,17 @@ const startServer = (program: string, port: number, args: readonly string[]): st
   return `127.0.0.1:${port}`;
 };
 
-const listen = async (): Promise<string> => {
-  const server = createServer(async (request, response) => {
+const startPager = async (): Promise<string> => {
+  const { url, close } = await listen(async (request, response) => {
     let text = '';
     for await (const chunk of request) text += chunk;
     const { alerts } = JSON.parse(text) as { alerts: { status: string; labels: { alertname: string } }[] };
     told.push(...alerts.map(({ status, labels }) => `${status} ${labels.alertname}`));
     response.end();
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  closers.push(async () => server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  closers.push(close);
+  return url;
 };
-
 const query = async (expr: string): Promise<readonly unknown[]> => {
   const answer = await fetch(`http://${prometheus}/api/v1/query?query=${encodeURIComponent(expr)}`);
   return ((await answer.json()) as { data: { result: unknown[] } }).data.result;
@@ -81,7 +77,7 @@ beforeAll(async () => {
   site = await openSite({ warehouses: { postgres: { type: 'postgres' }, bigquery } });
   closers.push(() => site.dispose());
   await scrapeSite();
-  const receivers = [{ name: 'pager', webhook_configs: [{ url: await listen(), send_resolved: true }] }];
+  const receivers = [{ name: 'pager', webhook_configs: [{ url: await startPager(), send_resolved: true }] }];
   const route = { receiver: 'pager', group_by: ['alertname'], group_wait: '1s', group_interval: '1s' };
   await writeFile(join(folder, 'alertmanager.yml'), stringify({ route, receivers }));
   const alertmanager = startServer('/usr/bin/prometheus-alertmanager', await findFreePort(), [

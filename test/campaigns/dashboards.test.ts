@@ -3,15 +3,14 @@
  * and 3 more to install them first, into the cache: too many for the suite. CALLSYNC_SCREENSHOTS=FOLDER keeps the pictures.
  */
 import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { access, chmod, copyFile, cp, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { renderSupersetFiles } from '../../scripts/superset.ts';
+import { findFreePort } from '../../src/local/local-process.ts';
 import { pictures } from '../operations/browser-cases.ts';
 import { openBrowser } from '../operations/support/browser.ts';
 import { useFolder } from '../support/folder.ts';
@@ -36,15 +35,6 @@ const install = async (name: string, ...requirements: readonly string[]): Promis
     await writeFile(join(home, 'ready'), '');
   }
   return join(home, 'bin');
-};
-
-/** gunicorn does not tell the port that it was given. */
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 };
 
 const folder = useFolder('dashboards');
@@ -96,7 +86,7 @@ TALISMAN_ENABLED = False
       ['import-dashboards', '-p', join(home, 'dashboard.zip'), '-u', 'admin'],
     ])
       await run(join(bin, 'superset'), args, { env, cwd: home, maxBuffer: 1e8 });
-    const port = await freePort();
+    const port = await findFreePort();
     address = `http://127.0.0.1:${port}`;
     const served = ['-w', '1', '-k', 'gthread', '--threads', '4', '--timeout', '300', '-b', `127.0.0.1:${port}`];
     server = spawn(join(bin, 'gunicorn'), [...served, 'superset.app:create_app()'], {

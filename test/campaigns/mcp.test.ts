@@ -2,17 +2,16 @@
  * Assistants: the protocol's own conformance suite, where it covers what `callsync mcp` offers. About 1 minute. In the
  * suite, mcp/mcp uses the protocol's client.
  */
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { analytics, changeCall } from '../marts/analytics.ts';
 import { type FilledPostgres, fillPostgres, readChangedCalls } from '../marts/two-warehouses.ts';
 import { type CliFolder, openCliFolder, withoutService } from '../support/cli.ts';
+import { type Running, startProgram } from '../support/program.ts';
+import { until } from '../support/until.ts';
 
-const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 /** The last version that runs with Node.js 20. Not a dependency: npx brings it. */
 const suite = '@modelcontextprotocol/conformance@0.1.13';
 /** The other scenarios need tools, prompts and resources that only the suite's own server has. */
@@ -22,21 +21,18 @@ describe('conformance', () => {
   let here: FilledPostgres;
   let folder: CliFolder;
   let url = '';
-  let server: ReturnType<typeof spawn>;
+  let server: Running;
   beforeAll(async () => {
     [here, folder] = await Promise.all([readChangedCalls(changeCall).then(fillPostgres), openCliFolder()]);
     await here.postgres.applyMarts(analytics);
     await (await openStore({ url: here.postgresUrl })).close();
     await folder.configure({ ...withoutService(here.postgresUrl), analytics });
-    const args = [program, 'mcp', '--config', `${folder.path}/callsync.yaml`, '--http', '0'];
-    server = spawn(process.execPath, args, { cwd: folder.path, stdio: ['ignore', 'ignore', 'pipe'] });
-    while (url === '') {
-      const [chunk] = await once(server.stderr as NodeJS.ReadableStream, 'data');
-      url = /http:\S+\/mcp/.exec(String(chunk))?.[0] ?? '';
-    }
+    server = startProgram(['mcp', '--config', `${folder.path}/callsync.yaml`, '--http', '0'], { cwd: folder.path });
+    await until('it listens', () => server.stderr().includes('/mcp'));
+    url = /http:\S+\/mcp/.exec(server.stderr())?.[0] ?? '';
   });
   afterAll(async () => {
-    server?.kill('SIGKILL');
+    server?.child.kill('SIGKILL');
     await folder?.remove();
     await here?.close();
   });

@@ -60,30 +60,12 @@ describe('import and quarantine', () => {
     expect((await folder.run(['quarantine', 'replay'])).code).toBe(2);
   });
 
-  test('a call that was imported is erased from store and warehouse, with a receipt that is checked', async () => {
-    const file = await folder.write('one.ndjson', line('call-to-erase'));
-    expect(await json(['import', file])).toMatchObject({ result: { changed: 1 } });
-    const reason = ['--reason', 'case 17'];
-    const held = await json(['privacy', 'hold', 'add', '--by', 'call', ...reason], 'call-to-erase\n');
-    expect(held).toMatchObject({ code: 0, result: { calls: 1, hold: { kind: 'call', reason: 'case 17' } } });
-    const refused = await json(['erase', '--by', 'call', '--yes'], 'call-to-erase\n');
-    expect(refused).toMatchObject({ code: 6, result: { error: { code: 'ERASURE_HELD' } } });
-    await json(['privacy', 'hold', 'remove', held.result.hold.id, ...reason]);
-    const { result } = await json(['erase', '--by', 'call', '--yes'], 'call-to-erase\n');
-    expect(result).toMatchObject({
-      erased: 1,
-      found: { calls: 0, documents: 0, inbox: 0, warehouses: [{ name: 'postgres', erased: 1, waiting: 0 }] },
-      proof: { receipt_id: 3 },
-    });
-    const checked = await folder.run(['verdicts', 'verify']);
-    expect(checked.stdout).toContain('erasures: 3 receipts, chain intact');
-    expect(checked.code).toBe(0);
-  });
-
   test('a request that finds less than it names says so, and one that can find nothing is refused', async () => {
     const ask = (args: readonly string[], ...values: readonly string[]) =>
       folder.run(args, { input: values.join('\n') });
-    await json(['import', await folder.write('three.ndjson', line('call-known'))]);
+    await json(['import', await folder.write('two.ndjson', `${line('call-known')}\n${line('call-to-erase')}`)]);
+    const { result: first } = await json(['erase', '--by', 'call', '--yes'], 'call-to-erase');
+    expect(first).toMatchObject({ erased: 1, found: { calls: 0, documents: 0, inbox: 0 }, proof: { receipt_id: 2 } });
     const named = ['call-to-erase', 'call-known', 'mistyped'] as const;
     const dry = await ask(['erase', '--by', 'call'], ...named);
     expect(dry.stdout).toContain(
@@ -109,11 +91,13 @@ describe('import and quarantine', () => {
     const mixed = await ask(['erase', '--by', 'call'], ...named);
     expect(mixed.stdout).toContain('1 of them is under a legal hold, so --yes refuses all');
     expect(mixed.stdout).toContain('With --except-held it erases the others.');
+    const all = await json(['erase', '--by', 'call', '--yes'], named.join('\n'));
+    expect(all).toMatchObject({ code: 6, result: { error: { code: 'ERASURE_HELD' } } });
     expect((await ask(['erase', '--by', 'call', '--except-held'], ...named)).stdout).toContain('legal hold and stays');
     await json(['privacy', 'hold', 'remove', held.result.hold.id, ...why]);
     const { result } = await json(['erase', '--by', 'call', '--yes'], named.join('\n'));
     expect(result).toMatchObject({ calls: 3, known: 1, erasedBefore: 1, erased: 2 });
-    expect((await json(['verdicts', 'verify'])).code).toBe(0);
+    expect((await folder.run(['verdicts', 'verify'])).stdout).toMatch(/erasures: \d receipts, chain intact/);
 
     for (const value of ['abc', '12']) {
       const short = await ask(['erase', '--by', 'phone'], '+33611223344', value);

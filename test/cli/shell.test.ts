@@ -1,12 +1,10 @@
 /** Output through pipes. */
 import { execFile, execFileSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { program } from '../support/program.ts';
 
 const run = promisify(execFile);
-
-const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 
 /** Of `callsync sql` in a pipe to a reader; a pipe takes 64 KB. */
 const pipeTo = async (reader: string): Promise<string> =>

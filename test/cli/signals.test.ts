@@ -21,12 +21,9 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const child of children.splice(0)) await endProcess(child, 'SIGTERM');
   // Leftovers of a failed test.
-  for (const [pid, signal] of [
-    [(await postmaster()).pid, 'SIGINT'] as const,
-    [await temporalPid(), 'SIGTERM'] as const,
-  ])
-    sendSignal(pid, signal);
-  await until('no server is left', async () => !isAlive((await postmaster()).pid) && !isAlive(await temporalPid()));
+  const { pid } = await postmaster();
+  sendSignal(pid, 'SIGINT');
+  await until('no server is left', () => !isAlive(pid));
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -52,11 +49,6 @@ const postmaster = async (): Promise<{ pid: number }> => {
   return { pid: Number(lines[0]) };
 };
 
-const temporalPid = async (): Promise<number> => {
-  const text = await readFile(join(folder, 'temporal', 'temporal.json'), 'utf8').catch(() => '{"pid":0}');
-  return (JSON.parse(text) as { pid: number }).pid;
-};
-
 // The exit code of Ctrl-C is in query.test.ts.
 test.each(['SIGTERM', 'SIGHUP'] as const)('%s in the middle of a start leaves no server', async (signal) => {
   const child = await start(['doctor']);
@@ -67,23 +59,4 @@ test.each(['SIGTERM', 'SIGHUP'] as const)('%s in the middle of a start leaves no
   const [code] = (await once(child, 'exit')) as [number | null];
   expect(code).toBe({ SIGHUP: 129, SIGTERM: 143 }[signal]);
   await until('PostgreSQL has ended', async () => !isAlive(pid));
-});
-
-test('servers outlive the command that started them for as long as another uses them', async () => {
-  const first = await start(['serve']);
-  await once(first.stdout as NodeJS.ReadableStream, 'data');
-  const { pid } = await postmaster();
-  // It needs Temporal too, and waits there for a worker that does not come.
-  const second = await start(['backfill', '--from', '2025-01-01']);
-  await until('Temporal runs', async () => isAlive(await temporalPid()));
-  const temporal = await temporalPid();
-  const third = await start(['serve']);
-  await once(third.stdout as NodeJS.ReadableStream, 'data');
-
-  await endProcess(first, 'SIGTERM');
-  await endProcess(second, 'SIGTERM');
-  await until('Temporal has ended', async () => !isAlive(temporal));
-  expect(isAlive(pid)).toBe(true);
-  await endProcess(third, 'SIGHUP');
-  expect(isAlive(pid)).toBe(false);
 });

@@ -94,15 +94,4 @@ describe('coverage', () => {
       Webhooks since 2025-03-01 00:00 UTC: 3.11 % lost (50 of 1,610 calls), lag p50 1.5 s, p95 75 s"
     `);
   });
-
-  test('names one call in the singular', () => {
-    const one = buildCoverage({
-      ...input,
-      verdicts: [verdict('main', 0, 'healed', 1, 1), verdict('second', 0, 'proven')],
-      webhooks: { ...input.webhooks, expected: 1, lost: 1, lossRate: 1 },
-    });
-    const drawn = drawCoverage(one);
-    expect(drawn).toMatch(/healed \(1 call\)/);
-    expect(drawn).toMatch(/\(1 of 1 call\)/);
-  });
 });

@@ -1,8 +1,6 @@
 /** Two installations in one PostgreSQL database and one BigQuery project, for two services that give their calls the same ids. */
-import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { localBigquery } from '../pipeline/persons/bigquery-target.ts';
@@ -10,10 +8,10 @@ import { useBigQuery } from '../support/bigquery.ts';
 import { type Installation, install } from '../support/installation.ts';
 import { openBigquery } from '../support/open-bigquery.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { startProgram } from '../support/program.ts';
 import { settledRange } from '../support/settled-range.ts';
 import { until } from '../support/until.ts';
 
-const main = join(import.meta.dirname, '../../dist/src/cli/main.js');
 const none = { lost: 0, duplicated: 0, stale: 0, mismatched: 0 };
 const names = ['north', 'south'] as const;
 
@@ -59,7 +57,7 @@ test('two installations in one database keep their calls, their work and their e
   const idFile = join(north.folder, 'ids.txt');
   await writeFile(idFile, `${shared}\n`);
   const named = ['--by', 'call', '--file', idFile, '--config', north.configPath];
-  await promisify(execFile)(process.execPath, [main, 'erase', ...named, '--yes', '--no-wait']);
+  expect(await startProgram(['erase', ...named, '--yes', '--no-wait']).ended).toBe(0);
   const ids = async (at: number): Promise<unknown[]> => {
     const config = bigqueryWarehouseSchema.parse(datasets[at]);
     const warehouse = openBigquery({ name: 'bigquery', config });

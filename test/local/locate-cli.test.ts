@@ -2,13 +2,14 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import type { RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import { locateTemporalCli } from '../../src/local/temporal/locate-cli.ts';
 import { useFolder } from '../support/folder.ts';
+import { listen as listenTo } from '../support/listen.ts';
 
 const run = promisify(execFile);
 const version = '1.5.1';
@@ -19,7 +20,7 @@ const archive = `temporal_cli_${version}_${process.platform}_${architecture}.tar
 const folder = useFolder('download');
 let bytes: Buffer;
 let checksum: string;
-const servers: Server[] = [];
+const closers: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
   await writeFile(join(folder, 'temporal'), program);
@@ -29,22 +30,15 @@ beforeAll(async () => {
   bytes = await readFile(join(folder, archive));
   checksum = createHash('sha256').update(bytes).digest('hex');
 });
-afterEach(() => {
-  for (const server of servers.splice(0)) {
-    server.closeAllConnections();
-    server.close();
-  }
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
 });
 
-const listen = async (answer: RequestListener): Promise<Server & { readonly url: string }> => {
-  const server = createServer(answer);
-  servers.push(server);
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-  return Object.assign(server, { url: `http://127.0.0.1:${port}` });
+const listen = async (answer: RequestListener) => {
+  const { server, url, close } = await listenTo(answer);
+  closers.push(close);
+  return Object.assign(server, { url });
 };
-
 const serve =
   (files: Readonly<Record<string, string | Buffer>>): RequestListener =>
   (request, response) => {

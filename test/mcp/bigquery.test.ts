@@ -1,7 +1,6 @@
 /** Assistants over a BigQuery warehouse: what is refused before it runs, and what the local one answers. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -13,8 +12,8 @@ import { openReader } from '../../src/warehouse/bigquery/reader.ts';
 import { analytics, changeCall } from '../marts/analytics.ts';
 import { type FilledWarehouses, fillWarehouses, readChangedCalls } from '../marts/two-warehouses.ts';
 import { type CliFolder, openCliFolder, withoutService } from '../support/cli.ts';
+import { program } from '../support/program.ts';
 
-const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 const limits = { rows: 3, bytes: 100, billedBytes: 1_000 };
 
 describe('before a query runs', () => {

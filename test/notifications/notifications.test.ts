@@ -1,7 +1,5 @@
 /** Notifications: told once, told when over, signed as receivers' libraries verify it, to channels that may be away. */
 import { writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -10,31 +8,31 @@ import { openChannels } from '../../src/health/notifications/channels.ts';
 import { notice, sendMessages } from '../../src/health/notifications/watch.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { useFolder } from '../support/folder.ts';
+import { listen } from '../support/listen.ts';
 import { useDatabase } from '../support/postgres.ts';
 
 const secret = `whsec_${Buffer.from('a secret of thirty-two bytes ...').toString('base64')}`;
 const database = useDatabase();
 let store: Store;
 const folder = useFolder('notify');
-let server: Server;
+let server: Awaited<ReturnType<typeof listen>>;
 let url: string;
 let status = 200;
 const received: { headers: Record<string, string>; body: string }[] = [];
 beforeAll(async () => {
   store = await openStore({ url: database.url });
-  server = createServer(async (request, response) => {
+  server = await listen(async (request, response) => {
     let body = '';
     for await (const chunk of request) body += chunk;
     received.push({ headers: request.headers as Record<string, string>, body });
     response.writeHead(status).end('ok');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  url = `${server.url}/hook`;
   await writeFile(join(folder, 'secret'), `${secret}\n`);
   await writeFile(join(folder, 'slack'), `${url}\n`);
 });
 afterAll(async () => {
-  server?.close();
+  await server?.close();
   await store?.close();
 });
 beforeEach(() => {

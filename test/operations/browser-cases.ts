@@ -1,10 +1,9 @@
 /** The status page in a real browser: it follows what happens, is worked by keyboard, fits, and obeys only its own forms. */
 import { mkdirSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Page } from 'puppeteer-core';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { listen } from '../support/listen.ts';
 import { overhang, usePage, violations } from './support/browser.ts';
 
 /** A running installation with a status page. */
@@ -138,20 +137,19 @@ export const testInBrowser = (site: () => LookedAt): void => {
   });
 
   test('lets a page of another origin do nothing', async () => {
-    const stranger = createServer((_, response) => {
+    const stranger = await listen((_, response) => {
       response.setHeader('content-type', 'text/html');
       response.end(`<form method="post" action="${site().operations}/actions/pause"><input name="name" value="${backfill}"></form>
         <iframe src="${site().operations}"></iframe>`);
     });
-    await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve));
     const other = await held.browser.newPage();
     onTestFinished(async () => {
       await other.close();
-      stranger.close();
+      await stranger.close();
     });
     // The browser has been told the token, and would send it along.
     await other.authenticate(site().actor);
-    await other.goto(`http://localhost:${(stranger.address() as AddressInfo).port}/`);
+    await other.goto(stranger.url.replace('127.0.0.1', 'localhost'));
     const read = await other.evaluate(`fetch('${site().operations}/').then(() => 'read', () => 'refused')`);
     const acted = await other.evaluate(
       `fetch('${site().operations}/actions/pause', { method: 'POST', mode: 'no-cors', body: 'name=${backfill}' }).then(() => 'sent', () => 'refused')`,

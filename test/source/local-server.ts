@@ -1,9 +1,9 @@
 /** A real HTTP server whose answers a test writes itself; counts what it was asked. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, expect } from 'vitest';
 import { type SourceConfig, type SourceConfigInput, sourceConfigSchema } from '../../schemas/config/source.ts';
 import type { CallsyncError } from '../../src/lib/errors.ts';
+import { listen } from '../support/listen.ts';
 
 export type LocalServer = Awaited<ReturnType<typeof startServer>>;
 
@@ -12,7 +12,7 @@ export type Handler = (...asked: Asked) => void | Promise<void>;
 
 export const startServer = async (handler: Handler) => {
   const requests: { path: string; headers: IncomingMessage['headers']; body: string }[] = [];
-  const server = createServer(async (request, response) => {
+  const { server, url, close } = await listen(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks).toString();
@@ -21,17 +21,7 @@ export const startServer = async (handler: Handler) => {
   });
   // A client that is slow finds its connection again.
   server.keepAliveTimeout = 120_000;
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    requests,
-    close: () =>
-      new Promise<void>((resolve) => {
-        server.closeAllConnections();
-        server.close(() => resolve());
-      }),
-  };
+  return { url, requests, close };
 };
 
 export const json = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) => {

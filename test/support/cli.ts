@@ -1,5 +1,5 @@
 /** The built program as a user runs it: `npm test` builds it first. */
-import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,6 +10,7 @@ import { stringify } from 'yaml';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { createDatabase } from './postgres.ts';
+import { startProgram } from './program.ts';
 
 export interface CliResult {
   readonly code: number | null;
@@ -42,9 +43,7 @@ const withOwnData = (config: unknown, dataDir: string): unknown => {
   return store?.url === undefined ? config : { ...(config as object), store: { data_dir: dataDir, ...store } };
 };
 
-const [program, host] = ['../../dist/src/cli/main.js', './cli-host.mjs'].map((path) =>
-  fileURLToPath(new URL(path, import.meta.url)),
-) as [string, string];
+const host = fileURLToPath(new URL('./cli-host.mjs', import.meta.url));
 
 interface Surroundings {
   readonly cwd: string;
@@ -103,31 +102,18 @@ export const openCliAndService = async (options: SimulatorOptions) => {
 
 const usualDeadlineMs = 110_000;
 
-const runAlone = (
+const runAlone = async (
   args: readonly string[],
   { input = '', deadlineMs = usualDeadlineMs, onStderr }: RunOptions,
   surroundings: Surroundings,
-): Promise<CliResult> =>
-  new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [program, ...args], surroundings);
-    const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
-    let stdout = '';
-    let stderr = '';
-    child.stdout.on('data', (chunk: Buffer) => {
-      stdout += chunk.toString('utf8');
-    });
-    child.stderr.on('data', (chunk: Buffer) => {
-      stderr += chunk.toString('utf8');
-      onStderr?.(stderr, child);
-    });
-    child.once('error', reject);
-    child.once('close', (code) => {
-      clearTimeout(timer);
-      resolve({ code, stdout, stderr });
-    });
-    child.stdin.on('error', () => undefined);
-    child.stdin.end(input);
-  });
+): Promise<CliResult> => {
+  const { child, ended, stdout, stderr } = startProgram(args, { input: String(input), ...surroundings });
+  child.stderr.on('data', () => onStderr?.(stderr(), child));
+  const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
+  const code = await ended;
+  clearTimeout(timer);
+  return { code, stdout: stdout(), stderr: stderr() };
+};
 
 /** The host's answer: pieces of the written text, in base64, and the exit code at last. */
 interface Said {

@@ -2,9 +2,8 @@
  * A gate before the simulated service. A test sets the number of requests that pass, so that work stops at a place and
  * not at a time.
  */
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { listen } from './listen.ts';
 
 /** Open at first. Requests that may not pass wait; their clients need time-outs that are long enough. */
 export const openGate = async (serviceUrl: string) => {
@@ -31,14 +30,12 @@ export const openGate = async (serviceUrl: string) => {
       pass();
     }
   };
-  const server = createServer((incoming, outgoing) => {
+  const { url, close } = await listen((incoming, outgoing) => {
     const pass = (): void => forward(incoming, outgoing);
     waiting.add(pass);
     outgoing.on('close', () => waiting.delete(pass));
     release();
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
 
   const allow = (total: number): void => {
     allowed = total;
@@ -46,7 +43,7 @@ export const openGate = async (serviceUrl: string) => {
   };
   return {
     /** Address to use in place of the service's. */
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${service.pathname}`,
+    url: `${url}${service.pathname}`,
     /** Requests that were let through so far. */
     passed: () => passed,
     /** Lets so many more pass. */
@@ -54,10 +51,6 @@ export const openGate = async (serviceUrl: string) => {
     /** Nothing passes but what is granted from now on. */
     shut: () => allow(passed),
     open: () => allow(Number.POSITIVE_INFINITY),
-    close: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
+    close,
   };
 };

@@ -2,7 +2,7 @@
  * A whole installation for one test: simulator, store and warehouse in a database of its own, and the shared Temporal
  * server. Workers are processes of the built command, so that they can be killed.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,9 +24,8 @@ import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.
 import type { BackfillProgress } from '../../workflows/messages.ts';
 import { openGate } from './gate.ts';
 import { createDatabase } from './postgres.ts';
+import { startProgram } from './program.ts';
 import { useTemporal } from './temporal.ts';
-
-const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
 
 export type Installation = Awaited<ReturnType<typeof install>>;
 
@@ -99,17 +98,10 @@ export const install = async (input: {
     warehouse,
     /** Resolves once it polls. Killed at the end if it still runs. */
     startWorker: async (args: readonly string[] = []) => {
-      const worker = spawn(process.execPath, [main, 'worker', '--config', configPath, '--json', ...args], {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      });
-      workers.push(worker);
-      await Promise.race([
-        once(worker.stdout as NodeJS.ReadableStream, 'data'),
-        once(worker, 'exit').then(([code]) => {
-          throw new Error(`the worker ended at its start with code ${code}`);
-        }),
-      ]);
-      return worker;
+      const { child, first } = startProgram(['worker', '--config', configPath, '--json', ...args]);
+      workers.push(child);
+      await first();
+      return child;
     },
     /** Starts a backfill over everything the simulator has. */
     backfill: async (

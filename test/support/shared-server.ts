@@ -1,6 +1,5 @@
 /** A door that test processes knock at: the server behind it starts with the first knock, and serves the whole run. */
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listen } from './listen.ts';
 
 export interface SharedServer<Facts> {
   /** The answer to every knock. */
@@ -10,22 +9,21 @@ export interface SharedServer<Facts> {
 
 export const openDoor = async <Facts>(start: () => Promise<SharedServer<Facts>>) => {
   let shared: Promise<SharedServer<Facts>> | undefined;
-  const door = createServer((_request, response) => {
+  const { server, url, close } = await listen((_request, response) => {
     shared ??= start();
     shared.then(
-      (server) => response.end(JSON.stringify(server.facts)),
+      ({ facts }) => response.end(JSON.stringify(facts)),
       (cause: Error) => {
         response.statusCode = 500;
         response.end(cause.message);
       },
     );
   });
-  door.requestTimeout = 0;
-  await new Promise<void>((done) => door.listen(0, '127.0.0.1', done));
+  server.requestTimeout = 0;
   return {
-    url: `http://127.0.0.1:${(door.address() as AddressInfo).port}`,
+    url,
     async close() {
-      door.close();
+      await close();
       await (await shared?.catch(() => undefined))?.dispose();
     },
   };

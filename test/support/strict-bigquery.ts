@@ -3,10 +3,10 @@
  * changing statements conflict and queue. Streamed rows cannot be changed, quotas run out, responses get lost. Job
  * errors are worded as BigQuery words them.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
+import { listen } from './listen.ts';
 import { createStrictRules, type StrictLimits } from './strict-bigquery-rules.ts';
 import { type Arrival, parseArrival, type WireError } from './strict-bigquery-wire.ts';
 
@@ -151,15 +151,14 @@ export const startStrictBigquery = async (options: {
     return result;
   };
 
-  const server = createServer((request, response) => {
+  const { url, close } = await listen((request, response) => {
     handle(request, response).catch((cause: Error) => {
       if (!response.headersSent)
         answerError(response, { status: 500, reason: 'internalError', message: cause.message });
     });
   });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     /** Faults of the next submissions of load or script jobs, first in first out. */
     troubles,
     /** Jobs accepted, by kind. */
@@ -172,8 +171,7 @@ export const startStrictBigquery = async (options: {
     },
     async close() {
       await turn;
-      server.closeAllConnections();
-      await new Promise((done) => server.close(done));
+      await close();
     },
   };
 };
