@@ -68,6 +68,44 @@ const run = async (...args: readonly string[]) => {
   return { code: await ended, stdout: stdout(), stderr: stderr() };
 };
 
+/** A folder, servers and warehouses of an installation, and configurations of its processes. */
+const openPlace = async (name: string) => {
+  const folder = mkdtempSync(join(tmpdir(), `callsync-${name}-`));
+  const temporal = await startTemporalDevServer({ dataDir: join(folder, 'temporal'), headless: true });
+  const database = await createDatabase();
+  const bigquery = localBigquery(await useBigQuery());
+  const pool = new pg.Pool({ connectionString: database.url });
+  const running: ChildProcess[] = [];
+  onTestFinished(async () => {
+    for (const child of running) await endProcess(child, 'SIGKILL');
+    await pool.end();
+    await temporal.stop();
+    await database.drop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const configure = (of: string, more: { store: object; privacy: object; operations?: object }): string => {
+    const path = join(folder, `${of}.yaml`);
+    const config = {
+      source: { base_url: 'http://127.0.0.1:9', token: 'none' },
+      temporal: { address: temporal.address },
+      warehouses: { postgres: { type: 'postgres', documents: true }, bigquery },
+      webhook: { port: 0, secrets: [{ name: 'planted', secret }], spool: { dir: join(folder, `spool-${of}`) } },
+      operations: { enabled: false },
+      ...more,
+      privacy: { profile: 'pseudonymous', ...more.privacy },
+    };
+    writeFileSync(path, stringify(config), { mode: 0o600 });
+    return path;
+  };
+  /** Starts a process that is killed at the end of the test. */
+  const startHere = async (...args: readonly string[]) => {
+    const started = await start(...args);
+    running.push(started.child);
+    return started;
+  };
+  return { folder, temporal, databaseUrl: database.url, bigquery, pool, running, configure, start: startHere };
+};
+
 const settled = (pool: pg.Pool) =>
   until(
     'everything is loaded',
@@ -129,11 +167,7 @@ describe('planted', () => {
     const sought = listSought(0, people);
     // Persons whom nobody planted, eight times as many: how often a value is found by chance.
     const others = listSought(people, 9 * people);
-    const folder = mkdtempSync(join(tmpdir(), 'callsync-planted-'));
-    const temporalDir = join(folder, 'temporal');
-    const temporal = await startTemporalDevServer({ dataDir: temporalDir, headless: true });
-    const database = await createDatabase();
-    const bigquery = localBigquery(await useBigQuery());
+    const { folder, temporal, databaseUrl, bigquery, pool, running, ...place } = await openPlace('planted');
     const { publicKey } = generateKeyPairSync('x25519', {
       publicKeyEncoding: { type: 'spki', format: 'pem' },
       privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
@@ -141,40 +175,18 @@ describe('planted', () => {
     writeFileSync(join(folder, 'public.pem'), publicKey);
     writeFileSync(join(folder, 'privacy.key'), 'a key of tokens that is long enough');
     const port = await findFreePort();
-    const configure = (name: string, store: object, operations: object): string => {
-      const path = join(folder, `${name}.yaml`);
-      const config = {
-        source: { base_url: 'http://127.0.0.1:9', token: 'none' },
-        store: { data_dir: join(folder, 'data'), ...store },
-        temporal: { address: temporal.address },
-        warehouses: { postgres: { type: 'postgres', documents: true }, bigquery },
-        privacy: {
-          profile: 'pseudonymous',
-          key_file: join(folder, 'privacy.key'),
-          seal_key_file: join(folder, 'public.pem'),
-        },
-        webhook: { port: 0, secrets: [{ name: 'planted', secret }], spool: { dir: join(folder, `spool-${name}`) } },
-        operations,
-      };
-      writeFileSync(path, stringify(config), { mode: 0o600 });
-      return path;
-    };
-    const path = configure('up', { url: database.url }, { port });
-    const pool = new pg.Pool({ connectionString: database.url });
-    const running: ChildProcess[] = [];
-    onTestFinished(async () => {
-      for (const child of running) await endProcess(child, 'SIGKILL');
-      await pool.end();
-      await temporal.stop();
-      await database.drop();
-      rmSync(folder, { recursive: true, force: true });
-    });
-    const up = await start('up', '--no-schedules', '--config', path);
-    running.push(up.child);
+    const privacy = { key_file: join(folder, 'privacy.key'), seal_key_file: join(folder, 'public.pem') };
+    const configure = (name: string, url: string, operations?: object): string =>
+      place.configure(name, {
+        store: { data_dir: join(folder, 'data'), url },
+        privacy,
+        ...(operations && { operations }),
+      });
+    const path = configure('up', databaseUrl, { port });
+    const up = await place.start('up', '--no-schedules', '--config', path);
     // Its store is away: everything it takes stays in its spool.
-    const away = configure('away', { url: 'postgres://nobody:none@127.0.0.1:9/none' }, { enabled: false });
-    const receiver = await start('serve', '--config', away);
-    running.push(receiver.child);
+    const away = configure('away', 'postgres://nobody:none@127.0.0.1:9/none');
+    const receiver = await place.start('serve', '--config', away);
     const imported: string[] = [];
     for (let index = 0; index < people; index += 1) {
       const text = JSON.stringify(recordOf(`call-${index}`, index));
@@ -213,7 +225,11 @@ describe('planted', () => {
     look('processes', processes.join('\n'));
     await endProcess(receiver.child, 'SIGTERM');
     for (const file of filesIn(folder)) {
-      const place = file.includes('spool') ? 'spool' : file.startsWith(temporalDir) ? 'Temporal' : 'other files';
+      const place = file.includes('spool')
+        ? 'spool'
+        : file.startsWith(join(folder, 'temporal/'))
+          ? 'Temporal'
+          : 'other files';
       look(place, readFileSync(file, 'latin1'));
     }
     const { rows } = await pool.query<{ n: number }>('SELECT count(*)::int AS n FROM calls.calls');
@@ -235,61 +251,31 @@ describe('planted', () => {
 describe('hosts', () => {
   test('of one installation have one key each, and erase what the other took', async () => {
     expect(await installDbt('postgres')).toBeUndefined();
-    const folder = mkdtempSync(join(tmpdir(), 'callsync-hosts-'));
-    const temporal = await startTemporalDevServer({ dataDir: join(folder, 'temporal'), headless: true });
-    const database = await createDatabase();
-    const bigquery = localBigquery(await useBigQuery());
-    const pool = new pg.Pool({ connectionString: database.url });
+    const { folder, databaseUrl, bigquery, pool, ...place } = await openPlace('hosts');
     const shared = join(folder, 'shared');
     mkdirSync(shared);
-    const keyNames = ['privacy', 'tombstone', 'proof'] as const;
-    const configure = (host: string, keys: string): string => {
-      const dir = join(folder, host);
-      mkdirSync(dir);
-      const [privacyKey, tombstoneKey, proofKey] = keyNames.map((name) => {
-        const file = join(dir, `${name}.key`);
-        writeFileSync(file, `${name}: a key that is long enough${name === 'privacy' ? keys : ''}`);
+    const configure = (host: string, more = ''): string => {
+      const keyOf = (name: string, text = ''): string => {
+        const file = join(folder, `${host}-${name}.key`);
+        writeFileSync(file, `${name}: a key that is long enough${text}`);
         return file;
-      });
-      const config = {
-        source: { base_url: 'http://127.0.0.1:9', token: 'none' },
-        store: {
-          url: database.url,
-          data_dir: dir,
-          tombstone_key_file: tombstoneKey,
-          proof_key_file: proofKey,
-          proof_heads_file: join(shared, 'heads.json'),
-          erasure_log: join(shared, 'erasures.log'),
-        },
-        temporal: { address: temporal.address },
-        warehouses: { postgres: { type: 'postgres', documents: true }, bigquery },
-        privacy: { profile: 'pseudonymous', key_file: privacyKey, unreadable: 'drop' },
-        webhook: { port: 0, secrets: [{ name: 'planted', secret }], spool: { dir: join(dir, 'spool') } },
-        operations: { enabled: false },
       };
-      const path = join(dir, 'callsync.yaml');
-      writeFileSync(path, stringify(config), { mode: 0o600 });
-      return path;
+      const store = {
+        ...{ url: databaseUrl, data_dir: join(folder, host) },
+        ...{ tombstone_key_file: keyOf('tombstone'), proof_key_file: keyOf('proof') },
+        ...{ proof_heads_file: join(shared, 'heads.json'), erasure_log: join(shared, 'erasures.log') },
+      };
+      return place.configure(host, { store, privacy: { key_file: keyOf('privacy', more), unreadable: 'drop' } });
     };
-    const paths = { first: configure('first', ''), second: configure('second', ''), other: configure('other', '!') };
-    const running: ChildProcess[] = [];
-    onTestFinished(async () => {
-      for (const child of running) await endProcess(child, 'SIGKILL');
-      await pool.end();
-      await temporal.stop();
-      await database.drop();
-      rmSync(folder, { recursive: true, force: true });
-    });
-    const up = await start('up', '--no-schedules', '--config', paths.first);
-    running.push(up.child);
+    const paths = { first: configure('first'), second: configure('second'), other: configure('other', '!') };
+    const up = await place.start('up', '--no-schedules', '--config', paths.first);
     for (const command of [['serve'], ['worker'], ['up', '--no-schedules']]) {
       const refused = await run(...command, '--config', paths.other);
       process.stdout.write(`${command[0]}: exit ${refused.code}, ${refused.stderr.trim().split('\n').at(-1)}\n`);
       expect(refused.code).not.toBe(0);
       expect(refused.stdout + refused.stderr).toMatch(/PRIVACY_KEY/);
     }
-    const second = await start('serve', '--config', paths.second);
-    running.push(second.child);
+    const second = await place.start('serve', '--config', paths.second);
     const persons = [0, 1, 2];
     for (const person of persons)
       for (const [host, { webhook: url }] of Object.entries({ up, second })) {
@@ -298,13 +284,13 @@ describe('hosts', () => {
       }
     await settled(pool);
     expect((await run('warehouse', 'search-index', 'create', 'postgres', '--config', paths.first)).code).toBe(0);
-    const dbt = await openDbt({ adapter: 'postgres', folder, target: postgresTarget(database.url, 'dbt') });
+    const dbt = await openDbt({ adapter: 'postgres', folder, target: postgresTarget(databaseUrl, 'dbt') });
     const vars = { ...settingsVars, callsync_schema: 'calls' };
     await dbt.run(['run'], vars);
 
     const { phone } = personOf(0);
     const [token] = createPrivacy(privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop' }), {
-      token: readFileSync(join(folder, 'first/privacy.key')),
+      token: readFileSync(join(folder, 'first-privacy.key')),
       seal: undefined,
     }).tokensOf(phone);
     const sought = listSought(0, 1);
@@ -331,16 +317,8 @@ describe('hosts', () => {
     };
     const before = await count();
     writeFileSync(join(folder, 'numbers.txt'), `${phone}\n`);
-    const erased = await run(
-      'erase',
-      '--by',
-      'phone',
-      '--file',
-      join(folder, 'numbers.txt'),
-      '--yes',
-      '--config',
-      paths.second,
-    );
+    const by = ['--by', 'phone', '--file', join(folder, 'numbers.txt')];
+    const erased = await run('erase', ...by, '--yes', '--config', paths.second);
     process.stdout.write(erased.stdout + erased.stderr);
     expect(JSON.parse(erased.stdout) as { calls: number; erased: number }).toMatchObject({ calls: 2, erased: 2 });
     await settled(pool);

@@ -65,7 +65,7 @@ describe('import and quarantine', () => {
       folder.run(args, { input: values.join('\n') });
     await json(['import', await folder.write('two.ndjson', `${line('call-known')}\n${line('call-to-erase')}`)]);
     const { result: first } = await json(['erase', '--by', 'call', '--yes'], 'call-to-erase');
-    expect(first).toMatchObject({ erased: 1, found: { calls: 0, documents: 0, inbox: 0 }, proof: { receipt_id: 2 } });
+    expect(first).toMatchObject({ erased: 1, found: { calls: 0, documents: 0, inbox: 0 }, proof: { receipt_id: 1 } });
     const named = ['call-to-erase', 'call-known', 'mistyped'] as const;
     const dry = await ask(['erase', '--by', 'call'], ...named);
     expect(dry.stdout).toContain(

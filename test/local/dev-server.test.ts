@@ -61,12 +61,12 @@ describe('startTemporalDevServer', () => {
     const quick = await beQuickToPort(folder, await locateTemporalCli({ log: () => undefined }), '--port');
     const home = join(folder, 'home');
     const options = { dataDir: home, cliPath: quick.path, headless: true };
-    const [server, taken] = await Promise.all([startTemporalDevServer(options), quick.taken]);
-    expect(server.address).not.toBe(`127.0.0.1:${taken.port}`);
+    const server = await startTemporalDevServer(options);
+    expect(server.address).not.toBe(`127.0.0.1:${quick.port}`);
     await server.stop();
-    const asked = startTemporalDevServer({ ...options, port: taken.port });
+    const asked = startTemporalDevServer({ ...options, port: quick.port });
     await expect(asked).rejects.toMatchObject({ code: 'TEMPORAL_START', message: expect.stringMatching(/in use/) });
-    taken.close();
+    quick.close();
   });
 
   test('starts again where the server found no port for itself, and tells of another panic before its stack', async () => {
