@@ -1,7 +1,6 @@
 /** The dbt package. About 7 minutes in all, each case as it says. */
 
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectedColumns, renderCsv } from '../../scripts/dbt-seeds.ts';
@@ -117,6 +116,7 @@ describe('bigquery', () => {
 describe('seeds', () => {
   const dbtFolder = resolve(import.meta.dirname, '../../dbt');
   const schema = 'callsync_integration_tests';
+  const seedsFolder = useFolder('dbt-seeds');
 
   interface Place {
     readonly target: Readonly<Record<string, unknown>>;
@@ -139,11 +139,10 @@ describe('seeds', () => {
   test.each(['postgres', 'bigquery'] as const)('models of seeds on %s are what was counted', async (adapter) => {
     expect(await installDbt(adapter)).toBeUndefined();
     const { target, vars, close } = await places[adapter]();
-    const folder = await mkdtemp(join(tmpdir(), 'callsync-dbt-seeds-'));
-    const project = join(folder, 'project');
+    const project = join(seedsFolder, adapter);
     await cp(join(dbtFolder, 'integration_tests'), project, { recursive: true });
     await writeFile(join(project, 'packages.yml'), `packages: [{ local: '${dbtFolder}' }]\n`);
-    const dbt = await openDbt({ adapter, folder, target, project });
+    const dbt = await openDbt({ adapter, folder: seedsFolder, target, project });
     await dbt.run(['deps'], {});
     await dbt.run(['seed'], vars);
     const said = await dbt.run(['build', '--exclude-resource-type', 'seed'], vars);
@@ -166,6 +165,5 @@ describe('seeds', () => {
     }
     await dbt.close();
     await close();
-    await rm(folder, { recursive: true });
   });
 });

@@ -1,8 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import { createServer as createTcpServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { runChecks } from '../../src/cli/commands/doctor/check.ts';
@@ -24,28 +21,21 @@ import { connectClient } from '../../src/temporal/connect.ts';
 import { schedulesOf } from '../../src/temporal/schedules.ts';
 import { makeCertificate, type TestCertificate } from '../support/certificate.ts';
 import { closedPort } from '../support/closed-port.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { useFolder } from '../support/folder.ts';
+import { createDatabase, useDatabase } from '../support/postgres.ts';
 import { type TestTemporal, useTemporal } from '../support/temporal.ts';
 
 let simulator: Awaited<ReturnType<typeof startSimulator>>;
-let database: TestDatabase;
 let temporal: TestTemporal;
-let dataDir: string;
+const database = useDatabase();
+const dataDir = useFolder('doctor');
 const opened: Services[] = [];
-
 beforeAll(async () => {
-  [simulator, database, temporal, dataDir] = await Promise.all([
-    startSimulator({ calls: { count: 30 } }),
-    createDatabase(),
-    useTemporal(),
-    mkdtemp(join(tmpdir(), 'callsync-doctor-')),
-  ]);
+  [simulator, temporal] = await Promise.all([startSimulator({ calls: { count: 30 } }), useTemporal()]);
 });
 afterAll(async () => {
   for (const services of opened) await services.close();
   await simulator.stop();
-  await database.drop();
-  await rm(dataDir, { recursive: true, force: true });
 });
 
 type Over = Partial<Record<'source' | 'webhook' | 'store' | 'temporal' | 'warehouses', Record<string, unknown>>>;

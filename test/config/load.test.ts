@@ -125,7 +125,7 @@ describe('environment', () => {
 });
 
 describe('errors', () => {
-  /** What stands behind `source` with its address, and what is said of it. */
+  /** Lines behind the address of the service, with a part of the message about each. */
   const cases: readonly [string, string][] = [
     ['  relam: x', 'source.relam is not a key (did you mean realm?).'],
     ['stroe: {}', 'stroe is not a key (did you mean store?).'],

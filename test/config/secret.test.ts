@@ -1,17 +1,12 @@
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { resolveDataDir } from '../../src/config/data-dir.ts';
 import { openSecret } from '../../src/lib/secret.ts';
+import { useFolder } from '../support/folder.ts';
 
-let folder: string;
-let file: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'callsync-secret-'));
-  file = join(folder, 'secret');
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+const file = join(useFolder('secret'), 'secret');
 
 describe('openSecret', () => {
   test('takes a file before a value, without the line end, and again when it is replaced', () => {

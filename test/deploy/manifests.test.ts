@@ -1,8 +1,7 @@
 /** Containers cannot run here. Checks that need no engine: schemas, references, and our own settings. */
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { describe, expect, test } from 'vitest';
@@ -10,6 +9,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { applyEnvironment, checkConfig, loadReceiverConfig } from '../../src/config/load.ts';
 import type { Raw } from '../../src/lib/raw.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
+import { useFolder } from '../support/folder.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const require = createRequire(import.meta.url);
@@ -31,6 +31,7 @@ interface Manifest {
   readonly stringData?: Record<string, string>;
 }
 
+const scratch = useFolder('manifests');
 const folder = 'deploy/kubernetes';
 const files = readdirSync(join(root, folder)).filter((name) => name.endsWith('.yaml') && name !== 'kustomization.yaml');
 const manifests = files.flatMap((name) =>
@@ -148,10 +149,8 @@ describe('Kubernetes manifests', () => {
     const [log] = volumeMounts.filter(({ name }: { name: string }) => name === 'erasures');
     expect(worker.store.erasure_log?.startsWith(`${log.mountPath}/`)).toBe(true);
     expect(template.spec.terminationGracePeriodSeconds * 1000).toBeGreaterThan(worker.temporal.shutdown_grace);
-    const folder = mkdtempSync(join(tmpdir(), 'callsync-manifests-'));
-    writeFileSync(join(folder, 'callsync.yaml'), textOf('callsync-receiver'));
-    const { config: receiver } = await loadReceiverConfig({ cwd: folder, env: {} });
-    rmSync(folder, { recursive: true });
+    writeFileSync(join(scratch, 'callsync.yaml'), textOf('callsync-receiver'));
+    const { config: receiver } = await loadReceiverConfig({ cwd: scratch, env: {} });
     for (const { operations } of [worker, receiver])
       expect(operations).toMatchObject({ listen: '0.0.0.0', port: 9464 });
     expect(receiver.webhook.port).toBe(8780);
@@ -242,21 +241,19 @@ describe('docker-compose.yml', () => {
   });
 
   test('has its secrets made by deploy/make-secrets.sh, once', () => {
-    const copy = mkdtempSync(join(tmpdir(), 'callsync-secrets-'));
-    cpSync(join(root, 'deploy/make-secrets.sh'), join(copy, 'make-secrets.sh'));
-    execFileSync('mkdir', [join(copy, 'secrets')]);
-    execFileSync(join(copy, 'make-secrets.sh'), { stdio: 'ignore' });
-    expect(readdirSync(join(copy, 'secrets')).toSorted()).toEqual(Object.keys(compose.secrets).toSorted());
+    cpSync(join(root, 'deploy/make-secrets.sh'), join(scratch, 'make-secrets.sh'));
+    mkdirSync(join(scratch, 'secrets'));
+    execFileSync(join(scratch, 'make-secrets.sh'), { stdio: 'ignore' });
+    expect(readdirSync(join(scratch, 'secrets')).toSorted()).toEqual(Object.keys(compose.secrets).toSorted());
     for (const [name, { file }] of Object.entries(compose.secrets) as [string, { file: string }][])
       expect(file).toBe(`deploy/secrets/${name}`);
-    expect(statSync(join(copy, 'secrets')).mode & 0o777).toBe(0o700);
-    const password = readFileSync(join(copy, 'secrets/store_password'), 'utf8').trim();
+    expect(statSync(join(scratch, 'secrets')).mode & 0o777).toBe(0o700);
+    const password = readFileSync(join(scratch, 'secrets/store_password'), 'utf8').trim();
     expect(password).toHaveLength(48);
-    execFileSync(join(copy, 'make-secrets.sh'), { stdio: 'ignore' });
-    expect(readFileSync(join(copy, 'secrets/store_url'), 'utf8')).toBe(
+    execFileSync(join(scratch, 'make-secrets.sh'), { stdio: 'ignore' });
+    expect(readFileSync(join(scratch, 'secrets/store_url'), 'utf8')).toBe(
       `postgres://callsync:${password}@postgres:5432/callsync\n`,
     );
-    rmSync(copy, { recursive: true });
   });
 });
 

@@ -1,14 +1,14 @@
 /** Files of our own, and those of the build. */
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { findBuilt } from '../../src/lib/find-built.ts';
 import { replaceFile } from '../../src/lib/new-folder.ts';
+import { useFolder } from '../support/folder.ts';
+
+const folder = useFolder('files');
 
 test('a file that cannot be replaced leaves nothing beside it', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'callsync-files-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
   await mkdir(join(folder, 'taken'));
   await expect(replaceFile(join(folder, 'taken'), 'content')).rejects.toThrow('EISDIR');
   expect(await readdir(folder)).toEqual(['taken']);

@@ -1,18 +1,19 @@
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Gauge, Registry } from 'prom-client';
 import { Agent, fetch as fetchBy } from 'undici';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { serveOperations } from '../../src/health/page/server.ts';
 import { makeCertificate } from '../support/certificate.ts';
+import { useFolder } from '../support/folder.ts';
 
 type OperationsServer = Awaited<ReturnType<typeof serveOperations>>;
 
 const registry = new Registry();
 new Gauge({ name: 'callsync_example', help: 'An example.', registers: [registry] }).set(7);
+const folder = useFolder('operations');
 let ready = true;
 let token = 'first';
 let open: OperationsServer;
@@ -92,8 +93,6 @@ test('takes no head of more than 8 KiB', async () => {
 });
 
 test('serves HTTPS where it has a certificate, and refuses one that cannot be used', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'callsync-operations-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const { cert, key } = makeCertificate();
   const tls = { cert_file: join(folder, 'cert.pem'), key_file: join(folder, 'key.pem') };
   const options = { listen: '127.0.0.1', port: 0, registry, ready: () => true, token: undefined, tls };

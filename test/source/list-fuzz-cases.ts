@@ -2,11 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { CallsyncError } from '../../src/lib/errors.ts';
 import { hash32, randomStream } from '../../src/simulator/calls/random.ts';
-import type { Api } from '../../src/source/http/api.ts';
-import { createListClient } from '../../src/source/list/list-client.ts';
 import { observeRecord } from '../../src/source/list/observe.ts';
 import { withInheritedNames } from '../support/inherited-names.ts';
-import { configFor } from './local-server.ts';
+import { openMemoryList } from './memory-list.ts';
 
 /** Seeded: a failure names its number, and that number makes the same response again. */
 const randomOf = (seed: number) => {
@@ -101,19 +99,6 @@ const expectedOf = (bytes: Buffer): unknown[] | undefined => {
 const isUsable = (record: unknown): boolean =>
   observeRecord(record, { observedAt: 0, carries: new Set() }).kind === 'observation';
 
-/** Answers every request as the API answers after an exchange. */
-const openMemoryApi = (answer: (url: URL) => Buffer): Api => ({
-  address: (path) => new URL(path, 'http://memory.invalid'),
-  get: async (url, parse) => {
-    const headers = {};
-    const response = { status: 200, headers, body: answer(url), wireBytes: 0, sentAt: 0, headAt: 0, url };
-    return { response, value: parse(response), observedAt: 0 };
-  },
-  counts: { requests: 0, retries: 0, rateLimited: 0, wireBytes: 0, bodyBytes: 0, waitedMs: 0, answers: new Map() },
-});
-
-const { list } = configFor('http://memory.invalid', { list: { records: 'data' } });
-
 /** @param rounds mutated responses. */
 export const describeListFuzz = (rounds: number): void => {
   describe(`${rounds} mutated list responses`, () => {
@@ -121,10 +106,7 @@ export const describeListFuzz = (rounds: number): void => {
       const counts = { parsed: 0, refused: 0, records: 0 };
       for (let round = 0; round < rounds; round++) {
         const bytes = makeResponse(randomOf(round));
-        const client = createListClient(
-          openMemoryApi(() => bytes),
-          list,
-        );
+        const client = openMemoryList({ list: { records: 'data' }, limits: { retries: 0 } }, () => [200, bytes]);
         const got: unknown[] = [];
         let error: unknown;
         try {

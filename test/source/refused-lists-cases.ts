@@ -3,15 +3,11 @@
  * row. Every call is read, or the reading fails, or it reports a problem. Never "complete" and lost.
  */
 import { expect, test } from 'vitest';
-import { sourceConfigSchema } from '../../schemas/config/source.ts';
+import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { CallsyncError } from '../../src/lib/errors.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
-import { createApi } from '../../src/source/http/api.ts';
-import type { Http } from '../../src/source/http/http.ts';
-import { createServiceClock } from '../../src/source/http/service-clock.ts';
-import { createListClient } from '../../src/source/list/list-client.ts';
 import { readWindow } from '../../src/source/read/read-window.ts';
-import { configFor } from './local-server.ts';
+import { type MemoryAnswer, openMemoryList } from './memory-list.ts';
 
 const start = Date.UTC(2024, 6, 1);
 const refusals = [404, 400, 416, 422, 429, 500, 503] as const;
@@ -52,7 +48,7 @@ const makeRefusedList = (seed: number) => {
 type RefusedList = ReturnType<typeof makeRefusedList>;
 
 /** Answers as the list does; counts requests. */
-const answerOf = (list: RefusedList): Http['send'] => {
+const answerOf = (list: RefusedList): ((url: URL) => MemoryAnswer) => {
   const calls = Array.from({ length: list.count }, (_, index) => start + index * list.everyMs);
   let number = 0;
   const refused = (from: number, to: number): boolean => {
@@ -62,7 +58,7 @@ const answerOf = (list: RefusedList): Http['send'] => {
     if (from > 0) number++;
     return from > 0 && number > skip && number <= skip + many;
   };
-  return async ({ url }) => {
+  return (url) => {
     const { from, to, page = '1', limit, offset: given } = Object.fromEntries(url.searchParams);
     const size = Math.min(list.most, Number(limit ?? list.size));
     const bounds = list.cuttable ? [Date.parse(from ?? ''), Date.parse(to ?? '')] : [0, Number.POSITIVE_INFINITY];
@@ -74,15 +70,13 @@ const answerOf = (list: RefusedList): Http['send'] => {
     const isBeyond = offset > 0 && shown.length === 0;
     const status = refused(offset, offset + Math.max(1, shown.length)) ? list.status : isBeyond ? list.beyond : 200;
     const data = shown.map(({ at, id }) => ({ unique_id: `c${id}`, timestamp: new Date(at).toISOString() }));
-    const answer = status === 200 ? { data, ...(list.total ? { total: inside.length } : {}) } : { detail: 'no' };
-    const body = Buffer.from(JSON.stringify(answer));
-    return { status, headers: {}, body, wireBytes: body.length, sentAt: 0, headAt: 0, url };
+    return [status, status === 200 ? { data, ...(list.total ? { total: inside.length } : {}) } : { detail: 'no' }];
   };
 };
 
 const readRefused = async (list: RefusedList) => {
   const { style, size, sized, total, excludes, cuttable } = list;
-  const { client_id: _, ...config } = configFor('http://127.0.0.1:1', {
+  const section: Partial<SourceConfigInput> = {
     limits: { retries: 2, retry_base_ms: 1, retry_max_ms: 1 },
     list: {
       records: 'data',
@@ -97,21 +91,15 @@ const readRefused = async (list: RefusedList) => {
         { name: 'timestamp', record_field: 'timestamp', ...(cuttable ? { from_param: 'from', to_param: 'to' } : {}) },
       ],
     },
-  });
-  const api = createApi({
-    config: sourceConfigSchema.parse(config),
-    http: { send: answerOf(list), close: async () => undefined },
-    tokens: { get: async () => ({ value: 't' }), invalidate: () => undefined } as never,
-    limiter: { acquire: async () => undefined, penalize: async () => undefined },
-    clock: createServiceClock(0),
-  });
+  };
+  const client = openMemoryList(section, answerOf(list));
   const seen = new Set<string>();
   const window = { axis: 'timestamp', from: start * 1000, to: (start + 1_000_000) * 1000 };
   const onPage = (observations: readonly { callId: string }[]): void => {
     for (const { callId } of observations) seen.add(callId);
   };
   try {
-    const { problems, shown } = await readWindow({ client: createListClient(api, config.list), window, onPage });
+    const { problems, shown } = await readWindow({ client, window, onPage });
     return { lost: list.count - seen.size, problems: problems.map(({ problem }) => problem), shown, failed: undefined };
   } catch (error) {
     if (!(error instanceof CallsyncError)) throw error;

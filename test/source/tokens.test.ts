@@ -1,13 +1,14 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { createTokenSource } from '../../src/source/http/tokens.ts';
 import { createSource, findTokenFormat, type Source } from '../../src/source/source.ts';
+import { useFolder } from '../support/folder.ts';
 import { configFor, type Handler, json, type LocalServer, refusalOf, startServer, useClosers } from './local-server.ts';
 
 const closers = useClosers();
+const file = join(useFolder('secret'), 'secret');
 
 const start = async (handler: Handler, config: Partial<SourceConfigInput> = {}) => {
   const server = await startServer(handler);
@@ -145,9 +146,6 @@ describe('the token request', () => {
   });
 
   test('reads the secret file again for each request', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'callsync-secret-'));
-    closers.push(() => rm(folder, { recursive: true }));
-    const file = join(folder, 'secret');
     await writeFile(file, 'first\n');
     const { server, source } = await start(
       (_, response) => json(response, 200, { access_token: `t${server.requests.length}` }),

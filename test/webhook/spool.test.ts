@@ -1,31 +1,19 @@
-import {
-  chmod,
-  cp,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  truncate,
-  utimes,
-  writeFile,
-} from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, cp, mkdir, readdir, readFile, rename, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { Delivery } from '../../src/store/delivery/inbox-writer.ts';
 import { openSpool, type Spool } from '../../src/webhook/spool/spool.ts';
+import { useFolder } from '../support/folder.ts';
 import { makeDelivery } from './support/deliveries.ts';
 
+const root = useFolder('spool');
+let spools = 0;
 let dir: string;
 let logged: string[];
-beforeEach(async () => {
-  dir = join(await mkdtemp(join(tmpdir(), 'callsync-spool-')), 'spool');
+beforeEach(() => {
+  dir = join(root, String(spools++));
   logged = [];
 });
-afterEach(() => rm(join(dir, '..'), { recursive: true, force: true }));
 
 const note = (_fields: object, message: string) => {
   logged.push(message);

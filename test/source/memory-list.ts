@@ -1,0 +1,36 @@
+/** A list that answers in memory, without sockets. */
+import type { SourceConfigInput } from '../../schemas/config/source.ts';
+import { createApi } from '../../src/source/http/api.ts';
+import { createServiceClock } from '../../src/source/http/service-clock.ts';
+import { createListClient } from '../../src/source/list/list-client.ts';
+import { configFor } from './local-server.ts';
+
+/** Status and body of an answer: bytes as they stand, everything else as JSON. */
+export type MemoryAnswer = readonly [status: number, body: unknown];
+
+export const openMemoryList = (section: Partial<SourceConfigInput>, answer: (url: URL) => MemoryAnswer) => {
+  const config = configFor('https://memory.invalid', section);
+  const api = createApi({
+    config,
+    http: {
+      send: async ({ url }) => {
+        const [status, said] = answer(url);
+        const body = Buffer.isBuffer(said) ? said : Buffer.from(JSON.stringify(said));
+        return {
+          status,
+          headers: { date: new Date().toUTCString() },
+          body,
+          wireBytes: body.length,
+          sentAt: Date.now(),
+          headAt: Date.now(),
+          url,
+        };
+      },
+      close: async () => undefined,
+    },
+    tokens: { get: async () => ({ value: 't' }), invalidate: () => undefined } as never,
+    limiter: { acquire: async () => undefined, penalize: async () => undefined },
+    clock: createServiceClock(60_000),
+  });
+  return createListClient(api, config.list);
+};
