@@ -221,21 +221,3 @@ export const slopesOf = (samples: readonly Sample[]): Readonly<Record<string, nu
     }),
   );
 };
-
-/** A drawing of all series, one panel each. */
-export const plot = (samples: readonly Sample[]): string => {
-  const names = [...new Set(samples.flatMap(({ values }) => Object.keys(values)))];
-  const [width, height] = [700, 110];
-  const last = samples.at(-1)?.minute ?? 1;
-  const panels = names.map((name, index) => {
-    const points = samples.flatMap(({ minute, values }) =>
-      values[name] === undefined ? [] : [[minute, values[name]] as const],
-    );
-    const most = Math.max(...points.map(([, value]) => value));
-    const line = points.map(
-      ([minute, value]) => `${((minute / last) * width).toFixed(1)},${(90 - (value / most) * 70).toFixed(1)}`,
-    );
-    return `<g transform="translate(10 ${index * height})"><text y="14">${name} (0 to ${most.toFixed(1)}; ${last.toFixed(0)} minutes)</text><path d="M0 90h${width}" stroke="#999"/><polyline points="${line.join(' ')}" fill="none" stroke="#06c"/></g>`;
-  });
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width + 20}" height="${names.length * height}" font-family="sans-serif" font-size="12">${panels.join('')}</svg>\n`;
-};

@@ -1,20 +1,13 @@
 /** A list as the public reference describes it, over records that a test changes while it is read. */
-import type { ServerResponse } from 'node:http';
-import { answerToken, json, type LocalServer, startServer } from './local-server.ts';
+import type { MemoryAnswer } from './memory-list.ts';
 
 export type ServedCall = ReturnType<typeof servedCall>;
-
-export interface ActivateServer extends LocalServer {
-  readonly calls: ServedCall[];
-  /** Called before each page is made, with the number of list requests so far. */
-  beforePage: (requests: number, url: URL) => void;
-}
 
 export interface ActivateOptions {
   readonly maxOffset?: number;
   readonly maxLimit?: number;
   readonly total?: boolean;
-  readonly respond?: (response: ServerResponse, url: URL) => boolean;
+  readonly respond?: (url: URL) => MemoryAnswer | undefined;
 }
 
 export const servedCall = (index: number, at: number) => ({
@@ -25,23 +18,22 @@ export const servedCall = (index: number, at: number) => ({
   transcript_json: { callData: [{ from: 'out', content: `hello ${index}` }] },
 });
 
-export const startActivate = async (calls: ServedCall[], options: ActivateOptions = {}): Promise<ActivateServer> => {
+export const openActivate = (calls: readonly ServedCall[], options: ActivateOptions = {}) => {
   const { maxOffset = 10_000, maxLimit = 200, total = true } = options;
   let pages = 0;
-  const server = await startServer((request, response, url) => {
-    if (url.pathname.startsWith('/realms/')) return answerToken(response);
-    if (request.headers.authorization !== 'bearer token-1') return json(response, 401, { detail: 'no' });
-    if (options.respond?.(response, url)) return;
+  const answer = (url: URL): MemoryAnswer => {
+    const other = options.respond?.(url);
+    if (other !== undefined) return other;
     const single = /^\/calls\/(.+)$/.exec(url.pathname)?.[1];
     if (single !== undefined) {
       const call = calls.find((one) => one.unique_id === single);
-      return json(response, call === undefined ? 404 : 200, call ?? { detail: 'unknown' });
+      return [call === undefined ? 404 : 200, call ?? { detail: 'unknown' }];
     }
-    activate.beforePage(++pages, url);
+    activate.beforePage(++pages);
     const query = url.searchParams;
     const limit = Math.min(maxLimit, Number(query.get('limit') ?? 50));
     const offset = Number(query.get('offset') ?? 0);
-    if (offset > maxOffset) return json(response, 400, { detail: 'offset too large' });
+    if (offset > maxOffset) return [400, { detail: 'offset too large' }];
     const order = query.get('order') === 'qualified' ? 'qualified' : 'timestamp';
     const statuses = (query.get('status') ?? 'qualified,void').split(',');
     const instant = (name: string, unbounded: number): number => {
@@ -68,8 +60,9 @@ export const startActivate = async (calls: ServedCall[], options: ActivateOption
     const data = matching
       .slice(offset, offset + limit)
       .map((call) => Object.fromEntries(Object.entries(call).filter(([name]) => !excluded.includes(name))));
-    return json(response, 200, { ...(total ? { count: matching.length } : {}), data });
-  });
-  const activate: ActivateServer = { ...server, calls, beforePage: () => undefined };
+    return [200, { ...(total ? { count: matching.length } : {}), data }];
+  };
+  /** `beforePage` is called before each page is made, with the number of pages so far. */
+  const activate = { answer, beforePage: (_pages: number): void => undefined };
   return activate;
 };

@@ -3,29 +3,30 @@ import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { Window } from '../../src/source/list/list-query.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
 import type { readWindow } from '../../src/source/read/read-window.ts';
-import { createSource, type Source } from '../../src/source/source.ts';
-import { type ActivateOptions, type ServedCall, servedCall, startActivate } from './activate-server.ts';
-import { configFor, useClosers } from './local-server.ts';
+import type { Source } from '../../src/source/source.ts';
+import { type ActivateOptions, openActivate, type ServedCall, servedCall } from './activate-server.ts';
+import { openMemoryList } from './memory-list.ts';
 import { readSimulated } from './simulated.ts';
 
 const t0 = Date.UTC(2024, 6, 1);
 const second = 1_000;
-const closers = useClosers();
 
 const start = async (calls: ServedCall[], server: ActivateOptions = {}, list: SourceConfigInput['list'] = {}) => {
-  const activate = await startActivate(calls, server);
-  closers.push(activate.close);
-  const raw = await applyPreset({ source: { base_url: activate.url, list: { preset: 'activate', ...list } } });
-  const section = raw.source as SourceConfigInput;
-  const { limits: _limits, ...rest } = section;
-  const source = createSource(configFor(activate.url, rest));
-  closers.push(source.close);
-  return { server: activate, source };
+  const activate = openActivate(calls, server);
+  const raw = await applyPreset({
+    source: { base_url: 'https://memory.invalid', list: { preset: 'activate', ...list } },
+  });
+  const { limits: _limits, ...section } = raw.source as SourceConfigInput;
+  return { server: activate, source: { list: openMemoryList(section, activate.answer) } };
 };
 
 const range = (axis: string, from: number, to: number): Window => ({ axis, from: from * 1000, to: to * 1000 });
 
-const collect = async (source: Source, window: Window, more: Partial<Parameters<typeof readWindow>[0]> = {}) => {
+const collect = async (
+  source: Pick<Source, 'list'>,
+  window: Window,
+  more: Partial<Parameters<typeof readWindow>[0]> = {},
+) => {
   const { result, inside } = await readSimulated(source, window, more);
   return { result, ids: [...inside].sort() };
 };
@@ -125,18 +126,16 @@ describe('reading a window with preset activate', () => {
     const calls = everySecond(40);
     const poison = calls[20]?.unique_id;
     const { source } = await start([], {
-      respond: (response, url) => {
+      respond: (url) => {
         const [from, to] = ['timestamp_from', 'timestamp_to'].map((name) =>
           Date.parse(url.searchParams.get(name) ?? ''),
         );
-        if (from === undefined || to === undefined || Number.isNaN(from)) return false;
+        if (from === undefined || to === undefined || Number.isNaN(from)) return undefined;
         const data = calls.filter(({ timestamp }) => Date.parse(timestamp) >= from && Date.parse(timestamp) <= to);
         const [offset = 0, limit = 0] = ['offset', 'limit'].map((name) => Number(url.searchParams.get(name)));
         const page = data.slice(offset, offset + limit);
         const isPoisoned = page.some(({ unique_id }) => unique_id === poison);
-        response.writeHead(from < t0 - 86_400_000 ? 400 : isPoisoned ? 500 : 200);
-        response.end(JSON.stringify({ count: data.length, data: page }));
-        return true;
+        return [from < t0 - 86_400_000 ? 400 : isPoisoned ? 500 : 200, { count: data.length, data: page }];
       },
     });
     const { result, ids } = await collect(source, range('timestamp', t0, t0 + 40 * second));
@@ -147,10 +146,9 @@ describe('reading a window with preset activate', () => {
   test('hands malformed records on apart, and keeps their neighbours', async () => {
     const calls: unknown[] = [...everySecond(5), { timestamp: new Date(t0).toISOString() }, 17, null, { unique_id: 9 }];
     const { source } = await start([], {
-      respond: (response) => {
-        response.setHeader('content-type', 'application/json');
-        response.end(`{"count":10,"data":[${calls.map((call) => JSON.stringify(call)).join(',')},{"unique_id": tru}]}`);
-        return true;
+      respond: () => {
+        const records = [...calls.map((call) => JSON.stringify(call)), '{"unique_id": tru}'];
+        return [200, Buffer.from(`{"count":10,"data":[${records.join()}]}`)];
       },
     });
     const reasons: string[] = [];

@@ -39,7 +39,7 @@ export interface Reading {
 }
 
 export const readSimulated = async (
-  source: Source,
+  source: Pick<Source, 'list'>,
   window: Window,
   more: Partial<Parameters<typeof readWindow>[0]> = {},
 ): Promise<Reading> => {
