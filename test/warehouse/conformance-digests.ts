@@ -46,6 +46,36 @@ export const testDigests = (on: Fixture): void => {
     expect(guards.map((guard) => guard.contentHash)).toEqual(calls.map(({ flatten }) => contentHash(flatten())));
   });
 
+  test('words are stored as sent, however they stand to the content, and have the digest of what was sent', async () => {
+    const spoken: [content: string | null, words: (string | null)[]][] = [
+      ['a b', ['a', 'b']],
+      ['a  b ', ['a', '', 'b', '']],
+      ['é ☎️', ['é', '☎️']],
+      ['a b', ['a b']],
+      ['a b', ['a', 'b', '']],
+      ['a b', ['a']],
+      ['a bc', ['a', 'b']],
+      ['a ', ['a', null]],
+      ['', ['']],
+      ['', []],
+      [null, ['a']],
+    ];
+    const call = makeCall({ callId: on.newId(), utterances: spoken.length });
+    const measures = (words: readonly unknown[]) => words.map((_, index) => index / 4);
+    const utterances = call.flatten().utterances.map((row, index) => {
+      const [content, value] = spoken[index] ?? [null, []];
+      const words = { value, start: measures(value), length: measures(value), score: measures(value) };
+      return { ...row, content, word_count: value.length, words };
+    });
+    const sent = { ...call, flatten: () => ({ ...call.flatten(), utterances }) };
+    await on.warehouse.load(makeBatch({ calls: [sent] }));
+    const rows = await on.rows('words', call.callId);
+    expect(rows.map((row) => [row.utterance_index, row.word_index, row.value, row.score]).sort()).toEqual(
+      spoken.flatMap(([, words], at) => words.map((word, index) => [at, index, word, index / 4])).sort(),
+    );
+    expect(await digestOf(on.warehouse, call.callId)).toEqual(on.warehouse.digestOf(call.callId, sent.flatten()));
+  });
+
   test('an altered value, a deleted row and an added row change the digest of their table only', async () => {
     const callId = on.newId();
     const call = makeCall({ callId, tags: 2 });

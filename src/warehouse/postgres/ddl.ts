@@ -1,7 +1,7 @@
 /** DDL of the analysts' schema, from the table definitions. Additive and idempotent. */
 import { hash } from 'node:crypto';
 import { type Table, wordsView } from '../../../schemas/tables.ts';
-import { columnsOf, type Layout, literal, type PhysicalColumn, qualified, quote, tablesOf } from './layout.ts';
+import { columnsOf, type Layout, literal, type PhysicalColumn, qualified, quote, tablesOf, wordArrays } from './layout.ts';
 
 const columnLine = (column: PhysicalColumn): string =>
   `${quote(column.name)} ${column.type}${column.required ? ' NOT NULL' : ''}`;
@@ -32,7 +32,7 @@ const wordsQuery = (
 ) => `SELECT u.call_id, u.call_timestamp, u.utterance_index, (w.position - 1)::integer AS word_index, u.side,
        w.value, w.start_offset, w.length, w.score
   FROM ${qualified(layout, 'utterances')} u
- CROSS JOIN LATERAL unnest(u.word_values, u.word_starts, u.word_lengths, u.word_scores)
+ CROSS JOIN LATERAL unnest(${wordArrays('u').join(', ')})
        WITH ORDINALITY AS w(value, start_offset, length, score, position)`;
 
 /**

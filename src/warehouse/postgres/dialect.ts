@@ -4,7 +4,7 @@ import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql.ts';
 import { asBoolean, type Fragments } from '../fragments.ts';
 import type { Dialect } from '../reading.ts';
-import { type Layout, qualified, quote, wordColumns } from './layout.ts';
+import { type Layout, qualified, quote, wordArrays } from './layout.ts';
 import { writeWords } from './load.ts';
 
 const field = (text: string): string => `coalesce(octet_length(${text}) || ':' || ${text}, '-')`;
@@ -13,7 +13,9 @@ const floatSql = (value: string): string =>
 
 /** The hash of the bytes that COPY sends: a text of each number takes 30 times as long. */
 const wordsSql = `(SELECT encode(sha256(string_agg(int4send(octet_length(sent)) || sent, '')), 'hex')
-    FROM (VALUES ${wordColumns.map(({ name }) => `(array_send(r.${name}))`).join(', ')}) AS a(sent))`;
+    FROM (VALUES ${wordArrays('r')
+      .map((array) => `(array_send(${array}))`)
+      .join(', ')}) AS a(sent))`;
 
 const wordsText = (words: WordArrays): string => {
   const writer = new BinaryCopyWriter();
@@ -47,8 +49,10 @@ export const dialectOf = (layout: Layout): Dialect => ({
   },
   column: ({ name, type }) => {
     const value = `t.${quote(name)}`;
-    if (type === 'words')
-      return `json_build_object('value', t.word_values, 'start', t.word_starts, 'length', t.word_lengths, 'score', t.word_scores)`;
+    if (type === 'words') {
+      const [values, starts, lengths, scores] = wordArrays('t');
+      return `json_build_object('value', ${values}, 'start', ${starts}, 'length', ${lengths}, 'score', ${scores})`;
+    }
     if (type === 'timestamp') return toMicros(value).text;
     return type === 'json' || type === 'decimal' ? `${value}::text` : value;
   },

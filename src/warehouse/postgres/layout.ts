@@ -26,8 +26,13 @@ const sqlTypes: Readonly<Record<Exclude<ColumnType, 'words' | 'int'>, string>> =
   decimal: 'numeric',
 };
 
-export const wordColumns: readonly PhysicalColumn[] = [
-  { name: 'word_values', type: 'text[]', required: false, description: 'The words, in order.' },
+const wordColumns: readonly PhysicalColumn[] = [
+  {
+    name: 'word_values',
+    type: 'text[]',
+    required: false,
+    description: 'The words, in order; null where they are the content, split at blanks. The view words has all of them.',
+  },
   { name: 'word_starts', type: 'double precision[]', required: false, description: 'Start of each word, as sent.' },
   { name: 'word_lengths', type: 'double precision[]', required: false, description: 'Length of each word, as sent.' },
   { name: 'word_scores', type: 'double precision[]', required: false, description: 'Score of each word, as sent.' },
@@ -43,6 +48,12 @@ const physical = (column: Column, table: Table): readonly PhysicalColumn[] => {
       : sqlTypes[column.type];
   return [{ name: column.name, type, required: column.required === true, description: column.description }];
 };
+
+/** The four arrays of an utterance, in the order of their columns. @param row a row of `utterances` in SQL */
+export const wordArrays = (row: string): readonly string[] => [
+  `coalesce(${row}.word_values, string_to_array(${row}.content, ' '))`,
+  ...wordColumns.slice(1).map(({ name }) => `${row}.${name}`),
+];
 
 /** The tables that this layout has. */
 export const tablesOf = (layout: Layout): readonly Table[] =>

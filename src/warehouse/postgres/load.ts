@@ -51,11 +51,25 @@ const writers: Readonly<Record<Exclude<ColumnType, 'words'>, Write>> = {
   decimal: (writer, value: string) => writer.numeric(value),
 };
 
-export const writeWords = (writer: BinaryCopyWriter, words: WordArrays): void => {
-  writer.textArray(words.value);
+/** @param content where it has the same words between blanks, null stands for them: they were a seventh of a database */
+export const writeWords = (writer: BinaryCopyWriter, words: WordArrays, content?: unknown): void => {
+  if (typeof content === 'string' && isSplit(content, words.value)) writer.null();
+  else writer.textArray(words.value);
   writer.float8Array(words.start);
   writer.float8Array(words.length);
   writer.float8Array(words.score);
+};
+
+/** Whether `string_to_array(content, ' ')` has these words; of an empty text, it has none. */
+const isSplit = (content: string, words: WordArrays['value']): boolean => {
+  let at = 0;
+  for (const word of words) {
+    const blank = content.indexOf(' ', at);
+    const end = blank === -1 ? content.length : blank;
+    if (word?.length !== end - at || !content.startsWith(word, at)) return false;
+    at = end + 1;
+  }
+  return at === content.length + 1 && content !== '';
 };
 
 /** A function that writes one logical row as one COPY row. */
@@ -66,7 +80,7 @@ const rowWriter = (columns: readonly Column[]) => {
     writer.row(count);
     for (const [name, step] of steps) {
       const value = row[name];
-      if (step === null) writeWords(writer, value as WordArrays);
+      if (step === null) writeWords(writer, value as WordArrays, row.content);
       else if (value === null || value === undefined) writer.null();
       else step(writer, value as never);
     }
