@@ -1,7 +1,16 @@
 /** DDL of the analysts' schema, from the table definitions. Additive and idempotent. */
 import { hash } from 'node:crypto';
 import { type Table, wordsView } from '../../../schemas/tables.ts';
-import { columnsOf, type Layout, literal, type PhysicalColumn, qualified, quote, tablesOf, wordArrays } from './layout.ts';
+import {
+  columnsOf,
+  type Layout,
+  literal,
+  type PhysicalColumn,
+  qualified,
+  quote,
+  tablesOf,
+  wordArrays,
+} from './layout.ts';
 
 const columnLine = (column: PhysicalColumn): string =>
   `${quote(column.name)} ${column.type}${column.required ? ' NOT NULL' : ''}`;

@@ -31,7 +31,7 @@ const wordColumns: readonly PhysicalColumn[] = [
     name: 'word_values',
     type: 'text[]',
     required: false,
-    description: 'The words, in order; null where they are the content, split at blanks. The view words has all of them.',
+    description: 'The words, in order; null where content split at blanks has them. The view words has all.',
   },
   { name: 'word_starts', type: 'double precision[]', required: false, description: 'Start of each word, as sent.' },
   { name: 'word_lengths', type: 'double precision[]', required: false, description: 'Length of each word, as sent.' },
