@@ -6,7 +6,8 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { CallDocument } from '../../schemas/call.ts';
 import { type Observation, type ObservationSource, sourceRank } from '../../schemas/observation.ts';
-import { defineEncoded, isObject } from '../lib/parse-json.ts';
+import { isObject } from '../lib/parse-json.ts';
+import { defineEncoded } from '../lib/scan-value.ts';
 import { redactionsField } from './redactions.ts';
 
 /** JSON as text, or as the bytes in which it came. */
@@ -98,7 +99,10 @@ export const infinityAsText = (_name: string, value: unknown): unknown =>
   typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 
 /** First 128 bits of the SHA-256 of a value's JSON, as base64. */
-export const hashJson = (json: JsonText): string => hash('sha256', json, 'base64').slice(0, 22);
+const hashJson = (json: JsonText): string => hash('sha256', json, 'base64').slice(0, 22);
+
+/** Statuses of calls that the service sends to a webhook (interface §1), as versions hold them. */
+export const sentStatuses = ['qualified', 'void'].map((status) => hashJson(JSON.stringify(status)));
 
 /** Characters of `Observation.order`: 48 bits in base64. */
 export const orderLength = 8;
@@ -314,21 +318,21 @@ export const foldRules = (
 
 const listsRedactions = (transcript: unknown): boolean => isObject(transcript) && redactionsField in transcript;
 
-/** The folded document as JSON, its fields in name order so that equal documents read the same. */
-export const renderDocument = ({ document, json }: LedgerRow): Buffer => {
-  const names = Object.keys(document ?? {}).sort();
-  return joinFields(names.map((name) => [name, own(json, name) ?? JSON.stringify(document?.[name])]));
-};
-
-/** An object of the fields. */
-export const joinFields = (fields: readonly (readonly [name: string, json: JsonText])[]): Buffer => {
+/**
+ * A document as JSON, its fields in name order so that equal documents read the same.
+ * @param json of fields that are rendered already; bytes stay as they are.
+ */
+export const renderDocument = ({ document, json }: Pick<LedgerRow, 'document' | 'json'>): Buffer => {
   const parts: Buffer[] = [];
   let text = '{';
-  for (const [index, [name, json]] of fields.entries()) {
+  for (const [index, name] of Object.keys(document ?? {})
+    .sort()
+    .entries()) {
+    const value = own(json, name) ?? JSON.stringify(document?.[name]);
     text += `${index === 0 ? '' : ','}${JSON.stringify(name)}:`;
-    if (typeof json === 'string') text += json;
+    if (typeof value === 'string') text += value;
     else {
-      parts.push(Buffer.from(text), json);
+      parts.push(Buffer.from(text), value);
       text = '';
     }
   }

@@ -62,6 +62,3 @@ export const importObservedAt = (
   }
   return undefined;
 };
-
-/** Ids of calls, in their order. */
-export const callIdsOf = (calls: readonly { readonly callId: string }[]): string[] => calls.map(({ callId }) => callId);

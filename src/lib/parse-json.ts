@@ -26,15 +26,3 @@ export const valueAt = (value: unknown, path: string): unknown => {
   }
   return current;
 };
-
-/** Defines a field of `target` that parses the bytes at every access, so that no parsed copy stays in memory. */
-export const defineEncoded = (target: object, name: string, bytes: Buffer): void => {
-  Object.defineProperty(target, name, {
-    enumerable: true,
-    configurable: true,
-    get: (): unknown => JSON.parse(bytes.toString('utf8')),
-    set(this: object, value: unknown) {
-      Object.defineProperty(this, name, { value, enumerable: true, configurable: true, writable: true });
-    },
-  });
-};

@@ -3,7 +3,7 @@
  * that this accepts. Written for speed, because it visits every byte.
  */
 import { isUtf8 } from 'node:buffer';
-import { defineEncoded, parseQuietly } from './parse-json.ts';
+import { parseQuietly } from './parse-json.ts';
 
 /** A top-level field of a record, by the offsets of its value. */
 export interface FieldSpan {
@@ -54,12 +54,11 @@ const fail = (): never => {
 };
 
 /**
- * Scans values of one buffer; `at` moves on as it does. A private method gets the offset of a part and returns the
- * offset behind it. If the part is not plain (see FieldSpan), it sets `plain` to false. Broken parts throw NotScannable.
+ * Scans one object. A private method gets the offset of a part and returns the offset behind it. If the part is not
+ * plain (see FieldSpan), it sets `plain` to false. Broken parts throw NotScannable.
  */
-export class ValueScanner {
+class ValueScanner {
   private readonly bytes: Buffer;
-  at = 0;
   private depth = 0;
   private plain = true;
 
@@ -67,20 +66,7 @@ export class ValueScanner {
     this.bytes = bytes;
   }
 
-  /**
-   * The fields of the object that starts at `from`; `at` ends behind it. The last of several fields of a name counts.
-   * Undefined where the bytes are not scannable.
-   */
-  record(from: number): readonly FieldSpan[] | undefined {
-    try {
-      return this.bytes[from] === openBrace ? this.fields(from) : undefined;
-    } catch (error) {
-      if (error instanceof NotScannable) return undefined;
-      throw error;
-    }
-  }
-
-  private fields(from: number): readonly FieldSpan[] {
+  fields(from: number) {
     const { bytes } = this;
     this.depth = 1;
     const fields: FieldSpan[] = [];
@@ -102,8 +88,7 @@ export class ValueScanner {
         if (byte !== comma) fail();
         at = this.blanks(at);
       }
-    this.at = at;
-    return fields;
+    return { fields, to: at };
   }
 
   private text(from: number, to: number): string {
@@ -245,13 +230,37 @@ export class ValueScanner {
   }
 }
 
+/** Defines a field of `target` that parses the bytes at every access, so that no parsed copy stays in memory. */
+export const defineEncoded = (target: object, name: string, bytes: Buffer): void => {
+  Object.defineProperty(target, name, {
+    enumerable: true,
+    configurable: true,
+    get: (): unknown => JSON.parse(bytes.toString('utf8')),
+    set(this: object, value: unknown) {
+      Object.defineProperty(this, name, { value, enumerable: true, configurable: true, writable: true });
+    },
+  });
+};
+
 /** From this size on a field is parsed only when it is read. */
 const encodedBytes = 512;
 
+/**
+ * The fields of the object that starts at `from`, and the offset behind it. The last of several fields of a name counts.
+ * Undefined where the bytes are not scannable.
+ */
+export const scanFields = (bytes: Buffer, from: number) => {
+  try {
+    return bytes[from] === openBrace ? new ValueScanner(bytes).fields(from) : undefined;
+  } catch (error) {
+    if (error instanceof NotScannable) return undefined;
+    throw error;
+  }
+};
+
 const fieldsOf = (bytes: Buffer): readonly FieldSpan[] | undefined => {
-  const scanner = new ValueScanner(bytes);
-  const fields = isUtf8(bytes) ? scanner.record(0) : undefined;
-  return scanner.at === bytes.length ? fields : undefined;
+  const found = isUtf8(bytes) ? scanFields(bytes, 0) : undefined;
+  return found?.to === bytes.length ? found.fields : undefined;
 };
 
 /**

@@ -3,11 +3,10 @@ import { createHmac } from 'node:crypto';
 import { isSupportedCountry } from 'libphonenumber-js/max';
 import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
-import { infinityAsText, joinFields, orderLength, unlessTooDeep } from '../calls/fold.ts';
+import { infinityAsText, orderLength, renderDocument, unlessTooDeep } from '../calls/fold.ts';
 import { identifyRecord } from '../calls/record.ts';
 import { terminal } from '../lib/errors.ts';
-import { defineEncoded } from '../lib/parse-json.ts';
-import { readRecord } from '../lib/scan-value.ts';
+import { defineEncoded, readRecord } from '../lib/scan-value.ts';
 import { createSealer, isSealed } from '../lib/sealed.ts';
 import { clean, openRules } from './clean.ts';
 import type { JoinedDetector } from './finding.ts';
@@ -108,8 +107,10 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
       const { fields, aliases } = sanitizeAll(identified.record, encoded);
       const carried = aliases === undefined ? {} : { [aliasField]: Object.fromEntries(aliases) };
       const replacer = !isPlain && mayOverflow.test(body.toString('latin1')) ? infinityAsText : undefined;
-      const json = (value: unknown) => (Buffer.isBuffer(value) ? value : JSON.stringify(value, replacer));
-      return joinFields(Object.entries({ ...fields, ...carried }).map(([name, value]) => [name, json(value)]));
+      const render = (value: unknown) => (Buffer.isBuffer(value) ? value : JSON.stringify(value, replacer));
+      const document = { ...fields, ...carried };
+      const json = Object.entries(document).map(([name, value]) => [name, render(value)] as const);
+      return renderDocument({ document, json: Object.fromEntries(json) });
     });
   };
   /** Keeps a body that is already cleaned or sealed. */

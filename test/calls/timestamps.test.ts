@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { listConfigSchema } from '../../schemas/config/list.ts';
 import { createAges } from '../../src/calls/age.ts';
-import { callTimestampOf } from '../../src/calls/flatten.ts';
+import { flattenCall } from '../../src/calls/flatten.ts';
 import { importObservedAt } from '../../src/calls/record.ts';
 import { formatTimestamp, parseTimestamp } from '../../src/lib/timestamps.ts';
 import { axisTime } from '../../src/source/list/list-query.ts';
@@ -81,7 +81,8 @@ describe('a call has the same time in list, rows, ages and imports', () => {
   test.each(forms)('%j', (timestamp, at) => {
     const record = { unique_id: 'a', timestamp };
     expect(axisTime(list, 'timestamp', record)).toBe(at);
-    expect(callTimestampOf(record)).toBe(at);
+    const seen = { firstSeenAt: null, changedAt: null, sourceDeletedAt: null };
+    expect(flattenCall({ callId: 'a', document: record, ...seen }).callTimestamp).toBe(at);
     expect(importObservedAt(record, rules)).toBe(at);
     expect(createAges({ calls: 1_000 } as never, () => at / 1000 + 2_000).isExpired(record)).toBe(true);
   });

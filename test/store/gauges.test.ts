@@ -65,7 +65,7 @@ test('the time to a warehouse is that of the first load of what a delivery broug
       [age, revision],
     );
   const load = async (revision: number) => {
-    const planned = { warehouse: 'main', epoch: 1, flattenVersion: 1, origin: 'test' };
+    const planned = { warehouse: 'main', flattenVersion: 1, origin: 'test' };
     const plan = await store.transaction((tx) => planLoad(tx, planned, [{ callId: 'new', revision }]));
     await completeLoad(store, plan, async (found) => found.map(() => Date.now() * 1000));
   };

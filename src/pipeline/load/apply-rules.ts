@@ -1,6 +1,5 @@
 /** Applies privacy rules to data that was stored before them, or under looser rules. */
 import type { Observation } from '../../../schemas/observation.ts';
-import { callIdsOf } from '../../calls/record.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import { resanitizeInbox, sealQuarantine } from '../../store/delivery/quarantine.ts';
 import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
@@ -23,7 +22,7 @@ export const rewriteCalls = (
 ): Promise<number> =>
   withdrawProof(store, async (tx, withdraw) => {
     const rows = await resanitizeInLedger(tx, await choose(tx), { ...rules, processedField });
-    const changed = callIdsOf(rows);
+    const changed = rows.map(({ callId }) => callId);
     await withdraw(changed);
     await markPending(tx, changed, 'backlog');
     return changed.length;

@@ -3,10 +3,10 @@
  * a batch while the batch before it loads.
  */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
-import { callTimestampOf, flattenCall, flattenChanges, flattenVersion } from '../../calls/flatten.ts';
+import { flattenCall, flattenChanges, flattenVersion } from '../../calls/flatten.ts';
 import { type LedgerRow, unlessTooDeep } from '../../calls/fold.ts';
-import { callIdsOf } from '../../calls/record.ts';
 import { CallsyncError } from '../../lib/errors.ts';
+import { parseTimestamp } from '../../lib/timestamps.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
 import { quarantineRecords } from '../../store/delivery/quarantine.ts';
@@ -86,7 +86,10 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
     const loads = changed.length === 0 ? [] : await planLoads(deps, tx, changed, batch.origin);
     if (replaced.length > 0)
       await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: batch.late });
-    await batch.settle?.(tx, callIdsOf(changed));
+    await batch.settle?.(
+      tx,
+      changed.map(({ callId }) => callId),
+    );
     return { changed, unchanged, rejected: refused, loads };
   });
   await deps.drift?.see(seen);
@@ -223,7 +226,7 @@ const makeLoadBatch = (
     const { callId, revision } = row;
     if (row.tombstone) tombstones.push({ callId, callKey: store.keyOf(callId), revision, partitions });
     else {
-      const callTimestamp = callTimestampOf(row.document ?? {});
+      const callTimestamp = parseTimestamp(row.document?.timestamp) ?? null;
       const flatten = () => flattenCall(row, { processedField, documents }).rows;
       const changes = flattenChanges(row, callTimestamp);
       calls.push({ callId, revision, callTimestamp, partitions, flatten, changes });
@@ -251,11 +254,14 @@ const isBacklog = (origin: string): boolean => origin === 'import' || origin.sta
 
 /** Marks the calls pending in every warehouse and plans one load for each immediate one. */
 const planLoads = async (deps: IngestDeps, tx: Transaction, changed: readonly LedgerRow[], origin: string) => {
-  const epoch = await deps.store.epoch(tx);
-  await markPending(tx, callIdsOf(changed), isBacklog(origin) ? 'backlog' : 'change');
+  await markPending(
+    tx,
+    changed.map(({ callId }) => callId),
+    isBacklog(origin) ? 'backlog' : 'change',
+  );
   const loads: { plan: PlannedLoad; target: WarehouseTarget }[] = [];
   for (const target of deps.targets.filter(({ warehouse }) => warehouse.immediate)) {
-    const plan = await planLoad(tx, { warehouse: target.warehouse.name, epoch, flattenVersion, origin }, changed);
+    const plan = await planLoad(tx, { warehouse: target.warehouse.name, flattenVersion, origin }, changed);
     loads.push({ plan, target });
   }
   return loads;

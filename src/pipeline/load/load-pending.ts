@@ -1,8 +1,9 @@
 /** Brings pending calls and log rows from the store into one warehouse: after a failure, a rebuild, a fill. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Row } from '../../../schemas/tables.ts';
-import { callTimestampOf, flattenVersion } from '../../calls/flatten.ts';
+import { flattenVersion } from '../../calls/flatten.ts';
 import { transient } from '../../lib/errors.ts';
+import { parseTimestamp } from '../../lib/timestamps.ts';
 import { isRejectedRow, markDeliveriesLoaded, unloadedDeliveries } from '../../store/delivery/inbox.ts';
 import { countHeld, countPending, planLoad, type QueueCursor, readPending } from '../../store/loads/loads.ts';
 import { isConfiguredSomewhere, keepRegistered, waitingMs, walkBatch } from '../../store/loads/warehouses.ts';
@@ -150,12 +151,12 @@ const planPending = async ({ store }: IngestDeps, { warehouse }: WarehouseTarget
     if (!isWorthACommit) return undefined;
     const plan = await planLoad(
       tx,
-      { warehouse: warehouse.name, epoch: await store.epoch(tx), flattenVersion, origin: options.origin },
+      { warehouse: warehouse.name, flattenVersion, origin: options.origin },
       pending.calls.map(({ row, rewrite }) => ({
         callId: row.callId,
         revision: row.revision,
         rewrite,
-        partition: row.tombstone ? undefined : warehouse.partitionOf(callTimestampOf(row.document ?? {})),
+        partition: row.tombstone ? undefined : warehouse.partitionOf(parseTimestamp(row.document?.timestamp) ?? null),
       })),
     );
     return { plan, pending, deliveries, verdicts };

@@ -2,7 +2,6 @@
 import type { Observation } from '../../../schemas/observation.ts';
 import type { Range, SourceLevel } from '../../../schemas/orchestration.ts';
 import { holdsValues, type LedgerRow, type PreparedObservation } from '../../calls/fold.ts';
-import { callIdsOf } from '../../calls/record.ts';
 import { axisTime } from '../../source/list/list-query.ts';
 import { readWindow } from '../../source/read/read-window.ts';
 import { readHeads, readRows } from '../../store/ledger/ledger.ts';
@@ -77,14 +76,20 @@ const comparePage = async (
   observations: readonly Observation[],
   level: CompareListingInput['level'],
 ): Promise<Compared[]> => {
-  const agedIds = deps.ages === undefined ? [] : callIdsOf(observations);
+  const agedIds = deps.ages === undefined ? [] : observations.map(({ callId }) => callId);
   const held = await findHeldCalls(deps.store, agedIds, deps.store.keyOf);
   const prepared = observations
     .map((observation) => tryPrepare(deps, observation, held))
     .filter((observation) => observation !== undefined);
-  const heads = await readHeads(deps.store, callIdsOf(prepared));
+  const heads = await readHeads(
+    deps.store,
+    prepared.map(({ callId }) => callId),
+  );
   const doubtful = prepared.filter((one) => level !== 'ids' && mayBeEqual(heads.get(one.callId), one));
-  const whole = await readRows(deps.store, callIdsOf(doubtful));
+  const whole = await readRows(
+    deps.store,
+    doubtful.map(({ callId }) => callId),
+  );
   return prepared.map((observation) => {
     const head = heads.get(observation.callId);
     if (head === undefined) return { observation, state: 'new', worthNoting: false };

@@ -1,6 +1,5 @@
 /** Reads single calls again whose webhook deliveries were doubtful: the API's answer decides. */
 import type { Observation } from '../../../schemas/observation.ts';
-import { callIdsOf } from '../../calls/record.ts';
 import { asLive } from '../../source/http/limiter.ts';
 import { boundStep } from '../../source/list/list-query.ts';
 import { observeCall } from '../../source/list/observe-call.ts';
@@ -35,7 +34,11 @@ const rereadWaiting = async (deps: ReadDeps, signal: AbortSignal): Promise<{ rer
     if (requests.length === 0) return { reread, failed };
     const ask: Ask =
       client.list.single_path === undefined
-        ? await askInWindows(deps, callIdsOf(requests), signal)
+        ? await askInWindows(
+            deps,
+            requests.map(({ callId }) => callId),
+            signal,
+          )
         : (callId) => observeCall(client, callId, { signal });
     const done: Reread[] = [];
     const missed: Reread[] = [];

@@ -1,6 +1,7 @@
 /** Repairs the rows of one warehouse from the ledger, after a comparison. */
 import type { WarehouseLevel } from '../../../schemas/orchestration.ts';
-import { callTimestampOf, flattenVersion } from '../../calls/flatten.ts';
+import { flattenVersion } from '../../calls/flatten.ts';
+import { parseTimestamp } from '../../lib/timestamps.ts';
 import { readExpected } from '../../store/ledger/read-ledger.ts';
 import { requestRewrite } from '../../store/loads/loads.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
@@ -70,7 +71,7 @@ const removeIrreplaceable = async (
   const found: CallGuard[] = [];
   for await (const batch of readExpected(store, warehouse.name, callIds)) {
     for (const { row, applied } of batch) {
-      const partition = warehouse.partitionOf(callTimestampOf(row.document ?? {}));
+      const partition = warehouse.partitionOf(parseTimestamp(row.document?.timestamp) ?? null);
       // Newer workers may flatten otherwise.
       const highest = [epoch, row.revision, Math.max(flattenVersion, applied?.flattenVersion ?? 0)];
       for (const guard of guards.get(row.callId) ?? [])

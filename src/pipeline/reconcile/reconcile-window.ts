@@ -3,7 +3,6 @@
 import type { Observation } from '../../../schemas/observation.ts';
 import type { Range, ReconcilePlan, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
-import { callIdsOf } from '../../calls/record.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { serviceNow, steadyNow } from '../../source/http/service-clock.ts';
 import { axisTime, canLeaveOut } from '../../source/list/list-query.ts';
@@ -287,7 +286,7 @@ const confirmGone = async (
     return ids;
   });
   const omitted = found.filter((observation) => shouldBeListed(deps, input, observation)).length;
-  return { marked, found: callIdsOf(found), omitted };
+  return { marked, found: found.map(({ callId }) => callId), omitted };
 };
 
 const shouldBeListed = (deps: ReadDeps, { axis, range }: { axis: string; range: Range }, { fields }: Observation) => {

@@ -1,7 +1,6 @@
 /** Rows of a warehouse whose call the ledger does not know: read from the service, or removed when it has none. */
 
 import type { Observation } from '../../../schemas/observation.ts';
-import { callIdsOf } from '../../calls/record.ts';
 import { dayMicros as day } from '../../lib/day.ts';
 import { gatherParts } from '../../lib/pages.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
@@ -35,7 +34,7 @@ export const removeUnexpected = async (
     await sendRowsAgain(deps, target.warehouse.name, [...(await readHeads(deps.store, unknown)).keys()]);
   }
   deps.log('unexpected calls', { warehouse: target.warehouse.name, removed: unknown.length, found: found.length });
-  return new Set([...callIdsOf(found), ...unknown]);
+  return new Set([...found.map(({ callId }) => callId), ...unknown]);
 };
 
 /** Asks the service for calls one by one, and folds those that it has. @returns also the ids of those that it does not know */

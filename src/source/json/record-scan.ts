@@ -4,7 +4,7 @@
  */
 
 import { pathKeys, valueAt } from '../../lib/parse-json.ts';
-import { type FieldSpan, ValueScanner } from '../../lib/scan-value.ts';
+import { type FieldSpan, scanFields } from '../../lib/scan-value.ts';
 
 interface ScannedList {
   /** The document with its records left out. */
@@ -49,11 +49,10 @@ const placeholder = '\u0000records';
 /** Undefined if a later repetition of a key replaces the array at this offset. */
 const scanArray = (bytes: Buffer, start: number, array: number, path: string): ScannedList | undefined => {
   const spans: RecordSpan[] = [];
-  const scanner = new ValueScanner(bytes);
   let at = skipBlank(bytes, array + 1);
   if (bytes[at] !== closeBracket) {
     for (;;) {
-      const span = scanRecord(bytes, scanner, at);
+      const span = scanRecord(bytes, at);
       spans.push(span);
       const end = span[1];
       at = skipBlank(bytes, end);
@@ -69,9 +68,9 @@ const scanArray = (bytes: Buffer, start: number, array: number, path: string): S
 };
 
 /** Skips broken content by its brackets, so that its neighbours stay intact. */
-const scanRecord = (bytes: Buffer, scanner: ValueScanner, from: number): RecordSpan => {
-  const fields = scanner.record(from);
-  return fields === undefined ? [from, skipValue(bytes, from)] : [from, scanner.at, fields];
+const scanRecord = (bytes: Buffer, from: number): RecordSpan => {
+  const found = scanFields(bytes, from);
+  return found === undefined ? [from, skipValue(bytes, from)] : [from, found.to, found.fields];
 };
 
 const parse = (bytes: Buffer, from: number, to: number): unknown => parseText(bytes.toString('utf8', from, to));

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { type CallDocument, maxCallIdLength } from '../../../schemas/call.ts';
 import type { ListConfig } from '../../../schemas/config/list.ts';
 import type { Observation } from '../../../schemas/observation.ts';
-import { defineEncoded } from '../../lib/parse-json.ts';
+import { defineEncoded } from '../../lib/scan-value.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 
 type ObservedRecord =

@@ -1,10 +1,7 @@
 /** How calls arrived, and how many webhooks were lost. Times in microseconds. */
-import { hashJson } from '../../calls/fold.ts';
+import { sentStatuses } from '../../calls/fold.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import { type Sql, sql, toMicros, toTimestamp } from '../../postgres/sql.ts';
-
-/** Statuses of calls that the service sends to a webhook (interface §1), as the ledger holds their values. */
-export const sentStatuses = ['qualified', 'void'].map((status) => hashJson(JSON.stringify(status)));
 
 export interface DeliveryStatistics {
   readonly calls: number;

@@ -2,7 +2,6 @@
 
 import { sourceRank } from '../../../schemas/observation.ts';
 import { erasedPrefix, type Row, tableOf } from '../../../schemas/tables.ts';
-import { callIdsOf } from '../../calls/record.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/sql.ts';
 import { lockCalls } from '../ledger/ledger.ts';
@@ -112,7 +111,7 @@ export const settleReplayed = async (
   keyOf: KeyOf,
 ): Promise<void> =>
   await store.transaction(async (tx) => {
-    const erased = await lockCalls(tx, callIdsOf(replayed));
+    const erased = await lockCalls(tx, replayed.map(({ callId }) => callId));
     const named = replayed.map((one) =>
       erased.has(one.callId) ? { ...one, callId: erasedPrefix + keyOf(one.callId) } : one,
     );

@@ -5,7 +5,6 @@ import type { CallDocument } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
 import type { LedgerRow, PreparedObservation } from '../../calls/fold.ts';
 import { fold, foldErasure, foldRules, needsDocument, noRules, renderDocument } from '../../calls/fold.ts';
-import { callIdsOf } from '../../calls/record.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
@@ -124,7 +123,7 @@ export const foldIntoLedger = async (
   await writeRows(tx, moved, rules.processedField);
   const replaced = changed.map((row) => rowOf(fetched, row.callId)).filter((row) => row.revision > 0);
   const alive = changed.filter((row) => !row.tombstone);
-  await writeDocuments(tx, alive, callIdsOf(replaced), rules.index);
+  await writeDocuments(tx, alive, replaced.map(({ callId }) => callId), rules.index);
   return {
     /** Rows whose document changed, with the document. */
     changed,
@@ -139,7 +138,7 @@ export const eraseFromLedger = async (tx: Transaction, callIds: readonly string[
   const before = await lockRows(tx, callIds);
   const changed = [...before.values()].filter((row) => !row.tombstone).map(foldErasure);
   await writeRows(tx, changed, 'qualified');
-  await tx.query`DELETE FROM ledger_documents WHERE call_id = ANY(${callIdsOf(changed)})`;
+  await tx.query`DELETE FROM ledger_documents WHERE call_id = ANY(${changed.map(({ callId }) => callId)})`;
   return changed;
 };
 
@@ -174,7 +173,7 @@ export const resanitizeInLedger = async (
   });
   await writeRows(tx, rewritten, rules.processedField);
   const changed = rewritten.filter((row) => row.revision !== rows.get(row.callId)?.revision);
-  await writeDocuments(tx, changed, callIdsOf(changed), rules.index);
+  await writeDocuments(tx, changed, changed.map(({ callId }) => callId), rules.index);
   return changed;
 };
 
@@ -190,7 +189,7 @@ export const findInLedger = async (
 ): Promise<ReadonlyMap<string, boolean>> => {
   const rows = await db.query<{ id: string; isHere: boolean }>`
       SELECT call_id AS id, NOT tombstone AND coalesce(call_timestamp >= ${toTimestamp(range.from)} AND call_timestamp < ${toTimestamp(range.to)}, false) AS "isHere"
-       FROM ledger WHERE call_id = ANY(${callIdsOf(calls)}) AND revision > 0`;
+       FROM ledger WHERE call_id = ANY(${calls.map(({ callId }) => callId)}) AND revision > 0`;
   return new Map(rows.map(({ id, isHere }) => [id, isHere]));
 };
 

@@ -226,11 +226,17 @@ interface LoadEntry {
 
 /** Writers of several calls of a warehouse lock them in key order first, to avoid deadlocks. */
 
-/** Writes a load and its list before anything is submitted; the id is new. */
-export const planLoad = async (tx: Transaction, load: Omit<PlannedLoad, 'loadId'>, entries: readonly LoadEntry[]) => {
-  const loadId = `${load.warehouse}-${randomUUID()}`;
-  await tx.query`INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls) 
-     VALUES (${loadId}, ${load.warehouse}, ${load.epoch}, ${load.flattenVersion}, ${load.origin}, ${entries.length})`;
+/** Writes a load of the current epoch and its list before anything is submitted; the id is new. */
+export const planLoad = async (
+  tx: Transaction,
+  load: Omit<PlannedLoad, 'loadId' | 'epoch'>,
+  entries: readonly LoadEntry[],
+): Promise<PlannedLoad> => {
+  const { warehouse, flattenVersion, origin } = load;
+  const loadId = `${warehouse}-${randomUUID()}`;
+  const planned = await tx.query<PlannedLoad>`INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls)
+     SELECT ${loadId}, ${warehouse}, coalesce(max(epoch), 0), ${flattenVersion}, ${origin}, ${entries.length} FROM epochs
+     RETURNING load_id AS "loadId", warehouse, epoch, flatten_version AS "flattenVersion", origin`;
   await tx.query`INSERT INTO load_calls (load_id, call_id, revision, rewrite)
      SELECT ${loadId}, * FROM ${unnest(entries, { callId: 'text', revision: 'int', rewrite: 'bigint' })}`;
   const dated = entries.filter((entry) => entry.partition !== undefined);
@@ -241,7 +247,7 @@ export const planLoad = async (tx: Transaction, load: Omit<PlannedLoad, 'loadId'
        FROM ${unnest(dated, { callId: 'text', partition: 'date' })}
        WHERE w.warehouse = ${load.warehouse} AND w.call_id = u."callId" AND array_position(w.partitions, u.partition) IS NULL`;
   }
-  return { ...load, loadId };
+  return planned[0] as PlannedLoad;
 };
 
 /** A delivery of a load's call whose revision the warehouse is not known to have. */

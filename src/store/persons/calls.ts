@@ -1,6 +1,5 @@
 /** Finds calls by subjects, and turns them into tombstones in every part of the store. */
 import type { CallDocument } from '../../../schemas/call.ts';
-import { callIdsOf } from '../../calls/record.ts';
 import { partsOf, readPages } from '../../lib/pages.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
@@ -53,7 +52,7 @@ const noteSubjects = async (store: Store, read: readonly ListedCall[]): Promise<
   const listed = read.map(({ hashes, ...call }) => ({ ...call, subjects: arrayText(hashes) }));
   await store.transaction(async (tx) => {
     // In the order of folds, which write documents under these locks.
-    await tx.query`SELECT 1 FROM ledger WHERE call_id = ANY(${callIdsOf(read)}) ORDER BY call_id FOR UPDATE`;
+    await tx.query`SELECT 1 FROM ledger WHERE call_id = ANY(${read.map(({ callId }) => callId)}) ORDER BY call_id FOR UPDATE`;
     await tx.query`UPDATE ledger_documents d SET subjects = u.subjects::bytea[], subjects_version = ${store.index.version}
          FROM ${unnest(listed, { callId: 'text', revision: 'int', subjects: 'text' })}
         WHERE d.call_id = "callId" AND d.revision = u.revision`;

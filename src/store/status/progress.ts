@@ -1,9 +1,9 @@
 /** Progress of going live, and the comparison of webhooks with the list. Times are in microseconds. */
 
 import { createHash } from 'node:crypto';
+import { sentStatuses } from '../../calls/fold.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import { toTimestamp } from '../../postgres/sql.ts';
-import { sentStatuses } from '../delivery/delivery-statistics.ts';
 
 /** A step that is done has its entry; the next run begins after the last. */
 export interface GoLiveState {

@@ -207,7 +207,7 @@ describe('a crash', () => {
     const plan = (partition: string, beforeCommit: () => Promise<unknown>) =>
       store.transaction(async (tx) => {
         const { calls } = await readPending(tx, 'paced', { limit: 10, graceSeconds: 0, flattenVersion });
-        const load = { warehouse: 'paced', epoch: await store.epoch(tx), flattenVersion, origin: 'test' };
+        const load = { warehouse: 'paced', flattenVersion, origin: 'test' };
         await planLoad(tx, load, [{ callId: 'a', revision: 1, partition }]);
         await beforeCommit();
         return calls[0]?.partitions;

@@ -251,13 +251,14 @@ describe('several mergers', () => {
     await deliver(pipeline.store, [old]);
     const steps = new EventEmitter();
     const [gate, reached] = [once(steps, 'go on'), once(steps, 'folded')];
-    // The epoch is asked for after the fold, in its transaction.
-    const epoch: typeof pipeline.store.epoch = async (db) => {
-      steps.emit('folded');
-      await gate;
-      return await pipeline.store.epoch(db);
-    };
-    const store = { ...pipeline.store, epoch };
+    const transaction: typeof pipeline.store.transaction = (work) =>
+      pipeline.store.transaction(async (tx) => {
+        const folded = await work(tx);
+        steps.emit('folded');
+        await gate;
+        return folded;
+      });
+    const store = { ...pipeline.store, transaction };
     const first = mergeBatch({ ...pipeline.deps, store }, 10);
     await reached;
     await deliver(pipeline.store, [{ ...old, receivedAt: new Date((second + 11) * 1000) }]);

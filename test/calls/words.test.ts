@@ -1,10 +1,8 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { CallDocument } from '../../schemas/call.ts';
-import { cutWords } from '../../src/calls/cut-words.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
-import { defineEncoded } from '../../src/lib/parse-json.ts';
-import { ValueScanner } from '../../src/lib/scan-value.ts';
+import { defineEncoded, scanFields } from '../../src/lib/scan-value.ts';
 
 const number = fc.oneof(
   fc.maxSafeInteger().map((parts) => parts / 2 ** 53),
@@ -34,7 +32,7 @@ test('words that are read out of bytes make the same rows as parsed ones', () =>
   fc.assert(
     fc.property(transcripts, (transcript) => {
       const bytes = Buffer.from(JSON.stringify(transcript));
-      const [field] = new ValueScanner(Buffer.from(`{"transcript_json":${bytes}}`)).record(0) ?? [];
+      const [field] = scanFields(Buffer.from(`{"transcript_json":${bytes}}`), 0)?.fields ?? [];
       fc.pre(field?.plain === true);
       const document: CallDocument = {};
       defineEncoded(document, 'transcript_json', bytes);
@@ -46,9 +44,13 @@ test('words that are read out of bytes make the same rows as parsed ones', () =>
   );
 });
 
-test('a list of usual words is cut out, one with another word stays', () => {
+test('a list of usual words is not parsed, one with another word is', () => {
   const [hello, other] = [{ score: 0.937, start: 14, value: 'été', length: 1.15 }, { value: 'x' }];
-  const { value, words: cut } = cutWords(Buffer.from(JSON.stringify([{ words: [hello] }, { words: [hello, other] }])));
-  expect(value).toEqual([{ words: '\u00000' }, { words: [hello, other] }]);
-  expect([...cut.values()]).toEqual([{ value: ['été'], start: [14], length: [1.15], score: [0.937] }]);
+  const bytes = Buffer.from(JSON.stringify({ callData: [{ words: [hello] }, { words: [hello, other] }] }));
+  const parse = vi.spyOn(JSON, 'parse');
+  const { rows } = flattenCall({ ...unseen, document: { transcript_json: {} }, json: { transcript_json: bytes } });
+  const parsed = parse.mock.calls.map(([text]) => text);
+  parse.mockRestore();
+  expect(parsed).toEqual([`{"callData":[{"words":"\\u00000"},{"words":${JSON.stringify([hello, other])}}]}`]);
+  expect(rows.utterances[0]?.words).toEqual({ value: ['été'], start: [14], length: [1.15], score: [0.937] });
 });
