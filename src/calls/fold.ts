@@ -319,15 +319,16 @@ export const foldRules = (
 const listsRedactions = (transcript: unknown): boolean => isObject(transcript) && redactionsField in transcript;
 
 /**
- * A document as JSON, its fields in name order so that equal documents read the same.
- * @param json of fields that are rendered already; bytes stay as they are.
+ * A document as JSON, by default its fields in name order, so that equal documents read the same.
+ * @param row.json of fields that are rendered already; bytes stay as they are.
  */
-export const renderDocument = ({ document, json }: Pick<LedgerRow, 'document' | 'json'>): Buffer => {
+export const renderDocument = (
+  { document, json }: Pick<LedgerRow, 'document' | 'json'>,
+  names: readonly string[] = Object.keys(document ?? {}).sort(),
+): Buffer => {
   const parts: Buffer[] = [];
   let text = '{';
-  for (const [index, name] of Object.keys(document ?? {})
-    .sort()
-    .entries()) {
+  for (const [index, name] of names.entries()) {
     const value = own(json, name) ?? JSON.stringify(document?.[name]);
     text += `${index === 0 ? '' : ','}${JSON.stringify(name)}:`;
     if (typeof value === 'string') text += value;

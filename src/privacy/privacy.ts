@@ -110,7 +110,7 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
       const render = (value: unknown) => (Buffer.isBuffer(value) ? value : JSON.stringify(value, replacer));
       const document = { ...fields, ...carried };
       const json = Object.entries(document).map(([name, value]) => [name, render(value)] as const);
-      return renderDocument({ document, json: Object.fromEntries(json) });
+      return renderDocument({ document, json: Object.fromEntries(json) }, Object.keys(document));
     });
   };
   /** Keeps a body that is already cleaned or sealed. */
