@@ -111,7 +111,10 @@ export const settleReplayed = async (
   keyOf: KeyOf,
 ): Promise<void> =>
   await store.transaction(async (tx) => {
-    const erased = await lockCalls(tx, replayed.map(({ callId }) => callId));
+    const erased = await lockCalls(
+      tx,
+      replayed.map(({ callId }) => callId),
+    );
     const named = replayed.map((one) =>
       erased.has(one.callId) ? { ...one, callId: erasedPrefix + keyOf(one.callId) } : one,
     );

@@ -123,7 +123,12 @@ export const foldIntoLedger = async (
   await writeRows(tx, moved, rules.processedField);
   const replaced = changed.map((row) => rowOf(fetched, row.callId)).filter((row) => row.revision > 0);
   const alive = changed.filter((row) => !row.tombstone);
-  await writeDocuments(tx, alive, replaced.map(({ callId }) => callId), rules.index);
+  await writeDocuments(
+    tx,
+    alive,
+    replaced.map(({ callId }) => callId),
+    rules.index,
+  );
   return {
     /** Rows whose document changed, with the document. */
     changed,
@@ -173,7 +178,12 @@ export const resanitizeInLedger = async (
   });
   await writeRows(tx, rewritten, rules.processedField);
   const changed = rewritten.filter((row) => row.revision !== rows.get(row.callId)?.revision);
-  await writeDocuments(tx, changed, changed.map(({ callId }) => callId), rules.index);
+  await writeDocuments(
+    tx,
+    changed,
+    changed.map(({ callId }) => callId),
+    rules.index,
+  );
   return changed;
 };
 

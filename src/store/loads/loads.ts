@@ -234,7 +234,8 @@ export const planLoad = async (
 ): Promise<PlannedLoad> => {
   const { warehouse, flattenVersion, origin } = load;
   const loadId = `${warehouse}-${randomUUID()}`;
-  const planned = await tx.query<PlannedLoad>`INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls)
+  const planned =
+    await tx.query<PlannedLoad>`INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls)
      SELECT ${loadId}, ${warehouse}, coalesce(max(epoch), 0), ${flattenVersion}, ${origin}, ${entries.length} FROM epochs
      RETURNING load_id AS "loadId", warehouse, epoch, flatten_version AS "flattenVersion", origin`;
   await tx.query`INSERT INTO load_calls (load_id, call_id, revision, rewrite)
