@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { CallDocument } from '../../schemas/call.ts';
 import type { CallTableName } from '../../schemas/tables.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
-import { identifyRecord } from '../../src/calls/record.ts';
+import { identifyRecord } from '../../src/calls/fold.ts';
 
 const seen = { firstSeenAt: 1, changedAt: 2, sourceDeletedAt: 3 };
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { listConfigSchema } from '../../schemas/config/list.ts';
 import { createAges } from '../../src/calls/age.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
-import { importObservedAt } from '../../src/calls/record.ts';
+import { importObservedAt } from '../../src/calls/fold.ts';
 import { formatTimestamp, parseTimestamp } from '../../src/lib/timestamps.ts';
 import { axisTime } from '../../src/source/list/list-query.ts';
 import { inheritedNames, withInheritedNames } from '../support/inherited-names.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { flattenCall } from '../../src/calls/flatten.ts';
-import { webhookObservedAt } from '../../src/calls/record.ts';
+import { webhookObservedAt } from '../../src/calls/fold.ts';
 import { canonicalDecimal } from '../../src/warehouse/digest.ts';
 
 const rowsOf = (document: Record<string, unknown>) =>

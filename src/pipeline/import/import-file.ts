@@ -5,7 +5,7 @@ import { basename, resolve } from 'node:path';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
-import { identifyRecord, importObservedAt } from '../../calls/record.ts';
+import { identifyRecord, importObservedAt } from '../../calls/fold.ts';
 import { terminal } from '../../lib/errors.ts';
 import { readRecord } from '../../lib/scan-value.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';

@@ -1,6 +1,6 @@
 /** Reads quarantined records again, after a fix or with a time that was missing. */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
-import { identifyRecord, webhookObservedAt } from '../../calls/record.ts';
+import { identifyRecord, webhookObservedAt } from '../../calls/fold.ts';
 import { parseQuietly } from '../../lib/parse-json.ts';
 import { isSealed, sealedReason } from '../../lib/sealed.ts';
 import type { Transaction } from '../../postgres/database.ts';

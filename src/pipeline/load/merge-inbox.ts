@@ -1,8 +1,7 @@
 /** Drains verified deliveries into the ledger and on to the warehouses. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
-import { holdsValues } from '../../calls/fold.ts';
-import { identifyRecord, webhookObservedAt } from '../../calls/record.ts';
+import { holdsValues, identifyRecord, webhookObservedAt } from '../../calls/fold.ts';
 import { readRecord } from '../../lib/scan-value.ts';
 import { isSealed, sealedReason } from '../../lib/sealed.ts';
 import type { Transaction } from '../../postgres/database.ts';
