@@ -90,26 +90,17 @@ describe('a whole record', () => {
   test('what rules replaced is listed where they acted, and a field of that name is data elsewhere', () => {
     const list = [[1, null, null, 'phone', 1], [0, 0, 1, 'contract', null], 'x', [0, 0, 1, 'Jean Dupont', 1]];
     const document = { transcript_json: { callsync_redactions: list } };
-    const row = { call_id: 'c', call_timestamp: null };
-    expect(rowsOf(document, 'redactions', { rules: 'some rules' })).toEqual([
-      {
-        ...row,
-        redaction_index: 0,
-        utterance_index: 1,
-        first_word: null,
-        last_word: null,
-        detector: 'phone',
-        detector_version: 1,
-      },
-      {
-        ...row,
-        redaction_index: 1,
-        utterance_index: 0,
-        first_word: 0,
-        last_word: 1,
-        detector: 'contract',
-        detector_version: null,
-      },
+    const rows = rowsOf(document, 'redactions', { rules: 'some rules' });
+    const places = rows.map((row) =>
+      ['redaction_index', 'utterance_index', 'first_word', 'last_word'].map((name) => row[name]),
+    );
+    expect(places).toEqual([
+      [0, 1, null, null],
+      [1, 0, 0, 1],
+    ]);
+    expect(rows).toMatchObject([
+      { call_id: 'c', detector: 'phone', detector_version: 1 },
+      { call_id: 'c', detector: 'contract', detector_version: null },
     ]);
     expect(rowsOf(document, 'redactions')).toEqual([]);
   });

@@ -44,7 +44,7 @@ export const verdictRows = (firstDay: number) =>
     }),
   );
 
-export const deliveryShapes = ['accepted', 'accepted', 'duplicate', 'repeat', 'quarantined', 'rejected'].map(
+const deliveryShapes = ['accepted', 'accepted', 'duplicate', 'repeat', 'quarantined', 'rejected'].map(
   (outcome, seq) => ({ seq, outcome, receivedAfter: seq * 9 * 3_600_000_000 }),
 );
 

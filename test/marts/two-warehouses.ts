@@ -14,7 +14,7 @@ import { postgresWarehouseSchema } from '../../src/warehouse/postgres/config.ts'
 import { postgres as postgresKind } from '../../src/warehouse/postgres/index.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import type { CallLoad, View, Warehouse } from '../../src/warehouse/warehouse.ts';
-import { type TestBigQuery, useBigQuery } from '../support/bigquery.ts';
+import { useBigQuery } from '../support/bigquery.ts';
 import { openBigquery } from '../support/open-bigquery.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { makeBatch } from '../warehouse/batches.ts';
@@ -23,16 +23,8 @@ import { changesOf, dayMicros, deliveryRows, stateRow, stateTimes, verdictRows }
 
 export type FilledWarehouse = ReturnType<typeof present>;
 
-export interface FilledPostgres extends SimulatedCalls {
-  readonly postgres: FilledWarehouse;
-  readonly postgresUrl: string;
-  close(): Promise<void>;
-}
-
-export interface FilledWarehouses extends FilledPostgres {
-  readonly bigquery: FilledWarehouse;
-  readonly bigqueryPlace: Pick<TestBigQuery, 'project' | 'dataset' | 'restUrl'>;
-}
+export type FilledPostgres = Awaited<ReturnType<typeof fillPostgres>>;
+export type FilledWarehouses = Awaited<ReturnType<typeof fillWarehouses>>;
 
 export type ChangeCall = (document: CallDocument, index: number) => CallDocument;
 
@@ -43,7 +35,7 @@ export interface SimulatedCalls {
   readonly firstDay: number;
 }
 
-export const fillWarehouses = async (calls: SimulatedCalls): Promise<FilledWarehouses> => {
+export const fillWarehouses = async (calls: SimulatedCalls) => {
   const filled = await fillPostgres(calls);
   const emulator = await useBigQuery();
   const { project, dataset } = emulator;
@@ -79,7 +71,7 @@ export const fillWarehouses = async (calls: SimulatedCalls): Promise<FilledWareh
 };
 
 /** The same in PostgreSQL alone. */
-export const fillPostgres = async (calls: SimulatedCalls): Promise<FilledPostgres> => {
+export const fillPostgres = async (calls: SimulatedCalls) => {
   const database = await createDatabase();
   const config = postgresWarehouseSchema.parse({ type: 'postgres' });
   const postgres = createPostgresWarehouse({ name: 'main', url: database.url, config });

@@ -10,7 +10,7 @@ import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts'
 import { grantsSql } from '../../src/warehouse/bigquery/grants.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
 import { amounts, analytics, changeCall, dues } from './analytics.ts';
-import { changesOf, dayMicros, deliveryShapes, verdictShapes } from './log-rows.ts';
+import { dayMicros, verdictShapes } from './log-rows.ts';
 import { agentSideOf, talkOf, utterancesOf } from './talk.ts';
 import { type FilledWarehouses, fillWarehouses, readChangedCalls, readDemoCalls, sortRows } from './two-warehouses.ts';
 
@@ -78,71 +78,6 @@ test('keys from the configuration are typed, and what is not of the type is null
     expect(row.pieces).toBe([1234, 12, null][index % 3]);
     expect(row.agent_side).toBe(agentSideOf(document));
   }
-});
-
-test('calls, tags, deliveries, dialogues and chunks are those of the documents', async () => {
-  const read = (name: string) => here.postgres.readMart(name);
-  /** Sums of figures of a mart by one of its columns. */
-  const sums = async (mart: string, by: string, ...figures: readonly string[]) => {
-    const found: Record<string, number[]> = {};
-    for (const row of await read(mart)) {
-      const before = found[String(row[by])] ?? figures.map(() => 0);
-      found[String(row[by])] = figures.map((name, at) => (before[at] as number) + Number(row[name]));
-    }
-    return found;
-  };
-  const counted: Record<'agent' | 'campaign' | 'tag', Record<string, number[]>> = { agent: {}, campaign: {}, tag: {} };
-  const count = (what: keyof typeof counted, name: unknown, ...isTrue: readonly boolean[]): void => {
-    const before = counted[what][String(name)] ?? isTrue.map(() => 0);
-    counted[what][String(name)] = isTrue.map((one, at) => (before[at] as number) + Number(one));
-  };
-  const dialogues = new Map((await read('transcripts')).map((row) => [row.call_id, row.dialogue]));
-  const chunks = await sums('document_chunks', 'call_id', 'words');
-  for (const document of here.documents) {
-    const {
-      status,
-      metadata,
-      unique_id: id,
-    } = document as { status: string; metadata: { Agent: string }; unique_id: string };
-    count('agent', metadata.Agent, true);
-    count('campaign', document.campaign, true, status === 'qualified', status === 'void');
-    for (const tag of (document.tags ?? []) as unknown as { display_name: string; value: unknown }[])
-      count('tag', tag.display_name, true, tag.value === true);
-    const utterances = utterancesOf(document);
-    const side = agentSideOf(document);
-    const lines = utterances.map(({ from, content }) => `${from === side ? 'agent' : 'customer'}: ${content}`);
-    expect(dialogues.get(id), id).toBe(lines.length === 0 ? undefined : lines.join('\n'));
-    const words = utterances.reduce((sum, one) => sum + one.words.length, 0);
-    expect(chunks[id], id).toEqual(lines.length === 0 ? undefined : [words]);
-  }
-  expect(await sums('agent_daily', 'agent', 'calls')).toEqual(counted.agent);
-  expect(await sums('campaign_daily', 'campaign', 'calls', 'qualified_calls', 'void_calls')).toEqual(counted.campaign);
-  expect(await sums('tag_daily', 'tag_name', 'calls', 'calls_true')).toEqual(counted.tag);
-  const isBoolean = (name: unknown) =>
-    here.documents.some(({ tags }) =>
-      (tags as { display_name: string; value: unknown }[] | null)?.some(
-        (tag) => tag.display_name === name && typeof tag.value === 'boolean',
-      ),
-    );
-  const daily = await read('tag_daily');
-  expect(daily.some(({ calls_true }) => calls_true === null)).toBe(true);
-  for (const { tag_name, calls_true } of daily) if (!isBoolean(tag_name)) expect(calls_true, `${tag_name}`).toBeNull();
-  const outcomes = ['accepted', 'duplicates', 'repeats', 'quarantined', 'rejected'];
-  const all = Object.values(await sums('delivery_daily', 'hook_id', 'deliveries', ...outcomes));
-  const total = all.reduce((sum, one) => sum.map((value, at) => value + (one[at] as number)));
-  expect(total).toEqual([deliveryShapes.length, 2, 1, 1, 1, 1]);
-});
-
-test('call_changes has what was logged of each call, and nothing that a field holds', async () => {
-  const rows = await here.postgres.readMart('call_changes');
-  const expected = here.documents.flatMap(({ unique_id }, index) =>
-    changesOf(index).map(({ field, revision, source, kind, after }) => {
-      const observed_at = new Date(Math.floor((here.firstDay + after) / 1000)).toISOString();
-      return { call_id: unique_id, field, revision, source, observed_at, kind };
-    }),
-  );
-  const read = rows.map(({ call_timestamp: _at, business_day: _day, ...rest }) => rest);
-  expect(sortRows(read)).toEqual(sortRows(expected));
 });
 
 test('on BigQuery, the views of the restricted hold no transcript, number or free field', async () => {

@@ -68,17 +68,35 @@ test('fields that nobody named are looked into: values, numbers, names, depths',
   expect(result).not.toMatch(/39 98|4970|dupont/i);
 });
 
-test('rules of one’s own come before those of the profile', () => {
-  const own = [
-    { path: 'metadata.UDF_*', action: 'drop' },
-    { path: 'metadata.ANI', action: 'last4' },
-    { path: 'visit', action: 'keep' },
-  ] as const;
-  const result = sanitizeUnder(
+test.each<[string, Parameters<typeof compileRules>[0], Readonly<Record<string, unknown>>, object]>([
+  [
+    'those of one’s own come before those of the profile',
+    [
+      { path: 'metadata.UDF_*', action: 'drop' },
+      { path: 'metadata.ANI', action: 'last4' },
+      { path: 'visit', action: 'keep' },
+      ...profileRules.pseudonymous,
+    ],
     { metadata: { UDF_text_01: 'x', ANI: '33639981234', Dept: 'SALES' }, visit: { phone: '0639981234' } },
-    { ...options, rules: compileRules([...own, ...profileRules.pseudonymous]) },
-  );
-  expect(result).toEqual({ metadata: { ANI: '…1234', Dept: 'SALES' }, visit: { phone: '0639981234' } });
+    { metadata: { ANI: '…1234', Dept: 'SALES' }, visit: { phone: '0639981234' } },
+  ],
+  [
+    'no transcript',
+    profileRules.no_transcript,
+    { unique_id: 'a', transcript_json: transcriptOf() },
+    { unique_id: 'a' },
+  ],
+  [
+    'the last characters stay the last ones, whatever alphabet they are of',
+    [{ path: 'Account', action: 'last4' }],
+    { Account: 'FR76 3000 6000 0112 3456 7890 189 été' },
+    { Account: '…9été' },
+  ],
+])('rules: %s', (_, rules, fields, expected) => {
+  const settings = { ...options, rules: compileRules(rules) };
+  const once = sanitizeUnder(fields, settings);
+  expect(once).toEqual(expected);
+  expect(sanitizeUnder(once, settings)).toEqual(once);
 });
 
 test.each([
@@ -95,13 +113,6 @@ test.each([
   const [said] = saidIn(once);
   expect([said?.content, said?.words?.[0]?.value]).toEqual([content, first]);
   expect(sanitizeUnder(once, settings)).toEqual(once);
-});
-
-test('without a transcript, where the profile says so', () => {
-  const rules = compileRules(profileRules.no_transcript);
-  expect(sanitizeUnder({ unique_id: 'a', transcript_json: transcriptOf() }, { ...options, rules })).toEqual({
-    unique_id: 'a',
-  });
 });
 
 test('a token in a name announces nothing, whatever its letters say', () => {
@@ -163,11 +174,4 @@ test('any utterance, however it is sent: twice is once', () => {
     }),
     { numRuns: 100 },
   );
-});
-
-test('the last characters stay the last ones, whatever alphabet they are of', () => {
-  const rules = compileRules([{ path: 'Account', action: 'last4' }]);
-  const once = sanitizeUnder({ Account: 'FR76 3000 6000 0112 3456 7890 189 été' }, { ...options, rules });
-  expect(once).toEqual({ Account: '…9été' });
-  expect(sanitizeUnder(once, { ...options, rules })).toEqual(once);
 });

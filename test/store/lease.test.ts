@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-test('one holder at a time for a name, and another name does not wait', async () => {
+test('one holder at a time for a name, also after one that failed, and another name does not wait', async () => {
   const lease = createLease(store);
   let holders = 0;
   let most = 0;
@@ -31,6 +31,8 @@ test('one holder at a time for a name, and another name does not wait', async ()
   expect(await Promise.all([hold('a'), hold('a'), hold('a')])).toEqual(['a', 'a', 'a']);
   expect(most).toBe(1);
   await lease.run('x', () => lease.run('y', () => Promise.resolve()));
+  await expect(lease.run('a', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  expect(await hold('a')).toBe('a');
 });
 
 test('those who wait leave the pool to the holder', async () => {
@@ -43,12 +45,6 @@ test('those who wait leave the pool to the holder', async () => {
     for (let n = 0; n < 5; n += 1) await store.pool.query('SELECT 1');
   });
   await Promise.all(waiting);
-});
-
-test('is given back when the work fails', async () => {
-  const lease = createLease(store);
-  await expect(lease.run('failing', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
-  expect(await lease.run('failing', () => Promise.resolve(1))).toBe(1);
 });
 
 test('a holder whose connection breaks is told, and another may start', async () => {

@@ -19,6 +19,7 @@ import { readStateRow } from '../../src/store/status/state-row.ts';
 import type { Store } from '../../src/store/store.ts';
 import { advanceWatermark, recordWindow, uncoveredRanges } from '../../src/store/windows/windows.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
+import { logRetention, retention } from '../support/pipeline.ts';
 import { callIdOf } from './fill-store.ts';
 
 /** The first lacks nothing, the second a sixth of all calls. */
@@ -93,13 +94,6 @@ export const runSteadyState = async ({ deps, inbox }: SteadyWork, calls: number)
   await measureWebhooks(store, { from: now, to: now + 1, until: now });
   await listDrift(store);
   await runMaintenance({ ...deps, targets: [], retention, logRetention });
-};
-
-const day = 86_400_000;
-const logRetention = { deliveries: day, loads: day, verdicts: day };
-const month = 30 * day;
-const retention = {
-  ...{ bodies: 7 * day, deliveries: 400 * day, quarantine: 90 * day, websocketFrames: month, loads: month },
 };
 
 const receive = async (inbox: InboxWriter, callIds: readonly string[]): Promise<void> => {

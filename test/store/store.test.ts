@@ -11,7 +11,7 @@ import { expireRows } from '../../src/store/retention.ts';
 import { joinCounters, readCounters } from '../../src/store/status/counters.ts';
 import { recordEvent } from '../../src/store/status/events.ts';
 import { migrateStore, openStore, recreateStore, type Store, type StoreKey } from '../../src/store/store.ts';
-import { countWaiting, deliver, usePipeline } from '../support/pipeline.ts';
+import { countWaiting, deliver, logRetention, retention, usePipeline } from '../support/pipeline.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { column, queryBy } from '../support/rows.ts';
 
@@ -250,7 +250,7 @@ describe('deliveries and texts are locked in one order', () => {
   ])('and what others hold is left by what expires to its next run: %s', async (kind, table, insert) => {
     await store().query(insert);
     const key = table === 'inbox' ? 'seq' : 'id';
-    const rules = { bodies: 1, deliveries: 1e13, quarantine: 1, websocketFrames: 1, loads: 1 };
+    const rules = { ...retention, deliveries: 1e13 };
     const held = `${table} WHERE ${key} = (SELECT min(${key}) + 1 FROM ${table})`;
     expect(await besideHolder(held, 1, () => expireRows(store(), rules))).toMatchObject({ [kind]: 2 });
     expect(await expireRows(store(), rules)).toMatchObject({ [kind]: 1 });
@@ -259,17 +259,13 @@ describe('deliveries and texts are locked in one order', () => {
 
 describe('expired', () => {
   const days = 86_400_000;
-  const month = 30 * days;
-  const rules = {
-    ...{ bodies: 7 * days, deliveries: 400 * days, quarantine: 90 * days, websocketFrames: month, loads: month },
-  };
   const query = (sql: string) => pipeline.query(sql);
 
   test('are bodies of settled deliveries when they are old, and not before', async () => {
     const old = new Date(Date.now() - 8 * days);
     await deliver(pipeline.store, [{ body: '{}', receivedAt: old }, { body: '{}', receivedAt: old }, { body: '{}' }]);
     await query(`UPDATE inbox SET outcome = 'accepted' WHERE seq <> (SELECT max(seq) - 1 FROM inbox)`);
-    expect(await expireRows(store(), rules)).toMatchObject({ bodies: 1, rejected: 0, deliveries: 0 });
+    expect(await expireRows(store(), retention)).toMatchObject({ bodies: 1, rejected: 0, deliveries: 0 });
     expect(await query('SELECT body IS NULL AS gone, body_hash IS NULL AS hashless FROM inbox ORDER BY seq')).toEqual([
       { gone: true, hashless: false },
       { gone: false, hashless: false },
@@ -304,7 +300,7 @@ describe('expired', () => {
     await query(
       `INSERT INTO meta (key, value, updated_at) VALUES ('import:old', '{}', now() - interval '91 days'), ('import:new', '{}', now())`,
     );
-    expect(await expireRows(store(), rules)).toEqual({
+    expect(await expireRows(store(), retention)).toEqual({
       ...{ bodies: 0, events: 0, removed: 0, problems: 0, rereads: 0, rejected: 1_100, deliveries: 1, quarantine: 1 },
       ...{ replayed: 1, dropped: 1, websocketFrames: 1, loads: 4_000 - Math.floor((2_000 * 4) / 3), imports: 1 },
     });
@@ -342,7 +338,7 @@ describe('expired', () => {
     await query(`INSERT INTO websocket_frames (session, received_at, is_binary, body, subjects)
       VALUES ('s', now() - interval '31 days', false, '', ARRAY[decode('${held}', 'hex')])`);
     await query(`INSERT INTO held_keys (held_key, hold_id, of_call) VALUES ('${held.repeat(4)}', 'h', false)`);
-    const expired = () => expireRows(store(), rules);
+    const expired = () => expireRows(store(), retention);
     expect(await expired()).toMatchObject({ quarantine: 2, replayed: 0, dropped: 0, websocketFrames: 0 });
     const kept = [...only, '{"unique_id":"held"}', 'held, replayed', 'held, dropped'];
     expect(await listKept()).toEqual(kept);
@@ -366,10 +362,8 @@ test('a step of maintenance that fails keeps no other from its turn, and is told
   };
   const steps: unknown[] = [];
   const log = (_: string, { step }: Record<string, unknown>) => steps.push(step);
-  const retention = { bodies: 1, deliveries: 1e13, quarantine: 1, websocketFrames: 1, loads: 1 };
-  const logRetention = { deliveries: 1, loads: 1, verdicts: 1 };
-  const given = { targets: [], store: failing, log, retention, logRetention, proof: undefined as never };
-  const deps = { ...pipeline.deps, ...given };
+  const rules = { retention: { ...retention, deliveries: 1e13 }, logRetention };
+  const deps = { ...pipeline.deps, targets: [], store: failing, log, ...rules, proof: undefined as never };
   await expect(runMaintenance(deps)).rejects.toThrow('counters');
   expect(steps).toEqual(['counters', 'events']);
   expect(await store().query('SELECT body FROM inbox')).toEqual([{ body: null }]);

@@ -8,7 +8,6 @@ import { afterAll, afterEach, beforeAll } from 'vitest';
 import type { CallDocument } from '../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../schemas/observation.ts';
 import { flattenVersion } from '../../src/calls/flatten.ts';
-import type { LedgerRow } from '../../src/calls/fold.ts';
 import type { IngestDeps, WarehouseTarget } from '../../src/pipeline/deps.ts';
 import { ingest, loadFolded } from '../../src/pipeline/load/ingest.ts';
 import { loadPendingBatch } from '../../src/pipeline/load/load-pending.ts';
@@ -24,52 +23,23 @@ import { createDatabase, type TestDatabase } from './postgres.ts';
 
 type PostgresWarehouseOptions = Parameters<typeof createPostgresWarehouse>[0];
 
-export interface Pipeline {
-  readonly url: string;
-  /** The file of the erasure log. */
-  readonly erasureLog: string;
-  readonly store: Store;
-  readonly warehouse: Warehouse;
-  readonly target: WarehouseTarget;
-  readonly deps: IngestDeps;
-  /** The log, newest last. */
-  readonly logged: { readonly event: string; readonly fields: Record<string, unknown> }[];
-  /** Another warehouse of the same database, migrated but not registered. */
-  addWarehouse(name: string, config?: Partial<PostgresWarehouseOptions['config']>): Promise<WarehouseTarget>;
-  query: Store['query'];
-  /** Folds; `observe` loads as well. */
-  fold(observations: readonly Observation[], deps?: IngestDeps): ReturnType<typeof ingest>;
-  observe(
-    observations: readonly Observation[],
-    deps?: IngestDeps,
-  ): Promise<{ folded: Awaited<ReturnType<typeof ingest>>; written: Readonly<Record<string, number>> }>;
-  /** Merges what waits in the inbox until nothing does; returns how many deliveries. */
-  merge(deps?: IngestDeps): Promise<number>;
-  /** Delivers bodies under ids of their own, and merges them. */
-  send(bodies: readonly (object | string)[], deps?: IngestDeps): Promise<void>;
-  rowOf(callId: string): Promise<LedgerRow | undefined>;
-  /** Of these calls the ones whose documents are kept, by id. */
-  listKept(ids: readonly string[]): Promise<string[]>;
-  /** Loads what is pending until nothing is. */
-  drain(target?: WarehouseTarget): Promise<{ sent: number; changed: number }>;
-  /** Empties the store and the warehouse `main`; epochs and keys stay. */
-  clear(): Promise<void>;
-  close(): Promise<void>;
-}
+export type Pipeline = Awaited<ReturnType<typeof openPipeline>>;
 
 /** @param prepare what happens to the empty database before the store is opened. */
 export const openPipeline = async (
   config: Partial<PostgresWarehouseOptions['config']> = {},
   prepare?: (database: TestDatabase) => Promise<void>,
-): Promise<Pipeline> => {
+) => {
   const database = await createDatabase();
   await prepare?.(database);
   const erasures = createErasures();
   const store = await openStore({ url: database.url, max: 8, erasures: erasures.open });
   await issueEpoch(store, 'test', 0);
-  const logged: Pipeline['logged'] = [];
+  /** Newest last. */
+  const logged: { readonly event: string; readonly fields: Record<string, unknown> }[] = [];
   const opened: Warehouse[] = [];
-  const addWarehouse: Pipeline['addWarehouse'] = async (name, more = {}) => {
+  /** Another warehouse of the same database, migrated but not registered. */
+  const addWarehouse = async (name: string, more: typeof config = {}): Promise<WarehouseTarget> => {
     const warehouse = createPostgresWarehouse({
       name,
       url: database.url,
@@ -89,12 +59,14 @@ export const openPipeline = async (
     clockSkew: 120_000_000,
     log: (event, fields) => logged.push({ event, fields }),
   };
+  /** Merges what waits in the inbox until nothing does; returns how many deliveries. */
   const merge = async (of = deps): Promise<number> => {
     const { deliveries, more } = await mergeInbox(of);
     return more ? deliveries + (await merge(of)) : deliveries;
   };
   return {
     url: database.url,
+    /** The file of the erasure log. */
     erasureLog: erasures.file,
     store,
     warehouse: target.warehouse,
@@ -103,13 +75,15 @@ export const openPipeline = async (
     logged,
     addWarehouse,
     query: store.query,
-    fold: (observations, of = deps) => ingest(of, { observations, origin: 'test' }),
-    observe: async (observations, of = deps) => {
+    /** `observe` loads as well. */
+    fold: (observations: readonly Observation[], of = deps) => ingest(of, { observations, origin: 'test' }),
+    observe: async (observations: readonly Observation[], of = deps) => {
       const folded = await ingest(of, { observations, origin: 'test' });
       return { folded, written: await loadFolded(of, folded) };
     },
     merge,
-    send: async (bodies, of) => {
+    /** Delivers bodies under ids of their own, and merges them. */
+    send: async (bodies: readonly (object | string)[], of?: IngestDeps): Promise<void> => {
       const texts = bodies.map((body) => (typeof body === 'string' ? body : JSON.stringify(body)));
       await deliver(
         store,
@@ -117,11 +91,13 @@ export const openPipeline = async (
       );
       await merge(of);
     },
-    rowOf: async (id) => (await readRows(store, [id])).get(id),
-    listKept: async (ids) => {
+    rowOf: async (id: string) => (await readRows(store, [id])).get(id),
+    /** Of these calls the ones whose documents are kept, by id. */
+    listKept: async (ids: readonly string[]) => {
       const rows = [...(await readRows(store, ids)).values()].filter(({ tombstone }) => !tombstone);
       return rows.map(({ callId }) => callId).sort();
     },
+    /** Loads what is pending until nothing is. */
     drain: async (of = target) => {
       const total = { sent: 0, changed: 0 };
       for (;;) {
@@ -131,6 +107,7 @@ export const openPipeline = async (
         total.changed += loaded.changed;
       }
     },
+    /** Empties the store and the warehouse `main`; epochs and keys stay. */
     clear: async () => {
       const { rows } = await store.pool.query<{ name: string }>(
         `SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
@@ -208,6 +185,13 @@ export const interrupted = (store: Store, before: () => Promise<unknown>): Store
     return await store.transaction(work);
   },
 });
+
+const days = 86_400_000;
+/** As an installation has it that configures none. */
+export const retention = {
+  ...{ bodies: 7 * days, deliveries: 400 * days, quarantine: 90 * days, websocketFrames: 30 * days, loads: 30 * days },
+};
+export const logRetention = { deliveries: days, loads: days, verdicts: days };
 
 /** Sessions of the database that wait for a lock. */
 export const countWaiting = async (db: Queryable): Promise<number> =>

@@ -25,8 +25,6 @@ export interface Arrival {
   readonly media?: { readonly before: Buffer; readonly bytes: Buffer; readonly after: Buffer };
   readonly made?: { readonly name: string; readonly staging: boolean; readonly expirationTime: string | null };
   readonly dropped?: string;
-  readonly patched?: string;
-  readonly streamed?: string;
 }
 
 export const parseArrival = async (request: IncomingMessage): Promise<Arrival> => {
@@ -95,12 +93,10 @@ export const changedTables = (sql: string): string[] => {
 };
 
 const parseTableRequest = (method: string, path: string, body: Buffer) => {
-  const tables = /^\/datasets\/(\w+)\/tables(?:\/(\w+))?(\/insertAll)?$/.exec(path);
+  const tables = /^\/datasets\/(\w+)\/tables(?:\/(\w+))?$/.exec(path);
   if (tables === null) return {};
-  const [, dataset, table, stream] = tables;
-  if (stream !== undefined) return { streamed: `${dataset}.${table}` };
+  const [, dataset, table] = tables;
   if (method === 'DELETE') return { dropped: `${dataset}.${table}` };
-  if (method === 'PATCH' || method === 'PUT') return { patched: `${dataset}.${table}` };
   if (method !== 'POST') return {};
   const made = JSON.parse(body.toString()) as { tableReference: { tableId: string }; expirationTime?: string };
   const { tableId } = made.tableReference;

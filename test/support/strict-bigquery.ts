@@ -1,14 +1,12 @@
 /**
  * A proxy before the emulator that enforces the missing rules of BigQuery. Job ids are used once, jobs take time,
- * changing statements conflict and queue. Streamed rows cannot be changed, quotas run out, responses get lost. Job
- * errors are worded as BigQuery words them.
+ * changing statements conflict, responses get lost. Job errors are worded as BigQuery words them.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { listen } from './listen.ts';
-import { createStrictRules, type StrictLimits } from './strict-bigquery-rules.ts';
-import { type Arrival, parseArrival, type WireError } from './strict-bigquery-wire.ts';
+import { type Arrival, changedTables, parseArrival, type WireError } from './strict-bigquery-wire.ts';
 
 /** Steps of a load as the service sees them; a test may stop a client at any of them. */
 export const strictPoints = [
@@ -44,13 +42,9 @@ interface StoredJob {
   finished: Promise<void>;
 }
 
-export const startStrictBigquery = async (options: {
-  readonly upstream: string;
-  readonly limits?: Partial<StrictLimits>;
-  readonly clock?: () => number;
-}) => {
+export const startStrictBigquery = async (options: { readonly upstream: string }) => {
   const jobs = new Map<string, StoredJob>();
-  const rules = createStrictRules(options.limits ?? {}, options.clock ?? Date.now);
+  const underWay = new Map<string, { readonly changed: readonly string[]; readonly isTransaction: boolean }>();
   const troubles = { load: [] as Trouble[], script: [] as Trouble[], other: [] as Trouble[] };
   const accepted = { load: 0, script: 0, query: 0 };
   const tables = new Map<string, string | null>();
@@ -67,9 +61,22 @@ export const startStrictBigquery = async (options: {
     return { status: response.status, body: await response.text() };
   };
 
+  /** Takes a job among those under way; says how it ends if others stand in its way. */
+  const begin = ({ id, kind, sql, destination, createDisposition }: NonNullable<Arrival['job']>) => {
+    if (kind === 'load' && createDisposition === 'CREATE_NEVER' && !tables.has(destination ?? ''))
+      return { reason: 'notFound', message: `Not found: Table ${destination}` };
+    if (kind !== 'script') return undefined;
+    const [changed, isTransaction] = [changedTables(sql), /\bBEGIN TRANSACTION\b/i.test(sql)];
+    const rivals = [...underWay.values()].filter((other) => other.changed.some((table) => changed.includes(table)));
+    underWay.set(id, { changed, isTransaction });
+    if (!rivals.some((rival) => isTransaction || rival.isTransaction)) return undefined;
+    const message = `Transaction is aborted due to concurrent update against table ${changed[0]}. Could not serialize access to table ${changed[0]} due to concurrent update`;
+    return { reason: 'invalidQuery', message };
+  };
+
   const runJob = (arrival: Arrival, job: StoredJob, trouble: Trouble | undefined): void => {
-    const kind = arrival.job?.kind ?? 'query';
-    const conflict = rules.begin(arrival, tables);
+    const { id, kind } = arrival.job as NonNullable<Arrival['job']>;
+    const conflict = begin(arrival.job as NonNullable<Arrival['job']>);
     const work = async (): Promise<void> => {
       try {
         const fault = trouble?.kind === 'job-error' ? trouble : conflict;
@@ -82,7 +89,7 @@ export const startStrictBigquery = async (options: {
         if (body.error !== undefined) finish(job, { errorResult: body.error.errors?.[0] ?? body.error });
         else finish(job, { errorResult: body.status?.errorResult });
       } finally {
-        rules.end(arrival);
+        underWay.delete(id);
         if (kind !== 'query') await listener(`${kind}-done`);
       }
     };
@@ -98,8 +105,6 @@ export const startStrictBigquery = async (options: {
     if (trouble?.kind === 'refused') return answerError(response, trouble.error);
     if (jobs.has(id))
       return answerError(response, { status: 409, reason: 'duplicate', message: `Already Exists: Job ${id}` });
-    const refusal = rules.admit(arrival);
-    if (refusal !== undefined) return answerError(response, refusal);
     const job: StoredJob = {
       resource: {
         kind: 'bigquery#job',
@@ -141,8 +146,6 @@ export const startStrictBigquery = async (options: {
     const { made, dropped } = arrival;
     if (made?.staging === true) await listener('staging-asked');
     if (dropped !== undefined) await listener('drop-asked');
-    const refusal = rules.admit(arrival);
-    if (refusal !== undefined) return { status: refusal.status, body: errorBody(refusal) };
     const result = await forward(arrival);
     if (result.status < 300 && made !== undefined) tables.set(made.name, made.expirationTime);
     if (result.status < 300 && dropped !== undefined) tables.delete(dropped);
@@ -197,8 +200,9 @@ const answer = (response: ServerResponse, status: number, body: string): void =>
   response.end(body);
 };
 
-const answerError = (response: ServerResponse, error: WireError): void =>
-  answer(response, error.status, errorBody(error));
-
-const errorBody = ({ status, reason, message }: WireError): string =>
-  JSON.stringify({ error: { code: status, message, errors: [{ domain: 'global', reason, message }] } });
+const answerError = (response: ServerResponse, { status, reason, message }: WireError): void =>
+  answer(
+    response,
+    status,
+    JSON.stringify({ error: { code: status, message, errors: [{ domain: 'global', reason, message }] } }),
+  );

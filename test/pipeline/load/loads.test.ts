@@ -120,21 +120,24 @@ test('an older load that is completed late does not settle a call whose newer re
 });
 
 describe('a warehouse that is away', () => {
-  test('holds nothing back: calls stay pending and arrive later, also in their newest form', async () => {
+  test('holds nothing back, and no other warehouse: calls stay pending and arrive later, also in their newest form', async () => {
+    const other = await pipeline.addWarehouse('other');
+    await register(pipeline.store, 'other');
     const away = awayNow();
-    const { written } = await pipeline.observe([observation('a', 1), observation('b', 1)], away);
-    expect(written).toEqual({ main: 0 });
+    const both = { ...away, targets: [...away.targets, other] };
+    const { written } = await pipeline.observe([observation('a', 1), observation('b', 1)], both);
+    expect(written).toEqual({ main: 0, other: 2 });
     expect(pipeline.logged).toMatchObject([
       { event: 'load failed, its calls stay pending', fields: { code: 'DATABASE_UNREACHABLE' } },
     ]);
-    expect(await pending()).toBe(2);
+    expect([await pending(), await pending('other')]).toEqual([2, 0]);
     await expect(
       loadPendingBatch(away, away.targets[0] as WarehouseTarget, { origin: 'pending' }),
     ).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE' });
     await pipeline.observe([observation('b', 2)], away);
     expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
     expect(await statuses()).toEqual({ a: 'v1', b: 'v2' });
-    expect(await column(pipeline.store, 'SELECT state FROM loads ORDER BY 1')).toEqual([
+    expect(await column(pipeline.store, "SELECT state FROM loads WHERE warehouse = 'main' ORDER BY 1")).toEqual([
       'committed',
       ...Array(3).fill('failed'),
     ]);
@@ -171,14 +174,6 @@ describe('a warehouse that is away', () => {
     await sweep();
     expect(loaded.at(-1)).toEqual(['a']);
     expect(await pending('priced')).toBe(0);
-  });
-
-  test('holds back no other warehouse', async () => {
-    const other = await pipeline.addWarehouse('other');
-    await register(pipeline.store, 'other');
-    const deps = { ...pipeline.deps, targets: [...awayNow().targets, other] };
-    expect((await pipeline.observe([observation('a', 1)], deps)).written).toEqual({ main: 0, other: 1 });
-    expect([await pending('main'), await pending('other')]).toEqual([1, 0]);
   });
 
   test('a fault of ours in a load is logged like any other, and its calls stay pending', async () => {

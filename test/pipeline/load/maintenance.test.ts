@@ -2,17 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { runMaintenance } from '../../../src/pipeline/load/maintenance.ts';
 import { registerWarehouse, walkBatch, walkToEnd } from '../../../src/store/loads/warehouses.ts';
-import type { expireRows } from '../../../src/store/retention.ts';
-import { observationOf, register, usePipeline } from '../../support/pipeline.ts';
+import { logRetention, observationOf, register, retention, usePipeline } from '../../support/pipeline.ts';
 
 const pipeline = usePipeline();
 
-const days = 86_400_000;
-const [bodies, quarantine, month] = [7 * days, 90 * days, 30 * days];
-const retention = { bodies, deliveries: 400 * days, quarantine, websocketFrames: month, loads: month };
-const logRetention = { deliveries: days, loads: days, verdicts: days };
-const keep = (rules: Partial<Parameters<typeof expireRows>[1]> = {}) =>
-  runMaintenance({ ...pipeline.deps, retention: { ...retention, ...rules }, logRetention });
+const keep = () => runMaintenance({ ...pipeline.deps, retention, logRetention });
 const query: typeof pipeline.query = (sql, values) => pipeline.query(sql, values);
 const ageWarehouse = (name: string, interval: string) =>
   query('UPDATE warehouses SET configured_at = now() - $2::interval WHERE name LIKE $1', [name, interval]);
@@ -29,6 +23,14 @@ test('calls flattened by an older version are sent again once a newer version re
 });
 
 describe('warehouses', () => {
+  test('that are configured stay known, and no others', async () => {
+    await registerWarehouse(pipeline.store, 'elsewhere', flattenVersion);
+    await ageWarehouse('%', '6 days');
+    await keep();
+    const rows = await query(`SELECT name FROM warehouses WHERE configured_at > now() - interval '1 minute'`);
+    expect(rows).toEqual([{ name: 'main' }]);
+  });
+
   test('that no worker configures any more are taken off the deliveries that wait for them', async () => {
     await registerWarehouse(pipeline.store, 'gone', flattenVersion);
     await query(`INSERT INTO unloaded_deliveries VALUES ('gone', false, 1), ('main', false, 1)`);

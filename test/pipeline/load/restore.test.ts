@@ -174,12 +174,17 @@ describe('under running workers, and before maintenance looks,', () => {
   };
   const anew = () => migrateStore(pipeline.store);
 
+  type Worker = Awaited<ReturnType<typeof run>>;
+  const load = (worker: Worker) => worker.write(['b', 'v2']);
+  const look = (worker: Worker) => worker.ledgerCheck.watch();
   test.each([
-    ['row by row', undefined],
-    ['as tables made anew', anew],
+    ['row by row', 'the next load', undefined, load],
+    ['as tables made anew', 'the next load', anew, load],
+    ['row by row', 'looking at it', undefined, look],
+    ['as tables made anew', 'looking at it', anew, look],
   ])(
-    'a ledger that is set back %s is noticed by the next load; what it forgot is asked of the service',
-    async (_, how) => {
+    'a ledger that is set back %s is noticed by %s; what it forgot is asked of the service',
+    async (_how, _by, how, notice) => {
       const worker = await run();
       await worker.write(['a', 'v1'], ['b', 'v1']);
       const restore = await ledger();
@@ -187,8 +192,10 @@ describe('under running workers, and before maintenance looks,', () => {
       await erase('gone');
       await worker.drain();
       const epoch = await pipeline.store.epoch();
+      await look(worker);
+      expect(await pipeline.store.epoch()).toBe(epoch);
       await restore(how);
-      await worker.write(['b', 'v2']);
+      await notice(worker);
       expect(await pipeline.store.epoch()).toBe(epoch + 1);
       expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1', new: 'v1' });
       const expected = [
@@ -196,9 +203,9 @@ describe('under running workers, and before maintenance looks,', () => {
         { call_id: 'new', reason: 'restored' },
       ];
       expect(await query('SELECT call_id, reason FROM rereads ORDER BY 1')).toEqual(expected);
-      await worker.write(['a', 'v3'], ['gone', 'v2']);
+      await worker.write(['a', 'v3'], ['b', 'v3'], ['gone', 'v2']);
       await worker.drain();
-      expect(await inWarehouse()).toEqual({ a: 'v3', b: 'v2', new: 'v1' });
+      expect(await inWarehouse()).toEqual({ a: 'v3', b: 'v3', new: 'v1' });
       expect(await check()).toEqual([]);
     },
   );
@@ -223,22 +230,6 @@ describe('under running workers, and before maintenance looks,', () => {
     expect(await store.epoch()).toBe(epoch + 1);
     expect(await query('SELECT call_id FROM rereads ORDER BY 1')).toEqual([{ call_id: 'a' }, { call_id: 'new' }]);
     expect(await query('SELECT FROM epochs WHERE healing')).toEqual([]);
-  });
-
-  test.each([
-    ['row by row', undefined],
-    ['as tables made anew', anew],
-  ])('a ledger that is set back %s and loads nothing is noticed by looking at it', async (_, how) => {
-    const worker = await run();
-    await worker.write(['a', 'v1']);
-    const restore = await ledger();
-    await worker.write(['a', 'v2']);
-    const epoch = await pipeline.store.epoch();
-    await worker.ledgerCheck.watch();
-    expect(await pipeline.store.epoch()).toBe(epoch);
-    await restore(how);
-    await worker.ledgerCheck.watch();
-    expect(await pipeline.store.epoch()).toBe(epoch + 1);
   });
 
   test('a ledger that is being restored is left alone', async () => {

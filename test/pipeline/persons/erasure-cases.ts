@@ -32,20 +32,6 @@ export interface RestorableTarget {
   readonly search?: (text: string) => Promise<readonly string[]>;
 }
 
-export interface ErasureFigures {
-  readonly erasedCalls: number;
-  readonly events: number;
-  /** Texts with a value of an erased person, after each step. */
-  readonly found: Readonly<Record<string, number>>;
-  /** Calls of persons that nobody erased, after each step: expected, in each warehouse, and found by each search index. */
-  readonly kept: Readonly<Record<string, readonly number[]>>;
-  readonly receipts: Readonly<
-    Record<string, { readonly verified: number; readonly broken: number; readonly cut: number }>
-  >;
-  /** The first of what was found. */
-  readonly examples: readonly string[];
-}
-
 /** Of each a search finds a few calls. */
 const peoplePerSearch = 50;
 
@@ -53,7 +39,7 @@ export const eraseUnderRestores = async (
   pipeline: Pipeline,
   targets: readonly RestorableTarget[],
   input: { readonly erased: number; readonly others: number; readonly events: number },
-): Promise<ErasureFigures> => {
+) => {
   const { store } = pipeline;
   const { proof } = store.erasures;
   const { headsFile } = proof;
@@ -65,11 +51,14 @@ export const eraseUnderRestores = async (
   };
   const sought = new Set(Array.from({ length: input.erased }, (_, index) => serialOf(index)));
   const people = input.erased + input.others;
-  const result = { found: {}, kept: {}, receipts: {}, examples: [] } as {
-    found: Record<string, number>;
-    kept: Record<string, number[]>;
-    receipts: Record<string, { verified: number; broken: number; cut: number }>;
-    examples: string[];
+  const result = {
+    /** Texts with a value of an erased person, after each step. */
+    found: {} as Record<string, number>,
+    /** Calls of persons that nobody erased, after each step: expected, in each warehouse, and found by each search index. */
+    kept: {} as Record<string, readonly number[]>,
+    receipts: {} as Record<string, { readonly verified: number; readonly broken: number; readonly cut: number }>,
+    /** The first of what was found. */
+    examples: [] as string[],
   };
 
   const load = async (): Promise<void> => {

@@ -20,9 +20,6 @@ export interface LateEditsOptions {
   /** Fixed horizon in microseconds; undefined = learned. */
   readonly horizon?: number;
   readonly sample: number;
-  readonly share?: number;
-  readonly delay?: number;
-  readonly seed?: number;
 }
 
 const pageSize = 200;
@@ -52,7 +49,7 @@ const listingRequests = (calls: number): number => {
 };
 
 const makeEdits = (options: LateEditsOptions, start: number): { edits: Edit[]; callAt: (index: number) => number } => {
-  const random = randomOf(options.seed ?? 1);
+  const random = randomOf(1);
   const spacing = day / options.callsPerDay;
   const first = start - 120 * day;
   const callAt = (index: number): number => first + index * spacing;
@@ -72,8 +69,8 @@ export const runLateEdits = (options: LateEditsOptions) => {
   const end = start + options.days * day;
   const rules = {
     horizon: options.horizon,
-    share: options.share ?? 0.999,
-    delay: options.delay ?? day,
+    share: 0.999,
+    delay: day,
     maxHorizon: 90 * day,
     sample: options.sample,
   };

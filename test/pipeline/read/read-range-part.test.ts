@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Direction, Range } from '../../../schemas/orchestration.ts';
 import type { ReadDeps } from '../../../src/pipeline/deps.ts';
-import { type RangePartProgress, readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
+import { nextLength, type RangePartProgress, readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
 import { rereadCalls } from '../../../src/pipeline/read/reread-calls.ts';
 import { startSimulator } from '../../../src/simulator/start-simulator.ts';
 import type { Source } from '../../../src/source/source.ts';
@@ -18,6 +18,13 @@ import { settledRange } from '../../support/settled-range.ts';
 type ReadRangePartInput = Parameters<typeof readRangePart>[1];
 
 const directions: readonly Direction[] = ['oldest_first', 'newest_first'];
+
+test('the next window is no shorter than a step of the service, which would be read again and again', () => {
+  const list = { time_format: 'iso', time_resolution_ms: 2_000 };
+  const windows = { initial: 1_000_000, min: 100_000, max: 50_000_000, targetCalls: 500 };
+  const deps = { windows, source: { list: { list } } } as unknown as ReadDeps;
+  expect([nextLength(1_000_000, 20_000, deps), nextLength(50_000_000, 0, deps)]).toEqual([2_000_000, 50_000_000]);
+});
 
 describe('against the simulated service', () => {
   const pipeline = usePipeline();

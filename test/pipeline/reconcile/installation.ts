@@ -1,5 +1,5 @@
 /** A simulated service, and an installation that reads it: store, warehouse and source, wired as a worker wires them. */
-import type { Range, ReadTotals, ReconcileRequest, ReconcileTotals } from '../../../schemas/orchestration.ts';
+import type { Range, ReconcileRequest } from '../../../schemas/orchestration.ts';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
 import type { planRereads } from '../../../src/pipeline/read/reread-windows.ts';
@@ -9,7 +9,7 @@ import { startSimulator } from '../../../src/simulator/start-simulator.ts';
 import { createSource } from '../../../src/source/source.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { simulatedConfig } from '../../source/simulated.ts';
-import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { openPipeline } from '../../support/pipeline.ts';
 
 const hour = 3_600_000_000;
 export const day = 24 * hour;
@@ -17,16 +17,7 @@ export const day = 24 * hour;
 type InstallationDeps = Parameters<typeof planRereads>[0] &
   ReconcileDeps & { readonly reconcile: Parameters<typeof planReconcile>[1] };
 
-export interface Installation extends Pipeline {
-  readonly simulator: Awaited<ReturnType<typeof startSimulator>>;
-  readonly deps: InstallationDeps;
-  /** Planned call times with room for late processing. */
-  readonly range: Range;
-  /** Installation time, in milliseconds; real time unless set. */
-  setNow(ms: number | undefined): void;
-  backfill(range?: Range): Promise<ReadTotals>;
-  reconcile(request?: ReconcileRequest): Promise<ReconcileTotals>;
-}
+export type Installation = Awaited<ReturnType<typeof openInstallation>>;
 
 const never = new AbortController().signal;
 
@@ -34,7 +25,7 @@ const never = new AbortController().signal;
 export const openInstallation = async (options: {
   readonly simulator: SimulatorOptions;
   readonly warehouse?: Warehouse;
-}): Promise<Installation> => {
+}) => {
   const pipeline = await openPipeline();
   const { warehouse = pipeline.warehouse } = options;
   const target = { ...pipeline.target, warehouse };
@@ -65,6 +56,7 @@ export const openInstallation = async (options: {
     simulator,
     deps,
     range,
+    /** Installation time, in milliseconds; real time unless set. */
     setNow: (ms: number | undefined) => {
       now = ms;
     },

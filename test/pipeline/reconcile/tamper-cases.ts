@@ -26,15 +26,6 @@ export interface Tampering {
   readonly again: boolean;
 }
 
-export interface TamperFigures {
-  /** Calls of which something was altered, deleted or added, and calls that were added whole. */
-  readonly touched: number;
-  readonly forged: number;
-  /** The verdicts on the warehouse. */
-  readonly missing: number;
-  readonly different: number;
-}
-
 interface Victim {
   readonly table: Table;
   readonly row: Row;
@@ -177,7 +168,7 @@ const reconcileRows = async ({ deps, range }: Site) => {
 };
 
 /** Tampers with both warehouses and reconciles at level rows: everything is as before, and nothing is left unproven. */
-export const findTampering = async (wanted: Tampering): Promise<Readonly<Record<string, TamperFigures>>> => {
+export const findTampering = async (wanted: Tampering) => {
   const here = await openSite(wanted.calls);
   try {
     await here.backfill();

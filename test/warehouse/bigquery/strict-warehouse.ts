@@ -4,24 +4,16 @@ import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.
 import { useBigQuery } from '../../support/bigquery.ts';
 import { openBigquery } from '../../support/open-bigquery.ts';
 import { type StrictBigquery, startStrictBigquery } from '../../support/strict-bigquery.ts';
-import type { StrictLimits } from '../../support/strict-bigquery-rules.ts';
 
 type BigqueryWarehouseOptions = Parameters<typeof openBigquery>[0];
 
 export type StrictSetup = Awaited<ReturnType<typeof setUpStrict>>;
 
-export const setUpStrict = async (
-  over: { config?: Record<string, unknown>; limits?: Partial<StrictLimits>; clock?: () => number } = {},
-) => {
+export const setUpStrict = async () => {
   const emulator = await useBigQuery();
-  const strict = await startStrictBigquery({
-    upstream: emulator.restUrl,
-    ...(over.limits === undefined ? {} : { limits: over.limits }),
-    ...(over.clock === undefined ? {} : { clock: over.clock }),
-  });
+  const strict = await startStrictBigquery({ upstream: emulator.restUrl });
   const { project, dataset } = emulator;
-  const settings = { type: 'bigquery', project, dataset, api_endpoint: strict.url };
-  const config = bigqueryWarehouseSchema.parse({ ...settings, ...over.config });
+  const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project, dataset, api_endpoint: strict.url });
   const open = (options: Partial<BigqueryWarehouseOptions> = {}) =>
     openBigquery({
       name: 'bq',
