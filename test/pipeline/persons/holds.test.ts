@@ -283,33 +283,41 @@ const actInFold = async <T>(
 test.each([
   ['has noted that it is held', 'INSERT INTO held_keys'],
   ['has its row', 'UPDATE ledger'],
-])('a call is neither erased nor aged beside a fold that %s', async (_, statement) => {
-  const actBesideFold = <T>(id: string, fields: CallDocument, act: () => Promise<T>): Promise<T> =>
-    actInFold((sql) => sql.startsWith(statement), [id, fields], act);
-  await hold({ kind: 'phone', values: ['0611223344'] });
-  const now = Date.UTC(2025, 5, 1);
-  const words = [{ value: 'oui', start: 0, length: 1 }];
-  const record = {
-    timestamp: new Date(now - 40 * day).toISOString(),
-    transcript_json: { callData: [{ from: 'in', content: 'oui', words }] },
-  };
-  await pipeline.send(['known-1', 'old-1', 'worn-1'].map((unique_id) => ({ unique_id, ...record })));
-  const theirs = { ...record, in: { data: '0611223344' } };
-  for (const id of ['unknown-1', 'known-1']) {
-    const erasing = () => erase({ kind: 'call', values: [id] }, { exceptHeld: true });
-    expect(await actBesideFold(id, theirs, erasing)).toMatchObject({ erased: 0, held: 1 });
-  }
-  const age = (limits: Parameters<typeof createAges>[0]) => {
-    const ages = createAges(limits, () => now);
-    return () => applyAges(pipeline.deps, ages, { dryRun: false });
-  };
-  await actBesideFold('worn-1', theirs, age({ words: 30 * day }));
-  await actBesideFold('old-1', theirs, age({ calls: 30 * day }));
-  const ids = ['known-1', 'old-1', 'unknown-1', 'worn-1'];
-  expect(await pipeline.listKept(ids)).toEqual(ids);
-  const worn = await pipeline.rowOf('worn-1');
-  expect(JSON.stringify(worn?.document)).toContain(JSON.stringify(words));
-});
+])(
+  'a call is neither erased nor aged beside a fold that %s, and a hold beside it waits for its call',
+  async (_, statement) => {
+    const actBesideFold = <T>(id: string, fields: CallDocument, act: () => Promise<T>): Promise<T> =>
+      actInFold((sql) => sql.startsWith(statement), [id, fields], act);
+    await hold({ kind: 'phone', values: ['0611223344'] });
+    const now = Date.UTC(2025, 5, 1);
+    const words = [{ value: 'oui', start: 0, length: 1 }];
+    const record = {
+      timestamp: new Date(now - 40 * day).toISOString(),
+      transcript_json: { callData: [{ from: 'in', content: 'oui', words }] },
+    };
+    await pipeline.send(['known-1', 'old-1', 'worn-1'].map((unique_id) => ({ unique_id, ...record })));
+    const theirs = { ...record, in: { data: '0611223344' } };
+    for (const id of ['unknown-1', 'known-1']) {
+      const erasing = () => erase({ kind: 'call', values: [id] }, { exceptHeld: true });
+      expect(await actBesideFold(id, theirs, erasing)).toMatchObject({ erased: 0, held: 1 });
+    }
+    const age = (limits: Parameters<typeof createAges>[0]) => {
+      const ages = createAges(limits, () => now);
+      return () => applyAges(pipeline.deps, ages, { dryRun: false });
+    };
+    await actBesideFold('worn-1', theirs, age({ words: 30 * day }));
+    await actBesideFold('old-1', theirs, age({ calls: 30 * day }));
+    const ids = ['known-1', 'old-1', 'unknown-1', 'worn-1'];
+    expect(await pipeline.listKept(ids)).toEqual(ids);
+    // A hold that is put on beside the fold waits for it, and finds its call.
+    const other: PersonRequest = { kind: 'phone', values: ['0655443322'] };
+    const isNoted = (sql: string): boolean => sql.startsWith('SELECT EXISTS (SELECT FROM erased_keys)');
+    const put = await actInFold(isNoted, ['late-1', { ...record, in: { data: '0655443322' } }], () => hold(other));
+    expect(put).toMatchObject({ calls: 1 });
+    const worn = await pipeline.rowOf('worn-1');
+    expect(JSON.stringify(worn?.document)).toContain(JSON.stringify(words));
+  },
+);
 
 test('a hold spares calls by what they say, and those of which it is not known what they say', async () => {
   const said = 'mon numéro est le zéro six onze vingt-deux trente-trois quarante-quatre';
