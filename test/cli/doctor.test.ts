@@ -52,11 +52,8 @@ const servicesOf = (over: Over = {}): Services => {
     },
     'test',
   );
-  const services = createServices(
-    config,
-    () => undefined,
-    () => undefined,
-  );
+  const silent = () => undefined;
+  const services = createServices(config, silent, silent);
   opened.push(services);
   return services;
 };
@@ -147,10 +144,8 @@ describe('doctor', () => {
   });
 
   test('names a wrong place of the records, and a clock that is off', async () => {
-    const off = await startSimulator({
-      calls: { count: 5 },
-      clock: { now: new Date(Date.now() + 600_000).toISOString() },
-    });
+    const now = new Date(Date.now() + 600_000).toISOString();
+    const off = await startSimulator({ calls: { count: 5 }, clock: { now } });
     const over = { base_url: off.url, auth_url: off.authUrl, realm: off.realm, client_id: off.clientId };
     const found = await examine({ source: { ...over, client_secret: off.clientSecret, list: { records: 'items' } } });
     await off.stop();
@@ -230,24 +225,15 @@ describe('webhook round trip', () => {
     const receiver = await openReceiver(elsewhere, { storeUrl: theirs.url, log: quiet });
     const url = `${receiver.address}${services.config.webhook.path}`;
     const key = { name: 'main', secret: Buffer.from('a signing secret'), hookIds: undefined };
-    const finding = await tryRoundTrip({
-      url,
-      headerPrefix: 'X-Service-',
-      key,
-      store: createSampleStore(store),
-      storedWithinMs: 300,
-    });
+    const sample = { headerPrefix: 'X-Service-', store: createSampleStore(store) };
+    const finding = await tryRoundTrip({ ...sample, url, key, storedWithinMs: 300 });
     expect(finding).toMatchObject(said('failed', 'did not arrive in this inbox'));
     await elsewhere.close();
     await other.drop();
 
     const open = servicesOf({ webhook: { secrets: [], allow_unsigned: true } });
     const credulous = await openReceiver(open, { storeUrl: store.url, log: quiet });
-    const options = {
-      url: `${credulous.address}${open.config.webhook.path}`,
-      headerPrefix: 'X-Service-',
-      store: createSampleStore(store),
-    };
+    const options = { ...sample, url: `${credulous.address}${open.config.webhook.path}` };
     expect(await tryRoundTrip({ ...options, key })).toMatchObject(said('failed', 'wrong signature'));
     expect(await tryRoundTrip({ ...options, key: undefined })).toMatchObject({ outcome: 'warning' });
     expect((await store.pool.query("SELECT 1 FROM inbox WHERE outcome <> 'rejected'")).rowCount).toBe(0);
@@ -274,10 +260,7 @@ describe('public address', () => {
       server.close();
       return findings[1];
     };
-    const [good, other] = ['localhost', 'example.com'].map((name) => makeCertificate({ days: 90, name })) as [
-      TestCertificate,
-      TestCertificate,
-    ];
+    const [good, other] = [makeCertificate({ days: 90 }), makeCertificate({ days: 90, name: 'example.com' })];
     expect(await certificateOf(good)).toMatchObject(said('failed', 'self-signed'));
     expect(await certificateOf(good, good.cert)).toMatchObject({ outcome: 'ok' });
     expect(await certificateOf(other, other.cert)).toMatchObject(said('failed', 'not for localhost'));

@@ -39,21 +39,11 @@ afterAll(async () => {
   await site?.dispose();
 });
 
-const goLive = (...more: string[]) =>
-  folder.run(
-    [
-      'go-live',
-      '--config',
-      site.configPath,
-      '--from',
-      site.simulator.range.from,
-      '--parallel-run',
-      '3s',
-      '--json',
-      ...more,
-    ],
-    { deadlineMs: 150_000 },
-  );
+const goLive = (...more: string[]) => {
+  const range = ['--from', site.simulator.range.from, '--parallel-run', '3s'];
+  const args = ['go-live', '--config', site.configPath, ...range, '--json', ...more];
+  return folder.run(args, { deadlineMs: 150_000 });
+};
 
 test('goes on step by step, through every obstacle, until schedules are on', async () => {
   const alone = await goLive('--url', url);

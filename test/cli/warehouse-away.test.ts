@@ -33,11 +33,8 @@ const open = async <T>(
     },
     'test',
   );
-  const services = createServices(
-    config,
-    () => undefined,
-    (message) => said.push(message),
-  );
+  const tell = (message: string) => void said.push(message);
+  const services = createServices(config, () => undefined, tell);
   try {
     const store = await openStoreService(services);
     const targets = await openWarehouses(services, store);

@@ -73,6 +73,11 @@ describe('coverage', () => {
     expect(half.days).toMatchObject([{ state: 'proven', to: start + 0.5 * day }]);
   });
 
+  test('names one call in the singular', () => {
+    const one = buildCoverage({ ...input, warehouses: ['main'], verdicts: [verdict('main', 0, 'healed', 1, 1)] });
+    expect(drawCoverage(one)).toMatch(/healed \(1 call\)/);
+  });
+
   test('draws a bar a day', () => {
     expect(drawCoverage(coverage, 78)).toMatchInlineSnapshot(`
       "Days (UTC) by the calls' own time; warehouses: main, second

@@ -9,23 +9,14 @@ import { settledRange } from '../support/settled-range.ts';
 import { killAndRestart, type OwnTemporal, startTemporal } from '../support/temporal.ts';
 import { until } from '../support/until.ts';
 
-export interface KilledServer {
-  readonly kills: number;
-  /** Otherwise the kills came too late to show anything. */
-  readonly runningAtLastRestart: boolean;
-  /** Of the requests that the backfill takes undisturbed, those that were still to be made at the last restart: 0 to 1. */
-  readonly shareLeft: number;
-  /** From the last restart to the end of the backfill. */
-  readonly secondsAfterLastRestart: number;
-  /** Requests of the same backfill without a fault; the work left cannot be more. */
-  readonly secondsUndisturbed: number;
-}
-
 const callsPerWindow = 50;
 const none = { lost: 0, duplicated: 0, stale: 0, mismatched: 0 };
 
-/** The backfill is held where it is by the requests that it is granted, so that half of it is left after the last kill. */
-export const killTemporalDuringBackfill = async (kills: number, calls: number): Promise<KilledServer> => {
+/**
+ * The backfill is held where it is by the requests that it is granted, so that half of it is left after the last kill.
+ * `shareLeft`: of its requests, those that were still to be made at the last restart.
+ */
+export const killTemporalDuringBackfill = async (kills: number, calls: number) => {
   let server: OwnTemporal = await startTemporal();
   let site: Installation | undefined;
   try {

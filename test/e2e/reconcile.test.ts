@@ -4,7 +4,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { temporal as proto } from '@temporalio/proto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
-import { type ReconcileProgress, reconcileProgressQuery } from '../../workflows/messages.ts';
+import { type ReconcileProgress, reconcileProgressQuery, taskQueuesOf } from '../../workflows/messages.ts';
 import { openCliFolder } from '../support/cli.ts';
 import { digestTables } from '../support/digest-tables.ts';
 import { type Installation, install } from '../support/installation.ts';
@@ -104,5 +104,20 @@ describe('reconcile', () => {
     await site.control.configure({ faults: { rates: { unavailable_503: 0 } } });
     expect(await wait('--timeout', '100s', '--source-level', 'records')).toBe(0);
     await cli.remove();
+  });
+
+  test('late edits are re-read', async () => {
+    const run = async () =>
+      await site.client.workflow.execute('rereadLate', {
+        workflowId: `${site.prefix}/reread-test`,
+        taskQueue: taskQueuesOf(site.prefix).workflows,
+        args: [{ queues: taskQueuesOf(site.prefix) }],
+      });
+    expect(await run()).toMatchObject({ changed: 0 });
+    expect(await run()).toEqual({ changed: 0, requests: 0 });
+    await site.control.edit({ random: 4, seed: 2, kinds: ['metadata'], requalify: false });
+    await site.store.pool.query(`UPDATE reread_bands SET covered_at = covered_at - interval '1 day'`);
+    expect(await run()).toMatchObject({ changed: 4 });
+    expect(await site.checkTruth()).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
   });
 });

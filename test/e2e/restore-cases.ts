@@ -32,23 +32,12 @@ export type Incident =
 /** Cases that take nothing away: everything is right again by itself. */
 export type Kill = 'worker killed' | 'receiver killed' | 'server killed' | 'server away';
 
-export interface RestoreFigures {
-  readonly points: Readonly<Record<string, number>>;
-  readonly erased: number;
-  readonly erasedBack: number;
-  /** Rows of deliveries, loads and verdicts that were compared, and those of them that later had other values. */
-  readonly auditRows: number;
-  readonly auditOverwritten: number;
-  /** Some of the overwritten rows, before and after. */
-  readonly auditExamples: readonly string[];
-  readonly epochs: number;
-  readonly beforeReconcile: Readonly<Record<string, TruthReport>>;
-  /** Before it: wrong in a warehouse although their last version was delivered and answered 2XX. */
-  readonly answeredLost: number;
-  readonly afterReconcile: Readonly<Record<string, TruthReport>>;
-  /** Calls that were not as they should be after it: what truth, ledger and warehouse say of each. */
-  readonly wrong: readonly unknown[];
-}
+/**
+ * `auditRows` are rows of deliveries, loads and verdicts that were compared, `auditOverwritten` those that later had other
+ * values. `answeredLost`: before the reconcile wrong in a warehouse, although their last version was answered 2XX.
+ * `wrong`: what truth, ledger and warehouse say of calls that were not as they should be after it.
+ */
+export type RestoreFigures = Awaited<ReturnType<typeof restoreUnderLoad>>;
 
 interface WrongCall {
   readonly entry: TruthEntry;
@@ -66,7 +55,7 @@ export const restoreUnderLoad = async ({
   incidents,
   seed,
   ...options
-}: SiteOptions & { readonly incidents: readonly Incident[]; readonly seed: number }): Promise<RestoreFigures> => {
+}: SiteOptions & { readonly incidents: readonly Incident[]; readonly seed: number }) => {
   const site = await openSite(options);
   try {
     return await runIncidents(site, incidents, randomStream(seed), options.isSmall ? 0.25 : 1);
@@ -279,22 +268,12 @@ const compareTruth = async (
 };
 
 const describeWrong = async ({ installation: { store } }: Site, { entry, wrong, warehouse }: WrongCall) => {
-  const { callId, versions, qualified, deliveredVersion } = entry;
-  const rowsOf = async (sql: string) => (await store.pool.query(sql, [callId])).rows;
+  const rowsOf = async (sql: string) => (await store.pool.query(sql, [entry.callId])).rows;
   return {
-    warehouse: warehouse.name,
-    wrong,
-    truth: { callId, versions, qualified, deliveredVersion },
-    ledger: await rowsOf(
-      'SELECT revision, changed_at, webhook_at, poll_at, first_seen_at FROM ledger WHERE call_id = $1',
-    ),
+    ...{ warehouse: warehouse.name, wrong, truth: { ...entry, document: undefined } },
+    ledger: await rowsOf('SELECT revision, changed_at, webhook_at, poll_at FROM ledger WHERE call_id = $1'),
     loaded: await rowsOf('SELECT * FROM warehouse_calls WHERE call_id = $1'),
-    asked: await rowsOf('SELECT * FROM rereads WHERE call_id = $1'),
-    rows: await warehouse.query(
-      `SELECT c.ledger_epoch, c.revision, c.load_id, c.call_timestamp, l.loaded_at, l.origin
-         FROM calls c LEFT JOIN loads l ON l.load_id = c.load_id WHERE c.call_id = '${callId}'`,
-    ),
-    utterances: await warehouse.query(`SELECT count(*) AS n FROM utterances WHERE call_id = '${callId}'`),
+    rows: await warehouse.query(`SELECT ledger_epoch, revision, load_id FROM calls WHERE call_id = '${entry.callId}'`),
   };
 };
 

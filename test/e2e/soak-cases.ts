@@ -8,7 +8,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parse, stringify } from 'yaml';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
-import type { TruthReport } from '../../src/simulator/demo/check-truth.ts';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import { countRows } from '../../src/warehouse/digest.ts';
 import { deleteSchedules, endProcess, type Installation, install } from '../support/installation.ts';
@@ -26,20 +25,6 @@ export interface Sample {
   readonly values: Readonly<Record<string, number>>;
 }
 
-export interface SoakFigures {
-  readonly minutes: number;
-  readonly calls: number;
-  readonly backfills: number;
-  readonly reconciles: number;
-  readonly deliveries: number;
-  /** How often each fault was there. */
-  readonly faults: Readonly<Record<string, number>>;
-  /** Processes of callsync that ended. */
-  readonly ended: readonly string[];
-  readonly truth: TruthReport;
-  readonly samples: readonly Sample[];
-}
-
 const minuteMs = 60_000;
 
 /** @param pace seconds of a fault at most, of a pause after it at most, between samples, and between syncs */
@@ -55,7 +40,7 @@ export const soak = async (
     readonly sample: number;
     readonly sync: number;
   },
-): Promise<SoakFigures> => {
+) => {
   const site = await install({
     simulator: {
       seed,
@@ -145,6 +130,7 @@ export const soak = async (
       exitCode === null && signalCode === null ? [] : [name],
     );
     const truth = await site.checkTruth();
+    // How often each fault was there, and processes of callsync that ended.
     return { minutes, calls: truth.calls, ...rounds, deliveries: rows[0]?.n ?? 0, faults, ended, truth, samples };
   } finally {
     for (const close of closers.reverse()) await close();

@@ -84,17 +84,7 @@ test('tells each change once, however many processes look, and again when a chan
   const look = async (wrong: Parameters<typeof notice>[1]): Promise<string[]> => {
     sent.length = 0;
     await Promise.all([1, 2, 3].map(() => notice(store, wrong, telling)));
-    const send = async ({
-      channel,
-      condition,
-      state,
-      id,
-    }: {
-      channel: string;
-      condition: string;
-      state: string;
-      id: string;
-    }) => {
+    const send: Parameters<typeof sendMessages>[1] = async ({ channel, condition, state, id }) => {
       expect(id).toMatch(/^[0-9a-f-]{36}$/);
       if (isAway && channel === 'chat') return false;
       sent.push(`${channel} ${condition} ${state}`);

@@ -30,8 +30,8 @@ export const json = (response: ServerResponse, status: number, body: unknown, he
 };
 
 /** Answers token requests; every token is good. */
-export const answerToken = (response: ServerResponse, token = 'token-1', expiresIn: unknown = 3600): void =>
-  json(response, 200, { access_token: token, token_type: 'Bearer', expires_in: expiresIn });
+export const answerToken = (response: ServerResponse): void =>
+  json(response, 200, { access_token: 'token-1', token_type: 'Bearer', expires_in: 3600 });
 
 export const configFor = (url: string, more: Partial<SourceConfigInput> = {}): SourceConfig =>
   sourceConfigSchema.parse({

@@ -27,14 +27,14 @@ export const liveCases: Readonly<Record<string, { readonly options: SimulatorOpt
   none: { options: { dialect: 'bare_inclusive' }, pagination: { style: 'none' } },
 };
 
-/** Probes a list of its own, newest first, with `callsPerSecond` new calls. */
-export const probeLive = async (name: string, seed: number, callsPerSecond = 10) => {
+/** Probes a list of its own, newest first, with ten new calls a second. */
+export const probeLive = async (name: string, seed: number) => {
   const { options } = liveCases[name] ?? { options: {} };
   const simulator = await startSimulator({
     ...options,
     seed,
     calls: { count: 600, utterances: 1, words: 2, otherShare: 0 },
-    live: { callsPerSecond, processingSeconds: 0 },
+    live: { callsPerSecond: 10, processingSeconds: 0 },
     rateLimit: { requests: 0 },
     dialectOverrides: { newestFirst: true },
   });

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
@@ -80,11 +80,6 @@ const presets: Record<string, string> = {
   ...{ version_path: 'activate', version_header: 'activate', version_query: 'activate' },
 };
 const withTotal = new Set([...Object.keys(presets), 'page_total', 'window_ignored', 'nested_records']);
-const requests: number[] = [];
-afterAll(() =>
-  console.log(`probe: ${Math.min(...requests)} to ${Math.max(...requests)} requests over ${requests.length} dialects`),
-);
-
 describe.each(Object.entries(expected))('probing dialect %s', (dialect, list) => {
   test('finds settings with which reading is complete', async () => {
     const simulator = await start(dialect);
@@ -99,7 +94,6 @@ describe.each(Object.entries(expected))('probing dialect %s', (dialect, list) =>
     expect(report.list).toMatchObject(list);
     expect(report.preset?.preset).toBe(presets[dialect]);
     expect(report.list.total_path === undefined).toBe(!withTotal.has(dialect));
-    requests.push(report.requests);
 
     const written = parse(writeListSection('# mine\nsource:\n  realm: kept # here\n', report)) as { source: object };
     expect(written.source).toMatchObject({ realm: 'kept' });

@@ -51,11 +51,8 @@ test('a process that starts while the service refuses knows from the store that 
     status = answer;
     const section = { limits: { retries: 0 }, ...(path === undefined ? {} : { list: { path } }) };
     const config = { source: configFor(server.url, section), sync: {} } as Config;
-    const services = createServices(
-      config,
-      () => undefined,
-      () => undefined,
-    );
+    const silent = () => undefined;
+    const services = createServices(config, silent, silent);
     closers.push(services.close);
     const { api } = openSource(services, store);
     return await api.get(api.address('/calls', []), () => 'answered').catch(({ kind }: CallsyncError) => kind);

@@ -32,8 +32,8 @@ export const wholeRange = (simulator: Simulator, axis: string): Window => ({
 
 export interface Reading {
   readonly result: WindowResult;
-  /** How often each call was handed on, and the latest observation of it. */
-  readonly seen: Map<string, { times: number; latest: Observation }>;
+  /** The last observation of each call. */
+  readonly seen: Map<string, Observation>;
   /** Those inside the window. */
   readonly inside: Set<string>;
 }
@@ -51,10 +51,7 @@ export const readSimulated = async (
     onPage: (observations, meta) => {
       for (const observation of observations) {
         if (!meta.outside.has(observation.callId)) inside.add(observation.callId);
-        const known = seen.get(observation.callId);
-        const latest =
-          known === undefined || known.latest.observedAt <= observation.observedAt ? observation : known.latest;
-        seen.set(observation.callId, { times: (known?.times ?? 0) + 1, latest });
+        seen.set(observation.callId, observation);
       }
     },
     ...more,

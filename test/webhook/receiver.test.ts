@@ -134,7 +134,9 @@ describe('everything else', () => {
     async (path) => {
       const send = (headers: Record<string, string>) =>
         exchange(started.port, [head(headers, `POST ${path} HTTP/1.1`), body]);
-      expect([200, 404]).toContain((await send(deliveryHeaders(body, '1'))).answers[0]?.status);
+      // Another spelling may be no path of ours; a query changes nothing.
+      const allowed = path.includes('?') ? [200] : [200, 404];
+      expect(allowed).toContain((await send(deliveryHeaders(body, '1'))).answers[0]?.status);
       const unsigned = { ...deliveryHeaders(body, '1'), 'X-Service-Signature': 'sha256=' };
       expect([403, 404]).toContain((await send(unsigned)).answers[0]?.status);
     },

@@ -48,7 +48,7 @@ const ingestAndLoad = (...observations: readonly Observation[]) => pipeline.obse
 /** A webhook with another status than the list has of a listed call. */
 const seen = async () => {
   const [first] = (await readSimulated(source, wholeRange(simulator, 'timestamp'))).seen.values();
-  const { callId, fields, observedAt } = first?.latest ?? observationOf('none', 0);
+  const { callId, fields, observedAt } = first ?? observationOf('none', 0);
   await ingestAndLoad(observationOf(callId, observedAt - 1, { ...fields, status: 'as the webhook said' }, 'webhook'));
   return { callId, status: fields.status };
 };

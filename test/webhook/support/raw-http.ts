@@ -11,7 +11,7 @@ export const exchange = (
   port: number,
   parts: readonly (string | Buffer)[],
   options: { answers?: number; deadlineMs?: number } = {},
-): Promise<{ readonly text: string; readonly answers: readonly RawAnswer[] }> => {
+): Promise<{ readonly answers: readonly RawAnswer[] }> => {
   const { answers: wanted = 1, deadlineMs = 15_000 } = options;
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
@@ -19,7 +19,7 @@ export const exchange = (
     const finish = () => {
       clearTimeout(timer);
       socket.destroy();
-      resolve({ text, answers: parseAnswers(text) });
+      resolve({ answers: parseAnswers(text) });
     };
     const timer = setTimeout(() => {
       socket.destroy();
