@@ -2,7 +2,7 @@
  * Every statement that each kind of warehouse can send, as `callsync sql` prints it. Tables of BigQuery, which the
  * product makes over REST, are shown as DDL.
  */
-import { wordsView } from '../schemas/tables.ts';
+import { callTables, wordsView } from '../schemas/tables.ts';
 import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../src/warehouse/bigquery/config.ts';
 import {
   type Layout,
@@ -141,6 +141,9 @@ export const exampleBatch = ({
   };
 };
 
+/** Where every table has rows. */
+export const allFilled: ReadonlySet<string> = new Set([...callTables.map(({ name }) => name), 'changes']);
+
 /** Staging table and dates are examples; they are all that differs between loads of the same make. */
 export const listBigqueryStatements = (config: BigqueryWarehouseConfig): readonly Statement[] => {
   const dataset = `${config.project}.${config.dataset}`;
@@ -150,7 +153,15 @@ export const listBigqueryStatements = (config: BigqueryWarehouseConfig): readonl
     { unknownPartitions = false, ...wanted }: Partial<Example> & { readonly unknownPartitions?: boolean },
   ): Statement => {
     const part = exampleBatch({ dates: ['2026-03-01', '2026-03-02', '2026-03-05'], ...wanted });
-    const load = { part, last: true, sent: 500, changedBefore: 0, stagedRows: 500, unknownPartitions };
+    const load = {
+      part,
+      last: true,
+      sent: 500,
+      changedBefore: 0,
+      stagedRows: 500,
+      unknownPartitions,
+      filled: allFilled,
+    };
     return { name, sql: writeLoadScript({ ...load, dataset, staging, layout: config }) };
   };
   const logs = { deliveries: [{ received_at: microsOf('2026-03-05') }], verdicts: [{}] };

@@ -28,6 +28,8 @@ interface ScriptInput extends Part {
   /** `project.dataset.table`. */
   readonly staging: string;
   readonly stagedRows: number;
+  /** Tables of calls of which at least one row is staged; the others get no statement that inserts. */
+  readonly filled: ReadonlySet<string>;
   readonly layout: Layout;
 }
 
@@ -37,6 +39,13 @@ export const writeLoadScript = (input: ScriptInput): string => {
   const tables = keptTables(layout.documents);
   const within = partitionFilter(input);
   const deletions = tables.map(({ name }) => deleteRows(input, name, within('t')));
+  const removal = [findRemoved(input, within('c')), when('ARRAY_LENGTH(removed) > 0', deletions)];
+  const additions = [
+    ...(tombstones ? [] : removal),
+    ...tables.filter(({ name }) => input.filled.has(name)).map((table) => insertRows(input, table)),
+    ...recordMoves(input),
+    ...(input.filled.has('changes') ? addChanges(input, within('t')) : []),
+  ];
   const statements = [
     declareVariables(input),
     checkStaging(input),
@@ -45,14 +54,16 @@ export const writeLoadScript = (input: ScriptInput): string => {
     ...(looksUpDates(input) ? [findUnknownDates(input)] : []),
     ...(calls ? [claimCalls(input, within('c'))] : []),
     ...(tombstones ? [claimTombstones(input)] : []),
-    ...(calls || tombstones ? [findRemoved(input, within('c')), ifAny('removed', deletions)] : []),
-    ...(calls ? [ifAny('claimed', [...tables.map((table) => insertRows(input, table)), ...recordMoves(input)])] : []),
-    ...(calls ? addChanges(input, within('t')) : []),
+    ...(calls || tombstones
+      ? [`SET claimed = ${part.calls.length + part.tombstones.length} - ARRAY_LENGTH(refused);`]
+      : []),
+    ...(tombstones ? removal : []),
+    ...(calls ? [when('claimed > 0', additions)] : []),
     ...(tombstones ? [deleteChanges(input), mergeTombstones(input), forgetMoves(input), renameDeliveries(input)] : []),
     ...logTables.flatMap((table) => mergeLog(input, table)),
     ...(last ? [insertLoad(input)] : []),
     'COMMIT TRANSACTION;',
-    'SELECT ARRAY_LENGTH(claimed) AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;',
+    'SELECT claimed AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;',
   ];
   // A block, so that printed scripts can follow one another with variables of the same names.
   return `BEGIN\n${statements.join('\n\n')}\nEND;\n`;
@@ -74,26 +85,21 @@ const partitionFilter = (input: ScriptInput): ((alias: string) => string) => {
 const looksUpDates = ({ unknownPartitions, part }: ScriptInput): boolean =>
   unknownPartitions || part.tombstones.length > 0;
 
-const ifAny = (variable: string, statements: readonly string[]): string =>
-  [`IF ARRAY_LENGTH(${variable}) > 0 THEN`, ...statements, 'END IF;'].join('\n');
+const when = (condition: string, statements: readonly string[]): string =>
+  [`IF ${condition} THEN`, ...statements, 'END IF;'].join('\n');
 
-/** A call that has the same revision is claimed where its flatten version is below `claims_below`. */
-const declareVariables = ({ part, sent, changedBefore, stagedRows }: ScriptInput): string =>
+const declareVariables = ({ part }: ScriptInput): string =>
   `DECLARE this_load STRING DEFAULT ${quote(part.loadId)};
-DECLARE this_origin STRING DEFAULT ${quote(part.origin)};
 DECLARE this_epoch INT64 DEFAULT ${part.epoch};
 DECLARE this_flatten INT64 DEFAULT ${part.flattenVersion};
-DECLARE claims_below INT64 DEFAULT ${part.flattenVersion + (part.force === true ? 1 : 0)};
-DECLARE sent_calls INT64 DEFAULT ${sent};
-DECLARE changed_before INT64 DEFAULT ${changedBefore};
-DECLARE staged_rows INT64 DEFAULT ${stagedRows};
-DECLARE claimed ARRAY<INT64> DEFAULT [];
+DECLARE claimed INT64 DEFAULT 0;
+DECLARE refused ARRAY<INT64> DEFAULT [];
 DECLARE removed ARRAY<INT64> DEFAULT [];
 DECLARE unknown_dates ARRAY<DATE> DEFAULT [];`;
 
 /** An expired staging table that was created again is empty: applying it would commit a load that wrote nothing. */
-const checkStaging = ({ staging }: ScriptInput): string =>
-  `IF (SELECT COUNT(*) FROM \`${staging}\`) != staged_rows THEN
+const checkStaging = ({ staging, stagedRows }: ScriptInput): string =>
+  `IF (SELECT COUNT(*) FROM \`${staging}\`) != ${stagedRows} THEN
   SELECT ERROR('staging is incomplete');
 END IF;`;
 
@@ -121,39 +127,42 @@ const findUnknownDates = ({ dataset, staging }: ScriptInput): string =>
 );`;
 
 /**
- * Staged calls that are not erased and whose guard is higher than the stored one. Calls that ever moved are compared with
- * `moved_calls` too, because this load may not know the partition of the stored row.
+ * Claims staged calls that are not erased and whose guard is higher than the stored one: the others are refused, and are
+ * few where calls are new. Calls that ever moved are compared with `moved_calls` too, because this load may not know the
+ * partition of the stored row. A call that has the same revision is claimed where its flatten version is lower, or by force.
  */
-const claimCalls = ({ dataset, staging }: ScriptInput, withinC: string): string =>
-  `SET claimed = ARRAY(
+const claimCalls = ({ dataset, staging, part }: ScriptInput, withinC: string): string =>
+  `SET refused = ARRAY(
   SELECT s.n
   FROM \`${staging}\` AS s
   WHERE s.kind = 'call'
-    AND this_epoch >= (SELECT MAX(f.ledger_epoch) FROM \`${dataset}.fence\` AS f)
-    AND s.call_key NOT IN (SELECT t.call_key FROM \`${dataset}.tombstones\` AS t)
-    AND s.call_id NOT IN (
-      SELECT x.call_id
-      FROM \`${staging}\` AS x
-      INNER JOIN (
-        SELECT c.call_id, c.ledger_epoch, c.revision, c.flatten_version FROM \`${dataset}.calls\` AS c
-        WHERE ${withinC}
-        UNION ALL
-        SELECT m.call_id, m.ledger_epoch, m.revision, m.flatten_version FROM \`${dataset}.moved_calls\` AS m
-      ) AS g ON g.call_id = x.call_id
-      WHERE x.kind = 'call'
-        AND (g.ledger_epoch > this_epoch
-          OR (g.ledger_epoch = this_epoch AND g.revision > x.revision)
-          OR (g.ledger_epoch = this_epoch AND g.revision = x.revision AND g.flatten_version >= claims_below))
+    AND (
+      this_epoch < (SELECT MAX(f.ledger_epoch) FROM \`${dataset}.fence\` AS f)
+      OR s.call_key IN (SELECT t.call_key FROM \`${dataset}.tombstones\` AS t)
+      OR s.call_id IN (
+        SELECT x.call_id
+        FROM \`${staging}\` AS x
+        INNER JOIN (
+          SELECT c.call_id, c.ledger_epoch, c.revision, c.flatten_version FROM \`${dataset}.calls\` AS c
+          WHERE ${withinC}
+          UNION ALL
+          SELECT m.call_id, m.ledger_epoch, m.revision, m.flatten_version FROM \`${dataset}.moved_calls\` AS m
+        ) AS g ON g.call_id = x.call_id
+        WHERE x.kind = 'call'
+          AND (g.ledger_epoch > this_epoch
+            OR (g.ledger_epoch = this_epoch AND g.revision > x.revision)
+            OR (g.ledger_epoch = this_epoch AND g.revision = x.revision AND g.flatten_version >= this_flatten${part.force === true ? ' + 1' : ''}))
+      )
     )
 );`;
 
-/** Staged tombstones that are not stored with the same guard or a higher one. */
+/** Claims staged tombstones that are not stored with the same guard or a higher one. */
 const claimTombstones = ({ dataset, staging }: ScriptInput): string =>
-  `SET claimed = ARRAY_CONCAT(claimed, ARRAY(
+  `SET refused = ARRAY_CONCAT(refused, ARRAY(
   SELECT s.n
   FROM \`${staging}\` AS s
   WHERE s.kind = 'tombstone'
-    AND s.call_key NOT IN (
+    AND s.call_key IN (
       SELECT t.call_key
       FROM \`${dataset}.tombstones\` AS t
       INNER JOIN \`${staging}\` AS x ON x.call_key = t.call_key
@@ -168,7 +177,7 @@ const findRemoved = ({ dataset, staging }: ScriptInput, withinC: string): string
   SELECT s.n
   FROM \`${staging}\` AS s
   WHERE s.kind = 'tombstone'
-    OR (s.n IN UNNEST(claimed)
+    OR (s.kind = 'call' AND s.n NOT IN UNNEST(refused)
       AND (s.sent_before OR s.call_id IN (SELECT c.call_id FROM \`${dataset}.calls\` AS c WHERE ${withinC})))
 );`;
 
@@ -186,7 +195,7 @@ const insertRows = ({ dataset, staging, layout }: ScriptInput, table: Table): st
 SELECT
   ${values.join(',\n  ')}
 FROM \`${staging}\` AS s, UNNEST(s.${table.name}) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);`;
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);`;
 };
 
 /**
@@ -198,27 +207,20 @@ const addChanges = ({ dataset, staging, layout, unknownPartitions }: ScriptInput
   const { columns } = tableOf('changes');
   const target = `\`${dataset}.changes\` (${columns.map(({ name }) => name).join(', ')})`;
   const values = columns.map((column) => callValue(column, layout)).join(', ');
-  const from = `FROM \`${staging}\` AS s CROSS JOIN UNNEST(s.changes) AS r`;
-  const isClaimed = `s.kind = 'call' AND s.n IN UNNEST(claimed)`;
-  return [
-    `IF ARRAY_LENGTH(claimed) > 0 AND ARRAY_LENGTH(removed) = 0 THEN
-INSERT INTO ${target}
+  const insert = `INSERT INTO ${target}
 SELECT ${values}
-${from}
-WHERE ${isClaimed};
-END IF;`,
-    ifAny('removed', [
-      `INSERT INTO ${target}
-SELECT ${values}
-${from}
-LEFT JOIN (
+FROM \`${staging}\` AS s CROSS JOIN UNNEST(s.changes) AS r`;
+  const isClaimed = `s.kind = 'call' AND s.n NOT IN UNNEST(refused)`;
+  const missing = `LEFT JOIN (
   SELECT t.call_id, t.field, t.observed_at, t.source FROM \`${dataset}.changes\` AS t
   WHERE ${unknownPartitions ? 'TRUE' : withinT}
 ) AS h
 ON h.call_id = s.call_id AND h.field = r.field
   AND (r.field = '${allFields}' OR (h.observed_at = TIMESTAMP_MICROS(r.observed_at) AND h.source = r.source))
-WHERE ${isClaimed} AND h.call_id IS NULL;`,
-    ]),
+WHERE ${isClaimed} AND h.call_id IS NULL;`;
+  return [
+    when('ARRAY_LENGTH(removed) = 0', [`${insert}\nWHERE ${isClaimed};`]),
+    when('ARRAY_LENGTH(removed) > 0', [`${insert}\n${missing}`]),
   ];
 };
 
@@ -236,7 +238,7 @@ const recordMoves = ({ dataset, staging, part, unknownPartitions }: ScriptInput)
 USING (
   SELECT s.call_id AS call_id, s.revision AS revision
   FROM \`${staging}\` AS s
-  WHERE s.kind = 'call' AND s.n IN UNNEST(claimed)
+  WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused)
     AND (s.moved OR (NOT s.sent_before AND s.n IN UNNEST(removed)))
 ) AS x
 ON t.call_id = x.call_id
@@ -262,7 +264,7 @@ const mergeTombstones = ({ dataset, staging }: ScriptInput): string =>
 USING (
   SELECT s.call_key AS call_key, MAX(s.revision) AS revision
   FROM \`${staging}\` AS s
-  WHERE s.kind = 'tombstone' AND s.n IN UNNEST(claimed)
+  WHERE s.kind = 'tombstone' AND s.n NOT IN UNNEST(refused)
   GROUP BY s.call_key
 ) AS x
 ON t.call_key = x.call_key
@@ -300,11 +302,10 @@ WHEN NOT MATCHED THEN INSERT (${names.join(', ')})
 };
 
 /** A load that is applied again keeps the row of its first commit. */
-const insertLoad = ({ dataset }: ScriptInput): string =>
+const insertLoad = ({ dataset, part, sent, changedBefore }: ScriptInput): string =>
   `INSERT INTO \`${dataset}.loads\`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, this_origin, sent_calls,
-  changed_before + ARRAY_LENGTH(claimed), CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, ${quote(part.origin)}, ${sent}, ${changedBefore} + claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM \`${dataset}.loads\` AS l);`;
 

@@ -5,7 +5,7 @@ import { createGzip } from 'node:zlib';
 import { type Column, keptTables, type Row, type Table, tableOf, type WordArrays } from '../../../schemas/tables.ts';
 import { transient } from '../../lib/errors.ts';
 import { canonicalDecimal, contentHash } from '../digest.ts';
-import type { CallLoad, FlatRows, LoadBatch, LoadResult, TombstoneLoad } from '../warehouse.ts';
+import type { CallLoad, LoadBatch, LoadResult, TombstoneLoad } from '../warehouse.ts';
 import type { Connection } from './client.ts';
 import { type Layout, logTables } from './ddl.ts';
 import { faultOf, judge } from './errors.ts';
@@ -82,7 +82,7 @@ const commitPart = async (deps: LoadDeps, task: Part, signal?: AbortSignal) => {
   try {
     for (let round = 0; round < maxRestages; round += 1) {
       const table = await stage(deps, names, encoded, signal);
-      const commit = await apply(deps, names, { ...task, table, stagedRows: encoded.rows }, signal);
+      const commit = await apply(deps, names, { ...task, table, ...encoded }, signal);
       if (commit === undefined) continue;
       await deps.staging.drop(table);
       return commit;
@@ -120,10 +120,7 @@ const stage = (deps: LoadDeps, names: Names, encoded: EncodedBatch, signal?: Abo
   return retry(deps.pause, loadOnce, rulesOf(signal)).catch(failTo(`stage a load of warehouse "${deps.name}"`));
 };
 
-interface Application extends Part {
-  readonly table: string;
-  readonly stagedRows: number;
-}
+type Application = Part & EncodedBatch & { readonly table: string };
 
 /** Undefined when the staging table was lost before the script could read it. */
 const apply = async (deps: LoadDeps, names: Names, task: Application, signal?: AbortSignal) => {
@@ -163,27 +160,27 @@ export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: bo
   const chunks: Buffer[] = [];
   let pending = '';
   let rows = 0;
-  let bytes = 0;
   const add = (line: string): void => {
     rows += 1;
-    bytes += line.length;
     pending += `${line}\n`;
     if (pending.length > 1 << 20) {
       chunks.push(Buffer.from(pending));
       pending = '';
     }
   };
-  const tables = keptTables(layout.documents).map((table) => encoderOf(table, ['call_id', 'call_timestamp']));
-  const changes = encoderOf(tableOf('changes'), ['call_id', 'call_timestamp']);
-  for (const call of batch.calls) add(callLine(rows, call, batch.keyOf(call.callId), { tables, changes }));
+  const filled = new Set<string>();
+  const tables = [...keptTables(layout.documents), tableOf('changes')].map((table) =>
+    encoderOf(table, ['call_id', 'call_timestamp']),
+  );
+  for (const call of batch.calls) add(callLine(rows, call, batch.keyOf(call.callId), { tables, filled }));
   for (const tombstone of batch.tombstones) add(tombstoneLine(rows, tombstone));
   for (const table of logTables) {
     const encode = encoderOf(table, []);
     for (const row of batch.logs[table.name as keyof LoadBatch['logs']] ?? [])
-      add(`{"n":${rows},"kind":"log","${table.name}":[${encode.row(row)}]}`);
+      add(JSON.stringify({ n: rows, kind: 'log', [table.name]: [encode.row(row)] }));
   }
   chunks.push(Buffer.from(pending));
-  return { media: compress ? await compressChunks(chunks) : chunks, rows, bytes };
+  return { media: compress ? await compressChunks(chunks) : chunks, stagedRows: rows, filled };
 };
 
 const compressChunks = async (chunks: readonly Buffer[]): Promise<Buffer[]> => {
@@ -194,59 +191,52 @@ const compressChunks = async (chunks: readonly Buffer[]): Promise<Buffer[]> => {
 
 interface TableEncoder {
   readonly name: string;
-  row(row: Row): string;
+  row(row: Row): object;
 }
 
 const encoderOf = (table: Table, skip: readonly string[]): TableEncoder => {
-  const columns = table.columns
-    .filter(({ name }) => !skip.includes(name))
-    .map((column) => ({ column, head: `"${column.name}":` }));
+  const columns = table.columns.filter(({ name }) => !skip.includes(name));
   return {
     name: table.name,
     row(row) {
-      let line = '';
-      for (const { column, head } of columns) {
+      const staged: Record<string, unknown> = {};
+      for (const column of columns) {
         const value = row[column.name];
-        if (value === null || value === undefined) continue;
-        line += `${line === '' ? '' : ','}${head}${encodeValue(column, value)}`;
+        if (value !== null && value !== undefined) staged[column.name] = stagedValue(column, value);
       }
-      return `{${line}}`;
+      return staged;
     },
   };
 };
 
-const encodeValue = (column: Column, value: unknown): string => {
-  if (column.type === 'words') return encodeWords(value as WordArrays);
+const stagedValue = ({ type }: Column, value: unknown): unknown => {
+  if (type === 'words') {
+    const words = value as WordArrays;
+    const wordAt = (word: string | null, index: number) => {
+      return { value: word, start: words.start[index], length: words.length[index], score: words.score[index] };
+    };
+    return words.value.map(wordAt);
+  }
   // An emulator stores decimals as text: equal numbers get one text.
-  if (column.type === 'decimal') return JSON.stringify(canonicalDecimal(String(value)));
-  if (typeof value === 'string') return JSON.stringify(value);
-  return typeof value === 'number' && !Number.isFinite(value) ? 'null' : String(value);
+  return type === 'decimal' ? canonicalDecimal(String(value)) : value;
 };
 
-const encodeWords = (words: WordArrays): string => {
-  let list = '';
-  for (let index = 0; index < words.value.length; index += 1) {
-    const value = words.value[index];
-    list += `${index === 0 ? '' : ','}{"value":${typeof value === 'string' ? JSON.stringify(value) : 'null'}`;
-    list += `,"start":${words.start[index] ?? null},"length":${words.length[index] ?? null}`;
-    list += `,"score":${words.score[index] ?? null}}`;
-  }
-  return `[${list}]`;
-};
+/** `filled` gets the tables of which the call has rows. */
+type Encoders = { readonly tables: readonly TableEncoder[]; readonly filled: Set<string> };
 
-type CallEncoders = { readonly tables: readonly TableEncoder[]; readonly changes: TableEncoder };
-
-const callLine = (n: number, call: CallLoad, key: string, { tables, changes }: CallEncoders): string => {
+const callLine = (n: number, call: CallLoad, key: string, { tables, filled }: Encoders): string => {
+  const { callId: call_id, callTimestamp: call_timestamp, revision, partitions } = call;
   const flat = call.flatten();
-  let line = `{"n":${n},"kind":"call","content_hash":"${contentHash(flat)}","call_id":${JSON.stringify(call.callId)},"call_key":${JSON.stringify(key)}`;
-  line += `,"call_timestamp":${call.callTimestamp},"revision":${call.revision},"sent_before":${call.partitions.length > 0}`;
-  line += `,"moved":${isMoved(call)}`;
+  const rowsOf: Readonly<Record<string, readonly Row[]>> = { ...flat, changes: call.changes };
+  const line: Record<string, unknown> = { n, kind: 'call', content_hash: contentHash(flat), call_id, call_key: key };
+  Object.assign(line, { call_timestamp, revision, sent_before: partitions.length > 0, moved: isMoved(call) });
   for (const table of tables) {
-    const rows = flat[table.name as keyof FlatRows] ?? [];
-    if (rows.length > 0) line += `,"${table.name}":[${rows.map((row) => table.row(row)).join(',')}]`;
+    const rows = rowsOf[table.name] ?? [];
+    if (rows.length === 0) continue;
+    filled.add(table.name);
+    line[table.name] = rows.map((row) => table.row(row));
   }
-  if (call.changes.length > 0) line += `,"changes":[${call.changes.map((row) => changes.row(row)).join(',')}]`;
-  return `${line}}`;
+  return JSON.stringify(line);
 };
 
 const tombstoneLine = (n: number, { callId, callKey, revision }: TombstoneLoad): string =>

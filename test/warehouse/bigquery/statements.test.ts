@@ -1,7 +1,7 @@
 /** The SQL that can be sent: reviewed as a file, bounded to the partitions of a batch, understood by Google's analyzer. */
 import { describe, expect, test } from 'vitest';
 import { callTables } from '../../../schemas/tables.ts';
-import { exampleBatch, listBigqueryStatements } from '../../../scripts/statements.ts';
+import { allFilled, exampleBatch, listBigqueryStatements } from '../../../scripts/statements.ts';
 import { writeLoadScript } from '../../../src/warehouse/bigquery/load-script.ts';
 import { configOf, expiring } from './config-of.ts';
 
@@ -13,10 +13,10 @@ test('every statement, printed for review', async () => {
 });
 
 const dates = ['2026-01-01', '2026-01-02', '2026-03-01', null];
-const scriptOf = (wanted: Partial<Parameters<typeof exampleBatch>[0]> = {}): string => {
+const scriptOf = (wanted: Partial<Parameters<typeof exampleBatch>[0]> = {}, filled = allFilled): string => {
   const logs = { deliveries: [{ received_at: Date.parse('2026-01-09') * 1000 }] };
   const part = { ...exampleBatch({ dates, calls: true, moved: true, logs, ...wanted }), loadId: "l'1" };
-  const counts = { sent: 2, changedBefore: 0, stagedRows: 2 };
+  const counts = { sent: 2, changedBefore: 0, stagedRows: 2, filled };
   const layout = { documents: true };
   return writeLoadScript({
     ...{ part, last: true, unknownPartitions: false, ...counts, dataset: 'p.d', staging: 'p.d.s', layout },
@@ -42,6 +42,15 @@ describe('what a load may touch', () => {
         expect(sql).toContain(bounds(alias));
       }
     }
+  });
+
+  test('a table of which nothing is staged gets no statement that inserts, but loses its old rows', () => {
+    const script = scriptOf({}, new Set(['calls', 'tags']));
+    const targets = [...script.matchAll(/(DELETE FROM|INSERT INTO) `p\.d\.(\w+)`/g)].map(
+      ([, verb, name]) => `${verb} ${name}`,
+    );
+    const deleted = callTables.map(({ name }) => `DELETE FROM ${name}`);
+    expect(targets).toEqual([...deleted, 'INSERT INTO calls', 'INSERT INTO tags', 'INSERT INTO loads']);
   });
 
   test('a thousand scattered dates still make a script that BigQuery accepts', () => {

@@ -297,18 +297,14 @@ CREATE TABLE `acme-prod.calls_staging.callsync_staging_example_1` (
 -- load/new calls
 BEGIN
 DECLARE this_load STRING DEFAULT 'example';
-DECLARE this_origin STRING DEFAULT 'read';
 DECLARE this_epoch INT64 DEFAULT 1;
 DECLARE this_flatten INT64 DEFAULT 1;
-DECLARE claims_below INT64 DEFAULT 1;
-DECLARE sent_calls INT64 DEFAULT 500;
-DECLARE changed_before INT64 DEFAULT 0;
-DECLARE staged_rows INT64 DEFAULT 500;
-DECLARE claimed ARRAY<INT64> DEFAULT [];
+DECLARE claimed INT64 DEFAULT 0;
+DECLARE refused ARRAY<INT64> DEFAULT [];
 DECLARE removed ARRAY<INT64> DEFAULT [];
 DECLARE unknown_dates ARRAY<DATE> DEFAULT [];
 
-IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != staged_rows THEN
+IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != 500 THEN
   SELECT ERROR('staging is incomplete');
 END IF;
 
@@ -323,36 +319,40 @@ WHEN MATCHED THEN UPDATE SET
   load_id = this_load
 WHEN NOT MATCHED THEN INSERT (ledger_epoch, earlier_epochs, load_id) VALUES (x.ledger_epoch, FALSE, this_load);
 
-SET claimed = ARRAY(
+SET refused = ARRAY(
   SELECT s.n
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
   WHERE s.kind = 'call'
-    AND this_epoch >= (SELECT MAX(f.ledger_epoch) FROM `acme-prod.calls.fence` AS f)
-    AND s.call_key NOT IN (SELECT t.call_key FROM `acme-prod.calls.tombstones` AS t)
-    AND s.call_id NOT IN (
-      SELECT x.call_id
-      FROM `acme-prod.calls_staging.callsync_staging_example_1` AS x
-      INNER JOIN (
-        SELECT c.call_id, c.ledger_epoch, c.revision, c.flatten_version FROM `acme-prod.calls.calls` AS c
-        WHERE ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL)
-        UNION ALL
-        SELECT m.call_id, m.ledger_epoch, m.revision, m.flatten_version FROM `acme-prod.calls.moved_calls` AS m
-      ) AS g ON g.call_id = x.call_id
-      WHERE x.kind = 'call'
-        AND (g.ledger_epoch > this_epoch
-          OR (g.ledger_epoch = this_epoch AND g.revision > x.revision)
-          OR (g.ledger_epoch = this_epoch AND g.revision = x.revision AND g.flatten_version >= claims_below))
+    AND (
+      this_epoch < (SELECT MAX(f.ledger_epoch) FROM `acme-prod.calls.fence` AS f)
+      OR s.call_key IN (SELECT t.call_key FROM `acme-prod.calls.tombstones` AS t)
+      OR s.call_id IN (
+        SELECT x.call_id
+        FROM `acme-prod.calls_staging.callsync_staging_example_1` AS x
+        INNER JOIN (
+          SELECT c.call_id, c.ledger_epoch, c.revision, c.flatten_version FROM `acme-prod.calls.calls` AS c
+          WHERE ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL)
+          UNION ALL
+          SELECT m.call_id, m.ledger_epoch, m.revision, m.flatten_version FROM `acme-prod.calls.moved_calls` AS m
+        ) AS g ON g.call_id = x.call_id
+        WHERE x.kind = 'call'
+          AND (g.ledger_epoch > this_epoch
+            OR (g.ledger_epoch = this_epoch AND g.revision > x.revision)
+            OR (g.ledger_epoch = this_epoch AND g.revision = x.revision AND g.flatten_version >= this_flatten))
+      )
     )
 );
 
+SET claimed = 3 - ARRAY_LENGTH(refused);
+
+IF claimed > 0 THEN
 SET removed = ARRAY(
   SELECT s.n
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
   WHERE s.kind = 'tombstone'
-    OR (s.n IN UNNEST(claimed)
+    OR (s.kind = 'call' AND s.n NOT IN UNNEST(refused)
       AND (s.sent_before OR s.call_id IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c WHERE ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL))))
 );
-
 IF ARRAY_LENGTH(removed) > 0 THEN
 DELETE FROM `acme-prod.calls.calls` AS t
 WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
@@ -376,8 +376,6 @@ DELETE FROM `acme-prod.calls.redactions` AS t
 WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 END IF;
-
-IF ARRAY_LENGTH(claimed) > 0 THEN
 INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, source_deleted_at, ledger_epoch, revision, flatten_version, load_id, content_hash)
 SELECT
   s.call_id,
@@ -422,7 +420,7 @@ SELECT
   this_load,
   s.content_hash
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.calls) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
 SELECT
   s.call_id,
@@ -436,7 +434,7 @@ SELECT
   r.word_count,
   r.words
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.utterances) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.tags` (call_id, call_timestamp, tag_index, tag_id, display_name, confidence, type, value_bool, value_number, value_text, value)
 SELECT
   s.call_id,
@@ -451,7 +449,7 @@ SELECT
   r.value_text,
   PARSE_JSON(r.value, wide_number_mode => 'round')
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.tags) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.metadata` (call_id, call_timestamp, key, value)
 SELECT
   s.call_id,
@@ -459,7 +457,7 @@ SELECT
   r.key,
   r.value
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.metadata) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.udfs` (call_id, call_timestamp, kind, udf_index, value_number, value_text, unparsable)
 SELECT
   s.call_id,
@@ -470,7 +468,7 @@ SELECT
   r.value_text,
   r.unparsable
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.udfs) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.contacts` (call_id, call_timestamp, side, label, data, type, phone)
 SELECT
   s.call_id,
@@ -481,7 +479,7 @@ SELECT
   r.type,
   r.phone
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.contacts) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.redactions` (call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version)
 SELECT
   s.call_id,
@@ -493,16 +491,13 @@ SELECT
   r.detector,
   r.detector_version
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.redactions) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
-END IF;
-
-IF ARRAY_LENGTH(claimed) > 0 AND ARRAY_LENGTH(removed) = 0 THEN
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+IF ARRAY_LENGTH(removed) = 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 END IF;
-
 IF ARRAY_LENGTH(removed) > 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
@@ -513,36 +508,32 @@ LEFT JOIN (
 ) AS h
 ON h.call_id = s.call_id AND h.field = r.field
   AND (r.field = '*' OR (h.observed_at = TIMESTAMP_MICROS(r.observed_at) AND h.source = r.source))
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed) AND h.call_id IS NULL;
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused) AND h.call_id IS NULL;
+END IF;
 END IF;
 
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, this_origin, sent_calls,
-  changed_before + ARRAY_LENGTH(claimed), CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, 'read', 500, 0 + claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
 COMMIT TRANSACTION;
 
-SELECT ARRAY_LENGTH(claimed) AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;
+SELECT claimed AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;
 END;
 
 -- load/moved calls and log rows
 BEGIN
 DECLARE this_load STRING DEFAULT 'example';
-DECLARE this_origin STRING DEFAULT 'read';
 DECLARE this_epoch INT64 DEFAULT 1;
 DECLARE this_flatten INT64 DEFAULT 1;
-DECLARE claims_below INT64 DEFAULT 1;
-DECLARE sent_calls INT64 DEFAULT 500;
-DECLARE changed_before INT64 DEFAULT 0;
-DECLARE staged_rows INT64 DEFAULT 500;
-DECLARE claimed ARRAY<INT64> DEFAULT [];
+DECLARE claimed INT64 DEFAULT 0;
+DECLARE refused ARRAY<INT64> DEFAULT [];
 DECLARE removed ARRAY<INT64> DEFAULT [];
 DECLARE unknown_dates ARRAY<DATE> DEFAULT [];
 
-IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != staged_rows THEN
+IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != 500 THEN
   SELECT ERROR('staging is incomplete');
 END IF;
 
@@ -557,36 +548,40 @@ WHEN MATCHED THEN UPDATE SET
   load_id = this_load
 WHEN NOT MATCHED THEN INSERT (ledger_epoch, earlier_epochs, load_id) VALUES (x.ledger_epoch, FALSE, this_load);
 
-SET claimed = ARRAY(
+SET refused = ARRAY(
   SELECT s.n
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
   WHERE s.kind = 'call'
-    AND this_epoch >= (SELECT MAX(f.ledger_epoch) FROM `acme-prod.calls.fence` AS f)
-    AND s.call_key NOT IN (SELECT t.call_key FROM `acme-prod.calls.tombstones` AS t)
-    AND s.call_id NOT IN (
-      SELECT x.call_id
-      FROM `acme-prod.calls_staging.callsync_staging_example_1` AS x
-      INNER JOIN (
-        SELECT c.call_id, c.ledger_epoch, c.revision, c.flatten_version FROM `acme-prod.calls.calls` AS c
-        WHERE ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL)
-        UNION ALL
-        SELECT m.call_id, m.ledger_epoch, m.revision, m.flatten_version FROM `acme-prod.calls.moved_calls` AS m
-      ) AS g ON g.call_id = x.call_id
-      WHERE x.kind = 'call'
-        AND (g.ledger_epoch > this_epoch
-          OR (g.ledger_epoch = this_epoch AND g.revision > x.revision)
-          OR (g.ledger_epoch = this_epoch AND g.revision = x.revision AND g.flatten_version >= claims_below))
+    AND (
+      this_epoch < (SELECT MAX(f.ledger_epoch) FROM `acme-prod.calls.fence` AS f)
+      OR s.call_key IN (SELECT t.call_key FROM `acme-prod.calls.tombstones` AS t)
+      OR s.call_id IN (
+        SELECT x.call_id
+        FROM `acme-prod.calls_staging.callsync_staging_example_1` AS x
+        INNER JOIN (
+          SELECT c.call_id, c.ledger_epoch, c.revision, c.flatten_version FROM `acme-prod.calls.calls` AS c
+          WHERE ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL)
+          UNION ALL
+          SELECT m.call_id, m.ledger_epoch, m.revision, m.flatten_version FROM `acme-prod.calls.moved_calls` AS m
+        ) AS g ON g.call_id = x.call_id
+        WHERE x.kind = 'call'
+          AND (g.ledger_epoch > this_epoch
+            OR (g.ledger_epoch = this_epoch AND g.revision > x.revision)
+            OR (g.ledger_epoch = this_epoch AND g.revision = x.revision AND g.flatten_version >= this_flatten))
+      )
     )
 );
 
+SET claimed = 1 - ARRAY_LENGTH(refused);
+
+IF claimed > 0 THEN
 SET removed = ARRAY(
   SELECT s.n
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
   WHERE s.kind = 'tombstone'
-    OR (s.n IN UNNEST(claimed)
+    OR (s.kind = 'call' AND s.n NOT IN UNNEST(refused)
       AND (s.sent_before OR s.call_id IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c WHERE ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL))))
 );
-
 IF ARRAY_LENGTH(removed) > 0 THEN
 DELETE FROM `acme-prod.calls.calls` AS t
 WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
@@ -610,8 +605,6 @@ DELETE FROM `acme-prod.calls.redactions` AS t
 WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 END IF;
-
-IF ARRAY_LENGTH(claimed) > 0 THEN
 INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, source_deleted_at, ledger_epoch, revision, flatten_version, load_id, content_hash)
 SELECT
   s.call_id,
@@ -656,7 +649,7 @@ SELECT
   this_load,
   s.content_hash
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.calls) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
 SELECT
   s.call_id,
@@ -670,7 +663,7 @@ SELECT
   r.word_count,
   r.words
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.utterances) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.tags` (call_id, call_timestamp, tag_index, tag_id, display_name, confidence, type, value_bool, value_number, value_text, value)
 SELECT
   s.call_id,
@@ -685,7 +678,7 @@ SELECT
   r.value_text,
   PARSE_JSON(r.value, wide_number_mode => 'round')
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.tags) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.metadata` (call_id, call_timestamp, key, value)
 SELECT
   s.call_id,
@@ -693,7 +686,7 @@ SELECT
   r.key,
   r.value
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.metadata) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.udfs` (call_id, call_timestamp, kind, udf_index, value_number, value_text, unparsable)
 SELECT
   s.call_id,
@@ -704,7 +697,7 @@ SELECT
   r.value_text,
   r.unparsable
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.udfs) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.contacts` (call_id, call_timestamp, side, label, data, type, phone)
 SELECT
   s.call_id,
@@ -715,7 +708,7 @@ SELECT
   r.type,
   r.phone
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.contacts) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.redactions` (call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version)
 SELECT
   s.call_id,
@@ -727,12 +720,12 @@ SELECT
   r.detector,
   r.detector_version
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.redactions) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 MERGE `acme-prod.calls.moved_calls` AS t
 USING (
   SELECT s.call_id AS call_id, s.revision AS revision
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
-  WHERE s.kind = 'call' AND s.n IN UNNEST(claimed)
+  WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused)
     AND (s.moved OR (NOT s.sent_before AND s.n IN UNNEST(removed)))
 ) AS x
 ON t.call_id = x.call_id
@@ -740,15 +733,12 @@ WHEN MATCHED THEN UPDATE SET
   ledger_epoch = this_epoch, revision = x.revision, flatten_version = this_flatten
 WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
   VALUES (x.call_id, this_epoch, x.revision, this_flatten);
-END IF;
-
-IF ARRAY_LENGTH(claimed) > 0 AND ARRAY_LENGTH(removed) = 0 THEN
+IF ARRAY_LENGTH(removed) = 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 END IF;
-
 IF ARRAY_LENGTH(removed) > 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
@@ -759,7 +749,8 @@ LEFT JOIN (
 ) AS h
 ON h.call_id = s.call_id AND h.field = r.field
   AND (r.field = '*' OR (h.observed_at = TIMESTAMP_MICROS(r.observed_at) AND h.source = r.source))
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed) AND h.call_id IS NULL;
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused) AND h.call_id IS NULL;
+END IF;
 END IF;
 
 MERGE `acme-prod.calls.deliveries` AS t
@@ -826,31 +817,26 @@ WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, w
 
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, this_origin, sent_calls,
-  changed_before + ARRAY_LENGTH(claimed), CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, 'read', 500, 0 + claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
 COMMIT TRANSACTION;
 
-SELECT ARRAY_LENGTH(claimed) AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;
+SELECT claimed AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;
 END;
 
 -- load/after a restored ledger
 BEGIN
 DECLARE this_load STRING DEFAULT 'example';
-DECLARE this_origin STRING DEFAULT 'read';
 DECLARE this_epoch INT64 DEFAULT 1;
 DECLARE this_flatten INT64 DEFAULT 1;
-DECLARE claims_below INT64 DEFAULT 1;
-DECLARE sent_calls INT64 DEFAULT 500;
-DECLARE changed_before INT64 DEFAULT 0;
-DECLARE staged_rows INT64 DEFAULT 500;
-DECLARE claimed ARRAY<INT64> DEFAULT [];
+DECLARE claimed INT64 DEFAULT 0;
+DECLARE refused ARRAY<INT64> DEFAULT [];
 DECLARE removed ARRAY<INT64> DEFAULT [];
 DECLARE unknown_dates ARRAY<DATE> DEFAULT [];
 
-IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != staged_rows THEN
+IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != 500 THEN
   SELECT ERROR('staging is incomplete');
 END IF;
 
@@ -872,36 +858,40 @@ SET unknown_dates = ARRAY(
   WHERE c.call_timestamp IS NOT NULL
 );
 
-SET claimed = ARRAY(
+SET refused = ARRAY(
   SELECT s.n
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
   WHERE s.kind = 'call'
-    AND this_epoch >= (SELECT MAX(f.ledger_epoch) FROM `acme-prod.calls.fence` AS f)
-    AND s.call_key NOT IN (SELECT t.call_key FROM `acme-prod.calls.tombstones` AS t)
-    AND s.call_id NOT IN (
-      SELECT x.call_id
-      FROM `acme-prod.calls_staging.callsync_staging_example_1` AS x
-      INNER JOIN (
-        SELECT c.call_id, c.ledger_epoch, c.revision, c.flatten_version FROM `acme-prod.calls.calls` AS c
-        WHERE (((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL) OR DATE(c.call_timestamp) IN UNNEST(unknown_dates))
-        UNION ALL
-        SELECT m.call_id, m.ledger_epoch, m.revision, m.flatten_version FROM `acme-prod.calls.moved_calls` AS m
-      ) AS g ON g.call_id = x.call_id
-      WHERE x.kind = 'call'
-        AND (g.ledger_epoch > this_epoch
-          OR (g.ledger_epoch = this_epoch AND g.revision > x.revision)
-          OR (g.ledger_epoch = this_epoch AND g.revision = x.revision AND g.flatten_version >= claims_below))
+    AND (
+      this_epoch < (SELECT MAX(f.ledger_epoch) FROM `acme-prod.calls.fence` AS f)
+      OR s.call_key IN (SELECT t.call_key FROM `acme-prod.calls.tombstones` AS t)
+      OR s.call_id IN (
+        SELECT x.call_id
+        FROM `acme-prod.calls_staging.callsync_staging_example_1` AS x
+        INNER JOIN (
+          SELECT c.call_id, c.ledger_epoch, c.revision, c.flatten_version FROM `acme-prod.calls.calls` AS c
+          WHERE (((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL) OR DATE(c.call_timestamp) IN UNNEST(unknown_dates))
+          UNION ALL
+          SELECT m.call_id, m.ledger_epoch, m.revision, m.flatten_version FROM `acme-prod.calls.moved_calls` AS m
+        ) AS g ON g.call_id = x.call_id
+        WHERE x.kind = 'call'
+          AND (g.ledger_epoch > this_epoch
+            OR (g.ledger_epoch = this_epoch AND g.revision > x.revision)
+            OR (g.ledger_epoch = this_epoch AND g.revision = x.revision AND g.flatten_version >= this_flatten))
+      )
     )
 );
 
+SET claimed = 3 - ARRAY_LENGTH(refused);
+
+IF claimed > 0 THEN
 SET removed = ARRAY(
   SELECT s.n
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
   WHERE s.kind = 'tombstone'
-    OR (s.n IN UNNEST(claimed)
+    OR (s.kind = 'call' AND s.n NOT IN UNNEST(refused)
       AND (s.sent_before OR s.call_id IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c WHERE (((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL) OR DATE(c.call_timestamp) IN UNNEST(unknown_dates)))))
 );
-
 IF ARRAY_LENGTH(removed) > 0 THEN
 DELETE FROM `acme-prod.calls.calls` AS t
 WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(unknown_dates))
@@ -925,8 +915,6 @@ DELETE FROM `acme-prod.calls.redactions` AS t
 WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(unknown_dates))
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 END IF;
-
-IF ARRAY_LENGTH(claimed) > 0 THEN
 INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, source_deleted_at, ledger_epoch, revision, flatten_version, load_id, content_hash)
 SELECT
   s.call_id,
@@ -971,7 +959,7 @@ SELECT
   this_load,
   s.content_hash
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.calls) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
 SELECT
   s.call_id,
@@ -985,7 +973,7 @@ SELECT
   r.word_count,
   r.words
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.utterances) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.tags` (call_id, call_timestamp, tag_index, tag_id, display_name, confidence, type, value_bool, value_number, value_text, value)
 SELECT
   s.call_id,
@@ -1000,7 +988,7 @@ SELECT
   r.value_text,
   PARSE_JSON(r.value, wide_number_mode => 'round')
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.tags) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.metadata` (call_id, call_timestamp, key, value)
 SELECT
   s.call_id,
@@ -1008,7 +996,7 @@ SELECT
   r.key,
   r.value
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.metadata) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.udfs` (call_id, call_timestamp, kind, udf_index, value_number, value_text, unparsable)
 SELECT
   s.call_id,
@@ -1019,7 +1007,7 @@ SELECT
   r.value_text,
   r.unparsable
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.udfs) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.contacts` (call_id, call_timestamp, side, label, data, type, phone)
 SELECT
   s.call_id,
@@ -1030,7 +1018,7 @@ SELECT
   r.type,
   r.phone
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.contacts) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.redactions` (call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version)
 SELECT
   s.call_id,
@@ -1042,12 +1030,12 @@ SELECT
   r.detector,
   r.detector_version
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.redactions) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 MERGE `acme-prod.calls.moved_calls` AS t
 USING (
   SELECT s.call_id AS call_id, s.revision AS revision
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
-  WHERE s.kind = 'call' AND s.n IN UNNEST(claimed)
+  WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused)
     AND (s.moved OR (NOT s.sent_before AND s.n IN UNNEST(removed)))
 ) AS x
 ON t.call_id = x.call_id
@@ -1055,15 +1043,12 @@ WHEN MATCHED THEN UPDATE SET
   ledger_epoch = this_epoch, revision = x.revision, flatten_version = this_flatten
 WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
   VALUES (x.call_id, this_epoch, x.revision, this_flatten);
-END IF;
-
-IF ARRAY_LENGTH(claimed) > 0 AND ARRAY_LENGTH(removed) = 0 THEN
+IF ARRAY_LENGTH(removed) = 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 END IF;
-
 IF ARRAY_LENGTH(removed) > 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
@@ -1074,36 +1059,32 @@ LEFT JOIN (
 ) AS h
 ON h.call_id = s.call_id AND h.field = r.field
   AND (r.field = '*' OR (h.observed_at = TIMESTAMP_MICROS(r.observed_at) AND h.source = r.source))
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed) AND h.call_id IS NULL;
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused) AND h.call_id IS NULL;
+END IF;
 END IF;
 
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, this_origin, sent_calls,
-  changed_before + ARRAY_LENGTH(claimed), CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, 'read', 500, 0 + claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
 COMMIT TRANSACTION;
 
-SELECT ARRAY_LENGTH(claimed) AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;
+SELECT claimed AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;
 END;
 
 -- load/again, equal guards too
 BEGIN
 DECLARE this_load STRING DEFAULT 'example';
-DECLARE this_origin STRING DEFAULT 'read';
 DECLARE this_epoch INT64 DEFAULT 1;
 DECLARE this_flatten INT64 DEFAULT 1;
-DECLARE claims_below INT64 DEFAULT 2;
-DECLARE sent_calls INT64 DEFAULT 500;
-DECLARE changed_before INT64 DEFAULT 0;
-DECLARE staged_rows INT64 DEFAULT 500;
-DECLARE claimed ARRAY<INT64> DEFAULT [];
+DECLARE claimed INT64 DEFAULT 0;
+DECLARE refused ARRAY<INT64> DEFAULT [];
 DECLARE removed ARRAY<INT64> DEFAULT [];
 DECLARE unknown_dates ARRAY<DATE> DEFAULT [];
 
-IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != staged_rows THEN
+IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != 500 THEN
   SELECT ERROR('staging is incomplete');
 END IF;
 
@@ -1118,36 +1099,40 @@ WHEN MATCHED THEN UPDATE SET
   load_id = this_load
 WHEN NOT MATCHED THEN INSERT (ledger_epoch, earlier_epochs, load_id) VALUES (x.ledger_epoch, FALSE, this_load);
 
-SET claimed = ARRAY(
+SET refused = ARRAY(
   SELECT s.n
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
   WHERE s.kind = 'call'
-    AND this_epoch >= (SELECT MAX(f.ledger_epoch) FROM `acme-prod.calls.fence` AS f)
-    AND s.call_key NOT IN (SELECT t.call_key FROM `acme-prod.calls.tombstones` AS t)
-    AND s.call_id NOT IN (
-      SELECT x.call_id
-      FROM `acme-prod.calls_staging.callsync_staging_example_1` AS x
-      INNER JOIN (
-        SELECT c.call_id, c.ledger_epoch, c.revision, c.flatten_version FROM `acme-prod.calls.calls` AS c
-        WHERE ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL)
-        UNION ALL
-        SELECT m.call_id, m.ledger_epoch, m.revision, m.flatten_version FROM `acme-prod.calls.moved_calls` AS m
-      ) AS g ON g.call_id = x.call_id
-      WHERE x.kind = 'call'
-        AND (g.ledger_epoch > this_epoch
-          OR (g.ledger_epoch = this_epoch AND g.revision > x.revision)
-          OR (g.ledger_epoch = this_epoch AND g.revision = x.revision AND g.flatten_version >= claims_below))
+    AND (
+      this_epoch < (SELECT MAX(f.ledger_epoch) FROM `acme-prod.calls.fence` AS f)
+      OR s.call_key IN (SELECT t.call_key FROM `acme-prod.calls.tombstones` AS t)
+      OR s.call_id IN (
+        SELECT x.call_id
+        FROM `acme-prod.calls_staging.callsync_staging_example_1` AS x
+        INNER JOIN (
+          SELECT c.call_id, c.ledger_epoch, c.revision, c.flatten_version FROM `acme-prod.calls.calls` AS c
+          WHERE ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL)
+          UNION ALL
+          SELECT m.call_id, m.ledger_epoch, m.revision, m.flatten_version FROM `acme-prod.calls.moved_calls` AS m
+        ) AS g ON g.call_id = x.call_id
+        WHERE x.kind = 'call'
+          AND (g.ledger_epoch > this_epoch
+            OR (g.ledger_epoch = this_epoch AND g.revision > x.revision)
+            OR (g.ledger_epoch = this_epoch AND g.revision = x.revision AND g.flatten_version >= this_flatten + 1))
+      )
     )
 );
 
+SET claimed = 3 - ARRAY_LENGTH(refused);
+
+IF claimed > 0 THEN
 SET removed = ARRAY(
   SELECT s.n
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
   WHERE s.kind = 'tombstone'
-    OR (s.n IN UNNEST(claimed)
+    OR (s.kind = 'call' AND s.n NOT IN UNNEST(refused)
       AND (s.sent_before OR s.call_id IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c WHERE ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL))))
 );
-
 IF ARRAY_LENGTH(removed) > 0 THEN
 DELETE FROM `acme-prod.calls.calls` AS t
 WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
@@ -1171,8 +1156,6 @@ DELETE FROM `acme-prod.calls.redactions` AS t
 WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 END IF;
-
-IF ARRAY_LENGTH(claimed) > 0 THEN
 INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, source_deleted_at, ledger_epoch, revision, flatten_version, load_id, content_hash)
 SELECT
   s.call_id,
@@ -1217,7 +1200,7 @@ SELECT
   this_load,
   s.content_hash
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.calls) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
 SELECT
   s.call_id,
@@ -1231,7 +1214,7 @@ SELECT
   r.word_count,
   r.words
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.utterances) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.tags` (call_id, call_timestamp, tag_index, tag_id, display_name, confidence, type, value_bool, value_number, value_text, value)
 SELECT
   s.call_id,
@@ -1246,7 +1229,7 @@ SELECT
   r.value_text,
   PARSE_JSON(r.value, wide_number_mode => 'round')
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.tags) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.metadata` (call_id, call_timestamp, key, value)
 SELECT
   s.call_id,
@@ -1254,7 +1237,7 @@ SELECT
   r.key,
   r.value
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.metadata) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.udfs` (call_id, call_timestamp, kind, udf_index, value_number, value_text, unparsable)
 SELECT
   s.call_id,
@@ -1265,7 +1248,7 @@ SELECT
   r.value_text,
   r.unparsable
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.udfs) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.contacts` (call_id, call_timestamp, side, label, data, type, phone)
 SELECT
   s.call_id,
@@ -1276,7 +1259,7 @@ SELECT
   r.type,
   r.phone
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.contacts) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 INSERT INTO `acme-prod.calls.redactions` (call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version)
 SELECT
   s.call_id,
@@ -1288,16 +1271,13 @@ SELECT
   r.detector,
   r.detector_version
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.redactions) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
-END IF;
-
-IF ARRAY_LENGTH(claimed) > 0 AND ARRAY_LENGTH(removed) = 0 THEN
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+IF ARRAY_LENGTH(removed) = 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
 END IF;
-
 IF ARRAY_LENGTH(removed) > 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
@@ -1308,36 +1288,32 @@ LEFT JOIN (
 ) AS h
 ON h.call_id = s.call_id AND h.field = r.field
   AND (r.field = '*' OR (h.observed_at = TIMESTAMP_MICROS(r.observed_at) AND h.source = r.source))
-WHERE s.kind = 'call' AND s.n IN UNNEST(claimed) AND h.call_id IS NULL;
+WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused) AND h.call_id IS NULL;
+END IF;
 END IF;
 
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, this_origin, sent_calls,
-  changed_before + ARRAY_LENGTH(claimed), CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, 'read', 500, 0 + claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
 COMMIT TRANSACTION;
 
-SELECT ARRAY_LENGTH(claimed) AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;
+SELECT claimed AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;
 END;
 
 -- load/log rows only
 BEGIN
 DECLARE this_load STRING DEFAULT 'example';
-DECLARE this_origin STRING DEFAULT 'read';
 DECLARE this_epoch INT64 DEFAULT 1;
 DECLARE this_flatten INT64 DEFAULT 1;
-DECLARE claims_below INT64 DEFAULT 1;
-DECLARE sent_calls INT64 DEFAULT 500;
-DECLARE changed_before INT64 DEFAULT 0;
-DECLARE staged_rows INT64 DEFAULT 500;
-DECLARE claimed ARRAY<INT64> DEFAULT [];
+DECLARE claimed INT64 DEFAULT 0;
+DECLARE refused ARRAY<INT64> DEFAULT [];
 DECLARE removed ARRAY<INT64> DEFAULT [];
 DECLARE unknown_dates ARRAY<DATE> DEFAULT [];
 
-IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != staged_rows THEN
+IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != 500 THEN
   SELECT ERROR('staging is incomplete');
 END IF;
 
@@ -1416,31 +1392,26 @@ WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, w
 
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, this_origin, sent_calls,
-  changed_before + ARRAY_LENGTH(claimed), CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, 'read', 500, 0 + claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
 COMMIT TRANSACTION;
 
-SELECT ARRAY_LENGTH(claimed) AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;
+SELECT claimed AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;
 END;
 
 -- erase
 BEGIN
 DECLARE this_load STRING DEFAULT 'example';
-DECLARE this_origin STRING DEFAULT 'read';
 DECLARE this_epoch INT64 DEFAULT 1;
 DECLARE this_flatten INT64 DEFAULT 1;
-DECLARE claims_below INT64 DEFAULT 1;
-DECLARE sent_calls INT64 DEFAULT 500;
-DECLARE changed_before INT64 DEFAULT 0;
-DECLARE staged_rows INT64 DEFAULT 500;
-DECLARE claimed ARRAY<INT64> DEFAULT [];
+DECLARE claimed INT64 DEFAULT 0;
+DECLARE refused ARRAY<INT64> DEFAULT [];
 DECLARE removed ARRAY<INT64> DEFAULT [];
 DECLARE unknown_dates ARRAY<DATE> DEFAULT [];
 
-IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != staged_rows THEN
+IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != 500 THEN
   SELECT ERROR('staging is incomplete');
 END IF;
 
@@ -1462,11 +1433,11 @@ SET unknown_dates = ARRAY(
   WHERE c.call_timestamp IS NOT NULL
 );
 
-SET claimed = ARRAY_CONCAT(claimed, ARRAY(
+SET refused = ARRAY_CONCAT(refused, ARRAY(
   SELECT s.n
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
   WHERE s.kind = 'tombstone'
-    AND s.call_key NOT IN (
+    AND s.call_key IN (
       SELECT t.call_key
       FROM `acme-prod.calls.tombstones` AS t
       INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_key = t.call_key
@@ -1475,11 +1446,13 @@ SET claimed = ARRAY_CONCAT(claimed, ARRAY(
     )
 ));
 
+SET claimed = 1 - ARRAY_LENGTH(refused);
+
 SET removed = ARRAY(
   SELECT s.n
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
   WHERE s.kind = 'tombstone'
-    OR (s.n IN UNNEST(claimed)
+    OR (s.kind = 'call' AND s.n NOT IN UNNEST(refused)
       AND (s.sent_before OR s.call_id IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c WHERE (((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL) OR DATE(c.call_timestamp) IN UNNEST(unknown_dates)))))
 );
 
@@ -1514,7 +1487,7 @@ MERGE `acme-prod.calls.tombstones` AS t
 USING (
   SELECT s.call_key AS call_key, MAX(s.revision) AS revision
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
-  WHERE s.kind = 'tombstone' AND s.n IN UNNEST(claimed)
+  WHERE s.kind = 'tombstone' AND s.n NOT IN UNNEST(refused)
   GROUP BY s.call_key
 ) AS x
 ON t.call_key = x.call_key
@@ -1533,14 +1506,13 @@ WHERE s.kind = 'tombstone' AND t.call_id = s.call_id;
 
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, this_origin, sent_calls,
-  changed_before + ARRAY_LENGTH(claimed), CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, 'read', 500, 0 + claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
 COMMIT TRANSACTION;
 
-SELECT ARRAY_LENGTH(claimed) AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;
+SELECT claimed AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;
 END;
 
 -- load/clear the fence
