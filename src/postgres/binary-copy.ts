@@ -11,9 +11,12 @@ const signature = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
 const postgresEpoch = 946_684_800_000_000;
 /** Most tables of a page fit one. */
 const usualBytes = 128 * 1024;
-/** Chunks of ended copies: new ones would cost their first touch, and tear holes into memory. */
+/**
+ * Chunks of ended copies: new ones would cost their first touch, tear holes into memory, and make the collector mark all.
+ * As many as two groups of a busy receiver fill.
+ */
 const spare: Buffer[] = [];
-const mostSpare = 12;
+const mostSpare = 32;
 /** Up to this length a text is copied by a loop: a call of native code takes longer. */
 const shortText = 32;
 
