@@ -127,9 +127,9 @@ const findUnknownDates = ({ dataset, staging }: ScriptInput): string =>
 );`;
 
 /**
- * Claims staged calls that are not erased and whose guard is higher than the stored one: the others are refused, and are
- * few where calls are new. Calls that ever moved are compared with `moved_calls` too, because this load may not know the
- * partition of the stored row. A call that has the same revision is claimed where its flatten version is lower, or by force.
+ * Claims staged calls that are not erased and whose guard is higher than the stored one. The others are refused; of new
+ * calls none is. Calls that ever moved are compared with `moved_calls` too, because this load may not know the partition
+ * of the stored row. A call that has the same revision is claimed where its flatten version is lower, or by force.
  */
 const claimCalls = ({ dataset, staging, part }: ScriptInput, withinC: string): string =>
   `SET refused = ARRAY(
