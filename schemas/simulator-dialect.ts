@@ -76,7 +76,7 @@ export const dialectSchema = z.object({
   status: a.text.describe('Parameter that filters by status.'),
   exclude: a.text.describe('Parameter that leaves first-level fields out.'),
   single: z.boolean().describe('Whether GET /calls/{unique_id} exists.'),
-  errors: z.enum(['detail', 'list', 'text']).describe('Form of error bodies.'),
+  errors: z.enum(['detail', 'list']).describe('Form of error bodies.'),
 });
 export type Dialect = z.output<typeof dialectSchema>;
 export type DialectInput = z.input<typeof dialectSchema>;

@@ -103,9 +103,6 @@ const tokensSchema = z.object({
   clientSecret: a.file.describe('Its secret; generated when absent.'),
   lifetimeSeconds: notNegative(3_600).describe('Lifetime of a token for the call API, in real time.'),
   expiresIn: oneOf(['present', 'absent'], 'present').describe('Whether the response says its lifetime.'),
-  idToken: oneOf(['none', 'wrong_issuer', 'expired', 'garbage'], 'none').describe(
-    'A surprising id_token in the response.',
-  ),
   delayMs: notNegative(0).describe('Time before a token response.'),
 });
 

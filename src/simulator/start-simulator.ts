@@ -103,7 +103,7 @@ const createParts = (options: SimulatorOptions) => {
 const tokenPathOf = ({ tokens }: SimulatorSettings): string => `/realms/${tokens.realm}/protocol/openid-connect/token`;
 
 /** One request after the other gets a number, which seeds its faults. */
-const createRouter = (parts: Parts, origin: string) => {
+const createRouter = (parts: Parts) => {
   const { settings, clock, counters, api } = parts;
   let inFlight = 0;
   let apiNumber = 0;
@@ -130,7 +130,7 @@ const createRouter = (parts: Parts, origin: string) => {
     }
     counters.requests.token++;
     if (await injectFault(exchange, 'token', tokenNumber++, api.elsewhere)) return;
-    return answerTokenRequest(exchange, api.tokens, parts.secrets.client, origin);
+    return answerTokenRequest(exchange, api.tokens, parts.secrets.client);
   };
 };
 
@@ -143,7 +143,7 @@ export const startSimulator = async (options: SimulatorOptions = {}) => {
   const { settings, range, world, secrets, sender, elsewhere, api, listeners, server, mrcp, control } = parts;
   const port = await listen(server, settings.port, settings.host);
   const origin = `http://${settings.host}:${port}`;
-  const route = createRouter(parts, origin);
+  const route = createRouter(parts);
   server.on('request', (request, response) => {
     route(request, response).catch(() => {
       if (response.headersSent) response.destroy();

@@ -1,6 +1,6 @@
 import { analystQueries, askLines } from '../../simulator/demo/ask-lines.ts';
 import { countDifferent } from '../../simulator/demo/check-equal.ts';
-import { drawHours, renderProof } from '../../simulator/demo/prove-days.ts';
+import { renderProof } from '../../simulator/demo/prove-days.ts';
 import { runDemo } from '../../simulator/demo/run-demo.ts';
 import { choice, flag, leaf, logLevel, option, parsed, wholeNumber } from '../shell/define.ts';
 import { endWith, untilStopped } from '../shell/exit.ts';
@@ -11,10 +11,6 @@ const listed = (counts: Readonly<Record<string, number>>, render: (name: string,
     .map(([name, n]) => render(name, n))
     .join(', ');
 
-/** Without today, whose live calls all fall into one hour. */
-const hourlyCalls = `SELECT EXTRACT(HOUR FROM call_timestamp) AS hour, count(*) AS calls FROM calls
-  WHERE call_timestamp < CURRENT_DATE GROUP BY 1`;
-
 /** @param staysUp only then do the addresses still answer when somebody reads them. */
 const renderSummary = async (demo: Awaited<ReturnType<typeof runDemo>>, staysUp: boolean): Promise<string> => {
   const { result, warehouse, statusPage } = demo;
@@ -24,7 +20,6 @@ const renderSummary = async (demo: Awaited<ReturnType<typeof runDemo>>, staysUp:
   const compared = Object.entries(equal ?? {}).map(([table, one]) => ({ table, ...one }));
   const answers: string[] = [];
   for (const { title, sql } of analystQueries) answers.push('', title, renderTable(await warehouse.query(sql)));
-  const hours = await warehouse.query(hourlyCalls);
   const places = [
     ...(demo.temporalUi === undefined ? [] : [`Temporal's interface: ${demo.temporalUi}`]),
     `Webhook receiver: ${demo.webhookAddress}`,
@@ -51,9 +46,6 @@ const renderSummary = async (demo: Awaited<ReturnType<typeof runDemo>>, staysUp:
     ...(staysUp
       ? places
       : ['Without --exit, the demo keeps running, with psql, the status page and Temporal’s interface.']),
-    '',
-    'Calls of the days before today, by hour (UTC)',
-    drawHours(new Map(hours.map(({ hour, calls: n }) => [Number(hour), Number(n)]))),
     '',
     'Newest settled days: calls in the service and in the warehouse',
     renderProof(result.proof),

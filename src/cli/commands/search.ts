@@ -29,18 +29,10 @@ const renderCall = ({ callId, callTimestamp, language, hits }: FoundCall): strin
     ),
   ].join('\n');
 
-/** Sides that the service is known to send, and speakers that callsync tells apart. */
-const knownSides = ['in', 'out', 'agent', 'customer'];
-
-const renderNone = (side: string | undefined): string =>
-  side === undefined || knownSides.includes(side)
-    ? 'No call has it.'
-    : `No call has the words on side “${side}”. Sides are mostly in and out; agent and customer also work.`;
-
-const render = ({ calls, more, pending }: SearchResult, side: string | undefined): string =>
+const render = ({ calls, more, pending }: SearchResult): string =>
   lines(
     calls.map(renderCall),
-    calls.length === 0 ? renderNone(side) : `${calls.length} calls${more ? ', and more: --limit shows them' : ''}`,
+    calls.length === 0 ? 'No call has it.' : `${calls.length} calls${more ? ', and more: --limit shows them' : ''}`,
     pending > 0 && `${pending} loaded calls are not indexed yet, so they are missing from the results.`,
   );
 
@@ -92,6 +84,6 @@ them from standard input.`,
     // Arguments stand in process lists, and what somebody searches for may be a person.
     const asked = words.length === 1 && words[0] === '-' ? await text(process.stdin) : words.join(' ');
     const result = await search.find({ text: asked, thenText: then, from, to, ...speaker, limit });
-    print(options, toJson(result), render(result, side));
+    print(options, toJson(result), render(result));
   },
 });

@@ -18,8 +18,6 @@ interface FollowOptions<Progress> {
   readonly signal?: AbortSignal;
 }
 
-/** A worker that is there answers within a second or two. */
-const silentMs = 30_000;
 const everyMs = 500;
 
 type Followed<Result> = { readonly ended: true; readonly result: Result } | { readonly ended: false };
@@ -55,22 +53,12 @@ export const followWorkflow = async <Result, Progress = never>(
 
 const keepLooking = async <Progress>(
   handle: WorkflowHandle,
-  { look, what }: FollowOptions<Progress>,
+  { look }: FollowOptions<Progress>,
   over: AbortSignal,
 ): Promise<void> => {
   if (look === undefined) return;
-  let answered = Date.now();
-  const remind = setInterval(() => {
-    const seconds = Math.round((Date.now() - answered) / 1000);
-    if (seconds * 1000 < silentMs) return;
-    say(
-      `The ${what} has reported no progress for ${seconds} s; the worker's log or Temporal's interface may have the reason.`,
-    );
-  }, silentMs);
-  over.addEventListener('abort', () => clearInterval(remind), { once: true });
   while (!over.aborted) {
     const progress = await handle.query(look.query).catch(() => undefined);
-    if (progress !== undefined) answered = Date.now();
     if (progress !== undefined && !over.aborted) look.show(progress);
     await delay(everyMs, undefined, { signal: over }).catch(() => undefined);
   }

@@ -108,7 +108,7 @@ export const startEmbeddedPostgres = async (options: {
       }),
   });
   try {
-    const password = await readAdminPassword(data);
+    const password = (await readFile(join(data, adminFile), 'utf8')).trim();
     // For `psql`.
     await replaceFile(join(data, ownerFile), `${ownerPassword(password)}\n`);
     const urlOf = (user: string, secret: string) => `postgres://${user}:${secret}@127.0.0.1:${server.port}/${owner}`;
@@ -152,21 +152,6 @@ const administrator = 'callsync_admin';
 /** SIGINT is PostgreSQL's fast shutdown: it ends sessions and writes everything. SIGQUIT does not wait. */
 export const stopRules: StopRules = { signal: 'SIGINT', lastSignal: 'SIGQUIT', stopDeadlineMs: 30_000 };
 const [adminFile, ownerFile] = ['admin.password', 'callsync.password'];
-
-/** The administrator's. @throws CallsyncError STORE_DATA_DIR for a folder of a version whose own role was the superuser. */
-const readAdminPassword = async (data: string): Promise<string> => {
-  const password = await readFile(join(data, adminFile), 'utf8').catch((cause: { code?: string }) => {
-    if (cause.code !== 'ENOENT') throw cause;
-    throw terminal(
-      'STORE_DATA_DIR',
-      `An unreleased version of callsync, whose role was a superuser, created ${data}.`,
-      {
-        hint: `Move that folder away; callsync then creates a new database and reads all calls again. Or set store.data_dir to another folder.`,
-      },
-    );
-  });
-  return password.trim();
-};
 
 /** callsync creates the database in another folder and renames it, so that a crash or a second process leaves no half database. */
 export const createCluster = async ({ home, data, account, binaries }: Cluster, durable: boolean): Promise<void> => {

@@ -90,21 +90,6 @@ export const renderProof = ({ warehouse, days, proven, calls, level, newest }: D
     `proven: ${proven} of ${days} settled days, ${calls} calls, in ${warehouse} (${level} compared)`,
   ].join('\n');
 
-const bars = '▁▂▃▄▅▆▇█';
-
-/** A bar for each hour of the day. */
-export const drawHours = (calls: ReadonlyMap<number, number>): string => {
-  const most = Math.max(1, ...calls.values());
-  const hours = Array.from({ length: 24 }, (_, hour) => {
-    const share = (calls.get(hour) ?? 0) / most;
-    return (bars[Math.min(bars.length - 1, Math.floor(share * bars.length))] as string).repeat(2);
-  });
-  return `${hours.join('')}\n${['00', '06', '12', '18']
-    .map((hour) => hour.padEnd(12))
-    .join('')
-    .trimEnd()}`;
-};
-
 export const brokenRows = { altered: 20, deleted: 5 } as const;
 
 /**

@@ -114,8 +114,7 @@ export const send = async (exchange: Exchange, answer: Answer): Promise<void> =>
 };
 
 /** An error in the dialect's form; none is documented, so each form is as good as another. */
-export const errorAnswer = (form: 'detail' | 'list' | 'text', status: number, title: string, detail: string) => {
-  if (form === 'text') return { status, body: `${title}: ${detail}` };
+export const errorAnswer = (form: 'detail' | 'list', status: number, title: string, detail: string) => {
   if (form === 'list') return { status, body: { errors: [{ id: String(status), title, detail }] } };
   return { status, body: { detail } };
 };

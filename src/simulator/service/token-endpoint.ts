@@ -34,19 +34,6 @@ const refusal = (status: number, error: string, error_description: string): Answ
   body: { error, error_description },
 });
 
-const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-
-const surprisingIdToken = (exchange: Exchange, authUrl: string): string | undefined => {
-  const { idToken, clientId, realm } = exchange.settings.tokens;
-  if (idToken === 'none') return undefined;
-  if (idToken === 'garbage') return 'not-a-token';
-  const now = Math.floor(exchange.clock.now() / 1_000);
-  const expired = idToken === 'expired';
-  const iss = expired ? `${authUrl}/realms/${realm}` : 'https://elsewhere.invalid/realms/other';
-  const claims = { iss, sub: 'service', aud: clientId, iat: now - 7_200, exp: expired ? now - 3_600 : now + 3_600 };
-  return `${encode({ alg: 'RS256', typ: 'JWT', kid: 'sim' })}.${encode(claims)}.c2ltdWxhdGVk`;
-};
-
 const judge = (exchange: Exchange, fields: Fields | undefined, secret: string): Answer | undefined => {
   const { clientId } = exchange.settings.tokens;
   if (exchange.request.method !== 'POST') return refusal(405, 'invalid_request', 'use POST');
@@ -58,7 +45,7 @@ const judge = (exchange: Exchange, fields: Fields | undefined, secret: string): 
 };
 
 /** Answers a token request; `secret` is the client's. */
-export const answerTokenRequest = async (exchange: Exchange, tokens: TokenStore, secret: string, authUrl: string) => {
+export const answerTokenRequest = async (exchange: Exchange, tokens: TokenStore, secret: string) => {
   const { request, settings, counters } = exchange;
   const body = await buffer(request);
   if (settings.tokens.delayMs > 0) await waitFor(settings.tokens.delayMs);
@@ -72,7 +59,6 @@ export const answerTokenRequest = async (exchange: Exchange, tokens: TokenStore,
   }
   counters.tokens.issued++;
   const { lifetimeSeconds, expiresIn } = settings.tokens;
-  const idToken = surprisingIdToken(exchange, authUrl);
   await send(exchange, {
     status: 200,
     headers: { 'Cache-Control': 'no-store' },
@@ -80,7 +66,6 @@ export const answerTokenRequest = async (exchange: Exchange, tokens: TokenStore,
       access_token: tokens.issue(),
       token_type: 'Bearer',
       ...(expiresIn === 'present' ? { expires_in: Math.floor(lifetimeSeconds) } : {}),
-      ...(idToken === undefined ? {} : { id_token: idToken }),
       'not-before-policy': 0,
       scope: fields?.scope ?? '',
     },
