@@ -4,7 +4,7 @@ import { a, withDefault } from './config/values.ts';
 
 const { count, oneOf } = withDefault;
 
-const windowSchema = z.object({
+const windowSchema = z.strictObject({
   axis: z.enum(['timestamp', 'qualified']).describe('What is cut.'),
   from: z.string().describe('Name of the lower bound.'),
   to: z.string().describe('Name of the upper bound.'),
@@ -16,7 +16,7 @@ const sizes = {
 };
 
 const pagingSchema = z.discriminatedUnion('style', [
-  z.object({
+  z.strictObject({
     style: z.literal('offset'),
     offset: z.string(),
     size: z.string(),
@@ -24,8 +24,8 @@ const pagingSchema = z.discriminatedUnion('style', [
     beyondMax: oneOf(['refuse', 'clamp'], 'refuse').describe('A greater one is 400, or taken for this one.'),
     ...sizes,
   }),
-  z.object({ style: z.literal('page'), page: z.string(), size: z.string(), first: z.number().int(), ...sizes }),
-  z.object({
+  z.strictObject({ style: z.literal('page'), page: z.string(), size: z.string(), first: z.number().int(), ...sizes }),
+  z.strictObject({
     style: z.literal('cursor'),
     cursor: z.string().describe('Request parameter.'),
     size: z.string(),
@@ -33,24 +33,24 @@ const pagingSchema = z.discriminatedUnion('style', [
     header: a.text.describe('Which response header holds the next cursor.'),
     ...sizes,
   }),
-  z.object({
+  z.strictObject({
     style: z.literal('link'),
     cursor: z.string(),
     size: z.string(),
     form: z.enum(['absolute', 'relative']),
     ...sizes,
   }),
-  z.object({ style: z.literal('none') }),
+  z.strictObject({ style: z.literal('none') }),
 ]);
 
 const versionSchema = z.discriminatedUnion('by', [
-  z.object({ by: z.literal('none') }),
-  z.object({ by: z.literal('path'), prefix: z.string().startsWith('/') }),
-  z.object({ by: z.literal('header'), name: z.string(), value: z.string() }),
-  z.object({ by: z.literal('query'), name: z.string(), value: z.string() }),
+  z.strictObject({ by: z.literal('none') }),
+  z.strictObject({ by: z.literal('path'), prefix: z.string().startsWith('/') }),
+  z.strictObject({ by: z.literal('header'), name: z.string(), value: z.string() }),
+  z.strictObject({ by: z.literal('query'), name: z.string(), value: z.string() }),
 ]);
 
-export const dialectSchema = z.object({
+export const dialectSchema = z.strictObject({
   description: z.string(),
   scheme: z.enum(['bearer', 'Token']).describe('Authorization scheme.'),
   version: versionSchema.describe('How the version is selected.'),

@@ -4,14 +4,14 @@ import { a, withDefault } from './config/values.ts';
 
 const { list, natural, notNegative, oneOf, share } = withDefault;
 
-const poisonSchema = z.object({
+const poisonSchema = z.strictObject({
   record: a.natural.describe('Index of the call, in the order of call times.'),
   kind: z.enum(['error_500', 'broken_json']).describe('What every answer with this record is.'),
   light: a.on.describe('Answers without transcripts fail too.'),
   single: a.on.describe('The single call fails too.'),
 });
 
-export const quirksSchema = z.object({
+export const quirksSchema = z.strictObject({
   doubledShare: share(0).describe('Calls that the list names twice in a row and counts twice.'),
   countLagSeconds: notNegative(0).describe('Totals tell what the list held so many seconds ago.'),
   replicaLateSeconds: notNegative(0).describe(
@@ -27,7 +27,7 @@ export const quirksSchema = z.object({
   ),
   pageVaries: share(0).describe('Pages that hold only half of what was asked for.'),
   gaps: z
-    .object({ share: a.share, records: a.count })
+    .strictObject({ share: a.share, records: a.count })
     .prefault({ share: 0, records: 1 })
     .describe('Records that are left out after the pages were cut, in runs: pages are short, or empty, in the middle.'),
   cursors: oneOf(['good', 'expired', 'same', 'lost', 'endless'], 'good').describe(

@@ -38,7 +38,7 @@ export const faultKinds = [
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];
 
-const callsSchema = z.object({
+const callsSchema = z.strictObject({
   count: natural(2_000, 4_000_000).describe('Calls planned over the range.'),
   from: instant.optional().describe('Start of the range of call times, inclusive; 30 days before `to` by default.'),
   to: instant.optional().describe("End of the range, exclusive; the simulator's now, floored to a minute, by default."),
@@ -65,7 +65,7 @@ const callsSchema = z.object({
   lateMaxDays: notNegative(5).describe('Longest such delay, in days.'),
 });
 
-const editsSchema = z.object({
+const editsSchema = z.strictObject({
   share: share(0).describe('Planned calls that change once after they were processed.'),
   maxAgeDays: notNegative(3).describe('Greatest age (since qualified) of a planned edit, in days.'),
   kinds: z
@@ -77,13 +77,13 @@ const editsSchema = z.object({
   webhookShare: share(1).describe('Edits that send the record again by webhook.'),
 });
 
-const liveSchema = z.object({
+const liveSchema = z.strictObject({
   callsPerSecond: notNegative(0).describe('New calls per real second, appearing as time passes.'),
   processingSeconds: notNegative(1).describe('From the end of a live call to its qualified.'),
   editShare: share(0).describe('Live ticks that also edit an existing call.'),
 });
 
-const webhooksSchema = z.object({
+const webhooksSchema = z.strictObject({
   url: z.url().optional().describe('Where records are sent once processed; nothing is sent without it.'),
   secret: z.string().nullable().optional().describe('Signing secret; generated when absent, null sends unsigned.'),
   hookId: text('hook-1').describe('X-Service-Hook-Id.'),
@@ -97,7 +97,7 @@ const webhooksSchema = z.object({
   dropShare: share(0).describe('Deliveries that are never sent.'),
 });
 
-const tokensSchema = z.object({
+const tokensSchema = z.strictObject({
   realm: z.string().min(1).default('calls').describe('Realm in the path of the token endpoint.'),
   clientId: z.string().min(1).default('demo-client').describe('The one client.'),
   clientSecret: a.file.describe('Its secret; generated when absent.'),
@@ -106,16 +106,16 @@ const tokensSchema = z.object({
   delayMs: notNegative(0).describe('Time before a token response.'),
 });
 
-const rateLimitSchema = z.object({
+const rateLimitSchema = z.strictObject({
   requests: natural(40).describe('Requests granted per source address in any window; 0 = off.'),
   seconds: positive(10).describe('Length of the rolling window, in real time.'),
   retryAfter: oneOf(['none', 'seconds', 'date'], 'none').describe('Retry-After on 429.'),
   headers: a.off.describe('Send X-RateLimit-Limit, -Remaining and -Reset.'),
 });
 
-const faultsSchema = z.object({
+const faultsSchema = z.strictObject({
   rates: z.partialRecord(z.enum(faultKinds), a.share).default({}).describe('Share of requests per kind of fault.'),
-  at: list(z.object({ request: a.natural, kind: z.enum(faultKinds) })).describe(
+  at: list(z.strictObject({ request: a.natural, kind: z.enum(faultKinds) })).describe(
     'Single requests to the call API that fail, by their number from 0.',
   ),
   scope: z
@@ -126,19 +126,19 @@ const faultsSchema = z.object({
   slowMs: natural(2_000).describe('How long a slow body takes.'),
 });
 
-const churnSchema = z.object({
+const churnSchema = z.strictObject({
   everyPages: natural(0).describe('After every n-th page, one call leaves and one joins its range.'),
   limit: natural(50).describe('Most such swaps.'),
 });
 
-const websocketSchema = z.object({
+const websocketSchema = z.strictObject({
   path: z.string().startsWith('/').default('/stream').describe('Path of the WebSocket endpoint.'),
   tokenAgeSeconds: notNegative(300).describe('Greatest age of the token at opening (§5.2).'),
   whitelist: a.texts.describe('Source addresses allowed to open; empty = all.'),
   framesPerSecond: notNegative(5).describe('Frames per connection; every fifth is binary.'),
 });
 
-export const simulatorOptionsSchema = z.object({
+export const simulatorOptionsSchema = z.strictObject({
   seed: natural(1).describe('The same seed makes the same calls, faults and choices.'),
   host: text('127.0.0.1').describe('Listening address.'),
   port: natural(0, 65_535).describe('Listening port; 0 = a free one.'),
@@ -146,7 +146,7 @@ export const simulatorOptionsSchema = z.object({
   edits: editsSchema.prefault({}).describe('Planned changes of calls.'),
   live: liveSchema.prefault({}).describe('Calls that appear while it runs.'),
   clock: z
-    .object({ now: instant.optional().describe("The simulator's now at start; real time by default.") })
+    .strictObject({ now: instant.optional().describe("The simulator's now at start; real time by default.") })
     .prefault({})
     .describe('Clock of call times, visibility, delivery ids and the Date header; tokens and limits use real time.'),
   dialect: text('activate').describe('Named dialect of the call list.'),
@@ -169,7 +169,7 @@ export const simulatorOptionsSchema = z.object({
   websocket: websocketSchema.prefault({}).describe('The WebSocket endpoint.'),
   keep: a.file.describe('File that keeps inserted, changed and deleted calls for the next run.'),
   mrcp: z
-    .object({
+    .strictObject({
       mode: oneOf(['accept', 'refuse', 'unanswered'], 'accept').describe(
         'The port accepts connections, refuses them, or never answers.',
       ),

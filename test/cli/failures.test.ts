@@ -68,7 +68,7 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
       [/--calls .* whole number/, 'simulate', '--calls', 'many'],
       [/--port .* whole number from 0 to 65535/, 'simulate', '--port', '70000'],
       [
-        /live\.callsPerSecnd, nothing are not known\./,
+        /live: Unrecognized key: "callsPerSecnd"; Unrecognized key: "nothing"\./,
         'simulate',
         '--options',
         '{live: {callsPerSecnd: 5}, nothing: 1}',

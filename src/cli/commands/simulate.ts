@@ -46,14 +46,6 @@ const listOptions = (): string => {
 const listDialects = (): string =>
   listOf(Object.entries(dialects).map(([name, { description }]) => [name, description]));
 
-/** Keys that parsing dropped because the schema does not know them. */
-const unknownKeys = (given: unknown, known: unknown, above = ''): readonly string[] => {
-  if (!isObject(given) || !isObject(known)) return [];
-  return Object.entries(given).flatMap(([key, value]) =>
-    Object.hasOwn(known, key) ? unknownKeys(value, known[key], `${above}${key}.`) : [`${above}${key}`],
-  );
-};
-
 /** The keys of --options win over the other options. @throws terminal USAGE_SIMULATOR */
 const settingsOf = (options: SimulateOptions): SimulatorOptions => {
   const extra = readExtra(options.options);
@@ -70,11 +62,11 @@ const settingsOf = (options: SimulateOptions): SimulatorOptions => {
   if (!success)
     throw wrong(
       error.issues
-        .map(({ path, message }) => `${path.join('.')}: ${message.replace(/^Invalid input: /, '')}`)
+        .map(({ path, message }) =>
+          [path.join('.'), message.replace(/^Invalid input: /, '')].filter(Boolean).join(': '),
+        )
         .join('; '),
     );
-  const unknown = unknownKeys(settings, data);
-  if (unknown.length > 0) throw wrong(`${unknown.join(', ')} ${unknown.length > 1 ? 'are' : 'is'} not known`);
   dialectOf(data.dialect, data.dialectOverrides);
   return settings as SimulatorOptions;
 };

@@ -69,8 +69,7 @@ const checkCertificate = (url: URL, host: string, ca: string | undefined): Promi
     socket.once('secureConnect', () => {
       if (!socket.authorized) {
         const wrong = socket.authorizationError as Error | string | null | undefined;
-        const code = wrong instanceof Error ? errorCode(wrong) : String(wrong);
-        const why = `The certificate of ${host} cannot be trusted (${code}).`;
+        const why = explainCertificate(wrong instanceof Error ? errorCode(wrong) : String(wrong), host);
         return settle(failed(why, 'Install a certificate for this domain from a public authority, with its chain.'));
       }
       const days = Math.floor((Date.parse(socket.getPeerCertificate().valid_to) - Date.now()) / dayMs);
@@ -78,3 +77,15 @@ const checkCertificate = (url: URL, host: string, ca: string | undefined): Promi
       settle(days < expiryWarningDays ? warning(message, 'Renew it.') : ok(message));
     });
   });
+
+const explainCertificate = (code: string, host: string): string => {
+  const reasons: Readonly<Record<string, string>> = {
+    ERR_TLS_CERT_ALTNAME_INVALID: `The certificate is not for ${host}.`,
+    CERT_HAS_EXPIRED: `The certificate of ${host} has expired.`,
+    DEPTH_ZERO_SELF_SIGNED_CERT: `The certificate of ${host} is self-signed.`,
+    SELF_SIGNED_CERT_IN_CHAIN: `The certificate of ${host} is self-signed.`,
+    UNABLE_TO_VERIFY_LEAF_SIGNATURE: `The certificate chain of ${host} is incomplete, or its authority is unknown.`,
+    UNABLE_TO_GET_ISSUER_CERT_LOCALLY: `The certificate chain of ${host} is incomplete, or its authority is unknown.`,
+  };
+  return reasons[code] ?? `The certificate of ${host} cannot be trusted (${code}).`;
+};
