@@ -46,6 +46,8 @@ interface ImportOptions {
   readonly recordBytes?: number;
 }
 
+/** Batches that are folded and loaded at once. */
+const lanes = 3;
 const headBytes = 64 * 1024;
 const batchRecords = 500;
 const defaultBatchBytes = 4 * 1024 * 1024;
@@ -103,37 +105,47 @@ const importOpened = async (
   };
   let { records = 0, refused = 0, changed = 0 } = state ?? {};
   let position: Position = state ?? { form: 'lines', offset: 0, line: 1 };
-  const ingesting = createPipeline(deps);
   const progress = (): ImportProgress => ({ bytes, size: file.size, records, refused, changed });
   const remember = async (done: boolean): Promise<void> => {
     if (file.key === undefined) return;
     await writeMeta(deps.store, file.key, { ...position, records, refused, changed, done } satisfies ImportState);
   };
 
-  const take = async (batch: readonly SplitRecord[]): Promise<void> => {
-    const read = readBatch(batch, { name: file.name, now, given: input.observedAt, ...deps });
-    const folded = await ingesting.take({ ...read, origin: 'import' });
-    records += batch.length;
-    refused += folded.rejected;
-    changed += folded.changed.length;
-    position = batch.at(-1)?.next ?? position;
-    await remember(false);
-    options.onProgress?.(progress());
+  // Batches are recorded in their order, because an interrupted import continues behind the last recorded one.
+  let recorded: Promise<void> = Promise.resolve();
+  const lane = async (batches: AsyncIterable<readonly SplitRecord[]>): Promise<void> => {
+    const ingesting = createPipeline(deps);
+    try {
+      for await (const batch of batches) {
+        options.signal?.throwIfAborted();
+        const read = readBatch(batch, { name: file.name, now, given: input.observedAt, ...deps });
+        const earlier = recorded;
+        recorded = ingesting.take({ ...read, origin: 'import' }).then(async (folded) => {
+          await earlier;
+          records += batch.length;
+          refused += folded.rejected;
+          changed += folded.changed.length;
+          position = batch.at(-1)?.next ?? position;
+          await remember(false);
+          options.onProgress?.(progress());
+        });
+        await recorded;
+      }
+    } finally {
+      await ingesting.finish();
+    }
   };
 
   try {
     const plain = await unpack(file.name, counted());
     const records = splitRecords(plain, state, options.recordBytes ?? defaultRecordBytes);
-    for await (const batch of batchesOf(records, options.batchBytes ?? defaultBatchBytes)) {
-      options.signal?.throwIfAborted();
-      await take(batch);
-    }
+    const batches = batchesOf(records, options.batchBytes ?? defaultBatchBytes);
+    const ended = await Promise.allSettled(Array.from({ length: lanes }, () => lane(batches)));
+    for (const one of ended) if (one.status === 'rejected') throw one.reason;
   } catch (cause) {
     options.signal?.throwIfAborted();
-    await ingesting.finish();
     throw brokenFile(cause, file.name) ?? cause;
   }
-  await ingesting.finish();
   await remember(true);
   options.onProgress?.(progress());
   return { ...progress(), alreadyDone: false };
@@ -395,6 +407,11 @@ async function* splitRecords(bytes: Bytes, start: Position | undefined, limit: n
       const found = track?.(byte) ?? 'blank';
       if (ended && found !== 'blank') throw new BrokenArray(line);
       if (found === 'content' && first === 0) [first, from] = [line, at];
+      if (found === 'content' && form === 'lines') {
+        const end = chunk.indexOf(newline, at);
+        at = (end === -1 ? chunk.length : end) - 1;
+        continue;
+      }
       if (byte === newline) line += 1;
       if (found !== 'next' && found !== 'end') continue;
       if (first > 0) {

@@ -243,6 +243,23 @@ describe('an import that was interrupted', () => {
     expect(again).toMatchObject({ records: 40, changed: 0, alreadyDone: false });
   });
 
+  test('begins before a batch that was not finished, although later ones were', async () => {
+    const path = await save(ndjson(records));
+    await pipeline.store.pool.query(`INSERT INTO ledger (call_id) VALUES ('c0')`);
+    const held = await pipeline.store.pool.connect();
+    await held.query(`BEGIN; SELECT FROM ledger WHERE call_id = 'c0' FOR UPDATE`);
+    const seen: number[] = [];
+    const options = { batchBytes: 500, onProgress: ({ records: n }: { records: number }) => seen.push(n) };
+    const imported = importFile(pipeline.deps, { from: path }, options);
+    await expect.poll(async () => (await heldIds()).length).toBeGreaterThan(10);
+    const state = await pipeline.store.pool.query(`SELECT FROM meta WHERE key LIKE 'import:%'`);
+    expect([seen, state.rowCount]).toEqual([[], 0]);
+    await held.query('ROLLBACK');
+    held.release();
+    expect(await imported).toMatchObject({ records: 40, refused: 0 });
+    expect(seen).toEqual(seen.toSorted((a, b) => a - b));
+  });
+
   test('lines keep their numbers', async () => {
     const path = await save(`${ndjson(records.slice(0, 20))}\n\nbad\n${ndjson(records.slice(20))}worse`);
     const stop = new AbortController();
