@@ -1,6 +1,8 @@
 /** When a delivery first became visible: the warehouse's own record counts where callsync's own is missing or was set back. */
 import { expect, test } from 'vitest';
+import { issueEpoch, walkToEnd } from '../../../src/store/loads/warehouses.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
+import { backUp } from '../../support/backup.ts';
 import { deliver, observationOf, usePipeline } from '../../support/pipeline.ts';
 import { column } from '../../support/rows.ts';
 
@@ -59,6 +61,28 @@ test('a worker that ends after its commit and before its record leaves the time 
   await new Promise((resolve) => setTimeout(resolve, 300));
   await pipeline.drain();
   between((await visible()).killed, from, to);
+});
+
+test('a ledger that is set back asks the warehouse when it first had what is loaded once more', async () => {
+  await bring('before');
+  await merge();
+  await bring('set-back');
+  await bring('set-back-new', 'b');
+  const restore = await backUp(pipeline.store.pool, 'callsync');
+  const from = Date.now();
+  await merge();
+  const to = Date.now();
+  const times = await visible();
+  await restore();
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  await issueEpoch(pipeline.store, 'restored', 5);
+  await walkToEnd(pipeline.store, 'main');
+  await merge();
+  await pipeline.drain();
+  const after = await visible();
+  expect(after.before).toBe(times.before);
+  between(after['set-back'], from, to);
+  between(after['set-back-new'], from, to);
 });
 
 test('rows that a warehouse has lost are sent again with the first time', async () => {
