@@ -1,11 +1,10 @@
 /** PostgreSQL's SQL for the shared queries of warehouses, and for marts. */
-import type { Column, WordArrays } from '../../../schemas/tables.ts';
-import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
+import type { Column } from '../../../schemas/tables.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql.ts';
 import { asBoolean, type Fragments } from '../fragments.ts';
 import type { Dialect } from '../reading.ts';
 import { type Layout, qualified, quote, wordArrays } from './layout.ts';
-import { writeWords } from './load.ts';
+import { wordsText } from './load.ts';
 
 const field = (text: string): string => `coalesce(octet_length(${text}) || ':' || ${text}, '-')`;
 const floatSql = (value: string): string =>
@@ -16,12 +15,6 @@ const wordsSql = `(SELECT encode(sha256(string_agg(int4send(octet_length(sent)) 
     FROM (VALUES ${wordArrays('r')
       .map((array) => `(array_send(${array}))`)
       .join(', ')}) AS a(sent))`;
-
-const wordsText = (words: WordArrays): string => {
-  const writer = new BinaryCopyWriter();
-  writeWords(writer, words);
-  return writer.hash();
-};
 
 const textOf = ({ name, type }: Column): string => {
   const value = `r.${quote(name)}`;

@@ -52,12 +52,19 @@ const writers: Readonly<Record<Exclude<ColumnType, 'words'>, Write>> = {
 };
 
 /** @param content where it has the same words between blanks, null stands for them: they were a seventh of a database */
-export const writeWords = (writer: BinaryCopyWriter, words: WordArrays, content?: unknown): void => {
+const writeWords = (writer: BinaryCopyWriter, words: WordArrays, content?: unknown): void => {
   if (typeof content === 'string' && isSplit(content, words.value)) writer.null();
   else writer.textArray(words.value);
   writer.float8Array(words.start);
   writer.float8Array(words.length);
   writer.float8Array(words.score);
+};
+
+/** The hash of the bytes that COPY sends, as digests computed by the server have it. */
+export const wordsText = (words: WordArrays): string => {
+  const writer = new BinaryCopyWriter();
+  writeWords(writer, words);
+  return writer.hash();
 };
 
 /** Whether `string_to_array(content, ' ')` has these words; of an empty text, it has none. */
