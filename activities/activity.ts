@@ -29,7 +29,8 @@ export const activity =
   ) =>
   async (...input: I): Promise<O> => {
     const context = Context.current();
-    const resume = context.info.heartbeatDetails as P | undefined;
+    const { attempt, heartbeatDetails } = context.info;
+    const resume = heartbeatDetails as P | undefined;
     let last = resume;
     const beat = setInterval(() => context.heartbeat(last), beatMs);
     const onProgress = (progress: P): void => {
@@ -37,10 +38,7 @@ export const activity =
       context.heartbeat(progress);
     };
     try {
-      return await work(
-        { signal: context.cancellationSignal, attempt: context.info.attempt, resume, onProgress },
-        ...input,
-      );
+      return await work({ signal: context.cancellationSignal, attempt, resume, onProgress }, ...input);
     } catch (error) {
       deps.log('activity failed', { activity: name, error });
       throw toActivityFailure(error);

@@ -14,9 +14,7 @@ const poisonSchema = z.strictObject({
 export const quirksSchema = z.strictObject({
   doubledShare: share(0).describe('Calls that the list names twice in a row and counts twice.'),
   countLagSeconds: notNegative(0).describe('Totals tell what the list held so many seconds ago.'),
-  replicaLateSeconds: notNegative(0).describe(
-    'Every second request is answered by a replica that is so many seconds late.',
-  ),
+  replicaLateSeconds: notNegative(0).describe('A replica that is so many seconds late answers every second request.'),
   totals: oneOf(['true', 'half', 'double', 'page', 'all', 'rest'], 'true').describe(
     'Totals say what matches, half or twice of it, how many records the page has, how many there are at all, or what is left from the page on.',
   ),

@@ -91,9 +91,7 @@ const webhooksSchema = z.strictObject({
   agent: text('Service-Webhook/1.2.0').describe('User-agent.'),
   timeoutMs: z.number().int().min(1).default(10_000).describe('Time for a 2XX answer, per attempt.'),
   concurrency: z.number().int().min(1).default(16).describe('Deliveries in flight.'),
-  from: optional(instant).describe(
-    'Also send what was processed since then; default: only what is processed from now on.',
-  ),
+  from: optional(instant).describe('Also send what was processed since then; default: what is processed from now on.'),
   dropShare: share(0).describe('Deliveries that are never sent.'),
 });
 
@@ -158,9 +156,7 @@ export const simulatorOptionsSchema = z.strictObject({
   quirks: quirksSchema.prefault({}).describe('What the call list does although no interface mentions it.'),
   unstableTies: a.off.describe('Calls of the same instant are listed in another order each time.'),
   compression: a.off.describe('Answer with br or gzip where accepted.'),
-  staticPages: a.off.describe(
-    'Freeze all calls and serve serialised bytes from memory, without rate limit (benchmarks).',
-  ),
+  staticPages: a.off.describe('Freeze all calls and serve bytes from memory, without rate limit (benchmarks).'),
   webhooks: webhooksSchema.prefault({}).describe('The webhook sender.'),
   tokens: tokensSchema.prefault({}).describe('The token endpoint.'),
   rateLimit: rateLimitSchema.prefault({}).describe('Rate limit of the call API.'),

@@ -347,15 +347,8 @@ export const callTables = tables.filter(
 /** Of them, those that a warehouse keeps with its setting `documents`. */
 export const keptTables = (documents: boolean) => callTables.filter(({ name }) => documents || name !== 'documents');
 
-export type CallTableName =
-  | 'calls'
-  | 'utterances'
-  | 'tags'
-  | 'metadata'
-  | 'udfs'
-  | 'contacts'
-  | 'redactions'
-  | 'documents';
+type ChildName = 'utterances' | 'tags' | 'metadata' | 'udfs' | 'contacts' | 'redactions' | 'documents';
+export type CallTableName = 'calls' | ChildName;
 export type LogTableName = 'deliveries' | 'loads' | 'verdicts';
 
 /** A view over tables, with the same columns in every warehouse. */

@@ -100,7 +100,7 @@ const readingStatements = (dialect: Dialect, documents: boolean): readonly State
     { name: 'load/change times', sql: readingSql.changeTimesSql(dialect) },
     { name: 'reconcile/orphans', sql: readingSql.orphansSql(dialect, documents, { part: 0, of: 1 }) },
     { name: 'reconcile/digests', sql: readingSql.digestCallsSql(dialect, documents, dates) },
-    { name: 'erase/rows-left', sql: readingSql.rowsLeftSql(dialect, documents, { dates, more: [] }) },
+    { name: 'erase/rows-left', sql: readingSql.rowsLeftSql(dialect, documents, dates) },
     ...readingSql.namesOf(documents).map((name) => ({
       name: `read/${name}`,
       sql: readingSql.rowsSql(dialect, name),
@@ -197,7 +197,7 @@ export const listBigqueryStatements = (config: BigqueryWarehouseConfig): readonl
     written('state', stateQuery(dataset, { ...state, ledger_epoch: 1, heartbeat_at: 0 })),
     ...readingStatements(dialectOf(dataset), config.documents).map(({ name, sql }) => written(name, sql)),
     { name: 'reconcile/remove orphans', sql: removeOrphansScript(dataset, config, ['call']) },
-    { name: 'reconcile/remove surplus', sql: removeScript(dataset, config, { guards: [guard] }) },
+    { name: 'reconcile/remove surplus', sql: removeScript(dataset, config, [guard]) },
     ...grantsSql(config, { analyst, restricted, marts: 'calls_marts', openMarts: {} }).map((sql) =>
       written('grants', sql),
     ),

@@ -12,11 +12,7 @@ export const startRereads = (queues: TaskQueues): Promise<void> =>
   startUnlessRunning(rereadCalls, rereadCallsId(queues.workflows), { queues });
 
 /** Starts a workflow that outlives its parent, unless one runs under that id. */
-export const startUnlessRunning = async <I>(
-  workflow: (input: I) => Promise<unknown>,
-  workflowId: string,
-  input: I,
-): Promise<void> => {
+export const startUnlessRunning = async <I>(workflow: (input: I) => Promise<unknown>, workflowId: string, input: I) => {
   try {
     await startChild(workflow, { workflowId, parentClosePolicy: ParentClosePolicy.ABANDON, args: [input] });
   } catch (error) {

@@ -41,13 +41,8 @@ const noneStyle = z.strictObject({
   size: size.default(100).describe('Value of that parameter.'),
 });
 
-export const paginationSchema = z.discriminatedUnion('style', [
-  noneStyle,
-  pageStyle,
-  offsetStyle,
-  cursorStyle,
-  linkStyle,
-]);
+const styles = [noneStyle, pageStyle, offsetStyle, cursorStyle, linkStyle] as const;
+export const paginationSchema = z.discriminatedUnion('style', styles);
 
 const axisSchema = z.strictObject({
   name: z.string().describe('Name of the axis, used in windows and commands.'),
@@ -55,9 +50,7 @@ const axisSchema = z.strictObject({
   to_param: a.text.describe('Query parameter of the upper bound; without it, callsync filters the records itself.'),
   record_field: z.string().describe('Path of the record’s time on this axis, such as `timestamp`.'),
   order: a.text.describe('Value of `order_param` that sorts by this axis.'),
-  end_of_processing: a.off.describe(
-    'True if the axis is the end of processing. New calls then never appear in past windows.',
-  ),
+  end_of_processing: a.off.describe('The axis is the end of processing: new calls then never appear in past windows.'),
 });
 
 export const listConfigSchema = z.strictObject({
@@ -65,9 +58,7 @@ export const listConfigSchema = z.strictObject({
     'Preset of list settings, by name (`callsync presets`) or as the path of a YAML file. The settings here override it.',
   ),
   path: text('/calls').describe('Path of the call list under `base_url`.'),
-  records: text('').describe(
-    'Path of the records in the body, such as `data` or `result.items`; empty = the body is the array.',
-  ),
+  records: text('').describe('Path of the records in the body, such as `data.items`; empty = the body is the array.'),
   total_path: a.text.describe('Path of the total of the query in the body, such as `count`.'),
   total_header: a.text.describe('Response header that holds the total, instead of `total_path`.'),
   pagination: optional(paginationSchema).describe(
@@ -97,9 +88,7 @@ export const listConfigSchema = z.strictObject({
   status_values: a.texts.describe('Single statuses, to split an instant with too many calls for one query.'),
   exclude_param: a.text.describe('Query parameter that leaves fields out.'),
   exclude: a.texts.describe('Heavy fields that a summary listing leaves out, such as `transcript_json`.'),
-  single_path: a.text.describe(
-    'Path of one call under `base_url`, such as `/calls/{unique_id}`; unset = there is none.',
-  ),
+  single_path: a.text.describe('Path of one call under `base_url`, such as `/calls/{unique_id}`; unset = none.'),
   params: z.record(z.string(), z.string()).default({}).describe('Further query parameters sent with every listing.'),
   authoritative_fields: a.texts.describe(
     'Fields that the list always carries. For these fields only, null or empty in the list replaces content.',

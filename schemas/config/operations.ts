@@ -5,21 +5,17 @@ import { a, matching, tlsSchema, withDefault } from './values.ts';
 const { list, natural } = withDefault;
 
 const userSchema = z.strictObject({
-  name: matching(/^[A-Za-z0-9._-]{1,64}$/).describe(
-    'Name of the user in the timeline; also the user name in the browser.',
-  ),
+  name: matching(/^[A-Za-z0-9._-]{1,64}$/).describe('Name of the user in the timeline and in the browser.'),
   token_file: a.some.describe('File of the token, which is the password; read at each request.'),
 });
 
 export const operationsConfigSchema = z
   .strictObject({
     enabled: a.on.describe('Serve /healthz, /readyz and /metrics.'),
-    listen: a.listen.describe(
-      'Address to listen on. In a container, use its own address or `0.0.0.0`, so that probes reach it.',
-    ),
+    listen: a.listen.describe('Address to listen on. In a container, its own or `0.0.0.0`, so that probes reach it.'),
     port: natural(9464, 65_535).describe('Port to listen on; 0 = any free port.'),
     tls: optional(tlsSchema).describe(
-      'Serve HTTPS with this certificate, /healthz and /metrics too; plain HTTP without it.',
+      'Serve HTTPS with this certificate, also /healthz and /metrics; HTTP without it.',
     ),
     token_file: a.file.describe(
       'File of a token that /metrics then requires, in the header Authorization as bearer token. Health probes need no token.',

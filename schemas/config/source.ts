@@ -54,9 +54,7 @@ const mrcpSchema = z.strictObject({
 export const sourceConfigSchema = z.strictObject({
   base_url: a.webAddress.describe('Address of the call API, {base_url} of the interface.'),
   auth_url: a.webAddress.optional().describe('Address of the identity provider, {auth_url} of the interface.'),
-  allow_http: a.off.describe(
-    'Allow plain HTTP to other hosts. Anyone on the network path can then read token and client secret.',
-  ),
+  allow_http: a.off.describe('Allow plain HTTP to other hosts. Anyone on the path can then read token and secret.'),
   realm: a.text.describe('Realm of the token endpoint.'),
   token_url: optional(a.webAddress).describe(
     'Whole address of the token endpoint, if it is not {auth_url}/realms/<realm>/protocol/openid-connect/token.',
@@ -70,9 +68,7 @@ export const sourceConfigSchema = z.strictObject({
   scope: text('openid').describe('Scope of the token request; empty = none.'),
   token: a.text.describe('A fixed token, used instead of the token endpoint (older services).'),
   token_file: a.text.describe('File that holds the fixed token.'),
-  token_lifetime_s: positive(3_600).describe(
-    'Assumed lifetime of a token without `expires_in`, in seconds (interface §8).',
-  ),
+  token_lifetime_s: positive(3_600).describe('Lifetime of a token without `expires_in`, in seconds (interface §8).'),
   auth_header: text('Authorization').describe('Header that carries the token.'),
   auth_scheme: text('bearer').describe('Word before the token, such as `bearer` or `Token`; empty = none.'),
   headers: z.record(z.string(), z.string()).default({}).describe('Further headers sent with every request.'),

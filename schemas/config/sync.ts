@@ -7,9 +7,7 @@ const { between, duration, list, natural, notNegative, oneOf } = withDefault;
 
 const windowSchema = z
   .strictObject({
-    initial: duration('1h').describe(
-      'Length of the first windows. Later lengths follow the number of calls in earlier windows.',
-    ),
+    initial: duration('1h').describe('Length of the first windows; later ones follow the number of calls before.'),
     min: duration('1s').describe('Shortest planned window. If a window is too full, callsync splits it further.'),
     max: duration('31d').describe('Longest planned window.'),
     target_calls: between(1, 1_000_000, 2_000).describe('Calls that a window should hold.'),
@@ -62,13 +60,9 @@ export const syncConfigSchema = z
       .default('7d')
       .describe('Start of the first continuous sync: a date (UTC), or a duration before the first start.'),
     interval: duration('1m').describe('Interval between two polls for new calls.'),
-    settle: duration('30s').describe(
-      'Safety delay: polls stop this far before the current time, because calls can appear late.',
-    ),
+    settle: duration('30s').describe('Polls stop this far before the current time, because calls can appear late.'),
     lookback: duration('10m').describe('Each run begins this far before the watermark.'),
-    order: oneOf(['newest_first', 'oldest_first'], 'newest_first').describe(
-      'Windows that callsync reads first after a downtime.',
-    ),
+    order: oneOf(['newest_first', 'oldest_first'], 'newest_first').describe('Windows to read first after a downtime.'),
     window: windowSchema.prefault({}).describe('Sizes of windows.'),
     concurrency: between(1, 256, 4).describe('Windows of one backfill that are read at once, over all workers.'),
     backfills: list(scheduledBackfillSchema)

@@ -45,19 +45,13 @@ export const temporalConfigSchema = z
     deployment: z
       .strictObject({
         name: a.some.describe('Name of the worker deployment, the same for all its versions.'),
-        build_id: a.some.describe(
-          'Name of this build. A running workflow moves to the current build at its next task.',
-        ),
+        build_id: a.some.describe('Name of the build. A running workflow moves to the current build at its next task.'),
       })
       .optional()
       .describe('Worker versioning: workflow tasks go to the version that was made current. Off without it.'),
     concurrency: concurrencySchema.prefault({}).describe('Concurrency of one worker process.'),
-    shutdown_grace: duration('20s').describe(
-      'Time that a stopping worker gives its activities before it cancels them.',
-    ),
-    ui_url: optional(a.webAddress).describe(
-      'Address of the cluster’s web interface, for the links that callsync prints.',
-    ),
+    shutdown_grace: duration('20s').describe('Time that a stopping worker gives activities before it cancels them.'),
+    ui_url: optional(a.webAddress).describe('Address of the cluster’s web interface, for links that callsync prints.'),
     cli: a.file.describe(
       'Path of the Temporal CLI for the development server. By default, callsync looks on PATH and in its cache, then downloads or builds it.',
     ),

@@ -34,9 +34,7 @@ const limitsSchema = z.strictObject({
     'Most bytes of deliveries in memory. At this limit, the sender with most bytes gets 503. Senders without a valid signature so far share half of the limit.',
   ),
   header_bytes: z.number().int().min(1024).default(16_384).describe('Largest accepted request head, in bytes.'),
-  connections: count(2_000).describe(
-    'Most open connections. At this limit, the sender with most connections loses one.',
-  ),
+  connections: count(2_000).describe('Most open connections. At this limit, the sender with most of them loses one.'),
   connections_per_sender: count(500).describe(
     'Most open connections of one address (for IPv6, of one /64 network); `trusted_proxies` are exempt.',
   ),
@@ -52,9 +50,7 @@ const limitsSchema = z.strictObject({
 
 const groupCommitSchema = z.strictObject({
   writers: between(1, 16, 2).describe('Groups written at once.'),
-  max_delay_ms: notNegative(2, 100).describe(
-    'Milliseconds that a delivery waits for others before its group is written.',
-  ),
+  max_delay_ms: notNegative(2, 100).describe('Milliseconds that a delivery waits for others of its group.'),
   batch_rows: between(1, 1_000, 128).describe('Most deliveries in one group.'),
   batch_bytes: count(8 * MiB).describe('Most bytes in one group, unless a single delivery is larger.'),
   deadline_s: positive(2).describe(
@@ -93,9 +89,7 @@ export const webhookConfigSchema = z
         error: 'two secrets have the same name',
       })
       .describe('Signing secrets; several at once while one replaces another.'),
-    allow_unsigned: a.off.describe(
-      'Take deliveries without a signature. Anyone who can reach the port can then write call data.',
-    ),
+    allow_unsigned: a.off.describe('Take unsigned deliveries. Anyone who can reach the port can then write call data.'),
     tls: tlsSchema.optional().describe('Serve HTTPS with this certificate; plain HTTP without it.'),
     trusted_proxies: list(addressSchema).describe(
       'Addresses or CIDR ranges of proxies whose X-Forwarded-For callsync trusts.',

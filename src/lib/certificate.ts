@@ -29,11 +29,7 @@ export const serverAddress = (server: NetServer, isTls: boolean): string => {
 };
 
 /** Where a server of these settings answers on its own machine. */
-export const localAddress = ({
-  listen,
-  port,
-  tls,
-}: Readonly<{ listen: string; port: number; tls?: unknown }>): string =>
+export const localAddress = ({ listen, port, tls }: { listen: string; port: number; tls?: unknown }): string =>
   originOf(tls !== undefined, /^(0\.0\.0\.0|::)$/.test(listen) ? '127.0.0.1' : listen, port);
 
 const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';

@@ -9,8 +9,7 @@ export interface FileWatch {
 }
 
 /** Contents of files by path; undefined for an unreadable file. Never throws. */
-export const readFiles = (paths: readonly string[]): FileContents =>
-  new Map(paths.map((path) => [path, readOrUndefined(path)]));
+export const readFiles = (paths: readonly string[]) => new Map(paths.map((path) => [path, readOrUndefined(path)]));
 
 /**
  * `onChange` is called once a new content was seen twice in a row, so that a file caught half-written is not taken.

@@ -44,10 +44,7 @@ export const openOwnSecret = (key: string, file: string): SecretSource => {
   return secretOf(openFile(key, file));
 };
 
-const secretOf = (readBytes: () => Buffer): SecretSource => ({
-  read: () => readBytes().toString('utf8').trim(),
-  readBytes,
-});
+const secretOf = (readBytes: () => Buffer): SecretSource => ({ readBytes, read: () => String(readBytes()).trim() });
 
 const openFile = (key: string, file: string) => (): Buffer => {
   let secret: Buffer;

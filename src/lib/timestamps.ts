@@ -59,8 +59,7 @@ export const formatTimestamp = (micros: Micros, format: TimeFormat): string => {
 };
 
 /** Finest step that a format can write, in microseconds. */
-export const formatStep = (format: TimeFormat): Micros =>
-  format === 'iso' || format === 'epoch_ms' ? 1_000 : 1_000_000;
+export const formatStep = (format: TimeFormat) => (format === 'iso' || format === 'epoch_ms' ? 1_000 : 1_000_000);
 
 /** This machine's clock. */
 export const nowMicros = (): Micros => Date.now() * 1000;

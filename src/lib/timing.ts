@@ -8,14 +8,9 @@ export type BackoffRules = { readonly baseMs: number; readonly maxMs: number };
  * asked for.
  * @param attempt failures so far, from 0.
  */
-export const backoffMs = (
-  attempt: number,
-  { baseMs, maxMs }: BackoffRules,
-  retryAfterMs?: number,
-  random: () => number = Math.random,
-): number => {
-  const bound = Math.min(maxMs, baseMs * 2 ** attempt);
-  return retryAfterMs === undefined ? random() * bound : retryAfterMs + random() * Math.min(bound, baseMs);
+export const backoffMs = (attempt: number, rules: BackoffRules, retryAfterMs?: number, random = Math.random) => {
+  const bound = Math.min(rules.maxMs, rules.baseMs * 2 ** attempt);
+  return retryAfterMs === undefined ? random() * bound : retryAfterMs + random() * Math.min(bound, rules.baseMs);
 };
 
 /** Resolves after `ms`; rejects with the signal's reason as soon as it is aborted. */

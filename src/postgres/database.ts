@@ -174,11 +174,8 @@ const otherSessionMs = 2_000;
 const refuseSharedSession = async (options: PoolOptions, client: pg.PoolClient, pid: number): Promise<void> => {
   const pidSql = 'SELECT pg_backend_pid() AS pid';
   const limits = { connectionTimeoutMillis: otherSessionMs, query_timeout: otherSessionMs };
-  const other = new pg.Client({
-    connectionString: readUrl(options.url).href,
-    application_name: options.application,
-    ...limits,
-  });
+  const named = { connectionString: readUrl(options.url).href, application_name: options.application };
+  const other = new pg.Client({ ...named, ...limits });
   other.on('error', () => undefined);
   try {
     await other.connect();

@@ -53,10 +53,7 @@ export const toTimestamp = (micros: number | null | string): Sql =>
 export const list = (parts: readonly Sql[]): Sql => parts.reduce((all, part) => sql`${all}, ${part}`);
 
 /** Rows as a table `u` of a statement. @param types of its columns, by the names that the rows have; other fields are left out */
-export const unnest = <Row extends object>(
-  rows: readonly Row[],
-  types: { readonly [Name in keyof Row]?: string },
-): Sql => {
+export const unnest = <Row extends object>(rows: readonly Row[], types: { readonly [Name in keyof Row]?: string }) => {
   const columns = Object.entries(types) as [keyof Row & string, string][];
   const lists = columns.map(([name, type]) => sql`${rows.map((row) => row[name])}::${raw(type)}[]`);
   const names = columns.map(([name]) => `"${name}"`).join(', ');

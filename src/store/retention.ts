@@ -24,15 +24,13 @@ const keptLoads = 2_000;
 const importDays = 90;
 const settledDays = 30;
 
+type Attempt = <T>(kind: string, step: () => Promise<T>) => Promise<T | undefined>;
+
 /**
  * Returns how many rows of each kind were deleted or emptied.
  * @param attempt runs the step of one kind; undefined = the step failed, and the other steps still run
  */
-export const expireRows = async (
-  db: Queryable,
-  rules: RetentionRules,
-  attempt: <T>(kind: string, step: () => Promise<T>) => Promise<T | undefined> = (_, step) => step(),
-): Promise<Record<string, number>> => {
+export const expireRows = async (db: Queryable, rules: RetentionRules, attempt: Attempt = (_, step) => step()) => {
   const counts: Record<string, number> = {};
   for (const [name, { keepMs, expire }] of Object.entries(expiries(rules))) {
     if (keepMs === undefined) continue;

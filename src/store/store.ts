@@ -173,8 +173,7 @@ export const recreateStore = async (store: Store): Promise<boolean> => {
 };
 
 /** Tables or their parts are missing. */
-export const isIncomplete = (error: unknown): boolean =>
-  error instanceof CallsyncError && error.code === 'DATABASE_INCOMPLETE';
+export const isIncomplete = (error: unknown) => error instanceof CallsyncError && error.code === 'DATABASE_INCOMPLETE';
 
 const tombstoneKey = (bytes: Buffer): StoreKey => {
   const name = 'store.tombstone_key';

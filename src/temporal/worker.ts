@@ -1,11 +1,6 @@
 /** Workers of one process: workflows, reading and loading each poll their own task queue. */
 import { DefaultLogger, MetricsBuffer, NativeConnection, Runtime, Worker } from '@temporalio/worker';
-import type { ActivityDeps } from '../../activities/create-activities.ts';
-import {
-  createLiveActivities,
-  createLoadActivities,
-  createReadActivities,
-} from '../../activities/create-activities.ts';
+import * as activities from '../../activities/create-activities.ts';
 import type { TemporalConfig } from '../../schemas/config/temporal.ts';
 import { taskQueuesOf } from '../../workflows/messages.ts';
 import { findBuilt } from '../lib/find-built.ts';
@@ -28,7 +23,11 @@ const deploymentOf = (deployment: NonNullable<TemporalConfig['deployment']>) => 
   defaultVersioningBehavior: 'AUTO_UPGRADE' as const,
 });
 
-const activityFactories = { live: createLiveActivities, read: createReadActivities, load: createLoadActivities };
+const activityFactories = {
+  live: activities.createLiveActivities,
+  read: activities.createReadActivities,
+  load: activities.createLoadActivities,
+};
 
 let runtimeInstalled = false;
 
@@ -63,7 +62,7 @@ export const installRuntime = (
 export const startWorkers = async (input: {
   readonly connection: NativeConnection;
   readonly config: TemporalConfig;
-  readonly deps: ActivityDeps;
+  readonly deps: activities.ActivityDeps;
   readonly roles?: readonly WorkerRole[];
 }) => {
   const { connection, config, deps } = input;

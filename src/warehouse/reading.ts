@@ -3,7 +3,7 @@
  * and remains of erased calls.
  */
 
-import { type Column, keptTables, type Row, type Table } from '../../schemas/tables.ts';
+import { type Column, keptTables, type Row } from '../../schemas/tables.ts';
 import { collectDigests, type DigestExpressions, digestCall, digestedColumns, digestSql, partOf } from './digest.ts';
 import type { DigestedName, GuardRange, IdRange, TablePart, Warehouse } from './warehouse.ts';
 
@@ -85,7 +85,7 @@ export const createReading = ({ dialect, ask, documents, moreTables }: ReadingPa
   async rowsLeft(callIds, dates) {
     const more = (await moreTables?.()) ?? [];
     let left = 0;
-    for await (const row of ask(rowsLeftSql(dialect, documents, { dates, more }), callIds, 'unlogged'))
+    for await (const row of ask(rowsLeftSql(dialect, documents, dates, more), callIds, 'unlogged'))
       left += Number(row.n);
     return left;
   },
@@ -96,8 +96,7 @@ export const createReading = ({ dialect, ask, documents, moreTables }: ReadingPa
 export const nameStatements = (about: string, texts: Readonly<Record<string, string | readonly string[]>>) =>
   Object.entries(texts).flatMap(([name, sql]) => [sql].flat().map((one) => ({ name: `${about}: ${name}`, sql: one })));
 
-const childrenOf = (documents: boolean): readonly Table[] =>
-  keptTables(documents).filter(({ kind }) => kind === 'child');
+const childrenOf = (documents: boolean) => keptTables(documents).filter(({ kind }) => kind === 'child');
 
 const inRange = ({ instant }: Dialect, alias: string, { from, to }: { readonly from: number; readonly to: number }) =>
   `${alias}.call_timestamp >= ${instant(from)} AND ${alias}.call_timestamp < ${instant(to)}`;
@@ -150,11 +149,8 @@ const digestCallsSql = (dialect: Dialect, documents: boolean, dates: Dates): str
   digestSql(dialect, { documents, where: `${dialect.within('r', dates)} AND ${dialect.isAsked('r.call_id')}` });
 
 /** A delivery and its call have different dates. */
-const rowsLeftSql = (
-  { relation, within, isAsked }: Dialect,
-  documents: boolean,
-  { dates, more }: { readonly dates: Dates; readonly more: readonly string[] },
-): string => {
+const rowsLeftSql = (dialect: Dialect, documents: boolean, dates: Dates, more: readonly string[] = []): string => {
+  const { relation, within, isAsked } = dialect;
   const dated = [...keptTables(documents).map(({ name }) => name), 'changes'];
   const counts = [...dated, 'deliveries', ...more].map((name) => {
     const where = `${within('t', dated.includes(name) ? dates : undefined)} AND ${isAsked('t.call_id', 'unlogged')}`;

@@ -74,18 +74,14 @@ interface ExportWriter {
 }
 
 /** A file of lines, written as fast as the disk takes them. @param toLine undefined = the call has none. */
-const createLinesWriter = (
-  folder: string,
-  name: string,
-  toLine: (row: LedgerRow) => string | undefined,
-): ExportWriter => {
+const createLinesWriter = (folder: string, name: string, toLine: (row: LedgerRow) => string | undefined) => {
   const file = createWriteStream(join(folder, name), { mode: 0o600 });
   const done = finished(file);
   // Reported by the next write, or by the end.
   done.catch(() => undefined);
   let lines = 0;
   return {
-    async write(row) {
+    async write(row: LedgerRow) {
       const line = toLine(row);
       if (line === undefined) return;
       lines += 1;

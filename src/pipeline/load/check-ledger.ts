@@ -20,7 +20,7 @@ import type { LoadBatch, Warehouse } from '../../warehouse/warehouse.ts';
 import { replayErasures } from './replay-erasures.ts';
 
 type LostLoads = Parameters<typeof history.sendAgain>[2];
-type CommittedLoad = Awaited<ReturnType<typeof history.listCommitted>>[number];
+type Loads = Awaited<ReturnType<typeof history.listCommitted>>;
 
 interface LedgerCheckDeps {
   readonly store: Store;
@@ -201,7 +201,7 @@ const compareAll = async (deps: LedgerCheckDeps) => {
 };
 
 /** Sends lost loads to the warehouses again. */
-const fillWarehouses = async ({ store, say }: LedgerCheckDeps, compared: ReadonlyMap<Warehouse, Comparison>) => {
+const fillWarehouses = async ({ store, say }: LedgerCheckDeps, compared: Compared) => {
   for (const [{ name }, { lost }] of compared) {
     if (lost === undefined) continue;
     await withdrawProof(store, async (tx, withdraw) => {
@@ -224,31 +224,25 @@ const migrateWhole = async (deps: LedgerCheckDeps, warehouse: Warehouse): Promis
   await warehouse.migrate();
 };
 
+type Compared = ReadonlyMap<Warehouse, Comparison>;
+
 /** Most calls to request one by one; reconcile finds the rest. */
 const mostRereads = 5_000;
 
 /** Raises the ledger above everything that the warehouses hold. */
-const beginEpoch = async (
-  { store, warehouses }: LedgerCheckDeps,
-  epoch: number,
-  compared: ReadonlyMap<Warehouse, Comparison>,
-): Promise<number> => {
+const beginEpoch = async ({ store, warehouses }: LedgerCheckDeps, epoch: number, compared: Compared) => {
   // A backup may be older than the registration of a warehouse.
   for (const { name } of warehouses) await registerWarehouse(store, name, flattenVersion);
   let highest = 0;
   for (const warehouse of compared.keys()) highest = Math.max(highest, await findHighestEpoch(warehouse));
-  return await issueEpoch(store, epoch === 0 ? 'created' : 'restored', highest, { healing: true });
+  return await issueEpoch(store, epoch === 0 ? 'created' : 'restored', highest, true);
 };
 
 /**
  * Asks the service for calls that a warehouse received and the restored ledger forgot. The warehouse keeps its rows
  * until such a call changes.
  */
-const healLedger = async (
-  { store, say }: LedgerCheckDeps,
-  epoch: number,
-  compared: ReadonlyMap<Warehouse, Comparison>,
-): Promise<void> => {
+const healLedger = async ({ store, say }: LedgerCheckDeps, epoch: number, compared: Compared): Promise<void> => {
   const forgotten = new Set<string>();
   for (const [warehouse, { unknown }] of compared)
     for (const id of await listForgotten(store, warehouse, unknown, mostRereads)) forgotten.add(id);
@@ -393,12 +387,7 @@ const listUnknown = async (store: Store, loads: readonly UnknownLoad[]): Promise
 };
 
 /** The loads that the warehouse lacks; goes back until it has one. */
-const findLost = async (
-  store: Store,
-  warehouse: Warehouse,
-  newest: readonly CommittedLoad[],
-  present: ReadonlySet<unknown>,
-): Promise<LostLoads | undefined> => {
+const findLost = async (store: Store, warehouse: Warehouse, newest: Loads, present: ReadonlySet<unknown>) => {
   const loadIds: string[] = [];
   let since = Number.POSITIVE_INFINITY;
   let skip = 0;
@@ -419,7 +408,7 @@ const findLost = async (
   return loadIds.length === 0 ? undefined : { since: 0, loadIds };
 };
 
-const findLoads = async (warehouse: Warehouse, loads: readonly CommittedLoad[]): Promise<ReadonlySet<unknown>> => {
+const findLoads = async (warehouse: Warehouse, loads: Loads): Promise<ReadonlySet<unknown>> => {
   const found = new Set<unknown>();
   for (const page of pagesOf(loads.map(({ loadId }) => loadId))) {
     const rows = await warehouse.query(`SELECT load_id FROM loads WHERE load_id IN (${page})`);

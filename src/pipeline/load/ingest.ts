@@ -16,14 +16,7 @@ import type { InvisibleDelivery, PlannedLoad } from '../../store/loads/loads.ts'
 import { completeLoad, failLoad, keepLoad, markPending, planLoad } from '../../store/loads/loads.ts';
 import { admit } from '../../store/persons/gate.ts';
 import type { Store } from '../../store/store.ts';
-import type {
-  CallLoad,
-  ChangeTime,
-  LoadBatch,
-  LoadResult,
-  TombstoneLoad,
-  Warehouse,
-} from '../../warehouse/warehouse.ts';
+import type { CallLoad, ChangeTime, LoadBatch, LoadResult, Warehouse } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 
 interface IncomingBatch {
@@ -61,10 +54,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
   let origin: string | undefined;
   const { store, sanitize } = deps;
   const clean = ({ observations }: IncomingBatch) =>
-    observations.map((observation) => ({
-      observation,
-      clean: unlessTooDeep(() => sanitize?.(observation) ?? observation),
-    }));
+    observations.map((one) => ({ observation: one, clean: unlessTooDeep(() => sanitize?.(one) ?? one) }));
   // Rules take long: nothing is locked meanwhile where the batch is known by now.
   const known = typeof incoming === 'function' ? undefined : clean(incoming);
   const folded = await store.transaction(async (tx): Promise<FoldedBatch> => {
@@ -189,11 +179,8 @@ const promptMicros = 2_000_000;
  * When each delivery became visible. The warehouse knows better where it may have had one already: a worker ended before it
  * recorded a load, or the ledger was restored.
  */
-const timesVisible = async (
-  warehouse: Warehouse,
-  { unchanged, committedAt = Date.now() * 1000 }: LoadResult,
-  found: readonly InvisibleDelivery[],
-): Promise<number[]> => {
+const timesVisible = async (warehouse: Warehouse, result: LoadResult, found: readonly InvisibleDelivery[]) => {
+  const { unchanged, committedAt = Date.now() * 1000 } = result;
   const isLate = (receivedAt: number) => warehouse.immediate && committedAt - receivedAt > promptMicros;
   const doubtful = found.filter((one) => unchanged > 0 || one.isDoubtful || isLate(one.receivedAt));
   const known = new Map<string, ChangeTime[]>(doubtful.map(({ callId }) => [callId, []]));
@@ -215,13 +202,11 @@ const askForgotten = async (store: Store, rows: RowsToLoad['rows']): Promise<voi
 };
 
 /** The batch that a warehouse takes: calls are flattened when it writes them, so memory holds the rows of one call. */
-const makeLoadBatch = (
-  { store, processedField }: IngestDeps,
-  { documents }: WarehouseTarget,
-  { plan, rows, logs = {}, force = false }: RowsToLoad,
-): LoadBatch => {
+const makeLoadBatch = (deps: IngestDeps, { documents }: WarehouseTarget, load: RowsToLoad): LoadBatch => {
+  const { store, processedField } = deps;
+  const { plan, rows, logs = {}, force = false } = load;
   const calls: CallLoad[] = [];
-  const tombstones: TombstoneLoad[] = [];
+  const tombstones: LoadBatch['tombstones'][number][] = [];
   for (const { row, partitions } of rows) {
     const { callId, revision } = row;
     if (row.tombstone) tombstones.push({ callId, callKey: store.keyOf(callId), revision, partitions });

@@ -109,11 +109,8 @@ export const loadPendingBatch = async (deps: IngestDeps, target: WarehouseTarget
   }
 };
 
-const commitPending = async (
-  deps: IngestDeps,
-  target: WarehouseTarget,
-  { plan, pending, deliveries, verdicts }: PlannedPending,
-) => {
+const commitPending = async (deps: IngestDeps, target: WarehouseTarget, planned: PlannedPending) => {
+  const { plan, pending, deliveries, verdicts } = planned;
   const rows = pending.calls;
   const { changed } = await commitLoad(deps, target, {
     plan,
@@ -186,10 +183,7 @@ export const listPending = async (deps: IngestDeps): Promise<Record<string, numb
  * If a warehouse does not answer, callsync logs this and asks again in the next sweep.
  * @throws CallsyncError of the store.
  */
-export const keepSyncState = async (
-  deps: Pick<IngestDeps, 'store' | 'log'>,
-  { warehouse }: Pick<WarehouseTarget, 'warehouse'>,
-): Promise<void> => {
+export const keepSyncState = async (deps: Pick<IngestDeps, 'store' | 'log'>, { warehouse }: WarehouseTarget) => {
   const { store } = deps;
   if (!(await claimHeartbeat(store, warehouse.name, warehouse.heartbeatMs))) return;
   const row = await readStateRow(store, warehouse.name);

@@ -41,6 +41,8 @@ export const mergeInbox = async (deps: IngestDeps) => {
   return { deliveries, repeats, more };
 };
 
+type Take = ReturnType<typeof createPipeline>['take'];
+
 /**
  * Folds the oldest waiting deliveries in one transaction and records the outcome of each. Outcomes: accepted,
  * quarantined with its bytes, duplicate (a retry or known values), or repeat (a known body under another id). The
@@ -52,7 +54,7 @@ export const mergeInbox = async (deps: IngestDeps) => {
 export const mergeBatch = async (
   deps: IngestDeps,
   limit: number,
-  take: ReturnType<typeof createPipeline>['take'] = (incoming) => ingest(deps, incoming),
+  take: Take = (incoming) => ingest(deps, incoming),
 ) => {
   let settled: readonly SettledDelivery[] = [];
   let doubted = 0;
@@ -107,11 +109,8 @@ const foreignReason = 'the receiver had another key of tokens: its file of priva
  * `foreign` = calls whose tokens another key of the same name made.
  * `settled` = outcomes without a fold: retries and unreadable deliveries.
  */
-const sortDeliveries = (
-  { clockSkew, isForeign }: Pick<IngestDeps, 'clockSkew' | 'isForeign'>,
-  deliveries: readonly PendingDelivery[],
-  earlier: EarlierBodies,
-) => {
+const sortDeliveries = (deps: IngestDeps, deliveries: readonly PendingDelivery[], earlier: EarlierBodies) => {
+  const { clockSkew, isForeign } = deps;
   const foreign: string[] = [];
   const fresh: ReadDelivery[] = [];
   const repeated: ReadDelivery[] = [];

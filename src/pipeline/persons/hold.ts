@@ -60,11 +60,8 @@ export const addHold = async (store: Store, meant: PurgeScope, options: HoldOpti
   const calls = found.length - gone;
   const sought = await findKnown(store, kind === 'call' ? [] : meant.own.map(store.keyOf));
   const persons = [...sought.values()].filter(({ erased }) => erased).length;
-  await recordEvent(store, {
-    kind: 'hold',
-    what: `Placed hold ${hold.id} on ${countOf(calls, 'call')}, by ${kind}`,
-    actor,
-  });
+  const what = `Placed hold ${hold.id} on ${countOf(calls, 'call')}, by ${kind}`;
+  await recordEvent(store, { kind: 'hold', what, actor });
   const keys = values.map((value) => selectorKey(store, kind, value));
   return await sign(store, at, { id: hold.id, action: 'put on', kind, reason, actor, keys }, { calls, gone, persons });
 };

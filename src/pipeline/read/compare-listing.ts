@@ -40,11 +40,8 @@ interface Compared {
 }
 
 /** The state of every call that the service lists in a window. @throws CallsyncError of the source or the store. */
-export const compareListing = async (
-  deps: ReadDeps,
-  input: CompareListingInput,
-  { onWorth, signal, alive }: CompareListingOptions,
-) => {
+export const compareListing = async (deps: ReadDeps, input: CompareListingInput, options: CompareListingOptions) => {
+  const { onWorth, signal, alive } = options;
   const { list } = deps.source.list;
   const calls = new Map<string, ComparedCall>();
   let observedAt = 0;
@@ -71,11 +68,7 @@ export const compareListing = async (
   return { calls, result, observedAt };
 };
 
-const comparePage = async (
-  deps: ReadDeps,
-  observations: readonly Observation[],
-  level: CompareListingInput['level'],
-): Promise<Compared[]> => {
+const comparePage = async (deps: ReadDeps, observations: readonly Observation[], level: SourceLevel) => {
   const agedIds = deps.ages === undefined ? [] : observations.map(({ callId }) => callId);
   const held = await findHeldCalls(deps.store, agedIds, deps.store.keyOf);
   const prepared = observations
@@ -90,7 +83,7 @@ const comparePage = async (
     deps.store,
     doubtful.map(({ callId }) => callId),
   );
-  return prepared.map((observation) => {
+  return prepared.map((observation): Compared => {
     const head = heads.get(observation.callId);
     if (head === undefined) return { observation, state: 'new', worthNoting: false };
     if (head.tombstone) return { observation, state: 'same', worthNoting: false };

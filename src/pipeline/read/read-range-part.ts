@@ -115,16 +115,10 @@ export const readRangePart = async (
 };
 
 /** The length, shortened until the next window holds at most twice the target; unchanged where there is no total. */
-const fitLength = async (
-  deps: ReadDeps,
-  input: ReadRangePartInput,
-  rest: Range,
-  length: number,
-  signal: AbortSignal,
-): Promise<number> => {
+const fitLength = async (deps: ReadDeps, input: ReadRangePartInput, rest: Range, most: number, signal: AbortSignal) => {
   const { targetCalls } = deps.windows;
   const min = shortestWindow(deps);
-  for (let fitted = length; ; ) {
+  for (let fitted = most; ; ) {
     const [window] = cutNext(rest, fitted, input.direction);
     const total = await deps.source.list.readTotal({ window: { axis: input.axis, ...window }, signal });
     if (total === undefined || total <= 2 * targetCalls || fitted <= min) return fitted;
@@ -136,12 +130,9 @@ const fitLength = async (
  * Reads one window into the ledger: folds a page while the previous page loads and the next one arrives. Records read
  * parts and parts that were not shown complete, but nothing that is not settled yet.
  */
-const ingestWindow = async (
-  deps: ReadDeps,
-  { axis, origin, settledTo = Number.POSITIVE_INFINITY }: ReadRangePartInput,
-  range: Range,
-  { signal, alive }: RunOptions,
-): Promise<ReadTotals> => {
+const ingestWindow = async (deps: ReadDeps, input: ReadRangePartInput, range: Range, options: RunOptions) => {
+  const { axis, origin, settledTo = Number.POSITIVE_INFINITY } = input;
+  const { signal, alive } = options;
   const { store } = deps;
   const pipeline = createPipeline(deps);
   const read = async (window: Range, confirm: 'now' | 'later'): Promise<WindowResult> => {

@@ -174,7 +174,7 @@ const isSampled = (from: number, share: number): boolean => {
 };
 
 /** Where the calls are that had the ages of a band at some time since `coveredAt`. */
-const rangeOf = (band: AgeBand, coveredAt: number, now: number): Interval => ({
+const rangeOf = (band: AgeBand, coveredAt: number, now: number) => ({
   from: coveredAt - band.to,
   to: now - band.from,
 });
@@ -277,12 +277,7 @@ const bandsUpTo = (limit: number): AgeBand[] => {
 };
 
 /** Leaves out bands, those with fewest changes per day of age first, while the changes left out stay within 1 − share. */
-const chooseBands = (
-  all: readonly AgeBand[],
-  weights: ReadonlyMap<number, number>,
-  total: number,
-  rules: RereadRules,
-): ReadonlySet<number> => {
+const chooseBands = (all: readonly AgeBand[], weights: Map<number, number>, total: number, rules: RereadRules) => {
   const priorReachBand = late.bucketOf(Math.min(priorReach, rules.maxHorizon) - 1);
   const mass = ({ band }: AgeBand): number =>
     (weights.get(band) ?? 0) + (band <= priorReachBand ? priorChanges / (priorReachBand + 1) : 0);

@@ -9,17 +9,10 @@ import { contentHash } from '../../warehouse/digest.ts';
 import type { CallDigest, CallGuard } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 
-interface Comparison {
-  readonly missing: ReadonlySet<string>;
-  /** Another guard, another number of child rows, or a row of an erased call. */
-  readonly different: ReadonlySet<string>;
-  /** Rows in the warehouse whose call the ledger does not know. */
-  readonly unexpected: readonly CallGuard[];
-}
-
 interface ComparedCalls {
   readonly callIds: readonly string[];
   readonly level: WarehouseLevel;
+  readonly range?: Range;
   readonly alive: () => void;
 }
 
@@ -29,11 +22,7 @@ interface ComparedCalls {
  * rows, computed in the warehouse.
  * @throws CallsyncError of the store or the warehouse.
  */
-export const compareWarehouse = async (
-  deps: IngestDeps,
-  target: WarehouseTarget,
-  input: ComparedCalls & { readonly range?: Range },
-): Promise<Comparison> => {
+export const compareWarehouse = async (deps: IngestDeps, target: WarehouseTarget, input: ComparedCalls) => {
   const { level, alive } = input;
   const guards: Guards = new Map();
   if (input.range !== undefined) await collectGuards(target.warehouse.listGuards(input.range), guards);
@@ -56,7 +45,13 @@ export const compareWarehouse = async (
     doubtful.length === 0
       ? first
       : await compareIds(deps, target, { callIds: doubtful, guards: new Map(), level, alive });
-  return { missing: second.missing, different: second.different, unexpected };
+  return {
+    missing: second.missing,
+    /** Another guard, another number of child rows, or a row of an erased call. */
+    different: second.different,
+    /** Rows in the warehouse whose call the ledger does not know. */
+    unexpected,
+  };
 };
 
 /** Rows of table calls by their id: a warehouse without keys may have several. */
@@ -67,11 +62,7 @@ export const collectGuards = async (found: AsyncIterable<CallGuard>, guards: Gua
   return guards;
 };
 
-const compareIds = async (
-  deps: IngestDeps,
-  target: WarehouseTarget,
-  input: ComparedCalls & { readonly guards: Guards },
-): Promise<Omit<Comparison, 'unexpected'>> => {
+const compareIds = async (deps: IngestDeps, target: WarehouseTarget, input: ComparedCalls & { guards: Guards }) => {
   const { guards } = input;
   const unlisted = input.callIds.filter((id) => !guards.has(id));
   if (unlisted.length > 0) await collectGuards(target.warehouse.listGuards({ callIds: unlisted }), guards);
@@ -129,11 +120,7 @@ const isEqual = (
 };
 
 /** Digests of the rows that the warehouse has, by call id. */
-const readDigests = async (
-  target: WarehouseTarget,
-  callIds: readonly string[],
-  guards: ReadonlyMap<string, readonly CallGuard[]>,
-): Promise<ReadonlyMap<string, CallDigest>> => {
+const readDigests = async (target: WarehouseTarget, callIds: readonly string[], guards: Guards) => {
   const present = callIds.flatMap((id) => guards.get(id) ?? []);
   const { warehouse } = target;
   const dates = new Set(present.map(({ callTimestamp }) => warehouse.partitionOf(callTimestamp)).filter(isPartition));

@@ -4,6 +4,7 @@ import { flattenVersion } from '../../calls/flatten.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { readExpected } from '../../store/ledger/read-ledger.ts';
 import { requestRewrite } from '../../store/loads/loads.ts';
+import type { Store } from '../../store/store.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { CallGuard } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
@@ -32,7 +33,7 @@ export const healWarehouse = async (
   const check = [...new Set([...wrong, ...touched])];
   if (check.length === 0) return new Set();
   if (wrong.length > 0) await removeIrreplaceable(deps, target, wrong);
-  await sendRowsAgain(deps, target.warehouse.name, wrong);
+  await sendRowsAgain(deps.store, target.warehouse.name, wrong);
   for (let loads = 0; loads < maxLoads; loads += 1) {
     alive();
     if ((await loadPendingBatch(deps, target, { origin: 'reconcile', graceSeconds: 0 })) === undefined) break;
@@ -45,11 +46,7 @@ export const healWarehouse = async (
 };
 
 /** Has the rows of some calls written again, of whose days nothing is proven until they are compared again. */
-export const sendRowsAgain = async (
-  { store }: Pick<IngestDeps, 'store'>,
-  warehouse: string,
-  callIds: readonly string[],
-): Promise<void> => {
+export const sendRowsAgain = async (store: Store, warehouse: string, callIds: readonly string[]): Promise<void> => {
   if (callIds.length === 0) return;
   await withdrawProof(store, async (tx, withdraw) => {
     await withdraw(callIds, warehouse);
@@ -61,15 +58,11 @@ export const sendRowsAgain = async (
  * Removes rows of `calls` that a load would leave: in partitions to which the ledger did not send them, and of a higher
  * guard. The guards are read first, so that a load under way cannot be ahead of the ledger.
  */
-const removeIrreplaceable = async (
-  { store }: IngestDeps,
-  { warehouse }: WarehouseTarget,
-  callIds: readonly string[],
-): Promise<void> => {
-  const guards = await collectGuards(warehouse.listGuards({ callIds }));
+const removeIrreplaceable = async ({ store }: IngestDeps, { warehouse }: WarehouseTarget, ids: readonly string[]) => {
+  const guards = await collectGuards(warehouse.listGuards({ callIds: ids }));
   const epoch = await store.epoch();
   const found: CallGuard[] = [];
-  for await (const batch of readExpected(store, warehouse.name, callIds)) {
+  for await (const batch of readExpected(store, warehouse.name, ids)) {
     for (const { row, applied } of batch) {
       const partition = warehouse.partitionOf(parseTimestamp(row.document?.timestamp) ?? null);
       // Newer workers may flatten otherwise.

@@ -4,9 +4,9 @@ import { findUnproven, listBehind } from '../../store/windows/verdicts.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { hasLost } from '../load/check-ledger.ts';
 
-interface ProofRequest extends Omit<Parameters<typeof findUnproven>[1], 'warehouses'> {
+type ProofRequest = Omit<Parameters<typeof findUnproven>[1], 'warehouses'> & {
   readonly warehouses: readonly Warehouse[];
-}
+};
 
 export type ProofFound = Awaited<ReturnType<typeof lookAtProof>>;
 

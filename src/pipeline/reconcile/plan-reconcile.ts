@@ -1,12 +1,6 @@
 /** Chooses the windows to reconcile, and reconciles a list of them. */
 
-import type {
-  Range,
-  ReconcilePlan,
-  ReconcileRequest,
-  ReconcileTotals,
-  SourceLevel,
-} from '../../../schemas/orchestration.ts';
+import type { Range, ReconcilePlan, ReconcileRequest, ReconcileTotals } from '../../../schemas/orchestration.ts';
 import { addTotals, emptyReconcileTotals } from '../../../schemas/orchestration.ts';
 import { dayMicros as day } from '../../lib/day.ts';
 import { CallsyncError } from '../../lib/errors.ts';
@@ -22,7 +16,7 @@ import { removeStray } from './remove-unexpected.ts';
 export const rowsWithin = 30 * day;
 
 type ReconcileSettings = Parameters<typeof forecastVerdicts>[1] & {
-  readonly level: SourceLevel;
+  readonly level: ReconcilePlan['level'];
   /**
    * Least number of judged days of which each run compares the rows, longest ago first. callsync adds as many as
    * bring every day round within `rowsWithin`. 0 = never.

@@ -258,20 +258,16 @@ interface GoneCalls {
   readonly omitted: number;
 }
 
+interface UnlistedCalls extends Pick<ReconcileWindowInput, 'axis' | 'range'> {
+  readonly callIds: readonly string[];
+  readonly listing: ListingComparison;
+}
+
 /**
  * Where the service has no endpoint for one call, two agreeing listings of the window decide; one alone does not.
  * @throws CallsyncError of the source or the store.
  */
-const confirmGone = async (
-  deps: ReadDeps,
-  input: {
-    readonly axis: string;
-    readonly range: Range;
-    readonly callIds: readonly string[];
-    readonly listing: ListingComparison;
-  },
-  options: RunOptions,
-): Promise<GoneCalls> => {
+const confirmGone = async (deps: ReadDeps, input: UnlistedCalls, options: RunOptions): Promise<GoneCalls> => {
   const { result, observedAt } = input.listing;
   const isShown = result.shown !== 'none' && result.problems.length === 0;
   const { found, unknown: gone } =

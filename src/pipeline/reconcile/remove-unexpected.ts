@@ -31,7 +31,7 @@ export const removeUnexpected = async (
   if (unknown.length > 0) {
     await target.warehouse.removeCalls(unknown.flatMap((id) => guards.get(id) ?? []));
     // A delivery may have brought such a call meanwhile: its rows, if they were among the removed, are written again.
-    await sendRowsAgain(deps, target.warehouse.name, [...(await readHeads(deps.store, unknown)).keys()]);
+    await sendRowsAgain(deps.store, target.warehouse.name, [...(await readHeads(deps.store, unknown)).keys()]);
   }
   deps.log('unexpected calls', { warehouse: target.warehouse.name, removed: unknown.length, found: found.length });
   return new Set([...found.map(({ callId }) => callId), ...unknown]);
@@ -91,7 +91,7 @@ export const removeStray = async (deps: ReadDeps, now: number, options: RunOptio
       const orphans: string[] = [];
       for await (const callId of warehouse.listOrphans({ part, of })) orphans.push(callId);
       if (orphans.length === 0) return;
-      await sendRowsAgain(deps, warehouse.name, [...(await readHeads(deps.store, orphans)).keys()]);
+      await sendRowsAgain(deps.store, warehouse.name, [...(await readHeads(deps.store, orphans)).keys()]);
       await warehouse.removeOrphans(orphans);
       removed += orphans.length;
       deps.log('orphan rows removed', { warehouse: warehouse.name, calls: orphans.length });

@@ -45,11 +45,8 @@ const compareCopy = async (store: Store, warehouse: WarehouseTarget['warehouse']
       oldest = Math.min(oldest, Number(row.compared_at));
       lacking.delete(row.digest);
       const id = Number(row.verdict_id);
-      if (
-        (id >= first && !stored.has(row.digest)) ||
-        digestOfRow(store.erasures.proof.keys, warehouse.name, row) !== row.digest
-      )
-        differing.push(id);
+      const digest = digestOfRow(store.erasures.proof.keys, warehouse.name, row);
+      if ((id >= first && !stored.has(row.digest)) || digest !== row.digest) differing.push(id);
     }
   } catch (error) {
     if (!(error instanceof CallsyncError)) throw error;

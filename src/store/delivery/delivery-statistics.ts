@@ -129,9 +129,6 @@ export const createSampleStore = (db: Queryable) => ({
     await db.query`DELETE FROM quarantine WHERE body_hash = ${bodyHash}`;
   },
   /** Returns whether there was one. */
-  removeRefused: (deliveryId: string): Promise<boolean> =>
-    removeFromInbox(
-      db,
-      sql`outcome = 'rejected' AND received_at > now() - interval '1 hour' AND delivery_id = ${deliveryId}`,
-    ),
+  removeRefused: (id: string): Promise<boolean> =>
+    removeFromInbox(db, sql`outcome = 'rejected' AND received_at > now() - interval '1 hour' AND delivery_id = ${id}`),
 });

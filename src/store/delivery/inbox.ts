@@ -92,6 +92,8 @@ export const settleDeliveries = async (
   await queueDeliveries(tx, seqs);
 };
 
+type Replayed = { readonly bodyHash: Buffer; readonly callId: string };
+
 /** Keyed hash of a call id. */
 type KeyOf = (callId: string) => string;
 
@@ -105,11 +107,7 @@ export const queueDeliveries = (tx: Transaction, seqs: readonly number[]): Promi
  * Settles quarantined deliveries that were folded since, and all with the same body; warehouses get their rows again. Locks calls
  * before deliveries, as erasures do, so that nobody erases a call meanwhile.
  */
-export const settleReplayed = async (
-  store: Database,
-  replayed: readonly { readonly bodyHash: Buffer; readonly callId: string }[],
-  keyOf: KeyOf,
-): Promise<void> =>
+export const settleReplayed = async (store: Database, replayed: readonly Replayed[], keyOf: KeyOf): Promise<void> =>
   await store.transaction(async (tx) => {
     const erased = await lockCalls(
       tx,
@@ -153,14 +151,13 @@ export const listRereads = async (db: Queryable, limit: number): Promise<Reread[
   await db.query<Reread>`SELECT call_id AS "callId", ${toMicros('requested_at')} AS "requestedAt"
        FROM rereads WHERE NOT (${givenUpRereads}) ORDER BY attempts, requested_at LIMIT ${limit}`;
 
+type AnsweredRereads = Partial<Record<'done' | 'missed' | 'unaskable', readonly Reread[]>>;
+
 /**
  * Ends answered requests, counts vain attempts, and abandons requests that cannot be asked. A request that was renewed
  * since its listing stays, because the answer may be older. Rows are locked in the order of all other writers.
  */
-export const settleRereads = async (
-  db: Queryable,
-  found: Partial<Record<'done' | 'missed' | 'unaskable', readonly Reread[]>>,
-): Promise<void> => {
+export const settleRereads = async (db: Queryable, found: AnsweredRereads): Promise<void> => {
   for (const [kind, action] of [
     ['done', sql`DELETE FROM rereads`],
     ['missed', sql`UPDATE rereads SET attempts = attempts + 1`],

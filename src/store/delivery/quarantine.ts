@@ -45,8 +45,16 @@ export const quarantineRecords = async (db: Queryable, records: readonly StoredT
 };
 
 const quarantinedTypes = {
-  ...{ source: 'text', origin: 'text', reason: 'text', body: 'bytea', receivedAt: 'timestamptz', hash: 'bytea' },
-  ...{ index: 'text', version: 'int', callId: 'text', position: 'int' },
+  source: 'text',
+  origin: 'text',
+  reason: 'text',
+  body: 'bytea',
+  receivedAt: 'timestamptz',
+  hash: 'bytea',
+  index: 'text',
+  version: 'int',
+  callId: 'text',
+  position: 'int',
 } as const;
 
 /** The call to which a broken record seems to belong. The later outcome of that call shows whether the record is still needed. */
@@ -150,16 +158,13 @@ const heldBytes = (version: string | undefined) => ({
   quarantine: { which: sql`true`, others: sql`call_id = NULL` },
 });
 
+type Rewrite = (held: Admitted) => Admitted;
+
 /**
  * Works row by row: several locked rows can deadlock with an erasure that holds a call. With a version, marks
  * unchanged rows too. Returns the number of changed rows.
  */
-const rewriteBytes = async (
-  db: Database,
-  table: 'inbox' | 'quarantine',
-  rewrite: (held: Admitted) => Admitted,
-  version?: string,
-): Promise<number> => {
+const rewriteBytes = async (db: Database, table: 'inbox' | 'quarantine', rewrite: Rewrite, version?: string) => {
   const { which, others } = heldBytes(version)[table];
   const [name, key] = [raw(table), keys[table]];
   const held = sql`octet_length(body) > 0 AND ${which}`;

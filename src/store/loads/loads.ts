@@ -262,6 +262,8 @@ export interface InvisibleDelivery {
   readonly isDoubtful: boolean;
 }
 
+type TimesOf = (found: readonly InvisibleDelivery[]) => Promise<readonly number[]>;
+
 /**
  * Records that a load is committed. The applied guard becomes the greater of the old one and the load's.
  * A call stays pending for a higher revision or epoch, for workers of a newer flatten version, or for a later rewrite
@@ -270,11 +272,7 @@ export interface InvisibleDelivery {
  * its time.
  * @returns false if the ledger does not know the load, because it was restored since.
  */
-export const completeLoad = async (
-  store: Database,
-  load: PlannedLoad,
-  timesOf: (found: readonly InvisibleDelivery[]) => Promise<readonly number[]>,
-) => {
+export const completeLoad = async (store: Database, load: PlannedLoad, timesOf: TimesOf) => {
   const found = await store.query<InvisibleDelivery>`
       SELECT i.seq, i.call_id AS "callId", i.revision, ${toMicros('i.received_at')} AS "receivedAt",
             i.received_at < (SELECT max(issued_at) FROM epochs)

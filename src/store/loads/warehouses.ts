@@ -117,13 +117,10 @@ export const walkToEnd = async (store: Database, warehouse: string): Promise<num
   }
 };
 
+type Walk = { readonly since: Date | null; readonly rewrite: number | null };
+
 /** Waits for the end of running completions, because they may know only an older epoch. */
-const markLacking = async (
-  tx: Transaction,
-  warehouse: string,
-  ids: readonly string[],
-  walk: { readonly since: Date | null; readonly rewrite: number | null },
-): Promise<number> => {
+const markLacking = async (tx: Transaction, warehouse: string, ids: readonly string[], walk: Walk) => {
   await tx.query`SELECT 1 FROM warehouse_calls WHERE warehouse = ${warehouse} AND call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`;
   const marked = await tx.query`INSERT INTO warehouse_calls AS w (warehouse, call_id, queue_position, rewrite)
      SELECT ${warehouse}, l.call_id, queue_position(CASE WHEN l.tombstone THEN 0 ELSE 2 END, l.call_timestamp), ${walk.rewrite}
@@ -148,18 +145,13 @@ const markLacking = async (
  * Issues an epoch above every known one and marks every call as pending. Used for new and restored ledgers.
  * A walk marks the calls batch by batch. A load that completes meanwhile sees the new epoch, or the walk marks its
  * calls.
- * @param how.healing further repair follows until `endHealing`.
+ * @param healing further repair follows until `endHealing`.
  */
-export const issueEpoch = async (
-  store: Database,
-  reason: string,
-  highestElsewhere: number,
-  how: { readonly healing: boolean } = { healing: false },
-): Promise<number> =>
+export const issueEpoch = async (store: Database, reason: string, highestElsewhere: number, healing = false) =>
   await store.transaction(async (tx) => {
     await lockName(tx, 'callsync.epoch');
     const epoch = await tx.value<number>`INSERT INTO epochs (epoch, reason, healing)
-       SELECT greatest(coalesce(max(epoch), 0), ${highestElsewhere}::int) + 1, ${reason}, ${how.healing} FROM epochs
+       SELECT greatest(coalesce(max(epoch), 0), ${highestElsewhere}::int) + 1, ${reason}, ${healing} FROM epochs
        RETURNING epoch`;
     const warehouses = await tx.column<string>`SELECT name FROM warehouses ORDER BY name FOR UPDATE`;
     for (const warehouse of warehouses) await requestWalk(tx, { warehouse });

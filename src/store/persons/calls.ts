@@ -102,6 +102,8 @@ interface Buried extends Purged {
   readonly calls: number;
 }
 
+type NoteBuried = (tx: Transaction, buried: Buried) => Promise<unknown>;
+
 /**
  * Erases the calls that no legal hold keeps. First, their keys go to the erasure log, outside the store. Then each
  * call, also an unknown one, becomes a tombstone, and its deliveries and rereads go. The work on the store is one
@@ -114,8 +116,8 @@ interface Buried extends Purged {
 export const eraseCalls = async (
   store: Store,
   callIds: readonly string[],
-  note: (tx: Transaction, buried: Buried) => Promise<unknown> = () => Promise.resolve(),
-): Promise<void> => {
+  note: NoteBuried = async () => undefined,
+) => {
   for (const page of partsOf(callIds, callsAtOnce)) {
     await listHeldSubjects(store, page);
     await withdrawProof(store, async (tx, withdraw) => {
@@ -125,7 +127,7 @@ export const eraseCalls = async (
       await store.erasures.log.append(tx, entries);
       await noteErased(tx, keys);
       await withdraw(ids);
-      await note(tx, await tombstoneCalls(tx, store, ids));
+      await note(tx, await buryCalls(tx, store, ids));
     });
   }
 };
@@ -135,7 +137,7 @@ export const eraseKnown = (store: Store, callIds: readonly string[]): Promise<un
   withdrawProof(store, async (tx, withdraw) => {
     await noteErased(tx, callIds.map(store.keyOf));
     await withdraw(callIds);
-    await tombstoneCalls(tx, store, callIds);
+    await buryCalls(tx, store, callIds);
   });
 
 /**
@@ -150,7 +152,7 @@ export const expireCalls = async (store: Store, callIds: readonly string[]): Pro
     expired += await withdrawProof(store, async (tx, withdraw) => {
       const free = await lockFreeCalls(tx, page, store);
       await withdraw(free);
-      return (await tombstoneCalls(tx, store, free, store.index.hashesOf(free))).calls;
+      return (await buryCalls(tx, store, free, store.index.hashesOf(free))).calls;
     });
   }
   return expired;
@@ -169,17 +171,12 @@ export const purgeCalls = async (store: Store, callIds: readonly string[], note:
   });
 
 /** Rows are locked as others lock them: those of the ledger, of deliveries, of texts, of rereads. */
-const tombstoneCalls = async (
-  tx: Transaction,
-  store: Store,
-  callIds: readonly string[],
-  naming: readonly string[] = [],
-): Promise<Buried> => {
-  const erased = await eraseFromLedger(tx, callIds);
-  await markPending(tx, callIds);
-  const inbox = await purgeDeliveries(tx, callIds, store.keyOf);
+const buryCalls = async (tx: Transaction, store: Store, ids: readonly string[], naming: readonly string[] = []) => {
+  const erased = await eraseFromLedger(tx, ids);
+  await markPending(tx, ids);
+  const inbox = await purgeDeliveries(tx, ids, store.keyOf);
   const texts = naming.length === 0 ? { quarantine: 0, frames: 0 } : await purgeNamedTexts(tx, naming);
-  return { calls: erased.length, inbox, ...texts, rereads: await purgeRereads(tx, callIds) };
+  return { calls: erased.length, inbox, ...texts, rereads: await purgeRereads(tx, ids) };
 };
 
 /** Ids of the ledger's calls that are no tombstones, in key order. */

@@ -100,13 +100,10 @@ export interface OpenErasure<Draft> {
 }
 
 /** Returns the name of the erasure. */
-export const openErasure = async (
-  db: Queryable,
-  { draft, callIds, subjects }: Omit<OpenErasure<object>, 'openedAt'>,
-): Promise<string> => {
+export const openErasure = async (db: Queryable, open: Omit<OpenErasure<object>, 'openedAt'>): Promise<string> => {
   const requestId = randomBytes(8).toString('hex');
   await db.query`INSERT INTO erasure_requests (request_id, draft, call_ids, subjects)
-     VALUES (${requestId}, ${JSON.stringify(draft)}, ${callIds}, ${subjects})`;
+     VALUES (${requestId}, ${JSON.stringify(open.draft)}, ${open.callIds}, ${open.subjects})`;
   return requestId;
 };
 

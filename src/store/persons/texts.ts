@@ -171,6 +171,8 @@ export const purgeNamingBodies = async (store: Store, by: readonly string[], bef
   }
 };
 
+type ListFree = (tx: Transaction, callIds: readonly string[]) => Promise<readonly string[]>;
+
 /** Number of delivery bodies that one transaction empties. */
 const deliveriesAtOnce = 1_000;
 
@@ -178,11 +180,7 @@ const deliveriesAtOnce = 1_000;
  * Empties the bodies of settled deliveries of calls before a time (microseconds), page by page; returns how many. May be repeated.
  * @param listFree those of some calls whose bodies go; asked before a row is locked.
  */
-export const purgeBodiesBefore = async (
-  db: Database,
-  before: number,
-  listFree: (tx: Transaction, callIds: readonly string[]) => Promise<readonly string[]>,
-): Promise<number> => {
+export const purgeBodiesBefore = async (db: Database, before: number, listFree: ListFree): Promise<number> => {
   let purged = 0;
   for (let after: number | undefined = -1; after !== undefined; ) {
     const from: number = after;

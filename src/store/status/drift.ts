@@ -39,8 +39,7 @@ export const listDrift = async (db: Queryable): Promise<RecordedDrift[]> =>
        FROM drift ORDER BY source, first_seen, field, kind`;
 
 /** Deletes recorded drift, such as after a change of the configuration. Returns the number of entries. */
-export const clearDrift = async (db: Queryable): Promise<number> =>
-  (await db.query`DELETE FROM drift RETURNING 1`).length;
+export const clearDrift = async (db: Queryable) => (await db.query`DELETE FROM drift RETURNING 1`).length;
 
 /** Fields that nearly all records of the source have. */
 const settledKey = (source: string): string => `fields:${source}`;
@@ -83,7 +82,7 @@ export const createDriftWatch = (store: Queryable, log: (event: string, fields: 
   const compare = async (source: string, state: Watched): Promise<void> => {
     state.before ??= new Set(await readMeta<string[]>(store, settledKey(source)));
     const { fields, records, before, reported } = state;
-    const findings = listFindings(source, fields, records, before).filter(
+    const findings = listFindings(source, state, before).filter(
       (finding) => reported.has(keyOf(finding)) || reported.size < mostFindings,
     );
     const isEnough = records >= enough;
@@ -148,12 +147,7 @@ const countFields = (state: Watched, document: CallDocument, encoded?: ReadonlyM
  * Compares with the fields that interface §2.1 shows and with those that the source carried before, in nearly every record.
  * Findings name fields and types, never values.
  */
-const listFindings = (
-  source: string,
-  fields: ReadonlyMap<string, FieldCounts>,
-  records: number,
-  before: ReadonlySet<string>,
-): DriftFinding[] => {
+const listFindings = (source: string, { fields, records }: Watched, before: ReadonlySet<string>): DriftFinding[] => {
   const vanished = records < enough ? [] : [...before].filter((field) => !fields.has(field));
   const gone = { source, kind: 'vanished', detail: 'carried before, absent now', seen: records } as const;
   return [

@@ -14,12 +14,8 @@ interface TimelineEvent {
 }
 
 /** @param event.what text without personal data */
-export const recordEvent = async (
-  db: Queryable,
-  { kind, what, actor }: Omit<TimelineEvent, 'at'>,
-  table = 'events',
-): Promise<void> => {
-  await db.query`INSERT INTO ${raw(table)} (kind, what, actor) VALUES (${kind}, ${what}, ${actor})`;
+export const recordEvent = async (db: Queryable, event: Omit<TimelineEvent, 'at'>, table = 'events'): Promise<void> => {
+  await db.query`INSERT INTO ${raw(table)} (kind, what, actor) VALUES (${event.kind}, ${event.what}, ${event.actor})`;
 };
 
 /** An event with the same content as the last event of its kind is not recorded. */

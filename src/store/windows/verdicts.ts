@@ -80,8 +80,8 @@ const isVoid = (window: Range, before: Withdrawals, now: Withdrawals): boolean =
 
 /** No comparison followed the latest change of the window. */
 const withdrawal = {
-  outcome: 'unproven',
-  confirmed: 'none',
+  outcome: 'unproven' as const,
+  confirmed: 'none' as const,
   calls_found: 0,
   missing: 0,
   different: 0,
@@ -199,8 +199,8 @@ const insertVerdict = async (tx: Transaction, keys: ProofKeys, verdict: Verdict)
 /** As a template: the statement behind FROM. */
 const readVerdicts =
   (db: Queryable) =>
-  (...rest: Parameters<typeof sql>): Promise<StoredVerdict[]> =>
-    db.query`SELECT ${selected} FROM verdicts ${sql(...rest)}`;
+  (...rest: Parameters<typeof sql>) =>
+    db.query<StoredVerdict>`SELECT ${selected} FROM verdicts ${sql(...rest)}`;
 
 /** Verdicts that the warehouse's own table does not have yet, newest first, because they can withdraw older ones. */
 export const unloadedVerdicts = (db: Queryable, warehouse: string, limit: number): Promise<StoredVerdict[]> =>
@@ -289,17 +289,15 @@ export type ProofLevel = { readonly source?: SourceLevel | undefined; readonly w
 const sourceRank: Readonly<Record<SourceLevel, number>> = { ids: 0, fields: 1, records: 2 };
 const warehouseRank: Readonly<Record<WarehouseLevel, number>> = { guards: 0, rows: 1 };
 
+type Judged = Omit<Outcome, 'warehouse' | 'axis'>;
+
 /**
  * Unites the ranges that verdicts prove, at least at a level. A later bad verdict ends an earlier proof, also at a
  * lower level. A later good verdict of a lower level changes nothing.
  * @param verdicts of one warehouse and axis, oldest first.
  * @param before ranges that earlier verdicts proved at the same level.
  */
-export const provenRanges = (
-  verdicts: readonly Omit<Outcome, 'warehouse' | 'axis'>[],
-  level: ProofLevel = {},
-  before: readonly Range[] = [],
-): Range[] => {
+export const provenRanges = (verdicts: readonly Judged[], level: ProofLevel = {}, before: readonly Range[] = []) => {
   let proven: Range[] = [...before];
   for (const verdict of verdicts) {
     const window = { from: verdict.window_from, to: verdict.window_to };

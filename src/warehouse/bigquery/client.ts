@@ -37,12 +37,8 @@ export const createClient = async (config: BigqueryWarehouseConfig): Promise<Big
   // Loaded when a BigQuery warehouse is really used: the libraries cost every process 30 MB and a third of a second.
   const { BigQuery } = await import('@google-cloud/bigquery');
   const { GoogleAuth, Impersonated, PassThroughClient } = await import('google-auth-library');
-  const base = {
-    projectId: config.project,
-    location: config.location,
-    userAgent: 'callsync',
-    retryOptions: { autoRetry: false },
-  };
+  const { project: projectId, location } = config;
+  const base = { projectId, location, userAgent: 'callsync', retryOptions: { autoRetry: false } };
   const key = config.key_file === undefined ? {} : { keyFilename: config.key_file };
   if (config.api_endpoint !== undefined)
     return new BigQuery({ ...base, apiEndpoint: config.api_endpoint, authClient: new PassThroughClient() });

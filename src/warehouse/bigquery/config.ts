@@ -7,9 +7,7 @@ const { count, matching, positive, text } = withDefault;
 export const bigqueryWarehouseSchema = z.strictObject({
   type: z.literal('bigquery'),
   project: z.string().describe('Google Cloud project that holds the dataset and runs the jobs.'),
-  dataset: matching(/^[A-Za-z0-9_]{1,1024}$/, 'calls').describe(
-    'Dataset of the analysts’ tables; created if it does not exist.',
-  ),
+  dataset: matching(/^[A-Za-z0-9_]{1,1024}$/, 'calls').describe('Dataset of the analysts’ tables; created if missing.'),
   staging_dataset: a.text.describe('Dataset of the staging tables; the same as `dataset` by default.'),
   location: text('EU').describe('Location of the dataset, such as EU, US or europe-west9.'),
   key_file: a.text.describe(

@@ -82,8 +82,7 @@ const partitionFilter = (input: ScriptInput): ((alias: string) => string) => {
   };
 };
 
-const looksUpDates = ({ unknownPartitions, part }: ScriptInput): boolean =>
-  unknownPartitions || part.tombstones.length > 0;
+const looksUpDates = ({ unknownPartitions, part }: ScriptInput) => unknownPartitions || part.tombstones.length > 0;
 
 const when = (condition: string, statements: readonly string[]): string =>
   [`IF ${condition} THEN`, ...statements, 'END IF;'].join('\n');

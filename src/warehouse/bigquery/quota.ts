@@ -113,12 +113,8 @@ export const createQuota = (limits: QuotaLimits, clock: () => number, memory: Qu
       const last = spent.at(-1);
       const changedAt = hasChanges ? at : last?.changedAt;
       const isSame = last !== undefined && Math.floor(last.at / entryMs) === Math.floor(at / entryMs);
-      const sum = {
-        at,
-        jobs: jobs + (isSame ? last.jobs : 0),
-        extra: extra + (isSame ? (last.extra ?? 0) : 0),
-        changedAt,
-      };
+      const before: Pick<SpentCommits, 'jobs' | 'extra'> = isSame ? last : { jobs: 0 };
+      const sum = { at, jobs: jobs + before.jobs, extra: extra + (before.extra ?? 0), changedAt };
       await memory.write([...(isSame ? spent.slice(0, -1) : spent), sum]);
     },
     /** Load jobs of the last 24 hours, and their limit; infinite without a limit. */

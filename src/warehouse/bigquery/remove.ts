@@ -15,7 +15,8 @@ const rowKey = (alias: string): string =>
 export const removeScript = (
   dataset: string,
   layout: Layout,
-  { guards, keepsChanges = false }: { readonly guards: readonly CallGuard[]; readonly keepsChanges?: boolean },
+  guards: readonly CallGuard[],
+  keepsChanges = false,
 ): string => {
   const ranges = coverDates(new Set(guards.map(({ callTimestamp }) => partitionOf(callTimestamp))));
   const texts = guards.map(({ epoch, revision, callId }) => quote(`${epoch} ${revision} ${callId}`));

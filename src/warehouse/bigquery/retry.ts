@@ -27,8 +27,9 @@ export interface RetryRules {
 export const retry = async <T>(
   pause: Pause,
   work: (attempt: number) => Promise<T>,
-  { attempts = 8, meanings = ['lost', 'again'], signal }: RetryRules = {},
+  rules: RetryRules = {},
 ): Promise<T> => {
+  const { attempts = 8, meanings = ['lost', 'again'], signal } = rules;
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work(attempt);

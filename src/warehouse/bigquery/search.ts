@@ -4,17 +4,8 @@
  */
 
 import { CallsyncError, terminal } from '../../lib/errors.ts';
-import {
-  type FoundCall,
-  hitsPerCall,
-  readSearchText,
-  type SearchHit,
-  type SearchIndexStatus,
-  type SearchRequest,
-  type SearchResult,
-  type SearchTerm,
-  type TranscriptSearch,
-} from '../search.ts';
+import type { FoundCall, SearchHit, SearchRequest, SearchResult, SearchTerm, TranscriptSearch } from '../search.ts';
+import { hitsPerCall, readSearchText } from '../search.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import type { Queries } from './queries.ts';
 
@@ -134,7 +125,7 @@ const toHit = (hit: Record<string, unknown>, terms: readonly SearchTerm[]): Sear
 
 const word = /[\p{L}\p{N}]+/gu;
 
-const toStatus = ([row]: readonly Record<string, unknown>[]): SearchIndexStatus => {
+const toStatus = ([row]: readonly Record<string, unknown>[]): Awaited<ReturnType<TranscriptSearch['status']>> => {
   if (row === undefined) return { state: 'absent', calls: null, pending: null, bytes: null };
   const state = Number(row.coverage_percentage) === 100 ? 'ready' : 'building';
   const bytes = row.total_storage_bytes === null ? null : Number(row.total_storage_bytes);

@@ -3,6 +3,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import type { WordArrays } from '../../../schemas/tables.ts';
 import { transient } from '../../lib/errors.ts';
+import { partsOf } from '../../lib/pages.ts';
 import { createLogExpiry } from '../expire-logs.ts';
 import { type Ask, createReading } from '../reading.ts';
 import type { Lease, Warehouse } from '../warehouse.ts';
@@ -72,8 +73,7 @@ export const createBigqueryWarehouse = (options: {
 
   const runRemoval = <T>(items: readonly T[], scriptOf: (some: readonly T[]) => string): Promise<void> =>
     lease.run(`bigquery ${name}`, async () => {
-      for (let start = 0; start < items.length; start += itemsPerRemoval)
-        await queries.run({ sql: scriptOf(items.slice(start, start + itemsPerRemoval)) });
+      for (const some of partsOf(items, itemsPerRemoval)) await queries.run({ sql: scriptOf(some) });
     });
 
   const query: Warehouse['query'] = async (sql, signal) => {
@@ -116,7 +116,7 @@ export const createBigqueryWarehouse = (options: {
     openReader: (rights) => openReader({ queries, config, rights, query }),
     removeOrphans: (callIds) => runRemoval(callIds, (some) => removeOrphansScript(dataset, config, some)),
     removeCalls: (guards, options) =>
-      runRemoval(guards, (some) => removeScript(dataset, config, { guards: some, ...options })),
+      runRemoval(guards, (some) => removeScript(dataset, config, some, options?.keepsChanges)),
     grants: createGrants(queries, rest, config),
     search: createTranscriptSearch(queries, config),
     nextCommitInMs: quota.waitMs,
@@ -140,9 +140,8 @@ const askOf = (queries: Queries): Ask =>
       return;
     }
     const sorted = [...ids].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-    for (let start = 0; start < sorted.length; start += idsPerQuery) {
+    for (const some of partsOf(sorted, idsPerQuery)) {
       const salt = randomUUID();
-      const some = sorted.slice(start, start + idsPerQuery);
       const hashed = some.map((id) => hash('sha256', `${salt}${id}`, 'hex'));
       const parameters = how === 'unlogged' ? { salt, ids: hashed } : { salt, ids: some };
       yield* queries.stream({ sql, parameters, types: { ids: 'ARRAY<STRING>' } });

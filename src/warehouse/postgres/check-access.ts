@@ -11,9 +11,7 @@ const scratch = 'callsync_doctor';
  * One sentence. Creates, writes and reads a scratch table in the warehouse's schema, within a transaction that is rolled back.
  * @throws CallsyncError DATABASE_…
  */
-export const checkPostgresAccess = async (
-  options: Pick<PostgresWarehouseOptions, 'name' | 'url' | 'config'>,
-): Promise<string> => {
+export const checkPostgresAccess = async (options: Pick<PostgresWarehouseOptions, 'name' | 'url' | 'config'>) => {
   const layout: Layout = options.config;
   const purpose = `warehouse ${options.name}`;
   const schema = quote(layout.schema);

@@ -1,16 +1,9 @@
 /** DDL of the analysts' schema, from the table definitions. Additive and idempotent. */
 import { hash } from 'node:crypto';
 import { type Table, wordsView } from '../../../schemas/tables.ts';
-import {
-  columnsOf,
-  type Layout,
-  literal,
-  type PhysicalColumn,
-  qualified,
-  quote,
-  tablesOf,
-  wordArrays,
-} from './layout.ts';
+import type { View } from '../warehouse.ts';
+import type { Layout, PhysicalColumn } from './layout.ts';
+import { columnsOf, literal, qualified, quote, tablesOf, wordArrays } from './layout.ts';
 
 const columnLine = (column: PhysicalColumn): string =>
   `${quote(column.name)} ${column.type}${column.required ? ' NOT NULL' : ''}`;
@@ -107,11 +100,7 @@ const describeTable = (layout: Layout, name: string, description: string): Chang
   return change(`comment on ${name}`, sql, (found) => found.get(name)?.comment === description);
 };
 
-const describeColumns = (
-  layout: Layout,
-  table: string,
-  columns: readonly { readonly name: string; readonly description: string }[],
-): Change[] =>
+const describeColumns = (layout: Layout, table: string, columns: View['columns']): Change[] =>
   columns.map(({ name, description }) => {
     const sql = `COMMENT ON COLUMN ${qualified(layout, table)}.${quote(name)} IS ${literal(description)}`;
     return change(`comment on ${table}.${name}`, sql, (found) => found.get(table)?.columns[name] === description);

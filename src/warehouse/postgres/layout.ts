@@ -40,12 +40,8 @@ const wordColumns: readonly PhysicalColumn[] = [
 
 const physical = (column: Column, table: Table): readonly PhysicalColumn[] => {
   if (column.type === 'words') return wordColumns;
-  const type =
-    column.type === 'int'
-      ? table.kind === 'log' || table.kind === 'state'
-        ? 'bigint'
-        : 'integer'
-      : sqlTypes[column.type];
+  const isLarge = table.kind === 'log' || table.kind === 'state';
+  const type = column.type === 'int' ? (isLarge ? 'bigint' : 'integer') : sqlTypes[column.type];
   return [{ name: column.name, type, required: column.required === true, description: column.description }];
 };
 
@@ -59,8 +55,7 @@ export const wordArrays = (row: string): readonly string[] => [
 export const tablesOf = (layout: Layout): readonly Table[] =>
   tables.filter((table) => table.name !== 'documents' || layout.documents);
 
-export const childTables = (layout: Layout): readonly Table[] =>
-  tablesOf(layout).filter((table) => table.kind === 'child');
+export const childTables = (layout: Layout) => tablesOf(layout).filter((table) => table.kind === 'child');
 
 /** Physical columns of a table; calls end with the guard. */
 export const columnsOf = (table: Table): readonly PhysicalColumn[] =>

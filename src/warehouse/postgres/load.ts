@@ -1,17 +1,7 @@
 /** One load = one transaction: claim the calls whose guard is lower, then replace the children of only those. */
 import type pg from 'pg';
-import {
-  type Column,
-  type ColumnType,
-  erasedPrefix,
-  guardColumns,
-  type Row,
-  type Table,
-  type TableName,
-  tableOf,
-  tables,
-  type WordArrays,
-} from '../../../schemas/tables.ts';
+import type { Column, ColumnType, Row, Table, TableName, WordArrays } from '../../../schemas/tables.ts';
+import { erasedPrefix, guardColumns, tableOf, tables } from '../../../schemas/tables.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import { contentHash } from '../digest.ts';
 import type { CallLoad, FlatRows, LoadBatch, LoadResult } from '../warehouse.ts';
@@ -109,6 +99,7 @@ const prepare = (layout: Layout) => {
 };
 
 type Prepared = ReturnType<typeof prepare>;
+type Stage = ReturnType<Prepared['stage']>;
 
 /** Every row of every call, in one pass over the calls: nothing holds more than the rows of one. */
 const encodeCalls = (prepared: Prepared, batch: LoadBatch, calls: readonly CallLoad[]) => {
@@ -130,12 +121,7 @@ const encodeCalls = (prepared: Prepared, batch: LoadBatch, calls: readonly CallL
 };
 
 /** The calls that this load may write: those with a lower guard, and no tombstone. */
-const claimCalls = async (
-  client: pg.PoolClient,
-  sql: LoadSql,
-  batch: LoadBatch,
-  stage: ReturnType<Prepared['stage']>,
-): Promise<readonly CallLoad[]> => {
+const claimCalls = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch, stage: Stage) => {
   await client.query(sql.stage);
   await stage.send(client);
   const { rows } = await client.query<{ call_id: string }>(batch.force === true ? sql.claimEqual : sql.claim);
@@ -198,12 +184,7 @@ const writeCalls = async (client: pg.PoolClient, prepared: Prepared, batch: Load
 const columnNames = new Map(tables.map(({ name, columns }) => [name, columns.map((column) => column.name)]));
 
 /** A statement and no COPY: rows that are there already stay or change, and in most loads they are few. */
-const insertRows = async (
-  client: pg.PoolClient,
-  sql: string,
-  table: TableName,
-  rows: readonly Row[],
-): Promise<void> => {
+const insertRows = async (client: pg.PoolClient, sql: string, table: TableName, rows: readonly Row[]) => {
   if (rows.length === 0) return;
   await client.query(
     sql,

@@ -89,8 +89,7 @@ export const openReader = (options: ReaderOptions): Reader => {
 /** Grants replace views, so parallel queries share them, and a refused query does not repeat them. Milliseconds. */
 const remakeMs = 10_000;
 
-const refused = (hint: string): CallsyncError =>
-  terminal('QUERY_REFUSED', 'The statement is not a read-only query.', { hint });
+const refused = (hint: string) => terminal('QUERY_REFUSED', 'The statement is not a read-only query.', { hint });
 
 /** Rows as JSON, one more than the limit; null for those beyond the limit of bytes, which the server does not send. */
 const limitedSql = (sql: string, { rows, bytes }: AnswerLimits): string =>

@@ -12,15 +12,7 @@ import { hitsPerCall, marks, readMarks, readSearchText, separatedSql } from '../
 import type { Statement } from '../warehouse.ts';
 import { type Layout, qualified } from './layout.ts';
 import type { Schema } from './migrate.ts';
-import {
-  boundary,
-  countWaiting,
-  createIndex,
-  dropIndex,
-  fillBriefly,
-  readStatus,
-  requireIndex,
-} from './search-index.ts';
+import * as index from './search-index.ts';
 
 /** @param filling connections with which searches fill rows. The short time-out of these connections protects loads from a long wait. */
 export const createTranscriptSearch = (schema: Schema, filling: Database): TranscriptSearch => ({
@@ -28,11 +20,11 @@ export const createTranscriptSearch = (schema: Schema, filling: Database): Trans
     withSessionLock(
       schema.db,
       `callsync.search-index.${schema.layout.schema}`,
-      () => createIndex(schema, onProgress),
+      () => index.createIndex(schema, onProgress),
       onWait,
     ),
-  drop: () => dropIndex(schema),
-  status: () => asReader(schema, readStatus(schema)),
+  drop: () => index.dropIndex(schema),
+  status: () => asReader(schema, index.readStatus(schema)),
   find: (request) => asReader(schema, find(schema, filling, request)),
 });
 
@@ -151,7 +143,7 @@ const createLater = (layout: Layout, speaker: Speaker) => {
   SELECT min(utterance_index) FILTER (WHERE u.side = s.side AND heard @@ $6::tsquery) AS first_place,
          max(utterance_index) FILTER (WHERE ${isSpeaker(layout, speaker, 'u')} AND heard @@ $7::tsquery) AS last_place
     FROM (SELECT call_id, utterance_index, coalesce(side, '') AS side,
-                 ${qualified(layout, 'transcript_document')}(s.language, ${boundary('s.language')} || ' ' || content) AS heard
+                 ${qualified(layout, 'transcript_document')}(s.language, ${index.boundary('s.language')} || ' ' || content) AS heard
             FROM ${qualified(layout, 'utterances')} WHERE call_id = s.call_id AND content <> '' OFFSET 0) u) said`,
     where: `\n   AND EXISTS (SELECT ${others}) AND said.first_place < said.last_place`,
   };
@@ -175,7 +167,7 @@ const findSql = (layout: Layout, speaker?: Speaker, later = anywhere) => {
   UNION ALL
   SELECT (SELECT s.language FROM ${search} s WHERE s.language > l.language ORDER BY s.language LIMIT 1) FROM l WHERE l.language IS NOT NULL
 )
-SELECT l.language, ${boundary('l.language')} AS boundary, w.term, w.place,
+SELECT l.language, ${index.boundary('l.language')} AS boundary, w.term, w.place,
        coalesce(array_agg(w.lexeme) FILTER (WHERE w.weight = 'D'), array_agg(w.lexeme)) AS lexemes, bool_or(w.weight = 'D') AS is_stop
   FROM l
   LEFT JOIN LATERAL (
@@ -214,7 +206,7 @@ SELECT f.*, ${toMicros('f.call_timestamp')} AS micros, counted.*,
           FROM unnest($1::text[], $2::text[], $8::int[]) AS s(call_id, side, after)
           JOIN ${search} d ON d.call_id = s.call_id AND d.side = s.side
          CROSS JOIN LATERAL (
-           WITH begins AS MATERIALIZED (SELECT positions FROM unnest(d.document) b WHERE b.lexeme = ${boundary('$3::text')}),
+           WITH begins AS MATERIALIZED (SELECT positions FROM unnest(d.document) b WHERE b.lexeme = ${index.boundary('$3::text')}),
            places AS (
              SELECT place
                FROM (SELECT w.lexeme, p.at, p.weight, width_bucket(p.at, (SELECT positions FROM begins)) AS place
@@ -291,14 +283,6 @@ const findCalls = async (
   return byWords;
 };
 
-interface SaidRow {
-  readonly call_id: string;
-  readonly utterance_index: number;
-  readonly side: string | null;
-  readonly content: string;
-  readonly marked: string;
-}
-
 /** Excerpts of the found calls of one language, by call. @param isLater of the later text */
 const readHits = async (
   tx: Transaction,
@@ -312,7 +296,8 @@ const readHits = async (
     .flatMap(({ call_id: id, first_place = -1, ...row }) =>
       (isLater ? (row.later_sides ?? []) : row.sides).map((side) => ({ id, side, after: isLater ? first_place : -1 })),
     );
-  const said = await tx.query<SaidRow>(findSql(layout).hits, [
+  type Said = Record<'call_id' | 'content' | 'marked', string> & { utterance_index: number; side: string | null };
+  const said = await tx.query<Said>(findSql(layout).hits, [
     ...columnsOf(sides, 'id', 'side'),
     ...[query.language, query.any, query.counted, query.stopWords, query.prefixes, sides.map(({ after }) => after)],
   ]);
@@ -350,12 +335,12 @@ const inOrder = (hits: readonly SearchHit[]): SearchHit[] =>
 const find = async (schema: Schema, filling: Database, request: SearchRequest): Promise<SearchResult> => {
   const { db, layout } = schema;
   const texts = [request.text, ...(request.thenText === undefined ? [] : [request.thenText])].map(readSearchText);
-  await requireIndex(schema);
-  await fillBriefly({ db: filling, layout });
+  await index.requireIndex(schema);
+  await index.fillBriefly({ db: filling, layout });
   return await db.transaction(async (tx) => {
     // All reads see one moment, so a call that a load changes meanwhile appears in its earlier state.
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    const pending = await countWaiting(tx, layout);
+    const pending = await index.countWaiting(tx, layout);
     const [queries = [], then] = await readAll(tx, layout, texts);
     const rows = await findCalls(tx, layout, queries, then, request);
     const shown = rows.slice(0, request.limit);

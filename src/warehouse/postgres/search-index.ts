@@ -11,7 +11,6 @@ import { CallsyncError, terminal } from '../../lib/errors.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import { nameStatements } from '../reading.ts';
 import { type SearchIndexStatus, separatedSql } from '../search.ts';
-import type { Statement } from '../warehouse.ts';
 import { type Layout, qualified, quote } from './layout.ts';
 import { changeSchema, type Schema } from './migrate.ts';
 
@@ -52,8 +51,7 @@ const languageSql = (column: string): string =>
  * A word of no language before every utterance of a document. The positions of this word mark the utterances, and no
  * phrase crosses it. Each language has its own word, so one query covers all languages. `language` is SQL.
  */
-export const boundary = (language: string): string =>
-  `('908172635453' || 10 + array_position(${languageArray}, ${language}))`;
+export const boundary = (language: string) => `('908172635453' || 10 + array_position(${languageArray}, ${language}))`;
 
 /** Loads insert and delete. After updates by hand, create the index again. */
 const triggers = { insert: 'NEW', delete: 'OLD' } as const;
@@ -392,5 +390,4 @@ export const createSearchFiller = (schema: Schema, warn?: (error: unknown) => vo
   };
 };
 
-export const indexStatements = (layout: Layout): readonly Statement[] =>
-  nameStatements('search index', indexSql(layout));
+export const indexStatements = (layout: Layout) => nameStatements('search index', indexSql(layout));

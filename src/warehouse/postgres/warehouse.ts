@@ -4,7 +4,7 @@ import { columnsOf, openDatabase } from '../../postgres/database.ts';
 import { createLogExpiry } from '../expire-logs.ts';
 import { restrictedName } from '../grants.ts';
 import { createReading, nameStatements } from '../reading.ts';
-import type { CallGuard, Statement, Warehouse } from '../warehouse.ts';
+import type { CallGuard, ReaderRights, Statement, Warehouse } from '../warehouse.ts';
 import type { PostgresWarehouseConfig } from './config.ts';
 import { dialectOf } from './dialect.ts';
 import { createGrants } from './grants.ts';
@@ -89,7 +89,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     recordState: async (row) => void (await db.query(stateSql(layout), stateValues(row))),
     query: (sql, signal) => queryRows(db, sql, { signal }),
     openReader: (rights) => openReader({ ...options, purpose: db.purpose, ...readerOf(layout, grants, rights) }),
-    removeCalls: (guards, options) => db.transaction((tx) => removeCalls(tx, layout, { guards, ...options })),
+    removeCalls: (guards, options) => db.transaction((tx) => removeCalls(tx, layout, guards, options?.keepsChanges)),
     removeOrphans: (callIds) =>
       db.transaction(async (tx) => {
         for (const sql of removalSql(layout).orphans) await tx.query(sql, [callIds]);
@@ -104,11 +104,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
 };
 
 /** How a reader with these rights reads: whole tables, or as the restricted group. */
-const readerOf = (
-  { schema }: Layout,
-  grants: Warehouse['grants'],
-  { marts, restricted, queryMs }: Parameters<Warehouse['openReader']>[0],
-) => ({
+const readerOf = ({ schema }: Layout, grants: Warehouse['grants'], { marts, restricted, queryMs }: ReaderRights) => ({
   queryMs,
   schemas: [restricted === undefined ? schema : restrictedName(schema), marts],
   group: restricted && { name: restricted.restricted, grant: () => grants.apply(restricted), closed: schema },
@@ -150,11 +146,7 @@ const removalSql = (layout: Layout) => {
 };
 
 /** Removes the rows of calls whose guard is still the given one. Runs inside a transaction. */
-const removeCalls = async (
-  tx: Queryable,
-  layout: Layout,
-  { guards, keepsChanges = false }: { readonly guards: readonly CallGuard[]; readonly keepsChanges?: boolean },
-): Promise<void> => {
+const removeCalls = async (tx: Queryable, layout: Layout, guards: readonly CallGuard[], keepsChanges = false) => {
   const { claim, surplus } = removalSql(layout);
   const ids = await tx.column<string>(claim, columnsOf(guards, 'callId', 'epoch', 'revision'));
   for (const sql of keepsChanges ? surplus.slice(0, -1) : surplus) await tx.query(sql, [ids]);

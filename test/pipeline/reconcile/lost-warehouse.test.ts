@@ -35,7 +35,7 @@ const tools = describeLosses(async () => {
  * longer proven.
  */
 const triggers: Readonly<Record<string, (id: string, cut: number) => Promise<unknown>>> = {
-  'is sent again': (id) => sendRowsAgain(tools.site.here.deps, 'main', [id]),
+  'is sent again': (id) => sendRowsAgain(tools.site.here.deps.store, 'main', [id]),
   'is erased': (id) => eraseCalls(tools.site.here.store, [id]),
   'is erased as the log says': (id) => eraseKnown(tools.site.here.store, [id]),
   'is too old for its words': (_, cut) =>
