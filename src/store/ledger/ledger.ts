@@ -255,17 +255,34 @@ const fetchDocuments = async (tx: Transaction, rows: Map<string, LedgerRow>, ids
 const timeOf = (row: LedgerRow, field: string): number | null => parseTimestamp(row.document?.[field]) ?? null;
 
 const writtenTypes = {
-  ...{ callId: 'text', revision: 'int', tombstone: 'bool', versions: 'text', changes: 'text', hasDocument: 'bool' },
-  ...{ timestamp: 'float8', processed: 'float8', firstSeenAt: 'float8', lastSeenAt: 'float8', changedAt: 'float8' },
-  ...{ webhook: 'float8', poll: 'float8', import: 'float8', sourceDeletedAt: 'float8', rules: 'text' },
+  callId: 'text',
+  revision: 'int',
+  tombstone: 'bool',
+  versions: 'text',
+  changes: 'text',
+  hasDocument: 'bool',
+  timestamp: 'float8',
+  processed: 'float8',
+  firstSeenAt: 'float8',
+  lastSeenAt: 'float8',
+  changedAt: 'float8',
+  webhook: 'float8',
+  poll: 'float8',
+  import: 'float8',
+  sourceDeletedAt: 'float8',
+  rules: 'text',
 } as const;
 
 /** One statement for all rows. Call and processing time change only with the document. */
 const writeRows = async (tx: Transaction, rows: readonly LedgerRow[], processedField: string): Promise<void> => {
   if (rows.length === 0) return;
   const written = rows.map((row) => ({
-    ...{ ...row, ...row.seenBy, versions: JSON.stringify(row.versions), hasDocument: row.document !== null },
-    ...{ timestamp: timeOf(row, 'timestamp'), processed: timeOf(row, processedField) },
+    ...row,
+    ...row.seenBy,
+    versions: JSON.stringify(row.versions),
+    hasDocument: row.document !== null,
+    timestamp: timeOf(row, 'timestamp'),
+    processed: timeOf(row, processedField),
     changes: Object.keys(row.fieldChanges).length === 0 ? null : JSON.stringify(row.fieldChanges),
   }));
   await tx.query`UPDATE ledger l SET
