@@ -10,7 +10,7 @@ const typeNames: Readonly<Record<Column['type'], { readonly postgres: string; re
   json: { postgres: 'jsonb', bigquery: 'JSON' },
   decimal: { postgres: 'numeric', bigquery: 'BIGNUMERIC' },
   words: {
-    postgres: 'four parallel arrays word_values, word_starts, word_lengths, word_scores',
+    postgres: 'parallel arrays word_values (null: content, split at blanks), word_starts, word_lengths, word_scores',
     bigquery: 'ARRAY&lt;STRUCT>',
   },
 };
