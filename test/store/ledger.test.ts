@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { Observation } from '../../schemas/observation.ts';
 import { emptyRow, fold, prepareObservation } from '../../src/calls/fold.ts';
 import { foldIntoLedger, readHeads } from '../../src/store/ledger/ledger.ts';
+import { readExpected } from '../../src/store/ledger/read-ledger.ts';
 import { observationOf, usePipeline } from '../support/pipeline.ts';
 
 const pipeline = usePipeline({ documents: true });
@@ -48,4 +50,13 @@ test('calls that nobody knew, met by many at once in any order, do not deadlock'
     const folded = await Promise.all(orders.map((order) => foldAll(order.map((id) => observationOf(id, 1)))));
     expect(folded.reduce((sum, one) => sum + one.changed.length, 0)).toBe(1_500);
   }
+});
+
+test('long documents to compare are in memory a few at a time, each once', async () => {
+  const ids = Array.from({ length: 8 }, (_, n) => `c${n}`);
+  await foldAll(ids.map((id) => observationOf(id, 1, { text: randomBytes(2_000_000).toString('hex') })));
+  const batches: string[][] = [];
+  for await (const batch of readExpected(pipeline.store, 'main', ids)) batches.push(batch.map(({ row }) => row.callId));
+  expect(Math.max(...batches.map(({ length }) => length))).toBeLessThan(5);
+  expect(batches.flat().sort()).toEqual(ids);
 });

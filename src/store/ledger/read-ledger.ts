@@ -2,7 +2,7 @@
 
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { LedgerRow } from '../../calls/fold.ts';
-import { partsOf, readPages } from '../../lib/pages.ts';
+import { readPages } from '../../lib/pages.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import { raw, type Sql, sql, toMicros, toTimestamp } from '../../postgres/sql.ts';
 import { readDocuments, readRows } from './ledger.ts';
@@ -78,12 +78,30 @@ export interface ExpectedCall {
   readonly applied: AppliedGuard | undefined;
 }
 
-/** Documents in memory at once. */
+/** Deflated bytes of documents that one batch may hold: about 50 MB of JSON. */
+const batchBytes = 8 * 1024 * 1024;
+
+/** The first calls whose documents fit into a batch together; always one. */
+export const withinBytes = async (db: Queryable, ids: readonly string[]): Promise<readonly string[]> => {
+  const sizes = await db.query<{ id: string; bytes: number }>`
+      SELECT call_id AS id, octet_length(body) AS bytes FROM ledger_documents WHERE call_id = ANY(${ids})`;
+  const bytesOf = new Map(sizes.map(({ id, bytes }) => [id, bytes]));
+  let sum = 0;
+  const end = ids.findIndex((id, index) => {
+    sum += bytesOf.get(id) ?? 0;
+    return index > 0 && sum > batchBytes;
+  });
+  return end === -1 ? ids : ids.slice(0, end);
+};
+
+/** Most documents in memory at once. */
 const expectedAtOnce = 200;
 
 /** The given calls with their documents and their revision in a warehouse, batch by batch. */
 export async function* readExpected(db: Queryable, warehouse: string, callIds: readonly string[]) {
-  for (const part of partsOf(callIds, expectedAtOnce)) {
+  for (let at = 0; at < callIds.length; ) {
+    const part = await withinBytes(db, callIds.slice(at, at + expectedAtOnce));
+    at += part.length;
     const sent = await db.query<AppliedGuard & { callId: string }>`
         SELECT call_id AS "callId", pending, applied_epoch AS epoch, applied_revision AS revision, applied_flatten AS "flattenVersion"
           FROM warehouse_calls WHERE warehouse = ${warehouse} AND call_id = ANY(${part})`;

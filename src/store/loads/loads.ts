@@ -4,6 +4,7 @@ import type { LedgerRow } from '../../calls/fold.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { raw, type Sql, sql, toMicros, toTimestamp, unnest } from '../../postgres/sql.ts';
 import { readRows } from '../ledger/ledger.ts';
+import { withinBytes } from '../ledger/read-ledger.ts';
 import { concernedWarehouses } from './warehouses.ts';
 
 interface PendingCall {
@@ -33,8 +34,6 @@ interface PendingRules {
   readonly newOnly?: boolean;
 }
 
-/** Deflated bytes of documents that one batch may hold: about 50 MB of JSON. */
-const batchBytes = 8 * 1024 * 1024;
 /** One call in this many is the oldest pending one, so that newer calls never starve it. */
 const oldestShare = 8;
 
@@ -78,7 +77,10 @@ export const readPending = async (
 ): Promise<PendingBatch> => {
   const chosen = await choosePending(tx, warehouse, rules, cursor);
   if (cursor !== undefined && chosen.fresh.length + chosen.next.length === 0) return readPending(tx, warehouse, rules);
-  const ids = await withinBytes(tx, [...chosen.fresh, ...chosen.next, ...chosen.oldest]);
+  const ids = await withinBytes(
+    tx,
+    [...chosen.fresh, ...chosen.next, ...chosen.oldest].map(({ id }) => id),
+  );
   return { calls: await readCalls(tx, warehouse, ids), cursor: advance(cursor, chosen, ids.length) };
 };
 
@@ -176,20 +178,6 @@ const readQueue = async (tx: Transaction, warehouse: string, rules: PendingRules
              WHERE loads.warehouse = ${warehouse} AND loads.state = 'planned' AND lc.revision >= h.revision
                AND loads.alive_at > now() - make_interval(secs => ${rules.graceSeconds}))
       ORDER BY queue_position ${direction}, call_id ${direction} LIMIT ${limit}`;
-};
-
-/** The first calls whose documents fit into a batch together; always one. */
-const withinBytes = async (tx: Transaction, queued: readonly QueuedCall[]): Promise<readonly string[]> => {
-  const ids = queued.map(({ id }) => id);
-  const sizes = await tx.query<{ id: string; bytes: number }>`
-      SELECT call_id AS id, octet_length(body) AS bytes FROM ledger_documents WHERE call_id = ANY(${ids})`;
-  const bytesOf = new Map(sizes.map(({ id, bytes }) => [id, bytes]));
-  let sum = 0;
-  const end = ids.findIndex((id, index) => {
-    sum += bytesOf.get(id) ?? 0;
-    return index > 0 && sum > batchBytes;
-  });
-  return end === -1 ? ids : ids.slice(0, end);
 };
 
 /**
