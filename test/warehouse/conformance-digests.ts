@@ -61,17 +61,18 @@ export const testDigests = (on: Fixture): void => {
       [null, ['a']],
     ];
     const call = makeCall({ callId: on.newId(), utterances: spoken.length });
-    const measures = (words: readonly unknown[]) => words.map((_, index) => index / 4);
+    const measures = (words: readonly unknown[], step: number) => words.map((_, index) => index * step);
     const utterances = call.flatten().utterances.map((row, index) => {
       const [content, value] = spoken[index] ?? [null, []];
-      const words = { value, start: measures(value), length: measures(value), score: measures(value) };
+      const words = { value, start: measures(value, 4), length: measures(value, 2), score: measures(value, 0.25) };
       return { ...row, content, word_count: value.length, words };
     });
     const sent = { ...call, flatten: () => ({ ...call.flatten(), utterances }) };
     await on.warehouse.load(makeBatch({ calls: [sent] }));
     const rows = await on.rows('words', call.callId);
-    expect(rows.map((row) => [row.utterance_index, row.word_index, row.value, row.score]).sort()).toEqual(
-      spoken.flatMap(([, words], at) => words.map((word, index) => [at, index, word, index / 4])).sort(),
+    const names = ['utterance_index', 'word_index', 'value', 'start_offset', 'length', 'score'];
+    expect(rows.map((row) => names.map((name) => row[name])).sort()).toEqual(
+      spoken.flatMap(([, words], at) => words.map((word, n) => [at, n, word, n * 4, n * 2, n / 4])).sort(),
     );
     expect(await digestOf(on.warehouse, call.callId)).toEqual(on.warehouse.digestOf(call.callId, sent.flatten()));
   });
