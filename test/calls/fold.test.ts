@@ -118,6 +118,11 @@ describe('observations in any order and number', () => {
   });
 });
 
+test('of one instant a poll wins over a webhook, and a webhook over an import', () => {
+  const ways = (['poll', 'import', 'webhook'] as const).map((way) => observationOf('c', 7, { status: way }, way));
+  expect([foldAll(ways), foldAll(ways.slice(1))].map((row) => row.document?.status)).toEqual(['poll', 'webhook']);
+});
+
 describe('a list that carries fewer fields than the webhook', () => {
   const at = 1_700_000_000_000_000;
   const full = observationOf(
