@@ -129,7 +129,11 @@ const importOpened = async (
           await remember(false);
           options.onProgress?.(progress());
         });
-        await recorded;
+        // Closed first: the other lanes wait for bytes, and the next ones of a stream may never come.
+        await recorded.catch((cause: unknown) => {
+          file.close();
+          throw cause;
+        });
       }
     } finally {
       await ingesting.finish();
@@ -141,6 +145,7 @@ const importOpened = async (
     const records = splitRecords(plain, state, options.recordBytes ?? defaultRecordBytes);
     const batches = batchesOf(records, options.batchBytes ?? defaultBatchBytes);
     const ended = await Promise.allSettled(Array.from({ length: lanes }, () => lane(batches)));
+    await recorded;
     for (const one of ended) if (one.status === 'rejected') throw one.reason;
   } catch (cause) {
     options.signal?.throwIfAborted();
@@ -189,7 +194,7 @@ const unpack = async (name: string, packed: Bytes): Promise<Bytes> => {
 
 const openInput = async (from: ImportInput['from']): Promise<Opened> => {
   if (typeof from !== 'string')
-    return { name: from.name, size: null, key: undefined, bytes: from.bytes, close: () => undefined };
+    return { ...from, size: null, key: undefined, close: () => void (from.bytes as Partial<Readable>).destroy?.() };
   const path = resolve(from);
   const name = basename(path);
   try {

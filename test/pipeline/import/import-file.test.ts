@@ -260,6 +260,14 @@ describe('an import that was interrupted', () => {
     expect(seen).toEqual(seen.toSorted((a, b) => a - b));
   });
 
+  test('says why it fails although its stream waits for more', async () => {
+    const bytes = new Readable({ read: () => undefined });
+    bytes.push(ndjson(Array.from({ length: 501 }, (_, n) => record(n))));
+    const store = { ...pipeline.store, transaction: () => Promise.reject(new Error('the store is away')) };
+    const imported = importFile({ ...pipeline.deps, store }, { from: { name: 'stdin', bytes } });
+    await expect(imported).rejects.toThrow('the store is away');
+  });
+
   test('lines keep their numbers', async () => {
     const path = await save(`${ndjson(records.slice(0, 20))}\n\nbad\n${ndjson(records.slice(20))}worse`);
     const stop = new AbortController();
