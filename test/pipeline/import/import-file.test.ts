@@ -251,11 +251,15 @@ describe('an import that was interrupted', () => {
     const seen: number[] = [];
     const options = { batchBytes: 500, onProgress: ({ records: n }: { records: number }) => seen.push(n) };
     const imported = importFile(pipeline.deps, { from: path }, options);
-    await expect.poll(async () => (await heldIds()).length).toBeGreaterThan(10);
-    const state = await pipeline.store.pool.query(`SELECT FROM meta WHERE key LIKE 'import:%'`);
-    expect([seen, state.rowCount]).toEqual([[], 0]);
-    await held.query('ROLLBACK');
-    held.release();
+    try {
+      await expect.poll(async () => (await heldIds()).length).toBeGreaterThan(10);
+      const state = await pipeline.store.pool.query(`SELECT FROM meta WHERE key LIKE 'import:%'`);
+      expect([seen, state.rowCount]).toEqual([[], 0]);
+    } finally {
+      await held.query('ROLLBACK');
+      held.release();
+      await imported.catch(() => undefined);
+    }
     expect(await imported).toMatchObject({ records: 40, refused: 0 });
     expect(seen).toEqual(seen.toSorted((a, b) => a - b));
   });
