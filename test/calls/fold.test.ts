@@ -1,12 +1,17 @@
+/** Arbitrary observations of one call: few values and few times, so that ties, equal values and collisions are common. */
+
+import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Observation } from '../../schemas/observation.ts';
+import type { CallDocument } from '../../schemas/call.ts';
+import { type Observation, type ObservationSource, sourceRank } from '../../schemas/observation.ts';
 import { tableOf } from '../../schemas/tables.ts';
-import { flattenCall } from '../../src/calls/flatten.ts';
+import { flattenCall, flattenChanges } from '../../src/calls/flatten.ts';
 import {
   emptyRow,
   fold,
   foldErasure,
+  foldRules,
   type LedgerRow,
   needsDocument,
   prepareObservation,
@@ -14,9 +19,138 @@ import {
 } from '../../src/calls/fold.ts';
 import { observeRecord } from '../../src/source/list/observe.ts';
 import { canonicalRow } from '../../src/warehouse/digest.ts';
+import { inheritedNames, withInheritedNames } from '../support/inherited-names.ts';
 import { observationOf } from '../support/pipeline.ts';
-import { observationsInOrders } from './observations.ts';
-import { expectedDocument } from './winner.ts';
+
+/** The same value with the keys of its objects in another order. */
+const reorder = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(reorder);
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([key, item]) => [key, reorder(item)]),
+  );
+};
+
+const varied = (...values: unknown[]) =>
+  fc.tuple(fc.constantFrom(...values), fc.boolean()).map(([value, turn]) => (turn ? reorder(value) : value));
+
+const transcript = (content: string) => ({
+  callData: [
+    {
+      from: 'out',
+      content,
+      datetime: 0.5,
+      duration: 2,
+      words: [{ value: content, start: 0.5, length: 1, score: 0.9 }],
+    },
+    { from: 'in', content: 'yes', datetime: 3, words: [] },
+  ],
+  callUniqueId: '',
+  meta: { lang: 'fr', obfuscated: 'true', ivr_end: 1.5 },
+});
+
+const fieldValues: Record<string, fc.Arbitrary<unknown>> = {
+  timestamp: varied('2023-12-04T15:18:29Z', '2023-12-05T00:00:00+02:00', 'yesterday', null),
+  status: varied('qualified', 'void', '', null),
+  duration: varied('123', '124.5', 7, ''),
+  campaign: varied('a', 'b', null),
+  transcript_json: varied(transcript('bonjour'), transcript('au revoir'), null, {}),
+  metadata: varied(
+    { ClientID: '1', Agent: 'x', UDF_num_01: '5', UDF_text_02: 'b' },
+    { ClientID: '1', Agent: 'y', UDF_num_01: 'n/a' },
+    { Nested: { b: 1, a: [{ d: 1, c: 2 }] }, Agent: 'x' },
+    withInheritedNames('x'),
+    {},
+    null,
+  ),
+  tags: varied([{ unique_id: 't1', display_name: 'One', confidence: 0.5, type: 'bool', value: true }], [], null),
+  in: varied({ label: null, data: '+33 1 23', type: 'PHONE' }, { label: 'A', data: '0033123', type: 'PHONE' }, null),
+  visit: varied({ source: 'ad', pages: 3 }, { pages: 3, source: 'ad', more: { y: 1, x: 2 } }, null),
+  qualified: varied('2023-12-04T16:00:00Z', '2023-12-04T16:00:00.5Z'),
+  'dirty\0name': varied(1, 2),
+  unknown: varied([1, 'x'], 1e308, { b: 1, a: 2 }),
+};
+const anyField = [
+  ...Object.entries(fieldValues),
+  ...inheritedNames.map((name) => [name, varied('built', { b: 1, a: 2 })] as const),
+];
+
+const sources: readonly ObservationSource[] = ['import', 'webhook', 'poll'];
+
+/** Fields that the simulated list carries, so that null from it is content. */
+const carries: ReadonlySet<string> = new Set(['status', 'tags', 'visit']);
+
+/** Built from pairs, as JSON.parse does it, so that `__proto__` is a field. */
+const recordOf = (callId: string, fields: CallDocument): CallDocument =>
+  Object.fromEntries([['unique_id', callId], ...Object.entries(fields)]);
+
+const anyObservation = (callId: string): fc.Arbitrary<Observation> =>
+  fc
+    .record({
+      source: fc.constantFrom(...sources),
+      observedAt: fc.integer({ min: 0, max: 4 }).map((n) => 1_700_000_000_000_000 + n * 500_000),
+      fields: fc.tuple(
+        ...anyField.map(([name, value]) =>
+          fc.option(
+            value.map((one) => [name, one] as const),
+            { nil: undefined, freq: 2 },
+          ),
+        ),
+      ),
+    })
+    .map(({ source, observedAt, fields }) => {
+      const record = recordOf(callId, Object.fromEntries(fields.filter((field) => field !== undefined)));
+      if (source !== 'poll') return { callId, source, observedAt, fields: record };
+      const observed = observeRecord(record, { observedAt, carries });
+      if (observed.kind === 'rejected') throw new Error(observed.reason);
+      return observed.observation;
+    });
+
+/** Observations and an order in which they arrive, some of them more than once. */
+const observationsInOrders = (callId: string, orders = 2) =>
+  fc.array(anyObservation(callId), { minLength: 1, maxLength: 7 }).chain((observations) =>
+    fc.record({
+      observations: fc.constant(observations),
+      arrivals: fc.array(
+        fc
+          .tuple(
+            fc.shuffledSubarray(observations, { minLength: observations.length }),
+            fc.array(fc.constantFrom(...observations), { maxLength: 5 }),
+            fc.infiniteStream(fc.nat()),
+          )
+          .map(([all, again, positions]) => {
+            const arrival = [...all];
+            for (const observation of again)
+              arrival.splice((positions.next().value as number) % (arrival.length + 1), 0, observation);
+            return arrival;
+          }),
+        { minLength: orders, maxLength: orders },
+      ),
+    }),
+  );
+
+/** An independent reading of design.md's order: the value that each field must end with. */
+const clean = (name: string): string => name.replaceAll('\0', '\ufffd');
+
+const later = (a: Observation, b: Observation, name: string): number => {
+  if (a.observedAt !== b.observedAt) return a.observedAt - b.observedAt;
+  if (a.source !== b.source) return sourceRank[a.source] - sourceRank[b.source];
+  const [x, y] = [a, b].map((one) => hash('sha256', JSON.stringify(one.fields[name]), 'base64').slice(0, 22));
+  return (x as string) < (y as string) ? -1 : x === y ? 0 : 1;
+};
+
+const expectedDocument = (observations: readonly Observation[]): CallDocument => {
+  const names = new Set(observations.flatMap((observation) => Object.keys(observation.fields)));
+  return Object.fromEntries(
+    [...names].map((name) => {
+      const carrying = observations.filter((observation) => Object.hasOwn(observation.fields, name));
+      const winner = carrying.reduce((best, one) => (later(one, best, name) > 0 ? one : best));
+      return [clean(name), winner.fields[name]];
+    }),
+  );
+};
 
 const foldAll = (observations: readonly Observation[]): LedgerRow =>
   observations.map(prepareObservation).reduce(fold, emptyRow('c'));
@@ -207,4 +341,64 @@ describe('what no store could hold', () => {
     const mixed = { ...parse('{}'), fields: { unique_id: 'c', n: [Number.POSITIVE_INFINITY, nest(300).fields] } };
     expect(() => prepareObservation(mixed)).toThrow(RangeError);
   });
+});
+
+/** Changes of a call's fields by revision, from the marks of fold, in any number of observations. */
+const changesOf = (row: LedgerRow) => flattenChanges(row, 7);
+
+test('a change says whether the field was added, changed or removed; null is as good as absent', () => {
+  const row = foldAll([
+    observationOf('c', 10, { status: 'a', lang: 'fr', agent: null }),
+    observationOf('c', 20, { status: 'b', lang: null, agent: 'x', tags: [] }),
+  ]);
+  expect(Object.fromEntries(changesOf(row).map(({ field, kind }) => [field, kind]))).toEqual({
+    ...{ '*': 'added', status: 'changed', lang: 'removed', agent: 'added', tags: 'added' },
+  });
+  // Folded by an earlier version.
+  const older = { ...row, fieldChanges: { status: [2, 20, 1] as const } };
+  expect(changesOf(older).at(-1)).toMatchObject({ field: 'status', kind: null });
+});
+
+test('an earlier observation that comes late moves the first row, and what it adds is a change of its own revision', () => {
+  const row = foldAll([observationOf('c', 20, { status: 'b' }), observationOf('c', 10, { lang: 'fr' }, 'import')]);
+  expect(
+    changesOf(row).map(({ field, revision, source, observed_at }) => [field, revision, source, observed_at]),
+  ).toEqual([
+    ['*', 1, 'import', 10],
+    ['lang', 2, 'import', 10],
+  ]);
+});
+
+test('names that are not plain show as extra, once a change; none is longer than a key may be', () => {
+  const names = ['+33 6 12 34 56 78', 'n'.repeat(65), '', '*', '__proto__'];
+  const fields = JSON.parse(`{${names.map((name) => `${JSON.stringify(name)}:1`).join(',')}}`);
+  const row = foldAll([observationOf('c', 10), { ...observationOf('c', 20), fields }]);
+  expect(changesOf(row).map(({ field }) => field)).toEqual(['*', 'extra', '__proto__']);
+});
+
+test('privacy rules change no row, and an erasure leaves none', () => {
+  const row = foldAll([observationOf('c', 10, { status: 'a' }), observationOf('c', 20, { status: 'b' })]);
+  const ruled = foldRules(row, (observation) => ({ ...observation, fields: { ...observation.fields, status: 'x' } }));
+  expect(ruled.revision).toBe(3);
+  expect(changesOf(ruled)).toEqual(changesOf(row));
+  expect(changesOf(foldErasure(row))).toEqual([]);
+});
+
+test('every row is told apart by its key, and its revision is one that the call has had', () => {
+  fc.assert(
+    fc.property(observationsInOrders('c'), ({ arrivals }) => {
+      for (const arrival of arrivals) {
+        const row = foldAll(arrival);
+        const rows = changesOf(row);
+        const keys = rows.map((one) => JSON.stringify(tableOf('changes').key.map((name) => one[name])));
+        expect(new Set(keys).size).toBe(rows.length);
+        for (const { revision, observed_at } of rows.slice(1)) {
+          expect(revision).toBeGreaterThan(1);
+          expect(revision).toBeLessThanOrEqual(row.revision);
+          expect(arrival.some(({ observedAt }) => observedAt === observed_at)).toBe(true);
+        }
+      }
+    }),
+    { numRuns: 100 },
+  );
 });

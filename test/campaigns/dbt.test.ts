@@ -8,7 +8,7 @@ import { listBigqueryStatements } from '../../scripts/statements.ts';
 import { marts } from '../../src/marts/marts.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { analytics, changeCall } from '../marts/analytics.ts';
-import { compareIncremental } from '../marts/compare-incremental.ts';
+import { compareIncremental } from '../marts/compare-models.ts';
 import { compareModels, type ManifestNode, readManifest } from '../marts/compare-models.ts';
 import { type Dbt, type DbtAdapter, installDbt, openDbt, postgresTarget, settingsVars } from '../marts/dbt.ts';
 import { stateRow } from '../marts/log-rows.ts';

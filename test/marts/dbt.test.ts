@@ -1,21 +1,43 @@
+/** A verdict that warehouse `main` is complete, as reconciling leaves it in the store, with its row loaded. */
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Range } from '../../schemas/orchestration.ts';
+import { callTables, tableOf } from '../../schemas/tables.ts';
+import { flattenVersion } from '../../src/calls/flatten.ts';
+import { issueEpoch } from '../../src/store/loads/warehouses.ts';
+import { openStore } from '../../src/store/store.ts';
+import { addVerdict, markVerdictsLoaded } from '../../src/store/windows/verdicts.ts';
+import { openCliFolder } from '../support/cli.ts';
+import { closedPort } from '../support/closed-port.ts';
+import { createErasures } from '../support/erasures.ts';
+import { useFolder } from '../support/folder.ts';
+import { connect, runOnServer } from '../support/postgres.ts';
+import { analytics, changeCall } from './analytics.ts';
+import { compareIncremental } from './compare-models.ts';
+import { compareModels } from './compare-models.ts';
+import { type Dbt, installDbt, openDbt, postgresTarget, settingsVars } from './dbt.ts';
+import { dayMicros, stateRow } from './log-rows.ts';
+import { type FilledPostgres, fillPostgres, readChangedCalls } from './two-warehouses.ts';
+
+const proveRange = async (url: string, { from, to }: Range): Promise<void> => {
+  const erasures = createErasures();
+  const store = await openStore({ url, erasures: erasures.open });
+  const { verdict_id } = await addVerdict(store, {
+    ...{ warehouse: 'main', axis: 'timestamp', window_from: from, window_to: to },
+    ...{ level: 'fields', warehouse_level: 'guards', confirmed: 'total', outcome: 'proven' },
+    ...{ calls_listed: 1, calls_found: 1, missing: 0, different: 0, healed: 0, deleted: 0, unexpected: 0, excluded: 0 },
+    ledger_epoch: await issueEpoch(store, 'test', 0),
+    ...{ flatten_version: flattenVersion, revisions_digest: '', compared_at: to, compared_by: 'test' },
+  });
+  await markVerdictsLoaded(store, [verdict_id]);
+  await store.close();
+  erasures.remove();
+};
+
 /**
  * The dbt package with the real dbt on PostgreSQL. It builds on proof, and each of its models has the rows of the view
  * of the same meaning.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { callTables, tableOf } from '../../schemas/tables.ts';
-import { openCliFolder } from '../support/cli.ts';
-import { closedPort } from '../support/closed-port.ts';
-import { useFolder } from '../support/folder.ts';
-import { connect, runOnServer } from '../support/postgres.ts';
-import { analytics, changeCall } from './analytics.ts';
-import { compareIncremental } from './compare-incremental.ts';
-import { compareModels } from './compare-models.ts';
-import { type Dbt, installDbt, openDbt, postgresTarget, settingsVars } from './dbt.ts';
-import { dayMicros, stateRow } from './log-rows.ts';
-import { proveRange } from './prove-range.ts';
-import { type FilledPostgres, fillPostgres, readChangedCalls } from './two-warehouses.ts';
-
 const missing = await installDbt('postgres');
 if (missing !== undefined) console.warn(`The dbt package is not run: dbt cannot be installed here (${missing}).`);
 

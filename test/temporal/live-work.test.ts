@@ -1,10 +1,10 @@
-/**
- * Sync, inbox merge and re-reads: they wait neither for the service, nor for slots that backfills hold, nor for a backlog. Erasures
- * wait for a warehouse that is away.
- */
+/** Workflows on the shared server with activities that a test makes up: what is waited for, and on which queue. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
+import { Client, Connection } from '@temporalio/client';
 import proto from '@temporalio/proto';
+import { NativeConnection, Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { emptyTotals, type Range } from '../../schemas/orchestration.ts';
 import { transient } from '../../src/lib/errors.ts';
@@ -18,13 +18,59 @@ import {
   mergeInboxId,
   progressQuery,
   rereadCallsId,
+  type TaskQueues,
+  taskQueuesOf,
   wakeSignal,
 } from '../../workflows/messages.ts';
 import { mean } from '../support/persons.ts';
 import { deliver, openPipeline } from '../support/pipeline.ts';
+import { useTemporal } from '../support/temporal.ts';
 import { until } from '../support/until.ts';
-import { type FakeWorkers, startFakeWorkers } from './workflows.ts';
 
+type Activities = Record<string, (input: never) => Promise<unknown>>;
+
+type FakeWorkers = Awaited<ReturnType<typeof startFakeWorkers>>;
+
+/** @param slots activities at once, per queue; 10 by default. */
+const startFakeWorkers = async (
+  activities: Partial<Record<Exclude<keyof TaskQueues, 'workflows'>, Activities>>,
+  slots: Partial<Record<keyof TaskQueues, number>> = {},
+) => {
+  const { address, taskQueue } = await useTemporal();
+  const connection = await Connection.connect({ address });
+  const native = await NativeConnection.connect({ address });
+  const queues = taskQueuesOf(taskQueue);
+  const codePath = new URL('../../dist/workflow-bundle.js', import.meta.url).pathname;
+  const workers = await Promise.all([
+    Worker.create({ connection: native, taskQueue: queues.workflows, workflowBundle: { codePath } }),
+    ...(['live', 'read', 'load'] as const).map((role) =>
+      Worker.create({
+        connection: native,
+        taskQueue: queues[role],
+        activities: { unused: () => Promise.resolve(), ...activities[role] },
+        maxConcurrentActivityTaskExecutions: slots[role] ?? 10,
+        // A hanging activity hears of its end by a heartbeat, and holds its slot until then.
+        maxHeartbeatThrottleInterval: '500ms',
+      }),
+    ),
+  ]);
+  const runs = workers.map((worker) => worker.run());
+  return {
+    client: new Client({ connection }),
+    queues,
+    dispose: async () => {
+      for (const worker of workers) worker.shutdown();
+      await Promise.all(runs);
+      await connection.close();
+      await native.close();
+    },
+  };
+};
+
+/**
+ * Sync, inbox merge and re-reads: they wait neither for the service, nor for slots that backfills hold, nor for a backlog. Erasures
+ * wait for a warehouse that is away.
+ */
 type PlannedSync = Awaited<ReturnType<typeof planSync>>;
 
 const hour = 3_600_000_000;

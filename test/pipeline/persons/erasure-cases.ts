@@ -1,8 +1,4 @@
-/**
- * Persons are erased while late, repeated and replayed events of theirs arrive by every way. Then ledger and warehouses
- * are set back to before, one by one and together. At last the ledger is lost. After each, everything is searched for
- * their values.
- */
+/** Invented persons, none of whose values is part of another's, and the calls in which they occur. */
 
 import { rmSync } from 'node:fs';
 import type { CallDocument } from '../../../schemas/call.ts';
@@ -18,10 +14,49 @@ import { countRows } from '../../../src/warehouse/digest.ts';
 import { backUp } from '../../support/backup.ts';
 import { erase } from '../../support/persons.ts';
 import { deliver, observationOf, type Pipeline } from '../../support/pipeline.ts';
-import { groups, serialOf } from '../load/planted-values.ts';
-import { callIdOf, callsPerPerson, personOf, recordOf, serialsIn } from './people.ts';
+import { groups, padded, serialOf, utteranceOf, personOf as valuesOfPerson } from '../load/planted-values.ts';
 import { readFiles, readSchemas, search } from './search-everything.ts';
 
+const personOf = (index: number) => ({
+  ...valuesOfPerson(index),
+  client: `client-${serialOf(index)}-${index}`,
+});
+
+const callsPerPerson = 3;
+const callIdOf = (person: number, call: number): string => `call-${padded(person, 5)}-${call}`;
+
+/** @param round changes what is said, so that bodies differ. */
+const recordOf = (index: number, call: number, round: number): Record<string, unknown> => {
+  const { phone, client, email } = personOf(index);
+  return {
+    unique_id: callIdOf(index, call),
+    timestamp: new Date(Date.UTC(2025, 2, 1 + (index % 5), 10)).toISOString(),
+    qualified: new Date(Date.UTC(2025, 2, 1 + (index % 5), 10, 1)).toISOString(),
+    status: `round-${round}`,
+    in: { label: null, data: `33${phone.slice(1)}`, type: 'PHONE' },
+    metadata: { ANI: `+33${phone.slice(1)}`, ClientID: client, Memo: `rappeler ${groups(phone)} ou ${email}` },
+    transcript_json: {
+      callData: [utteranceOf('in', `mon numéro ${groups(phone)}`), utteranceOf('out', `noté ${email} merci`)],
+      callUniqueId: '',
+      meta: { lang: 'fr' },
+    },
+  };
+};
+
+/** Serial numbers of whatever in a text is a value of some person, however it is written. */
+function* serialsIn(text: string): Generator<string> {
+  for (const [, serial = ''] of text.matchAll(/(?:person|client-)(\d{8})/g)) yield serial;
+  for (const [found] of text.matchAll(/\d(?:[\s.()/-]{0,3}\d){8,13}/g)) {
+    const digits = found.replaceAll(/\D/g, '');
+    if (digits.at(-9) === '6') yield digits.slice(-8);
+  }
+}
+
+/**
+ * Persons are erased while late, repeated and replayed events of theirs arrive by every way. Then ledger and warehouses
+ * are set back to before, one by one and together. At last the ledger is lost. After each, everything is searched for
+ * their values.
+ */
 /** A warehouse that can be set back. */
 export interface RestorableTarget {
   readonly target: WarehouseTarget;

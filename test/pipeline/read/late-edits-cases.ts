@@ -1,7 +1,142 @@
-/** How many late edits the learned horizon catches, at how many requests, beside a fixed one of 7 days. */
-import { describe, expect, test } from 'vitest';
-import { day, exponentialAges, type LateEditsOptions, runLateEdits, uniformAges } from './late-edits-model.ts';
+/**
+ * A range part of re-reading on a virtual clock. Calls and silent edits are made up; histogram, horizon and plan are
+ * the code of production. Nobody sends webhooks, so each edit is found by re-reading or not at all.
+ */
 
+import { describe, expect, test } from 'vitest';
+import { planningInterval } from '../../../schemas/orchestration.ts';
+import { learnHorizon, planParts } from '../../../src/pipeline/read/reread-windows.ts';
+import { bucketOf, type CoveredBand, type readLateChanges } from '../../../src/store/ledger/late-changes.ts';
+
+const hour = 3_600_000_000;
+const day = 24 * hour;
+
+interface LateEditsOptions {
+  readonly days: number;
+  readonly callsPerDay: number;
+  /** Share of calls that change once after they were first seen. */
+  readonly editShare: number;
+  /** Age at the edit for a random number in [0, 1), in microseconds. */
+  readonly ageOf: (random: number, callAt: number) => number;
+  /** Fixed horizon in microseconds; undefined = learned. */
+  readonly horizon?: number;
+  readonly sample: number;
+}
+
+const pageSize = 200;
+const windowCalls = 2_000;
+
+const randomOf = (seed: number): (() => number) => {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 0x1_0000_0000;
+  };
+};
+
+interface Edit {
+  readonly callAt: number;
+  readonly at: number;
+  foundAt: number | undefined;
+}
+
+/** Requests for one light listing of so many calls, cut into windows as reading does. */
+const listingRequests = (calls: number): number => {
+  let requests = 0;
+  for (let left = calls; left > 0; left -= windowCalls) requests += Math.ceil(Math.min(left, windowCalls) / pageSize);
+  return Math.max(1, requests);
+};
+
+const makeEdits = (options: LateEditsOptions, start: number): { edits: Edit[]; callAt: (index: number) => number } => {
+  const random = randomOf(1);
+  const spacing = day / options.callsPerDay;
+  const first = start - 120 * day;
+  const callAt = (index: number): number => first + index * spacing;
+  const count = Math.floor((120 + options.days) * options.callsPerDay);
+  const edits: Edit[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const [chance, age] = [random(), random()];
+    if (chance >= options.editShare) continue;
+    const at = callAt(index) + options.ageOf(age, callAt(index));
+    if (at >= start) edits.push({ callAt: callAt(index), at, foundAt: undefined });
+  }
+  return { edits, callAt };
+};
+
+const runLateEdits = (options: LateEditsOptions) => {
+  const start = 20_000 * day;
+  const end = start + options.days * day;
+  const rules = {
+    horizon: options.horizon,
+    share: 0.999,
+    delay: day,
+    maxHorizon: 90 * day,
+    sample: options.sample,
+  };
+  const spacing = day / options.callsPerDay;
+  const { edits } = makeEdits(options, start);
+  const histogram = new Map<number, Awaited<ReturnType<typeof readLateChanges>>[number]>();
+  const states = new Map<string, CoveredBand>();
+  let horizonDays = 0;
+  let requests = 0;
+  let settled = 0;
+  const open = new Set(edits);
+  const step = planningInterval(rules.delay);
+
+  for (let now = start; now < end; now += step) {
+    const horizon = learnHorizon([...histogram.values()], rules);
+    horizonDays = horizon.horizon / day;
+    const plan = planParts(horizon, [...states.values()], rules, { now, trackedSince: start });
+    let spent = 0;
+    for (const part of plan.parts) {
+      const to = Math.min(part.to, now);
+      spent += listingRequests(Math.max(0, Math.floor((to - part.from) / spacing)));
+      for (const edit of open) {
+        if (edit.at > now || edit.callAt < part.from || edit.callAt >= part.to) continue;
+        open.delete(edit);
+        edit.foundAt = now;
+        spent += 1;
+        if (part.since === null) continue;
+        const earlier = Math.max(part.since, edit.callAt);
+        const bucket = bucketOf((earlier + now) / 2 - edit.callAt);
+        const known = histogram.get(bucket) ?? { bucket, changes: 0, weight: 0 };
+        histogram.set(bucket, { bucket, changes: known.changes + 1, weight: known.weight + part.weight });
+      }
+    }
+    for (const { band, kind } of plan.covers) states.set(`${kind}:${band}`, { band, kind, coveredAt: now });
+    requests += spent;
+    if (now >= end - (end - start) / 4) settled += spent;
+  }
+  // Edits of the last delay could not have been found in time yet.
+  const judged = edits.filter((edit) => edit.at < end - rules.delay);
+  const inTime = judged.filter((edit) => edit.foundAt !== undefined && edit.foundAt - edit.at <= rules.delay);
+  return {
+    edits: judged.length,
+    /** Found within the delay of the edit, and found at all, as shares of the edits. */
+    caughtInTime: inTime.length / judged.length,
+    caught: judged.filter((edit) => edit.foundAt !== undefined).length / judged.length,
+    requests,
+    requestsPerDay: requests / options.days,
+    /** Requests a day in the last quarter, once the horizon has settled. */
+    settledRequestsPerDay: settled / (options.days / 4),
+    /** Horizon in days at the end. */
+    horizonDays,
+  };
+};
+
+/** Ages as the simulator plans them: exponential, cut at the greatest age. */
+const exponentialAges =
+  (maxDays: number) =>
+  (random: number): number =>
+    Math.min(1, -Math.log(1 - random) / 5) * maxDays * day;
+const uniformAges =
+  (maxDays: number) =>
+  (random: number): number =>
+    random * maxDays * day;
+
+/** How many late edits the learned horizon catches, at how many requests, beside a fixed one of 7 days. */
 type Size = Pick<LateEditsOptions, 'days' | 'callsPerDay'>;
 
 const compare = (size: Size, name: string, ageOf: LateEditsOptions['ageOf']) => {
