@@ -276,6 +276,13 @@ describe('a list that carries fewer fields than the webhook', () => {
     return observed.observation;
   };
 
+  /** The document, whichever comes first. */
+  const eitherWay = (seen: Observation) =>
+    [
+      [full, seen],
+      [seen, full],
+    ].map((order) => foldAll(order).document);
+
   test('erases nothing that it does not send, or sends empty', () => {
     const seen = polled({
       unique_id: 'c',
@@ -285,20 +292,12 @@ describe('a list that carries fewer fields than the webhook', () => {
       metadata: {},
       campaign: '',
     });
-    for (const order of [
-      [full, seen],
-      [seen, full],
-    ])
-      expect(foldAll(order).document).toEqual({ ...full.fields, status: 'void' });
+    expect(eitherWay(seen)).toEqual(Array(2).fill({ ...full.fields, status: 'void' }));
   });
 
   test('replaces content with null or empty only in fields that it is known to carry', () => {
     const seen = polled({ unique_id: 'c', transcript_json: null, tags: [], metadata: null }, ['tags', 'metadata']);
-    for (const order of [
-      [full, seen],
-      [seen, full],
-    ])
-      expect(foldAll(order).document).toEqual({ ...full.fields, tags: [], metadata: null });
+    expect(eitherWay(seen)).toEqual(Array(2).fill({ ...full.fields, tags: [], metadata: null }));
   });
 });
 

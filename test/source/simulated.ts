@@ -23,6 +23,12 @@ export const simulatedSource = async (
   deps: NonNullable<Parameters<typeof createSource>[1]> = {},
 ): Promise<Source> => createSource(await simulatedConfig(simulator, section), deps);
 
+/** The dependencies of a reading whose list answers otherwise. */
+export const withList = <D extends { readonly source: Source }>(deps: D, list: Partial<Source['list']>): D => ({
+  ...deps,
+  source: { ...deps.source, list: { ...deps.source.list, ...list } },
+});
+
 /** The range of planned call times with room on both sides, on an axis. */
 export const wholeRange = (simulator: Simulator, axis: string): Window => ({
   axis,

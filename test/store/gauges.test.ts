@@ -8,8 +8,8 @@ import { readStateRow } from '../../src/store/status/state-row.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import type { VerdictOutcome } from '../../src/store/windows/verdicts.ts';
 import { provenRanges, readProvenThrough, withdrawProof } from '../../src/store/windows/verdicts.ts';
+import { aroundStatements } from '../support/pipeline.ts';
 import { useDatabase } from '../support/postgres.ts';
-import { queryBy } from '../support/rows.ts';
 
 const database = useDatabase();
 let store: Store;
@@ -114,18 +114,10 @@ test('a heartbeat reads each verdict once, and knows of all how far everything i
   );
   const epoch = 1;
   let rows = 0;
-  const counting: Store = Object.assign(Object.create(store) as Store, {
-    transaction: ((work) =>
-      store.transaction((tx) =>
-        work({
-          ...tx,
-          query: queryBy(async (sql, values) => {
-            const found = await tx.query(sql, values);
-            if (sql.includes('FROM verdicts')) rows += found.length;
-            return found;
-          }),
-        }),
-      )) satisfies Store['transaction'],
+  const counting = aroundStatements(store, async (sql, run) => {
+    const found = await run();
+    if (sql.includes('FROM verdicts')) rows += found.length;
+    return found;
   });
   const given: Parameters<typeof provenRanges>[0][number][] = [];
   const judge = async (from: number, to: number, outcome: VerdictOutcome) => {

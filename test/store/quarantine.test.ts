@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import type { RejectedRecord } from '../../schemas/observation.ts';
-import type { Queryable } from '../../src/postgres/database.ts';
 import {
   listQuarantine,
   quarantineRecords,
@@ -8,9 +7,7 @@ import {
   settleQuarantine,
 } from '../../src/store/delivery/quarantine.ts';
 import { listTextSubjects, purgeNamedTexts } from '../../src/store/persons/texts.ts';
-import type { Store } from '../../src/store/store.ts';
-import { usePipeline } from '../support/pipeline.ts';
-import { queryBy } from '../support/rows.ts';
+import { aroundStatements, usePipeline } from '../support/pipeline.ts';
 
 const pipeline = usePipeline();
 
@@ -64,20 +61,16 @@ test('a search holds few bytes at once, however long the texts are, and misses n
   await put(...Array.from({ length: 102 }, (_, n) => refused(`short ${n}`)));
   for (const other of others) await put(other);
   let most = 0;
-  const watched = (db: Queryable) =>
-    queryBy(async (sql, values) => {
-      const rows = await db.query(sql, values);
-      const sizes = rows.flatMap((row) => Object.values(row).map((cell) => (Buffer.isBuffer(cell) ? cell.length : 0)));
-      const total = sizes.reduce((a, b) => a + b, 0);
-      most = Math.max(most, total);
-      return rows;
-    });
   const { store } = pipeline;
-  const db: Store = {
-    ...store,
-    query: watched(store),
-    transaction: (work) => store.transaction((tx) => work({ ...tx, query: watched(tx) })),
-  };
+  const db = aroundStatements(store, async (_, run) => {
+    const rows = await run();
+    const sizes = rows.flatMap((row) => Object.values(row).map((cell) => (Buffer.isBuffer(cell) ? cell.length : 0)));
+    most = Math.max(
+      most,
+      sizes.reduce((a, b) => a + b, 0),
+    );
+    return rows;
+  });
   await listTextSubjects(db);
   const purged = await db.transaction((tx) => purgeNamedTexts(tx, store.index.hashesOf(['named-1'])));
   expect(purged).toEqual({ quarantine: 3, frames: 0 });

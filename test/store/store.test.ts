@@ -11,42 +11,40 @@ import { expireRows } from '../../src/store/retention.ts';
 import { joinCounters, readCounters } from '../../src/store/status/counters.ts';
 import { recordEvent } from '../../src/store/status/events.ts';
 import { migrateStore, openStore, recreateStore, type Store, type StoreKey } from '../../src/store/store.ts';
-import { countWaiting, deliver, logRetention, retention, usePipeline } from '../support/pipeline.ts';
-import { createDatabase } from '../support/postgres.ts';
-import { column, queryBy } from '../support/rows.ts';
+import { aroundStatements, deliver, logRetention, retention, untilBlocked, usePipeline } from '../support/pipeline.ts';
+import { createDatabase, databaseForTest } from '../support/postgres.ts';
+import { column } from '../support/rows.ts';
 
 const pipeline = usePipeline({}, { keep: true });
 const store = () => pipeline.store;
 
 describe('opening', () => {
-  test('by many at once migrates once, and needs no key of tombstones before it is used', async () => {
-    const database = await createDatabase();
-    const stores = await Promise.all(Array.from({ length: 6 }, () => openStore({ url: database.url, max: 2 })));
-    expect(await migrateStore(stores[0] as (typeof stores)[0])).toBe(false);
-    expect(await stores[0]?.epoch()).toBe(0);
-    expect(() => stores[0]?.keyOf('c')).toThrow(expect.objectContaining({ code: 'TOMBSTONE_KEY' }));
-    for (const store of stores) await store.close();
-    await database.drop();
-  });
+  const open = async (url: string, more: Partial<Parameters<typeof openStore>[0]> = {}): Promise<Store> => {
+    const opened = await openStore({ url, max: 2, ...more });
+    onTestFinished(() => opened.close());
+    return opened;
+  };
 
+  test('by many at once migrates once, and needs no key of tombstones before it is used', async () => {
+    const { url } = await databaseForTest();
+    const [first] = (await Promise.all(Array.from({ length: 6 }, () => open(url)))) as [Store];
+    expect(await migrateStore(first)).toBe(false);
+    expect(await first.epoch()).toBe(0);
+    expect(() => first.keyOf('c')).toThrow(expect.objectContaining({ code: 'TOMBSTONE_KEY' }));
+  });
   test('a store that another version made is refused, and left as it is', async () => {
-    const database = await createDatabase();
-    const made = await openStore({ url: database.url, max: 1 });
+    const { url } = await databaseForTest();
+    const made = await open(url);
     await made.query("UPDATE migrations SET name = '0001_init.sql' WHERE name LIKE 'schema.sql%'");
     const names = await made.query('SELECT name FROM migrations');
-    await expect(openStore({ url: database.url })).rejects.toMatchObject({ code: 'STORE_SCHEMA', kind: 'terminal' });
+    await expect(openStore({ url })).rejects.toMatchObject({ code: 'STORE_SCHEMA', kind: 'terminal' });
     expect(names).toContainEqual({ name: '0001_init.sql' });
     expect(await made.query('SELECT name FROM migrations')).toEqual(names);
-    await made.close();
-    await database.drop();
   });
 
   test('events and counters of a store in another schema stay there', async () => {
-    const database = await createDatabase();
-    const [first, second] = [
-      await openStore({ url: database.url, max: 2 }),
-      await openStore({ url: database.url, max: 2, schema: 'other_store' }),
-    ];
+    const { url } = await databaseForTest();
+    const [first, second] = [await open(url), await open(url, { schema: 'other_store' })];
     await recordEvent(second, { kind: 'hold', what: 'a hold', actor: null });
     await deliver(second, [{ body: '{}' }]);
     for (const [store, counted] of [
@@ -56,13 +54,11 @@ describe('opening', () => {
       expect(await store.query("SELECT kind FROM events WHERE kind = 'hold'")).toHaveLength(counted);
       expect(await store.query('SELECT seq FROM inbox')).toHaveLength(counted);
       expect((await readCounters(store)).get('deliveries:pending') ?? 0).toBe(counted);
-      await store.close();
     }
-    await database.drop();
   });
 
   test('a process with another key is refused, also of two that start at once; one with a former key is not', async () => {
-    const database = await createDatabase();
+    const { url } = await databaseForTest();
     const under = (bytes: string, ...former: string[]): StoreKey => ({
       name: 'store.proof_key',
       file: 'proof.key',
@@ -70,14 +66,8 @@ describe('opening', () => {
       former: former.map((one) => Buffer.from(one)),
       code: 'PROOF_KEY',
     });
-    const open = (key: StoreKey) => openStore({ url: database.url, max: 2, keys: () => [key] });
-    const stores = await Promise.all(
-      [under('one'), under('two'), under('two', 'one', 'two'), under('three')].map(open),
-    );
-    onTestFinished(async () => {
-      for (const store of stores) await store.close();
-      await database.drop();
-    });
+    const keys = [under('one'), under('two'), under('two', 'one', 'two'), under('three')];
+    const stores = await Promise.all(keys.map((key) => open(url, { keys: () => [key] })));
     const [first, second, later, other] = stores as [Store, Store, Store, Store];
     const outcomes = await Promise.allSettled([first.checkKeys(), second.checkKeys()]);
     expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
@@ -139,7 +129,6 @@ describe('calls to be read again', () => {
 /** As PostgreSQL ends one of two that wait for each other. */
 describe('deliveries and texts are locked in one order', () => {
   afterEach(() => pipeline.clear());
-  const isWaiting = async (sessions: number): Promise<boolean> => (await countWaiting(store())) >= sessions;
   /** Three deliveries of three calls, which lie in the table in the order of neither their numbers nor their calls. */
   const deliverThree = async (name: string, outcome: string): Promise<readonly [number[], string[]]> => {
     const ids = [1, 2, 3].map((n) => `${name}-${n}`);
@@ -162,12 +151,8 @@ describe('deliveries and texts are locked in one order', () => {
     try {
       await holder.query('BEGIN');
       expect((await holder.query(`SELECT FROM ${held} FOR UPDATE`)).rowCount).toBe(1);
-      let isDone = false;
-      const working = work().finally(() => {
-        isDone = true;
-      });
-      working.catch(() => undefined);
-      while (!isDone && !(await isWaiting(waiting)));
+      const working = work();
+      await untilBlocked(store(), working, waiting);
       await holder.query('COMMIT');
       return await working;
     } finally {
@@ -199,7 +184,7 @@ describe('deliveries and texts are locked in one order', () => {
     let settling: Promise<void> | undefined;
     await besideHolder(`inbox WHERE seq = ${seqs[1]}`, 2, async () => {
       settling = settleReplay(ids);
-      while (!(await isWaiting(1)));
+      await untilBlocked(store(), settling);
       await eraseCalls(store(), ids);
     });
     await settling;
@@ -354,12 +339,9 @@ test('a step of maintenance that fails keeps no other from its turn, and is told
   await store().query(
     `INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls, created_at) VALUES ('open', 'main', 1, 1, 'test', 1, 'epoch')`,
   );
-  const failing: Store = {
-    ...store(),
-    query: queryBy((sql, values) =>
-      /FROM counters|DELETE FROM events/.test(sql) ? Promise.reject(new Error(sql)) : store().query(sql, values),
-    ),
-  };
+  const failing = aroundStatements(store(), (sql, run) =>
+    /FROM counters|DELETE FROM events/.test(sql) ? Promise.reject(new Error(sql)) : run(),
+  );
   const steps: unknown[] = [];
   const log = (_: string, { step }: Record<string, unknown>) => steps.push(step);
   const rules = { retention: { ...retention, deliveries: 1e13 }, logRetention };

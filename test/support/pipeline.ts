@@ -20,6 +20,7 @@ import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { createErasures } from './erasures.ts';
 import { createDatabase, type TestDatabase } from './postgres.ts';
+import { queryBy } from './rows.ts';
 
 type PostgresWarehouseOptions = Parameters<typeof createPostgresWarehouse>[0];
 
@@ -73,6 +74,11 @@ export const openPipeline = async (
     target,
     deps,
     logged,
+    /** The dependencies of a worker whose warehouse differs so. */
+    depsWith: (over: Partial<Warehouse>): IngestDeps => ({
+      ...deps,
+      targets: [{ ...target, warehouse: { ...target.warehouse, ...over } }],
+    }),
     addWarehouse,
     query: store.query,
     /** `observe` loads as well. */
@@ -186,6 +192,19 @@ export const interrupted = (store: Store, before: () => Promise<unknown>): Store
   },
 });
 
+/** The store, each of whose statements `wrap` runs itself, in transactions and outside. */
+export const aroundStatements = (
+  store: Store,
+  wrap: (sql: string, run: () => Promise<object[]>) => Promise<object[]>,
+): Store => {
+  const query = (db: Queryable) => queryBy((sql, values) => wrap(sql, () => db.query(sql, values)));
+  const transaction: Store['transaction'] = (work) => store.transaction((tx) => work({ ...tx, query: query(tx) }));
+  return Object.defineProperties(Object.create(store), {
+    query: { value: query(store) },
+    transaction: { value: transaction },
+  });
+};
+
 const days = 86_400_000;
 /** As an installation has it that configures none. */
 export const retention = {
@@ -197,3 +216,13 @@ export const logRetention = { deliveries: days, loads: days, verdicts: days };
 export const countWaiting = async (db: Queryable): Promise<number> =>
   (await db.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
     .length;
+
+/** Until `work` has ended, or so many sessions of the database wait for a lock. */
+export const untilBlocked = async (db: Queryable, work: Promise<unknown>, sessions = 1): Promise<void> => {
+  let isDone = false;
+  const end = () => {
+    isDone = true;
+  };
+  work.then(end, end);
+  while (!isDone && (await countWaiting(db)) < sessions);
+};

@@ -10,7 +10,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, inject } from 'vitest';
+import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
 import type { TestProject } from 'vitest/node';
 import { startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
 import { mayReach, resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
@@ -77,6 +77,13 @@ export const useDatabase = (): TestDatabase => {
   beforeAll(async () => void Object.assign(held, await createDatabase()));
   afterAll(() => held.drop?.());
   return held;
+};
+
+/** A database for one test. */
+export const databaseForTest = async (): Promise<TestDatabase> => {
+  const database = await createDatabase();
+  onTestFinished(() => database.drop());
+  return database;
 };
 
 /** A database of the shared server as the superuser sees it. */

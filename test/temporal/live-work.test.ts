@@ -315,14 +315,12 @@ test('an erasure whose command was killed when the store was rid of the person e
   await pipeline.drain();
 
   let away = true;
-  const warehouse: typeof pipeline.warehouse = {
-    ...pipeline.warehouse,
+  const deps = pipeline.depsWith({
     load: async (batch) => {
       if (away) throw transient('DATABASE_UNREACHABLE', 'The warehouse does not answer.');
       return await pipeline.warehouse.load(batch);
     },
-  };
-  const deps = { ...pipeline.deps, targets: [{ warehouse, documents: false }] };
+  });
   const requestId = await beginErasure(deps, mean({ kind: 'phone', values: ['+33 6 11 22 33 44'] }), {
     suppress: false,
     exceptHeld: false,

@@ -2,6 +2,7 @@
 import { type Row, tableOf } from '../../schemas/tables.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
 import type { CallLoad, DigestedName, LoadBatch, TombstoneLoad, Warehouse } from '../../src/warehouse/warehouse.ts';
+import { collect } from '../support/rows.ts';
 
 export interface CallShape {
   readonly callId: string;
@@ -100,10 +101,6 @@ export const makeLogRow = (table: 'deliveries' | 'verdicts', values: Record<stri
 export const rowsOfCall = async (warehouse: Warehouse, table: DigestedName, callId: string) =>
   (await allRows(warehouse, table)).filter((row) => row.call_id === callId);
 
-export const allRows = async (warehouse: Warehouse, table: DigestedName): Promise<Record<string, unknown>[]> => {
-  const rows: Record<string, unknown>[] = [];
-  for await (const row of warehouse.rowsOf(table)) rows.push(row);
-  return rows;
-};
-
+export const allRows = (warehouse: Warehouse, table: DigestedName): Promise<Record<string, unknown>[]> =>
+  collect(warehouse.rowsOf(table));
 export const children = ['utterances', 'tags', 'metadata', 'udfs', 'contacts', 'redactions', 'documents'] as const;

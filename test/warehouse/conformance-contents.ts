@@ -2,15 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import { contentHash, countRows } from '../../src/warehouse/digest.ts';
 import type { CallDigest, CallLoad, IdRange, Warehouse } from '../../src/warehouse/warehouse.ts';
+import { collect } from '../support/rows.ts';
 import { allRows, children, makeBatch, makeCall, makeLogRow } from './batches.ts';
 import { type Fixture, useFixture } from './conformance-fixture.ts';
 import type { Target } from './conformance-targets.ts';
-
-const collect = async <T>(items: AsyncIterable<T>): Promise<T[]> => {
-  const all: T[] = [];
-  for await (const item of items) all.push(item);
-  return all;
-};
 
 const digestOf = async (warehouse: Warehouse, callId: string, dates?: string[]): Promise<CallDigest | undefined> =>
   (await collect(warehouse.digestCalls([callId, 'nobody'], dates)))[0];
@@ -283,11 +278,7 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
         makeCall({ callId, timestamp: `2027-03-0${index + 1}T00:00:00Z`, utterances: index, tags: 2 }),
       );
       await on.warehouse.load(makeBatch({ calls }));
-      const list = async (range: Parameters<Warehouse['listGuards']>[0]) => {
-        const guards = [];
-        for await (const guard of on.warehouse.listGuards(range)) guards.push(guard);
-        return guards;
-      };
+      const list = (range: Parameters<Warehouse['listGuards']>[0]) => collect(on.warehouse.listGuards(range));
       const from = Date.parse('2027-03-01T00:00:00Z') * 1000;
       const to = Date.parse('2027-03-03T00:00:00Z') * 1000;
       const inRange = await list({ from, to });

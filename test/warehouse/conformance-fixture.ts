@@ -1,6 +1,7 @@
 /** One warehouse of its own for a group of conformance tests, migrated and empty. */
 import { afterAll, beforeAll, expect } from 'vitest';
-import type { CallDigest, DigestedName, LoadBatch, Warehouse } from '../../src/warehouse/warehouse.ts';
+import type { DigestedName, LoadBatch, Warehouse } from '../../src/warehouse/warehouse.ts';
+import { collect } from '../support/rows.ts';
 import { type CallShape, makeBatch, makeCall, rowsOfCall } from './batches.ts';
 import type { Target } from './conformance-targets.ts';
 
@@ -37,16 +38,9 @@ export const useFixture = (useTarget: () => Promise<Target>) => {
     /** Rows of a call in a table. */
     rows: (table: DigestedName, callId: string) => rowsOfCall(warehouse, table, callId),
     /** Of all rows of calls: equal while nothing of them changes. */
-    async digests(...callIds: readonly string[]) {
-      const found: CallDigest[] = [];
-      for await (const digest of warehouse.digestCalls(callIds)) found.push(digest);
-      return found;
-    },
+    digests: (...callIds: readonly string[]) => collect(warehouse.digestCalls(callIds)),
     /** How many rows a call has in each child table. */
-    async childRows(callId: string) {
-      for await (const guard of warehouse.listGuards({ callIds: [callId] })) return guard.childRows;
-      return undefined;
-    },
+    childRows: async (callId: string) => (await collect(warehouse.listGuards({ callIds: [callId] })))[0]?.childRows,
     /** The one row of a call. */
     async callRow(callId: string) {
       const rows = await rowsOfCall(warehouse, 'calls', callId);

@@ -12,6 +12,7 @@ import type { DigestedName } from '../../../src/warehouse/warehouse.ts';
 import { type Vcon, vconSchema } from '../../calls/vcon-schema.ts';
 import { useFolder } from '../../support/folder.ts';
 import { usePipeline } from '../../support/pipeline.ts';
+import { collect } from '../../support/rows.ts';
 
 const pipeline = usePipeline({}, { keep: true });
 const folder = useFolder('export');
@@ -94,8 +95,7 @@ test('Parquet: a file for each table, with the rows that the warehouse has', asy
   const tables = callTables.filter(({ name }) => name !== 'documents').map(({ name }) => name as DigestedName);
   for (const name of [...tables, wordsView.name]) {
     const columns = digestedColumns(name);
-    const held: Row[] = [];
-    for await (const row of pipeline.warehouse.rowsOf(name)) held.push(row);
+    const held: Row[] = await collect(pipeline.warehouse.rowsOf(name));
     // The guard is the warehouse's own, and word arrays are a file of their own.
     const definition = name === 'words' ? wordsView : callTables.find((table) => table.name === name);
     const kept = columns.filter(

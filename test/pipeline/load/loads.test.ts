@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { transient } from '../../../src/lib/errors.ts';
-import type { IngestDeps, WarehouseTarget } from '../../../src/pipeline/deps.ts';
+import type { WarehouseTarget } from '../../../src/pipeline/deps.ts';
 import { commitLoad, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending, loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
@@ -18,11 +18,9 @@ import {
 } from '../../../src/store/loads/loads.ts';
 import { issueEpoch, requestWalk, walkToEnd } from '../../../src/store/loads/warehouses.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
-import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { digestTables } from '../../support/digest-tables.ts';
-import { countWaiting, deliver, observationOf, register, usePipeline } from '../../support/pipeline.ts';
+import { deliver, observationOf, register, untilBlocked, usePipeline } from '../../support/pipeline.ts';
 import { column } from '../../support/rows.ts';
-import { until } from '../../support/until.ts';
 
 const pipeline = usePipeline();
 
@@ -59,11 +57,7 @@ const age = (seconds: number) =>
   );
 
 /** The warehouse, but every load ends with this error. */
-const failingWith = (error: Error): IngestDeps => {
-  const { target, deps } = pipeline;
-  return { ...deps, targets: [{ ...target, warehouse: { ...target.warehouse, load: () => Promise.reject(error) } }] };
-};
-const awayNow = (): IngestDeps => failingWith(transient('DATABASE_UNREACHABLE', 'Away.'));
+const failingWith = (error: Error) => pipeline.depsWith({ load: () => Promise.reject(error) });
 
 test('the same twice leaves every table’s digest equal, and the second run writes no call', async () => {
   const observations = Array.from({ length: 30 }, (_, n) => observation(`c${n}`, n));
@@ -123,7 +117,7 @@ describe('a warehouse that is away', () => {
   test('holds nothing back, and no other warehouse: calls stay pending and arrive later, also in their newest form', async () => {
     const other = await pipeline.addWarehouse('other');
     await register(pipeline.store, 'other');
-    const away = awayNow();
+    const away = failingWith(transient('DATABASE_UNREACHABLE', 'Away.'));
     const both = { ...away, targets: [...away.targets, other] };
     const { written } = await pipeline.observe([observation('a', 1), observation('b', 1)], both);
     expect(written).toEqual({ main: 0, other: 2 });
@@ -145,11 +139,9 @@ describe('a warehouse that is away', () => {
   });
 
   test('gathers changed calls while new calls and erasures go on, where a commit of changes has a price', async () => {
-    const { store, target } = pipeline;
     const loaded: string[][] = [];
     let dueInMs = 0;
-    const warehouse: Warehouse = {
-      ...target.warehouse,
+    const deps = pipeline.depsWith({
       name: 'priced',
       immediate: false,
       nextCommitInMs: async (of) => (of === 'changes' ? dueInMs : 0),
@@ -157,9 +149,8 @@ describe('a warehouse that is away', () => {
         loaded.push([...calls, ...tombstones].map(({ callId }) => callId));
         return { changed: calls.length + tombstones.length, unchanged: 0 };
       },
-    };
-    await register(store, 'priced');
-    const deps = { ...pipeline.deps, targets: [{ ...target, warehouse }] };
+    });
+    await register(pipeline.store, 'priced');
     const sweep = () => loadPending(deps, { warehouse: 'priced', origin: 'pending' });
     await pipeline.fold([observation('a', 1), observation('b', 1)], deps);
     await sweep();
@@ -209,12 +200,8 @@ describe('a crash', () => {
       });
     let second: Promise<unknown> = Promise.resolve();
     await plan('2023-12-04', async () => {
-      let hasRead = false;
-      second = plan('2023-12-05', async () => undefined).finally(() => {
-        hasRead = true;
-      });
-      const hasCome = async () => hasRead || (await countWaiting(store)) > 0;
-      await until('the second has read, or waits', hasCome);
+      second = plan('2023-12-05', async () => undefined);
+      await untilBlocked(store, second);
     });
     expect(await second).toEqual(['2023-12-04']);
   });
@@ -263,26 +250,18 @@ describe('what loads leave to others', () => {
     await pipeline.observe([observation('a', 1), observation('b', 1)]);
     const digests = await digestTables(pipeline.warehouse);
     const breakRows = () => pipeline.query(`UPDATE wh_main.calls SET status = 'broken'`);
-    const { warehouse } = pipeline.target;
-    const meanwhile = (work: () => Promise<unknown>): WarehouseTarget => ({
-      ...pipeline.target,
-      warehouse: {
-        ...warehouse,
-        load: async (batch) => {
-          const result = await warehouse.load(batch);
-          await work();
-          return result;
-        },
+    const { targets } = pipeline.depsWith({
+      load: async (batch) => {
+        const result = await pipeline.warehouse.load(batch);
+        await breakRows();
+        await walk(true);
+        return result;
       },
-    });
-    const requestOver = meanwhile(async () => {
-      await breakRows();
-      await walk(true);
     });
     for (const before of ['UPDATE warehouse_calls SET pending = true', undefined]) {
       if (before === undefined) await walk(true);
       else await pipeline.query(before);
-      await loadPendingBatch(pipeline.deps, requestOver, { origin: 'pending' });
+      await loadPendingBatch(pipeline.deps, targets[0] as WarehouseTarget, { origin: 'pending' });
       expect(await pending()).toBe(2);
       expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
       expect(await digestTables(pipeline.warehouse)).toEqual(digests);

@@ -31,7 +31,7 @@ import { listEvents, recordOnce } from '../../../src/store/status/events.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
 import { erase, mean, withProof } from '../../support/persons.ts';
 import { deliver, usePipeline } from '../../support/pipeline.ts';
-import { column } from '../../support/rows.ts';
+import { collect, column } from '../../support/rows.ts';
 import { readSchemas } from '../persons/search-everything.ts';
 import { groups, personOf, recordOf, squeeze, valuesOf } from './planted-values.ts';
 
@@ -88,12 +88,8 @@ const observe = async (way: 'poll' | 'import'): Promise<void> => {
 };
 
 /** Everything that both schemas hold as text. */
-const dump = async (): Promise<string> => {
-  const texts: string[] = [];
-  for await (const text of readSchemas(pipeline.store.pool, ['callsync', 'wh_main'])) texts.push(text);
-  return texts.join('\n');
-};
-
+const dump = async (): Promise<string> =>
+  (await collect(readSchemas(pipeline.store.pool, ['callsync', 'wh_main']))).join('\n');
 test('no value of any kind is found in store or warehouse, and tokens join', async () => {
   const whole = ids('webhook').map((callId, index) => JSON.stringify(recordOf(callId, index)));
   const broken = ids('broken').map((callId, index) => JSON.stringify(recordOf(callId, index)).slice(0, -1));

@@ -80,18 +80,16 @@ describe('a ledger that was set back under running workers', () => {
   test('asks the service for what a load brings that was under way while it was set back and checked', async () => {
     await write(['a', 'v1']);
     const restore = await ledger();
-    const { target, warehouse, deps } = pipeline;
-    const slow: typeof warehouse = {
-      ...warehouse,
+    const slow = pipeline.depsWith({
       load: async (batch) => {
         await restore();
         await write(['a', 'v1'], ['b', 'v1']);
         await check();
-        return await warehouse.load(batch);
+        return await pipeline.warehouse.load(batch);
       },
-    };
+    });
     await write(['b', 'v0']);
-    await writeTo({ ...deps, targets: [{ ...target, warehouse: slow }] }, ['a', 'v2']);
+    await writeTo(slow, ['a', 'v2']);
     expect(await inWarehouse()).toMatchObject({ a: 'v2' });
     expect(await query('SELECT call_id, reason FROM rereads')).toContainEqual({ call_id: 'a', reason: 'restored' });
   });

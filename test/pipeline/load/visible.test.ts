@@ -1,7 +1,6 @@
 /** When a delivery first became visible: the warehouse's own record counts where callsync's own is missing or was set back. */
 import { expect, test } from 'vitest';
 import { issueEpoch, walkToEnd } from '../../../src/store/loads/warehouses.ts';
-import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { backUp } from '../../support/backup.ts';
 import { deliver, observationOf, usePipeline } from '../../support/pipeline.ts';
 import { column } from '../../support/rows.ts';
@@ -19,11 +18,6 @@ const bring = (campaign: string, id = 'a') =>
   deliver(pipeline.store, [
     { body: JSON.stringify({ unique_id: id, campaign }), deliveryId: String(Date.now() / 1000) },
   ]);
-/** Folds what waits. @param load of a worker that may be killed. */
-const merge = async (warehouse: Warehouse = pipeline.warehouse) => {
-  const deps = { ...pipeline.deps, targets: [{ ...pipeline.target, warehouse }] };
-  await pipeline.merge(deps);
-};
 const between = (at: number | undefined, from: number, to: number) => {
   expect(at).toBeGreaterThanOrEqual(from - 1);
   expect(at).toBeLessThanOrEqual(to + 1);
@@ -31,13 +25,13 @@ const between = (at: number | undefined, from: number, to: number) => {
 
 test('each delivery has the time of the load that brought it; one that changed nothing has none', async () => {
   await bring('first');
-  await merge();
+  await pipeline.merge();
   const times = await visible();
   await bring('second');
-  await merge();
+  await pipeline.merge();
   await bring('second', 'a');
   await pipeline.fold([observationOf('b', 1, { campaign: 'polled' })]);
-  await merge();
+  await pipeline.merge();
   const after = await visible();
   expect(Object.keys(after).sort()).toEqual(['first', 'second']);
   expect(after.first).toBe(times.first);
@@ -48,15 +42,14 @@ test('a worker that ends after its commit and before its record leaves the time 
   await bring('killed');
   const from = Date.now();
   let to = 0;
-  const killed: Warehouse = {
-    ...pipeline.warehouse,
+  const killed = pipeline.depsWith({
     load: async (batch) => {
       await pipeline.warehouse.load(batch);
       to = Date.now();
       throw new Error('killed');
     },
-  };
-  await merge(killed);
+  });
+  await pipeline.merge(killed);
   expect(await visible()).toEqual({});
   await new Promise((resolve) => setTimeout(resolve, 300));
   await pipeline.drain();
@@ -65,19 +58,19 @@ test('a worker that ends after its commit and before its record leaves the time 
 
 test('a ledger that is set back asks the warehouse when it first had what is loaded once more', async () => {
   await bring('before');
-  await merge();
+  await pipeline.merge();
   await bring('set-back');
   await bring('set-back-new', 'b');
   const restore = await backUp(pipeline.store.pool, 'callsync');
   const from = Date.now();
-  await merge();
+  await pipeline.merge();
   const to = Date.now();
   const times = await visible();
   await restore();
   await new Promise((resolve) => setTimeout(resolve, 300));
   await issueEpoch(pipeline.store, 'restored', 5);
   await walkToEnd(pipeline.store, 'main');
-  await merge();
+  await pipeline.merge();
   await pipeline.drain();
   const after = await visible();
   expect(after.before).toBe(times.before);
@@ -87,7 +80,7 @@ test('a ledger that is set back asks the warehouse when it first had what is loa
 
 test('rows that a warehouse has lost are sent again with the first time', async () => {
   await bring('lost');
-  await merge();
+  await pipeline.merge();
   await pipeline.drain();
   const { lost } = await visible();
   await pipeline.store.pool.query(

@@ -21,8 +21,15 @@ import { listEvents } from '../../../src/store/status/events.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { backUp } from '../../support/backup.ts';
 import { type EraseInput, erase as eraseBy, mean } from '../../support/persons.ts';
-import { countWaiting, deliver, interrupted, observationOf, usePipeline } from '../../support/pipeline.ts';
-import { column, queryBy } from '../../support/rows.ts';
+import {
+  aroundStatements,
+  deliver,
+  interrupted,
+  observationOf,
+  untilBlocked,
+  usePipeline,
+} from '../../support/pipeline.ts';
+import { column } from '../../support/rows.ts';
 
 type HoldReceipt = Awaited<ReturnType<typeof addHold>>;
 
@@ -175,7 +182,6 @@ const logging = (after: () => Promise<void>, of = 'call'): Store => {
   };
   return { ...pipeline.store, erasures: { ...erasures, log: { ...erasures.log, append } } };
 };
-const isSomeoneWaiting = async (): Promise<boolean> => (await countWaiting(pipeline.store)) > 0;
 test('a hold that is put on when an erasure or an age has looked, and not yet begun to take, keeps what it names', async () => {
   const now = Date.UTC(2025, 5, 1);
   const theirs = { timestamp: new Date(now - 20 * day).toISOString(), in: { data: '0622334455' } };
@@ -215,12 +221,9 @@ test('a hold that comes while an erasure takes its calls waits for it, and says 
   await pipeline.send(['gone-1', 'gone-2'].map((unique_id) => ({ unique_id, ...theirs })));
   const first: PersonRequest = { kind: 'call', values: ['gone-1'] };
   let putting: Promise<HoldReceipt> | undefined;
-  let isPut = false;
   const beside = logging(async () => {
-    putting ??= hold({ kind: 'call', values: ['gone-1', 'never-seen'] }).finally(() => {
-      isPut = true;
-    });
-    while (!isPut && !(await isSomeoneWaiting()));
+    putting ??= hold({ kind: 'call', values: ['gone-1', 'never-seen'] });
+    await untilBlocked(pipeline.store, putting);
   });
   expect(await erase(first, { store: beside })).toMatchObject({ erased: 1, held: 0 });
   expect(await putting).toMatchObject({ calls: 1, gone: 1, persons: 0 });
@@ -240,22 +243,6 @@ test('a hold that comes while an erasure takes its calls waits for it, and says 
   expect(await hold(phone)).toMatchObject({ calls: 0, gone: 0, persons: 1 });
 });
 
-/** The store, whose transactions tell of each statement that has ended. */
-const watchStatements = (onEnd: (sql: string, rows: readonly object[]) => Promise<void> | void): Store => ({
-  ...pipeline.store,
-  transaction: (work) =>
-    pipeline.store.transaction((tx) =>
-      work({
-        ...tx,
-        query: queryBy(async (sql, values) => {
-          const rows = await tx.query(sql, values);
-          await onEnd(sql, rows);
-          return rows;
-        }),
-      }),
-    ),
-});
-
 /** Begins `act` after a statement of the fold of a call; the fold goes on when something waits for it, or `act` has ended. */
 const actInFold = async <T>(
   isAfter: (sql: string) => boolean,
@@ -264,15 +251,12 @@ const actInFold = async <T>(
   rejected: readonly RejectedRecord[] = [],
 ): Promise<T> => {
   let acting: Promise<T> | undefined;
-  let isDone = false;
-  const actBeside = async (): Promise<void> => {
-    acting ??= act().finally(() => {
-      isDone = true;
-    });
-    while (!isDone && !(await isSomeoneWaiting()));
-  };
-  const store = watchStatements(async (sql) => {
-    if (isAfter(sql)) await actBeside();
+  const store = aroundStatements(pipeline.store, async (sql, run) => {
+    const rows = await run();
+    if (!isAfter(sql)) return rows;
+    acting ??= act();
+    await untilBlocked(pipeline.store, acting);
+    return rows;
   });
   const observations = [observationOf(id, Date.UTC(2026, 0, 1) * 1_000, fields)];
   await ingest({ ...pipeline.deps, store }, { observations, rejected, origin: 'test' });

@@ -3,13 +3,11 @@ import { beforeAll, expect, test } from 'vitest';
 import type { PersonRequest } from '../../../src/persons/request.ts';
 import type { WarehouseTarget } from '../../../src/pipeline/deps.ts';
 import { beginErasure, finishErasure, finishOldErasures, listCopies } from '../../../src/pipeline/persons/erase.ts';
-import type { Queryable, Transaction } from '../../../src/postgres/database.ts';
 import { requestWalk } from '../../../src/store/loads/warehouses.ts';
 import { findReceipt, isSigned } from '../../../src/store/persons/receipts.ts';
-import type { Store } from '../../../src/store/store.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
 import { erase, mean } from '../../support/persons.ts';
-import { observationOf, register, usePipeline } from '../../support/pipeline.ts';
+import { aroundStatements, observationOf, register, usePipeline } from '../../support/pipeline.ts';
 import { column } from '../../support/rows.ts';
 
 const pipeline = usePipeline({ documents: true }, { keep: true });
@@ -34,22 +32,11 @@ const countRows = async (ids: readonly string[]): Promise<number> =>
 /** The process of these dependencies is killed at a statement; undefined = not yet, and as many come. */
 const killedAt = (statement: number) => {
   let left = statement;
-  const dying = (query: Queryable['query']): Queryable['query'] => {
-    return async (...asked) => {
-      left -= 1;
-      if (left < 0) throw new Error('killed');
-      return await query(...asked);
-    };
-  };
-  const { store } = pipeline;
-  const killed: Store = Object.defineProperties(Object.create(store), {
-    query: { value: dying(store.query) },
-    transaction: {
-      value: (work: (tx: Transaction) => Promise<unknown>) =>
-        store.transaction((tx) => work({ ...tx, query: dying(tx.query) })),
-    },
+  const store = aroundStatements(pipeline.store, (_, run) => {
+    left -= 1;
+    return left < 0 ? Promise.reject(new Error('killed')) : run();
   });
-  return { deps: { ...pipeline.deps, store: killed }, isOver: () => left >= 0 };
+  return { deps: { ...pipeline.deps, store }, isOver: () => left >= 0 };
 };
 
 test.each(['utterances', 'contacts', 'changes', 'transcript_search'])(

@@ -13,7 +13,7 @@ import {
   recordWindow,
   replaceProblems,
 } from '../../../src/store/windows/windows.ts';
-import { simulatedSource } from '../../source/simulated.ts';
+import { simulatedSource, withList } from '../../source/simulated.ts';
 import { usePipeline } from '../../support/pipeline.ts';
 import { column } from '../../support/rows.ts';
 
@@ -200,10 +200,6 @@ describe('the plan of continuous sync', () => {
 });
 
 describe('a window that fails for good', () => {
-  const withList = (deps: SyncDeps, list: Partial<SyncDeps['source']['list']>) => ({
-    ...deps,
-    source: { ...deps.source, list: { ...deps.source.list, ...list } },
-  });
   /** The rest of a range, or an error. */
   const read = (deps: SyncDeps, range: Range, attempt: number) =>
     readRangePart(

@@ -7,7 +7,7 @@ import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
 import { addHold } from '../../../src/pipeline/persons/hold.ts';
 import { verifyVerdictChain } from '../../../src/store/windows/verdicts.ts';
 import { mean } from '../../support/persons.ts';
-import { column } from '../../support/rows.ts';
+import { collect, column } from '../../support/rows.ts';
 import { day, type Installation, openInstallation } from './installation.ts';
 
 let here: Installation | undefined;
@@ -31,6 +31,12 @@ const missing = async ({ store, warehouse }: Installation) => {
   );
   return { ledger: await column(store, ledger ?? ''), warehouse: await column(warehouse, calls ?? '') };
 };
+
+/** Calls whose own time is before this. */
+const idsBefore = async ({ simulator }: Installation, ms: number): Promise<string[]> =>
+  (await collect(simulator.truth({ light: true }))).flatMap(({ timestamp, callId }) =>
+    Date.parse(timestamp) < ms ? [callId] : [],
+  );
 
 describe('a call that the service no longer lists', () => {
   test('is marked missing in ledger and warehouse, and cleared when it is seen again', async () => {
@@ -80,9 +86,7 @@ test('a day whose calls are partly too old to be kept is proven, and says how ma
   const { store, deps } = installed;
   await installed.backfill();
   const cutMs = Date.parse(from) + 1.5 * 86_400_000;
-  const old: string[] = [];
-  for await (const entry of installed.simulator.truth({ light: true }))
-    if (Date.parse(entry.timestamp) < cutMs) old.push(entry.callId);
+  const old = await idsBefore(installed, cutMs);
   // As a ledger that has never heard of some of them.
   const unseen = old.slice(0, 5);
   await store.query('DELETE FROM ledger WHERE call_id = ANY($1)', [unseen]);
@@ -118,10 +122,7 @@ describe('a window that is suddenly empty', () => {
     const installed = await install();
     await installed.backfill();
     await installed.reconcile({ range });
-    const all: string[] = [];
-    for await (const entry of installed.simulator.truth({ light: true })) {
-      if (Date.parse(entry.timestamp) < Date.parse(from) + 86_400_000) all.push(entry.callId);
-    }
+    const all = await idsBefore(installed, Date.parse(from) + 86_400_000);
     await installed.simulator.delete({ callIds: all });
     const flagged = await installed.reconcile({ range, force: true });
     expect(flagged).toMatchObject({ windows: 4, suspicious: 1, proven: 3, markedMissing: 0 });

@@ -10,8 +10,9 @@ import { verifyVerdicts } from '../../../src/pipeline/reconcile/verify-verdicts.
 import { issueEpoch } from '../../../src/store/loads/warehouses.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
 import { addVerdict, latestVerdicts } from '../../../src/store/windows/verdicts.ts';
+import { withList } from '../../source/simulated.ts';
 import { withProof } from '../../support/persons.ts';
-import { column } from '../../support/rows.ts';
+import { collect, column } from '../../support/rows.ts';
 import { until } from '../../support/until.ts';
 import { type StartedReceiver, startReceiver, testSecret } from '../../webhook/support/receiver.ts';
 import { day, type Installation, openInstallation } from './installation.ts';
@@ -21,11 +22,6 @@ let here: Installation;
 let receiver: StartedReceiver;
 
 const query = (sql: string, values?: unknown[]) => here.query(sql, values);
-/** The installation, but that its list answers as these say. */
-const withList = (list: Partial<Installation['deps']['source']['list']>): Installation['deps'] => {
-  const { source } = here.deps;
-  return { ...here.deps, source: { ...source, list: { ...source.list, ...list } } };
-};
 const wholeRange = () => ({ from: here.range.from, to: here.range.to - 10 * day });
 
 const reconcileWith = async (deps: Installation['deps']) => {
@@ -89,19 +85,15 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
   });
 
   test("measures the loss that the simulator's truth has", async () => {
-    const { webhooks: truth } = await here.simulator.stats();
+    const { webhooks } = await here.simulator.stats();
     const asked = { range: wholeRange(), warehouses: ['main'], now: Date.now() * 1000 };
     const coverage = await readCoverage(here.store, { ...asked, webhooksSince: here.range.from });
-    let expected = 0;
-    let lost = 0;
-    for await (const entry of here.simulator.truth({ light: true })) {
-      if (!entry.visibleInList || (entry.status !== 'qualified' && entry.status !== 'void')) continue;
-      expected += 1;
-      if (!entry.deliveredByWebhook) lost += 1;
-    }
+    const truth = await collect(here.simulator.truth({ light: true }));
+    const listed = truth.filter(({ visibleInList, status }) => visibleInList && /^(qualified|void)$/.test(status));
+    const [expected, lost] = [listed.length, listed.filter((entry) => !entry.deliveredByWebhook).length];
     console.log(drawCoverage(coverage));
-    console.log(`truth: ${truth.dropped} of ${truth.queued} deliveries dropped, ${lost} of ${expected} calls lost`);
-    expect(truth.dropped).toBe(lost);
+    console.log(`truth: ${webhooks.dropped} of ${webhooks.queued} deliveries dropped, ${lost} of ${expected} lost`);
+    expect(webhooks.dropped).toBe(lost);
     expect(coverage.webhooks).toMatchObject({ expected, lost, lossRate: lost / expected });
     expect(lost / expected).toBeGreaterThan(0.03);
     expect(coverage.deliveries).toMatchObject({ both: expected - lost, pollOnly: lost, webhookOnly: 0 });
@@ -148,7 +140,7 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
       }
       yield* list.readPages(asked);
     };
-    const totals = await reconcileWith(withList({ readPages }));
+    const totals = await reconcileWith(withList(here.deps, { readPages }));
     expect(folded).toBe(true);
     expect(totals).toMatchObject({ proven: 11, healed: 1, missing: 1, healedCalls: 1 });
     expect(await here.warehouse.query(`SELECT 1 AS one FROM calls WHERE call_id = '${callId}'`)).toEqual([{ one: 1 }]);
@@ -162,32 +154,34 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
         throw transient('LIST_BROKEN', 'The list answers 500.');
       yield* list.readPages(asked);
     };
-    expect(await reconcileWith(withList({ readPages }))).toMatchObject({ windows: 12, failed: 1, proven: 11 });
+    expect(await reconcileWith(withList(here.deps, { readPages }))).toMatchObject({
+      windows: 12,
+      failed: 1,
+      proven: 11,
+    });
     const away: typeof list.readPages = (asked) => {
       if (asked.window !== undefined) throw transient('LIST_BROKEN', 'Away.');
       return list.readPages(asked);
     };
     await expect(
-      reconcileWith(withList({ readPages: away })),
+      reconcileWith(withList(here.deps, { readPages: away })),
       'after three in a row it is the service that fails, and the activity is tried again',
     ).rejects.toMatchObject({ code: 'LIST_BROKEN' });
   });
 
   test('keeps verdicts in a chain that shows a change, in the store or in the copy of the warehouse', async () => {
     await here.drain();
-    const [sound] = await verifyVerdicts(here.store, here.deps.targets);
+    const verify = async () => (await verifyVerdicts(here.store, here.deps.targets))[0];
+    const sound = await verify();
     expect(sound).toMatchObject({ warehouse: 'main', broken: [], intact: true });
     expect(sound?.copy?.verdicts).toBe(sound?.verdicts);
 
     const tamper = async (sql: string, undo: string) => {
       await query(sql);
-      const [check] = await verifyVerdicts(here.store, here.deps.targets);
-      await query(undo);
-      return check;
+      return await verify().finally(() => query(undo));
     };
     const found = (by: number) => `UPDATE verdicts SET calls_found = calls_found + ${by} WHERE verdict_id = 3`;
-    const inStore = await tamper(found(1), found(-1));
-    expect(inStore).toMatchObject({ broken: [3], intact: false });
+    expect(await tamper(found(1), found(-1))).toMatchObject({ broken: [3], intact: false });
     const copied = (outcome: string) => `UPDATE wh_main.verdicts SET outcome = '${outcome}' WHERE verdict_id = 3`;
     const inCopy = await tamper(copied('healed'), copied('proven'));
     expect(inCopy).toMatchObject({ broken: [], intact: false, copy: { differing: [3] } });
@@ -197,12 +191,10 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     );
     expect(outOfCopy).toMatchObject({ broken: [], intact: false, copy: { differing: [3] } });
     await query('DELETE FROM callsync.verdicts WHERE verdict_id = (SELECT max(verdict_id) FROM callsync.verdicts)');
-    const [cut] = await verifyVerdicts(here.store, here.deps.targets);
-    expect(cut).toMatchObject({ broken: [], intact: false });
+    expect(await verify()).toMatchObject({ broken: [], intact: false });
     await query('DELETE FROM wh_main.verdicts WHERE verdict_id > (SELECT max(verdict_id) FROM callsync.verdicts)');
-    const [cutEverywhere] = await verifyVerdicts(here.store, here.deps.targets);
     const shown = { broken: [], copy: { differing: [] }, cut: [{ warehouse: 'main' }], intact: false };
-    expect(cutEverywhere, 'the head in the file outside still shows it').toMatchObject(shown);
+    expect(await verify(), 'the head in the file outside still shows it').toMatchObject(shown);
   });
 
   test('shows by its key that a whole chain was rewritten, in the store and in the warehouse', async () => {

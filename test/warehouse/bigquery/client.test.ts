@@ -1,46 +1,43 @@
 /** Credentials in each of their forms against a token service of our own, deadlines, and the requests on the wire. */
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { Impersonated } from 'google-auth-library';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { callTables } from '../../../schemas/tables.ts';
 import { createClient, createRest } from '../../../src/warehouse/bigquery/client.ts';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
+import { relationsOf } from '../../../src/warehouse/bigquery/ddl.ts';
+import { extendFields, tableResource } from '../../../src/warehouse/bigquery/migrate.ts';
 import { useFolder } from '../../support/folder.ts';
+import { listen } from '../../support/listen.ts';
 import { openBigquery } from '../../support/open-bigquery.ts';
 
 const configOf = (over: Record<string, unknown>) =>
   bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'acme', ...over });
 
 const folder = useFolder('keys');
-let server: Server;
+let server: Awaited<ReturnType<typeof listen>>;
 let url: string;
-let requests: { readonly path: string; readonly body: string; readonly headers: IncomingMessage['headers'] }[];
-let respond: (path: string) => { status: number; body: unknown } | undefined;
+let requests: { method: string; path: string; body: string; headers: IncomingHttpHeaders }[];
+let respond: (path: string, method: string) => { status: number; body: unknown } | undefined;
 
 beforeEach(async () => {
   requests = [];
   respond = () => ({ status: 200, body: { access_token: 'token-1', expires_in: 3600, token_type: 'Bearer' } });
-  server = createServer(async (request, response) => {
-    let body = '';
-    for await (const chunk of request) body += chunk;
-    const path = request.url ?? '';
-    requests.push({ path, body, headers: request.headers });
-    const answer = respond(path);
+  server = await listen(async (request, response) => {
+    const { method = '', url: path = '', headers } = request;
+    requests.push({ method, path, body: await text(request), headers });
+    const answer = respond(path, method);
     if (answer === undefined) return;
     response.writeHead(answer.status, { 'content-type': 'application/json' });
     response.end(JSON.stringify(answer.body));
   });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  ({ url } = server);
 });
-afterEach(async () => {
-  server.closeAllConnections();
-  await new Promise((done) => server.close(done));
-});
-
+afterEach(() => server.close());
 const writeKey = async (): Promise<string> => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const file = join(folder, 'key.json');
@@ -132,4 +129,100 @@ test('a query that nobody waits for any more is cancelled, and not sent again', 
   await expect(warehouse.query('SELECT 1', leave.signal)).rejects.toMatchObject({ name: 'AbortError' });
   expect(sent(/cancel/)).toBe(1);
   expect(sent(/SELECT 1/) - sent(/dryRun/)).toBe(1);
+});
+
+/** Requests to BigQuery for datasets, tables and views, and the refused ones. */
+const withDocuments = (over: Record<string, unknown> = {}) => configOf({ documents: true, ...over });
+
+const relation = (name: string, over: Record<string, unknown> = {}) => {
+  const found = relationsOf(withDocuments(over)).find((candidate) => candidate.name === name);
+  if (found === undefined) throw new Error(name);
+  return found;
+};
+
+test('tables of calls are partitioned by the day of the call and clustered by its id', () => {
+  for (const name of [...callTables.map((table) => table.name), 'changes'])
+    expect(tableResource(withDocuments(), relation(name)), name).toMatchObject({
+      timePartitioning: { type: 'DAY', field: 'call_timestamp' },
+      clustering: { fields: ['call_id'] },
+    });
+});
+
+test('missing columns are added as nullable, descriptions follow, other columns are left alone', () => {
+  const wanted = relation('tags');
+  const present = wanted.fields
+    .filter(({ name }) => name !== 'tag_index' && name !== 'confidence')
+    .map(({ name, type, description }) => ({ name, type, ...(name === 'type' ? {} : { description }) }));
+  const extended = extendFields(wanted, [...present, { name: 'added_by_analyst', type: 'STRING' }]);
+  expect(extended?.map(({ name }) => name).slice(-3)).toEqual(['added_by_analyst', 'tag_index', 'confidence']);
+  expect(extended?.at(-2)).toMatchObject({ mode: 'NULLABLE' });
+  expect(extended?.find(({ name }) => name === 'type')).toMatchObject({ description: expect.stringMatching(/\w/) });
+  expect(extendFields(wanted, wanted.fields)).toBeUndefined();
+});
+
+test('a column of another type is refused with what to do', () => {
+  const wanted = relation('tags');
+  const present = wanted.fields.map((field) => (field.name === 'tag_index' ? { ...field, type: 'STRING' } : field));
+  expect(() => extendFields(wanted, present)).toThrow(/Column tags\.tag_index is of type STRING, not INT64/);
+});
+
+const known: Record<string, unknown> = {
+  '/datasets/elsewhere': { location: 'US' },
+  '/datasets/rows': { location: 'EU' },
+  '/datasets/rows/tables/words': { type: 'TABLE' },
+  '/datasets/calls/tables/fence': { schema: { fields: [] } },
+  '/datasets/calls/tables/fence/data': {},
+};
+const pathOf = (path: string): string => path.split('?')[0]?.replace('/bigquery/v2/projects/acme', '') ?? '';
+/** As a project that has nothing more yet, and accepts everything. */
+const respondAsProject: typeof respond = (path, method) => {
+  const found = method === 'GET' ? known[pathOf(path)] : {};
+  const absent = { error: { code: 404, errors: [{ reason: 'notFound', message: 'no' }] } };
+  return { status: found === undefined ? 404 : 200, body: found ?? absent };
+};
+
+test('dataset, staging dataset and tables are asked for with location, labels, key and expiry', async () => {
+  respond = respondAsProject;
+  const [labels, kmsKeyName] = [{ team: 'voice' }, 'projects/k'];
+  const config = withDocuments({
+    ...{ api_endpoint: url, location: 'europe-west9', staging_dataset: 'spare', labels, kms_key: kmsKeyName },
+    ...{ staging_expiration_hours: 6, partition_expiration_days: 30 },
+  });
+  await openBigquery({ name: 'x', config: { ...config, dataset: 'fresh' } }).migrate();
+  const posted = requests.filter(({ method }) => method === 'POST');
+  const asked = posted.map(({ path, body }) => ({
+    path: pathOf(path),
+    body: JSON.parse(body) as Record<string, unknown>,
+  }));
+  const datasets = asked.filter(({ path }) => path === '/datasets');
+  expect(datasets.map(({ body }) => body)).toEqual([
+    expect.objectContaining({ location: 'europe-west9', labels, defaultEncryptionConfiguration: { kmsKeyName } }),
+    expect.objectContaining({ defaultTableExpirationMs: String(6 * 3_600_000) }),
+  ]);
+  const made = asked.filter(({ path }) => path.endsWith('/tables'));
+  expect(made.map(({ body }) => (body.tableReference as { tableId: string }).tableId)).toEqual([
+    ...relationsOf(config).map(({ name }) => name),
+    'words',
+  ]);
+  const tables = made.filter(({ body }) => body.schema !== undefined);
+  expect(tables.length).toBeGreaterThan(10);
+  for (const { body } of tables)
+    expect(body).toMatchObject({
+      ...{ labels, encryptionConfiguration: { kmsKeyName } },
+      ...(body.timePartitioning === undefined ? {} : { timePartitioning: { expirationMs: String(30 * 86_400_000) } }),
+    });
+  expect(tables.some(({ body }) => body.timePartitioning !== undefined)).toBe(true);
+});
+
+test.each([
+  [
+    'a dataset in another place',
+    'elsewhere',
+    { code: 'BIGQUERY_LOCATION', hint: expect.stringContaining('location: US') },
+  ],
+  ['a table in the place of the view of words', 'rows', { code: 'BIGQUERY_SCHEMA' }],
+])('%s is refused', async (_, dataset, error) => {
+  respond = respondAsProject;
+  const warehouse = openBigquery({ name: 'x', config: withDocuments({ api_endpoint: url, dataset }) });
+  await expect(warehouse.migrate()).rejects.toMatchObject(error);
 });

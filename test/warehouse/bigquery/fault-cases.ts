@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { countRows } from '../../../src/warehouse/digest.ts';
+import { collect } from '../../support/rows.ts';
 import { strictPoints, type Trouble } from '../../support/strict-bigquery.ts';
 import { children, makeBatch, makeCall } from '../batches.ts';
 import { orphansWithoutExpiry, type StrictSetup, useStrict } from './strict-warehouse.ts';
@@ -17,9 +18,8 @@ const conflict: Trouble = {
 
 /** Each of the calls `c-0` … has one row, of that revision, and the children of that revision. */
 const expectExactly = async (setup: StrictSetup, count: number, revision: number): Promise<void> => {
-  const guards = [];
   const callIds = Array.from({ length: count }, (_, index) => `c-${index}`);
-  for await (const guard of setup.warehouse.listGuards({ callIds })) guards.push(guard);
+  const guards = await collect(setup.warehouse.listGuards({ callIds }));
   expect(guards.map((guard) => guard.callId)).toEqual([...callIds].sort());
   for (const guard of guards) {
     expect(guard.revision).toBe(revision);

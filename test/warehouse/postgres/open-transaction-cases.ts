@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
-import { connect, createDatabase } from '../../support/postgres.ts';
+import { connect, databaseForTest } from '../../support/postgres.ts';
 import { makeBatch, makeCall } from '../batches.ts';
 
 const config = { schema: 'calls', documents: true } as const;
@@ -12,7 +12,7 @@ const config = { schema: 'calls', documents: true } as const;
 export const describeOpenTransaction = ({ seconds }: { seconds: number }): void => {
   const title = `an open transaction on words${seconds === 0 ? '' : ` for ${seconds} s`} leaves a changed view to the next start, and delays neither loads nor starts`;
   test(title, async () => {
-    const database = await createDatabase();
+    const database = await databaseForTest();
     const [admin, analyst] = [await connect(database.url), await connect(database.url)];
     const opened: Warehouse[] = [];
     const open = (): Warehouse => {
@@ -70,6 +70,5 @@ export const describeOpenTransaction = ({ seconds }: { seconds: number }): void 
     expect(comment.rows[0].text).toContain('One row per tag');
     for (const warehouse of opened) await warehouse.close();
     await admin.end();
-    await database.drop();
   });
 };

@@ -8,6 +8,7 @@ import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehou
 import type { SearchHit, SearchRequest } from '../../../src/warehouse/search.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { connect, useDatabase } from '../../support/postgres.ts';
+import { collect } from '../../support/rows.ts';
 import { makeBatch, makeTombstone } from '../batches.ts';
 import { createRandom, createTruth, makeQuestion, makeSayings, writeQuestion } from './search-truth.ts';
 import { findAll, type Spoken, spoken } from './spoken-calls.ts';
@@ -293,9 +294,7 @@ test('loads keep the index: new, changed, erased and removed calls, and rows del
   await expectFound({ bonjour: ['b', 'c', 'd'], revoir: ['a'] });
   await warehouse.load(erasure('b'));
   await expectFound({ bonjour: ['c', 'd'] });
-  const guards = [];
-  for await (const guard of warehouse.listGuards({ callIds: ['d'] })) guards.push(guard);
-  await warehouse.removeCalls(guards);
+  await warehouse.removeCalls(await collect(warehouse.listGuards({ callIds: ['d'] })));
   await admin.query(`BEGIN; DELETE FROM calls.utterances WHERE call_id = 'c'; ROLLBACK`);
   await expectFound({ bonjour: ['c'] });
   await expectFresh();
