@@ -2,10 +2,12 @@ import { writeFile } from 'node:fs/promises';
 import { createServer, type Http2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
-import { connectClient } from '../../src/temporal/connect.ts';
+import { connectClient, repeatWhileOpen } from '../../src/temporal/connect.ts';
 import { connectWorker } from '../../src/temporal/worker.ts';
+import { closedPort } from '../support/closed-port.ts';
 import { useFolder } from '../support/folder.ts';
 
 const folder = useFolder('api-key');
@@ -44,4 +46,28 @@ test('an API key that is changed in its file takes effect in clients and workers
     .toBe('Bearer the second');
   await connection.close();
   await worker.close();
+});
+
+test('a call that waits to be repeated ends with its connection', async () => {
+  const connection = Connection.lazy({
+    address: `127.0.0.1:${closedPort}`,
+    interceptors: [
+      (options, nextCall) =>
+        repeatWhileOpen(options, (own) => {
+          const call = nextCall(own);
+          const start = call.start.bind(call);
+          // Once an attempt has failed, before the next one.
+          call.start = (metadata, listener) =>
+            start(metadata, {
+              onReceiveMessage: (message) => listener?.onReceiveMessage?.(message),
+              onReceiveStatus(status) {
+                listener?.onReceiveStatus?.(status);
+                void connection.close();
+              },
+            });
+          return call;
+        }),
+    ],
+  });
+  await expect(connection.workflowService.getSystemInfo({})).rejects.toThrow(/The connection was closed/);
 });
