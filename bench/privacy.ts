@@ -11,14 +11,8 @@ import { performance } from 'node:perf_hooks';
 import { detect } from '../src/privacy/detect.ts';
 import type { Finding } from '../src/privacy/finding.ts';
 import { words } from '../src/simulator/calls/vocabulary.ts';
-import {
-  type Conversation,
-  converse,
-  createRandom,
-  type Planted,
-  type Said,
-  type Talk,
-} from './privacy/conversations.ts';
+import type { Conversation, Planted, Said, Talk } from './privacy/conversations.ts';
+import { converse, createRandom } from './privacy/conversations.ts';
 import { heldOut, type Phrasings, second, third, tuning } from './privacy/phrasings.ts';
 import { seen } from './privacy/seen.ts';
 import { makeValue, type Random } from './privacy/values.ts';

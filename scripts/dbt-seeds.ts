@@ -8,8 +8,7 @@ import { simulatorOptionsSchema } from '../schemas/simulator.ts';
 import { type ColumnType, callTables, type Row, type TableName, tableOf, type WordArrays } from '../schemas/tables.ts';
 import { flattenCall, flattenVersion } from '../src/calls/flatten.ts';
 import { marts } from '../src/marts/marts.ts';
-import { createClock } from '../src/simulator/calls/clock.ts';
-import { createWorld } from '../src/simulator/calls/world.ts';
+import { createClock, createWorld } from '../src/simulator/calls/world.ts';
 import { dataType, modelNameOf, sources, stagedColumns } from './dbt-package.ts';
 
 const folder = 'dbt/integration_tests';

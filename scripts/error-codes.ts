@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { nextSteps } from '../src/cli/shell/error-notes.ts';
-import { exitOf, exits, nextStep } from '../src/cli/shell/exit.ts';
+import { exitOf, exits, nextStep } from '../src/cli/shell/output.ts';
 import { CallsyncError } from '../src/lib/errors.ts';
 
 /** Meanings of errors whose messages come from elsewhere, for the page of errors. */

@@ -2,9 +2,8 @@
 import { Registry } from 'prom-client';
 import { type Condition, conditions as names } from '../schemas/config/notifications.ts';
 import { conditions } from '../src/health/conditions.ts';
-import { watchInbox, watchStore, watchUsage } from '../src/health/metrics/store-metrics.ts';
+import { createWorkMetrics, watchInbox, watchSource, watchStore, watchUsage } from '../src/health/metrics/registry.ts';
 import { createWebhookMetrics } from '../src/health/metrics/webhook-metrics.ts';
-import { createWorkMetrics, watchSource } from '../src/health/metrics/work-metrics.ts';
 import { alerts } from './alert-rules.ts';
 
 interface Metric {

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 import { setFlagsFromString } from 'node:v8';
-import { exitOnSignals } from './shell/exit.ts';
-import { allowReaderToLeave, endOutput } from './shell/output.ts';
+import { allowReaderToLeave, endOutput, exitOnSignals } from './shell/output.ts';
 import { runProgram } from './shell/program.ts';
 
 allowReaderToLeave();

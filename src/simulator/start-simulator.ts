@@ -11,19 +11,15 @@ import type { Dialect } from '../../schemas/simulator-dialect.ts';
 import { CallsyncError } from '../lib/errors.ts';
 import { isSameText } from '../lib/secret.ts';
 import { lazily } from '../lib/timing.ts';
-import { createClock } from './calls/clock.ts';
 import { createChurn, startLiveCalls } from './calls/live-calls.ts';
 import { rangeOf } from './calls/population.ts';
-import { createWorld, type World, type WorldChanges } from './calls/world.ts';
-import { isList, type SimulatorControl } from './control/control.ts';
-import { createControl } from './control/local-control.ts';
+import { createClock, createWorld, type World, type WorldChanges } from './calls/world.ts';
+import { createControl, isList, type SimulatorControl } from './control/local-control.ts';
 import { Counters, countOne } from './control/stats.ts';
-import { answerCallApi, type PageEvent } from './service/call-api.ts';
+import { answerCallApi, createRateLimiter, type PageEvent } from './service/call-api.ts';
 import { dialectOf } from './service/dialects.ts';
-import { type Exchange, send } from './service/exchange.ts';
-import { injectFault } from './service/inject-fault.ts';
+import { type Exchange, injectFault, send } from './service/exchange.ts';
 import { createMrcpPort } from './service/mrcp-port.ts';
-import { createRateLimiter } from './service/rate-limiter.ts';
 import { createChangingRecords, createFrozenRecords } from './service/record-bytes.ts';
 import { answerTokenRequest, createTokenStore } from './service/token-endpoint.ts';
 import { addressOf, openWebSocketEndpoint } from './service/websocket-endpoint.ts';
@@ -290,3 +286,20 @@ const keepCalls = (file: string, world: World, sender: WebhookSender): void =>
     file,
     JSON.stringify({ changes: world.changes(), delivered: [...sender.delivered] } satisfies KeptCalls),
   );
+
+// Runs a simulator until it is told to stop; for the `simulate` command and the child process.
+
+/** Starts a simulator, reports its addresses, and resolves after `signal` aborted and every socket is closed. */
+export const runSimulator = async (input: {
+  readonly options: SimulatorOptions;
+  /** Called once all servers listen. */
+  readonly onReady: (addresses: SimulatorAddresses) => void;
+  /** Ends the run. */
+  readonly signal: AbortSignal;
+}): Promise<void> => {
+  const { options, onReady, signal } = input;
+  const simulator = await startSimulator(options);
+  onReady(simulator.addresses);
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  await simulator.stop();
+};

@@ -1,5 +1,5 @@
 /** Deletes expired rows in batches, so that tables stay small and no transaction waits long. */
-import { dayMs as day } from '../lib/day.ts';
+import { dayMs as day } from '../lib/timestamps.ts';
 import type { Queryable } from '../postgres/database.ts';
 import { raw, type Sql, sql } from '../postgres/sql.ts';
 import { isHeldSql } from './store.ts';

@@ -1,7 +1,7 @@
 /** Deletes expired rows of log tables once a day. */
 
 import { type LogTableName, tables } from '../../schemas/tables.ts';
-import { dateOf, dayMs } from '../lib/day.ts';
+import { dateOf, dayMs } from '../lib/timestamps.ts';
 import type { LogRetention } from './warehouse.ts';
 
 /** Number of loads that stay at any age. The number is higher than in the store; otherwise callsync would count these loads as lost. */

@@ -6,7 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { scheduledBackfillSchema } from '../../schemas/config/backfills.ts';
-import { backfillSchedule, createBackfillSchedule } from '../../src/temporal/backfill-schedules.ts';
+import { backfillSchedule, createBackfillSchedule } from '../../src/temporal/schedules.ts';
 import { backfillId, backfillScheduleId } from '../../workflows/messages.ts';
 import { endProcess, type Installation, install } from '../support/installation.ts';
 import { killAndRestart, startTemporal } from '../support/temporal.ts';

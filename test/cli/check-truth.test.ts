@@ -1,9 +1,8 @@
 /** The truth check of the demo and its comparison of warehouses, which are lists of rows here. */
 import { expect, test } from 'vitest';
 import type { TruthEntry } from '../../src/simulator/calls/truth.ts';
-import type { SimulatorControl } from '../../src/simulator/control/control.ts';
-import { checkEqual } from '../../src/simulator/demo/check-equal.ts';
-import { checkTruth } from '../../src/simulator/demo/check-truth.ts';
+import type { SimulatorControl } from '../../src/simulator/control/local-control.ts';
+import { checkEqual, checkTruth } from '../../src/simulator/demo/check-truth.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 
 const document = { unique_id: 'any', timestamp: '2025-03-01T10:00:00Z' };

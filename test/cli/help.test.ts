@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { exitOf, exits, renderExits } from '../../src/cli/shell/exit.ts';
+import { exitOf, exits, renderExits } from '../../src/cli/shell/output.ts';
 import { createProgram } from '../../src/cli/shell/program.ts';
 import { CallsyncError } from '../../src/lib/errors.ts';
 

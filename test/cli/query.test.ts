@@ -1,8 +1,7 @@
 /** `callsync query` as a person meets it, on PostgreSQL. */
 import { once } from 'node:events';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { reportFailure } from '../../src/cli/shell/exit.ts';
-import { renderTable } from '../../src/cli/shell/output.ts';
+import { renderTable, reportFailure } from '../../src/cli/shell/output.ts';
 import { openCli, withoutService } from '../support/cli.ts';
 import { connect } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';

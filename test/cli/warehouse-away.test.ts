@@ -1,9 +1,8 @@
 /** A warehouse that is away at the start holds back neither the worker nor the other warehouses. */
 import { expect, test } from 'vitest';
 import { warehousesConfigSchema } from '../../schemas/config/warehouses.ts';
-import { openStoreService } from '../../src/cli/parts/open-store.ts';
-import { openWarehouses } from '../../src/cli/parts/open-warehouses.ts';
-import { createServices } from '../../src/cli/parts/services.ts';
+import { openWarehouses } from '../../src/cli/parts/activity-deps.ts';
+import { createServices, openStoreService } from '../../src/cli/parts/services.ts';
 import { checkConfig } from '../../src/config/load.ts';
 import { CallsyncError } from '../../src/lib/errors.ts';
 import { countPending, markPending, planLoad } from '../../src/store/loads/loads.ts';

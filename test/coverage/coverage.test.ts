@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { buildCoverage } from '../../src/health/coverage/coverage.ts';
-import { drawCoverage } from '../../src/health/coverage/draw-text.ts';
+import { buildCoverage, drawCoverage } from '../../src/health/coverage/coverage.ts';
 import type { StoredVerdict, VerdictOutcome } from '../../src/store/windows/verdicts.ts';
 
 const day = 86_400_000_000;

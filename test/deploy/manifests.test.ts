@@ -7,7 +7,7 @@ import { Ajv2019 } from 'ajv/dist/2019.js';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { applyEnvironment, checkConfig, loadReceiverConfig } from '../../src/config/load.ts';
-import type { Raw } from '../../src/lib/raw.ts';
+import type { Raw } from '../../src/lib/parse-json.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
 import { useFolder } from '../support/folder.ts';
 

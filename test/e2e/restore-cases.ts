@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { syncConfigSchema } from '../../schemas/config/sync.ts';
-import { createWarehouse } from '../../src/cli/parts/open-warehouses.ts';
+import { createWarehouse } from '../../src/cli/parts/activity-deps.ts';
 import { readHealth } from '../../src/health/read-health.ts';
 import { CallsyncError } from '../../src/lib/errors.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
@@ -20,7 +20,7 @@ import { countRows } from '../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { backUp } from '../support/backup.ts';
 import { useBigQuery } from '../support/bigquery.ts';
-import { deleteSchedules, endProcess, type Installation, install } from '../support/installation.ts';
+import { deleteSchedules, endProcess, install, type Installation } from '../support/installation.ts';
 import { type InstalledPostgres, startInstalledPostgres } from '../support/installed-postgres.ts';
 import { startReceiver } from '../support/receiver-process.ts';
 import { until } from '../support/until.ts';

@@ -4,8 +4,14 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { isAlive, stopLocalProcess } from '../../src/local/local-process.ts';
-import { createCluster, launch, startEmbeddedPostgres, stopRules } from '../../src/local/postgres/embedded-postgres.ts';
-import { locatePostgresBinaries, resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
+import {
+  createCluster,
+  launch,
+  locatePostgresBinaries,
+  resolvePostgresAccount,
+  startEmbeddedPostgres,
+  stopRules,
+} from '../../src/local/postgres/embedded-postgres.ts';
 import { makeServerFolder, runOnServer } from '../support/postgres.ts';
 import { beQuickToPort } from '../support/quick-to-port.ts';
 import { until } from '../support/until.ts';

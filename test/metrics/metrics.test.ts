@@ -1,7 +1,6 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { createRegistry } from '../../src/health/metrics/registry.ts';
-import { watchInbox, watchStore } from '../../src/health/metrics/store-metrics.ts';
+import { createRegistry, watchInbox, watchStore } from '../../src/health/metrics/registry.ts';
 import type { Health } from '../../src/health/read-health.ts';
 import { healthy } from '../operations/support/healthy.ts';
 

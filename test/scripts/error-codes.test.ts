@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { findErrorCodes, meanings, renderTroubleshooting } from '../../scripts/error-codes.ts';
 import { nextSteps } from '../../src/cli/shell/error-notes.ts';
-import { reportFailure } from '../../src/cli/shell/exit.ts';
+import { reportFailure } from '../../src/cli/shell/output.ts';
 import { transient } from '../../src/lib/errors.ts';
 
 const root = resolve(import.meta.dirname, '../..');

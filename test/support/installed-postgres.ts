@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { findFreePort } from '../../src/local/local-process.ts';
-import { resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
+import { resolvePostgresAccount } from '../../src/local/postgres/embedded-postgres.ts';
 import { endProcess } from './installation.ts';
 import { makeServerFolder } from './postgres.ts';
 import { until } from './until.ts';

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findFreePort } from '../../src/local/local-process.ts';
-import { resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
+import { resolvePostgresAccount } from '../../src/local/postgres/embedded-postgres.ts';
 import { endProcess } from './installation.ts';
 import { answers } from './installed-postgres.ts';
 import { createDatabase } from './postgres.ts';

@@ -12,8 +12,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
 import type { TestProject } from 'vitest/node';
-import { startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
-import { mayReach, resolvePostgresAccount } from '../../src/local/postgres/locate-binaries.ts';
+import { mayReach, resolvePostgresAccount, startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

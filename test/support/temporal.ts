@@ -10,8 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inject } from 'vitest';
 import type { TestProject } from 'vitest/node';
-import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
-import { locateTemporalCli } from '../../src/local/temporal/locate-cli.ts';
+import { locateTemporalCli, startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
 import { knock, openDoor } from './shared-server.ts';
 
 declare module 'vitest' {

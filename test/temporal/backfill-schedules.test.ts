@@ -8,11 +8,11 @@ import {
   backfillSchedule,
   createBackfillSchedule,
   ensureBackfillSchedules,
+  ensureSchedules,
   listBackfillSchedules,
-} from '../../src/temporal/backfill-schedules.ts';
-import { ensureSchedules, schedulesOf } from '../../src/temporal/schedules.ts';
-import type { BackfillProgress } from '../../workflows/messages.ts';
-import { backfillId, backfillScheduleId } from '../../workflows/messages.ts';
+  schedulesOf,
+} from '../../src/temporal/schedules.ts';
+import { type BackfillProgress, backfillId, backfillScheduleId } from '../../workflows/messages.ts';
 import { endProcess, type Installation, install } from '../support/installation.ts';
 import { type TestTemporal, useTemporal } from '../support/temporal.ts';
 import { until } from '../support/until.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { sampleCall } from '../../src/cli/commands/webhook/sample-call.ts';
+import { sampleCall } from '../../src/cli/commands/webhook/send.ts';
 import { signBody } from '../../src/webhook/server/signature.ts';
 import { until } from '../support/until.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';

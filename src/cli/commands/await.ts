@@ -6,25 +6,21 @@ import type { WorkflowHandle } from '@temporalio/client';
 import type { Range } from '../../../schemas/orchestration.ts';
 import type { ReconcileProgress } from '../../../workflows/messages.ts';
 import { countOf } from '../../lib/count-of.ts';
-import { dateOf, dayMs } from '../../lib/day.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
-import { iso } from '../../lib/timestamps.ts';
+import { dateOf, dayMs, iso } from '../../lib/timestamps.ts';
 import { requireAxis } from '../../pipeline/read/choose-axis.ts';
 import { lookAtProof, type ProofFound } from '../../pipeline/reconcile/look-at-proof.ts';
 import type { Store } from '../../store/store.ts';
 import type { ProofLevel } from '../../store/windows/verdicts.ts';
 import { startLoadWarehouse, startReconcile } from '../../temporal/workflow-client.ts';
-import { processedFieldOf } from '../parts/activity-deps.ts';
+import { configuredWarehouse, openWarehouse, openWarehouses, processedFieldOf } from '../parts/activity-deps.ts';
 import { followWorkflow } from '../parts/follow.ts';
 import { askList, openSource } from '../parts/open-source.ts';
-import { configuredWarehouse, openWarehouse, openWarehouses } from '../parts/open-warehouses.ts';
 import { duration } from '../parts/range.ts';
-import type { Services } from '../parts/services.ts';
+import { type Services, withStore } from '../parts/services.ts';
 import { openTemporal } from '../parts/temporal.ts';
-import { withStore } from '../parts/with-services.ts';
 import { flag, type Given, instant, leaf, option, parsed } from '../shell/define.ts';
-import { endWith } from '../shell/exit.ts';
-import { print, tellTimes } from '../shell/output.ts';
+import { tellTimes } from '../shell/output.ts';
 import { levelOptions } from './reconcile.ts';
 
 type ProofRequest = Parameters<typeof lookAtProof>[1];
@@ -234,7 +230,6 @@ warehouse, worker, Temporal or store did not answer.`,
       timeoutMs,
     });
     const level = { source: source ?? 'ids', warehouse: warehouse ?? 'guards' } as const;
-    print(options, tellTimes({ ...found, level }), describe(found, level));
-    if (!isShown(found)) endWith('incomplete');
+    return [tellTimes({ ...found, level }), describe(found, level), !isShown(found) && 'incomplete'];
   },
 });

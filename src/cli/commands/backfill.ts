@@ -1,21 +1,19 @@
-import { WorkflowNotFoundError } from '@temporalio/client';
+import type { Client, ScheduleDescription } from '@temporalio/client';
+import { ScheduleAlreadyRunning, ScheduleNotFoundError, WorkflowNotFoundError } from '@temporalio/client';
+import { overlapPolicies, scheduledBackfillSchema } from '../../../schemas/config/backfills.ts';
 import { type BackfillProgress, pauseUpdate, resumeUpdate, setConcurrencyUpdate } from '../../../workflows/messages.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { iso } from '../../lib/timestamps.ts';
 import { axisOf } from '../../source/list/list-query.ts';
+import { backfillSchedule, createBackfillSchedule, listBackfillSchedules } from '../../temporal/schedules.ts';
 import { backfillHandle } from '../../temporal/workflow-client.ts';
 import { needWorkers, shareOf, watchBackfill } from '../parts/follow.ts';
 import { fromOption, toOption, untilNow } from '../parts/range.ts';
-import { beginBackfill, listBackfills, openTemporal, type TemporalService, withTemporal } from '../parts/temporal.ts';
-import { withServices } from '../parts/with-services.ts';
-import { argument, type CommonOptions, flag, group, leaf, option } from '../shell/define.ts';
-import { endWith, untilStopped } from '../shell/exit.ts';
-import { lines, print, renderTable, say, tellTimes } from '../shell/output.ts';
-import { concurrencyOf, schedule, windowOptions } from './backfill-schedule.ts';
-
-const toJson = (name: string, { startedAt, ...progress }: BackfillProgress): unknown =>
-  tellTimes({ backfill: name, ...progress, startedAt: new Date(startedAt) });
+import { withServices } from '../parts/services.ts';
+import { backfillDefaults, beginBackfill, listBackfills, openTemporal, withTemporal } from '../parts/temporal.ts';
+import { type Answer, argument, choice, flag, group, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
+import { lines, renderTable, say, tellTimes, untilStopped } from '../shell/output.ts';
 
 /** Percent of the range, because a small number of calls alone would hide the skipped ones. */
 const skippedOf = ({ totals: { skippedSeconds = 0 }, range }: BackfillProgress): number =>
@@ -33,44 +31,46 @@ export const describeBackfill = (name: string, progress: BackfillProgress): stri
   );
 };
 
-type Handle = ReturnType<typeof backfillHandle>;
+const tellBackfill = (name: string, progress: BackfillProgress, isIncomplete = false): Answer => {
+  const json = tellTimes({ backfill: name, ...progress, startedAt: new Date(progress.startedAt) });
+  return [json, describeBackfill(name, progress), isIncomplete && 'incomplete'];
+};
 
 /** A backfill that a command is about. */
 type Found = Awaited<ReturnType<typeof find>>;
 
-const watch = async ({ options, name, handle }: Omit<Found, 'status'>): Promise<void> => {
+const watch = async ({ name, handle }: Omit<Found, 'status'>): Promise<Answer> => {
   const { signal } = untilStopped();
   const progress = await watchBackfill(handle, name, signal);
-  print(options, toJson(name, progress), describeBackfill(name, progress));
-  if (progress.state !== 'done')
+  const isRunning = progress.state !== 'done';
+  if (isRunning)
     say(`The backfill continues. Commands: callsync backfill watch ${name}, or callsync backfill cancel ${name}.`);
-  if (progress.state !== 'done' || progress.totals.problems > 0) endWith('incomplete');
+  return tellBackfill(name, progress, isRunning || progress.totals.problems > 0);
 };
 
 const wordOf = (status: string): string => status.toLowerCase().replaceAll('_', ' ');
 
 /** A command that changes a running backfill, which its worker confirms with its progress. */
 const control =
-  (verb: string, change: (handle: Handle) => Promise<BackfillProgress>) =>
-  async ({ options, name, handle, status }: Found): Promise<void> => {
+  (verb: string, change: (handle: Found['handle']) => Promise<BackfillProgress>) =>
+  async ({ name, handle, status }: Found): Promise<Answer> => {
     if (status !== 'RUNNING')
       throw terminal('USAGE_BACKFILL', `The backfill “${name}” has ended (${wordOf(status)}): nothing to ${verb}.`, {
         hint: 'Run callsync backfill list to see running backfills.',
       });
-    const progress = await needWorkers(handle, change(handle));
-    print(options, toJson(name, progress), describeBackfill(name, progress));
+    return tellBackfill(name, await needWorkers(handle, change(handle)));
   };
 
-const cancel = async ({ options, name, handle, status }: Found): Promise<void> => {
+const cancel = async ({ name, handle, status }: Found): Promise<Answer> => {
   if (status === 'RUNNING') await handle.cancel();
   const text = status === 'RUNNING' ? 'will stop; calls that it read stay' : `has ended already (${wordOf(status)})`;
-  print(options, { backfill: name, requested: 'cancel', status: wordOf(status) }, `backfill ${name}: ${text}`);
+  return [{ backfill: name, requested: 'cancel', status: wordOf(status) }, `backfill ${name}: ${text}`];
 };
 
 const named = argument('<name>', 'name of the backfill');
 
 /** @throws terminal USAGE_BACKFILL */
-const find = async (name: string, options: CommonOptions, { client }: TemporalService, prefix: string) => {
+const find = async (client: Client, prefix: string, name: string) => {
   const handle = backfillHandle(client, prefix, name);
   const { status } = await handle.describe().catch((cause: unknown) => {
     if (!(cause instanceof WorkflowNotFoundError)) throw cause;
@@ -80,18 +80,212 @@ const find = async (name: string, options: CommonOptions, { client }: TemporalSe
     });
   });
   // As Temporal calls it.
-  return { name, options, handle, status: status.name as string };
+  return { name, handle, status: status.name as string };
 };
 
 /** A command about one backfill that exists. */
-const about = (verb: string, does: string, act: (found: Found) => Promise<void>) =>
+const about = (verb: string, does: string, act: (found: Found) => Promise<Answer>) =>
   leaf({
     does,
     args: [named],
     examples: [`callsync backfill ${verb} 2025-01-01_2025-07-01`],
     within: withTemporal,
-    run: async (name, options, temporal, prefix) => act(await find(name, options, temporal, prefix)),
+    run: async (name, _options, { client }, prefix) => act(await find(client, prefix, name)),
   });
+
+/** The workflow takes no others. */
+const concurrencyOf = wholeNumber(1, 256);
+
+/** How a backfill reads its windows. */
+const windowOptions = {
+  axis: option('--axis <name>', 'time axis of the range (default: source.list.axis)'),
+  order: choice('--order <order>', 'end of the range to read first', ['newest_first', 'oldest_first']),
+  concurrency: parsed('--concurrency <n>', 'windows read at once, over all workers, 1 to 256', concurrencyOf),
+};
+
+// `callsync backfill schedule`: backfills of a relative range at the times of a Temporal Schedule.
+
+/** The server counts runs, also missed and skipped ones. */
+const factsOf = (name: string, { info, memo, policies, state }: ScheduleDescription) => ({
+  name,
+  owner: memo?.owner === 'config' ? 'config' : 'operator',
+  paused: state.paused,
+  overlapPolicy: policies.overlap,
+  catchupWindowSeconds: policies.catchupWindow / 1000,
+  nextRuns: info.nextActionTimes.slice(0, 5).map((time) => time.toISOString()),
+  runs: info.numActionsTaken,
+  running: info.runningActions.map(({ workflow }) => workflow.workflowId),
+  skippedForOverlap: info.numActionsSkippedOverlap,
+  missedBeyondCatchup: info.numActionsMissedCatchupWindow,
+});
+
+const describeSchedule = (facts: ReturnType<typeof factsOf>): string =>
+  [
+    `${facts.name}: ${facts.paused ? 'paused' : 'on'}, owned by ${facts.owner === 'config' ? 'sync.backfills' : 'an operator'}`,
+    `  next runs   ${facts.nextRuns.join(', ') || 'none'}`,
+    `  overlap     ${facts.overlapPolicy}; a missed run may begin up to ${facts.catchupWindowSeconds} s late`,
+    `  runs        ${facts.runs} begun, ${facts.skippedForOverlap} skipped because an earlier run continued, ${facts.missedBeyondCatchup} missed beyond that`,
+  ].join('\n');
+
+/** The last runs, newest first; Temporal forgets a workflow after its retention time. */
+const lastResults = async (client: Client, prefix: string, { info }: ScheduleDescription) =>
+  await Promise.all(
+    [...info.recentActions].reverse().map(async ({ scheduledAt, action: { workflow } }) => {
+      const described = client.workflow.getHandle(workflow.workflowId).describe();
+      const state = await described.then(
+        ({ status }) => status.name.toLowerCase(),
+        () => 'forgotten',
+      );
+      const backfill = workflow.workflowId.slice(`${prefix}/backfill/`.length);
+      return { backfill, dueAt: scheduledAt.toISOString(), state };
+    }),
+  );
+
+type Schedule = ReturnType<typeof backfillSchedule>;
+type Act = (schedule: Schedule, name: string, client: Client, prefix: string) => Promise<Answer>;
+
+const tell: Act = async (schedule, name) => {
+  const facts = factsOf(name, await schedule.describe());
+  return [facts, describeSchedule(facts)];
+};
+
+const show: Act = async (schedule, name, client, prefix) => {
+  const description = await schedule.describe();
+  const facts = factsOf(name, description);
+  const results = await lastResults(client, prefix, description);
+  const shown = results.map(({ backfill, dueAt, state }) => `  due ${dueAt}  ${state.padEnd(9)}  ${backfill}`);
+  return [{ ...facts, results }, lines(describeSchedule(facts), shown)];
+};
+
+/** Changes a schedule, and then tells how it is. */
+const change =
+  (act: (schedule: Schedule) => Promise<unknown>): Act =>
+  async (schedule, ...at) => {
+    await act(schedule);
+    return await tell(schedule, ...at);
+  };
+
+const remove: Act = async (schedule, name) => {
+  await schedule.delete();
+  return [{ deleted: name }, `${name} is deleted; a running backfill of it continues.`];
+};
+
+const name = argument('<name>', 'name of the schedule');
+
+/** A command about one schedule that exists: else it ends with USAGE_SCHEDULE. */
+const aboutSchedule = (verb: string, does: string, act: Act) =>
+  leaf({
+    does,
+    args: [name],
+    examples: [`callsync backfill schedule ${verb} nightly`],
+    within: withTemporal,
+    run: (name, _options, { client }, prefix) =>
+      act(backfillSchedule(client, prefix, name), name, client, prefix).catch((cause: unknown) => {
+        if (!(cause instanceof ScheduleNotFoundError)) throw cause;
+        throw terminal('USAGE_SCHEDULE', `There is no scheduled backfill named “${name}”.`, {
+          hint: 'Run callsync backfill schedule list for the names.',
+          cause,
+        });
+      }),
+  });
+
+const schedule = group({
+  does: 'manage scheduled backfills',
+  remarks: 'callsync up and callsync worker --schedules update the schedules of sync.backfills at their start.',
+  commands: {
+    create: leaf({
+      does: 'create a schedule',
+      args: [name],
+      options: {
+        cron: option('--cron <expression>', 'times of the runs, such as "0 3 * * *"'),
+        every: option('--every <duration>', 'interval between runs, such as 6h'),
+        timeZone: option('--time-zone <name>', 'time zone of --cron', 'UTC'),
+        last: option('--last <duration>', 'range of each run before its scheduled time', '30d'),
+        ...windowOptions,
+        force: flag('--no-force', 'skip windows that callsync has read'),
+        jitter: option('--jitter <duration>', 'longest random delay of a run', '0s'),
+        catchupWindow: option('--catchup-window <duration>', 'longest delay of a missed run', '7d'),
+        overlapPolicy: choice(
+          '--overlap-policy <policy>',
+          'treatment of a run that is due while another runs',
+          overlapPolicies,
+          'buffer_one',
+        ),
+      },
+      examples: [
+        'callsync backfill schedule create nightly --cron "0 3 * * *" --time-zone Europe/Paris --last 30d',
+        'callsync backfill schedule create often --every 6h --last 2d',
+      ],
+      within: withTemporal,
+      run: async (name, options, { client }, prefix, services) => {
+        const {
+          config,
+          json,
+          logLevel,
+          timeZone: time_zone,
+          catchupWindow: catchup_window,
+          overlapPolicy: overlap_policy,
+          ...wanted
+        } = options;
+        const parsed = scheduledBackfillSchema.safeParse({
+          ...wanted,
+          name,
+          time_zone,
+          catchup_window,
+          overlap_policy,
+        });
+        if (!parsed.success) {
+          const problems = parsed.error.issues.map(
+            ({ path, message }) => `${path.join('.') || 'the schedule'} ${message}`,
+          );
+          throw terminal('USAGE_SCHEDULE', `The schedule cannot be created: ${problems.join('; ')}.`);
+        }
+        if (options.axis !== undefined) axisOf(services.config.source.list, options.axis);
+        try {
+          const defaults = backfillDefaults(services);
+          await createBackfillSchedule(client, prefix, { wanted: parsed.data, defaults, owner: 'operator' });
+        } catch (cause) {
+          if (!(cause instanceof ScheduleAlreadyRunning)) throw cause;
+          throw terminal('USAGE_SCHEDULE', `There is a schedule named “${name}” already.`, {
+            hint: 'Run callsync backfill schedule delete first. If the schedule is from sync.backfills, change the configuration.',
+            cause,
+          });
+        }
+        return await tell(backfillSchedule(client, prefix, name), name, client, prefix);
+      },
+    }),
+    list: leaf({
+      does: 'list schedules with their next runs',
+      examples: ['callsync backfill schedule list'],
+      within: withTemporal,
+      run: async (_options, { client }, prefix) => {
+        const all = await Promise.all(
+          (await listBackfillSchedules(client, prefix)).map(async ({ name }) =>
+            factsOf(name, await backfillSchedule(client, prefix, name).describe()),
+          ),
+        );
+        return [all, all.map(describeSchedule).join('\n') || 'There is none.'];
+      },
+    }),
+    show: aboutSchedule('show', 'show a schedule with its last results', show),
+    pause: aboutSchedule(
+      'pause',
+      'stop starting runs',
+      change((schedule) => schedule.pause('Paused by an operator.')),
+    ),
+    resume: aboutSchedule(
+      'resume',
+      'start runs again',
+      change((schedule) => schedule.unpause('Resumed by an operator.')),
+    ),
+    run: aboutSchedule(
+      'run',
+      'start a run now, in addition to its schedule',
+      change((schedule) => schedule.trigger()),
+    ),
+    delete: aboutSchedule('delete', 'remove the schedule; calls that it read stay', remove),
+  },
+});
 
 export default group({
   remarks: 'All options: callsync backfill start --help. You can omit "start".',
@@ -124,8 +318,8 @@ stopped watching, or windows were not shown complete. Exit code 4: no worker ans
         const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
         const name = options.name ?? `${iso(range.from).slice(0, 10)}_${iso(range.to).slice(0, 10)}`;
         const handle = await beginBackfill(services, await openTemporal(services), { name, range, ...given });
-        if (options.wait) return await watch({ options, name, handle });
-        print(options, { backfill: name, workflow: handle.workflowId }, `started: callsync backfill watch ${name}`);
+        if (options.wait) return await watch({ name, handle });
+        return [{ backfill: name, workflow: handle.workflowId }, `started: callsync backfill watch ${name}`];
       },
     }),
     schedule,
@@ -133,12 +327,12 @@ stopped watching, or windows were not shown complete. Exit code 4: no worker ans
       does: 'list backfills, newest first',
       examples: ['callsync backfill list'],
       within: withTemporal,
-      run: async (options, temporal, prefix) => {
-        const rows = (await listBackfills(temporal.client, prefix)).map(({ status, ...one }) => ({
+      run: async (_options, { client }, prefix) => {
+        const rows = (await listBackfills(client, prefix)).map(({ status, ...one }) => ({
           ...one,
           state: wordOf(status),
         }));
-        print(options, rows, renderTable(rows));
+        return [rows, renderTable(rows)];
       },
     }),
     watch: about('watch', 'show a backfill until it ends; Ctrl-C leaves it running', watch),
@@ -158,9 +352,9 @@ stopped watching, or windows were not shown complete. Exit code 4: no worker ans
       args: [named, argument('<n>', 'windows at once, 1 to 256', concurrencyOf)],
       examples: ['callsync backfill concurrency 2025-01-01_2025-07-01 8'],
       within: withTemporal,
-      run: async (name, windows, options, temporal, prefix) =>
+      run: async (name, windows, _options, { client }, prefix) =>
         control('change', (handle) => handle.executeUpdate(setConcurrencyUpdate, { args: [windows] }))(
-          await find(name, options, temporal, prefix),
+          await find(client, prefix, name),
         ),
     }),
   },

@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { resolveDataDir } from '../../config/data-dir.ts';
 import { startBigQueryEmulator } from '../../local/bigquery/emulator.ts';
 import { flag, leaf, option, parsed, port } from '../shell/define.ts';
-import { untilStopped } from '../shell/exit.ts';
-import { print, say } from '../shell/output.ts';
+import { print, say, untilStopped } from '../shell/output.ts';
 
 export default leaf({
   shared: 'json',

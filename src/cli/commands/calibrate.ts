@@ -2,11 +2,8 @@ import { parseDocument } from 'yaml';
 import { loadConfig } from '../../config/load.ts';
 import { inferUnits, sampleCall } from '../../marts/calibrate.ts';
 import { readNewestDocuments } from '../../store/ledger/read-ledger.ts';
-import { openConfigFile } from '../parts/config-file.ts';
-import { withStore } from '../parts/with-services.ts';
+import { openConfigFile, withStore } from '../parts/services.ts';
 import { flag, leaf, parsed, wholeNumber } from '../shell/define.ts';
-import { endWith } from '../shell/exit.ts';
-import { print } from '../shell/output.ts';
 
 type UnitFinding = ReturnType<typeof inferUnits>[number];
 
@@ -42,8 +39,8 @@ export default leaf({
     const write = options.write === true ? openConfigFile(path) : undefined;
     const documents = await readNewestDocuments(store, options.calls);
     const findings = inferUnits(documents.map(sampleCall));
-    print(options, { calls: documents.length, findings }, describe(findings));
     await write?.((text) => writeUnits(text, findings));
-    if (findings.some(({ unit }) => unit === unclear)) endWith('incomplete');
+    const isUnclear = findings.some(({ unit }) => unit === unclear);
+    return [{ calls: documents.length, findings }, describe(findings), isUnclear && 'incomplete'];
   },
 });

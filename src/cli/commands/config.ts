@@ -3,7 +3,7 @@ import type { ReceiverConfig } from '../../../schemas/config.ts';
 import { loadConfig, loadReceiverConfig } from '../../config/load.ts';
 import { terminal } from '../../lib/errors.ts';
 import { flag, group, leaf } from '../shell/define.ts';
-import { print, readShipped } from '../shell/output.ts';
+import { readShipped } from '../shell/output.ts';
 
 /** @throws terminal CONFIG_CREDENTIALS that names every key that is missing. */
 const checkCredentials = ({ source, webhook }: ReceiverConfig): void => {
@@ -47,7 +47,7 @@ const checkFiles = async (config: object): Promise<void> => {
 
 /** Prints a file of the package, which is generated from the schema. */
 const printer = (does: string, example: string, file: string) =>
-  leaf({ does, shared: 'none', examples: [example], run: () => process.stdout.write(readShipped(file)) });
+  leaf({ does, shared: 'none', examples: [example], run: () => void process.stdout.write(readShipped(file)) });
 
 export default group({
   commands: {
@@ -77,7 +77,7 @@ export default group({
         const { config, path } = await load({ path: options.config });
         checkCredentials(config);
         await checkFiles(config);
-        print(options, { valid: true, path }, `${path ?? 'The environment'} is valid.`);
+        return [{ valid: true, path }, `${path ?? 'The environment'} is valid.`];
       },
     }),
   },

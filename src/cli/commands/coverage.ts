@@ -1,18 +1,16 @@
 import type { Config } from '../../../schemas/config.ts';
-import { readCoverage } from '../../health/coverage/coverage.ts';
-import { drawCoverage } from '../../health/coverage/draw-text.ts';
+import { drawCoverage, readCoverage } from '../../health/coverage/coverage.ts';
 import { countOf } from '../../lib/count-of.ts';
-import { dayMicros } from '../../lib/day.ts';
-import { iso, nowMicros } from '../../lib/timestamps.ts';
+import { dayMicros, iso, nowMicros } from '../../lib/timestamps.ts';
 import { chooseAxis } from '../../pipeline/read/choose-axis.ts';
 import { forecastVerdicts, type JudgedDay, listDays } from '../../pipeline/reconcile/judged-days.ts';
 import { rowsWithin } from '../../pipeline/reconcile/plan-reconcile.ts';
 import type { Store } from '../../store/store.ts';
 import { processedFieldOf } from '../parts/activity-deps.ts';
 import { toOption } from '../parts/range.ts';
-import { withStore } from '../parts/with-services.ts';
+import { withStore } from '../parts/services.ts';
 import { instant, leaf, parsed } from '../shell/define.ts';
-import { print, tellTimes } from '../shell/output.ts';
+import { tellTimes } from '../shell/output.ts';
 
 const defaultDays = 30;
 
@@ -58,6 +56,6 @@ export default leaf({
     const coverage = await readCoverage(store, { range, warehouses: Object.keys(config.warehouses), now });
     const unjudged = await describeUnjudged(config, store, now);
     const text = [drawCoverage(coverage, process.stdout.columns), ...unjudged.lines].join('\n');
-    print(options, tellTimes({ ...coverage, unjudged }), text);
+    return [tellTimes({ ...coverage, unjudged }), text];
   },
 });

@@ -1,13 +1,10 @@
 import { countOf } from '../../lib/count-of.ts';
 import type { RequestLimiter } from '../../source/http/limiter.ts';
-import { openStoreService } from '../parts/open-store.ts';
-import { withServices } from '../parts/with-services.ts';
+import { openStoreService, withServices } from '../parts/services.ts';
 import { type CommonOptions, flag, leaf } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
-import { exitCodeOfFindings, runChecks } from './doctor/check.ts';
-import { installationChecks } from './doctor/check-installation.ts';
-import { sourceChecks } from './doctor/check-source.ts';
-import { provideTemporalCli, temporalChecks } from './doctor/check-temporal.ts';
+import { exitCodeOfFindings, installationChecks, runChecks } from './doctor/check.ts';
+import { provideTemporalCli, sourceChecks, temporalChecks } from './doctor/check-services.ts';
 import { webhookChecks } from './doctor/check-webhook.ts';
 
 const deadlineMs = 40_000;

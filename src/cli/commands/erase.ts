@@ -1,14 +1,13 @@
 import { type ErasureProgress, erasureProgressQuery } from '../../../workflows/messages.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { beginErasure, type ErasureReceipt, finishErasure, previewErasure } from '../../pipeline/persons/erase.ts';
+import { beginErasure, finishErasure, previewErasure } from '../../pipeline/persons/erase.ts';
 import { startErase } from '../../temporal/workflow-client.ts';
 import { openIngest } from '../parts/activity-deps.ts';
 import { followWorkflow } from '../parts/follow.ts';
 import { describeErasure, personOptions, withPerson } from '../parts/persons.ts';
 import { findTemporal } from '../parts/temporal.ts';
-import { flag, type Given, leaf } from '../shell/define.ts';
-import { endWith, untilStopped } from '../shell/exit.ts';
-import { print, say } from '../shell/output.ts';
+import { type Answer, flag, type Given, leaf } from '../shell/define.ts';
+import { say, untilStopped } from '../shell/output.ts';
 
 type EraseOptions = Given<typeof options>;
 
@@ -24,27 +23,24 @@ const showWaiting = () => {
   };
 };
 
-const run = (options: EraseOptions): Promise<void> =>
+const run = (options: EraseOptions): Promise<Answer> =>
   withPerson(options, { mayCome: options.suppress === true }, async ({ meant, store, services }) => {
     const deps = await openIngest(services, store);
     const exceptHeld = options.exceptHeld === true;
     if (options.yes !== true) {
       const receipt = await previewErasure(deps, meant);
-      print(options, receipt, describeErasure(receipt, { exceptHeld }));
-      return;
+      return [receipt, describeErasure(receipt, { exceptHeld })];
     }
     const requestId = await beginErasure(deps, meant, { suppress: options.suppress === true, exceptHeld });
-    const report = (receipt: ErasureReceipt): void => print(options, receipt, describeErasure(receipt));
-    const leave = (): void => {
+    const leave = (exit?: 'incomplete'): Answer => {
       say(`callsync privacy receipt ${requestId} has the receipt later.`);
-      print(options, { requestId, receipt: null }, `Erasure ${requestId} is under way.`);
+      return [{ requestId, receipt: null }, `Erasure ${requestId} is under way.`, exit];
     };
-    const finishHere = async (): Promise<void> => {
+    const finishHere = async (): Promise<Answer> => {
       const { waiting, receipt } = await finishErasure(deps, requestId, { load: true });
-      if (receipt !== undefined) return report(receipt);
+      if (receipt !== undefined) return [receipt, describeErasure(receipt)];
       say(`Not signed yet: ${waiting.join(', ')} still has data.`);
-      leave();
-      endWith('incomplete');
+      return leave('incomplete');
     };
     const temporal = await findTemporal(services);
     if (temporal === undefined) {
@@ -63,9 +59,7 @@ const run = (options: EraseOptions): Promise<void> =>
       say('No worker answers, so this process loads the tombstones.');
       return { ended: true };
     });
-    if (followed.ended) return await finishHere();
-    leave();
-    endWith('incomplete');
+    return followed.ended ? await finishHere() : leave('incomplete');
   });
 
 const options = {

@@ -2,10 +2,9 @@ import { resolve } from 'node:path';
 import { exportCalls, exportFormats } from '../../pipeline/export/export-calls.ts';
 import { processedFieldOf } from '../parts/activity-deps.ts';
 import { fromOption, toOption, untilNow } from '../parts/range.ts';
-import { withStore } from '../parts/with-services.ts';
+import { withStore } from '../parts/services.ts';
 import { argument, choice, leaf } from '../shell/define.ts';
-import { endWith, untilStopped } from '../shell/exit.ts';
-import { print, readVersion } from '../shell/output.ts';
+import { endWith, readVersion, untilStopped } from '../shell/output.ts';
 
 export default leaf({
   args: [
@@ -37,11 +36,12 @@ analytics.units is set. manifest.json counts the rows. If you stop an export, no
       const input = { format, folder, ...untilNow(options), ...about };
       const { calls, files } = await exportCalls(store, input, { signal, onProgress });
       const rows = Object.entries(files).map(([name, count]) => `  ${name.padEnd(22)} ${count} rows`);
-      print(options, { folder, format, calls, files }, [`${calls} calls in ${given}`, ...rows].join('\n'));
+      return [{ folder, format, calls, files }, [`${calls} calls in ${given}`, ...rows].join('\n')];
     } catch (error) {
       if (!signal.aborted) throw error;
       say('Stopped; no files were written.');
       endWith('incomplete');
+      return;
     }
   },
 });

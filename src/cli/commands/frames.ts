@@ -3,10 +3,9 @@ import { storeFrame } from '../../store/delivery/quarantine.ts';
 import { openPrivacy } from '../parts/keys.ts';
 import { claimSource, openSource } from '../parts/open-source.ts';
 import { duration } from '../parts/range.ts';
-import { withStore } from '../parts/with-services.ts';
+import { withStore } from '../parts/services.ts';
 import { leaf, parsed } from '../shell/define.ts';
-import { untilStopped } from '../shell/exit.ts';
-import { print } from '../shell/output.ts';
+import { untilStopped } from '../shell/output.ts';
 
 const describe = (event: StreamEvent): string => {
   if (event.kind === 'opened')
@@ -42,10 +41,9 @@ export default leaf({
           body: privacy?.admit(body).body ?? body,
         }),
     }).finally(() => clearTimeout(timer));
-    print(
-      options,
+    return [
       { session, ...result },
       `${result.frames} frames (${result.bytes} bytes) over ${result.connections} connections are in callsync.websocket_frames, session ${session}.`,
-    );
+    ];
   },
 });

@@ -4,14 +4,11 @@ import type { Store } from '../../store/store.ts';
 import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import { watchBackfill } from '../parts/follow.ts';
 import { duration } from '../parts/range.ts';
-import type { Services } from '../parts/services.ts';
+import { type Services, withStore } from '../parts/services.ts';
 import { beginBackfill, ensureConfiguredSchedules, openTemporal, unpolledQueues } from '../parts/temporal.ts';
-import { withStore } from '../parts/with-services.ts';
 import { flag, instant, leaf, option, parsed, required } from '../shell/define.ts';
-import { untilStopped } from '../shell/exit.ts';
-import { print, tellTimes } from '../shell/output.ts';
-import { roundTrip } from './doctor/check-webhook.ts';
-import { checkPublicUrl } from './webhook/check-public-url.ts';
+import { tellTimes, untilStopped } from '../shell/output.ts';
+import { checkPublicUrl, roundTrip } from './doctor/check-webhook.ts';
 
 const verifyReceiver = async (services: Services, store: Store, given: string | undefined) => {
   const url = given ?? services.config.webhook.public_url;
@@ -74,10 +71,6 @@ does not answer. In both cases, run the command again.`,
       },
       { ...options, signal },
     );
-    print(
-      options,
-      tellTimes(state),
-      'Live: the receiver accepts webhooks, the past is read, and continuous sync runs.',
-    );
+    return [tellTimes(state), 'Live: the receiver accepts webhooks, the past is read, and continuous sync runs.'];
   },
 });

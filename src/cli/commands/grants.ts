@@ -1,8 +1,7 @@
 import { openMartColumns } from '../../marts/marts.ts';
-import { openMarts, openWarehouse, settingsOf } from '../parts/open-warehouses.ts';
-import { withStore } from '../parts/with-services.ts';
+import { openMarts, openWarehouse, settingsOf } from '../parts/activity-deps.ts';
+import { withStore } from '../parts/services.ts';
 import { argument, flag, leaf, option } from '../shell/define.ts';
-import { print } from '../shell/output.ts';
 
 export default leaf({
   args: [argument('[warehouse]', 'name of the warehouse (default: the first PostgreSQL one)')],
@@ -37,15 +36,14 @@ callsync grants again after an upgrade. On PostgreSQL, both are group roles: GRA
     const applied = options.apply === true;
     if (!applied) {
       const text = statements.map((sql) => (sql.startsWith('--') ? sql : `${sql};`)).join('\n');
-      return print(options, { warehouse: warehouse.name, applied, statements }, text);
+      return [{ warehouse: warehouse.name, applied, statements }, text];
     }
     await warehouse.migrate();
     await openMarts(services, warehouse);
     await warehouse.grants.apply(readers);
-    print(
-      options,
+    return [
       { warehouse: warehouse.name, applied, analyst, restricted },
       `${warehouse.name}: ${analyst} reads everything, ${restricted} only the restricted views and columns of marts.`,
-    );
+    ];
   },
 });

@@ -6,10 +6,9 @@ import { terminal } from '../../lib/errors.ts';
 import { importFile } from '../../pipeline/import/import-file.ts';
 import { openIngest } from '../parts/activity-deps.ts';
 import { acceptSource, claimSource } from '../parts/open-source.ts';
-import { withStore } from '../parts/with-services.ts';
+import { withStore } from '../parts/services.ts';
 import { argument, flag, instant, leaf, parsed } from '../shell/define.ts';
-import { endWith, untilStopped } from '../shell/exit.ts';
-import { print } from '../shell/output.ts';
+import { endWith, print, untilStopped } from '../shell/output.ts';
 import { createImportView } from '../shell/progress.ts';
 
 const describe = (file: string, { alreadyDone, records, refused, changed }: Awaited<ReturnType<typeof importFile>>) => {

@@ -17,13 +17,13 @@ import { runProbe } from './probe.ts';
 type InitOptions = Given<typeof options>;
 
 /** First content of a configuration, from options or answers: also the answers to the questions of its warehouse. */
-export type Answers = Omit<InitOptions, keyof CommonOptions> & {
+type Answers = Omit<InitOptions, keyof CommonOptions> & {
   readonly settings: Readonly<Record<string, string | undefined>>;
 };
 
 const usage = (message: string, hint: string): Error => terminal('USAGE_INIT', message, { hint });
 
-export const questionsOf = (warehouse: string) => kinds.find(({ type }) => type === warehouse)?.questions ?? [];
+const questionsOf = (warehouse: string) => kinds.find(({ type }) => type === warehouse)?.questions ?? [];
 
 const answersOf = async (options: InitOptions, folder: string): Promise<Answers> => {
   const given: Answers['settings'] = { url_file: options.postgresUrlFile, project: options.project };
@@ -32,10 +32,7 @@ const answersOf = async (options: InitOptions, folder: string): Promise<Answers>
   if (options.yes !== true) {
     if (!process.stdin.isTTY)
       throw usage('There is no terminal for questions.', 'Give the answers as options, with --yes.');
-    // The library of questions is loaded only if there are questions.
-    const { askAnswers } = await import('./init/ask.ts');
-    const presets = (await listPresets()).map(({ name }) => name);
-    return await askAnswers({ ...options, settings }, presets, folder);
+    return await askAnswers({ ...options, settings }, folder);
   }
   if (options.baseUrl === undefined) throw usage('The address of the call API is missing.', 'Give it as --base-url.');
   const missing = questions.find(({ key, required }) => required && settings[key] === undefined);
@@ -49,6 +46,9 @@ const dataDirOf = (folder: string): string =>
   process.getuid?.() === 0 && `${folder}/`.startsWith(`${homedir()}/`)
     ? join('/var/lib/callsync', basename(folder))
     : './.callsync';
+
+/** The library of questions is loaded only if there are questions. */
+const loadPrompts = () => import('@inquirer/prompts');
 
 /** The sections of the configuration file, without keys that have no value. */
 const toConfig = (answers: Answers, folder: string): Readonly<Record<string, StarterValue>> => {
@@ -134,3 +134,64 @@ export default leaf({
 replaces a file. Without a preset, init probes the call list. At the end, init runs callsync doctor, which decides the exit code.`,
   run,
 });
+
+// The questions of `init`. A flag's value is the default answer.
+
+const isAddress = (text: string): boolean | string =>
+  /^https?:\/\/[^\s/]+/.test(text) || 'Use an address such as https://api.example.com.';
+const orNothing = (text: string): string | undefined => (text.trim() === '' ? undefined : text.trim());
+
+/** A secret typed here goes into a file of its own, which nobody else can read. */
+const askSecretFile = async (what: string, given: string | undefined, file: string): Promise<string | undefined> => {
+  if (given !== undefined) return given;
+  const { password } = await loadPrompts();
+  const secret = orNothing(await password({ message: `${what} (kept in ${file}; empty = later)`, mask: true }));
+  if (secret === undefined) return undefined;
+  await writeFile(file, secret, { mode: 0o600, flag: 'wx' });
+  return file;
+};
+
+const askAnswers = async (given: Answers, folder: string): Promise<Answers> => {
+  const { confirm, input, select } = await loadPrompts();
+  const askText = async (message: string, given = '', required = false): Promise<string | undefined> =>
+    orNothing(await input({ message, default: given, required }));
+  const baseUrl = await input({
+    message: 'Address of the call API',
+    default: given.baseUrl,
+    validate: isAddress,
+  });
+  const authUrl = await askText('Address of the identity provider (empty = no token)', given.authUrl);
+  const access =
+    authUrl === undefined
+      ? {}
+      : {
+          realm: await askText('Realm', given.realm),
+          clientId: await askText('Client id', given.clientId),
+          clientSecretFile: await askSecretFile('Client secret', given.clientSecretFile, `${folder}/client-secret`),
+        };
+  const preset = await select({
+    message: 'How does the call list work?',
+    choices: [
+      { name: 'not known: find out with few requests', value: undefined },
+      ...(await listPresets()).map(({ name }) => ({ name: `as preset ${name}`, value: name })),
+    ],
+    default: given.preset,
+  });
+  const warehouse = await select({
+    message: 'Where do the calls go?',
+    choices: kinds.map(({ type }) => ({ value: type })),
+    default: given.warehouse,
+  });
+  const settings: Record<string, string | undefined> = {};
+  for (const { key, message, required } of questionsOf(warehouse))
+    settings[key] = await askText(message, given.settings[key], required);
+  const asked = { baseUrl, authUrl, ...access, preset, warehouse, settings };
+  const message = 'Does the service send webhooks here?';
+  if (!(await confirm({ message, default: given.signingSecretFile !== undefined }))) return asked;
+  const file = `${folder}/signing-secret`;
+  return {
+    ...asked,
+    signingSecretFile: await askSecretFile('Signing secret of the webhooks', given.signingSecretFile, file),
+    publicUrl: await askText('Public address of the receiver (empty = not yet)', given.publicUrl),
+  };
+};

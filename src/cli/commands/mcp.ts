@@ -8,15 +8,11 @@ import { createAssistant } from '../../mcp/assistant.ts';
 import { serveHttp } from '../../mcp/serve-http.ts';
 import { openRecorder } from '../../store/status/events.ts';
 import { kindOf } from '../../warehouse/kinds.ts';
+import { chooseWarehouse } from '../parts/activity-deps.ts';
 import { isLoopback, openUsers } from '../parts/open-operations.ts';
-import { openStoreServer } from '../parts/open-store.ts';
-import { chooseWarehouse } from '../parts/open-warehouses.ts';
-import { readActor } from '../parts/read-actor.ts';
-import type { Services } from '../parts/services.ts';
-import { withServices } from '../parts/with-services.ts';
+import { openStoreServer, readActor, type Services, withServices } from '../parts/services.ts';
 import { flag, leaf, option, parsed, port, wholeNumber } from '../shell/define.ts';
-import { untilStopped } from '../shell/exit.ts';
-import { readVersion, say } from '../shell/output.ts';
+import { readVersion, say, untilStopped } from '../shell/output.ts';
 import { explainAt } from './query.ts';
 
 const gigabyte = 2 ** 30;

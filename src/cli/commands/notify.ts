@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { openChannels } from '../../health/notifications/channels.ts';
 import { terminal } from '../../lib/errors.ts';
-import { withServices } from '../parts/with-services.ts';
+import { withServices } from '../parts/services.ts';
 import { group, leaf } from '../shell/define.ts';
-import { print } from '../shell/output.ts';
 
 const summary = 'This is a test of the notifications of callsync.';
 
@@ -13,7 +12,7 @@ export default group({
       does: 'send a message to every configured channel',
       examples: ['callsync notify test'],
       within: withServices,
-      run: async (options, services) => {
+      run: async (_options, services) => {
         const channels = openChannels(services.config.notifications);
         if (channels.size === 0)
           throw terminal('CONFIG_INVALID', 'No channel is configured.', {
@@ -22,7 +21,7 @@ export default group({
         for (const { send } of channels.values())
           await send({ id: randomUUID(), condition: 'test', subject: '', state: 'firing', summary, at: Date.now() });
         const names = [...channels.keys()];
-        print(options, { sent: names }, `sent to ${names.join(', ')}`);
+        return [{ sent: names }, `sent to ${names.join(', ')}`];
       },
     }),
   },

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { listPresets, readPreset } from '../../source/presets/presets.ts';
 import { argument, group, leaf } from '../shell/define.ts';
-import { print } from '../shell/output.ts';
 
 export default group({
   remarks: 'Set source.list.preset to the name of a preset (activate), or to the path of a changed copy.',
@@ -11,14 +10,13 @@ export default group({
       does: 'list the presets',
       shared: 'json',
       examples: ['callsync presets', 'callsync presets list --json'],
-      run: async (options) => {
+      run: async () => {
         const all = await listPresets();
         const width = Math.max(...all.map(({ name }) => name.length));
-        print(
-          options,
+        return [
           all.map(({ name, description, file }) => ({ name, description, file })),
           all.map(({ name, description }) => `${name.padEnd(width)}  ${description}`).join('\n'),
-        );
+        ];
       },
     }),
     show: leaf({
@@ -26,9 +24,9 @@ export default group({
       shared: 'json',
       args: [argument('<name>', 'name of the preset')],
       examples: ['callsync presets show activate > activate-changed.yaml'],
-      run: async (name, options) => {
+      run: async (name) => {
         const { description, config, file } = await readPreset(name);
-        print(options, { name, description, config }, (await readFile(file, 'utf8')).trimEnd());
+        return [{ name, description, config }, (await readFile(file, 'utf8')).trimEnd()];
       },
     }),
   },

@@ -1,17 +1,22 @@
+import { readFile } from 'node:fs/promises';
+import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
+import { isObject, parseQuietly } from '../../lib/parse-json.ts';
 import { applyAges } from '../../pipeline/load/apply-ages.ts';
 import { applyRules } from '../../pipeline/load/apply-rules.ts';
+import { findCalls, finishErasure } from '../../pipeline/persons/erase.ts';
+import { addHold, removeHold } from '../../pipeline/persons/hold.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
 import { listNewestCalls } from '../../store/ledger/read-ledger.ts';
+import { listHolds } from '../../store/persons/keys.ts';
+import { isSigned, type ReceiptProof } from '../../store/persons/receipts.ts';
 import { openAges, openIngest } from '../parts/activity-deps.ts';
-import { openRules } from '../parts/keys.ts';
-import { openStoreService } from '../parts/open-store.ts';
-import type { Services } from '../parts/services.ts';
-import { withServices, withStore } from '../parts/with-services.ts';
-import { flag, group, leaf, parsed, wholeNumber } from '../shell/define.ts';
-import { print } from '../shell/output.ts';
-import { personCommands } from './persons.ts';
-import { sampleCall, sampleUtterance } from './webhook/sample-call.ts';
+import { openProof, openRules } from '../parts/keys.ts';
+import { describeErasure, personOptions, withPerson } from '../parts/persons.ts';
+import { openStoreService, readActor, type Services, withServices, withStore } from '../parts/services.ts';
+import { argument, flag, group, leaf, option, parsed, required, wholeNumber } from '../shell/define.ts';
+import { lines } from '../shell/output.ts';
+import { sampleCall, sampleUtterance } from './webhook/send.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -48,6 +53,149 @@ const tally = (found: readonly string[]): Record<string, number> => {
 
 const callsPerLine = 10_000;
 
+// Subcommands of `callsync privacy` for requests of persons: access, legal holds, receipts.
+
+const describe = ({ hold: { id, action }, calls, gone, persons, proof }: Awaited<ReturnType<typeof addHold>>): string =>
+  lines(
+    `Hold ${id} is ${action} ${countOf(calls, 'call')}.`,
+    gone > 0 && `${gone} were erased earlier, so a hold cannot keep them.`,
+    persons > 0 && `An earlier erasure named ${persons} of the values; a hold cannot keep the erased calls.`,
+    `Receipt ${proof.receipt_id} is signed: callsync verdicts verify checks it.`,
+  );
+
+const isReceipt = (value: unknown): value is { readonly proof: ReceiptProof } =>
+  isObject(value) && isObject(value.proof) && typeof value.proof.digest === 'string';
+
+const isSignedBy = (receipt: { readonly proof: ReceiptProof }, pem: string): boolean => {
+  try {
+    return isSigned(receipt, pem);
+  } catch (cause) {
+    throw terminal('USAGE_RECEIPT', 'The public key is not in PEM format.', { cause });
+  }
+};
+
+const listing = 'callsync privacy hold list';
+const removing = 'callsync privacy hold remove 1a2b3c4d --reason "case 2026-17 is closed"';
+
+const hold = group({
+  does: 'exempt calls from erasure and retention',
+  commands: {
+    add: leaf({
+      does: 'exempt present and later calls with these values',
+      options: {
+        ...personOptions,
+        reason: required(option('--reason <text>', 'reason, such as the number of a case')),
+      },
+      examples: [
+        'callsync privacy hold add --by phone --reason "case 2026-17"',
+        'callsync privacy hold add --by call --file calls.txt --reason "case 2026-17" --json',
+      ],
+      remarks: 'Never pass values as arguments. The reason is stored and shown, so it must not name a person.',
+      run: (options) =>
+        withPerson(options, { mayCome: true }, async ({ meant, store }) => {
+          const receipt = await addHold(store, meant, { reason: options.reason, actor: readActor() });
+          return [receipt, describe(receipt)];
+        }),
+    }),
+    list: leaf({
+      does: 'list holds with their reasons and numbers of calls',
+      examples: [listing, `${listing} --json`],
+      within: withStore,
+      run: async (_options, store) => {
+        const holds = await listHolds(store);
+        const lines = holds.map(
+          ({ id, kind, calls, actor, at, reason }) =>
+            `${id}  ${at.toISOString()}  by ${kind.padEnd(8)}  ${String(calls).padStart(8)} calls  ${actor}: ${reason}`,
+        );
+        return [holds, holds.length === 0 ? 'Nothing is held.' : lines.join('\n')];
+      },
+    }),
+    remove: leaf({
+      does: 'remove a hold; erasures and retention then apply to its calls again',
+      args: [argument('<hold>', `name of the hold, from ${listing}`)],
+      options: { reason: required(option('--reason <text>', 'reason of the removal')) },
+      examples: [removing],
+      within: withStore,
+      run: async (id, options, store) => {
+        await store.checkKeys();
+        const receipt = await removeHold(store, id, { actor: readActor(), reason: options.reason });
+        return [receipt, describe(receipt)];
+      },
+    }),
+  },
+});
+
+const personCommands = {
+  export: leaf({
+    does: "print a person's stored calls, one JSON document a line",
+    options: personOptions,
+    examples: [
+      'callsync privacy export --by phone > calls.ndjson',
+      'callsync privacy export --by metadata --key ClientID --file clients.txt',
+    ],
+    /** Answers a request for access: the documents of the calls that an erasure would mean. */
+    run: (options) =>
+      withPerson(options, { mayCome: false }, async ({ meant, store, services }) => {
+        let [found, erased, unseen] = [0, 0, 0];
+        for (const id of await findCalls(store, meant)) {
+          const row = (await readRows(store, [id])).get(id);
+          if (row === undefined) unseen += 1;
+          else if (row.tombstone) erased += 1;
+          else {
+            found += 1;
+            process.stdout.write(`${JSON.stringify(row.document)}\n`);
+          }
+        }
+        const others = [erased > 0 && `; ${erased} erased`, unseen > 0 && `; ${unseen} unknown`].filter(Boolean);
+        services.say(`${countOf(found, 'call')}${others.join('')}.`);
+      }),
+  }),
+  receipt: leaf({
+    does: 'print the signed receipt of an earlier erasure',
+    args: [argument('<erasure>', 'name of the erasure, from the output of callsync erase')],
+    examples: ['callsync privacy receipt 0123456789abcdef --json'],
+    /** Prints the receipt of an earlier erasure. If no worker runs and nothing waits, it finishes the erasure here. */
+    within: withStore,
+    run: async (requestId, _options, store, services) => {
+      const deps = await openIngest(services, store);
+      const { waiting, receipt } = await finishErasure(deps, requestId, { load: false });
+      if (receipt !== undefined) return [receipt, describeErasure(receipt)];
+      const text = `Not signed yet: ${waiting.join(', ')} still has data.`;
+      return [{ requestId, receipt: null, waiting }, text, 'incomplete'];
+    },
+  }),
+  'public-key': leaf({
+    does: 'print the public key for checks of receipts',
+    examples: ['callsync privacy public-key > callsync.pem'],
+    within: withServices,
+    run: async (_options, { config }) => {
+      const { publicKey } = openProof(config).keys;
+      return [{ publicKey }, publicKey.trimEnd()];
+    },
+  }),
+  'check-receipt': leaf({
+    does: 'check the signature of a receipt; needs no configuration and no secret',
+    args: [argument('<file>', 'file with the output of callsync erase --json')],
+    options: {
+      publicKey: required(option('--public-key <file>', 'file with the output of callsync privacy public-key')),
+    },
+    examples: ['callsync privacy check-receipt receipt.json --public-key callsync.pem'],
+    remarks: 'Exit code 5: the signature is wrong.',
+    /** Needs neither a configuration nor a secret. */
+    run: async (file, { publicKey }) => {
+      const [text, pem] = await Promise.all([file, publicKey].map((path) => readFile(path, 'utf8'))).catch((cause) => {
+        throw terminal('USAGE_RECEIPT', 'The receipt or the public key cannot be read.', { cause });
+      });
+      const receipt: unknown = parseQuietly(Buffer.from(text as string));
+      if (!isReceipt(receipt)) throw terminal('USAGE_RECEIPT', 'The file is not a receipt that --json printed.');
+      const signed = isSignedBy(receipt, pem as string);
+      if (signed) return [{ signed }, 'The receipt was signed by the holder of this key.'];
+      return [{ signed }, 'The signature is wrong.', 'incomplete'];
+    },
+  }),
+  hold,
+};
+
 export default group({
   commands: {
     preview: leaf({
@@ -73,14 +221,14 @@ export default group({
         ]);
         const counts = Object.entries(findings).map(([detector, count]) => `${detector} ${count}`);
         const found = `Found in ${shown.length} call(s): ${counts.sort().join(', ') || 'nothing'}.`;
-        print(options, { rules, calls: shown, findings }, `${text.join('\n')}\nRules ${rules}. ${found}`);
+        return [{ rules, calls: shown, findings }, `${text.join('\n')}\nRules ${rules}. ${found}`];
       },
     }),
     apply: leaf({
       does: 'apply the rules to stored data: ledger, deliveries, quarantine, then every warehouse',
       examples: ['callsync privacy apply'],
       within: withStore,
-      run: async (options, store, services) => {
+      run: async (_options, store, services) => {
         const privacy = openRules(services.config);
         const deps = await openIngest(services, store);
         let told = 0;
@@ -90,11 +238,10 @@ export default group({
           services.say(`${calls} calls checked.`);
         });
         const { calls, changed, inbox, quarantine, indexed } = result;
-        print(
-          options,
+        return [
           { rules: privacy.version, ...result },
           `Rules ${privacy.version} changed ${changed} of ${calls} calls under older rules, ${inbox} deliveries and ${quarantine} quarantined records; ${indexed} calls came into the index of persons. Warehouses get the calls with their next loads. Relaxing a rule does not restore removed data.`,
-        );
+        ];
       },
     }),
     retention: leaf({
@@ -110,11 +257,10 @@ export default group({
         const dryRun = options.dryRun === true;
         const counts = await applyAges(deps, ages, { dryRun });
         const { words, transcripts, freeFields, calls, bodies } = counts;
-        print(
-          options,
+        return [
           { dryRun, ...counts },
           `${dryRun ? 'To be looked at' : 'Taken'}: words of ${words} calls, transcripts of ${transcripts}, free fields of ${freeFields}, ${calls} whole calls${dryRun ? '' : `, bodies of ${bodies} deliveries. Warehouses follow with their next loads`}.`,
-        );
+        ];
       },
     }),
     ...personCommands,

@@ -2,10 +2,9 @@ import { InvalidArgumentError } from 'commander';
 import { loadConfig } from '../../config/load.ts';
 import type { RequestLimiter } from '../../source/http/limiter.ts';
 import { defaultProbeRequests, probeSource, renderProbe, writeListSection } from '../../source/probe/probe.ts';
-import { openConfigFile } from '../parts/config-file.ts';
+import { openConfigFile } from '../parts/services.ts';
 import { type CommonOptions, flag, leaf, parsed, wholeNumber } from '../shell/define.ts';
-import { endWith } from '../shell/exit.ts';
-import { print, say } from '../shell/output.ts';
+import { endWith, print, say } from '../shell/output.ts';
 
 type Pair = readonly [from: string, to: string];
 

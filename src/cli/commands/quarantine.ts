@@ -7,10 +7,9 @@ import { openSecret } from '../../lib/secret.ts';
 import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
 import { listQuarantine, readQuarantine, settleQuarantine } from '../../store/delivery/quarantine.ts';
 import { openIngest } from '../parts/activity-deps.ts';
-import { withStore } from '../parts/with-services.ts';
+import { withStore } from '../parts/services.ts';
 import { argument, choice, flag, group, instant, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
-import { endWith, untilStopped } from '../shell/exit.ts';
-import { print, say } from '../shell/output.ts';
+import { say, untilStopped } from '../shell/output.ts';
 
 const number = wholeNumber(1);
 const numbers = (text: string, before: readonly number[] = []): readonly number[] => [...before, number(text)];
@@ -26,13 +25,13 @@ const line = ({
 }: Awaited<ReturnType<typeof listQuarantine>>[number]): string =>
   `${String(id).padStart(6)}  ${state.padEnd(8)}  ${receivedAt.toISOString()}  ${source.padEnd(7)}  ${origin}  ${bytes} bytes: ${reason}`;
 
-/** A mistyped number must not look as if something had been done. */
-const tellAbsent = (absent: number): void => {
-  if (absent <= 0) return;
+/** A mistyped number must not look as if something had been done. @returns whether records are absent */
+const tellAbsent = (absent: number): boolean => {
+  if (absent <= 0) return false;
   say(
     `${countOf(absent, 'given record')} ${absent === 1 ? 'is' : 'are'} not open. Run callsync quarantine list --state all.`,
   );
-  endWith('incomplete');
+  return true;
 };
 
 export default group({
@@ -48,7 +47,7 @@ export default group({
       run: async (options, store) => {
         const { state, limit } = options;
         const entries = await listQuarantine(store, { ...(state === 'all' ? {} : { state }), limit });
-        print(options, entries, entries.map(line).join('\n') || 'Nothing.');
+        return [entries, entries.map(line).join('\n') || 'Nothing.'];
       },
     }),
     show: leaf({
@@ -66,11 +65,7 @@ export default group({
         const { body, ...facts } = entry;
         if (options.raw) return void process.stdout.write(body);
         const shape = describeShape(body);
-        print(
-          options,
-          { ...facts, shape },
-          `${line(facts)}\n\n${shape}\n\nIts bytes, which may hold personal data: --raw`,
-        );
+        return [{ ...facts, shape }, `${line(facts)}\n\n${shape}\n\nIts bytes, which may hold personal data: --raw`];
       },
     }),
     replay: leaf({
@@ -91,7 +86,7 @@ export default group({
         if ((ids.length === 0) !== all)
           throw terminal('USAGE_QUARANTINE', 'Name the records to replay, or give --all.');
         const key = openSecret({ key: 'the private key', file: options.keyFile });
-        await withStore(options, async (store, services) => {
+        return await withStore(options, async (store, services) => {
           const deps = await openIngest(services, store);
           const result = await replayQuarantine(deps, {
             carries: new Set(services.config.source.list.authoritative_fields),
@@ -102,9 +97,8 @@ export default group({
           });
           const { replayed, refused, changed } = result;
           const text = `${replayed} replayed (${countOf(changed, 'call')} new or changed), ${refused} still unreadable.`;
-          print(options, result, text);
-          if (refused > 0) endWith('incomplete');
-          if (!all) tellAbsent(ids.length - replayed - refused);
+          const isShort = !all && tellAbsent(ids.length - replayed - refused);
+          return [result, text, (isShort || refused > 0) && 'incomplete'];
         });
       },
     }),
@@ -113,11 +107,10 @@ export default group({
       args: [argument('<ids...>', 'numbers of the records', numbers)],
       examples: ['callsync quarantine drop 17 18'],
       within: withStore,
-      run: async (ids, options, store) => {
+      run: async (ids, _options, store) => {
         const dropped = await settleQuarantine(store, ids, 'dropped');
         const text = `${dropped} of ${ids.length} dropped. If the service sends them again, they stay dropped.`;
-        print(options, { dropped }, text);
-        tellAbsent(ids.length - dropped);
+        return [{ dropped }, text, tellAbsent(ids.length - dropped) && 'incomplete'];
       },
     }),
   },

@@ -1,10 +1,9 @@
 import { text } from 'node:stream/consumers';
 import { terminal } from '../../lib/errors.ts';
-import { openWarehouse, settingsOf } from '../parts/open-warehouses.ts';
-import { withStore } from '../parts/with-services.ts';
+import { openWarehouse, settingsOf } from '../parts/activity-deps.ts';
+import { withStore } from '../parts/services.ts';
 import { argument, leaf, option } from '../shell/define.ts';
-import { abortOnSignals } from '../shell/exit.ts';
-import { print, renderTable } from '../shell/output.ts';
+import { abortOnSignals, renderTable } from '../shell/output.ts';
 
 const readSql = async (argument: string): Promise<string> => {
   const sql = argument === '-' ? await text(process.stdin) : argument;
@@ -116,6 +115,6 @@ query runs under a role that can only read tables and marts (reader_url_file, el
     const reader = warehouse.openReader({ marts });
     services.defer(() => reader.close());
     const rows = await abortOnSignals((signal) => reader.ask(sql, signal)).catch(explainAt(sql));
-    print(options, { warehouse: warehouse.name, rows }, renderTable(rows));
+    return [{ warehouse: warehouse.name, rows }, renderTable(rows)];
   },
 });

@@ -5,11 +5,10 @@ import { terminal } from '../../lib/errors.ts';
 import { startReconcile } from '../../temporal/workflow-client.ts';
 import { followWorkflow } from '../parts/follow.ts';
 import { toOption, untilNow } from '../parts/range.ts';
+import { withServices } from '../parts/services.ts';
 import { openTemporal } from '../parts/temporal.ts';
-import { withServices } from '../parts/with-services.ts';
 import { choice, flag, instant, leaf, parsed } from '../shell/define.ts';
-import { endWith, untilStopped } from '../shell/exit.ts';
-import { lines, print, say } from '../shell/output.ts';
+import { endWith, lines, say, untilStopped } from '../shell/output.ts';
 
 const describe = ({ done, windows, totals }: ReconcileProgress): string =>
   lines(
@@ -36,8 +35,6 @@ export const levelOptions = {
     warehouseLevels,
   ),
 };
-
-const emptyTotals = { unproven: 0, suspicious: 0, failed: 0, unreachable: 0 };
 
 export default leaf({
   options: {
@@ -86,8 +83,12 @@ export default leaf({
     });
     const progress = followed.ended ? followed.result : last;
     if (!followed.ended) say('The reconciliation continues in the workers. Run the same command again to watch it.');
-    if (progress !== undefined) print(options, progress, describe(progress));
-    const { unproven, suspicious, failed, unreachable } = progress?.totals ?? emptyTotals;
-    if (!followed.ended || unproven + suspicious + failed + unreachable > 0) endWith('incomplete');
+    if (progress === undefined) {
+      endWith('incomplete');
+      return;
+    }
+    const { unproven, suspicious, failed, unreachable } = progress.totals;
+    const isShort = !followed.ended || unproven + suspicious + failed + unreachable > 0;
+    return [progress, describe(progress), isShort && 'incomplete'];
   },
 });

@@ -2,11 +2,11 @@ import { text } from 'node:stream/consumers';
 import { iso } from '../../lib/timestamps.ts';
 import { readSpeaker } from '../../marts/dialect.ts';
 import type { FoundCall, SearchHit, SearchResult } from '../../warehouse/search.ts';
-import { openWarehouse } from '../parts/open-warehouses.ts';
+import { openWarehouse } from '../parts/activity-deps.ts';
 import { refuseEmptyRange } from '../parts/range.ts';
-import { withStore } from '../parts/with-services.ts';
+import { withStore } from '../parts/services.ts';
 import { argument, instant, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
-import { lines, print } from '../shell/output.ts';
+import { lines } from '../shell/output.ts';
 
 /** Bold on a terminal, brackets elsewhere. Control characters of a transcript do not reach the terminal. */
 const highlight = ({ text, highlights }: SearchHit): string => {
@@ -84,6 +84,6 @@ them from standard input.`,
     // Arguments stand in process lists, and what somebody searches for may be a person.
     const asked = words.length === 1 && words[0] === '-' ? await text(process.stdin) : words.join(' ');
     const result = await search.find({ text: asked, thenText: then, from, to, ...speaker, limit });
-    print(options, toJson(result), render(result));
+    return [toJson(result), render(result)];
   },
 });

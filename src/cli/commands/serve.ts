@@ -2,12 +2,9 @@ import { createRegistry } from '../../health/metrics/registry.ts';
 import { requireKeyFile } from '../parts/keys.ts';
 import { openOperations } from '../parts/open-operations.ts';
 import { openReceiver } from '../parts/open-receiver.ts';
-import { configuredStore, openStoreService } from '../parts/open-store.ts';
-import { withReceiverServices } from '../parts/with-services.ts';
+import { configuredStore, openStoreService, withReceiverServices } from '../parts/services.ts';
 import { leaf } from '../shell/define.ts';
-import { untilStopped } from '../shell/exit.ts';
-import { createLogger } from '../shell/log.ts';
-import { print, readVersion } from '../shell/output.ts';
+import { createLogger, print, readVersion, untilStopped } from '../shell/output.ts';
 
 export default leaf({
   examples: ['callsync serve --config callsync.yaml'],

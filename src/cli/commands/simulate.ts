@@ -5,12 +5,10 @@ import { z } from 'zod';
 import { type SimulatorOptions, simulatorOptionsSchema } from '../../../schemas/simulator.ts';
 import { terminal } from '../../lib/errors.ts';
 import { isObject } from '../../lib/parse-json.ts';
-import { runSimulator } from '../../simulator/main.ts';
 import { dialectOf, dialects } from '../../simulator/service/dialects.ts';
-import type { SimulatorAddresses } from '../../simulator/start-simulator.ts';
+import { runSimulator, type SimulatorAddresses } from '../../simulator/start-simulator.ts';
 import { type Given, leaf, option, parsed, port, wholeNumber } from '../shell/define.ts';
-import { untilStopped } from '../shell/exit.ts';
-import { print } from '../shell/output.ts';
+import { print, untilStopped } from '../shell/output.ts';
 
 type SimulateOptions = Given<typeof options>;
 

@@ -1,7 +1,7 @@
 import { kinds } from '../../warehouse/kinds.ts';
 import type { Statement } from '../../warehouse/warehouse.ts';
 import { choice, leaf } from '../shell/define.ts';
-import { print, readShipped } from '../shell/output.ts';
+import { readShipped } from '../shell/output.ts';
 
 export default leaf({
   shared: 'json',
@@ -18,6 +18,6 @@ export default leaf({
     // Generated when callsync is built, because the statements of a kind are the same everywhere.
     const statements = JSON.parse(readShipped(`docs/reference/sql/${options.dialect}.json`)) as readonly Statement[];
     const text = statements.map(({ name, sql }) => `-- ${name}\n${sql.trim().replace(/;$/, '')};`);
-    print(options, statements, text.join('\n\n'));
+    return [statements, text.join('\n\n')];
   },
 });

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Alarm, judge } from '../../health/conditions.ts';
 import { type Health, readHealth } from '../../health/read-health.ts';
 import { countOf } from '../../lib/count-of.ts';
-import { dayMicros } from '../../lib/day.ts';
 import { CallsyncError } from '../../lib/errors.ts';
+import { dayMicros } from '../../lib/timestamps.ts';
 import { readLateEditStatus } from '../../pipeline/read/reread-windows.ts';
 import { versionOfRules } from '../../privacy/rules.ts';
 import { listAgents } from '../../store/delivery/delivery-statistics.ts';
@@ -12,15 +12,12 @@ import { listDrift } from '../../store/status/drift.ts';
 import type { Store } from '../../store/store.ts';
 import { countWindows, openProblems } from '../../store/windows/windows.ts';
 import type { WarehouseUsage } from '../../warehouse/warehouse.ts';
-import { activityDeps } from '../parts/activity-deps.ts';
+import { activityDeps, createWarehouse } from '../parts/activity-deps.ts';
 import { readNow } from '../parts/open-health.ts';
 import { openSource } from '../parts/open-source.ts';
-import { createWarehouse } from '../parts/open-warehouses.ts';
-import type { Services } from '../parts/services.ts';
-import { withStore } from '../parts/with-services.ts';
+import { type Services, withStore } from '../parts/services.ts';
 import { leaf, parsed, seconds } from '../shell/define.ts';
-import { untilStopped } from '../shell/exit.ts';
-import { hasReader, lines } from '../shell/output.ts';
+import { hasReader, lines, untilStopped } from '../shell/output.ts';
 
 type LateEditStatus = Awaited<ReturnType<typeof readLateEditStatus>>;
 

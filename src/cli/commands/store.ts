@@ -1,9 +1,8 @@
 import { CallsyncError } from '../../lib/errors.ts';
 import { openSecret } from '../../lib/secret.ts';
 import { receiverGrants, setUpReceiverRole } from '../../store/delivery/inbox-writer.ts';
-import { withReceiverServices, withStore } from '../parts/with-services.ts';
+import { withReceiverServices, withStore } from '../parts/services.ts';
 import { type CommonOptions, flag, group, leaf, option } from '../shell/define.ts';
-import { print } from '../shell/output.ts';
 
 /** Schema of the store in the configuration; the default without a configuration. */
 const findSchema = (options: CommonOptions): Promise<string> =>
@@ -31,12 +30,12 @@ export default group({
         const { role, passwordFile } = options;
         if (options.apply !== true) {
           const statements = receiverGrants(await findSchema(options), role);
-          return print(options, { role, statements }, `${statements.join(';\n')};`);
+          return [{ role, statements }, `${statements.join(';\n')};`];
         }
         const password = openSecret({ key: 'password', file: passwordFile })?.read();
-        await withStore(options, async (store) => {
+        return await withStore(options, async (store) => {
           await setUpReceiverRole(store, role, password);
-          print(options, { role, applied: true }, `${role} may add deliveries, and nothing else.`);
+          return [{ role, applied: true }, `${role} may add deliveries, and nothing else.`];
         });
       },
     }),

@@ -1,16 +1,12 @@
 import { createRegistry } from '../../health/metrics/registry.ts';
-import { openOperations, openPage } from '../parts/open-operations.ts';
-import { openParts } from '../parts/open-parts.ts';
+import { openOperations, openPage, openParts } from '../parts/open-operations.ts';
 import { openReceiver } from '../parts/open-receiver.ts';
 import { acceptSource } from '../parts/open-source.ts';
-import { psqlLine } from '../parts/open-store.ts';
 import { openWorkers } from '../parts/open-workers.ts';
+import { psqlLine, withServices } from '../parts/services.ts';
 import { ensureConfiguredSchedules } from '../parts/temporal.ts';
-import { withServices } from '../parts/with-services.ts';
 import { flag, leaf } from '../shell/define.ts';
-import { untilStopped } from '../shell/exit.ts';
-import { createLogger } from '../shell/log.ts';
-import { print, readVersion } from '../shell/output.ts';
+import { createLogger, print, readVersion, untilStopped } from '../shell/output.ts';
 
 export default leaf({
   options: {

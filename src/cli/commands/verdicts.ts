@@ -1,11 +1,9 @@
 import { verifyVerdicts } from '../../pipeline/reconcile/verify-verdicts.ts';
 import { verifyReceipts } from '../../store/persons/receipts.ts';
 import type { ChainCheck } from '../../store/windows/chain.ts';
-import { openWarehouses } from '../parts/open-warehouses.ts';
-import { withStore } from '../parts/with-services.ts';
+import { openWarehouses } from '../parts/activity-deps.ts';
+import { withStore } from '../parts/services.ts';
 import { group, leaf } from '../shell/define.ts';
-import { endWith } from '../shell/exit.ts';
-import { print } from '../shell/output.ts';
 
 const findingsOf = ({ verdicts, broken, cut }: ChainCheck, entry: string): string[] => [
   ...(broken.length > 0 ? [`${broken.length} of ${verdicts} ${entry}s altered or signed with an unknown key`] : []),
@@ -36,12 +34,13 @@ export default group({
       examples: ['callsync verdicts verify', 'callsync verdicts verify --json'],
       remarks: 'Exit code 5: verdicts were changed. Needs the key of the proof chain (store.proof_key_file).',
       within: withStore,
-      run: async (options, store, services) => {
+      run: async (_options, store, services) => {
         const checks = await verifyVerdicts(store, await openWarehouses(services, store));
         const chain = await verifyReceipts(store);
         const receipts = { ...chain, intact: chain.broken.length + chain.cut.length === 0 };
-        print(options, [...checks, receipts], [...checks.map(describeCheck), describeReceipts(receipts)].join('\n'));
-        if ([...checks, receipts].some(({ intact }) => !intact)) endWith('incomplete');
+        const isChanged = [...checks, receipts].some(({ intact }) => !intact);
+        const text = [...checks.map(describeCheck), describeReceipts(receipts)].join('\n');
+        return [[...checks, receipts], text, isChanged && 'incomplete'];
       },
     }),
   },

@@ -4,14 +4,12 @@ import { requestWalk, walkToEnd } from '../../store/loads/warehouses.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import { startLoadWarehouse } from '../../temporal/workflow-client.ts';
 import type { SearchIndexStatus } from '../../warehouse/search.ts';
+import { configuredWarehouse, openWarehouse, openWarehouses } from '../parts/activity-deps.ts';
 import { followWorkflow } from '../parts/follow.ts';
-import { openStoreService } from '../parts/open-store.ts';
-import { configuredWarehouse, openWarehouse, openWarehouses } from '../parts/open-warehouses.ts';
+import { openStoreService, withServices, withStore } from '../parts/services.ts';
 import { openTemporal } from '../parts/temporal.ts';
-import { withServices, withStore } from '../parts/with-services.ts';
 import { argument, group, leaf } from '../shell/define.ts';
-import { endWith, untilStopped } from '../shell/exit.ts';
-import { print } from '../shell/output.ts';
+import { endWith, untilStopped } from '../shell/output.ts';
 
 const load = (origin: 'fill' | 'rebuild', does: string) =>
   leaf({
@@ -19,7 +17,7 @@ const load = (origin: 'fill' | 'rebuild', does: string) =>
     args: [argument('<name>', 'name of the warehouse')],
     examples: [`callsync warehouse ${origin} postgres`],
     within: withServices,
-    run: async (name, options, services) => {
+    run: async (name, _options, services) => {
       configuredWarehouse(services.config, name);
       const store = await openStoreService(services);
       await openWarehouses(services, store);
@@ -50,7 +48,8 @@ const load = (origin: 'fill' | 'rebuild', does: string) =>
         });
         if (!followed.ended) {
           services.say(`The load continues in the workers. Run callsync warehouse fill ${name} to watch it.`);
-          return endWith('incomplete');
+          endWith('incomplete');
+          return;
         }
         changed += followed.result.changed;
         left = await countPending(store, name);
@@ -60,7 +59,7 @@ const load = (origin: 'fill' | 'rebuild', does: string) =>
           break;
         }
       }
-      print(options, { warehouse: name, origin, changed }, `${name}: ${countOf(changed, 'call')} written`);
+      return [{ warehouse: name, origin, changed }, `${name}: ${countOf(changed, 'call')} written`];
     },
   });
 
@@ -78,7 +77,7 @@ const index = (action: 'create' | 'drop' | 'status', does: string) =>
     args: [argument('[name]', 'name of the warehouse (default: the first PostgreSQL one)')],
     examples: [`callsync warehouse search-index ${action} postgres`],
     within: withStore,
-    run: async (name, options, store, services) => {
+    run: async (name, _options, store, services) => {
       const warehouse = openWarehouse(services, store, name);
       if (action === 'create') {
         await warehouse.migrate();
@@ -94,7 +93,7 @@ const index = (action: 'create' | 'drop' | 'status', does: string) =>
       }
       if (action === 'drop') await warehouse.search.drop();
       const status = await warehouse.search.status();
-      print(options, { warehouse: warehouse.name, ...status }, describeIndex(warehouse.name, status));
+      return [{ warehouse: warehouse.name, ...status }, describeIndex(warehouse.name, status)];
     },
   });
 

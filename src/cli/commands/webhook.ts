@@ -6,12 +6,10 @@ import { localAddress } from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
 import { listKeyUsage } from '../../store/delivery/delivery-statistics.ts';
 import { readSigningKey } from '../../webhook/server/signature.ts';
-import { withStore } from '../parts/with-services.ts';
+import { withStore } from '../parts/services.ts';
 import { flag, type Given, group, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
-import { endWith } from '../shell/exit.ts';
-import { print } from '../shell/output.ts';
-import { sampleCall } from './webhook/sample-call.ts';
-import { sendWebhook } from './webhook/send.ts';
+import { endWith, print } from '../shell/output.ts';
+import { sampleCall, sendWebhook } from './webhook/send.ts';
 
 type SendResult = Awaited<ReturnType<typeof sendWebhook>>;
 type SendCommandOptions = Given<typeof sendOptions>;
@@ -68,7 +66,7 @@ export default group({
       does: 'list signing keys with their deliveries and last use, to retire unused ones',
       examples: ['callsync webhook keys', 'callsync webhook keys --json'],
       within: withStore,
-      run: async (options, store, { config }) => {
+      run: async (_options, store, { config }) => {
         const used = await listKeyUsage(store);
         const configured = config.webhook.secrets.map(({ name }) => name);
         const unused = configured.filter((name) => !used.some(({ key }) => key === name));
@@ -86,7 +84,7 @@ export default group({
           const use = lastUsed === null ? 'never used' : `${deliveries} deliveries, last ${lastUsed}`;
           return `${(key ?? '(unsigned)').padEnd(20)}  ${inForce ? 'in force' : 'not configured'}  ${use}`;
         });
-        print(options, rows, text.join('\n') || 'No key is configured, and nothing was delivered.');
+        return [rows, text.join('\n') || 'No key is configured, and nothing was delivered.'];
       },
     }),
     send: leaf({

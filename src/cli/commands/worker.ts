@@ -2,15 +2,13 @@ import { createRegistry } from '../../health/metrics/registry.ts';
 import { triggerSweep } from '../../temporal/schedules.ts';
 import { workerRoles } from '../../temporal/worker.ts';
 import { requireKeyFile } from '../parts/keys.ts';
-import { openOperations, openPage } from '../parts/open-operations.ts';
-import { openParts } from '../parts/open-parts.ts';
+import { openOperations, openPage, openParts } from '../parts/open-operations.ts';
 import { acceptSource } from '../parts/open-source.ts';
 import { openWorkers } from '../parts/open-workers.ts';
+import { withServices } from '../parts/services.ts';
 import { ensureConfiguredSchedules } from '../parts/temporal.ts';
-import { withServices } from '../parts/with-services.ts';
 import { choice, flag, leaf } from '../shell/define.ts';
-import { untilStopped } from '../shell/exit.ts';
-import { print, readVersion } from '../shell/output.ts';
+import { print, readVersion, untilStopped } from '../shell/output.ts';
 
 export default leaf({
   options: {

@@ -1,16 +1,26 @@
 import type { ActivityDeps } from '../../../activities/create-activities.ts';
 import { resolveStart } from '../../../schemas/config/sync.ts';
+import type { WarehouseConfig } from '../../../schemas/config/warehouses.ts';
 import type { Config } from '../../../schemas/config.ts';
 import { type Ages, createAges } from '../../calls/age.ts';
+import { flattenVersion } from '../../calls/flatten.ts';
+import { CallsyncError, terminal } from '../../lib/errors.ts';
+import { repeatEvery } from '../../lib/timing.ts';
+import { martSettings } from '../../marts/dialect.ts';
+import { renderViews } from '../../marts/render-views.ts';
 import type { IngestDeps, WarehouseTarget } from '../../pipeline/deps.ts';
+import { checkBeforeLoad, createLedgerCheck } from '../../pipeline/load/check-ledger.ts';
 import { versionOfRules } from '../../privacy/rules.ts';
 import { defaultAxis, endOfProcessingAxis } from '../../source/list/list-query.ts';
+import { createLease } from '../../store/loads/compared.ts';
+import { beginWalk, registerWarehouse } from '../../store/loads/warehouses.ts';
+import { createQuotaMemory } from '../../store/meta.ts';
 import { createDriftWatch } from '../../store/status/drift.ts';
 import type { Store } from '../../store/store.ts';
+import { kindOf, kinds } from '../../warehouse/kinds.ts';
+import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { readVersion } from '../shell/output.ts';
 import { openPrivacy } from './keys.ts';
-import type { Parts } from './open-parts.ts';
-import { openWarehouses } from './open-warehouses.ts';
 import type { Services } from './services.ts';
 
 const micros = (ms: number): number => Math.round(ms * 1000);
@@ -56,7 +66,7 @@ export const openAges = ({ privacy: { retention } }: Pick<Config, 'privacy'>): A
 /** Everything that activities need. */
 export const activityDeps = (
   services: Services,
-  parts: Pick<Parts, 'store' | 'targets' | 'source'> & Partial<Pick<Parts, 'observer'>>,
+  parts: Pick<ActivityDeps, 'store' | 'targets' | 'source' | 'observer'>,
 ): ActivityDeps => {
   const { sync, store: storeConfig, source } = services.config;
   const axis = defaultAxis(source.list);
@@ -107,4 +117,97 @@ export const activityDeps = (
     },
     version: readVersion(),
   };
+};
+
+/** The adapter of one configured warehouse. @param warn gets failures of background work */
+export const createWarehouse = (name: string, config: WarehouseConfig, store: Store, warn?: (error: unknown) => void) =>
+  kindOf(config).create({
+    name,
+    config,
+    storeUrl: store.url,
+    lease: createLease(store),
+    memory: () => createQuotaMemory(store, name),
+    warn,
+  });
+
+/** The settings of a warehouse by its name. @throws CallsyncError USAGE_WAREHOUSE */
+export const configuredWarehouse = (config: Config, name: string): WarehouseConfig => {
+  const found = Object.hasOwn(config.warehouses, name) ? config.warehouses[name] : undefined;
+  if (found !== undefined) return found;
+  throw terminal('USAGE_WAREHOUSE', `There is no warehouse “${name}” in the configuration.`, {
+    hint: `Use one of: ${Object.keys(config.warehouses).join(', ')}.`,
+  });
+};
+
+/** The settings of a warehouse, and where its tables and marts are. @throws CallsyncError USAGE_WAREHOUSE */
+export const settingsOf = (config: Config, name: string) => {
+  const settings = configuredWarehouse(config, name);
+  return { settings, place: kindOf(settings).place(settings) };
+};
+
+/** A warehouse by its name; without a name, the first of the kind that is listed first. @throws CallsyncError USAGE_WAREHOUSE */
+export const chooseWarehouse = (config: Config, name?: string) => {
+  const { warehouses } = config;
+  const names = kinds.flatMap(({ type }) => Object.keys(warehouses).filter((one) => warehouses[one]?.type === type));
+  const chosen = name ?? names[0] ?? '';
+  return { name: chosen, ...settingsOf(config, chosen) };
+};
+
+/** A warehouse to ask something; nothing is migrated. */
+export const openWarehouse = (services: Services, store: Store, name?: string): Warehouse => {
+  const { name: chosen, settings } = chooseWarehouse(services.config, name);
+  const warehouse = createWarehouse(chosen, settings, store);
+  services.defer(() => warehouse.close());
+  return warehouse;
+};
+
+/** Creates the marts of a warehouse, or replaces those that have changed. Loads never wait for them, nor fail with them. */
+export const openMarts = async (
+  { config, say }: Pick<Services, 'config' | 'say'>,
+  warehouse: Pick<Warehouse, 'name' | 'ensureViews'>,
+): Promise<void> => {
+  const { settings, place } = settingsOf(config, warehouse.name);
+  if (!settings.marts) return;
+  try {
+    await warehouse.ensureViews(place.marts, renderViews(place, martSettings(config.analytics)));
+  } catch (error) {
+    if (!(error instanceof CallsyncError)) throw error;
+    say(
+      `The marts of warehouse ${warehouse.name} were not created or replaced; the next start tries again. ${error.message}`,
+    );
+  }
+};
+
+const watchMs = 5_000;
+
+/**
+ * All configured warehouses: migrated, registered in the ledger and compared with it, now and while the services are
+ * open. A warehouse that does not answer stays configured, and its calls stay pending.
+ */
+export const openWarehouses = async (services: Services, store: Store): Promise<readonly WarehouseTarget[]> => {
+  const targets: WarehouseTarget[] = [];
+  const warehouses: Warehouse[] = [];
+  const ledgerCheck = createLedgerCheck({ store, warehouses, say: services.say });
+  for (const [name, config] of Object.entries(services.config.warehouses)) {
+    const tables = createWarehouse(name, config, store, (error) =>
+      services.log('loaded calls could not be indexed for search', { warehouse: name, error }),
+    );
+    services.defer(() => tables.close());
+    // Also when a running process makes lost tables anew: their marts went with them.
+    const migrate = () => tables.migrate().then(() => openMarts(services, tables));
+    const warehouse = checkBeforeLoad({ ...tables, migrate }, ledgerCheck);
+    await warehouse.migrate().catch((error: unknown) => {
+      if (!(error instanceof CallsyncError) || error.kind === 'terminal') throw error;
+      services.say(`Warehouse ${name} does not answer; its calls stay pending. ${error.message}`);
+    });
+    await registerWarehouse(store, name, flattenVersion);
+    warehouses.push({ ...tables, migrate });
+    targets.push({ warehouse, documents: config.documents });
+  }
+  await ledgerCheck.run();
+  for (const { name } of warehouses) await beginWalk(store, name);
+  const look = () =>
+    ledgerCheck.watch().catch((error: unknown) => services.log('the ledger could not be checked', { error }));
+  services.defer(repeatEvery(watchMs, look));
+  return targets;
 };

@@ -2,9 +2,8 @@
 import type { Registry } from 'prom-client';
 import type { Config } from '../../../schemas/config.ts';
 import type { Readings } from '../../health/conditions.ts';
-import { type SharedReading, shareReading } from '../../health/metrics/registry.ts';
-import { type StoreReadings, watchStore, watchUsage } from '../../health/metrics/store-metrics.ts';
-import { createWorkMetrics, watchSource } from '../../health/metrics/work-metrics.ts';
+import type { SharedReading, StoreReadings } from '../../health/metrics/registry.ts';
+import { createWorkMetrics, shareReading, watchSource, watchStore, watchUsage } from '../../health/metrics/registry.ts';
 import { openChannels } from '../../health/notifications/channels.ts';
 import { watchHealth } from '../../health/notifications/watch.ts';
 import { measureLatency, readHealth, readProofs, type WarehouseUsage } from '../../health/read-health.ts';

@@ -9,9 +9,9 @@ import { createPage, type Page } from '../../health/page/page.ts';
 import { serveOperations } from '../../health/page/server.ts';
 import { createPageReader, type PageBackfill } from '../../health/page/state.ts';
 import type { Waiting } from '../../health/read-health.ts';
-import { dayMicros as day } from '../../lib/day.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { openSecret } from '../../lib/secret.ts';
+import { dayMicros as day } from '../../lib/timestamps.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
 import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
 import { requestLimitRules } from '../../source/source.ts';
@@ -19,12 +19,13 @@ import { recordEvent, recordOnce } from '../../store/status/events.ts';
 import { backfillHandle, startReconcile } from '../../temporal/workflow-client.ts';
 import type { Receiver } from '../../webhook/server/receiver.ts';
 import { readVersion } from '../shell/output.ts';
-import { ingestDeps } from './activity-deps.ts';
+import { ingestDeps, openWarehouses } from './activity-deps.ts';
 import { rootMessage, shareOf } from './follow.ts';
-import type { Parts } from './open-parts.ts';
+import { openHealth, watchParts } from './open-health.ts';
+import { claimSource, openSource } from './open-source.ts';
 import { untilNow } from './range.ts';
-import type { Services } from './services.ts';
-import { beginBackfill, listBackfills } from './temporal.ts';
+import { openStoreService, type Services } from './services.ts';
+import { beginBackfill, listBackfills, openTemporal } from './temporal.ts';
 
 /**
  * Returns the address, if this process has one.
@@ -207,4 +208,27 @@ const createPageActions = (services: Services, parts: Parts): Actions => {
       return `Replayed ${replayed} quarantined records, ${refused} still refused`;
     }),
   };
+};
+
+// Parts of a working process: source, store, warehouses.
+
+export type Parts = Awaited<ReturnType<typeof openParts>>;
+
+/**
+ * Opens all parts, in the order in which one needs another.
+ * @param registry gets the metrics of all parts.
+ * @throws CallsyncError CONFIG_SOURCE where the store holds calls of another service, and those of the parts
+ */
+export const openParts = async (
+  services: Services,
+  registry: Registry,
+  { acceptSource = false }: { readonly acceptSource?: boolean } = {},
+) => {
+  const store = await openStoreService(services);
+  await claimSource(store, services.config, acceptSource ? 'accept' : 'keep');
+  const targets = await openWarehouses(services, store);
+  const source = openSource(services, store);
+  const temporal = await openTemporal(services);
+  const readings = openHealth(services.config, store, targets);
+  return { store, targets, source, temporal, readings, observer: watchParts(services, registry, { source, readings }) };
 };

@@ -4,7 +4,7 @@ import type pino from 'pino';
 import { Registry } from 'prom-client';
 import type { Config } from '../../../schemas/config.ts';
 import { resolveDataDir } from '../../config/data-dir.ts';
-import { watchInbox } from '../../health/metrics/store-metrics.ts';
+import { watchInbox } from '../../health/metrics/registry.ts';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { type ConnectionUrl, openDatabase, type Queryable } from '../../postgres/database.ts';
 import { createInboxWriter } from '../../store/delivery/inbox-writer.ts';

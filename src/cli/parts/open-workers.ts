@@ -12,7 +12,7 @@ import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import { createWakeUp } from '../../webhook/server/group-commit.ts';
 import { activityDeps } from './activity-deps.ts';
 import { openHealthWatch } from './open-health.ts';
-import type { Parts } from './open-parts.ts';
+import type { Parts } from './open-operations.ts';
 import type { Services } from './services.ts';
 
 /** A wake of the merge that takes longer counts as failed. */

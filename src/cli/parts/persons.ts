@@ -16,9 +16,7 @@ import type { Store } from '../../store/store.ts';
 import { choice, type Given, option, required } from '../shell/define.ts';
 import { lines, say } from '../shell/output.ts';
 import { countriesOf, openPrivacy } from './keys.ts';
-import { openStoreService } from './open-store.ts';
-import type { Services } from './services.ts';
-import { withServices } from './with-services.ts';
+import { openStoreService, type Services, withServices } from './services.ts';
 
 type PersonOptions = Given<typeof personOptions>;
 
@@ -82,18 +80,18 @@ const openMeant = (config: Pick<Config, 'privacy' | 'store'>, request: PersonReq
  * Runs a command with the request that its options make, and the store.
  * @param mayCome whether the command also concerns calls that come later.
  */
-export const withPerson = (
+export const withPerson = <T>(
   options: PersonOptions,
   { mayCome }: { readonly mayCome: boolean },
-  work: (person: { readonly meant: PurgeScope; readonly store: Store; readonly services: Services }) => Promise<void>,
-): Promise<void> =>
+  work: (person: { readonly meant: PurgeScope; readonly store: Store; readonly services: Services }) => Promise<T>,
+): Promise<T> =>
   withServices(options, async (services) => {
     const request = await readPersonRequest(options);
     const store = await openStoreService(services);
     await store.checkKeys();
     const meant = openMeant(services.config, request);
     await checkMetadataKey(store, meant, mayCome);
-    await work({ meant, store, services });
+    return await work({ meant, store, services });
   });
 
 /** Number of newest calls whose metadata keys count as the keys in use. */

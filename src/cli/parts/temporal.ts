@@ -9,13 +9,11 @@ import { CallsyncError } from '../../lib/errors.ts';
 import { keepServer } from '../../local/local-process.ts';
 import { isTemporalRunning, startTemporalDevServer } from '../../local/temporal/dev-server.ts';
 import { defaultAxis } from '../../source/list/list-query.ts';
-import { type BackfillDefaults, ensureBackfillSchedules } from '../../temporal/backfill-schedules.ts';
 import { connectClient } from '../../temporal/connect.ts';
-import { ensureSchedules } from '../../temporal/schedules.ts';
+import { type BackfillDefaults, ensureBackfillSchedules, ensureSchedules } from '../../temporal/schedules.ts';
 import { startBackfill } from '../../temporal/workflow-client.ts';
 import type { CommonOptions } from '../shell/define.ts';
-import type { Services } from './services.ts';
-import { withServices } from './with-services.ts';
+import { type Services, withServices } from './services.ts';
 
 export type TemporalService = { readonly client: Client; readonly address: string; readonly uiUrl: string | undefined };
 

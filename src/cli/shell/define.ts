@@ -1,6 +1,7 @@
 /** Commands as data: options, their parsers, examples and work, which these functions give to commander. */
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { parseTimestamp } from '../../lib/timestamps.ts';
+import { type Exit, endWith, print } from './output.ts';
 
 /** An option, or an argument, with the type of its value. */
 type OptionOf<T> = Option & { readonly holds?: T };
@@ -32,6 +33,10 @@ interface Described {
   readonly remarks?: string | (() => string);
 }
 
+/** The result of a command for --json, the same as a text, and how the command ends; `done` by default. */
+export type Answer = readonly [result: unknown, text: string, exit?: Exit | false];
+type Answered = Answer | void | Promise<void> | Promise<Answer | undefined>;
+
 /** @typeParam W parts that `within` opens */
 interface Leaf<A extends Arguments, O extends Options, W extends readonly unknown[]> extends Described {
   readonly args?: A;
@@ -40,8 +45,8 @@ interface Leaf<A extends Arguments, O extends Options, W extends readonly unknow
   readonly shared?: 'all' | 'json' | 'none';
   /** Opens the parts that `run` needs, and closes them afterwards. */
   readonly within?: (options: CommonOptions, work: (...opened: W) => Promise<unknown>) => Promise<unknown>;
-  /** Gets the arguments, the options and the opened parts. */
-  readonly run: (...given: [...Values<A>, Given<O>, ...W]) => unknown;
+  /** Gets the arguments, the options and the opened parts. A command without an answer prints by itself. */
+  readonly run: (...given: [...Values<A>, Given<O>, ...W]) => Answered;
 }
 
 /** The help of a group shows the first example of each command. */
@@ -79,12 +84,18 @@ export const leaf =
       command.addOption(one);
     }
     describe(command, described);
-    const act = run as (...given: unknown[]) => Promise<void>;
-    // Commander adds the command itself.
-    command.action((...given: unknown[]) => {
+    command.action(async (...given: unknown[]) => {
+      // Commander adds the command itself.
       const typed = given.slice(0, -1);
-      if (within === undefined) return act(...typed);
-      return within(typed.at(-1) as CommonOptions, (...opened) => act(...typed, ...opened)) as Promise<void>;
+      const common = typed.at(-1) as CommonOptions;
+      const act = async (...opened: readonly unknown[]): Promise<void> => {
+        const answer = await (run as (...all: unknown[]) => Answered)(...typed, ...opened);
+        if (!answer) return;
+        const [result, text, exit] = answer;
+        print(common, result, text);
+        if (exit) endWith(exit);
+      };
+      await (within === undefined ? act() : within(common, act));
     });
   };
 

@@ -14,7 +14,7 @@ export const nextSteps: Readonly<Record<string, string>> = {
     'callsync retries class 53 (lack of disk, memory or connections), 25006 (standby) and 57P0x (server stops). For any other SQLSTATE, read the log of the server at that time.',
   SEGMENT_GONE: 'Do nothing; its deliveries are in the inbox.',
   SIMULATOR_FOREIGN_ORIGIN: 'Call it by its own address, without a browser.',
-  SIMULATOR_METHOD_UNKNOWN: 'Use a method of src/simulator/control/control.ts.',
+  SIMULATOR_METHOD_UNKNOWN: 'Use a method of src/simulator/control/local-control.ts.',
   SIMULATOR_REQUEST_INVALID: 'Send the arguments of the method as a JSON array.',
   SIMULATOR_TOKEN_WRONG: 'Send the token that callsync simulate printed at its start, as Authorization: Bearer.',
   USAGE_INIT: 'Give the option in the message, or name another file with --config.',

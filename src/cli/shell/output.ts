@@ -1,7 +1,10 @@
 /** Results go to standard output, remarks to standard error. This file also renders times, tables and the version. */
 import { readFileSync } from 'node:fs';
+import pino, { type Logger } from 'pino';
+import { CallsyncError, type ErrorKind } from '../../lib/errors.ts';
 import { findBuilt } from '../../lib/find-built.ts';
 import { iso } from '../../lib/timestamps.ts';
+import { nextSteps } from './error-notes.ts';
 
 /** If the reader closes the pipe (`| head`), output stops but the command's work continues. */
 const readerGone = new Set(['EPIPE', 'ECONNRESET', 'EIO']);
@@ -83,3 +86,192 @@ export const readShipped = (name: string): string =>
 
 /** The version of the package. */
 export const readVersion = (): string => (JSON.parse(readShipped('package.json')) as { version: string }).version;
+
+// How commands end: exit codes, the error codes that lead to each, and signals.
+
+/** The exit codes with their meaning; `callsync --help` and docs/reference/exit-codes.md print them. */
+export const exits = {
+  done: [0, 'Done.'],
+  unexpected: [1, 'Unexpected fault: report it.'],
+  usage: [2, 'Wrong configuration, argument or input: correct it.'],
+  denied: [3, 'Access denied: check credentials, keys and rights.'],
+  unanswered: [4, 'A service, server or worker does not answer or is overloaded: run the command again.'],
+  incomplete: [
+    5,
+    'The command ended and everything answered, but the result is incomplete or a check failed: read the output.',
+  ],
+  blocked: [6, 'Something on this machine or in an installation must change first: see the message.'],
+} as const;
+
+export type Exit = keyof typeof exits;
+
+/** Exit of a command for every error code: the first matching row, else by the kind of the error. */
+const table: readonly (readonly [codes: RegExp, exit: Exit])[] = [
+  [
+    /^(CONFIG|USAGE|DATABASE_URL|PRESET|AXIS|SECRET|WEBHOOK_(SECRET|TLS)|OPERATIONS_TLS|SIMULATOR_(DIALECT|OPTION)|IMPORT|QUERY_(FAILED|REFUSED)|PRIVACY_OFF|RETENTION_OFF|RECONCILE_AXIS|BIGQUERY_LOCATION|ERASURE_UNKNOWN|MCP_EXPOSED)/,
+    'usage',
+  ],
+  [
+    /^(ACCESS_DENIED|SERVICE_(REFUSED|UNTRUSTED)|LIST_REFUSED|REDIRECT_REFUSED|TOKEN_(REFUSED|REJECTED|FORM_REFUSED|INSECURE)|STREAM_(REFUSED|IP_NOT_ALLOWED|TOKEN)|DATABASE_(CREDENTIALS|PERMISSION|UNTRUSTED)|QUERY_READER|BIGQUERY_(ACCESS_DENIED|CREDENTIALS|BILLING)|TEMPORAL_(REFUSED|UNTRUSTED)|(PRIVACY|PROOF|SEAL|TOMBSTONE)_KEY)$/,
+    'denied',
+  ],
+  [/^(GO_LIVE_(EMPTY|OVERLAP|REJECTED|SILENT|STOPPED)|DEMO_NOT_SETTLED|WORKFLOW_CANCELLED)$/, 'incomplete'],
+];
+
+const exitFor = (code: string, kind: ErrorKind): Exit =>
+  table.find(([codes]) => codes.test(code))?.[1] ?? (kind === 'transient' ? 'unanswered' : 'blocked');
+
+/** The next step of an error without a hint. */
+export const nextStep = (code: string): string =>
+  nextSteps[code] ??
+  (code.startsWith('CONFIG')
+    ? 'Correct the file, then run callsync config check.'
+    : code.startsWith('USAGE')
+      ? 'Run the same command with --help.'
+      : 'Run callsync doctor.');
+
+export const exitOf = (error: unknown): Exit =>
+  error instanceof CallsyncError ? exitFor(error.code, error.kind) : 'unexpected';
+
+/** Sets the exit code of the process. */
+export const endWith = (exit: Exit): void => {
+  process.exitCode = exits[exit][0];
+};
+
+/** Order of exit codes: a fault that needs a change comes before a fault that may end by itself. */
+export const worstOf = (codes: readonly number[]): number =>
+  (['usage', 'denied', 'blocked', 'unexpected', 'unanswered'] as const)
+    .map((exit) => exits[exit][0])
+    .find((code) => codes.includes(code)) ?? exits.done[0];
+
+/** The table of exit codes, a line each. */
+export const renderExits = (line: (code: string, text: string) => string): string =>
+  [
+    ...Object.values(exits).map(([code, text]) => line(String(code), text)),
+    line('129, 130, 143', 'A signal ended the command before it had finished.'),
+  ].join('\n');
+
+/** Code and message, and the next step on a line of its own; no stack. With --json, the same text as an object. */
+export const reportFailure = (error: unknown, json: boolean): void => {
+  const known = error instanceof CallsyncError;
+  const message = known
+    ? error.message
+    : asSentence(`Unexpected fault: ${error instanceof Error ? error.message : String(error)}`);
+  const hint = known
+    ? (error.hint ?? nextStep(error.code))
+    : 'Run the command again with --log-level debug, and report it with the log.';
+  const code = known ? error.code : 'UNEXPECTED';
+  if (json) process.stdout.write(`${JSON.stringify({ error: { code, message, hint } })}\n`);
+  process.stderr.write(`callsync: ${code}: ${message}\n  ${hint}\n`);
+  if (!known && process.argv.includes('debug')) process.stderr.write(`${error instanceof Error ? error.stack : ''}\n`);
+  endWith(exitOf(error));
+};
+
+/** A message of a library may lack its full stop; callsync's own sentences follow it. */
+const asSentence = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`);
+
+// Effects of Ctrl-C, SIGTERM and the loss of the terminal.
+
+const signals = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
+
+/** The effect of the next signal, if a command has something to finish; `exit` ends the process as by that signal. */
+let atSignal: ((exit: () => never) => void) | undefined;
+
+/**
+ * An exit, not a plain death: at an exit, embedded servers that nobody else uses are ended too. Commands that have
+ * something to finish first ask for it by `untilStopped`; a second signal ends them at once.
+ */
+export const exitOnSignals = (): void => {
+  for (const [signal, number] of Object.entries(signals))
+    process.on(signal, () => {
+      const exit = (): never => process.exit(128 + number);
+      const act = atSignal ?? exit;
+      atSignal = undefined;
+      act(exit);
+    });
+};
+
+/** Resolves at the first Ctrl-C, SIGTERM or SIGHUP. */
+export const untilStopped = (): { readonly stopped: Promise<void>; readonly signal: AbortSignal } => {
+  const controller = new AbortController();
+  const stopped = new Promise<void>((resolve) => {
+    atSignal = () => {
+      controller.abort();
+      resolve();
+    };
+  });
+  return { stopped, signal: controller.signal };
+};
+
+/** A server that does not answer must not delay the end of the process. */
+const leaveMs = 5_000;
+
+/**
+ * Runs `work`, which Ctrl-C, SIGTERM and SIGHUP abort. The process ends as by that signal once `work` has ended, after 5 seconds
+ * at the latest.
+ */
+export const abortOnSignals = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+  const controller = new AbortController();
+  let leave: (() => never) | undefined;
+  atSignal = (exit) => {
+    leave = exit;
+    controller.abort();
+    setTimeout(exit, leaveMs);
+  };
+  try {
+    return await work(controller.signal);
+  } finally {
+    leave?.();
+    atSignal = undefined;
+  }
+};
+
+// The process log: one JSON line an event on standard error, of fields named here and nothing else.
+
+/** Level `info`, unless the fields have an `error` or `level` is `warn`. */
+export type Log = (event: string, fields?: Record<string, unknown>) => void;
+
+/** Allowed fields of a log line. All others are dropped, so that no record, header or secret gets in. */
+const allowed = new Set(
+  'activity warehouse load code kind seconds calls deliveries port address status attempt stack window count'.split(
+    ' ',
+  ),
+);
+
+/** Writes JSON lines to standard error. @param secrets replaced wherever they stand in a line. */
+export const createLogger = (level: string, secrets: readonly string[] = []): Logger =>
+  pino(
+    { level, base: { app: 'callsync' }, timestamp: pino.stdTimeFunctions.isoTime },
+    {
+      write: (line: string) => {
+        // Scrubs the finished line: a known secret may be in any field.
+        process.stderr.write(
+          secrets.filter((secret) => secret.length > 3).reduce((text, secret) => text.replaceAll(secret, '***'), line),
+        );
+      },
+    },
+  );
+
+/** Errors are reduced to code, kind and, for unexpected ones, the stack without its message. */
+const describeError = (error: unknown): Record<string, unknown> => {
+  if (error instanceof CallsyncError) return { code: error.code, kind: error.kind };
+  if (!(error instanceof Error)) return { code: 'UNEXPECTED' };
+  const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  return {
+    code: error.name,
+    stack: frames
+      .slice(0, 8)
+      .map((line) => line.trim())
+      .join(' < '),
+  };
+};
+
+export const toLog =
+  (logger: Logger): Log =>
+  (event, fields = {}) => {
+    const { error, level, ...rest } = fields;
+    const entries = Object.entries({ ...rest, ...(error === undefined ? {} : describeError(error)) });
+    const kept = Object.fromEntries(entries.filter(([name]) => allowed.has(name)));
+    if (error === undefined && level !== 'warn') logger.info(kept, event);
+    else logger.warn(kept, event);
+  };

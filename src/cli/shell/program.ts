@@ -1,8 +1,7 @@
 import { Command, CommanderError, Help } from 'commander';
 import { commandsDo, loadCommand } from './commands.ts';
 import { argument, leaf } from './define.ts';
-import { endWith, renderExits, reportFailure } from './exit.ts';
-import { readVersion, say } from './output.ts';
+import { endWith, readVersion, renderExits, reportFailure, say } from './output.ts';
 
 /**
  * The program with all commands by name and description. Only requested commands load their options, because loading

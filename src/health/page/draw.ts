@@ -9,8 +9,36 @@ import { coverageStates, stateSigns } from '../coverage/coverage.ts';
 import { formatCount, formatInstant, formatShare, formatSpan } from '../format.ts';
 import type { Waiting } from '../read-health.ts';
 import type { ActionName } from './access.ts';
-import { type Html, html, type Part } from './html.ts';
 import { type PageBackfill, type PageDay, type PageState, sumUp, type UsedLimit } from './state.ts';
+
+/** HTML as a value. Every inserted value is escaped unless it is HTML itself. */
+class Html {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+type Part = Html | string | number | false | null | undefined | readonly Part[];
+
+const escapes: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+const render = (part: Part): string => {
+  if (part instanceof Html) return part.text;
+  if (part === false || part === null || part === undefined) return '';
+  if (typeof part === 'object') return part.map(render).join('');
+  return String(part).replace(/[&<>"']/g, (character) => escapes[character] ?? '');
+};
+
+/** Text and attribute values are escaped alike: attributes must be quoted. */
+const html = (strings: TemplateStringsArray, ...parts: readonly Part[]): Html =>
+  new Html(strings.map((text, index) => text + render(parts[index])).join(''));
 
 export type Section = { readonly id: string; readonly content: Html };
 

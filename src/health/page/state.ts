@@ -1,7 +1,7 @@
 /** The state that the page shows, its headline, and how it is read: each part at most as often as it changes. Ages and durations in seconds, instants in milliseconds since the epoch. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { dateOf, dayMicros as day } from '../../lib/day.ts';
+import { dateOf, dayMicros as day } from '../../lib/timestamps.ts';
 import { listEvents } from '../../store/status/events.ts';
 import type { Store } from '../../store/store.ts';
 import { latestVerdicts, readProvenThrough, type StoredVerdict } from '../../store/windows/verdicts.ts';

@@ -1,7 +1,8 @@
 /** Runs an erasure: finds the calls, erases them everywhere, searches again, and signs the receipt. */
-import { dayMs } from '../../lib/day.ts';
+
 import { terminal } from '../../lib/errors.ts';
 import { partsOf } from '../../lib/pages.ts';
+import { dayMs } from '../../lib/timestamps.ts';
 import type { PurgeScope } from '../../persons/request.ts';
 import { countStates, findTombstones } from '../../store/ledger/read-ledger.ts';
 import { createLease } from '../../store/loads/compared.ts';

@@ -1,7 +1,7 @@
 /** Re-reads older windows by summary listings, because calls change late: how far back is learned from how late they did. */
 import { addTotals, planningInterval, type RereadTotals } from '../../../schemas/orchestration.ts';
-import { dayMicros as day } from '../../lib/day.ts';
 import { type Interval, subtract, unite } from '../../lib/intervals.ts';
+import { dayMicros as day } from '../../lib/timestamps.ts';
 import { axisOf, defaultAxis, isCuttable } from '../../source/list/list-query.ts';
 import * as late from '../../store/ledger/late-changes.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';

@@ -1,8 +1,8 @@
 /** UTC days that were read, their verdicts, and a forecast of the missing ones. */
 
 import type { Range } from '../../../schemas/orchestration.ts';
-import { dayMicros as day } from '../../lib/day.ts';
 import { intersect } from '../../lib/intervals.ts';
+import { dayMicros as day } from '../../lib/timestamps.ts';
 import { readRanges } from '../../store/delivery/delivery-statistics.ts';
 import type { Store } from '../../store/store.ts';
 import { findUnproven, latestVerdicts, type StoredVerdict } from '../../store/windows/verdicts.ts';

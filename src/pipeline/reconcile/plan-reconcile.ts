@@ -2,8 +2,8 @@
 
 import type { Range, ReconcilePlan, ReconcileRequest, ReconcileTotals } from '../../../schemas/orchestration.ts';
 import { addTotals, emptyReconcileTotals } from '../../../schemas/orchestration.ts';
-import { dayMicros as day } from '../../lib/day.ts';
 import { CallsyncError } from '../../lib/errors.ts';
+import { dayMicros as day } from '../../lib/timestamps.ts';
 import { lastLoads } from '../../store/ledger/read-ledger.ts';
 import type { VerdictOutcome } from '../../store/windows/verdicts.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';

@@ -1,8 +1,8 @@
 /** Rows of a warehouse whose call the ledger does not know: read from the service, or removed when it has none. */
 
 import type { Observation } from '../../../schemas/observation.ts';
-import { dayMicros as day } from '../../lib/day.ts';
 import { gatherParts } from '../../lib/pages.ts';
+import { dayMicros as day } from '../../lib/timestamps.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
 import { readHeads } from '../../store/ledger/ledger.ts';
 import { readCounters } from '../../store/status/counters.ts';

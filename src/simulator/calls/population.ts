@@ -3,7 +3,7 @@
  * call times.
  */
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
-import { dayMs } from '../../lib/day.ts';
+import { dayMs } from '../../lib/timestamps.ts';
 import { fraction, hash32, pick, randomStream } from './random.ts';
 import { otherStatuses } from './vocabulary.ts';
 

@@ -2,9 +2,8 @@
 
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { EditKind, SimulatorSettings } from '../../../schemas/simulator.ts';
-import { dayMs } from '../../lib/day.ts';
+import { dayMs } from '../../lib/timestamps.ts';
 import { createAxisIndex, everything, lowerBound } from './axis-index.ts';
-import type { SimulatorClock } from './clock.ts';
 import { generateCall, generateTags, generateTranscript } from './generate-call.ts';
 import { planPopulation, statusOf } from './population.ts';
 import { callIdOf, callIndexOf, fraction } from './random.ts';
@@ -302,4 +301,29 @@ const applyEdit = (settings: SimulatorSettings, document: CallDocument, index: n
     } else if (kind === 'visit') next.visit = { source: 'edit', pages: number };
   }
   return { ...next, ...edit.patch };
+};
+
+/** The simulated service's clock: real time, shifted. */
+export interface ClockChange {
+  /** Sets the clock to this instant (ISO 8601). */
+  readonly now?: string;
+  readonly advanceSeconds?: number;
+}
+
+export type SimulatorClock = ReturnType<typeof createClock>;
+
+/** @param start the first instant (ISO 8601); by default the real time. */
+export const createClock = (start: string | undefined) => {
+  let realBase = performance.now();
+  let simBase = start === undefined ? Date.now() : Date.parse(start);
+  /** Milliseconds since the epoch, whole. */
+  const now = (): number => Math.floor(simBase + performance.now() - realBase);
+  return {
+    now,
+    change(change: ClockChange): void {
+      const current = change.now === undefined ? now() : Date.parse(change.now);
+      realBase = performance.now();
+      simBase = current + (change.advanceSeconds ?? 0) * 1000;
+    },
+  };
 };

@@ -3,7 +3,7 @@
  * Ends on SIGTERM, SIGINT, or when its parent ends.
  */
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
-import { runSimulator } from '../main.ts';
+import { runSimulator } from '../start-simulator.ts';
 
 const stopping = new AbortController();
 for (const signal of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.once(signal, () => stopping.abort());

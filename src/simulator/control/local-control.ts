@@ -4,10 +4,9 @@ import { type SimulatorOptions, type SimulatorSettings, simulatorOptionsSchema }
 import { terminal } from '../../lib/errors.ts';
 import { isObject } from '../../lib/parse-json.ts';
 import { everything } from '../calls/axis-index.ts';
-import type { ClockChange, SimulatorClock } from '../calls/clock.ts';
 import { hash32 } from '../calls/random.ts';
 import { documentAt, type TruthEntry, type TruthQuery, truthAt, truthOf } from '../calls/truth.ts';
-import type { EditRequest, InsertRequest, World } from '../calls/world.ts';
+import type { ClockChange, EditRequest, InsertRequest, SimulatorClock, World } from '../calls/world.ts';
 import { dialectOf } from '../service/dialects.ts';
 import type { MrcpPort } from '../service/mrcp-port.ts';
 import type { TokenStore } from '../service/token-endpoint.ts';
@@ -187,3 +186,11 @@ export const createControl = (parts: {
     },
   };
 };
+
+export type SimulatorControl = ReturnType<typeof createControl>;
+
+/** Methods that answer a list, one JSON value a line; the others answer one JSON value. */
+const listMethods: readonly string[] = ['truth', 'deliveries'] satisfies readonly (keyof SimulatorControl)[];
+
+/** Whether the method answers a list. */
+export const isList = (method: string): boolean => listMethods.includes(method);

@@ -1,7 +1,7 @@
 /** The control of a simulator in another process, over its HTTP endpoint. */
 import { transient } from '../../lib/errors.ts';
 import type { SimulatorAddresses } from '../start-simulator.ts';
-import { isList, type SimulatorControl } from './control.ts';
+import { isList, type SimulatorControl } from './local-control.ts';
 
 type Place = Pick<SimulatorAddresses, 'origin' | 'controlToken'>;
 

@@ -1,12 +1,12 @@
 /** Compares the settled days of the demo with the service, and breaks rows for a comparison to find. */
-import type { Range, WarehouseLevel } from '../../../schemas/orchestration.ts';
-import { addTotals, emptyReconcileTotals, type ReconcileTotals } from '../../../schemas/orchestration.ts';
+import type { Range, ReconcileTotals, WarehouseLevel } from '../../../schemas/orchestration.ts';
+import { addTotals, emptyReconcileTotals } from '../../../schemas/orchestration.ts';
 import { type ReconcileProgress, reconcileProgressQuery } from '../../../workflows/messages.ts';
 import { followWorkflow } from '../../cli/parts/follow.ts';
 import type { Services } from '../../cli/parts/services.ts';
 import { openTemporal } from '../../cli/parts/temporal.ts';
 import { renderTable, say } from '../../cli/shell/output.ts';
-import { dateOf, dayMicros } from '../../lib/day.ts';
+import { dateOf, dayMicros } from '../../lib/timestamps.ts';
 import { toTimestamp } from '../../postgres/sql.ts';
 import type { Store } from '../../store/store.ts';
 import { latestVerdicts } from '../../store/windows/verdicts.ts';

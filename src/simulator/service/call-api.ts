@@ -4,13 +4,11 @@ import type { Dialect } from '../../../schemas/simulator-dialect.ts';
 import { everything } from '../calls/axis-index.ts';
 import { fraction } from '../calls/random.ts';
 import type { World } from '../calls/world.ts';
-import { countOne } from '../control/stats.ts';
-import { type Answer, type Exchange, errorAnswer, httpDate, send, waitFor } from './exchange.ts';
-import { injectFault, injectPoison } from './inject-fault.ts';
+import { type Counters, countOne } from '../control/stats.ts';
+import type { Answer, Exchange } from './exchange.ts';
+import { errorAnswer, httpDate, injectFault, injectPoison, send, waitFor } from './exchange.ts';
 import { BadQuery, formatCursor, type ListQuery, parseListQuery } from './list-query.ts';
-import type { RateLimiter } from './rate-limiter.ts';
-import type { JoinRecords } from './record-bytes.ts';
-import { listDocument } from './record-shape.ts';
+import { type JoinRecords, listDocument } from './record-bytes.ts';
 import type { TokenStore } from './token-endpoint.ts';
 
 export type PageEvent = { readonly query: ListQuery; readonly page: Page; readonly callIds: readonly string[] };
@@ -333,4 +331,33 @@ const scanMatches = (
     }
     return visit([key, index]);
   });
+};
+
+// The documented limit: a number of requests per source address in any window of time, exactly, in real time.
+
+type RateLimiter = ReturnType<typeof createRateLimiter>;
+
+/** Counts the requests of each address, and refuses those above the limit. */
+export const createRateLimiter = (settings: SimulatorSettings, { rate }: Pick<Counters, 'rate'>) => {
+  const grantedTo = new Map<string, number[]>();
+  return (source: string) => {
+    const { requests, seconds } = settings.rateLimit;
+    const now = performance.now();
+    const recent = (grantedTo.get(source) ?? []).filter((at) => at > now - seconds * 1_000);
+    const off = requests === 0 || settings.staticPages;
+    const granted = off || recent.length < requests;
+    if (granted) recent.push(now);
+    grantedTo.set(source, recent);
+    if (granted) {
+      rate.granted++;
+      rate.windowMax = Math.max(rate.windowMax, recent.length);
+    } else rate.refused++;
+    const decisive = recent.at(-requests);
+    return {
+      granted,
+      remaining: Math.max(0, requests - recent.length),
+      /** Milliseconds until the next request would be granted. */
+      waitMs: decisive === undefined || off ? 0 : Math.max(0, decisive + seconds * 1_000 - now),
+    };
+  };
 };

@@ -4,8 +4,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { terminal } from '../../lib/errors.ts';
-import { isObject } from '../../lib/parse-json.ts';
-import { mergeRaw } from '../../lib/raw.ts';
+import { isObject, mergeRaw } from '../../lib/parse-json.ts';
 
 const folder = fileURLToPath(new URL('./', import.meta.url));
 

@@ -1,9 +1,8 @@
 /** Finds out whether a list shows all of a long window, or only a part of it without a word. */
 
 import type { ListConfig } from '../../../schemas/config/list.ts';
-import { dayMicros as day } from '../../lib/day.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { type Micros, nowMicros } from '../../lib/timestamps.ts';
+import { dayMicros as day, type Micros, nowMicros } from '../../lib/timestamps.ts';
 import { axisOf, boundStep, isCuttable, type ListQuery, type Window } from '../list/list-query.ts';
 import type { ReadContext } from './read-context.ts';
 import { createPassState, type Pass, passOver, takePage } from './read-pass.ts';

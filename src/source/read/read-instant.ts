@@ -1,7 +1,6 @@
 /** Reads a window that holds a single step of the bounds and more calls than one query gives. */
 
-import { dayMicros } from '../../lib/day.ts';
-import { nowMicros } from '../../lib/timestamps.ts';
+import { dayMicros, nowMicros } from '../../lib/timestamps.ts';
 import type { ListQuery, Window } from '../list/list-query.ts';
 import { axisOf, boundStep, halveWindow, isCuttable, otherAxis } from '../list/list-query.ts';
 import { type ReadContext, reportProblem, type WindowProblem } from './read-context.ts';

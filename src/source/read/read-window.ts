@@ -2,9 +2,8 @@
 
 import type { ListConfig } from '../../../schemas/config/list.ts';
 import type { Shown } from '../../../schemas/observation.ts';
-import { dayMicros as day } from '../../lib/day.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { type Micros, nowMicros } from '../../lib/timestamps.ts';
+import { dayMicros as day, type Micros, nowMicros } from '../../lib/timestamps.ts';
 import { hasGaps, isPoison, type ListClient } from '../list/list-client.ts';
 import type { ListQuery, Window } from '../list/list-query.ts';
 import { axisOf, boundStep, halveWindow, isCuttable, splitWindow } from '../list/list-query.ts';

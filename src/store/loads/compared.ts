@@ -1,7 +1,7 @@
 /**
  * Known loads of a warehouse, for a comparison with the warehouse itself, and the lock that lets one process compare.
  */
-import { dayMicros } from '../../lib/day.ts';
+import { dayMicros } from '../../lib/timestamps.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { withSessionLock } from '../../postgres/session-lock.ts';
 import { sql, toMicros, toTimestamp } from '../../postgres/sql.ts';

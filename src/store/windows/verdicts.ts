@@ -5,9 +5,9 @@
 import type { Shown } from '../../../schemas/observation.ts';
 import type { Range, SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { type Row, tableOf } from '../../../schemas/tables.ts';
-import { dayMicros } from '../../lib/day.ts';
 import { intersect, subtract, unite } from '../../lib/intervals.ts';
 import { readPages } from '../../lib/pages.ts';
+import { dayMicros } from '../../lib/timestamps.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
 import { list, raw, sql, toMicros, toTimestamp } from '../../postgres/sql.ts';

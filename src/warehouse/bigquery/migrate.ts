@@ -1,8 +1,8 @@
 /** Creates missing datasets, tables and views, and adds missing columns. Never drops anything. */
 
 import { wordsView } from '../../../schemas/tables.ts';
-import { dayMs } from '../../lib/day.ts';
 import { terminal } from '../../lib/errors.ts';
+import { dayMs } from '../../lib/timestamps.ts';
 import type { View } from '../warehouse.ts';
 import type { Connection, RestRequest } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';

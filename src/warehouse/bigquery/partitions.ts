@@ -1,5 +1,5 @@
 /** UTC dates of partitions: of a batch, and as the constant predicate by which BigQuery reads and changes no other partition. */
-import { dateOf, dayMs } from '../../lib/day.ts';
+import { dateOf, dayMs } from '../../lib/timestamps.ts';
 import type { CallLoad, LoadBatch, TombstoneLoad } from '../warehouse.ts';
 
 /** Most ranges in one predicate: keeps the longest script far below the 1 MB that a query may have. */

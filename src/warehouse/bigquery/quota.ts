@@ -6,7 +6,7 @@
  * Every commit takes new calls first, so one commit in every interval is enough. Earlier commits are extra, and a
  * part of the day bounds them.
  */
-import { dayMs } from '../../lib/day.ts';
+import { dayMs } from '../../lib/timestamps.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 
 interface QuotaLimits {

@@ -7,18 +7,7 @@ import { passable } from '../../lib/new-folder.ts';
 import type { Delivery } from '../../store/delivery/inbox-writer.ts';
 import { errorCode, type ReceiverLog } from '../server/receiver-log.ts';
 import type { SealedSegment, SpoolLock } from './spool-files.ts';
-import {
-  createSegment,
-  discardSegment,
-  encodeRecord,
-  expireDamaged,
-  findRecord,
-  lockSpool,
-  parkRecord,
-  readRecord,
-  recoverSegment,
-  takeOverSegments,
-} from './spool-files.ts';
+import * as files from './spool-files.ts';
 
 export type Spool = Awaited<ReturnType<typeof openSpool>>;
 
@@ -53,15 +42,15 @@ const expiryIntervalMs = 24 * 3_600_000;
 export const openSpool = async (options: SpoolOptions) => {
   const { dir, log } = options;
   await makeFolder(dir, log);
-  const lock = await lockSpool(dir, { waitMs: options.lockWaitMs });
+  const lock = await files.lockSpool(dir, { waitMs: options.lockWaitMs });
   try {
     const sealed: SealedSegment[] = [];
-    const { paths, nextNumber } = await takeOverSegments(dir);
+    const { paths, nextNumber } = await files.takeOverSegments(dir);
     for (const path of paths) {
-      const segment = await recoverSegment(path);
+      const segment = await files.recoverSegment(path);
       if (segment.cutBytes > 0) log.warn({ bytes: segment.cutBytes }, 'Cut off a half-written record of the spool.');
       if (segment.damaged) log.error({ file: path }, 'A spool file is damaged; its other records are kept.');
-      if (segment.records === 0 && !segment.damaged) await discardSegment(dir, segment);
+      if (segment.records === 0 && !segment.damaged) await files.discardSegment(dir, segment);
       else sealed.push(segment);
     }
     const records = sealed.reduce((sum, segment) => sum + segment.records, 0);
@@ -99,7 +88,7 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
   let nextNumber = firstNumber;
   let damagedBytes = 0;
   let parked = { records: 0, bytes: 0 };
-  let writer: Awaited<ReturnType<typeof createSegment>> | undefined;
+  let writer: Awaited<ReturnType<typeof files.createSegment>> | undefined;
   const waiting: Waiting[] = [];
   let writing: Promise<void> = Promise.resolve();
   /** Part of the oldest segment that the store has. */
@@ -110,7 +99,7 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
 
   /** Deletes damaged files that have been kept for long enough. */
   const expire = async (): Promise<void> => {
-    const { bytes, deleted } = await expireDamaged(dir, new Date(Date.now() - config.damaged_retention));
+    const { bytes, deleted } = await files.expireDamaged(dir, new Date(Date.now() - config.damaged_retention));
     damagedBytes = bytes;
     if (deleted > 0) log.info({ files: deleted }, 'Deleted damaged spool files after webhook.spool.damaged_retention.');
   };
@@ -135,7 +124,7 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
     writer = undefined;
     if (segment === undefined) return;
     if (segment.records > 0) sealed.push(segment);
-    else await discardSegment(dir, segment).catch(() => {});
+    else await files.discardSegment(dir, segment).catch(() => {});
   };
 
   /** Seals between two groups of writes, never at the same time as one. */
@@ -178,7 +167,7 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
   const keepLock = async (): Promise<void> => {
     if (await lock.isHeld()) return;
     await makeFolder(dir, log);
-    const again = await lockSpool(dir, { waitMs: 0 });
+    const again = await files.lockSpool(dir, { waitMs: 0 });
     await lock.release();
     lock = again;
     await seal();
@@ -187,7 +176,7 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
   const writeGroup = async (group: readonly Waiting[], oldest: Date): Promise<void> => {
     await keepLock();
     if (writer !== undefined && writer.written().bytes >= config.segment_bytes) await seal();
-    writer ??= await createSegment(dir, nextNumber++);
+    writer ??= await files.createSegment(dir, nextNumber++);
     const bytes = Buffer.concat(group.map((one) => one.bytes));
     const records = group.reduce((sum, one) => sum + one.records, 0);
     await writer.append(bytes, records, oldest);
@@ -221,7 +210,7 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
   };
 
   const discardOldest = async (segment: SealedSegment): Promise<void> => {
-    await discardSegment(dir, segment);
+    await files.discardSegment(dir, segment);
     if (segment.damaged) damagedBytes += segment.bytes;
     forgetOldest();
   };
@@ -257,7 +246,7 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
     append: (deliveries: readonly Delivery[]): Promise<void> => {
       const [first] = deliveries;
       if (first === undefined) return Promise.resolve();
-      const bytes = Buffer.concat(deliveries.map((one) => encodeRecord(one)));
+      const bytes = Buffer.concat(deliveries.map((one) => files.encodeRecord(one)));
       return new Promise((resolve, reject) => {
         waiting.push({ bytes, records: deliveries.length, oldest: first.receivedAt, resolve, reject });
         if (waiting.length === 1) writing = writing.then(writeGroups);
@@ -283,8 +272,8 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
     park: async (reason: string): Promise<void> => {
       const [delivery] = reading?.deliveries ?? [];
       if (delivery === undefined) return;
-      const record = encodeRecord(delivery, reason);
-      await parkRecord(dir, nextNumber++, record);
+      const record = files.encodeRecord(delivery, reason);
+      await files.parkRecord(dir, nextNumber++, record);
       parked = { records: parked.records + 1, bytes: parked.bytes + record.length };
       await advance();
     },
@@ -304,9 +293,9 @@ const readFrom = async (segment: SealedSegment, start: number, limit: number): P
   const file = await open(segment.path, 'r');
   try {
     while (at < segment.bytes && deliveries.length < limit && bytes < groupBytes) {
-      const found = await readRecord(file, at, segment.bytes);
+      const found = await files.readRecord(file, at, segment.bytes);
       if (found === undefined) {
-        at = (await findRecord(file, at + 1, segment.bytes)) ?? segment.bytes;
+        at = (await files.findRecord(file, at + 1, segment.bytes)) ?? segment.bytes;
         continue;
       }
       deliveries.push(found.delivery);

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
-import { sampleCall } from '../../../src/cli/commands/webhook/sample-call.ts';
+import { sampleCall } from '../../../src/cli/commands/webhook/send.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { listAgents } from '../../../src/store/delivery/delivery-statistics.ts';

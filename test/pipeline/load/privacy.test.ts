@@ -11,7 +11,7 @@ import { privacyConfigSchema } from '../../../schemas/config/privacy.ts';
 import type { Config } from '../../../schemas/config.ts';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { storedData } from '../../../scripts/stored-data.ts';
-import { privacyChecks } from '../../../src/cli/commands/doctor/check-installation.ts';
+import { privacyChecks } from '../../../src/cli/commands/doctor/check.ts';
 import { createOpener } from '../../../src/lib/sealed.ts';
 import type { PersonRequest } from '../../../src/persons/request.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';

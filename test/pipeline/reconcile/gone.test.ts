@@ -1,8 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { createAges } from '../../../src/calls/age.ts';
-import { readCoverage } from '../../../src/health/coverage/coverage.ts';
-import { drawCoverage } from '../../../src/health/coverage/draw-text.ts';
+import { drawCoverage, readCoverage } from '../../../src/health/coverage/coverage.ts';
 import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
 import { addHold } from '../../../src/pipeline/persons/hold.ts';
 import type { compareListing } from '../../../src/pipeline/read/compare-listing.ts';

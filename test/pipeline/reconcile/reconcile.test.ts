@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
-import { readCoverage } from '../../../src/health/coverage/coverage.ts';
-import { drawCoverage } from '../../../src/health/coverage/draw-text.ts';
+import { drawCoverage, readCoverage } from '../../../src/health/coverage/coverage.ts';
 import { transient } from '../../../src/lib/errors.ts';
 import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';

@@ -2,8 +2,7 @@
 import { Registry } from 'prom-client';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { readUsages } from '../../../src/cli/parts/open-health.ts';
-import { shareReading } from '../../../src/health/metrics/registry.ts';
-import { watchUsage } from '../../../src/health/metrics/store-metrics.ts';
+import { shareReading, watchUsage } from '../../../src/health/metrics/registry.ts';
 import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { expireRows } from '../../../src/store/retention.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';

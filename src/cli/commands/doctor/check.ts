@@ -1,7 +1,31 @@
 /** One check of the doctor, and the run of all checks in parallel, each with its own time-out. */
+
+import { constants, existsSync } from 'node:fs';
+import { access, statfs } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { Agent, fetch } from 'undici';
+import { unitFields } from '../../../../schemas/config/analytics.ts';
+import type { Config } from '../../../../schemas/config.ts';
+import { resolveDataDir } from '../../../config/data-dir.ts';
+import { judge } from '../../../health/conditions.ts';
+import { localAddress } from '../../../lib/certificate.ts';
+import { countOf } from '../../../lib/count-of.ts';
 import { CallsyncError } from '../../../lib/errors.ts';
 import { withinTime } from '../../../lib/timing.ts';
-import { exitOf, exits, worstOf } from '../../shell/exit.ts';
+import { leastDigits, phoneSubject, tokenSubject } from '../../../persons/subjects.ts';
+import { sql } from '../../../postgres/sql.ts';
+import { listDialled, normalizeNumber } from '../../../privacy/phone-number.ts';
+import { versionOfRules } from '../../../privacy/rules.ts';
+import { readDocuments } from '../../../store/ledger/ledger.ts';
+import { countUnderOthers, listNewestCalls } from '../../../store/ledger/read-ledger.ts';
+import type { Store } from '../../../store/store.ts';
+import { kindOf } from '../../../warehouse/kinds.ts';
+import { countriesOf, openRules } from '../../parts/keys.ts';
+import { readNow } from '../../parts/open-health.ts';
+import { claimSource } from '../../parts/open-source.ts';
+import { configuredStore, type Services } from '../../parts/services.ts';
+import { exitOf, exits, worstOf } from '../../shell/output.ts';
 
 export interface Finding {
   readonly outcome: 'ok' | 'warning' | 'failed' | 'skipped';
@@ -56,3 +80,190 @@ export const runChecks = async (checks: Checks, { deadlineMs }: { readonly deadl
 /** Exit code of all findings: that of the worst failed one. */
 export const exitCodeOfFindings = (findings: readonly Finding[]): number =>
   worstOf(findings.flatMap(({ outcome, exitCode = exits.blocked[0] }) => (outcome === 'failed' ? [exitCode] : [])));
+
+// Checks of the installation: store and its health, privacy rules, warehouses, port, disk, settings of marts.
+
+/** The store, or the finding that it is missing. */
+export const needStore = (opening: Promise<Store>): Promise<Store> =>
+  opening.catch(() => {
+    throw new NotChecked('Needs the store.');
+  });
+
+/** In the order of the output. */
+export const installationChecks = ({ config }: Services, opening: Promise<Store>): Checks => ({
+  store: async () => checkStore(await opening, config),
+  health: async () => checkHealth(await needStore(opening), config),
+  ...privacyChecks({ config }, opening),
+  ...warehouseChecks(config, opening),
+  operations: (signal) => checkOperations(config, signal),
+  disk: () => checkDisk(config),
+  analytics: async () => checkAnalytics(config),
+});
+
+const checkStore = async (store: Store, config: Config): Promise<Finding> => {
+  await claimSource(store, config, 'look');
+  const { version, fsync, commit } = await store.row<{ version: string; fsync: string; commit: string }>`
+      SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync,
+             current_setting('synchronous_commit') AS commit`;
+  if (fsync === 'off' || commit === 'off')
+    return failed(
+      `PostgreSQL ${version} answers, but can lose commits in a crash (${fsync === 'off' ? 'fsync' : 'synchronous_commit'} = off).`,
+      'Set it to on, so that no answered delivery is lost.',
+    );
+  return ok(`PostgreSQL ${version.split(' ')[0]}, schema callsync is up to date.`);
+};
+
+/** Everything that page, status and messages call wrong in the running installation is a finding here too. */
+const checkHealth = async (store: Store, config: Config): Promise<Finding | Finding[]> => {
+  const readings = await readNow(config, store);
+  const wrong = judge(readings);
+  if (wrong.length === 0) return ok(readings.sync === null ? 'Continuous sync has not begun.' : 'Nothing is wrong.');
+  return wrong.map(({ summary, command }) =>
+    warning(summary, command === 'callsync doctor' ? 'See the other findings.' : `First: ${command}.`),
+  );
+};
+
+const warehouseChecks = ({ warehouses }: Config, opening: Promise<Store>): Checks => {
+  const storeUrl = async () => (await needStore(opening)).url;
+  return Object.fromEntries(
+    Object.entries(warehouses).map(([name, config]) => [
+      `warehouse ${name}`,
+      async () => ok(await kindOf(config).checkAccess({ name, config, storeUrl })),
+    ]),
+  );
+};
+
+const GiB = 1024 ** 3;
+const scarceBytes = 2 * GiB;
+
+const checkDisk = async ({ store, temporal, webhook: { enabled, spool } }: Config): Promise<Finding[]> => {
+  const dataDir = resolveDataDir(store.data_dir);
+  const folders = new Map<string, number>();
+  if (configuredStore(store) === undefined || temporal.address === undefined) folders.set(dataDir, 0);
+  if (enabled) folders.set(spool.dir ?? join(dataDir, 'spool'), spool.min_free_bytes);
+  return Promise.all([...folders].map(([folder, least]) => checkFolder(folder, least)));
+};
+
+const checkFolder = async (folder: string, least: number): Promise<Finding> => {
+  const present = nearest(folder);
+  try {
+    await access(present, constants.W_OK);
+  } catch {
+    return failed(
+      `${present} cannot be written to.`,
+      'Let the user that runs callsync write there, or set store.data_dir.',
+    );
+  }
+  const { bavail, bsize } = await statfs(present);
+  const free = bavail * bsize;
+  const text = `${(free / GiB).toFixed(1)} GiB free for ${folder}`;
+  if (free < least)
+    return failed(`${text}: the spool takes nothing any more.`, 'Make room, or set webhook.spool.dir to another disk.');
+  return free < scarceBytes ? warning(`${text}.`, 'Make room soon.') : ok(`${text}.`);
+};
+
+/** The folder, or the closest one above it that exists. */
+const nearest = (folder: string): string => {
+  for (let at = folder; ; at = dirname(at)) {
+    if (existsSync(at) || at === dirname(at)) return at;
+  }
+};
+
+/** Number of calls whose ids the check reads. */
+const newestCalls = 200;
+
+/** None where there are no rules. */
+export const privacyChecks = ({ config }: Pick<Services, 'config'>, opening: Promise<Store>): Checks => {
+  const version = versionOfRules(config.privacy);
+  if (version === undefined) return {};
+  return {
+    privacy: async () => {
+      const calls = await countUnderOthers(await needStore(opening), version);
+      if (calls === 0) return ok(`All calls are under rules ${version}.`);
+      return warning(
+        `${calls} call(s) are not under rules ${version}, but under others or none.`,
+        'callsync privacy apply brings them under the present ones.',
+      );
+    },
+    'call ids': async () => {
+      const { tokensOf } = openRules(config);
+      const store = await needStore(opening);
+      const ids = await listNewestCalls(store, newestCalls);
+      const calls = await readDocuments(store, sql`call_id = ANY(${ids})`);
+      const { subjectsOf } = store.erasures.subjects;
+      const telling = calls.filter(({ callId, document: { unique_id: _, ...fields } }) => {
+        const numbers = [...new Set(listDialled(callId))].filter(({ length }) => length >= leastDigits);
+        const { all } = numbers.length === 0 ? { all: new Set() } : subjectsOf(fields);
+        return numbers.some((digits) => {
+          const number = normalizeNumber(digits, countriesOf(config.privacy)) ?? digits;
+          return [phoneSubject(number), ...tokensOf(number, 'phone').map(tokenSubject)].some((one) => all.has(one));
+        });
+      });
+      const looked = `the newest ${countOf(calls.length, 'call')}`;
+      if (telling.length === 0) return ok(`No id of ${looked} holds a number of its call.`);
+      return warning(
+        `Ids of ${telling.length} of ${looked} hold a telephone number of their call. No rule acts on an id, and the store keeps it after an erasure too.`,
+        'Ask the operator of the service for ids without numbers.',
+      );
+    },
+  };
+};
+
+/** Settings that marts need. */
+const checkAnalytics = ({ analytics: { units, agent_side: side } }: Config): Finding => {
+  const unknown = unitFields.filter((field) => units[field] === 'unknown');
+  if (unknown.length > 0)
+    return warning(
+      `The unit of ${unknown.join(', ')} is not known, so marts leave figures in seconds empty.`,
+      'Run callsync calibrate --write once calls are loaded.',
+    );
+  const sides = [side.default, ...Object.values(side.by_direction)];
+  if (sides.every((one) => one === 'unknown'))
+    return warning('The side of the agent in transcripts is unknown.', 'Set analytics.agent_side.');
+  return ok('Units and the side of the agent are known.');
+};
+
+/** The port for health, readiness and metrics: served by a process of ours, or free for the next. */
+const checkOperations = async ({ operations }: Config, signal: AbortSignal): Promise<Finding> => {
+  const { enabled, listen, port } = operations;
+  if (!enabled) return skipped('Not enabled (operations.enabled).');
+  if (port === 0) return ok('Takes any free port.');
+  const address = `${listen}:${port}`;
+  if (await answersHealth(operations, signal)) return ok(`Health answers on ${address}.`);
+  const code = await findObstacle(listen, port);
+  return code === undefined ? ok(`${address} is free for the next process.`) : describeObstacle(address, code);
+};
+
+const describeObstacle = (address: string, code: string): Finding => {
+  if (code === 'EADDRINUSE')
+    return failed(`Another program has ${address}.`, 'Set operations.port to one that is free, or operations.listen.');
+  return failed(
+    `Health and metrics cannot be served on ${address} (${code}).`,
+    'Set operations.listen to an address of this machine, and operations.port to one that this user may take.',
+  );
+};
+
+const answerMs = 5_000;
+/** Accepts any certificate, because it may be for another host name. */
+const anyCertificate = new Agent({
+  connect: { rejectUnauthorized: false, timeout: answerMs },
+  headersTimeout: answerMs,
+  bodyTimeout: answerMs,
+});
+
+const answersHealth = async (operations: Config['operations'], signal: AbortSignal): Promise<boolean> => {
+  try {
+    const answer = await fetch(`${localAddress(operations)}/healthz`, { dispatcher: anyCertificate, signal });
+    return answer.ok && (await answer.text()).includes('"alive":true');
+  } catch {
+    return false;
+  }
+};
+
+/** The code of the error with which the address is refused; undefined = it can be had. */
+const findObstacle = (host: string, port: number): Promise<string | undefined> =>
+  new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'unknown'));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
+  });

@@ -1,0 +1,195 @@
+/** Checks of the service (token, list, clock, WebSocket, MRCP) and of Temporal (server, namespace, workers, schedules). */
+
+import { ScheduleNotFoundError } from '@temporalio/client';
+import { taskQueuesOf } from '../../../../workflows/messages.ts';
+import { terminal } from '../../../lib/errors.ts';
+import { lazily } from '../../../lib/timing.ts';
+import { findTemporalCli, locateTemporalCli } from '../../../local/temporal/dev-server.ts';
+import type { RequestLimiter } from '../../../source/http/limiter.ts';
+import { checkMrcp } from '../../../source/mrcp/mrcp.ts';
+import { findRecordsPath } from '../../../source/probe/session.ts';
+import { findTokenFormat, type Source } from '../../../source/source.ts';
+import { openFrames } from '../../../source/websocket/frames.ts';
+import { schedulesOf } from '../../../temporal/schedules.ts';
+import { askList, openSource } from '../../parts/open-source.ts';
+import type { Services } from '../../parts/services.ts';
+import { ensureConfiguredSchedules, openTemporal, type TemporalService, unpolledQueues } from '../../parts/temporal.ts';
+import { type Checks, type Finding, failed, findingOf, NotChecked, ok, silent, skipped, warning } from './check.ts';
+
+const noticedSkewS = 5;
+
+export const sourceChecks = (services: Services, limiter?: RequestLimiter): Checks => {
+  const opened = services.config.source;
+  const open = lazily(() => openSource(services, undefined, limiter));
+  let listed: Promise<unknown> | undefined;
+  const list = (signal: AbortSignal): Promise<unknown> => {
+    listed ??= askList(open(), signal);
+    return listed;
+  };
+  return {
+    token: async (signal) => {
+      const format = await findTokenFormat(opened, signal);
+      if (format !== opened.token_format)
+        return failed(
+          `The identity provider accepts the token request only as ${format}.`,
+          `Set source.token_format: ${format}.`,
+        );
+      return ok(opened.token === undefined && opened.token_file === undefined ? 'Issued.' : 'Configured.');
+    },
+    list: async (signal) => describeList(opened.list.records, await list(signal)),
+    clock: async (signal) => {
+      await list(signal).catch(() => {
+        throw new NotChecked('The list did not answer, so callsync does not know the clock of the service.');
+      });
+      return describeClock(open(), services.config.sync.clock_skew);
+    },
+    websocket: (signal) => checkWebsocket(open(), signal),
+    mrcp: async () => {
+      const { outcome, message, hint = '' } = await checkMrcp(opened.mrcp);
+      if (outcome === 'not_configured') return skipped(message);
+      return outcome === 'answers' ? ok(message) : silent(message, hint);
+    },
+  };
+};
+
+const describeList = (configured: string, body: unknown): Finding => {
+  const found = findRecordsPath(body);
+  if (found === configured)
+    return ok(`Answers, with records at “${configured === '' ? 'the body itself' : configured}”.`);
+  return failed(
+    `Answers, but not with records at “${configured}”${found === undefined ? '' : ` (there are some at “${found}”)`}.`,
+    'Run callsync probe --write, or name the preset of the service in source.list.preset.',
+  );
+};
+
+/** Beyond the allowed skew, webhook times are cut off and no longer order correctly. */
+const describeClock = ({ clock }: Source, allowedSkewMs: number): Finding => {
+  const offset = clock.offset();
+  if (offset === undefined) return skipped('The service tells no time (no Date header).');
+  // The certain part of the offset: no rounding of the header explains it.
+  const ms = offset.low > 0 ? offset.low : Math.min(offset.high, 0);
+  const seconds = Math.round(Math.abs(ms) / 1000);
+  if (seconds < noticedSkewS) return ok('Agrees with the service’s.');
+  const message = `The service’s clock is ${seconds} s ${ms > 0 ? 'ahead of' : 'behind'} this machine’s.`;
+  const hint = 'Let this machine keep its time by NTP (such as timedatectl set-ntp true).';
+  return seconds * 1000 > allowedSkewMs ? failed(message, hint) : warning(message, hint);
+};
+
+const checkWebsocket = async ({ config, tokens }: Source, signal: AbortSignal): Promise<Finding> => {
+  if (config.websocket.url === undefined) return skipped('No address is configured (source.websocket.url).');
+  const stop = new AbortController();
+  let refusal: string | undefined;
+  let isOpen = false;
+  try {
+    await openFrames({
+      config: config.websocket,
+      tokens,
+      signal: AbortSignal.any([signal, stop.signal]),
+      onFrame: () => undefined,
+      onEvent: (event) => {
+        if (event.kind === 'opened') isOpen = true;
+        if (event.kind === 'refused') refusal = event.explanation;
+        stop.abort();
+      },
+    });
+  } catch (error) {
+    return { hint: 'Ask the account manager.', ...findingOf(error) };
+  }
+  if (isOpen) return ok(`${new URL(config.websocket.url).host} opens.`);
+  const hint = 'Try again later; callsync frames keeps trying.';
+  return refusal === undefined ? silent('It did not open.', hint) : failed(refusal, hint);
+};
+
+// Temporal.
+
+const notFound = 5;
+
+/** @param fix create schedules that are not there, instead of reporting them. */
+export const temporalChecks = (services: Services, fix: boolean): Checks => {
+  const { config } = services;
+  const prefix = config.temporal.task_queue;
+  const open = lazily(async () => {
+    const temporal = await openPresent(services);
+    await describeNamespace(temporal, config.temporal.namespace);
+    return temporal;
+  });
+  const need = (): Promise<TemporalService> =>
+    open().catch(() => {
+      throw new NotChecked('Needs Temporal.');
+    });
+  return {
+    temporal: async () => ok(`${(await open()).address} has the namespace ${config.temporal.namespace}.`),
+    workers: async () => checkWorkers(await need(), config.temporal.namespace, prefix),
+    schedules: async () => checkSchedules(services, await need(), fix),
+  };
+};
+
+/** Fetches or builds the program of the development server if it is missing. No check does this, because it takes minutes. */
+export const provideTemporalCli = async ({ config, say }: Services): Promise<void> => {
+  if (config.temporal.address !== undefined) return;
+  await locateTemporalCli({ configured: config.temporal.cli, log: say });
+};
+
+/** Never builds the development server’s program: that takes minutes. */
+const openPresent = async (services: Services): Promise<TemporalService> => {
+  const { temporal } = services.config;
+  if (temporal.address === undefined && (await findTemporalCli({ configured: temporal.cli })) === undefined)
+    throw terminal('TEMPORAL_CLI', 'The Temporal CLI for the development server is not installed.', {
+      hint: 'Run callsync doctor --fix, which downloads the Temporal CLI, or builds it with Go in 3 minutes. Or set temporal.address.',
+    });
+  return openTemporal(services);
+};
+
+const describeNamespace = async ({ client, address }: TemporalService, namespace: string): Promise<void> => {
+  try {
+    await client.workflowService.describeNamespace({ namespace });
+  } catch (cause) {
+    const code = (cause as { code?: number }).code;
+    if (code === notFound)
+      throw terminal('TEMPORAL_NAMESPACE', `${address} has no namespace ${namespace}.`, {
+        hint: `Create it (temporal operator namespace create ${namespace}), or correct temporal.namespace.`,
+        cause,
+      });
+    throw terminal('TEMPORAL_REFUSED', `${address} refuses access to the namespace ${namespace}.`, {
+      hint: 'Check temporal.api_key_file or the client certificate (temporal.tls).',
+      cause,
+    });
+  }
+};
+
+const checkWorkers = async (temporal: TemporalService, namespace: string, prefix: string): Promise<Finding> => {
+  const unpolled = await unpolledQueues(temporal.client.workflow, namespace, prefix);
+  if (unpolled.length === 0) return ok(`Workers poll ${Object.values(taskQueuesOf(prefix)).join(', ')}.`);
+  return warning(`No worker polls ${unpolled.join(', ')}.`, 'Start callsync up or callsync worker.');
+};
+
+const checkSchedules = async (services: Services, temporal: TemporalService, fix: boolean): Promise<Finding> => {
+  const { client } = temporal;
+  const { config } = services;
+  const missing: string[] = [];
+  const paused: string[] = [];
+  const wanted = schedulesOf(config.temporal.task_queue).filter(
+    (id) => config.sync.reconcile.enabled || !id.endsWith('/reconcile'),
+  );
+  for (const id of wanted) {
+    try {
+      const { state } = await client.schedule.getHandle(id).describe();
+      if (state.paused) paused.push(id);
+    } catch (error) {
+      if (!(error instanceof ScheduleNotFoundError)) throw error;
+      missing.push(id);
+    }
+  }
+  if (missing.length > 0 && fix) {
+    await ensureConfiguredSchedules(services, temporal);
+    return ok(`Created: ${missing.join(', ')}.`);
+  }
+  if (missing.length > 0)
+    return warning(
+      `Not there: ${missing.join(', ')}.`,
+      'callsync doctor --fix, callsync up or callsync go-live creates them.',
+    );
+  if (paused.length > 0)
+    return warning(`Paused: ${paused.join(', ')}.`, 'Resume them in the Temporal UI when the reason is gone.');
+  return ok(`${wanted.length} schedules are on.`);
+};
