@@ -36,26 +36,23 @@ const bufferedMetrics = 50_000;
 
 /**
  * Sends warnings of the SDK and of its native core to our log; once per process, before the first connection. By itself the core
- * writes to standard output, where commands print their results. With `countInto`, the SDK also counts: it is called with the
- * buffer of the updates, which somebody then has to empty.
+ * writes to standard output, where commands print their results. `countInto` is called with the buffer of the updates of the
+ * SDK's own metrics, which somebody then has to empty.
  * @param log `isCore`: of the native core, which warns when the server does not answer
  */
 export const installRuntime = (
   log: (message: string, isCore: boolean) => void,
-  countInto?: (buffer: Pick<MetricsBuffer, 'retrieveUpdates'>) => void,
+  countInto: (buffer: Pick<MetricsBuffer, 'retrieveUpdates'>) => void,
 ): void => {
   if (runtimeInstalled) return;
   runtimeInstalled = true;
-  const buffer =
-    countInto === undefined
-      ? undefined
-      : new MetricsBuffer({ maxBufferSize: bufferedMetrics, useSecondsForDurations: true });
+  const buffer = new MetricsBuffer({ maxBufferSize: bufferedMetrics, useSecondsForDurations: true });
   Runtime.install({
     logger: new DefaultLogger('WARN', ({ message, meta }) => log(message, meta?.sdkComponent === 'core')),
     shutdownSignals: [],
-    telemetryOptions: { logging: { forward: {} }, ...(buffer === undefined ? {} : { metrics: { buffer } }) },
+    telemetryOptions: { logging: { forward: {} }, metrics: { buffer } },
   });
-  if (buffer !== undefined) countInto?.(buffer);
+  countInto(buffer);
 };
 
 /** Starts a worker for each task queue of the roles, all of them by default. Resolves once all are made; they poll from then on. */

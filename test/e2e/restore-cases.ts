@@ -20,7 +20,7 @@ import { countRows } from '../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { backUp } from '../support/backup.ts';
 import { useBigQuery } from '../support/bigquery.ts';
-import { deleteSchedules, endProcess, install, type Installation } from '../support/installation.ts';
+import { deleteSchedules, endProcess, type Installation, install } from '../support/installation.ts';
 import { type InstalledPostgres, startInstalledPostgres } from '../support/installed-postgres.ts';
 import { startReceiver } from '../support/receiver-process.ts';
 import { until } from '../support/until.ts';

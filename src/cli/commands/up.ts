@@ -1,4 +1,3 @@
-import { createRegistry } from '../../health/metrics/registry.ts';
 import { openOperations, openPage, openParts } from '../parts/open-operations.ts';
 import { openReceiver } from '../parts/open-receiver.ts';
 import { acceptSource } from '../parts/open-source.ts';
@@ -6,7 +5,7 @@ import { openWorkers } from '../parts/open-workers.ts';
 import { psqlLine, withServices } from '../parts/services.ts';
 import { ensureConfiguredSchedules } from '../parts/temporal.ts';
 import { flag, leaf } from '../shell/define.ts';
-import { createLogger, print, readVersion, untilStopped } from '../shell/output.ts';
+import { createLogger, print, untilStopped } from '../shell/output.ts';
 
 export default leaf({
   options: {
@@ -17,11 +16,10 @@ export default leaf({
   within: withServices,
   run: async (options, services) => {
     const { stopped } = untilStopped();
-    const { operations, webhook } = services.config;
-    const registry = createRegistry({ ...operations, version: readVersion() });
-    const parts = await openParts(services, registry, options);
-    const { store, temporal } = parts;
-    const workers = await openWorkers(services, parts, { registry });
+    const { webhook } = services.config;
+    const parts = await openParts(services, options);
+    const { registry, store, temporal } = parts;
+    const workers = await openWorkers(services, parts);
     const log = createLogger(options.logLevel);
     const receiver = webhook.enabled ? await openReceiver(services, { storeUrl: store.url, registry, log }) : undefined;
     const page = openPage(services, parts, receiver);

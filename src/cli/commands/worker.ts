@@ -1,4 +1,3 @@
-import { createRegistry } from '../../health/metrics/registry.ts';
 import { triggerSweep } from '../../temporal/schedules.ts';
 import { workerRoles } from '../../temporal/worker.ts';
 import { requireKeyFile } from '../parts/keys.ts';
@@ -8,7 +7,7 @@ import { openWorkers } from '../parts/open-workers.ts';
 import { withServices } from '../parts/services.ts';
 import { ensureConfiguredSchedules } from '../parts/temporal.ts';
 import { choice, flag, leaf } from '../shell/define.ts';
-import { print, readVersion, untilStopped } from '../shell/output.ts';
+import { print, untilStopped } from '../shell/output.ts';
 
 export default leaf({
   options: {
@@ -23,10 +22,9 @@ export default leaf({
     const { roles = workerRoles } = options;
     requireKeyFile(config);
     const { stopped } = untilStopped();
-    const registry = createRegistry({ ...config.operations, version: readVersion() });
-    const parts = await openParts(services, registry, options);
-    const workers = await openWorkers(services, parts, { roles, registry });
-    const { temporal } = parts;
+    const parts = await openParts(services, options);
+    const { registry, temporal } = parts;
+    const workers = await openWorkers(services, parts, roles);
     if (options.schedules) await ensureConfiguredSchedules(services, temporal);
     else await triggerSweep(temporal.client, config.temporal.task_queue);
     const page = openPage(services, parts);

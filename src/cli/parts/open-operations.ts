@@ -4,6 +4,7 @@ import { type Client, WorkflowFailedError } from '@temporalio/client';
 import type { Registry } from 'prom-client';
 import type { Config } from '../../../schemas/config.ts';
 import { type BackfillProgress, pauseUpdate, progressQuery, resumeUpdate } from '../../../workflows/messages.ts';
+import { createRegistry } from '../../health/metrics/registry.ts';
 import { type Action, type Actions, createAccess } from '../../health/page/access.ts';
 import { createPage, type Page } from '../../health/page/page.ts';
 import { serveOperations } from '../../health/page/server.ts';
@@ -216,19 +217,20 @@ export type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /**
  * Opens all parts, in the order in which one needs another.
- * @param registry gets the metrics of all parts.
+ * `registry` has the metrics of all parts.
  * @throws CallsyncError CONFIG_SOURCE where the store holds calls of another service, and those of the parts
  */
 export const openParts = async (
   services: Services,
-  registry: Registry,
   { acceptSource = false }: { readonly acceptSource?: boolean } = {},
 ) => {
+  const registry = createRegistry({ ...services.config.operations, version: readVersion() });
   const store = await openStoreService(services);
   await claimSource(store, services.config, acceptSource ? 'accept' : 'keep');
   const targets = await openWarehouses(services, store);
   const source = openSource(services, store);
   const temporal = await openTemporal(services);
   const readings = openHealth(services.config, store, targets);
-  return { store, targets, source, temporal, readings, observer: watchParts(services, registry, { source, readings }) };
+  const observer = watchParts(services, registry, { source, readings });
+  return { registry, store, targets, source, temporal, readings, observer };
 };

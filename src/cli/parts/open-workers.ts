@@ -1,4 +1,3 @@
-import type { Registry } from 'prom-client';
 import { mergeTemporalMetrics } from '../../health/metrics/temporal-metrics.ts';
 import { transient } from '../../lib/errors.ts';
 import { withinTime } from '../../lib/timing.ts';
@@ -18,23 +17,15 @@ import type { Services } from './services.ts';
 /** A wake of the merge that takes longer counts as failed. */
 const wakeWithinMs = 5_000;
 
-interface WorkerOptions {
-  /** Without it they do everything. */
-  readonly roles?: readonly WorkerRole[] | undefined;
-  /** Where the SDK's own metrics go; without it the SDK counts nothing. */
-  readonly registry?: Registry | undefined;
-}
-
-/** Workers of this process, polling until the services are closed. */
-export const openWorkers = async (services: Services, parts: Parts, { roles, registry }: WorkerOptions = {}) => {
+/** Workers of this process, polling until the services are closed. @param roles without them, they do everything */
+export const openWorkers = async (services: Services, parts: Parts, roles?: readonly WorkerRole[]) => {
   installRuntime(
     // Activities have already logged these warnings of the SDK.
     (message, isCore) => services.log(message, isCore ? { level: 'warn' } : {}),
-    registry &&
-      ((buffer) => {
-        const merged = mergeTemporalMetrics(registry, () => buffer.retrieveUpdates());
-        services.defer(async () => merged.stop());
-      }),
+    (buffer) => {
+      const merged = mergeTemporalMetrics(parts.registry, () => buffer.retrieveUpdates());
+      services.defer(async () => merged.stop());
+    },
   );
   const connection = await connectWorker(services.config.temporal, parts.temporal.address);
   services.defer(() => connection.close());

@@ -35,7 +35,6 @@ type QueuedMessage = Message & { readonly channel: string };
 const everyMs = 10_000;
 /** Shorter ones are late answers of a busy store. */
 const longSilenceMs = 60_000;
-const vainFor = `interval '1 day'`;
 
 /**
  * Compares the conditions with the recorded ones, and records begins and ends. Queues messages, one a channel, for
@@ -44,18 +43,15 @@ const vainFor = `interval '1 day'`;
  */
 export const notice = (store: Database, wrong: readonly NoticedCondition[], rules: readonly TellingRule[]) =>
   store.transaction(async (tx) => {
-    await tx.query("SELECT pg_advisory_xact_lock(hashtext('callsync.notifications'))");
-    const named = [wrong.map(({ condition }) => condition), wrong.map(({ subject }) => subject)];
-    const over = await tx.query<{ condition: string; subject: string; told: boolean }>(
-      `DELETE FROM notified_conditions WHERE (condition, subject) NOT IN (SELECT * FROM unnest($1::text[], $2::text[]))
-       RETURNING condition, subject, told_at IS NOT NULL AS told`,
-      named,
-    );
-    const begun = await tx.query<{ condition: string; subject: string }>(
-      `INSERT INTO notified_conditions (condition, subject) SELECT * FROM unnest($1::text[], $2::text[])
-       ON CONFLICT DO NOTHING RETURNING condition, subject`,
-      named,
-    );
+    await tx.query`SELECT pg_advisory_xact_lock(hashtext('callsync.notifications'))`;
+    const [names, subjects] = [wrong.map(({ condition }) => condition), wrong.map(({ subject }) => subject)];
+    const over = await tx.query<{ condition: string; subject: string; told: boolean }>`
+      DELETE FROM notified_conditions
+       WHERE (condition, subject) NOT IN (SELECT * FROM unnest(${names}::text[], ${subjects}::text[]))
+      RETURNING condition, subject, told_at IS NOT NULL AS told`;
+    const begun = await tx.query<{ condition: string; subject: string }>`
+      INSERT INTO notified_conditions (condition, subject) SELECT * FROM unnest(${names}::text[], ${subjects}::text[])
+      ON CONFLICT DO NOTHING RETURNING condition, subject`;
     for (const one of begun) {
       const kind = one.condition.endsWith('_failed') ? 'error' : 'outage';
       await recordEvent(tx, { kind, what: find(wrong, one)?.summary ?? '', actor: null });
@@ -63,13 +59,12 @@ export const notice = (store: Database, wrong: readonly NoticedCondition[], rule
     for (const one of over) await recordEvent(tx, { kind: 'recovery', what: describeEnd(one), actor: null });
     for (const rule of rules) {
       const urgent = wrong.filter(({ condition, isUrgent }) => isUrgent && condition === rule.condition);
-      const due = await tx.query<{ subject: string }>(
-        `UPDATE notified_conditions SET told_at = now()
-          WHERE condition = $1 AND subject = ANY($3) AND told_at IS NULL AND since <= now() - make_interval(secs => $2)
-         RETURNING subject`,
-        [rule.condition, rule.after / 1000, urgent.map(({ subject }) => subject)],
-      );
-      for (const { subject } of due) {
+      const due = await tx.column<string>`
+        UPDATE notified_conditions SET told_at = now()
+         WHERE condition = ${rule.condition} AND subject = ANY(${urgent.map(({ subject }) => subject)})
+           AND told_at IS NULL AND since <= now() - make_interval(secs => ${rule.after / 1000})
+        RETURNING subject`;
+      for (const subject of due) {
         const summary = find(urgent, { condition: rule.condition, subject })?.summary ?? rule.condition;
         await queue(tx, rule, { subject, state: 'firing', summary });
       }
@@ -91,11 +86,10 @@ const queue = async (
   { condition, channels }: TellingRule,
   { subject, state, summary }: Pick<QueuedMessage, 'subject' | 'state' | 'summary'>,
 ): Promise<void> => {
-  await tx.query(
-    `INSERT INTO notification_messages (id, channel, condition, subject, state, summary)
-     SELECT message.id, channel, $2, $3, $4, $5 FROM (SELECT gen_random_uuid() AS id) AS message, unnest($1::text[]) AS channel`,
-    [channels, condition, subject, state, summary],
-  );
+  await tx.query`
+    INSERT INTO notification_messages (id, channel, condition, subject, state, summary)
+    SELECT message.id, channel, ${condition}, ${subject}, ${state}, ${summary}
+      FROM (SELECT gen_random_uuid() AS id) AS message, unnest(${channels}::text[]) AS channel`;
 };
 
 /**
@@ -103,20 +97,17 @@ const queue = async (
  * later. A process that ends in between leaves its message to the next, which sends it again under the same id.
  */
 export const sendMessages = async (store: Database, send: (message: QueuedMessage) => Promise<boolean>) => {
-  await store.query(`DELETE FROM notification_messages WHERE created_at < now() - ${vainFor}`);
+  // A message that nobody took for a day is no news any more.
+  await store.query`DELETE FROM notification_messages WHERE created_at < now() - interval '1 day'`;
   for (;;) {
-    const [message] = await store.query<QueuedMessage>(
-      `UPDATE notification_messages SET attempts = attempts + 1, next_at = now() + least(interval '1 hour', interval '30 seconds' * 2 ^ attempts)
-        WHERE (id, channel) = (SELECT id, channel FROM notification_messages WHERE next_at <= now()
-                                ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-       RETURNING id, channel, condition, subject, state, summary, (extract(epoch FROM created_at) * 1000)::float8 AS at`,
-    );
+    const message = await store.row<QueuedMessage | undefined>`
+      UPDATE notification_messages SET attempts = attempts + 1, next_at = now() + least(interval '1 hour', interval '30 seconds' * 2 ^ attempts)
+       WHERE (id, channel) = (SELECT id, channel FROM notification_messages WHERE next_at <= now()
+                               ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+      RETURNING id, channel, condition, subject, state, summary, (extract(epoch FROM created_at) * 1000)::float8 AS at`;
     if (message === undefined) return;
     if (await send(message))
-      await store.query('DELETE FROM notification_messages WHERE id = $1 AND channel = $2', [
-        message.id,
-        message.channel,
-      ]);
+      await store.query`DELETE FROM notification_messages WHERE id = ${message.id} AND channel = ${message.channel}`;
   }
 };
 

@@ -99,25 +99,20 @@ export const brokenRows = { altered: 20, deleted: 5 } as const;
  */
 export const breakRows = async ({ store, range }: Work): Promise<() => Promise<number>> => {
   const { altered, deleted } = brokenRows;
-  const chosen = await store.query<{ id: string; duration: number | null }>(
-    `SELECT call_id AS id, duration FROM calls.calls
-      WHERE call_timestamp >= ${toTimestamp('$1')} AND call_timestamp < ${toTimestamp('$2')}
-        AND date_trunc('day', call_timestamp, 'UTC') = date_trunc('day', processed_at, 'UTC') ORDER BY call_id LIMIT $3`,
-    [range.from, range.to, altered + deleted],
-  );
+  const chosen = await store.query<{ id: string; duration: number | null }>`
+    SELECT call_id AS id, duration FROM calls.calls
+     WHERE call_timestamp >= ${toTimestamp(range.from)} AND call_timestamp < ${toTimestamp(range.to)}
+       AND date_trunc('day', call_timestamp, 'UTC') = date_trunc('day', processed_at, 'UTC')
+     ORDER BY call_id LIMIT ${altered + deleted}`;
   const ids = chosen.map(({ id }) => id);
   await store.transaction(async (tx) => {
-    await tx.query('DELETE FROM calls.calls WHERE call_id = ANY($1)', [ids.slice(0, deleted)]);
-    await tx.query('UPDATE calls.calls SET duration = coalesce(duration, 0) + 1 WHERE call_id = ANY($1)', [
-      ids.slice(deleted),
-    ]);
+    await tx.query`DELETE FROM calls.calls WHERE call_id = ANY(${ids.slice(0, deleted)})`;
+    await tx.query`UPDATE calls.calls SET duration = coalesce(duration, 0) + 1 WHERE call_id = ANY(${ids.slice(deleted)})`;
   });
-  return async () => {
-    const [row] = await store.query<{ healed: number }>(
-      `SELECT count(*)::int AS healed FROM calls.calls c JOIN unnest($1::text[], $2::float8[]) AS o (call_id, duration) USING (call_id)
-        WHERE c.duration IS NOT DISTINCT FROM o.duration`,
-      [ids, chosen.map(({ duration }) => duration)],
-    );
-    return row?.healed ?? 0;
-  };
+  return () =>
+    store.value<number>`
+      SELECT count(*)::int FROM calls.calls c
+        JOIN unnest(${ids}::text[], ${chosen.map(({ duration }) => duration)}::float8[]) AS o (call_id, duration)
+             USING (call_id)
+       WHERE c.duration IS NOT DISTINCT FROM o.duration`;
 };

@@ -13,10 +13,9 @@ import { openWorkers } from '../../cli/parts/open-workers.ts';
 import { psqlLine, type Services, servicesFor } from '../../cli/parts/services.ts';
 import { beginBackfill, ensureConfiguredSchedules } from '../../cli/parts/temporal.ts';
 import type { CommonOptions } from '../../cli/shell/define.ts';
-import { createLogger, readVersion, say } from '../../cli/shell/output.ts';
+import { createLogger, say } from '../../cli/shell/output.ts';
 import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
 import { checkConfig } from '../../config/load.ts';
-import { createRegistry } from '../../health/metrics/registry.ts';
 import { readHealth } from '../../health/read-health.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { mergeRaw, type Raw } from '../../lib/parse-json.ts';
@@ -34,14 +33,7 @@ import { createRemoteControl } from '../control/remote-control.ts';
 import { askLines } from './ask-lines.ts';
 import { checkEqualWhenSettled, checkTruth } from './check-truth.ts';
 import { breakRows, brokenRows, readProof, reconcileDays } from './prove-days.ts';
-import {
-  demoAnalytics,
-  demoCalls,
-  demoLimits,
-  lateMaxDays,
-  sourceOf,
-  startSimulatorProcess,
-} from './simulator-process.ts';
+import * as simulated from './simulator-process.ts';
 
 interface DemoOptions extends CommonOptions {
   readonly calls: number;
@@ -124,13 +116,13 @@ export const runDemo = async (options: DemoOptions) => {
   const startedAt = new Date();
   const passwordFile = join(dir, 'status-page.password');
   const closers: (() => Promise<unknown>)[] = [() => lock.release()];
-  const simulator = await startSimulatorProcess({
-    ...demoCalls({ count: options.calls, to }),
+  const simulator = await simulated.startSimulatorProcess({
+    ...simulated.demoCalls({ count: options.calls, to }),
     keep: join(dir, `calls-${options.calls}.json`),
   });
   closers.push(() => simulator.stop());
   const raw: Raw = {
-    source: { ...sourceOf(simulator), list: { preset: 'activate' }, limits: demoLimits },
+    source: { ...simulated.sourceOf(simulator), list: { preset: 'activate' }, limits: simulated.demoLimits },
     webhook: {
       port: wishedPorts.webhook,
       header_prefix: 'X-Service-',
@@ -139,7 +131,7 @@ export const runDemo = async (options: DemoOptions) => {
     operations: operationsFor(options, passwordFile),
     store: { data_dir: dir },
     warehouses: await warehousesFor(options, dir, closers),
-    analytics: demoAnalytics,
+    analytics: simulated.demoAnalytics,
     sync: { start_from: startedAt.toISOString(), interval: '5s', settle: '1s', lookback: '30s', inbox_sweep: '5s' },
   };
   const config = checkConfig(await applyPreset(raw), 'the demo');
@@ -147,10 +139,9 @@ export const runDemo = async (options: DemoOptions) => {
   for (const close of closers) services.defer(close);
   try {
     const control = createRemoteControl(simulator);
-    const registry = createRegistry({ ...config.operations, version: readVersion() });
     // The simulated service has another port each time.
-    const parts = await openParts(services, registry, { acceptSource: true });
-    const { store, targets, temporal } = parts;
+    const parts = await openParts(services, { acceptSource: true });
+    const { registry, store, targets, temporal } = parts;
     const warehouse = targets[0]?.warehouse as Warehouse;
     const before = await readHealth(store);
     await openWorkers(services, parts);
@@ -271,25 +262,20 @@ const requirePostgresDemo = ({ warehouse }: DemoOptions, dir: string): void => {
 /** The UTC days to which the service adds no call any more. */
 const settledDays = (from: string, now: Date): Range => {
   const startOf = (ms: number): number => Math.floor((ms * 1_000) / dayMicros) * dayMicros;
-  return { from: startOf(Date.parse(from)), to: startOf(now.getTime() - lateMaxDays * 86_400_000) };
+  return { from: startOf(Date.parse(from)), to: startOf(now.getTime() - simulated.lateMaxDays * 86_400_000) };
 };
 
 /** Deliveries that some warehouse does not have yet. */
-const countUnloaded = async (store: Store): Promise<number> => {
-  const [row] = await store.query<{ n: number }>(`SELECT count(*) AS n FROM unloaded_deliveries WHERE NOT rejected`);
-  return row?.n ?? 0;
-};
+const countUnloaded = (store: Store) =>
+  store.value<number>`SELECT count(*) FROM unloaded_deliveries WHERE NOT rejected`;
 
 /**
  * Milliseconds since the epoch up to the progress of continuous sync, windows with open problems included. callsync
  * reads those again minutes later; the truth check finds their missing calls.
  */
-const readSyncedTo = async (store: Store): Promise<number> => {
-  const [row] = await store.query<{ at: number }>(
-    `SELECT (extract(epoch FROM watermark) * 1000)::float8 AS at FROM watermarks WHERE name = 'sync'`,
-  );
-  return row?.at ?? 0;
-};
+const readSyncedTo = async (store: Store): Promise<number> =>
+  (await store.value<number | undefined>`
+    SELECT (extract(epoch FROM watermark) * 1000)::float8 FROM watermarks WHERE name = 'sync'`) ?? 0;
 
 /** Waits until no webhook is on its way, the inbox is empty, the watermark has passed the present, and every call is loaded. */
 const settleLive = async (services: Services, input: { store: Store; control: SimulatorControl }): Promise<void> => {
