@@ -1,11 +1,11 @@
 /** Reads a window by a summary listing: whole records are fetched only for calls that are new or have changed. */
 import type { Observation } from '../../../schemas/observation.ts';
-import { planFetches } from '../../source/list/fetch-plan.ts';
-import { axisOf, boundStep, canLeaveOut, isCuttable } from '../../source/list/list-query.ts';
+import type { Range } from '../../../schemas/orchestration.ts';
+import { unite } from '../../lib/intervals.ts';
+import { axisOf, canLeaveOut, isCuttable } from '../../source/list/list-query.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
 import { readWindow } from '../../source/read/read-window.ts';
 import type { LateContext } from '../../store/ledger/late-changes.ts';
-import { meanDocumentBytes } from '../../store/ledger/read-ledger.ts';
 import type { ReadDeps, RunOptions } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
 import { compareListing, type ListingComparison } from './compare-listing.ts';
@@ -54,6 +54,11 @@ export const readChanged = async (deps: ReadDeps, input: ReadChangedInput, optio
   };
 };
 
+/** Calls that are at most this share of the listed ones are asked for one by one, where that can be done. */
+const fewCalls = 0.1;
+/** Microseconds. More calls are read in windows of this grid, with all others that are there. */
+const cell = 600_000_000;
+
 /** Returns the ids of the calls that the service did not give. */
 const fetchWhole = async (
   deps: ReadDeps,
@@ -75,18 +80,15 @@ const fetchWhole = async (
     for (const { callId } of asked) left.delete(callId);
     if (asked.length > 0) await take(asked);
   };
-  const listed = [...comparison.calls].map(([callId, { time }]) => ({ callId, time }));
-  const plan = isCuttable(axisOf(client.list, input.axis))
-    ? planFetches(listed, wanted, {
-        pageSize: client.pageSize ?? Number.POSITIVE_INFINITY,
-        recordBytes: await meanDocumentBytes(deps.store, [...comparison.calls.keys()]),
-        single,
-        step: boundStep(client.list),
-      })
-    : { windows: single ? [] : [input.range] };
-
-  for (const { from, to } of plan.windows) {
-    const window = { axis: input.axis, from, to };
+  const cellOf = (callId: string): Range[] => {
+    const time = comparison.calls.get(callId)?.time;
+    return time === undefined ? [] : [{ from: Math.floor(time / cell) * cell, to: Math.floor(time / cell + 1) * cell }];
+  };
+  const isByCall = single && wanted.size <= comparison.calls.size * fewCalls;
+  const isCut = isCuttable(axisOf(client.list, input.axis));
+  const windows = isByCall || (single && !isCut) ? [] : isCut ? unite([...wanted].flatMap(cellOf)) : [input.range];
+  for (const range of windows) {
+    const window = { axis: input.axis, ...range };
     await readWindow({ client, window, confirm: 'later', signal, onProgress: alive, onPage: takeWanted });
   }
   if (single) {

@@ -276,35 +276,22 @@ const bandsUpTo = (limit: number): AgeBand[] => {
   return bands;
 };
 
-/** Leaves out bands, those with fewest changes per day of age first, while the changes left out stay within 1 − share. */
+/** The youngest bands that hold `rules.share` of all changes. */
 const chooseBands = (all: readonly AgeBand[], weights: Map<number, number>, total: number, rules: RereadRules) => {
   const priorReachBand = late.bucketOf(Math.min(priorReach, rules.maxHorizon) - 1);
   const mass = ({ band }: AgeBand): number =>
     (weights.get(band) ?? 0) + (band <= priorReachBand ? priorChanges / (priorReachBand + 1) : 0);
   const reachable = all.reduce((sum, { band }) => sum + (weights.get(band) ?? 0), 0);
   let allowance = (1 - rules.share) * (total + priorChanges) - (total - reachable);
-  const chosen = new Set(all.map(({ band }) => band));
-  const density = (band: AgeBand): number => mass(band) / (band.to - band.from);
-  for (const band of [...all].sort((a, b) => density(a) - density(b) || b.band - a.band)) {
+  const end = all.findLastIndex((band) => {
     allowance -= mass(band);
-    if (allowance < 0) break;
-    chosen.delete(band.band);
-  }
-  return chosen;
-};
-
-/** A re-read also covers changes within `delay`, so shorter gaps cost nothing. */
-const fillGaps = (all: readonly AgeBand[], chosen: ReadonlySet<number>, delay: number): readonly AgeBand[] => {
-  const kept = all.filter(({ band }) => chosen.has(band));
-  return all.filter((one) => {
-    const end = kept.findLast(({ to }) => to <= one.from)?.to ?? 0;
-    const next = kept.find(({ from }) => from >= one.to)?.from ?? Number.POSITIVE_INFINITY;
-    return chosen.has(one.band) || next - end < delay;
+    return allowance < 0;
   });
+  return all.slice(0, end + 1);
 };
 
 /**
- * Chooses the bands of ages with the most changes for their span, until they cover `rules.share` of all changes.
+ * The horizon of ages that covers `rules.share` of all changes.
  * @param histogram changes by the bucket of their age, in any order.
  */
 export const learnHorizon = (
@@ -316,15 +303,14 @@ export const learnHorizon = (
   const all = bandsUpTo(rules.maxHorizon);
   const bands =
     rules.horizon === undefined
-      ? fillGaps(all, chooseBands(all, weights, total, rules), rules.delay)
+      ? chooseBands(all, weights, total, rules)
       : bandsUpTo(Math.min(rules.horizon, rules.maxHorizon));
-  const covered = new Set(bands.map(({ band }) => band));
-  const caught = histogram.reduce((sum, { bucket, weight }) => sum + (covered.has(bucket) ? weight : 0), 0);
+  const caught = histogram.reduce((sum, { bucket, weight }) => sum + (bucket < bands.length ? weight : 0), 0);
   return {
-    /** Bands to be re-read once per `delay`, youngest first; a gap is an age at which hardly anything changes. */
+    /** Bands to be re-read once per `delay`, youngest first. */
     bands,
     /** Older bands, up to the longest horizon. callsync re-reads only a sample of their windows. */
-    beyond: all.filter(({ band }) => !covered.has(band)),
+    beyond: all.slice(bands.length),
     /** Oldest age that is re-read. */
     horizon: bands.at(-1)?.to ?? 0,
     changes: histogram.reduce((sum, { changes }) => sum + changes, 0),

@@ -10,15 +10,6 @@ import { readDocuments, readRows } from './ledger.ts';
 /** The ledger's column of an axis: the call's own time or its end of processing. */
 export type LedgerAxis = 'call_timestamp' | 'processed_at';
 
-/** Inflated size of a document is about five times its deflated one; this where the ledger knows none of the calls. */
-const assumedBytes = 32 * 1024;
-
-/** Estimated JSON bytes of a whole record of some calls, from up to 200 of those that the ledger has. */
-export const meanDocumentBytes = async (db: Queryable, callIds: readonly string[]): Promise<number> =>
-  (await db.value<number | null>`SELECT avg(octet_length(body))::float8 * 5 AS bytes
-       FROM (SELECT body FROM ledger_documents WHERE call_id = ANY(${callIds.slice(0, 1_000)}) LIMIT 200) d`) ??
-  assumedBytes;
-
 const isAlive = sql`NOT tombstone AND revision > 0`;
 const inWindow = (column: LedgerAxis, { from, to }: { from: number; to: number }): Sql =>
   sql`${raw(column)} >= ${toTimestamp(from)} AND ${raw(column)} < ${toTimestamp(to)} AND ${isAlive}`;
