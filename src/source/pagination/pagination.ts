@@ -107,26 +107,7 @@ const forwardOnly = (config: Sized, params = {}): Pick<Pagination, 'size' | 'see
 
 // The styles of paging, one function each.
 
-/** Without configured pagination, callsync reads one response. */
-export const createPagination = (config: PaginationConfig = { style: 'none', size: 100 }): Pagination => {
-  switch (config.style) {
-    case 'none':
-      return createNonePagination(config);
-    case 'page':
-      return createPagePagination(config);
-    case 'offset':
-      return createOffsetPagination(config);
-    case 'cursor':
-      return createCursorPagination(config);
-    case 'link':
-      return createLinkPagination(config);
-  }
-};
-
 type Of<Style> = Extract<PaginationConfig, { style: Style }>;
-
-/** One response has all records. */
-const createNonePagination = (config: Of<'none'>): Pagination => ({ ...forwardOnly(config), next: () => undefined });
 
 /** Numbered pages; the last is followed by empty ones, unless the total says so earlier. */
 const createPagePagination = (config: Of<'page'>): Pagination => {
@@ -211,6 +192,19 @@ const createLinkPagination = (config: Of<'link'>): Pagination => ({
     return pageAfter(seen, { params: {}, url: new URL(target, seen.url).href });
   },
 });
+
+const styles: { readonly [Style in PaginationConfig['style']]: (config: Of<Style>) => Pagination } = {
+  /** One response has all records. */
+  none: (config) => ({ ...forwardOnly(config), next: () => undefined }),
+  page: createPagePagination,
+  offset: createOffsetPagination,
+  cursor: createCursorPagination,
+  link: createLinkPagination,
+};
+
+/** Without configured pagination, callsync reads one response. */
+export const createPagination = (config: PaginationConfig = { style: 'none', size: 100 }): Pagination =>
+  styles[config.style](config as never);
 
 /** Target of the first link of the relation; relations are compared without case, several may share a link. */
 export const findLink = (header: string | undefined, rel: string): string | undefined => {

@@ -23,24 +23,19 @@ const decodeField = (field: WireField, value: unknown, reading: Reading): unknow
   return value === null ? null : decodeValue(field, value, reading);
 };
 
+/** Values of other types are texts, and stay. */
+const decoders: Readonly<Record<string, (value: unknown, reading: Reading, field: WireField) => unknown>> = {
+  INT64: (value) => (Number.isSafeInteger(Number(value)) ? Number(value) : String(value)),
+  FLOAT64: Number,
+  BOOL: (value) => value === true || value === 'true',
+  TIMESTAMP: (value, reading) => (reading === 'flat' ? Number(value) : new Date(Math.floor(Number(value) / 1000))),
+  JSON: (value, reading) => (reading === 'flat' ? value : JSON.parse(String(value))),
+  STRUCT: (value, reading, { fields = [] }) => decodeRow(fields, value as WireRow, reading),
+};
+
 const decodeValue = (field: WireField, value: unknown, reading: Reading): unknown => {
-  if (value === null || value === undefined) return null;
-  switch (standardType(field.type)) {
-    case 'INT64':
-      return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
-    case 'FLOAT64':
-      return Number(value);
-    case 'BOOL':
-      return value === true || value === 'true';
-    case 'TIMESTAMP':
-      return reading === 'flat' ? Number(value) : new Date(Math.floor(Number(value) / 1000));
-    case 'JSON':
-      return reading === 'flat' ? value : JSON.parse(String(value));
-    case 'STRUCT':
-      return decodeRow(field.fields ?? [], value as WireRow, reading);
-    default:
-      return value;
-  }
+  const decode = decoders[standardType(field.type)];
+  return value === null || value === undefined ? null : decode === undefined ? value : decode(value, reading, field);
 };
 
 const legacyNames: Readonly<Record<string, string>> = {
