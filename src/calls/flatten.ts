@@ -209,11 +209,7 @@ const flattenRedactions = (keys: Row, transcript: Readonly<Record<string, unknow
 type Words = Readonly<Record<keyof WordArrays, readonly unknown[]>>;
 
 /** Utterances with their words as arrays (interface §2.2). */
-const readUtterances = (
-  callData: unknown,
-  read: FieldReader,
-  cut?: ReadonlyMap<unknown, WordArrays>,
-): (Item & { readonly words: Words })[] =>
+const readUtterances = (callData: unknown, read: FieldReader, cut?: ReadonlyMap<unknown, WordArrays>) =>
   read.array(callData, 'transcript_json.callData').map((utterance, index) => {
     const field = `transcript_json.callData[${index}]`;
     const value = read.element(utterance, field);

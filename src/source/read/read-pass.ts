@@ -209,13 +209,7 @@ const takeRecord = (
 };
 
 /** Remembers a record by its time; returns whether that is inside the window. A record without a time counts as inside. */
-const placeRecord = (
-  client: ListClient,
-  query: ListQuery,
-  state: PassState,
-  value: unknown,
-  callId: string,
-): boolean => {
+const placeRecord = (client: ListClient, query: ListQuery, state: PassState, value: unknown, callId: string) => {
   const { list } = client;
   const { window } = query;
   const time = window === undefined ? undefined : axisTime(list, window.axis, value);

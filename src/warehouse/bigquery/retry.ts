@@ -24,11 +24,7 @@ export interface RetryRules {
  * Runs `work`, told the number of the attempt from 1. Rejects with the last `Fault`, or at once with any other
  * Error. `work` must be safe to repeat, or take another job id in each attempt.
  */
-export const retry = async <T>(
-  pause: Pause,
-  work: (attempt: number) => Promise<T>,
-  rules: RetryRules = {},
-): Promise<T> => {
+export const retry = async <T>(pause: Pause, work: (attempt: number) => Promise<T>, rules: RetryRules = {}) => {
   const { attempts = 8, meanings = ['lost', 'again'], signal } = rules;
   for (let attempt = 1; ; attempt += 1) {
     try {
