@@ -12,12 +12,7 @@ const rowKey = (alias: string): string =>
  * One script: removes the rows of calls whose guard is still the given one, in the partitions of the guards. Values are
  * literals, because the local BigQuery passes no parameters into scripts.
  */
-export const removeScript = (
-  dataset: string,
-  layout: Layout,
-  guards: readonly CallGuard[],
-  keepsChanges = false,
-): string => {
+export const removeScript = (dataset: string, layout: Layout, guards: readonly CallGuard[], keepsChanges = false) => {
   const ranges = coverDates(new Set(guards.map(({ callTimestamp }) => partitionOf(callTimestamp))));
   const texts = guards.map(({ epoch, revision, callId }) => quote(`${epoch} ${revision} ${callId}`));
   const within = (alias: string): string => inPartitions(`${alias}.call_timestamp`, ranges);
