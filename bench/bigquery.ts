@@ -13,10 +13,9 @@ import { startBigQueryEmulator } from '../src/local/bigquery/emulator.ts';
 import { generateCall } from '../src/simulator/calls/generate-call.ts';
 import { createRest } from '../src/warehouse/bigquery/client.ts';
 import { bigqueryWarehouseSchema } from '../src/warehouse/bigquery/config.ts';
-import { createJobs } from '../src/warehouse/bigquery/jobs.ts';
-import { encodeBatch } from '../src/warehouse/bigquery/load.ts';
+import { createStaging, encodeBatch } from '../src/warehouse/bigquery/load.ts';
+import { createJobs } from '../src/warehouse/bigquery/queries.ts';
 import { pause } from '../src/warehouse/bigquery/retry.ts';
-import { createStaging } from '../src/warehouse/bigquery/staging.ts';
 import type { CallLoad, LoadBatch } from '../src/warehouse/warehouse.ts';
 import { openBigquery } from '../test/support/open-bigquery.ts';
 

@@ -13,7 +13,7 @@ import pg from 'pg';
 import { stringify } from 'yaml';
 import { analyticsConfigSchema } from '../schemas/config/analytics.ts';
 import { flattenCall } from '../src/calls/flatten.ts';
-import { martSettings } from '../src/marts/dialect.ts';
+import { martSettings } from '../src/marts/mart.ts';
 import { renderViews } from '../src/marts/render-views.ts';
 import { openStore } from '../src/store/store.ts';
 import { postgresWarehouseSchema } from '../src/warehouse/postgres/config.ts';

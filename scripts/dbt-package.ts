@@ -1,9 +1,8 @@
 /** The marts as models of a dbt package, with staging models, sources, macros and descriptions: every generated file by path. */
 import { stringify } from 'yaml';
 import { type Column, type ColumnType, columnsOf, type Table, tables, wordsView } from '../schemas/tables.ts';
-import type { Dialect } from '../src/marts/dialect.ts';
-import type { Mart, MartType } from '../src/marts/mart.ts';
-import { marts } from '../src/marts/marts.ts';
+import type { Dialect, Mart, MartType } from '../src/marts/mart.ts';
+import { marts } from '../src/marts/render-views.ts';
 import { bigqueryFragments } from '../src/warehouse/bigquery/dialect.ts';
 import type { Fragments } from '../src/warehouse/fragments.ts';
 import { postgresFragments } from '../src/warehouse/postgres/dialect.ts';

@@ -7,7 +7,7 @@ import type { CallDocument } from '../schemas/call.ts';
 import { simulatorOptionsSchema } from '../schemas/simulator.ts';
 import { type ColumnType, callTables, type Row, type TableName, tableOf, type WordArrays } from '../schemas/tables.ts';
 import { flattenCall, flattenVersion } from '../src/calls/flatten.ts';
-import { marts } from '../src/marts/marts.ts';
+import { marts } from '../src/marts/render-views.ts';
 import { createClock, createWorld } from '../src/simulator/calls/world.ts';
 import { dataType, modelNameOf, sources, stagedColumns } from './dbt-package.ts';
 

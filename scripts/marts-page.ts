@@ -1,7 +1,7 @@
 /** docs/reference/marts.md: how tables and marts hang together, and the columns of each mart. */
 import { columnsOf, tables } from '../schemas/tables.ts';
 import type { Mart } from '../src/marts/mart.ts';
-import { marts, openMartColumns } from '../src/marts/marts.ts';
+import { marts, openMartColumns } from '../src/marts/render-views.ts';
 import { modelNameOf } from './dbt-package.ts';
 
 const shown = marts.filter(({ intermediate }) => intermediate !== true);

@@ -14,12 +14,11 @@ import {
   wordsQuery,
 } from '../src/warehouse/bigquery/ddl.ts';
 import { dialectOf } from '../src/warehouse/bigquery/dialect.ts';
-import { clearFenceQuery } from '../src/warehouse/bigquery/fence.ts';
 import { grantsSql } from '../src/warehouse/bigquery/grants.ts';
 import { writeLoadScript } from '../src/warehouse/bigquery/load-script.ts';
-import { removeOrphansScript, removeScript } from '../src/warehouse/bigquery/remove.ts';
+import { removeOrphansScript, removeScript } from '../src/warehouse/bigquery/partitions.ts';
 import { indexSql, searchSql } from '../src/warehouse/bigquery/search.ts';
-import { stateQuery } from '../src/warehouse/bigquery/state.ts';
+import { clearFenceQuery, stateQuery } from '../src/warehouse/bigquery/warehouse.ts';
 import { expireLogsSql } from '../src/warehouse/expire-logs.ts';
 import { listChanges } from '../src/warehouse/postgres/ddl.ts';
 import { dialectOf as postgresDialectOf } from '../src/warehouse/postgres/dialect.ts';

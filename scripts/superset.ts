@@ -1,7 +1,7 @@
 /** A dashboard for Superset over the marts on PostgreSQL: every file that `superset import-dashboards` reads, by path. */
 import { createHash } from 'node:crypto';
 import { stringify } from 'yaml';
-import { marts } from '../src/marts/marts.ts';
+import { marts } from '../src/marts/render-views.ts';
 
 interface Chart {
   readonly title: string;

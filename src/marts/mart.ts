@@ -1,6 +1,10 @@
 /** A mart: one query for both warehouses and for dbt, and the meaning of its columns. */
+
+import type { AnalyticsConfig, UnitField } from '../../schemas/config/analytics.ts';
 import { type TableName, tableOf } from '../../schemas/tables.ts';
-import type { Dialect } from './dialect.ts';
+import { terminal } from '../lib/errors.ts';
+import type { Fragments } from '../warehouse/fragments.ts';
+import type { SearchRequest } from '../warehouse/search.ts';
 
 export type MartType = 'text' | 'int' | 'float' | 'bool' | 'date' | 'timestamp' | 'json';
 
@@ -79,3 +83,91 @@ const plainColumn = (table: TableName, wanted: string): MartColumn => {
 
 /** Lines of columns, every column open. */
 export const openAll = (text: string): string => text.trim().replaceAll(/^(?=\w+ )/gm, '+');
+
+// Differences between the dialects of marts: PostgreSQL, GoogleSQL, and dbt, whose macros choose between the two.
+// Everything else in a definition is SQL for both.
+
+/** Building blocks of a definition: the fragments of a dialect, its relations, and the settings. */
+export interface Dialect extends Omit<Fragments, 'day' | 'day_start'> {
+  /** A table of callsync. */
+  table(name: string): string;
+  /** Another mart. */
+  mart(name: string): string;
+  /** The business day of an instant. */
+  day(instant: string): string;
+  day_start(day: string): string;
+  /** Side of the agent by an expression of the direction; null where it is unknown. */
+  agent_side(direction: string): string;
+  /** Seconds of one unit of a field; null while its unit is unknown. */
+  factor(field: string): string;
+  silence_gap(): string;
+  /** `, …` of the configured keys: their texts by call from rows of key and value, and the typed columns of those. */
+  field_pivots(): string;
+  field_columns(relation: string): string;
+}
+
+/** The dialect of a warehouse's views, with the settings written into them. */
+export const createDialect = (
+  fragments: Fragments,
+  settings: MartSettings,
+  relations: Pick<Dialect, 'table' | 'mart'>,
+): Dialect => ({
+  ...fragments,
+  ...relations,
+  day: (instant) => fragments.day(instant, settings.timeZone),
+  day_start: (day) => fragments.day_start(day, settings.timeZone),
+  agent_side: (direction) => agentSideSql(settings, direction),
+  factor: (field) =>
+    ({ unknown: fragments.float('NULL'), seconds: '1.0', milliseconds: '0.001' })[settings.unitOf(field)],
+  silence_gap: () => String(settings.silenceGap),
+  field_pivots: () =>
+    settings.fields.map(({ key, name }) => `,\n  MAX(CASE WHEN key = '${key}' THEN value END) AS ${name}`).join(''),
+  field_columns: (relation) =>
+    settings.fields
+      .map(({ name, type, decimal }) => {
+        const text = `${relation}.${name}`;
+        if (type === 'text') return `,\n  ${text} AS ${name}`;
+        const isWritten = decimal !== undefined && ['numeric', 'integer'].includes(type);
+        const [mark, other] = decimal === 'comma' ? [',', '.'] : ['.', ','];
+        const number = isWritten ? fragments.plain_number(text, mark, other) : text;
+        const value = fragments[`as_${type}`](number);
+        const unparsable = `COALESCE(TRIM(${text}) <> '' AND (${value}) IS NULL, FALSE)`;
+        return `,\n  ${value} AS ${name},\n  ${text} AS ${name}_as_sent,\n  ${unparsable} AS ${name}_unparsable`;
+      })
+      .join(''),
+});
+
+const agentSideSql = ({ agentSide }: Pick<MartSettings, 'agentSide'>, direction: string): string => {
+  const side = (one: string): string => (one === 'unknown' ? 'NULL' : `'${one}'`);
+  const cases = Object.entries(agentSide.byDirection).map(
+    ([name, one]) => `WHEN UPPER(${direction}) = '${name.toUpperCase()}' THEN ${side(one)}`,
+  );
+  return `CASE ${cases.join(' ')} WHEN 1 = 0 THEN '' ELSE ${side(agentSide.otherwise)} END`;
+};
+
+/** @param side as sent, such as in; or agent or customer, which the setting of the agent's side tells apart */
+export const readSpeaker = (
+  side: string | undefined,
+  config: AnalyticsConfig,
+): Pick<SearchRequest, 'side' | 'speaker'> => {
+  if (side !== 'agent' && side !== 'customer') return { side };
+  const settings = martSettings(config);
+  const { byDirection, otherwise } = settings.agentSide;
+  if ([otherwise, ...Object.values(byDirection)].every((one) => one === 'unknown'))
+    throw terminal('USAGE_SEARCH', 'The side of the agent is unknown.', {
+      hint: 'Set analytics.agent_side, or search by --side in or --side out.',
+    });
+  const operator = side === 'agent' ? '=' : '<>';
+  return { speaker: (said, direction) => `NULLIF(${said}, '') ${operator} ${agentSideSql(settings, direction)}` };
+};
+
+export type MartSettings = ReturnType<typeof martSettings>;
+
+/** Settings of the marts from the section `analytics`. `silenceGap` is in seconds. */
+export const martSettings = (config: AnalyticsConfig) => ({
+  timeZone: config.time_zone,
+  agentSide: { byDirection: config.agent_side.by_direction, otherwise: config.agent_side.default },
+  unitOf: (field: string) => config.units[field as UnitField],
+  silenceGap: config.silence_gap_s,
+  fields: Object.entries(config.fields).map(([key, field]) => ({ key, ...field })),
+});

@@ -2,8 +2,10 @@
 import { createHash } from 'node:crypto';
 import type { Place } from '../warehouse/kind.ts';
 import type { View } from '../warehouse/warehouse.ts';
-import { createDialect, type MartSettings } from './dialect.ts';
-import { marts } from './marts.ts';
+import { callMarts } from './definitions/call-marts.ts';
+import { dailyMarts } from './definitions/daily-marts.ts';
+import { talkMarts } from './definitions/talk-marts.ts';
+import { createDialect, type Mart, type MartSettings } from './mart.ts';
 
 type Field = MartSettings['fields'][number];
 interface FieldColumn {
@@ -56,3 +58,15 @@ export const renderViews = (place: Place, settings: MartSettings): readonly View
     return { name, description, columns, sql, version };
   });
 };
+
+// Every mart, each after the marts that it reads.
+
+export const marts: readonly Mart[] = [...callMarts, ...talkMarts, ...dailyMarts];
+
+/** Open columns of each mart for the restricted role. The role reads no other mart, even if a mart has the same columns. */
+export const openMartColumns: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  marts.flatMap(({ name, key, columns }) => {
+    const open = columns.filter((column) => column.open === true).map((column) => column.name);
+    return key.every((column) => open.includes(column)) ? [[name, open]] : [];
+  }),
+);

@@ -9,10 +9,8 @@ import { columnsOf, openColumns, tables, wordsView } from '../../schemas/tables.
 import { CallsyncError, terminal } from '../lib/errors.ts';
 import { iso } from '../lib/timestamps.ts';
 import { cookbook } from '../marts/cookbook.ts';
-import { martSettings, readSpeaker } from '../marts/dialect.ts';
-import type { Mart } from '../marts/mart.ts';
-import { marts, openMartColumns } from '../marts/marts.ts';
-import { wideColumns } from '../marts/render-views.ts';
+import { type Mart, martSettings, readSpeaker } from '../marts/mart.ts';
+import { marts, openMartColumns, wideColumns } from '../marts/render-views.ts';
 import { restrictedName } from '../warehouse/grants.ts';
 import type { Place } from '../warehouse/kind.ts';
 import type { TranscriptSearch } from '../warehouse/search.ts';

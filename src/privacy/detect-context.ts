@@ -1,7 +1,6 @@
 /** Finds values that only their context shows: card verification values, dates of birth. */
-import { type Claims, spansOf } from './detect-numbers.ts';
+import { type Claims, findRuns, spansOf, textOf } from './detect-numbers.ts';
 import type { Span } from './finding.ts';
-import { findRuns, textOf } from './number-runs.ts';
 import type { Piece, Spoken } from './read-pieces.ts';
 import { toKey } from './read-text.ts';
 

@@ -3,16 +3,6 @@ import isLuhn from 'fast-luhn';
 import { countrySpecs, isValidIBAN } from 'ibantools';
 import type { CountryCode } from 'libphonenumber-js/max';
 import type { DetectorName, Finding, Span } from './finding.ts';
-import type { Atom, Manner, Shape, Visit } from './number-runs.ts';
-import {
-  findCandidates,
-  findRuns,
-  interruptionWords,
-  isFiller,
-  leastDigits,
-  mostCharacters,
-  textOf,
-} from './number-runs.ts';
 import { mayBeDialled, readDialled } from './phone-number.ts';
 import type { Budget, Piece, Spoken } from './read-pieces.ts';
 
@@ -349,3 +339,135 @@ const isNir = (text: string, isNamed: boolean): boolean => {
 /** 97 less the remainder; Corsica's letters count as 19 and 18 (2A, 2B). */
 const nirKey = (number: string): string =>
   String(97 - (Number(number.replace('2A', '19').replace('2B', '18')) % 97)).padStart(2, '0');
+
+// Numbers that follow each other closely enough to be one value that is dictated in parts.
+
+/** A part of a value: digits, or letters where a value may have them. */
+interface Atom {
+  readonly text: string;
+  readonly utterance: number;
+  readonly start: number;
+  readonly end: number;
+  /** Other readings of the same words. */
+  readonly others: readonly string[];
+  readonly isInternational: boolean;
+}
+
+/** Words that are no fillers, of which so many may stand after an interruption ("go on"), or between the parts of a value. */
+export const interruptionWords = 2;
+
+/** Fewer digits count only after words that announce a value. */
+export const leastDigits = 7;
+
+/**
+ * @param mostWords words other than fillers that may stand between two parts: none for values without a check digit. None, and no
+ * other utterance, in one breath.
+ */
+export const findRuns = (pieces: readonly Piece[], mostWords: number | 'one breath'): Atom[][] => {
+  const isBreath = mostWords === 'one breath';
+  const allowed = isBreath ? 0 : mostWords;
+  const runs: Atom[][] = [];
+  let run: Atom[] = [];
+  let left = allowed;
+  const end = (): void => {
+    if (run.length > 0) runs.push(run);
+    run = [];
+  };
+  for (const piece of pieces) {
+    if (piece.kind === 'number') {
+      run.push(piece);
+      left = allowed;
+    } else if (piece.kind === 'turn') {
+      if (isBreath) end();
+      left = isBreath ? 0 : Math.max(left, interruptionWords);
+    } else if (!piece.isFiller) {
+      left -= 1;
+      if (left < 0 || piece.kind === 'mark') end();
+    }
+  }
+  end();
+  return runs;
+};
+
+const isFiller = (piece: Piece): boolean => piece.kind === 'turn' || (piece.kind !== 'number' && piece.isFiller);
+
+/** Facts of a candidate: its text, and which atoms of the run, `[from, to)`. */
+type Visit = (text: string, run: readonly Atom[], from: number, to: number) => void;
+
+/** Targets of the search in a run. */
+interface Shape {
+  readonly least: number;
+  readonly most: number;
+  /** False where no value begins with these characters: nothing that goes on with them is read. */
+  mayBegin(text: string, first: Atom): boolean;
+  /** Characters after which the beginning is known. */
+  readonly begunBy: number;
+}
+
+interface Manner {
+  /** In every reading of ambiguous words, else in the first of each. */
+  readonly isAmbiguous?: boolean;
+  /** The whole run only. */
+  readonly isWhole?: boolean;
+}
+
+/**
+ * Every sequence of whole atoms that may have the shape, longest first from each beginning. Each atom that is looked at is a step of
+ * its utterance's budget.
+ */
+const findCandidates = (
+  run: readonly Atom[],
+  shape: Shape,
+  { isAmbiguous = false, isWhole = false }: Manner,
+  budget: Budget,
+  visit: Visit,
+): void => {
+  if (mostCharacters(run) < shape.least || (isAmbiguous && run.every(({ others }) => others.length === 0))) return;
+  if (isWhole && !isAmbiguous) {
+    const text = textOf(run);
+    const isOfShape = text.length >= shape.least && text.length <= shape.most;
+    const isRead = isOfShape && run.every(({ utterance }) => budget.spend(utterance));
+    if (isRead && shape.mayBegin(text, run[0] as Atom)) visit(text, run, 0, run.length);
+    return;
+  }
+  if (isAmbiguous && !run.every(({ utterance, others }) => budget.spend(utterance, others.length))) return;
+  const [leastBehind, mostBehind] = [new Uint32Array(run.length + 1), new Uint32Array(run.length + 1)];
+  for (let at = run.length - 1; at >= 0; at -= 1) {
+    const { text, others } = run[at] as Atom;
+    let [least, most] = [text.length, text.length];
+    for (const { length } of isAmbiguous ? others : [])
+      [least, most] = [Math.min(least, length), Math.max(most, length)];
+    leastBehind[at] = (leastBehind[at + 1] as number) + least;
+    mostBehind[at] = (mostBehind[at + 1] as number) + most;
+  }
+  if (isWhole && (leastBehind[0] as number) > shape.most) return;
+  const found: { readonly to: number; readonly text: string }[] = [];
+  const extend = (from: number, to: number, text: string): void => {
+    if (text.length >= shape.least && (!isWhole || to === run.length)) found.push({ to, text });
+    const atom = run[to];
+    if (atom === undefined || !budget.spend(atom.utterance)) return;
+    extendBy(atom.text, from, to, text);
+    if (isAmbiguous) for (const heard of atom.others) extendBy(heard, from, to, text);
+  };
+  const extendBy = (heard: string, from: number, at: number, before: string): void => {
+    const length = before.length + heard.length;
+    if (length > shape.most || length + (mostBehind[at + 1] as number) < shape.least) return;
+    if (isWhole && length + (leastBehind[at + 1] as number) > shape.most) return;
+    const text = before + heard;
+    if (before.length >= shape.begunBy || shape.mayBegin(text, run[from] as Atom)) extend(from, at + 1, text);
+  };
+  for (let from = 0; from < (isWhole ? 1 : run.length) && (mostBehind[from] as number) >= shape.least; from += 1) {
+    extend(from, from, '');
+    found.sort((a, b) => b.text.length - a.text.length);
+    for (const { to, text } of found.splice(0)) visit(text, run, from, to);
+  }
+};
+
+/** Characters of a run, in the longest reading of each word. */
+const mostCharacters = (run: readonly Atom[]): number =>
+  run.reduce(
+    (sum, { text, others }) => sum + others.reduce((most, { length }) => Math.max(most, length), text.length),
+    0,
+  );
+
+export const textOf = (atoms: readonly Atom[]): string => atoms.map(({ text }) => text).join('');

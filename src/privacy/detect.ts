@@ -6,10 +6,9 @@
 import type { CountryCode } from 'libphonenumber-js/max';
 import { announces, claimAnnounced } from './detect-context.ts';
 import { claimSpokenEmails, findWrittenEmails } from './detect-email.ts';
-import { announcesNir, Claims, detectNumbers, spansOf } from './detect-numbers.ts';
+import { announcesNir, Claims, detectNumbers, findRuns, interruptionWords, spansOf } from './detect-numbers.ts';
 import type { DetectorName, Finding } from './finding.ts';
 import { chooseUtterances, lookAt } from './first-look.ts';
-import { findRuns, interruptionWords } from './number-runs.ts';
 import type { Reading } from './number-words.ts';
 import { Budget, joinTurns, type Piece, readPieces, type Spoken } from './read-pieces.ts';
 import { readPlain, readTokens, toKey } from './read-text.ts';

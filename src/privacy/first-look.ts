@@ -3,7 +3,7 @@
  * The look may choose too many utterances, never too few.
  */
 
-import { interruptionWords, leastDigits } from './number-runs.ts';
+import { interruptionWords, leastDigits } from './detect-numbers.ts';
 import { mostDigitsOf } from './number-words.ts';
 import { addressDots, addressSigns, fillers, longestInterruption, type Spoken } from './read-pieces.ts';
 

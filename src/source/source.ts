@@ -4,9 +4,8 @@ import { CallsyncError, terminal } from '../lib/errors.ts';
 import { openSecret } from '../lib/secret.ts';
 import { type AccessProof, createApi } from './http/api.ts';
 import { createGrant, tokenEndpoint } from './http/grant.ts';
-import { createHttp, type Http, refusePlainHttp } from './http/http.ts';
+import { createHttp, createServiceClock, type Http, refusePlainHttp } from './http/http.ts';
 import { createLocalRequestLimiter, type RequestLimiter } from './http/limiter.ts';
-import { createServiceClock } from './http/service-clock.ts';
 import { createFixedTokenSource, createTokenSource, type TokenSource } from './http/tokens.ts';
 import { createListClient } from './list/list-client.ts';
 

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectedColumns, renderCsv } from '../../scripts/dbt-seeds.ts';
 import { listBigqueryStatements } from '../../scripts/statements.ts';
-import { marts } from '../../src/marts/marts.ts';
+import { marts } from '../../src/marts/render-views.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { analytics, changeCall } from '../marts/analytics.ts';
 import { compareIncremental, compareModels, type ManifestNode, readManifest } from '../marts/compare-models.ts';

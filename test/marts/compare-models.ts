@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { modelNameOf, sources, stagedColumns } from '../../scripts/dbt-package.ts';
-import { marts } from '../../src/marts/marts.ts';
+import { marts } from '../../src/marts/render-views.ts';
 import { makeBatch, makeCall, makeTombstone } from '../warehouse/batches.ts';
 import type { Dbt } from './dbt.ts';
 import { type FilledWarehouse, sortRows } from './two-warehouses.ts';

@@ -3,7 +3,7 @@ import type { CallDocument } from '../../schemas/call.ts';
 import { analyticsConfigSchema } from '../../schemas/config/analytics.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
-import { martSettings } from '../../src/marts/dialect.ts';
+import { martSettings } from '../../src/marts/mart.ts';
 import { renderViews } from '../../src/marts/render-views.ts';
 import { demoCalls } from '../../src/simulator/demo/simulator-process.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openColumns } from '../../schemas/tables.ts';
 import { buildCoverage } from '../../src/health/coverage/coverage.ts';
 import { cookbook } from '../../src/marts/cookbook.ts';
-import { marts, openMartColumns } from '../../src/marts/marts.ts';
+import { marts, openMartColumns } from '../../src/marts/render-views.ts';
 import { demoAnalytics } from '../../src/simulator/demo/simulator-process.ts';
 import type { StoredVerdict } from '../../src/store/windows/verdicts.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';

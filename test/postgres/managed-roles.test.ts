@@ -1,7 +1,7 @@
 /** Managed services give no superuser: store, warehouse, marts, search, receiver and readers need the documented rights alone. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { analyticsConfigSchema } from '../../schemas/config/analytics.ts';
-import { martSettings } from '../../src/marts/dialect.ts';
+import { martSettings } from '../../src/marts/mart.ts';
 import { renderViews } from '../../src/marts/render-views.ts';
 import { setUpReceiverRole } from '../../src/store/delivery/inbox-writer.ts';
 import { openStore, type Store } from '../../src/store/store.ts';

@@ -2,7 +2,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { terminal } from '../../src/lib/errors.ts';
-import { createRefusals, readRetryAfter, retryAfterOf } from '../../src/source/http/service-failure.ts';
+import { createRefusals, readRetryAfter, retryAfterOf } from '../../src/source/http/http.ts';
 import { createSource, type Source } from '../../src/source/source.ts';
 import type { Handler, LocalServer } from './local-server.ts';
 import { answerToken, configFor, json, refusalOf, startServer, useClosers } from './local-server.ts';

@@ -1,7 +1,7 @@
 /** A list that answers in memory, without sockets. */
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { createApi } from '../../src/source/http/api.ts';
-import { createServiceClock } from '../../src/source/http/service-clock.ts';
+import { createServiceClock } from '../../src/source/http/http.ts';
 import { createListClient } from '../../src/source/list/list-client.ts';
 import { configFor } from './local-server.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createServiceClock } from '../../src/source/http/service-clock.ts';
+import { createServiceClock } from '../../src/source/http/http.ts';
 
 const base = Date.UTC(2024, 6, 1);
 const headerAt = (serverMs: number): string => new Date(Math.floor(serverMs / 1000) * 1000).toUTCString();

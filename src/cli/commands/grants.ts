@@ -1,4 +1,4 @@
-import { openMartColumns } from '../../marts/marts.ts';
+import { openMartColumns } from '../../marts/render-views.ts';
 import { openMarts, openWarehouse, settingsOf } from '../parts/activity-deps.ts';
 import { withStore } from '../parts/services.ts';
 import { argument, flag, leaf, option } from '../shell/define.ts';

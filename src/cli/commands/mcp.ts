@@ -3,7 +3,7 @@ import { createAccess } from '../../health/page/access.ts';
 import { readCertificate } from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
 import { openSecret } from '../../lib/secret.ts';
-import { openMartColumns } from '../../marts/marts.ts';
+import { openMartColumns } from '../../marts/render-views.ts';
 import { createAssistant } from '../../mcp/assistant.ts';
 import { serveHttp } from '../../mcp/serve-http.ts';
 import { openRecorder } from '../../store/status/events.ts';

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { iso } from '../../lib/timestamps.ts';
-import { readSpeaker } from '../../marts/dialect.ts';
+import { readSpeaker } from '../../marts/mart.ts';
 import type { FoundCall, SearchHit, SearchResult } from '../../warehouse/search.ts';
 import { openWarehouse } from '../parts/activity-deps.ts';
 import { refuseEmptyRange } from '../parts/range.ts';

@@ -6,7 +6,7 @@ import { type Ages, createAges } from '../../calls/age.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { repeatEvery } from '../../lib/timing.ts';
-import { martSettings } from '../../marts/dialect.ts';
+import { martSettings } from '../../marts/mart.ts';
 import { renderViews } from '../../marts/render-views.ts';
 import type { IngestDeps, WarehouseTarget } from '../../pipeline/deps.ts';
 import { checkBeforeLoad, createLedgerCheck } from '../../pipeline/load/check-ledger.ts';

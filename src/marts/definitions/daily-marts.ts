@@ -1,6 +1,5 @@
 /** Marts with rows per day or week. Each has the proven share of the day. */
-import type { Dialect } from '../dialect.ts';
-import { defineMart, type Mart, openAll } from '../mart.ts';
+import { type Dialect, defineMart, type Mart, openAll } from '../mart.ts';
 
 const good = `('proven', 'healed')`;
 const provenShare =

@@ -1,6 +1,5 @@
 /** Speech over time: merged intervals, turns, and the figures of a call made from them. */
-import type { Dialect } from '../dialect.ts';
-import { defineMart, type Mart } from '../mart.ts';
+import { type Dialect, defineMart, type Mart } from '../mart.ts';
 
 const start = (d: Dialect): string => `u.start_offset * ${d.factor('utterance_start')}`;
 const end = (d: Dialect): string => `${start(d)} + u.duration * ${d.factor('utterance_duration')}`;

@@ -4,7 +4,7 @@ import type { Observation } from '../../../schemas/observation.ts';
 import type { Range, ReconcilePlan, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { serviceNow, steadyNow } from '../../source/http/service-clock.ts';
+import { serviceNow, steadyNow } from '../../source/http/http.ts';
 import { axisTime, canLeaveOut } from '../../source/list/list-query.ts';
 import { markMissing } from '../../store/ledger/ledger.ts';
 import { findTombstones, listWindowCalls, revisionsDigest } from '../../store/ledger/read-ledger.ts';
@@ -13,8 +13,7 @@ import { addVerdict, listedInEarlierWeeks, readWithdrawals, type StoredVerdict }
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
 import type { ListingComparison } from '../read/compare-listing.ts';
 import { readChanged } from '../read/read-changed.ts';
-import { compareWarehouse } from './compare-warehouse.ts';
-import { healWarehouse } from './heal-warehouse.ts';
+import { compareWarehouse, healWarehouse } from './compare-warehouse.ts';
 import { askSingly, removeUnexpected } from './remove-unexpected.ts';
 
 export interface ReconcileDeps extends ReadDeps {

@@ -10,7 +10,7 @@ import { firstReadInstant } from '../../store/windows/windows.ts';
 import type { CallGuard } from '../../warehouse/warehouse.ts';
 import { type ReadDeps, type RunOptions, unlessAway, type WarehouseTarget } from '../deps.ts';
 import { ingest, loadFolded } from '../load/ingest.ts';
-import { sendRowsAgain } from './heal-warehouse.ts';
+import { sendRowsAgain } from './compare-warehouse.ts';
 
 /**
  * Removes the rows of calls that the service does not know. Rows of an earlier ledger stay: a ledger that was lost may

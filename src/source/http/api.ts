@@ -4,10 +4,8 @@ import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { backoffMs, wait } from '../../lib/timing.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
-import { type Http, type HttpResponse, refusePlainHttp } from './http.ts';
+import { createRefusals, failureOf, type Http, type HttpResponse, refusePlainHttp, type ServiceClock } from './http.ts';
 import type { RequestLimiter } from './limiter.ts';
-import type { ServiceClock } from './service-clock.ts';
-import { createRefusals, failureOf } from './service-failure.ts';
 import type { TokenSource } from './tokens.ts';
 
 /** Counts since the start, for progress and for tests. */

@@ -4,7 +4,7 @@ import { CallsyncError } from '../../lib/errors.ts';
 import type { SecretSource } from '../../lib/secret.ts';
 import { type BackoffRules, backoffMs, wait } from '../../lib/timing.ts';
 import type { RequestGrant } from './grant.ts';
-import { createRefusals } from './service-failure.ts';
+import { createRefusals } from './http.ts';
 
 interface Token {
   readonly value: string;

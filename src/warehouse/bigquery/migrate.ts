@@ -7,9 +7,8 @@ import type { View } from '../warehouse.ts';
 import type { Connection, RestRequest } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { quote, type Relation, relationsOf, typeSql, wordsQuery } from './ddl.ts';
-import { standardType, type WireField } from './decode.ts';
 import { type Fault, judge } from './errors.ts';
-import type { Queries } from './queries.ts';
+import { type Queries, standardType, type WireField } from './queries.ts';
 import { failTo, retry } from './retry.ts';
 
 export const migrate = async (deps: Connection): Promise<void> => {

@@ -2,8 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Connection } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
-import { decodeRow, type Reading, type WireField, type WireRow } from './decode.ts';
-import type { Jobs } from './jobs.ts';
+import { faultOf, judge } from './errors.ts';
 import { failTo, retry } from './retry.ts';
 
 interface Query {
@@ -159,4 +158,135 @@ const collect = async <T>(rows: AsyncIterable<T>): Promise<T[]> => {
   const all: T[] = [];
   for await (const row of rows) all.push(row);
   return all;
+};
+
+/** Rows of the REST API (`{f: [{v: …}]}`) as plain values, by the schema that came with them. */
+
+export interface WireField {
+  readonly name: string;
+  readonly type: string;
+  readonly mode?: string;
+  readonly fields?: readonly WireField[];
+}
+
+export type WireRow = { readonly f: readonly { readonly v: unknown }[] };
+
+/** How instants and JSON appear: as flatten makes them (microseconds, text), or for people (Date, parsed). */
+type Reading = 'flat' | 'plain';
+
+const decodeRow = (fields: readonly WireField[], row: WireRow, reading: Reading): Record<string, unknown> =>
+  Object.fromEntries(fields.map((field, index) => [field.name, decodeField(field, row.f[index]?.v ?? null, reading)]));
+
+const decodeField = (field: WireField, value: unknown, reading: Reading): unknown => {
+  if (field.mode === 'REPEATED') {
+    const items = (value ?? []) as readonly { readonly v: unknown }[];
+    return items.map((item) => decodeValue(field, item.v, reading));
+  }
+  return value === null ? null : decodeValue(field, value, reading);
+};
+
+/** Values of other types are texts, and stay. */
+const decoders: Readonly<Record<string, (value: unknown, reading: Reading, field: WireField) => unknown>> = {
+  INT64: (value) => (Number.isSafeInteger(Number(value)) ? Number(value) : String(value)),
+  FLOAT64: Number,
+  BOOL: (value) => value === true || value === 'true',
+  TIMESTAMP: (value, reading) => (reading === 'flat' ? Number(value) : new Date(Math.floor(Number(value) / 1000))),
+  JSON: (value, reading) => (reading === 'flat' ? value : JSON.parse(String(value))),
+  STRUCT: (value, reading, { fields = [] }) => decodeRow(fields, value as WireRow, reading),
+};
+
+const decodeValue = (field: WireField, value: unknown, reading: Reading): unknown => {
+  const decode = decoders[standardType(field.type)];
+  return value === null || value === undefined ? null : decode === undefined ? value : decode(value, reading, field);
+};
+
+const legacyNames: Readonly<Record<string, string>> = {
+  INTEGER: 'INT64',
+  FLOAT: 'FLOAT64',
+  BOOLEAN: 'BOOL',
+  RECORD: 'STRUCT',
+  BIGDECIMAL: 'BIGNUMERIC',
+};
+
+/** The API answers with the names of legacy SQL. */
+export const standardType = (type: string): string => legacyNames[type] ?? type;
+
+// Jobs under ids of our own: a submission whose answer is lost is repeated under the same id, and is still one job.
+
+interface JobResource {
+  readonly jobReference: { readonly jobId: string; readonly projectId: string; readonly location?: string };
+  readonly status: {
+    readonly state: 'PENDING' | 'RUNNING' | 'DONE';
+    readonly errorResult?: { readonly reason?: string; readonly message?: string };
+  };
+  readonly statistics?: { readonly query?: { readonly totalBytesBilled?: string } };
+}
+
+interface JobRequest {
+  /** Unique in the project. If BigQuery knows the id, callsync takes that job for an earlier submission of this one. */
+  readonly jobId: string;
+  readonly configuration: Readonly<Record<string, unknown>>;
+  readonly media?: readonly Buffer[];
+}
+
+export type Jobs = ReturnType<typeof createJobs>;
+
+const attempts = 12;
+const pollFirstMs = 100;
+const pollCapMs = 2_000;
+const uploadTimeoutMs = 10 * 60_000;
+
+/** Runs jobs in one project and location. A request whose answer is lost is repeated 12 times under the same id. */
+export const createJobs = ({ config, rest, pause }: Omit<Connection, 'clock'>) => {
+  const { project, location } = config;
+  let submitted = 0;
+  let billedBytes = 0;
+
+  /** The job of that id in any state; undefined if there is none. */
+  const find = async (jobId: string): Promise<JobResource | undefined> => {
+    try {
+      const request = { path: `/jobs/${jobId}`, query: { location } };
+      return await retry(pause, () => rest<JobResource>(request), { attempts });
+    } catch (cause) {
+      if (judge(faultOf(cause)).meaning === 'missing') return undefined;
+      return failTo('look up a job')(cause);
+    }
+  };
+
+  const submitOnce = async ({ jobId, configuration, media }: JobRequest): Promise<JobResource> => {
+    const json = { jobReference: { projectId: project, jobId, location }, configuration };
+    const upload = media === undefined ? {} : { media, timeoutMs: uploadTimeoutMs };
+    try {
+      const job = await rest<JobResource>({ method: 'POST', path: '/jobs', json, ...upload });
+      submitted += 1;
+      return job;
+    } catch (cause) {
+      const fault = faultOf(cause);
+      const { meaning } = judge(fault);
+      const job = meaning === 'lost' || meaning === 'duplicate' ? await find(jobId) : undefined;
+      if (job === undefined) throw fault;
+      return job;
+    }
+  };
+
+  return {
+    /** Jobs submitted since the start. */
+    submitted: () => submitted,
+    /** Bytes that BigQuery billed for finished queries since the start. */
+    billedBytes: () => billedBytes,
+    /** Submits the job and waits for its end. Rejects with the `Fault` of the submission or of the job. */
+    async run(request: JobRequest, signal?: AbortSignal) {
+      let job: JobResource | undefined = await retry(pause, () => submitOnce(request), { attempts, signal });
+      for (let wait = pollFirstMs; job.status.state !== 'DONE'; wait = Math.min(pollCapMs, wait * 1.5)) {
+        await pause(wait, signal);
+        job = await find(request.jobId);
+        if (job === undefined) throw { message: 'the job is gone', lost: true };
+      }
+      billedBytes += Number(job.statistics?.query?.totalBytesBilled ?? 0);
+      const { errorResult } = job.status;
+      if (errorResult === undefined) return;
+      const { message = 'no reason given', reason } = errorResult;
+      throw reason === undefined ? { message } : { message, reason };
+    },
+  };
 };

@@ -1,29 +1,24 @@
 /** The BigQuery warehouse: two jobs a commit for any number of tables, and none when idle. */
-
 import { hash, randomUUID } from 'node:crypto';
-import type { WordArrays } from '../../../schemas/tables.ts';
+import { type Row, tableOf, type WordArrays } from '../../../schemas/tables.ts';
 import { transient } from '../../lib/errors.ts';
 import { partsOf } from '../../lib/pages.ts';
 import { createLogExpiry } from '../expire-logs.ts';
 import { type Ask, createReading } from '../reading.ts';
 import type { Lease, Warehouse } from '../warehouse.ts';
-import { createRest } from './client.ts';
+import { type Connection, createRest } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
+import { quote } from './ddl.ts';
 import { dialectOf } from './dialect.ts';
-import { createFence } from './fence.ts';
 import { createGrants } from './grants.ts';
-import { createJobs } from './jobs.ts';
-import { loadBatch } from './load.ts';
+import { createStaging, loadBatch } from './load.ts';
 import { ensureViews, migrate } from './migrate.ts';
-import { partitionOf } from './partitions.ts';
-import { createQueries, type Queries } from './queries.ts';
+import { partitionOf, removeOrphansScript, removeScript } from './partitions.ts';
+import { createJobs, createQueries, type Queries, type WireRow } from './queries.ts';
 import { createQuota, limitsOf, type Quota } from './quota.ts';
 import { notSelect, openReader, refuseScript } from './reader.ts';
-import { removeOrphansScript, removeScript } from './remove.ts';
-import { type Pause, pause as realPause } from './retry.ts';
+import { failTo, type Pause, pause as realPause, retry } from './retry.ts';
 import { createTranscriptSearch } from './search.ts';
-import { createStaging } from './staging.ts';
-import { stateQuery } from './state.ts';
 
 interface BigqueryWarehouse extends Warehouse {
   readonly kind: 'bigquery';
@@ -156,4 +151,69 @@ const withWordArrays = (row: Record<string, unknown>): Record<string, unknown> =
     ...row,
     words: { value: arrayOf('value'), start: arrayOf('start'), length: arrayOf('length'), score: arrayOf('score') },
   };
+};
+
+// The row of `fence`: whether rows of an earlier ledger, under dates that this one never sent, may still be there.
+
+const askAgainMs = 3_600_000;
+
+/** Parameter @epoch. Loads of earlier epochs claim nothing any more, so no such row can appear afterwards. */
+export const clearFenceQuery = (dataset: string): string =>
+  `UPDATE \`${dataset}.fence\` AS f SET earlier_epochs = FALSE
+WHERE f.ledger_epoch = @epoch AND f.earlier_epochs
+  AND NOT EXISTS (SELECT 1 FROM \`${dataset}.calls\` AS c WHERE c.ledger_epoch < @epoch)`;
+
+const createFence = ({ config, rest, pause, clock }: Connection, queries: Queries) => {
+  let last: { readonly epoch: number; readonly unknown: boolean; readonly askedAt: number } | undefined;
+
+  const read = async (epoch: number): Promise<boolean> => {
+    // Neither a job nor a charge. Columns come in the order of the schema.
+    const path = `/datasets/${config.dataset}/tables/fence/data`;
+    const { rows = [] } = await retry(pause, () => rest<{ rows?: readonly WireRow[] }>({ path })).catch(
+      failTo('read the fence'),
+    );
+    return rows.some(
+      ({ f: [ledgerEpoch, earlierEpochs] }) => Number(ledgerEpoch?.v) !== epoch || String(earlierEpochs?.v) === 'true',
+    );
+  };
+  return {
+    /** Cached; while the answer is yes, the warehouse is asked again every hour, because loads replace those rows. */
+    async hasUnknownPartitions(epoch: number) {
+      if (last?.epoch === epoch && (!last.unknown || clock() < last.askedAt + askAgainMs)) return last.unknown;
+      let unknown = await read(epoch);
+      if (unknown) {
+        await queries.run({
+          sql: clearFenceQuery(`${config.project}.${config.dataset}`),
+          parameters: { epoch },
+          types: { epoch: 'INT64' },
+        });
+        unknown = await read(epoch);
+      }
+      last = { epoch, unknown, askedAt: clock() };
+      return unknown;
+    },
+  };
+};
+
+// The one row of `sync_state`: one MERGE on a table of one row, no load job, nothing staged.
+
+const { columns } = tableOf('sync_state');
+
+export const stateQuery = (dataset: string, row: Row): string => {
+  const names = columns.map(({ name }) => name);
+  const values = columns.map(({ name, type }) => `${literal(type, row[name] ?? null)} AS ${name}`);
+  const set = names.slice(1).map((name) => `${name} = n.${name}`);
+  return [
+    `MERGE \`${dataset}.sync_state\` AS s`,
+    `USING (SELECT ${values.join(', ')}) AS n`,
+    'ON s.warehouse = n.warehouse',
+    `WHEN MATCHED AND s.heartbeat_at <= n.heartbeat_at THEN UPDATE SET ${set.join(', ')}`,
+    `WHEN NOT MATCHED THEN INSERT (${names.join(', ')}) VALUES (${names.map((name) => `n.${name}`).join(', ')})`,
+  ].join('\n');
+};
+
+const literal = (type: string, value: unknown): string => {
+  if (type === 'timestamp') return value === null ? 'CAST(NULL AS TIMESTAMP)' : `TIMESTAMP_MICROS(${Number(value)})`;
+  if (type === 'int') return String(Number(value));
+  return value === null ? 'CAST(NULL AS STRING)' : quote(String(value));
 };

@@ -2,8 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { Range } from '../../../schemas/orchestration.ts';
 import { readHealth } from '../../../src/health/read-health.ts';
 import { transient } from '../../../src/lib/errors.ts';
-import { countRange } from '../../../src/pipeline/read/count-range.ts';
-import { asSync, finishSync, planSync } from '../../../src/pipeline/read/plan-sync.ts';
+import { asSync, countRange, finishSync, planSync } from '../../../src/pipeline/read/plan-sync.ts';
 import { readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
 import { startSimulator } from '../../../src/simulator/start-simulator.ts';
 import {

@@ -5,7 +5,7 @@ import { judge } from '../../../src/health/conditions.ts';
 import { readHealth } from '../../../src/health/read-health.ts';
 import type { ReadDeps } from '../../../src/pipeline/deps.ts';
 import { nextLength, type RangePartProgress, readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
-import { rereadCalls } from '../../../src/pipeline/read/reread-calls.ts';
+import { rereadCalls } from '../../../src/pipeline/read/reread-windows.ts';
 import { startSimulator } from '../../../src/simulator/start-simulator.ts';
 import type { Source } from '../../../src/source/source.ts';
 import { requestRereads } from '../../../src/store/delivery/inbox.ts';

@@ -5,12 +5,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { analyticsConfigSchema } from '../../../schemas/config/analytics.ts';
-import { martSettings } from '../../../src/marts/dialect.ts';
+import { martSettings } from '../../../src/marts/mart.ts';
 import { renderViews } from '../../../src/marts/render-views.ts';
 import { checkBeforeLoad, createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { keepSyncState, loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { chooseAxis } from '../../../src/pipeline/read/choose-axis.ts';
-import { rereadCalls } from '../../../src/pipeline/read/reread-calls.ts';
+import { rereadCalls } from '../../../src/pipeline/read/reread-windows.ts';
 import { lookAtProof } from '../../../src/pipeline/reconcile/look-at-proof.ts';
 import { checkTruth } from '../../../src/simulator/demo/check-truth.ts';
 import { markPending } from '../../../src/store/loads/loads.ts';

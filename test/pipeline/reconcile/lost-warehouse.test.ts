@@ -7,7 +7,7 @@ import { readProofs } from '../../../src/health/read-health.ts';
 import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
 import { applyRules } from '../../../src/pipeline/load/apply-rules.ts';
 import { keepSyncState } from '../../../src/pipeline/load/load-pending.ts';
-import { sendRowsAgain } from '../../../src/pipeline/reconcile/heal-warehouse.ts';
+import { sendRowsAgain } from '../../../src/pipeline/reconcile/compare-warehouse.ts';
 import { lookAtProof } from '../../../src/pipeline/reconcile/look-at-proof.ts';
 import { issueEpoch } from '../../../src/store/loads/warehouses.ts';
 import { eraseCalls, eraseKnown } from '../../../src/store/persons/calls.ts';

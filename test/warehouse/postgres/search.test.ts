@@ -2,7 +2,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { analyticsConfigSchema } from '../../../schemas/config/analytics.ts';
-import { readSpeaker } from '../../../src/marts/dialect.ts';
+import { readSpeaker } from '../../../src/marts/mart.ts';
 import { createLoader } from '../../../src/warehouse/postgres/load.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import type { SearchHit, SearchRequest } from '../../../src/warehouse/search.ts';
