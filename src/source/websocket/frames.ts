@@ -1,5 +1,4 @@
 /** `callsync frames`: keeps the streaming WebSocket open and hands on its frames as they came (interface §5.2, §6). */
-import { Readable } from 'node:stream';
 import { WebSocket } from 'ws';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { CallsyncError, isUntrusted, terminal, transient } from '../../lib/errors.ts';
@@ -33,7 +32,7 @@ interface FramesOptions {
 }
 
 /** Frames that wait for `onFrame` before the socket is paused. */
-const mostWaiting = 256;
+const highWater = 256;
 
 /**
  * Opens the WebSocket with a fresh token, and again when it closes, until the signal is aborted. A connection stays
@@ -93,9 +92,11 @@ const runConnection = async (
     followRedirects: false,
   });
   let connection = 0;
+  let waiting = 0;
+  let fault: unknown;
   let alive = true;
-  let code = 0;
-  let failure: CallsyncError | undefined;
+  // Frames are handed on one after the other; the chain ends when the last is stored.
+  let stored: Promise<void> = Promise.resolve();
   let lastResort: NodeJS.Timeout | undefined;
   const onAbort = (): void => {
     if (socket.readyState === WebSocket.OPEN) socket.close(1000);
@@ -109,42 +110,49 @@ const runConnection = async (
     alive = false;
     socket.ping();
   }, config.ping_interval_s * 1000);
-  const frames = new Readable({ objectMode: true, highWaterMark: mostWaiting, read: () => socket.resume() });
   socket.on('pong', () => {
     alive = true;
   });
   socket.on('message', (data, binary) => {
     alive = true;
     const frame: StreamFrame = { at: new Date(), binary, body: bytesOf(data), connection };
-    if (!frames.push(frame)) socket.pause();
-  });
-  socket.on('open', () => {
-    connection = ++totals.connections;
-    onOpen();
-    onEvent?.({ kind: 'opened', connection, tokenAgeMs: performance.now() - token.requestedAt });
-  });
-  socket.on('unexpected-response', (_, response) => {
-    const status = response.statusCode ?? 0;
-    if (status === 401) tokens.invalidate(token.value);
-    failure = explainRefusal(url, status);
-    socket.terminate();
-  });
-  socket.on('error', (error) => {
-    failure ??= explainError(url, error);
-  });
-  // Also after an error. Frames that came before are handed on first.
-  socket.on('close', (closing) => {
-    code = closing;
-    frames.push(null);
+    if (++waiting >= highWater) socket.pause();
+    stored = stored
+      .then(() => (fault === undefined ? onFrame(frame) : undefined))
+      .then(() => {
+        totals.frames++;
+        totals.bytes += frame.body.length;
+      })
+      .catch((error: unknown) => {
+        fault ??= error;
+        socket.terminate();
+      })
+      .finally(() => {
+        if (--waiting < highWater / 2) socket.resume();
+      });
   });
   try {
-    for await (const frame of frames as AsyncIterable<StreamFrame>) {
-      await onFrame(frame);
-      totals.frames++;
-      totals.bytes += frame.body.length;
-    }
-    if (failure !== undefined) throw failure;
+    const code = await new Promise<number>((resolve, reject) => {
+      socket.on('open', () => {
+        connection = ++totals.connections;
+        onOpen();
+        onEvent?.({ kind: 'opened', connection, tokenAgeMs: performance.now() - token.requestedAt });
+      });
+      socket.on('unexpected-response', (_, response) => {
+        const status = response.statusCode ?? 0;
+        if (status === 401) tokens.invalidate(token.value);
+        socket.terminate();
+        reject(explainRefusal(url, status));
+      });
+      socket.on('error', (error) => reject(explainError(url, error)));
+      socket.on('close', resolve);
+    });
+    await stored;
+    if (fault !== undefined) throw fault;
     onEvent?.({ kind: 'closed', connection, code, explanation: explainClose(code) });
+  } catch (error) {
+    await stored;
+    throw fault ?? error;
   } finally {
     clearInterval(ping);
     clearTimeout(lastResort);
