@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { activityDeps, openWarehouses } from '../src/cli/parts/activity-deps.ts';
-import { openReceiver } from '../src/cli/parts/open-receiver.ts';
+import { openReceiver } from '../src/cli/parts/open-operations.ts';
 import { openSource } from '../src/cli/parts/open-source.ts';
 import { createServices, openStoreService } from '../src/cli/parts/services.ts';
 import { loadConfig } from '../src/config/load.ts';

@@ -1,24 +1,17 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { allHandlersFinished, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
-import { emptyTotals, type Range } from '../schemas/orchestration.ts';
+import type { Range } from '../schemas/orchestration.ts';
 import { readActivities } from './activity-proxies.ts';
 import { loadWhatIsLeft } from './load-warehouse.ts';
 import type { BackfillInput, BackfillProgress } from './messages.ts';
 import { pauseUpdate, progressQuery, resumeUpdate, setConcurrencyUpdate } from './messages.ts';
-import { type RangeReading, readRanges } from './read-ranges.ts';
+import { beginReading, readRanges } from './read-ranges.ts';
 
 /** Reads every call of a range once, in windows that fit, with bounded concurrency; can be paused and resumed. */
 export const backfill = async (input: BackfillInput): Promise<BackfillProgress> => {
   const resumed = input.resumed;
   let range = resumed?.range ?? input.range ?? (await resolve(input));
-  const state: RangeReading = {
-    todo: [...(resumed?.todo ?? [range])],
-    active: 0,
-    totals: resumed?.totals ?? emptyTotals,
-    concurrency: input.concurrency,
-    paused: resumed?.paused ?? false,
-    windowLength: resumed?.windowLength,
-  };
+  const state = beginReading(resumed?.todo ?? [range], input.concurrency, resumed);
   const startedAt = resumed?.startedAt ?? workflowInfo().runStartTime.getTime();
   let expected = resumed?.expected ?? null;
 

@@ -1,7 +1,7 @@
 /** Reads a list of ranges with bounded concurrency, part by part. Idle readers split the remaining ranges. */
 import { condition, workflowInfo } from '@temporalio/workflow';
 import type { LiveActivities } from '../activities/create-activities.ts';
-import { addTotals, type Direction, type Range, type ReadTotals } from '../schemas/orchestration.ts';
+import { addTotals, type Direction, emptyTotals, type Range, type ReadTotals } from '../schemas/orchestration.ts';
 import { liveActivities, readActivities } from './activity-proxies.ts';
 import type { TaskQueues } from './messages.ts';
 
@@ -19,6 +19,13 @@ export interface RangeReading {
   paused: boolean;
   windowLength: number | undefined;
 }
+
+/** A reading that begins, or goes on where another one ended. */
+export const beginReading = (
+  todo: readonly Range[],
+  concurrency: number,
+  { totals = emptyTotals, paused = false, windowLength }: Partial<Omit<RangeReading, 'todo'>> = {},
+): RangeReading => ({ todo: [...todo], active: 0, totals, concurrency, paused, windowLength });
 
 type Part = Parameters<LiveActivities['readRangePart']>[0];
 

@@ -3,7 +3,7 @@ import type { LiveActivities } from '../activities/create-activities.ts';
 import { addTotals, emptyTotals, type Range, type ReadTotals } from '../schemas/orchestration.ts';
 import { liveActivities } from './activity-proxies.ts';
 import type { SyncInput } from './messages.ts';
-import { type RangeReading, type RangeReadingInput, readRanges } from './read-ranges.ts';
+import { beginReading, type RangeReadingInput, readRanges } from './read-ranges.ts';
 
 /**
  * Reads the newest calls, then unread ranges while time lasts, and moves the watermark.
@@ -52,14 +52,7 @@ export const syncRecent = async (input: SyncInput): Promise<ReadTotals & { reado
 };
 
 const readAll = async (ranges: readonly Range[], input: RangeReadingInput): Promise<ReadTotals> => {
-  const state: RangeReading = {
-    todo: [...ranges],
-    active: 0,
-    totals: emptyTotals,
-    concurrency: 1,
-    paused: false,
-    windowLength: undefined,
-  };
+  const state = beginReading(ranges, 1);
   await readRanges(state, input);
   return state.totals;
 };

@@ -109,9 +109,7 @@ const describeIssue = (issue: z.core.$ZodIssue, above: readonly PropertyKey[]): 
       return issue.keys.map((unknown) => describeUnknown(unknown, path));
     case 'invalid_type':
       return [
-        issue.input === undefined
-          ? `${key} is required${hint(path)}`
-          : `${key} must be ${article(issue.expected)}${hint(path)}`,
+        `${key} ${issue.input === undefined ? 'is required' : `must be ${article(issue.expected)}`}${hint(path)}`,
       ];
     case 'invalid_value':
       return [`${key} must be ${oneOf(issue.values)}`];

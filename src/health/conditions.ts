@@ -1,7 +1,6 @@
 /** The conditions under which something is wrong: the one table behind page, `callsync status`, doctor, messages and alerts. */
 import type { Condition } from '../../schemas/config/notifications.ts';
-import { countOf } from '../lib/count-of.ts';
-import { formatSpan } from './format.ts';
+import { countOf, formatSpan } from '../lib/count-of.ts';
 import type { Health, ProofHealth, WarehouseUsage } from './read-health.ts';
 
 /** The shared reading and the slow ones beside it; a condition whose reading is absent finds nothing. */

@@ -6,3 +6,23 @@ export const countOf = (count: number, noun: string): string => `${count} ${noun
 /** The noun alone, where the number is written in another way. */
 export const nounOf = (count: number, noun: string): string =>
   count === 1 ? noun : `${noun}s`.replace(/([^aeiou])ys$/, '$1ies');
+
+/** Figures as an operator reads them. */
+
+const number = new Intl.NumberFormat('en-US');
+
+/** With separators between thousands. */
+export const formatCount = (count: number): string => number.format(Math.round(count));
+export const formatShare = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+
+/** Such as `41 s`, `12 min`, `3.5 h`, `2.0 days`; `–` for null. */
+export const formatSpan = (seconds: number | null): string => {
+  if (seconds === null) return '–';
+  if (seconds < 1) return `${Math.round(seconds * 1_000)} ms`;
+  if (seconds < 100) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  if (seconds < 6_000) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${(seconds / 3_600).toFixed(1)} h` : `${(seconds / 86_400).toFixed(1)} days`;
+};
+
+/** UTC, to the second. */
+export const formatInstant = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');

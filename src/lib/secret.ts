@@ -16,9 +16,13 @@ export interface SecretSource {
  * @param key configuration key, for errors: they never hold the secret.
  * @returns undefined when neither a file nor a value is configured; a file wins over a value.
  */
-export const openSecret = (input: { key: string; value?: string | undefined; file?: string | undefined }) => {
+export const openSecret = <F extends string | undefined>(input: {
+  readonly key: string;
+  readonly value?: string | undefined;
+  readonly file?: F;
+}): SecretSource | (F extends string ? never : undefined) => {
   const { key, value, file } = input;
-  if (file === undefined && (value === undefined || value === '')) return undefined;
+  if (file === undefined && (value === undefined || value === '')) return undefined as never;
   const readBytes = file === undefined ? () => Buffer.from(value ?? '') : openFile(key, file);
   return secretOf(readBytes);
 };

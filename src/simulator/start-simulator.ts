@@ -214,11 +214,11 @@ const listen = async (server: Server, port: number, host: string): Promise<numbe
 };
 
 /** Closes the server and cuts its connections off. */
-const closeServer = (server: Server): Promise<void> =>
-  new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
+const closeServer = async (server: Server): Promise<void> => {
+  const closed = once(server.close(), 'close');
+  server.closeAllConnections();
+  await closed;
+};
 
 // The control over HTTP, for a simulator in another process. The control changes the simulator, so it requires a token.
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { installationChecks, runChecks } from '../../src/cli/commands/doctor/check.ts';
 import { sourceChecks, temporalChecks } from '../../src/cli/commands/doctor/check-services.ts';
 import { checkPublicUrl, roundTrip, tryRoundTrip, webhookChecks } from '../../src/cli/commands/doctor/check-webhook.ts';
-import { openReceiver } from '../../src/cli/parts/open-receiver.ts';
+import { openReceiver } from '../../src/cli/parts/open-operations.ts';
 import { createServices, openStoreService, type Services } from '../../src/cli/parts/services.ts';
 import { checkConfig } from '../../src/config/load.ts';
 import { serveOperations } from '../../src/health/page/server.ts';

@@ -12,7 +12,7 @@ import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { storeConfigSchema } from '../../schemas/config/store.ts';
 import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
-import { openErasures } from '../../src/cli/parts/keys.ts';
+import { openErasures } from '../../src/cli/parts/services.ts';
 import { createRemoteControl } from '../../src/simulator/control/remote-control.ts';
 import { checkTruth } from '../../src/simulator/demo/check-truth.ts';
 import { sourceOf, startSimulatorProcess } from '../../src/simulator/demo/simulator-process.ts';

@@ -96,8 +96,7 @@ const awaitProof = async (store: Store, services: Services, request: AwaitReques
     await openWarehouses(services, store);
     found = await look();
   }
-  const { client } = await openTemporal(services);
-  const prefix = services.config.temporal.task_queue;
+  const { client, prefix } = await openTemporal(services);
   /**
    * Follows a workflow to its end or the deadline. @returns the dependency that did not answer; undefined if all
    * answered

@@ -1,4 +1,4 @@
-import type { Client, ScheduleDescription } from '@temporalio/client';
+import type { ScheduleDescription } from '@temporalio/client';
 import { ScheduleAlreadyRunning, ScheduleNotFoundError, WorkflowNotFoundError } from '@temporalio/client';
 import { overlapPolicies, scheduledBackfillSchema } from '../../../schemas/config/backfills.ts';
 import { type BackfillProgress, pauseUpdate, resumeUpdate, setConcurrencyUpdate } from '../../../workflows/messages.ts';
@@ -11,6 +11,7 @@ import { backfillHandle } from '../../temporal/workflow-client.ts';
 import { needWorkers, shareOf, watchBackfill } from '../parts/follow.ts';
 import { fromOption, toOption, untilNow } from '../parts/range.ts';
 import { withServices } from '../parts/services.ts';
+import type { TemporalService } from '../parts/temporal.ts';
 import { backfillDefaults, beginBackfill, listBackfills, openTemporal, withTemporal } from '../parts/temporal.ts';
 import { type Answer, argument, choice, flag, group, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
 import { lines, renderTable, say, tellTimes, untilStopped } from '../shell/output.ts';
@@ -70,7 +71,7 @@ const cancel = async ({ name, handle, status }: Found): Promise<Answer> => {
 const named = argument('<name>', 'name of the backfill');
 
 /** @throws terminal USAGE_BACKFILL */
-const find = async (client: Client, prefix: string, name: string) => {
+const find = async ({ client, prefix }: TemporalService, name: string) => {
   const handle = backfillHandle(client, prefix, name);
   const { status } = await handle.describe().catch((cause: unknown) => {
     if (!(cause instanceof WorkflowNotFoundError)) throw cause;
@@ -90,7 +91,7 @@ const about = (verb: string, does: string, act: (found: Found) => Promise<Answer
     args: [named],
     examples: [`callsync backfill ${verb} 2025-01-01_2025-07-01`],
     within: withTemporal,
-    run: async (name, _options, { client }, prefix) => act(await find(client, prefix, name)),
+    run: async (name, _options, temporal) => act(await find(temporal, name)),
   });
 
 /** The workflow takes no others. */
@@ -128,7 +129,7 @@ const describeSchedule = (facts: ReturnType<typeof factsOf>): string =>
   ].join('\n');
 
 /** The last runs, newest first; Temporal forgets a workflow after its retention time. */
-const lastResults = async (client: Client, prefix: string, { info }: ScheduleDescription) =>
+const lastResults = async ({ client, prefix }: TemporalService, { info }: ScheduleDescription) =>
   await Promise.all(
     [...info.recentActions].reverse().map(async ({ scheduledAt, action: { workflow } }) => {
       const described = client.workflow.getHandle(workflow.workflowId).describe();
@@ -142,17 +143,17 @@ const lastResults = async (client: Client, prefix: string, { info }: ScheduleDes
   );
 
 type Schedule = ReturnType<typeof backfillSchedule>;
-type Act = (schedule: Schedule, name: string, client: Client, prefix: string) => Promise<Answer>;
+type Act = (schedule: Schedule, name: string, temporal: TemporalService) => Promise<Answer>;
 
 const tell: Act = async (schedule, name) => {
   const facts = factsOf(name, await schedule.describe());
   return [facts, describeSchedule(facts)];
 };
 
-const show: Act = async (schedule, name, client, prefix) => {
+const show: Act = async (schedule, name, temporal) => {
   const description = await schedule.describe();
   const facts = factsOf(name, description);
-  const results = await lastResults(client, prefix, description);
+  const results = await lastResults(temporal, description);
   const shown = results.map(({ backfill, dueAt, state }) => `  due ${dueAt}  ${state.padEnd(9)}  ${backfill}`);
   return [{ ...facts, results }, lines(describeSchedule(facts), shown)];
 };
@@ -179,8 +180,8 @@ const aboutSchedule = (verb: string, does: string, act: Act) =>
     args: [name],
     examples: [`callsync backfill schedule ${verb} nightly`],
     within: withTemporal,
-    run: (name, _options, { client }, prefix) =>
-      act(backfillSchedule(client, prefix, name), name, client, prefix).catch((cause: unknown) => {
+    run: (name, _options, temporal) =>
+      act(backfillSchedule(temporal.client, temporal.prefix, name), name, temporal).catch((cause: unknown) => {
         if (!(cause instanceof ScheduleNotFoundError)) throw cause;
         throw terminal('USAGE_SCHEDULE', `There is no scheduled backfill named “${name}”.`, {
           hint: 'Run callsync backfill schedule list for the names.',
@@ -217,7 +218,8 @@ const schedule = group({
         'callsync backfill schedule create often --every 6h --last 2d',
       ],
       within: withTemporal,
-      run: async (name, options, { client }, prefix, services) => {
+      run: async (name, options, temporal, services) => {
+        const { client, prefix } = temporal;
         const {
           config,
           json,
@@ -251,14 +253,14 @@ const schedule = group({
             cause,
           });
         }
-        return await tell(backfillSchedule(client, prefix, name), name, client, prefix);
+        return await tell(backfillSchedule(client, prefix, name), name, temporal);
       },
     }),
     list: leaf({
       does: 'list schedules with their next runs',
       examples: ['callsync backfill schedule list'],
       within: withTemporal,
-      run: async (_options, { client }, prefix) => {
+      run: async (_options, { client, prefix }) => {
         const all = await Promise.all(
           (await listBackfillSchedules(client, prefix)).map(async ({ name }) =>
             factsOf(name, await backfillSchedule(client, prefix, name).describe()),
@@ -327,7 +329,7 @@ stopped watching, or windows were not shown complete. Exit code 4: no worker ans
       does: 'list backfills, newest first',
       examples: ['callsync backfill list'],
       within: withTemporal,
-      run: async (_options, { client }, prefix) => {
+      run: async (_options, { client, prefix }) => {
         const rows = (await listBackfills(client, prefix)).map(({ status, ...one }) => ({
           ...one,
           state: wordOf(status),
@@ -352,10 +354,10 @@ stopped watching, or windows were not shown complete. Exit code 4: no worker ans
       args: [named, argument('<n>', 'windows at once, 1 to 256', concurrencyOf)],
       examples: ['callsync backfill concurrency 2025-01-01_2025-07-01 8'],
       within: withTemporal,
-      run: async (name, windows, _options, { client }, prefix) =>
-        control('change', (handle) => handle.executeUpdate(setConcurrencyUpdate, { args: [windows] }))(
-          await find(client, prefix, name),
-        ),
+      run: async (name, windows, _options, temporal) => {
+        const set = control('change', (handle) => handle.executeUpdate(setConcurrencyUpdate, { args: [windows] }));
+        return await set(await find(temporal, name));
+      },
     }),
   },
 });

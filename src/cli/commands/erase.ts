@@ -6,10 +6,8 @@ import { openIngest } from '../parts/activity-deps.ts';
 import { followWorkflow } from '../parts/follow.ts';
 import { describeErasure, personOptions, withPerson } from '../parts/persons.ts';
 import { findTemporal } from '../parts/temporal.ts';
-import { type Answer, flag, type Given, leaf } from '../shell/define.ts';
+import { type Answer, flag, leaf } from '../shell/define.ts';
 import { say, untilStopped } from '../shell/output.ts';
-
-type EraseOptions = Given<typeof options>;
 
 /** Waits only for workers of the roles that erase; others may be away. */
 const roles = ['workflows', 'load'] as const;
@@ -23,55 +21,14 @@ const showWaiting = () => {
   };
 };
 
-const run = (options: EraseOptions): Promise<Answer> =>
-  withPerson(options, { mayCome: options.suppress === true }, async ({ meant, store, services }) => {
-    const deps = await openIngest(services, store);
-    const exceptHeld = options.exceptHeld === true;
-    if (options.yes !== true) {
-      const receipt = await previewErasure(deps, meant);
-      return [receipt, describeErasure(receipt, { exceptHeld })];
-    }
-    const requestId = await beginErasure(deps, meant, { suppress: options.suppress === true, exceptHeld });
-    const leave = (exit?: 'incomplete'): Answer => {
-      say(`callsync privacy receipt ${requestId} has the receipt later.`);
-      return [{ requestId, receipt: null }, `Erasure ${requestId} is under way.`, exit];
-    };
-    const finishHere = async (): Promise<Answer> => {
-      const { waiting, receipt } = await finishErasure(deps, requestId, { load: true });
-      if (receipt !== undefined) return [receipt, describeErasure(receipt)];
-      say(`Not signed yet: ${waiting.join(', ')} still has data.`);
-      return leave('incomplete');
-    };
-    const temporal = await findTemporal(services);
-    if (temporal === undefined) {
-      say('No Temporal server answers, so this process loads the tombstones once.');
-      return await finishHere();
-    }
-    const handle = await startErase(temporal.client, services.config.temporal.task_queue, requestId);
-    if (!options.wait) return leave();
-    const followed = await followWorkflow<unknown, ErasureProgress>(handle, {
-      what: 'erasure',
-      look: { query: erasureProgressQuery, show: showWaiting() },
-      roles,
-      signal: untilStopped().signal,
-    }).catch(async (error: unknown) => {
-      if (!(error instanceof CallsyncError) || error.code !== 'NO_WORKER') throw error;
-      say('No worker answers, so this process loads the tombstones.');
-      return { ended: true };
-    });
-    return followed.ended ? await finishHere() : leave('incomplete');
-  });
-
-const options = {
-  ...personOptions,
-  suppress: flag('--suppress', 'also refuse later calls with a value in contacts or metadata'),
-  exceptHeld: flag('--except-held', 'erase the other calls if some are under legal hold'),
-  yes: flag('--yes', 'erase the calls; without --yes, only count them'),
-  wait: flag('--no-wait', 'do not wait for warehouses; callsync privacy receipt prints the receipt later'),
-};
-
 export default leaf({
-  options,
+  options: {
+    ...personOptions,
+    suppress: flag('--suppress', 'also refuse later calls with a value in contacts or metadata'),
+    exceptHeld: flag('--except-held', 'erase the other calls if some are under legal hold'),
+    yes: flag('--yes', 'erase the calls; without --yes, only count them'),
+    wait: flag('--no-wait', 'do not wait for warehouses; callsync privacy receipt prints the receipt later'),
+  },
   examples: [
     'callsync erase --by phone',
     'callsync erase --by phone --file numbers.txt --yes --json > receipt.json',
@@ -81,5 +38,42 @@ export default leaf({
   remarks: `Never pass values as arguments. No later delivery, list, import or restore brings erased calls back. The command removes calls
 from the store. A workflow then waits for every warehouse, searches again, and signs the receipt. Ctrl-C stops the display; the workflow
 continues. Without a Temporal server, the command tries once. If data is left, the exit code is 5.`,
-  run,
+  run: (options) =>
+    withPerson(options, { mayCome: options.suppress === true }, async ({ meant, store, services }) => {
+      const deps = await openIngest(services, store);
+      const exceptHeld = options.exceptHeld === true;
+      if (options.yes !== true) {
+        const receipt = await previewErasure(deps, meant);
+        return [receipt, describeErasure(receipt, { exceptHeld })];
+      }
+      const requestId = await beginErasure(deps, meant, { suppress: options.suppress === true, exceptHeld });
+      const leave = (exit?: 'incomplete'): Answer => {
+        say(`callsync privacy receipt ${requestId} has the receipt later.`);
+        return [{ requestId, receipt: null }, `Erasure ${requestId} is under way.`, exit];
+      };
+      const finishHere = async (): Promise<Answer> => {
+        const { waiting, receipt } = await finishErasure(deps, requestId, { load: true });
+        if (receipt !== undefined) return [receipt, describeErasure(receipt)];
+        say(`Not signed yet: ${waiting.join(', ')} still has data.`);
+        return leave('incomplete');
+      };
+      const temporal = await findTemporal(services);
+      if (temporal === undefined) {
+        say('No Temporal server answers, so this process loads the tombstones once.');
+        return await finishHere();
+      }
+      const handle = await startErase(temporal.client, temporal.prefix, requestId);
+      if (!options.wait) return leave();
+      const followed = await followWorkflow<unknown, ErasureProgress>(handle, {
+        what: 'erasure',
+        look: { query: erasureProgressQuery, show: showWaiting() },
+        roles,
+        signal: untilStopped().signal,
+      }).catch(async (error: unknown) => {
+        if (!(error instanceof CallsyncError) || error.code !== 'NO_WORKER') throw error;
+        say('No worker answers, so this process loads the tombstones.');
+        return { ended: true };
+      });
+      return followed.ended ? await finishHere() : leave('incomplete');
+    }),
 });

@@ -1,9 +1,8 @@
 import { openFrames, type StreamEvent } from '../../source/websocket/frames.ts';
 import { storeFrame } from '../../store/delivery/quarantine.ts';
-import { openPrivacy } from '../parts/keys.ts';
 import { claimSource, openSource } from '../parts/open-source.ts';
 import { duration } from '../parts/range.ts';
-import { withStore } from '../parts/services.ts';
+import { openPrivacy, withStore } from '../parts/services.ts';
 import { leaf, parsed } from '../shell/define.ts';
 import { untilStopped } from '../shell/output.ts';
 

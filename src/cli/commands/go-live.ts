@@ -47,8 +47,7 @@ does not answer. In both cases, run the command again.`,
   run: async (options, store, services) => {
     const { signal } = untilStopped();
     const temporal = await openTemporal(services);
-    const { namespace, task_queue: prefix } = services.config.temporal;
-    if ((await unpolledQueues(temporal.client.workflow, namespace, prefix)).length > 0)
+    if ((await unpolledQueues(temporal.client.workflow, temporal.prefix)).length > 0)
       throw transient('GO_LIVE_WORKER', 'No worker is running.', {
         hint: 'Start callsync up --no-schedules (or worker and serve), then run the same command again.',
       });
@@ -66,7 +65,7 @@ does not answer. In both cases, run the command again.`,
             hint: 'Run callsync go-live again to watch it.',
           });
         },
-        wakeInbox: () => wakeMergeInbox(temporal.client, prefix),
+        wakeInbox: () => wakeMergeInbox(temporal.client, temporal.prefix),
         ensureSchedules: () => ensureConfiguredSchedules(services, temporal),
       },
       { ...options, signal },

@@ -1,4 +1,3 @@
-import type { SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { type ReconcileProgress, reconcileProgressQuery } from '../../../workflows/messages.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
@@ -20,20 +19,16 @@ const describe = ({ done, windows, totals }: ReconcileProgress): string =>
     totals.unreachable > 0 && `  ${totals.unreachable} warehouses did not answer`,
   );
 
-const sourceLevels: readonly SourceLevel[] = ['ids', 'fields', 'records'];
-const warehouseLevels: readonly WarehouseLevel[] = ['guards', 'rows'];
-
 export const levelOptions = {
   sourceLevel: choice(
     '--source-level <level>',
     'data to compare with the service: ids only, also the fields in the list, or whole records',
-    sourceLevels,
+    ['ids', 'fields', 'records'],
   ),
-  warehouseLevel: choice(
-    '--warehouse-level <level>',
-    'data to compare in warehouses: guards only, or also the rows',
-    warehouseLevels,
-  ),
+  warehouseLevel: choice('--warehouse-level <level>', 'data to compare in warehouses: guards only, or also the rows', [
+    'guards',
+    'rows',
+  ]),
 };
 
 export default leaf({
@@ -63,8 +58,8 @@ export default leaf({
         '--to needs --from. Without a range, callsync compares windows without a good verdict.',
       );
     const range = from === undefined ? undefined : untilNow({ from, to });
-    const { client } = await openTemporal(services);
-    const handle = await startReconcile(client, services.config.temporal.task_queue, {
+    const { client, prefix } = await openTemporal(services);
+    const handle = await startReconcile(client, prefix, {
       name: range === undefined ? 'asked' : `${range.from}-${range.to}`,
       request: { ...(range && { range }), force, acceptEmpty, level, warehouseLevel },
     });

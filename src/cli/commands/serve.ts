@@ -1,10 +1,14 @@
 import { createRegistry } from '../../health/metrics/registry.ts';
-import { requireKeyFile } from '../parts/keys.ts';
-import { openOperations } from '../parts/open-operations.ts';
-import { openReceiver } from '../parts/open-receiver.ts';
-import { configuredStore, openStoreService, withReceiverServices } from '../parts/services.ts';
+import { openOperations, openReceiver } from '../parts/open-operations.ts';
+import {
+  configuredStore,
+  createLogger,
+  openStoreService,
+  requireKeyFile,
+  withReceiverServices,
+} from '../parts/services.ts';
 import { leaf } from '../shell/define.ts';
-import { createLogger, print, readVersion, untilStopped } from '../shell/output.ts';
+import { print, readVersion, untilStopped } from '../shell/output.ts';
 
 export default leaf({
   examples: ['callsync serve --config callsync.yaml'],

@@ -57,14 +57,9 @@ const settingsOf = (options: SimulateOptions): SimulatorOptions => {
     webhooks: over(webhook, extra.webhooks ?? {}),
   };
   const { success, data, error } = simulatorOptionsSchema.safeParse(settings);
-  if (!success)
-    throw wrong(
-      error.issues
-        .map(({ path, message }) =>
-          [path.join('.'), message.replace(/^Invalid input: /, '')].filter(Boolean).join(': '),
-        )
-        .join('; '),
-    );
+  const describe = ({ path, message }: z.core.$ZodIssue): string =>
+    [path.join('.'), message.replace(/^Invalid input: /, '')].filter(Boolean).join(': ');
+  if (!success) throw wrong(error.issues.map(describe).join('; '));
   dialectOf(data.dialect, data.dialectOverrides);
   return settings as SimulatorOptions;
 };

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Alarm, judge } from '../../health/conditions.ts';
+import { describeUsage, type UsedLimit } from '../../health/page/state.ts';
 import { type Health, readHealth } from '../../health/read-health.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError } from '../../lib/errors.ts';
@@ -11,9 +12,8 @@ import { countUnderOthers } from '../../store/ledger/read-ledger.ts';
 import { listDrift } from '../../store/status/drift.ts';
 import type { Store } from '../../store/store.ts';
 import { countWindows, openProblems } from '../../store/windows/windows.ts';
-import type { WarehouseUsage } from '../../warehouse/warehouse.ts';
 import { activityDeps, createWarehouse } from '../parts/activity-deps.ts';
-import { readNow } from '../parts/open-health.ts';
+import { readNow, readUsages } from '../parts/open-health.ts';
 import { openSource } from '../parts/open-source.ts';
 import { type Services, withStore } from '../parts/services.ts';
 import { leaf, parsed, seconds } from '../shell/define.ts';
@@ -26,19 +26,14 @@ type Status = Awaited<ReturnType<typeof readStatus>>;
 
 /** Used part of the quota of each warehouse that has one. Asks the store only. */
 const describeQuotas = async (services: Services, store: Store): Promise<Record<string, string>> => {
-  const quotas: Record<string, string> = {};
-  for (const [name, config] of Object.entries(services.config.warehouses)) {
-    const warehouse = createWarehouse(name, config, store);
-    const usage = await warehouse.readUsage?.();
-    if (usage !== undefined) quotas[name] = describeUsage(usage);
-    await warehouse.close();
-  }
-  return quotas;
-};
-
-const describeUsage = ({ jobs: { used, limit }, nextCommitInMs }: WarehouseUsage): string => {
-  const jobs = Number.isFinite(limit) ? `${used}/${limit}` : String(used);
-  return `load jobs ${jobs} in 24 h; next commit ${nextCommitInMs === 0 ? 'at once' : `in ${Math.ceil(nextCommitInMs / 1000)} s`}`;
+  const warehouses = Object.entries(services.config.warehouses).map(([name, config]) =>
+    createWarehouse(name, config, store),
+  );
+  const usages = await readUsages(warehouses.map((warehouse) => ({ warehouse })));
+  for (const warehouse of warehouses) await warehouse.close();
+  const describe = ({ used, limit, note }: UsedLimit): string =>
+    `load jobs ${limit === null ? used : `${used}/${limit}`} ${note}`;
+  return Object.fromEntries(usages.map((usage) => [usage.warehouse, describe(describeUsage(usage))]));
 };
 
 const render = (summary: Status, unsigned: boolean): string => {

@@ -1,11 +1,10 @@
-import { openOperations, openPage, openParts } from '../parts/open-operations.ts';
-import { openReceiver } from '../parts/open-receiver.ts';
+import { openOperations, openPage, openParts, openReceiver } from '../parts/open-operations.ts';
 import { acceptSource } from '../parts/open-source.ts';
 import { openWorkers } from '../parts/open-workers.ts';
-import { psqlLine, withServices } from '../parts/services.ts';
+import { createLogger, psqlLine, withServices } from '../parts/services.ts';
 import { ensureConfiguredSchedules } from '../parts/temporal.ts';
 import { flag, leaf } from '../shell/define.ts';
-import { createLogger, print, untilStopped } from '../shell/output.ts';
+import { print, untilStopped } from '../shell/output.ts';
 
 export default leaf({
   options: {

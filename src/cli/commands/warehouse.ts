@@ -30,17 +30,14 @@ const load = (origin: 'fill' | 'rebuild', does: string) =>
         });
       else await requestWalk(store, request);
       const requested = await walkToEnd(store, name);
-      const { client } = await openTemporal(services);
+      const { client, prefix } = await openTemporal(services);
       services.say(`${name}: loading pending calls${rewrite ? ` (${countOf(requested, 'call')} again)` : ''} …`);
       const { signal } = untilStopped();
       let changed = 0;
       let left = Number.POSITIVE_INFINITY;
       // A load that was already running may miss calls that were requested just now; the next load brings them.
       for (let before = left; left > 0; before = left) {
-        const handle = await startLoadWarehouse(client, services.config.temporal.task_queue, {
-          warehouse: name,
-          origin,
-        });
+        const handle = await startLoadWarehouse(client, prefix, { warehouse: name, origin });
         const followed = await followWorkflow<{ changed: number }>(handle, {
           what: 'load',
           roles: ['workflows', 'load'],

@@ -7,12 +7,11 @@ import { terminal } from '../../lib/errors.ts';
 import { listKeyUsage } from '../../store/delivery/delivery-statistics.ts';
 import { readSigningKey } from '../../webhook/server/signature.ts';
 import { withStore } from '../parts/services.ts';
-import { flag, type Given, group, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
+import { flag, group, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
 import { endWith, print } from '../shell/output.ts';
 import { sampleCall, sendWebhook } from './webhook/send.ts';
 
 type SendResult = Awaited<ReturnType<typeof sendWebhook>>;
-type SendCommandOptions = Given<typeof sendOptions>;
 
 /** Where the service would send to: the public address if one is configured, else the local listener. */
 const addressOf = ({ webhook }: Config): string => webhook.public_url ?? `${localAddress(webhook)}${webhook.path}`;
@@ -26,39 +25,6 @@ const describeSent = (url: string, { attempts }: SendResult): string =>
   attempts
     .map(({ status, failure, ms }, index) => `${index === 0 ? url : 'again'}: ${status ?? failure} after ${ms} ms`)
     .join('\n');
-
-const send = async (options: SendCommandOptions): Promise<void> => {
-  const { config } = await loadConfig({ path: options.config });
-  const { secrets, header_prefix: prefix } = config.webhook;
-  const { key: wanted, url = addressOf(config), deliveryId } = options;
-  const names = secrets.map(({ name }) => name);
-  if (wanted !== undefined && !names.includes(wanted))
-    throw terminal('USAGE_KEY', `There is no signing key “${wanted}” in webhook.secrets.`, {
-      hint: names.length === 0 ? 'None is configured.' : `Use one of: ${names.join(', ')}.`,
-    });
-  const key = options.unsigned || names.length === 0 ? undefined : readSigningKey(secrets, wanted);
-  const hookId = options.hookId ?? [...(key?.hookIds ?? [])][0];
-  const file = options.file === undefined ? undefined : await readBody(options.file);
-  const results: SendResult[] = [];
-  while (results.length < options.count) {
-    const body = file ?? JSON.stringify(sampleCall());
-    const result = await sendWebhook({ url, body, prefix, secret: key?.secret, hookId, deliveryId });
-    results.push(result);
-    print(options, { url, signed: key !== undefined, ...result }, describeSent(url, result));
-  }
-  if (results.some(({ attempts }) => attempts.every(({ status }) => status === undefined))) endWith('unanswered');
-  else if (results.some(({ delivered }) => !delivered)) endWith('denied');
-};
-
-const sendOptions = {
-  url: option('--url <url>', 'receiver (default: webhook.public_url, else webhook.listen and webhook.port)'),
-  file: option('--file <file>', 'file to send instead of an invented call; - for standard input'),
-  key: option('--key <name>', 'name of the signing secret in webhook.secrets (default: the first)'),
-  unsigned: flag('--unsigned', 'send no signature'),
-  hookId: option('--hook-id <id>', 'X-Service-Hook-Id'),
-  deliveryId: option('--delivery-id <id>', 'X-Service-Delivery (default: now)'),
-  count: parsed('--count <n>', 'number of deliveries, sent one after the other', wholeNumber(1), '1'),
-};
 
 export default group({
   commands: {
@@ -89,7 +55,15 @@ export default group({
     }),
     send: leaf({
       does: 'sign and send an invented call, or a file, with the time-out and the one retry of the service',
-      options: sendOptions,
+      options: {
+        url: option('--url <url>', 'receiver (default: webhook.public_url, else webhook.listen and webhook.port)'),
+        file: option('--file <file>', 'file to send instead of an invented call; - for standard input'),
+        key: option('--key <name>', 'name of the signing secret in webhook.secrets (default: the first)'),
+        unsigned: flag('--unsigned', 'send no signature'),
+        hookId: option('--hook-id <id>', 'X-Service-Hook-Id'),
+        deliveryId: option('--delivery-id <id>', 'X-Service-Delivery (default: now)'),
+        count: parsed('--count <n>', 'number of deliveries, sent one after the other', wholeNumber(1), '1'),
+      },
       examples: [
         'callsync webhook send',
         'callsync webhook send --url http://127.0.0.1:8780/webhook --count 5',
@@ -97,7 +71,28 @@ export default group({
       ],
       remarks: `An invented call that is accepted becomes a call like any other, with an id that begins with “sample-”.
 Exit code 3: the answer was not 2XX. Exit code 4: no answer.`,
-      run: send,
+      run: async (options) => {
+        const { config } = await loadConfig({ path: options.config });
+        const { secrets, header_prefix: prefix } = config.webhook;
+        const { key: wanted, url = addressOf(config), deliveryId } = options;
+        const names = secrets.map(({ name }) => name);
+        if (wanted !== undefined && !names.includes(wanted))
+          throw terminal('USAGE_KEY', `There is no signing key “${wanted}” in webhook.secrets.`, {
+            hint: names.length === 0 ? 'None is configured.' : `Use one of: ${names.join(', ')}.`,
+          });
+        const key = options.unsigned || names.length === 0 ? undefined : readSigningKey(secrets, wanted);
+        const hookId = options.hookId ?? [...(key?.hookIds ?? [])][0];
+        const file = options.file === undefined ? undefined : await readBody(options.file);
+        const results: SendResult[] = [];
+        while (results.length < options.count) {
+          const body = file ?? JSON.stringify(sampleCall());
+          const result = await sendWebhook({ url, body, prefix, secret: key?.secret, hookId, deliveryId });
+          results.push(result);
+          print(options, { url, signed: key !== undefined, ...result }, describeSent(url, result));
+        }
+        if (results.some(({ attempts }) => attempts.every(({ status }) => status === undefined))) endWith('unanswered');
+        else if (results.some(({ delivered }) => !delivered)) endWith('denied');
+      },
     }),
   },
 });

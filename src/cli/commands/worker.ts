@@ -1,10 +1,9 @@
 import { triggerSweep } from '../../temporal/schedules.ts';
 import { workerRoles } from '../../temporal/worker.ts';
-import { requireKeyFile } from '../parts/keys.ts';
 import { openOperations, openPage, openParts } from '../parts/open-operations.ts';
 import { acceptSource } from '../parts/open-source.ts';
 import { openWorkers } from '../parts/open-workers.ts';
-import { withServices } from '../parts/services.ts';
+import { requireKeyFile, withServices } from '../parts/services.ts';
 import { ensureConfiguredSchedules } from '../parts/temporal.ts';
 import { choice, flag, leaf } from '../shell/define.ts';
 import { print, untilStopped } from '../shell/output.ts';
@@ -26,7 +25,7 @@ export default leaf({
     const { registry, temporal } = parts;
     const workers = await openWorkers(services, parts, roles);
     if (options.schedules) await ensureConfiguredSchedules(services, temporal);
-    else await triggerSweep(temporal.client, config.temporal.task_queue);
+    else await triggerSweep(temporal.client, temporal.prefix);
     const page = openPage(services, parts);
     const operations = await openOperations(services, { registry, ready: () => true, portMayBeTaken: true, page });
     const worker = `worker    ${roles.join(', ')} on ${temporal.address}`;

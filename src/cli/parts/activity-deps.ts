@@ -20,8 +20,7 @@ import type { Store } from '../../store/store.ts';
 import { kindOf, kinds } from '../../warehouse/kinds.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { readVersion } from '../shell/output.ts';
-import { openPrivacy } from './keys.ts';
-import type { Services } from './services.ts';
+import { openPrivacy, type Services } from './services.ts';
 
 const micros = (ms: number): number => Math.round(ms * 1000);
 

@@ -106,7 +106,7 @@ const watchWorkers = (handle: WorkflowHandle, roles?: readonly QueueRole[]) => {
     let since: number | undefined;
     for (;;) {
       // When the server does not answer, the command that waits for the result reports it.
-      const missing = await unpolledQueues(client, client.options.namespace, prefix, roles).catch(() => []);
+      const missing = await unpolledQueues(client, prefix, roles).catch(() => []);
       const where = `task queue${missing.length > 1 ? 's' : ''} ${missing.join(', ')}`;
       if (missing.length === 0) since = undefined;
       else if (since === undefined) {

@@ -2,7 +2,6 @@
 import type { Registry } from 'prom-client';
 import type { Config } from '../../../schemas/config.ts';
 import type { Readings } from '../../health/conditions.ts';
-import type { SharedReading, StoreReadings } from '../../health/metrics/registry.ts';
 import { createWorkMetrics, shareReading, watchSource, watchStore, watchUsage } from '../../health/metrics/registry.ts';
 import { openChannels } from '../../health/notifications/channels.ts';
 import { watchHealth } from '../../health/notifications/watch.ts';
@@ -16,13 +15,9 @@ import type { Services } from './services.ts';
 /** Windows older than this count in no gauge; `callsync coverage` and `callsync verdicts` show them. */
 const verdictDays = 92;
 
-interface HealthReadings extends StoreReadings {
-  readonly usages: SharedReading<readonly WarehouseUsage[]>;
-  /** All of them together; undefined while the store does not answer. */
-  read(): Promise<Readings | undefined>;
-}
+type HealthReadings = ReturnType<typeof openHealth>;
 
-export const openHealth = (config: Config, store: Store, targets: readonly WarehouseTarget[]): HealthReadings => {
+export const openHealth = (config: Config, store: Store, targets: readonly WarehouseTarget[]) => {
   const warehouses = targets.map(({ warehouse }) => warehouse.name);
   const rules = requestLimitRules(config.source);
   const input = { warehouses, limitSpanMs: limitSpanMs(rules) };
@@ -37,7 +32,8 @@ export const openHealth = (config: Config, store: Store, targets: readonly Wareh
     proofs,
     latency,
     usages,
-    read: async () => {
+    /** All of them together; undefined while the store does not answer. */
+    read: async (): Promise<Readings | undefined> => {
       const [seen, proven, used] = await Promise.all([health.read(), proofs.read(), usages.read()]);
       const more = { proofs: proven, usages: used, syncEvery: config.sync.interval / 1000 };
       return seen && { ...seen, ...more, callsPerMinute: rateOf(seen.at, seen.calls + seen.tombstones) };
@@ -66,7 +62,9 @@ export const readNow = async (config: Config, store: Store): Promise<Readings> =
 };
 
 /** Usage of every warehouse with a quota. */
-export const readUsages = async (targets: readonly WarehouseTarget[]): Promise<readonly WarehouseUsage[]> => {
+export const readUsages = async (
+  targets: readonly Pick<WarehouseTarget, 'warehouse'>[],
+): Promise<readonly WarehouseUsage[]> => {
   const usages: WarehouseUsage[] = [];
   for (const { warehouse } of targets) {
     const usage = await warehouse.readUsage?.();

@@ -1,10 +1,13 @@
 /** Serves health, readiness and metrics of a process, and the status page of a process that works. */
 
+import { join } from 'node:path';
 import { type Client, WorkflowFailedError } from '@temporalio/client';
-import type { Registry } from 'prom-client';
+import type pino from 'pino';
+import { Registry } from 'prom-client';
 import type { Config } from '../../../schemas/config.ts';
 import { type BackfillProgress, pauseUpdate, progressQuery, resumeUpdate } from '../../../workflows/messages.ts';
-import { createRegistry } from '../../health/metrics/registry.ts';
+import { resolveDataDir } from '../../config/data-dir.ts';
+import { createRegistry, watchInbox } from '../../health/metrics/registry.ts';
 import { type Action, type Actions, createAccess } from '../../health/page/access.ts';
 import { createPage, type Page } from '../../health/page/page.ts';
 import { serveOperations } from '../../health/page/server.ts';
@@ -15,17 +18,23 @@ import { openSecret } from '../../lib/secret.ts';
 import { dayMicros as day } from '../../lib/timestamps.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
 import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
+import { type ConnectionUrl, openDatabase, type Queryable } from '../../postgres/database.ts';
 import { requestLimitRules } from '../../source/source.ts';
+import { createInboxWriter } from '../../store/delivery/inbox-writer.ts';
 import { recordEvent, recordOnce } from '../../store/status/events.ts';
+import { compareKeys, isIncomplete } from '../../store/store.ts';
 import { backfillHandle, startReconcile } from '../../temporal/workflow-client.ts';
-import type { Receiver } from '../../webhook/server/receiver.ts';
+import { createReceiver, type Receiver } from '../../webhook/server/receiver.ts';
+import type { ReceiverLog } from '../../webhook/server/receiver-log.ts';
+import { openSigningKeys } from '../../webhook/server/signature.ts';
+import { openSpool } from '../../webhook/spool/spool.ts';
 import { readVersion } from '../shell/output.ts';
 import { ingestDeps, openWarehouses } from './activity-deps.ts';
 import { rootMessage, shareOf } from './follow.ts';
 import { openHealth, watchParts } from './open-health.ts';
 import { claimSource, openSource } from './open-source.ts';
 import { untilNow } from './range.ts';
-import { openStoreService, type Services } from './services.ts';
+import { listPrivacyKeys, openReceiverPrivacy, openStoreService, type Services } from './services.ts';
 import { beginBackfill, listBackfills, openTemporal } from './temporal.ts';
 
 /**
@@ -64,10 +73,10 @@ export const isLoopback = (listen: string): boolean => /^(localhost|127(\.\d{1,3
 
 /** Users that may act, each with the reader of their token. @throws CallsyncError CONFIG_SECRET */
 export const openUsers = ({ operations }: Pick<Config, 'operations'>) =>
-  operations.users.flatMap(({ name, token_file: file }) => {
-    const secret = openSecret({ key: 'operations.users[].token', file });
-    return secret === undefined ? [] : [{ name, token: secret.read }];
-  });
+  operations.users.map(({ name, token_file: file }) => ({
+    name,
+    token: openSecret({ key: 'operations.users[].token', file }).read,
+  }));
 
 /**
  * Undefined where it is turned off, or where everybody who reaches the port could read it.
@@ -92,7 +101,7 @@ export const openPage = (services: Services, parts: Parts, receiver?: Pick<Recei
     readHealth: parts.readings.read,
     usages: parts.readings.usages,
     latency: parts.readings.latency,
-    readBackfills: () => readBackfills(services, parts.temporal),
+    readBackfills: () => readBackfills(parts.temporal),
     readSpool: receiver && (() => describeSpool(receiver.status().spool)),
   });
   const access = createAccess({ isOpen: isLocal && readToken === undefined, readToken, users, hosts });
@@ -110,8 +119,7 @@ const describeSpool = ({ records, oldest }: ReturnType<Receiver['status']>['spoo
 
 const shownBackfills = 12;
 
-const readBackfills = async (services: Services, { client, uiUrl }: Parts['temporal']): Promise<PageBackfill[]> => {
-  const { task_queue: prefix, namespace } = services.config.temporal;
+const readBackfills = async ({ client, prefix, uiUrl }: Parts['temporal']): Promise<PageBackfill[]> => {
   const listed = (await listBackfills(client, prefix)).slice(0, shownBackfills);
   return await Promise.all(
     listed.map(async (one) => {
@@ -119,7 +127,7 @@ const readBackfills = async (services: Services, { client, uiUrl }: Parts['tempo
       const link =
         uiUrl === undefined
           ? null
-          : `${trimSlashes(uiUrl)}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(workflowId)}`;
+          : `${trimSlashes(uiUrl)}/namespaces/${encodeURIComponent(client.options.namespace)}/workflows/${encodeURIComponent(workflowId)}`;
       return { ...one, link, ...(await askProgress(client, workflowId, one.status === 'RUNNING')) };
     }),
   );
@@ -155,8 +163,7 @@ const dayOf = (text: string | null): number => {
 /** The same as the commands of these names. The timeline shows each action with its user. */
 const createPageActions = (services: Services, parts: Parts): Actions => {
   const { store, targets, temporal } = parts;
-  const { temporal: config, source } = services.config;
-  const prefix = config.task_queue;
+  const { prefix } = temporal;
 
   /** Records an action if it succeeds. The error of a failed action goes only to the browser. */
   const told =
@@ -203,7 +210,7 @@ const createPageActions = (services: Services, parts: Parts): Actions => {
           hint: 'Run callsync quarantine list for the numbers.',
         });
       const { replayed, refused } = await replayQuarantine(ingestDeps(services, { store, targets }), {
-        carries: new Set(source.list.authoritative_fields),
+        carries: new Set(services.config.source.list.authoritative_fields),
         ...(id === '' ? {} : { ids: [Number(id)] }),
       });
       return `Replayed ${replayed} quarantined records, ${refused} still refused`;
@@ -233,4 +240,74 @@ export const openParts = async (
   const readings = openHealth(services.config, store, targets);
   const observer = watchParts(services, registry, { source, readings });
   return { registry, store, targets, source, temporal, readings, observer };
+};
+
+// The webhook receiver of a process with its spool and its wake-up.
+
+const gaugeDeadlineMs = 2_000;
+const purpose = 'store';
+
+/** Listens when it resolves. The store may be away: deliveries then wait in the spool. */
+export const openReceiver = async (
+  services: Services<Pick<Config, 'privacy' | 'store' | 'webhook'>>,
+  input: {
+    readonly storeUrl: ConnectionUrl;
+    /** Registry for its counters; by default it does not count. */
+    readonly registry?: Registry;
+    readonly log: ReceiverLog | pino.Logger;
+    /** If another process has the port, takes a free one. */
+    readonly orAnyPort?: boolean | undefined;
+  },
+): Promise<Receiver> => {
+  const { webhook, store } = services.config;
+  const { registry = new Registry(), log } = input;
+  const secrets = openSigningKeys({ secrets: webhook.secrets, allowUnsigned: webhook.allow_unsigned, log });
+  const keys = listPrivacyKeys(services.config);
+  const compare = async (connection: Queryable): Promise<void> => {
+    await compareKeys(connection, keys).catch((error: unknown) => {
+      if (!isIncomplete(error)) throw error;
+    });
+  };
+  const db = openDatabase({
+    url: input.storeUrl,
+    schema: store.schema,
+    application: 'callsync receiver',
+    purpose,
+    max: webhook.group_commit.writers + 2,
+    onConnect: compare,
+  });
+  services.defer(db.close);
+  await compare(db).catch((error: unknown) => {
+    // The store may be away: deliveries then wait in the spool, and the merge compares their key.
+    if (!(error instanceof CallsyncError) || error.kind === 'terminal') throw error;
+  });
+  const inbox = createInboxWriter(db);
+  watchInbox({ registry, read: () => inbox.depth({ deadlineMs: gaugeDeadlineMs }) });
+  const spool = await openSpool({
+    dir: webhook.spool.dir ?? join(resolveDataDir(store.data_dir), 'spool'),
+    config: webhook.spool,
+    log,
+  }).catch((error: unknown) => {
+    if (!(error instanceof CallsyncError) || error.code !== 'SPOOL_IN_USE' || webhook.spool.dir !== undefined)
+      throw error;
+    throw terminal('SPOOL_IN_USE', `callsync already receives deliveries in ${resolveDataDir(store.data_dir)}.`, {
+      hint: 'Use the callsync up or callsync serve that runs, or stop it first. A second installation needs a store.data_dir of its own.',
+      cause: error,
+    });
+  });
+  const threads = openReceiverPrivacy(services.config);
+  if (threads !== undefined) services.defer(threads.close);
+  const receiver = createReceiver({
+    config: webhook,
+    secrets,
+    inbox,
+    spool,
+    registry,
+    log,
+    wake: inbox.wake,
+    admit: threads?.clean,
+  });
+  services.defer(() => receiver.close());
+  await receiver.listen({ orAnyPort: input.orAnyPort });
+  return receiver;
 };

@@ -43,7 +43,7 @@ const wakeMerges = (services: Services, { store, temporal }: Parts): void => {
   const { config } = services;
   const wakeUp = createWakeUp({
     wake: () =>
-      withinTime(wakeMergeInbox(temporal.client, config.temporal.task_queue), wakeWithinMs, () =>
+      withinTime(wakeMergeInbox(temporal.client, temporal.prefix), wakeWithinMs, () =>
         transient('WAKE_LATE', 'Waking the inbox merge took too long.'),
       ),
     intervalMs: config.webhook.wake_interval_ms,

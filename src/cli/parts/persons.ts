@@ -15,8 +15,7 @@ import { listNewestCalls } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { choice, type Given, option, required } from '../shell/define.ts';
 import { lines, say } from '../shell/output.ts';
-import { countriesOf, openPrivacy } from './keys.ts';
-import { openStoreService, type Services, withServices } from './services.ts';
+import { countriesOf, openPrivacy, openStoreService, type Services, withServices } from './services.ts';
 
 type PersonOptions = Given<typeof personOptions>;
 

@@ -15,7 +15,8 @@ import { startBackfill } from '../../temporal/workflow-client.ts';
 import type { CommonOptions } from '../shell/define.ts';
 import { type Services, withServices } from './services.ts';
 
-export type TemporalService = { readonly client: Client; readonly address: string; readonly uiUrl: string | undefined };
+/** `prefix` begins the names of this installation in Temporal. */
+export type TemporalService = Awaited<ReturnType<typeof openTemporal>>;
 
 /** The configured cluster, or the development server, which this function starts if it does not run. */
 export const openTemporal = async (services: Services<Pick<Config, 'store' | 'temporal'>>) => {
@@ -41,7 +42,7 @@ export const openTemporal = async (services: Services<Pick<Config, 'store' | 'te
   }
   const { client, connection } = await connectClient(temporal, address);
   services.defer(() => connection.close());
-  return { client, address, uiUrl };
+  return { client, prefix: temporal.task_queue, address, uiUrl };
 };
 
 /** As `openTemporal`, but only for a running server. */
@@ -60,11 +61,11 @@ export const findTemporal = async (services: Services<Pick<Config, 'store' | 'te
 /** Starts a backfill, or joins the running one of that name. Unset options come from the configuration. */
 export const beginBackfill = (
   services: Services,
-  { client }: TemporalService,
+  { client, prefix }: TemporalService,
   asked: Pick<StartedBackfill, 'name' | 'range'> & Partial<StartedBackfill>,
 ): ReturnType<typeof startBackfill> => {
-  const { sync, source, temporal } = services.config;
-  return startBackfill(client, temporal.task_queue, {
+  const { sync, source } = services.config;
+  return startBackfill(client, prefix, {
     axis: defaultAxis(source.list).name,
     direction: sync.order,
     concurrency: sync.concurrency,
@@ -83,16 +84,14 @@ export const backfillDefaults = ({ config }: Services): BackfillDefaults => ({
 /** Brings the schedules of continuous sync and those of configured backfills in line with the configuration. */
 export const ensureConfiguredSchedules = async (
   services: Services,
-  { client }: Pick<TemporalService, 'client'>,
+  { client, prefix }: Pick<TemporalService, 'client' | 'prefix'>,
   wanted: 'all' | 'sweep' = 'all',
 ): Promise<void> => {
-  const { sync, temporal } = services.config;
-  await ensureSchedules(client, temporal.task_queue, sync, wanted);
+  const { sync } = services.config;
+  await ensureSchedules(client, prefix, sync, wanted);
   if (wanted === 'sweep') return;
-  const taken = await ensureBackfillSchedules(client, temporal.task_queue, {
-    wanted: sync.backfills,
-    defaults: backfillDefaults(services),
-  });
+  const backfills = { wanted: sync.backfills, defaults: backfillDefaults(services) };
+  const taken = await ensureBackfillSchedules(client, prefix, backfills);
   for (const name of taken)
     services.say(
       `The schedule ${name} is from callsync backfill schedule create, so callsync ignores the entry in the configuration.`,
@@ -131,8 +130,7 @@ const askedAt = (time: { seconds?: unknown } | null | undefined): number => Numb
 
 /** Task queues without a worker that polled recently. */
 export const unpolledQueues = async (
-  { workflowService }: Pick<WorkflowClient, 'workflowService'>,
-  namespace: string,
+  { workflowService, options: { namespace } }: Pick<WorkflowClient, 'workflowService' | 'options'>,
   prefix: string,
   roles: readonly QueueRole[] = allRoles,
 ): Promise<readonly string[]> => {
@@ -151,11 +149,8 @@ export const unpolledQueues = async (
   return unpolled;
 };
 
-/** Runs a command with Temporal, and the prefix of its names there. */
+/** Runs a command with Temporal. */
 export const withTemporal = <T>(
   options: CommonOptions,
-  work: (temporal: TemporalService, prefix: string, services: Services) => Promise<T>,
-): Promise<T> =>
-  withServices(options, async (services) =>
-    work(await openTemporal(services), services.config.temporal.task_queue, services),
-  );
+  work: (temporal: TemporalService, services: Services) => Promise<T>,
+): Promise<T> => withServices(options, async (services) => work(await openTemporal(services), services));

@@ -1,6 +1,5 @@
 /** Results go to standard output, remarks to standard error. This file also renders times, tables and the version. */
 import { readFileSync } from 'node:fs';
-import pino, { type Logger } from 'pino';
 import { CallsyncError, type ErrorKind } from '../../lib/errors.ts';
 import { findBuilt } from '../../lib/find-built.ts';
 import { iso } from '../../lib/timestamps.ts';
@@ -53,15 +52,8 @@ export const renderTable = (rows: readonly Record<string, unknown>[]): string =>
   const cells = [names, ...rows.map((row) => names.map((name) => showValue(row[name])))];
   // A spread would fail: a function takes about 110,000 arguments.
   const widths = names.map((_, index) => cells.reduce((most, row) => Math.max(most, (row[index] as string).length), 0));
-  return cells
-    .map(
-      (row) =>
-        `  ${row
-          .map((cell, index) => cell.padEnd(widths[index] as number))
-          .join('  ')
-          .trimEnd()}`,
-    )
-    .join('\n');
+  const align = (row: readonly string[]) => row.map((cell, index) => cell.padEnd(widths[index] as number)).join('  ');
+  return cells.map((row) => `  ${align(row).trimEnd()}`).join('\n');
 };
 
 const showValue = (value: unknown): string => {
@@ -153,22 +145,19 @@ export const renderExits = (line: (code: string, text: string) => string): strin
 
 /** Code and message, and the next step on a line of its own; no stack. With --json, the same text as an object. */
 export const reportFailure = (error: unknown, json: boolean): void => {
-  const known = error instanceof CallsyncError;
-  const message = known
-    ? error.message
-    : asSentence(`Unexpected fault: ${error instanceof Error ? error.message : String(error)}`);
-  const hint = known
-    ? (error.hint ?? nextStep(error.code))
-    : 'Run the command again with --log-level debug, and report it with the log.';
-  const code = known ? error.code : 'UNEXPECTED';
+  const { code, message, hint = nextStep(code) } = error instanceof CallsyncError ? error : describeUnexpected(error);
   if (json) process.stdout.write(`${JSON.stringify({ error: { code, message, hint } })}\n`);
   process.stderr.write(`callsync: ${code}: ${message}\n  ${hint}\n`);
-  if (!known && process.argv.includes('debug')) process.stderr.write(`${error instanceof Error ? error.stack : ''}\n`);
+  if (code === 'UNEXPECTED' && process.argv.includes('debug')) say((error instanceof Error && error.stack) || '');
   endWith(exitOf(error));
 };
 
-/** A message of a library may lack its full stop; callsync's own sentences follow it. */
-const asSentence = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`);
+const describeUnexpected = (error: unknown) => {
+  const text = `Unexpected fault: ${error instanceof Error ? error.message : String(error)}`;
+  const hint = 'Run the command again with --log-level debug, and report it with the log.';
+  // A message of a library may lack its full stop; callsync's own sentences follow it.
+  return { code: 'UNEXPECTED', message: /[.!?…]$/.test(text) ? text : `${text}.`, hint };
+};
 
 // Effects of Ctrl-C, SIGTERM and the loss of the terminal.
 
@@ -225,53 +214,3 @@ export const abortOnSignals = async <T>(work: (signal: AbortSignal) => Promise<T
     atSignal = undefined;
   }
 };
-
-// The process log: one JSON line an event on standard error, of fields named here and nothing else.
-
-/** Level `info`, unless the fields have an `error` or `level` is `warn`. */
-export type Log = (event: string, fields?: Record<string, unknown>) => void;
-
-/** Allowed fields of a log line. All others are dropped, so that no record, header or secret gets in. */
-const allowed = new Set(
-  'activity warehouse load code kind seconds calls deliveries port address status attempt stack window count'.split(
-    ' ',
-  ),
-);
-
-/** Writes JSON lines to standard error. @param secrets replaced wherever they stand in a line. */
-export const createLogger = (level: string, secrets: readonly string[] = []): Logger =>
-  pino(
-    { level, base: { app: 'callsync' }, timestamp: pino.stdTimeFunctions.isoTime },
-    {
-      write: (line: string) => {
-        // Scrubs the finished line: a known secret may be in any field.
-        process.stderr.write(
-          secrets.filter((secret) => secret.length > 3).reduce((text, secret) => text.replaceAll(secret, '***'), line),
-        );
-      },
-    },
-  );
-
-/** Errors are reduced to code, kind and, for unexpected ones, the stack without its message. */
-const describeError = (error: unknown): Record<string, unknown> => {
-  if (error instanceof CallsyncError) return { code: error.code, kind: error.kind };
-  if (!(error instanceof Error)) return { code: 'UNEXPECTED' };
-  const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
-  return {
-    code: error.name,
-    stack: frames
-      .slice(0, 8)
-      .map((line) => line.trim())
-      .join(' < '),
-  };
-};
-
-export const toLog =
-  (logger: Logger): Log =>
-  (event, fields = {}) => {
-    const { error, level, ...rest } = fields;
-    const entries = Object.entries({ ...rest, ...(error === undefined ? {} : describeError(error)) });
-    const kept = Object.fromEntries(entries.filter(([name]) => allowed.has(name)));
-    if (error === undefined && level !== 'warn') logger.info(kept, event);
-    else logger.warn(kept, event);
-  };

@@ -1,8 +1,7 @@
 /** Progress on standard error: a bar on a terminal where the size is known, else a line every few seconds. */
 import { SingleBar } from 'cli-progress';
 import type { BackfillProgress } from '../../../workflows/messages.ts';
-import { formatCount, formatSpan } from '../../health/format.ts';
-import { countOf, nounOf } from '../../lib/count-of.ts';
+import { countOf, formatCount, formatSpan, nounOf } from '../../lib/count-of.ts';
 import type { ImportProgress } from '../../pipeline/import/import-file.ts';
 
 const lineEveryMs = 5_000;

@@ -1,13 +1,12 @@
 /** State of each day per warehouse (proven, healed, unproven or unread), from verdicts and read ranges. */
 
-import { nounOf } from '../../lib/count-of.ts';
+import { formatCount, formatSpan, nounOf } from '../../lib/count-of.ts';
 import { type Interval, intersect, lengthOf, subtract } from '../../lib/intervals.ts';
 import { dateOf, dayMicros as day } from '../../lib/timestamps.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import type { DayDeliveries, DeliveryStatistics, WebhookQuality } from '../../store/delivery/delivery-statistics.ts';
 import { measureWebhooks, readDeliveryStatistics, readRanges } from '../../store/delivery/delivery-statistics.ts';
 import { latestVerdicts, type StoredVerdict, type VerdictOutcome } from '../../store/windows/verdicts.ts';
-import { formatCount, formatSpan } from '../format.ts';
 
 /** `read`: not compared yet. `unproven`: compared, without a good verdict. */
 export type CoverageState = keyof typeof stateSigns;

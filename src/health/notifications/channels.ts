@@ -2,7 +2,7 @@
 import { IncomingWebhook } from '@slack/webhook';
 import { Webhook } from 'standardwebhooks';
 import type { ChannelConfig, NotificationsConfig } from '../../../schemas/config/notifications.ts';
-import { terminal, transient } from '../../lib/errors.ts';
+import { transient } from '../../lib/errors.ts';
 import { openSecret } from '../../lib/secret.ts';
 
 export interface Message {
@@ -46,14 +46,8 @@ const openChannel = (config: ChannelConfig): Channel => {
   };
 };
 
-const secretOf = (key: string, file: string) => {
-  const secret = openSecret({ key, file });
-  if (secret === undefined) throw terminal('CONFIG_SECRET', `${key} is not configured.`);
-  return secret;
-};
-
 const sendSigned = ({ name, url, secret_file }: Extract<ChannelConfig, { type: 'webhook' }>) => {
-  const secret = secretOf(`notifications.channels.${name}.secret`, secret_file);
+  const secret = openSecret({ key: `notifications.channels.${name}.secret`, file: secret_file });
   return async ({ id, condition, subject, state, summary, at }: Message): Promise<void> => {
     const time = new Date(at);
     const body = JSON.stringify({
@@ -81,7 +75,7 @@ const sendSigned = ({ name, url, secret_file }: Extract<ChannelConfig, { type: '
 };
 
 const sendToSlack = ({ name, url_file }: Extract<ChannelConfig, { type: 'slack' }>) => {
-  const secret = secretOf(`notifications.channels.${name}.url`, url_file);
+  const secret = openSecret({ key: `notifications.channels.${name}.url`, file: url_file });
   return async ({ state, summary }: Message): Promise<void> => {
     await new IncomingWebhook(secret.read(), { timeout: timeoutMs }).send({
       text: `*${words[state]}*: ${escapeSlack(summary)}`,

@@ -2,11 +2,10 @@
  * The page as HTML and SVG: sections, each under an id by which the script replaces it, and whole documents. Documents
  * load only a stylesheet and a script of this server.
  */
-import { nounOf } from '../../lib/count-of.ts';
+import { formatCount, formatInstant, formatShare, formatSpan, nounOf } from '../../lib/count-of.ts';
 import type { StoredVerdict } from '../../store/windows/verdicts.ts';
 import { judge } from '../conditions.ts';
 import { coverageStates, stateSigns } from '../coverage/coverage.ts';
-import { formatCount, formatInstant, formatShare, formatSpan } from '../format.ts';
 import type { Waiting } from '../read-health.ts';
 import type { ActionName } from './access.ts';
 import { type PageBackfill, type PageDay, type PageState, sumUp, type UsedLimit } from './state.ts';

@@ -1,6 +1,6 @@
 /** The status page over HTTP. Limits keep the cost of slow or hostile clients constant. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { formatInstant } from '../format.ts';
+import { formatInstant } from '../../lib/count-of.ts';
 import { type SharedReading, shareReading } from '../metrics/registry.ts';
 import { type Access, type Actions, createActionRunner, isActionPath } from './access.ts';
 import { script, style } from './assets.ts';

@@ -3,13 +3,8 @@ import { createServer, type RequestListener, type Server, type ServerResponse } 
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Registry } from 'prom-client';
-import {
-  listenOnPort,
-  readCertificate,
-  reloadCertificate,
-  serverAddress,
-  type TlsFiles,
-} from '../../lib/certificate.ts';
+import type { TlsFiles } from '../../lib/certificate.ts';
+import { listenOnPort, readCertificate, reloadCertificate, serverAddress } from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
 import type { FileWatch } from '../../lib/file-watch.ts';
 import { isSameText } from '../../lib/secret.ts';

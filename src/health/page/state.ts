@@ -1,13 +1,13 @@
 /** The state that the page shows, its headline, and how it is read: each part at most as often as it changes. Ages and durations in seconds, instants in milliseconds since the epoch. */
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { formatSpan } from '../../lib/count-of.ts';
 import { dateOf, dayMicros as day } from '../../lib/timestamps.ts';
 import { listEvents } from '../../store/status/events.ts';
 import type { Store } from '../../store/store.ts';
 import { latestVerdicts, readProvenThrough, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import { judge, type Readings } from '../conditions.ts';
 import { type CoverageState, readCoverage } from '../coverage/coverage.ts';
-import { formatSpan } from '../format.ts';
 import { type SharedReading, shareReading } from '../metrics/registry.ts';
 import type { StepLatency, Waiting, WarehouseUsage } from '../read-health.ts';
 
@@ -194,7 +194,8 @@ const readProven = async (store: Store, warehouses: readonly string[]): Promise<
 const readUnlessSlow = async <T>(reading: SharedReading<T>): Promise<T | undefined> =>
   await Promise.race([reading.read(), delay(1_000, undefined, { ref: false })]);
 
-const describeUsage = ({ warehouse, jobs, nextCommitInMs }: WarehouseUsage) => ({
+/** How much of its load jobs a warehouse has used, for people. */
+export const describeUsage = ({ warehouse, jobs, nextCommitInMs }: WarehouseUsage) => ({
   what: `Load jobs of ${warehouse}`,
   used: jobs.used,
   /** Null where nothing limits it. */

@@ -34,10 +34,7 @@ export const startBigQueryEmulator = async (options: {
   readonly log?: (message: string) => void;
 }) => {
   const { project = 'demo', log = () => undefined } = options;
-  const { program, home: ownHome } = await locateEmulator({
-    log,
-    ...(options.env === undefined ? {} : { env: options.env }),
-  });
+  const { program, home: ownHome } = await locateEmulator({ log, env: options.env });
   const env = ownHome === undefined ? {} : { HOME: ownHome };
   const home = resolve(options.dataDir);
   await mkdir(home, { recursive: true });
@@ -165,7 +162,7 @@ if not (target / source.name).exists():
  * `home` = home folder that holds its DuckDB extension; undefined for a program that somebody else installed.
  */
 export const locateEmulator = async (input: {
-  readonly env?: NodeJS.ProcessEnv;
+  readonly env?: NodeJS.ProcessEnv | undefined;
   readonly log: (message: string) => void;
 }) => {
   const { env = process.env, log } = input;

@@ -1,5 +1,5 @@
 /** Knowledge of a perfect client about every call, to compare a warehouse with. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import { listDocument } from '../service/record-bytes.ts';
@@ -9,15 +9,10 @@ import type { World } from './world.ts';
 export type TruthEntry = ReturnType<typeof truthAt>;
 
 export interface TruthQuery {
-  /** Index to start from, and most entries to return. */
-  readonly after?: number;
-  readonly limit?: number;
   /** Without documents and hashes: fast, for counting. */
   readonly light?: boolean;
   /** Expected calls, from the list and from webhooks. */
   readonly knowable?: boolean;
-  /** Only calls of these present statuses, for a client that asks the list for them alone. */
-  readonly statuses?: readonly string[];
 }
 
 const canonical = (value: unknown): unknown => {
@@ -28,10 +23,7 @@ const canonical = (value: unknown): unknown => {
 };
 
 /** SHA-256, hex, over the document with its keys sorted. */
-const hashDocument = (document: CallDocument): string =>
-  createHash('sha256')
-    .update(JSON.stringify(canonical(document)))
-    .digest('hex');
+const hashDocument = (document: CallDocument): string => hash('sha256', JSON.stringify(canonical(document)));
 
 type TruthParts = { readonly world: World; readonly settings: SimulatorSettings; readonly sender: WebhookSender };
 
@@ -105,17 +97,13 @@ export const truthAt = (parts: TruthParts, index: number, light: boolean) => {
 };
 
 /** The truth of all calls in index order, lazily. */
-export function* truthOf(parts: TruthParts, query: TruthQuery) {
-  parts.world.advance();
-  const { after = 0, limit = Number.POSITIVE_INFINITY, light = false, knowable = false, statuses } = query;
-  const now = parts.world.now();
-  let given = 0;
-  for (let index = after; index < parts.world.count && given < limit; index++) {
-    const shown = parts.settings.staticPages || parts.world.isListed(index, now) || parts.sender.delivered.has(index);
-    if (knowable && !shown) continue;
-    if (statuses !== undefined && !statuses.includes(parts.world.placeOf(index).status)) continue;
-    given++;
-    yield { index, entry: truthAt(parts, index, light) };
+export function* truthOf(parts: TruthParts, { light = false, knowable = false }: TruthQuery) {
+  const { world, settings, sender } = parts;
+  world.advance();
+  const now = world.now();
+  for (let index = 0; index < world.count; index++) {
+    const shown = settings.staticPages || world.isListed(index, now) || sender.delivered.has(index);
+    if (shown || !knowable) yield truthAt(parts, index, light);
   }
 }
 

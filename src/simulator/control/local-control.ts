@@ -91,7 +91,7 @@ export const createControl = (parts: {
 
     /** Every call that can be identified, in index order. */
     async *truth(query: TruthQuery = {}): AsyncIterable<TruthEntry> {
-      for (const { entry } of truthOf(parts, query)) yield entry;
+      yield* truthOf(parts, query);
     },
 
     async truthOf(callId: string): Promise<TruthEntry | undefined> {

@@ -27,7 +27,7 @@ const shownDays = 5;
 
 /** Compares both halves of the range side by side: while PostgreSQL digests one day, the worker digests another. */
 export const reconcileDays = async ({ services, range, level }: Work): Promise<ReconcileTotals> => {
-  const { client } = await openTemporal(services);
+  const { client, prefix } = await openTemporal(services);
   const middle = range.from + Math.floor((range.to - range.from) / dayMicros / 2) * dayMicros;
   const halves = [
     { from: range.from, to: middle },
@@ -46,7 +46,7 @@ export const reconcileDays = async ({ services, range, level }: Work): Promise<R
     shown = line;
   };
   const compare = async (half: Range, at: number): Promise<void> => {
-    const handle = await startReconcile(client, services.config.temporal.task_queue, {
+    const handle = await startReconcile(client, prefix, {
       name: `demo-${at}-${Date.now()}`,
       request: { range: half, warehouseLevel: level },
     });

@@ -103,7 +103,7 @@ describe('one load', () => {
     const limits = { jobsPerDay: 2, spacingMs: 0, commitIntervalMs: 0, changesIntervalMs: 0 };
     const warehouse = setup.open({ quota: createLocalQuota(limits, () => Date.now() + passedMs) });
     const registry = new Registry();
-    const usages = shareReading(() => readUsages([{ warehouse, documents: false }]), { cacheMs: -1 });
+    const usages = shareReading(() => readUsages([{ warehouse }]), { cacheMs: -1 });
     watchUsage(registry, usages);
     const usedRatio = async () =>
       Number(/^callsync_quota_used_ratio\{.*\} (\S+)$/m.exec(await registry.metrics())?.[1] ?? 0);

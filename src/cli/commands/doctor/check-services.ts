@@ -107,7 +107,6 @@ const notFound = 5;
 /** @param fix create schedules that are not there, instead of reporting them. */
 export const temporalChecks = (services: Services, fix: boolean): Checks => {
   const { config } = services;
-  const prefix = config.temporal.task_queue;
   const open = lazily(async () => {
     const temporal = await openPresent(services);
     await describeNamespace(temporal, config.temporal.namespace);
@@ -119,7 +118,7 @@ export const temporalChecks = (services: Services, fix: boolean): Checks => {
     });
   return {
     temporal: async () => ok(`${(await open()).address} has the namespace ${config.temporal.namespace}.`),
-    workers: async () => checkWorkers(await need(), config.temporal.namespace, prefix),
+    workers: async () => checkWorkers(await need()),
     schedules: async () => checkSchedules(services, await need(), fix),
   };
 };
@@ -157,20 +156,18 @@ const describeNamespace = async ({ client, address }: TemporalService, namespace
   }
 };
 
-const checkWorkers = async (temporal: TemporalService, namespace: string, prefix: string): Promise<Finding> => {
-  const unpolled = await unpolledQueues(temporal.client.workflow, namespace, prefix);
+const checkWorkers = async ({ client, prefix }: TemporalService): Promise<Finding> => {
+  const unpolled = await unpolledQueues(client.workflow, prefix);
   if (unpolled.length === 0) return ok(`Workers poll ${Object.values(taskQueuesOf(prefix)).join(', ')}.`);
   return warning(`No worker polls ${unpolled.join(', ')}.`, 'Start callsync up or callsync worker.');
 };
 
 const checkSchedules = async (services: Services, temporal: TemporalService, fix: boolean): Promise<Finding> => {
-  const { client } = temporal;
-  const { config } = services;
+  const { client, prefix } = temporal;
+  const { reconcile } = services.config.sync;
   const missing: string[] = [];
   const paused: string[] = [];
-  const wanted = schedulesOf(config.temporal.task_queue).filter(
-    (id) => config.sync.reconcile.enabled || !id.endsWith('/reconcile'),
-  );
+  const wanted = schedulesOf(prefix).filter((id) => reconcile.enabled || !id.endsWith('/reconcile'));
   for (const id of wanted) {
     try {
       const { state } = await client.schedule.getHandle(id).describe();

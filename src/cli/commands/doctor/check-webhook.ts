@@ -2,6 +2,7 @@
 
 import { createHash, randomUUID } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
 import { isIP } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
@@ -168,41 +169,28 @@ export const checkPublicUrl = async (url: URL, options: { readonly ca?: string }
   return [address, open];
 };
 
-const checkCertificate = (url: URL, host: string, ca: string | undefined): Promise<Finding> =>
-  new Promise((resolve) => {
-    const socket = connect({
-      host,
-      port: Number(url.port || 443),
-      ...(isIP(host) > 0 ? {} : { servername: host }),
-      ...(ca === undefined ? {} : { ca }),
-      rejectUnauthorized: false,
-    });
-    const settle = (finding: Finding): void => {
-      socket.destroy();
-      resolve(finding);
-    };
-    socket.setTimeout(handshakeMs, () =>
-      settle(silent(`${url.host} did not answer within ${handshakeMs / 1000} s.`, 'Open the port in the firewall.')),
-    );
-    socket.once('error', (error) =>
-      settle(
-        silent(
-          `${url.host} cannot be reached over TLS (${errorCode(error)}).`,
-          'Check that the receiver or its proxy runs and serves HTTPS there.',
-        ),
-      ),
-    );
-    socket.once('secureConnect', () => {
-      if (!socket.authorized) {
-        const wrong = socket.authorizationError as Error | string | null | undefined;
-        const why = explainCertificate(wrong instanceof Error ? errorCode(wrong) : String(wrong), host);
-        return settle(failed(why, 'Install a certificate for this domain from a public authority, with its chain.'));
-      }
-      const days = Math.floor((Date.parse(socket.getPeerCertificate().valid_to) - Date.now()) / dayMs);
-      const message = `The certificate is valid for ${host}, for ${days} more days.`;
-      settle(days < expiryWarningDays ? warning(message, 'Renew it.') : ok(message));
-    });
-  });
+const checkCertificate = async (url: URL, host: string, ca: string | undefined): Promise<Finding> => {
+  const servername = isIP(host) > 0 ? undefined : host;
+  const socket = connect({ host, port: Number(url.port || 443), servername, ca, rejectUnauthorized: false });
+  try {
+    await once(socket, 'secureConnect', { signal: AbortSignal.timeout(handshakeMs) });
+    if (!socket.authorized) {
+      const wrong = socket.authorizationError as Error | string | null | undefined;
+      const why = explainCertificate(wrong instanceof Error ? errorCode(wrong) : String(wrong), host);
+      return failed(why, 'Install a certificate for this domain from a public authority, with its chain.');
+    }
+    const days = Math.floor((Date.parse(socket.getPeerCertificate().valid_to) - Date.now()) / dayMs);
+    const message = `The certificate is valid for ${host}, for ${days} more days.`;
+    return days < expiryWarningDays ? warning(message, 'Renew it.') : ok(message);
+  } catch (error) {
+    if ((error as Error).name === 'AbortError')
+      return silent(`${url.host} did not answer within ${handshakeMs / 1000} s.`, 'Open the port in the firewall.');
+    const hint = 'Check that the receiver or its proxy runs and serves HTTPS there.';
+    return silent(`${url.host} cannot be reached over TLS (${errorCode(error)}).`, hint);
+  } finally {
+    socket.destroy();
+  }
+};
 
 const explainCertificate = (code: string, host: string): string => {
   const reasons: Readonly<Record<string, string>> = {

@@ -21,10 +21,9 @@ import { readDocuments } from '../../../store/ledger/ledger.ts';
 import { countUnderOthers, listNewestCalls } from '../../../store/ledger/read-ledger.ts';
 import type { Store } from '../../../store/store.ts';
 import { kindOf } from '../../../warehouse/kinds.ts';
-import { countriesOf, openRules } from '../../parts/keys.ts';
 import { readNow } from '../../parts/open-health.ts';
 import { claimSource } from '../../parts/open-source.ts';
-import { configuredStore, type Services } from '../../parts/services.ts';
+import { configuredStore, countriesOf, openRules, type Services } from '../../parts/services.ts';
 import { exitOf, exits, worstOf } from '../../shell/output.ts';
 
 export interface Finding {
