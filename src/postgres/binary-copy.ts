@@ -3,8 +3,7 @@
  * be escaped. Rows are written into chunks that copies share; the format is documented under COPY, "Binary Format".
  */
 import { hash } from 'node:crypto';
-import type { PoolClient } from 'pg';
-import { from as copyFrom } from 'pg-copy-streams';
+import type { Connection, PoolClient } from 'pg';
 
 const signature = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
 /** Microseconds between the epochs of Unix and PostgreSQL (2000-01-01). */
@@ -204,22 +203,42 @@ export class BinaryCopyWriter {
     this.int16(-1);
     const chunks = this.chunks();
     return new Promise((resolve, reject) => {
-      const stream = client.query(copyFrom(`COPY ${target} FROM STDIN (FORMAT binary)`));
-      stream.on('finish', () => {
-        // The server has received these chunks.
-        release(chunks);
-        resolve();
+      client.query({
+        // pg puts its time limit around this.
+        callback: (error?: Error) => (error ? reject(error) : resolve()),
+        // In one piece, and without waiting for consent: a server that refuses a copy passes over the rest of it.
+        submit(connection: Connection) {
+          const { stream } = connection;
+          stream.cork();
+          connection.query(`COPY ${target} FROM STDIN (FORMAT binary)`);
+          for (const chunk of chunks) {
+            stream.write(headOf('d', chunk.length));
+            stream.write(chunk);
+          }
+          stream.write(headOf('c', 0));
+          stream.uncork();
+        },
+        handleCopyInResponse() {},
+        handleCommandComplete() {},
+        handleReadyForQuery() {
+          // The server has received these chunks.
+          release(chunks);
+          this.callback();
+        },
+        handleError(error: Error) {
+          this.callback(error);
+        },
       });
-      stream.on('error', (error) => {
-        // Otherwise it writes the rest when the socket drains, to a connection that it has let go of.
-        stream.destroy();
-        reject(error);
-      });
-      for (const chunk of chunks) stream.write(chunk);
-      stream.end();
     });
   }
 }
+
+/** What stands before a message of the protocol: its type, and its length with the length itself. */
+const headOf = (type: string, bytes: number): Buffer => {
+  const head = Buffer.from(`${type}0000`);
+  head.writeUInt32BE(bytes + 4, 1);
+  return head;
+};
 
 const release = (chunks: readonly Uint8Array[]): void => {
   for (const { buffer } of chunks)
