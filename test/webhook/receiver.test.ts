@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { sampleCall } from '../../src/cli/commands/webhook/send.ts';
-import { signBody } from '../../src/webhook/server/signature.ts';
+import { signatureVerifier, signBody, type Verifier } from '../../src/webhook/server/signature.ts';
 import { until } from '../support/until.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
 import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
@@ -231,6 +231,23 @@ test('answers what it accepted before it stops, and takes nothing more', async (
   expect(taken).toBeGreaterThan(0);
   expect(await stored()).toHaveLength(taken);
   await expect(fetch(other.url)).rejects.toThrow();
+});
+
+test('gives the memory of a body back once it is written, and no earlier even if it was refused', async () => {
+  const bodies: Buffer[] = [];
+  const verify: Verifier['verify'] = (input) => {
+    bodies.push(input.body);
+    return signatureVerifier.verify(input);
+  };
+  const config = { limits: { answer_within_s: 0.2 }, group_commit: { deadline_s: 20 } };
+  const other = await startReceiver({ databaseUrl: database.url, config, verifier: { ...signatureVerifier, verify } });
+  const busy = await Promise.all(Array.from({ length: 5 }, () => other.pool.connect()));
+  expect(await other.statusOf(deliveryHeaders(body, 'late'), body)).toBe(503);
+  for (const client of busy) client.release();
+  await until('it is written', async () => (await stored()).length === 1);
+  expect((await stored())[0]?.body?.equals(body)).toBe(true);
+  await until('its memory is free', () => bodies[0]?.length === 0);
+  await other.stop();
 });
 
 test('survives a wake that fails or hangs', async () => {

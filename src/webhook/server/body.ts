@@ -6,6 +6,7 @@
  * body; a known one only if no unknown one sends.
  */
 import type { IncomingMessage } from 'node:http';
+import { MessageChannel } from 'node:worker_threads';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 
 type BodyRefusal = 'too_large' | 'overload' | 'incomplete' | 'closing' | 'held_back';
@@ -121,6 +122,7 @@ export const createBodyReader = (limits: WebhookConfig['limits'], isKnown: (send
   const bodies = new SharedBodies(limits, isKnown);
   return {
     bytesHeld: () => bodies.held,
+    free,
     /** Gives up the bodies that are still on their way. */
     abandonAll() {
       for (const reading of bodies.readings) reading.abandon('closing');
@@ -133,6 +135,18 @@ export const createBodyReader = (limits: WebhookConfig['limits'], isKnown: (send
       return await collect(bodies, { request, sender, maxBodyBytes: limits.body_bytes });
     },
   };
+};
+
+const { port1: nowhere, port2: closed } = new MessageChannel();
+closed.close();
+
+/**
+ * Gives the memory of bytes that nobody needs any more back at once. Left to the collector, it made it mark the whole
+ * heap several times a second, which took a sixth of the receiver's processor time.
+ */
+const free = ({ length, buffer }: Buffer): void => {
+  // Small ones are parts of a larger buffer.
+  if (length === buffer.byteLength) nowhere.postMessage(undefined, [buffer as ArrayBuffer]);
 };
 
 const collect = (
@@ -181,7 +195,9 @@ const collect = (
     const onEnd = () => {
       settle();
       const [only] = chunks;
-      resolve({ body: chunks.length === 1 && only ? only : Buffer.concat(chunks, length), release });
+      const body = chunks.length === 1 && only ? only : Buffer.concat(chunks, length);
+      for (const chunk of chunks) if (chunk !== body) free(chunk);
+      resolve({ body, release });
     };
     const onCut = () => reading.abandon('incomplete');
     bodies.readings.add(reading);

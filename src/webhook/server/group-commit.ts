@@ -8,6 +8,7 @@ import { transient } from '../../lib/errors.ts';
 import type { Delivery, InboxWriter } from '../../store/delivery/inbox-writer.ts';
 import type { SpoolDrain } from '../spool/drain.ts';
 import type { Spool } from '../spool/spool.ts';
+import type { BodyReader } from './body.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
 
 type StoredIn = 'inbox' | 'spool';
@@ -19,6 +20,7 @@ interface GroupCommitOptions {
   readonly inbox: Pick<InboxWriter, 'insert'>;
   readonly spool: Pick<Spool, 'append'>;
   readonly drain: Pick<SpoolDrain, 'usable' | 'trip'>;
+  readonly bodies: Pick<BodyReader, 'free'>;
   /** New deliveries are there. */
   readonly onStored: Readonly<Record<StoredIn, () => void>>;
 }
@@ -31,7 +33,7 @@ interface Entry {
 }
 
 export const createGroupCommit = (options: GroupCommitOptions) => {
-  const { drain } = options;
+  const { drain, bodies } = options;
   const { group_commit: config, limits } = options.config;
   /** Oldest first, including `waiting`, which no group has taken yet. */
   const unanswered = new Set<Entry>();
@@ -50,7 +52,10 @@ export const createGroupCommit = (options: GroupCommitOptions) => {
     } catch (error) {
       answer = (entry) => entry.reject(error);
     }
-    for (const entry of group) if (unanswered.delete(entry)) answer(entry);
+    for (const entry of group) {
+      bodies.free(entry.delivery.body);
+      if (unanswered.delete(entry)) answer(entry);
+    }
   };
 
   const writeGroups = (): void => {

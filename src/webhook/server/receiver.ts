@@ -143,6 +143,7 @@ const assemble = (
     inbox,
     spool,
     drain,
+    bodies,
     onStored: { inbox: wakeUp.notify, spool: drain.start },
   });
   const rejections = createRejections({
