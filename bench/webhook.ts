@@ -62,14 +62,14 @@ try {
     await store.pool.query('TRUNCATE inbox');
     await store.pool.query('CHECKPOINT');
   }
-  const paced = await measureLoad({ ...order, port: durable.port, rate: 50, connections: 10 });
-  showLoad('50 a s', paced);
+  const speed = (name: keyof typeof results) => median(results[name].map((one) => one.perSecond));
+  const paced = await measureLoad({ ...order, port: durable.port, rate: 0.8 * speed('durable') });
+  showLoad('at 80 %', paced);
   await store.pool.query('TRUNCATE inbox');
   const visible = await measureVisibility({ url: postgresUrl, folder, seconds: Number(flags.seconds) * 2 });
   console.log(
     `visible  p50 ${visible.p50Seconds.toFixed(2)} s  p95 ${visible.p95Seconds.toFixed(2)} s after the answer`,
   );
-  const speed = (name: keyof typeof results) => median(results[name].map((one) => one.perSecond));
   const summary = {
     ratio_to_bare: round2(speed('durable') / speed('bare')),
     ratio_to_raw: round2(speed('durable') / speed('raw')),

@@ -21,23 +21,21 @@ const shortText = 32;
 
 export class BinaryCopyWriter {
   private readonly full: Uint8Array[] = [];
-  private readonly chunkBytes: number;
   private buffer!: Buffer;
   private view!: DataView;
   private at = 0;
   /** Bytes in the chunks before this one. */
   private before = 0;
 
-  constructor(chunkBytes = usualBytes) {
-    this.chunkBytes = chunkBytes;
+  constructor() {
     this.begin(signature.length);
     signature.copy(this.buffer);
     this.at = signature.length;
   }
 
   private begin(bytes: number): void {
-    const isUsual = bytes <= usualBytes && this.chunkBytes === usualBytes;
-    this.buffer = (isUsual ? spare.pop() : undefined) ?? Buffer.allocUnsafeSlow(Math.max(this.chunkBytes, bytes));
+    const usual = bytes <= usualBytes ? spare.pop() : undefined;
+    this.buffer = usual ?? Buffer.allocUnsafeSlow(Math.max(usualBytes, bytes));
     this.view = new DataView(this.buffer.buffer);
     this.at = 0;
   }
@@ -233,7 +231,7 @@ export class BinaryCopyWriter {
   }
 }
 
-/** What stands before a message of the protocol: its type, and its length with the length itself. */
+/** Each message of the protocol begins with its type and its length, which counts itself. */
 const headOf = (type: string, bytes: number): Buffer => {
   const head = Buffer.from(`${type}0000`);
   head.writeUInt32BE(bytes + 4, 1);

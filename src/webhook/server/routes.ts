@@ -102,12 +102,12 @@ const answerOthers = (app: FastifyInstance, path: string, log: ReceiverLog): voi
   // No body is ever parsed: deliveries are read as bytes by their route, everything else is left unread.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, next) => {
     // The content type of a sender must not decide about its delivery.
     request.raw.headers['content-type'] = 'application/octet-stream';
-    if (!request.is404) return;
-    if (request.url.split('?', 1)[0] !== path) return refuse(reply, 404, 'not found');
-    return refuse(reply.header('allow', 'POST'), 405, 'method not allowed');
+    if (!request.is404) next();
+    else if (request.url.split('?', 1)[0] === path) refuse(reply.header('allow', 'POST'), 405, 'method not allowed');
+    else refuse(reply, 404, 'not found');
   });
   app.setNotFoundHandler((_request, reply) => refuse(reply, 404, 'not found'));
   app.setErrorHandler((error, _request, reply) => {
