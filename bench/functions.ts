@@ -95,7 +95,7 @@ try {
   let woken = () => {};
   const receiver = await openReceiver(services, {
     storeUrl: store.url,
-    log: { info: () => {}, warn: console.error, error: console.error },
+    logLevel: 'warn',
   });
 
   services.defer(listenToInbox(store.pool, () => woken(), console.error).stop);

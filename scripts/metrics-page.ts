@@ -14,7 +14,7 @@ interface Metric {
 }
 
 /** Readings are taken at a scrape, and nothing scrapes these registries. */
-const never = { read: () => Promise.resolve(undefined) };
+const never = () => Promise.resolve(undefined);
 
 const registries: Readonly<Record<string, (registry: Registry) => void>> = {
   Receiver: (registry) => {

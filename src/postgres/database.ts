@@ -2,10 +2,11 @@
  * One PostgreSQL database: pool, statements and transactions. Errors name the database and the next step. A transaction
  * hands out the same `query` on one connection.
  */
+
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { terminal } from '../lib/errors.ts';
-import { isDriverError, isUnanswered, postgresError } from './errors.ts';
-import { sql } from './sql.ts';
+import { isConflict, isDriverError, isUnanswered, postgresError } from './errors.ts';
 
 /** A connection URL, or where it can be read: then each new connection takes it as it is at that moment. */
 export type ConnectionUrl = string | (() => string);
@@ -238,3 +239,150 @@ export const quoteName = (name: string): string => `"${name.replaceAll('"', '""'
 /** Arrays of the columns of rows, as `unnest` takes them. */
 export const columnsOf = <Row>(rows: readonly Row[], ...names: readonly (keyof Row)[]): Row[keyof Row][][] =>
   names.map((name) => rows.map((row) => row[name]));
+
+/** SQL with its values in place. Times cross into TypeScript as whole microseconds since the Unix epoch. */
+
+/** Part of a statement. Where it has no values, it is written into a text as it is. */
+export class Sql {
+  /** One more than values, which stand between them. */
+  readonly texts: readonly string[];
+  readonly values: readonly unknown[];
+
+  constructor(texts: readonly string[], values: readonly unknown[] = []) {
+    [this.texts, this.values] = [texts, values];
+  }
+
+  /** With `$1`, `$2` … in the places of the values. */
+  get text(): string {
+    return this.texts.reduce((text, next, at) => `${text}$${at}${next}`);
+  }
+
+  toString(): string {
+    if (this.values.length > 0) throw new Error('Values of a statement have no place in a text.');
+    return this.text;
+  }
+}
+
+/** A text that is part of a statement: a name, an operator. Never of a user. */
+export const raw = (text: string): Sql => new Sql([text]);
+
+/** Values become parameters; parts of statements are written in their place. */
+export const sql = (texts: readonly string[], ...given: readonly unknown[]): Sql => {
+  const [first = '', ...rest] = texts;
+  const parts = [first];
+  const values: unknown[] = [];
+  const append = (text: string): void => {
+    parts.push(`${parts.pop()}${text}`);
+  };
+  for (const [at, one] of given.entries()) {
+    const [start, ...others] = one instanceof Sql ? one.texts : ['', ''];
+    append(start as string);
+    parts.push(...others);
+    values.push(...(one instanceof Sql ? one.values : [one]));
+    append(rest[at] as string);
+  }
+  return new Sql(parts, values);
+};
+
+/** timestamptz expression → bigint microseconds. */
+export const toMicros = (expression: string): Sql => raw(`(extract(epoch FROM ${expression}) * 1000000)::bigint`);
+
+/** Microseconds, as a value or an expression (a number column) → timestamptz. */
+export const toTimestamp = (micros: number | null | string): Sql =>
+  sql`to_timestamp(${typeof micros === 'string' ? raw(micros) : micros}::float8 / 1000000.0)`;
+
+/** At least one part, with commas between. */
+export const list = (parts: readonly Sql[]): Sql => parts.reduce((all, part) => sql`${all}, ${part}`);
+
+/** Rows as a table `u` of a statement. @param types of its columns, by the names that the rows have; other fields are left out */
+export const unnest = <Row extends object>(rows: readonly Row[], types: { readonly [Name in keyof Row]?: string }) => {
+  const columns = Object.entries(types) as [keyof Row & string, string][];
+  const lists = columns.map(([name, type]) => sql`${rows.map((row) => row[name])}::${raw(type)}[]`);
+  const names = columns.map(([name]) => `"${name}"`).join(', ');
+  return sql`unnest(${list(lists)}) AS u(${raw(names)})`;
+};
+
+// One holder at a time for a name, over all processes: until the end of a transaction, or of work on its own connection.
+
+type Pooled = Pick<Database, 'pool' | 'purpose'>;
+
+const retryMs = 200;
+
+/** A connection that holds the lock, or undefined while another holds it. Waiting processes keep no connection. */
+const tryHold = async (database: Pooled, name: string): Promise<pg.PoolClient | undefined> => {
+  const client = await connectTo(database);
+  try {
+    const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_lock(hashtext($1)) AS held', [name]);
+    if (rows[0]?.held === true) return client;
+    client.release();
+    return undefined;
+  } catch (cause) {
+    client.release(true);
+    throw postgresError(database.purpose, cause);
+  }
+};
+
+/**
+ * Polls for the lock: a waiting statement would delay every wait for running statements, such as an index build.
+ * The lock ends with its connection. Then `signal` aborts, and another holder may start.
+ * @param onWait called once if another process holds it.
+ * @throws CallsyncError DATABASE_…, or the errors of `work`
+ */
+export const withSessionLock = async <T>(
+  database: Pooled,
+  name: string,
+  work: (signal: AbortSignal) => Promise<T>,
+  onWait: () => void = () => undefined,
+): Promise<T> => {
+  let client = await tryHold(database, name);
+  if (client === undefined) onWait();
+  while (client === undefined) {
+    await delay(retryMs);
+    client = await tryHold(database, name);
+  }
+  const held = client;
+  const controller = new AbortController();
+  const lost = (): void => controller.abort();
+  held.on('error', lost);
+  held.on('end', lost);
+  try {
+    return await work(controller.signal);
+  } finally {
+    held.removeListener('error', lost);
+    held.removeListener('end', lost);
+    const unlocked = await held.query('SELECT pg_advisory_unlock(hashtext($1))', [name]).then(
+      () => true,
+      () => false,
+    );
+    held.release(!unlocked);
+  }
+};
+
+/** Until the end of the transaction. */
+export const lockName = (tx: Queryable, name: string): Promise<unknown> =>
+  tx.query('SELECT pg_advisory_xact_lock(hashtext($1))', [name]);
+
+/** Does short work under the lock, in a new transaction, or in the given transaction until its end. */
+export const withLock = async <T>(db: Database | Transaction, name: string, work: () => Promise<T>): Promise<T> => {
+  if ('transaction' in db) return await db.transaction((tx) => withLock(tx, name, work));
+  await lockName(db, name);
+  return await work();
+};
+
+// Transactions that PostgreSQL ends for the sake of others: they run again.
+
+const mostAttempts = 5;
+
+/**
+ * As `db.transaction`; repeats a few times after a deadlock or a conflict with another transaction.
+ * @param work may run several times, so its effects outside the transaction must be repeatable
+ */
+export const repeatTransaction = async <T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> => {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await db.transaction(work);
+    } catch (error) {
+      if (attempt === mostAttempts || !isConflict(error)) throw error;
+    }
+  }
+};

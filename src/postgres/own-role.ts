@@ -2,8 +2,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { CallsyncError, terminal } from '../lib/errors.ts';
 import { scramVerifier } from '../lib/keyed-hash.ts';
-import { type ConnectionUrl, openDatabase, type Queryable, quoteName, readUrl } from './database.ts';
-import { lockName } from './session-lock.ts';
+import { type ConnectionUrl, lockName, openDatabase, type Queryable, quoteName, readUrl } from './database.ts';
 
 /**
  * URL of the role `OWNER_callsync_PURPOSE`. All processes of an owner with a password derive the same password for the

@@ -7,7 +7,6 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { type SimulatorOptions, type SimulatorSettings, simulatorOptionsSchema } from '../../schemas/simulator.ts';
-import type { Dialect } from '../../schemas/simulator-dialect.ts';
 import { CallsyncError } from '../lib/errors.ts';
 import { isSameText } from '../lib/secret.ts';
 import { lazily } from '../lib/timing.ts';
@@ -36,23 +35,6 @@ const secretsOf = (settings: SimulatorSettings) => {
   };
 };
 
-/** The present dialect, checked only when it was changed. */
-const dialectReader = (settings: SimulatorSettings): (() => Dialect) => {
-  let last: readonly [string, object, Dialect] | undefined;
-  return () => {
-    const { dialect, dialectOverrides } = settings;
-    if (last?.[0] !== dialect || last[1] !== dialectOverrides)
-      last = [dialect, dialectOverrides, dialectOf(dialect, dialectOverrides)];
-    return last[2];
-  };
-};
-
-const countExchange = ({ response, counters }: Exchange): void => {
-  const { requests } = counters;
-  requests.total++;
-  response.on('close', () => countOne(requests.byStatus, response.headersSent ? response.statusCode : 'none'));
-};
-
 export type SimulatorAddresses = Awaited<ReturnType<typeof startSimulator>>['addresses'];
 
 type Parts = ReturnType<typeof createParts>;
@@ -77,7 +59,7 @@ const createParts = (options: SimulatorOptions) => {
     tokens,
     limiter: createRateLimiter(settings, counters),
     records: (settings.staticPages ? createFrozenRecords : createChangingRecords)(world, settings),
-    dialect: dialectReader(settings),
+    dialect: () => dialectOf(settings.dialect, settings.dialectOverrides),
     elsewhere: elsewhere.start,
     onPage: async (event) => {
       churn(event);
@@ -118,13 +100,15 @@ const createRouter = (parts: Parts) => {
     const source = addressOf(request);
     const exchange: Exchange = { request, response, url, source, settings, clock, counters, bodyFault: undefined };
     if (isControlPath(url.pathname)) return answerControl(exchange, parts.control, parts.controlToken);
-    countExchange(exchange);
+    const { requests } = counters;
+    requests.total++;
+    response.on('close', () => countOne(requests.byStatus, response.headersSent ? response.statusCode : 'none'));
     if (url.pathname !== tokenPathOf(settings)) {
       if (/\/calls(\/|$)/.test(url.pathname)) return answerApi(exchange);
-      counters.requests.other++;
+      requests.other++;
       return send(exchange, { status: 404, body: { detail: 'no such path' } });
     }
-    counters.requests.token++;
+    requests.token++;
     if (await injectFault(exchange, 'token', tokenNumber++, api.elsewhere)) return;
     return answerTokenRequest(exchange, api.tokens, parts.secrets.client);
   };

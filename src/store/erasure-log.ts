@@ -6,8 +6,7 @@
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { terminal } from '../lib/errors.ts';
-import type { Database, Transaction } from '../postgres/database.ts';
-import { withLock } from '../postgres/session-lock.ts';
+import { type Database, type Transaction, withLock } from '../postgres/database.ts';
 
 /**
  * Kinds of selectors, each a keyed hash (`Store.keyOf`): a call id, a value of a person, or a value whose future

@@ -1,7 +1,6 @@
 /** The request limit that all workers and processes share: one row, one row lock a request, the server's clock. */
 
-import type { Queryable } from '../postgres/database.ts';
-import { type Sql, sql, toMicros } from '../postgres/sql.ts';
+import { type Queryable, type Sql, sql, toMicros } from '../postgres/database.ts';
 
 interface SharedSlotRules {
   /** Name of the limit: one for each service and source address. */

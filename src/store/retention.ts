@@ -1,7 +1,6 @@
 /** Deletes expired rows in batches, so that tables stay small and no transaction waits long. */
 import { dayMs as day } from '../lib/timestamps.ts';
-import type { Queryable } from '../postgres/database.ts';
-import { raw, type Sql, sql } from '../postgres/sql.ts';
+import { type Queryable, raw, type Sql, sql } from '../postgres/database.ts';
 import { isHeldSql } from './store.ts';
 
 /** Milliseconds; undefined = no limit. */

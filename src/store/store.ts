@@ -5,9 +5,8 @@ import { readFile } from 'node:fs/promises';
 import { CallsyncError, terminal, transient } from '../lib/errors.ts';
 import { createKeyedHash, fingerprintOf } from '../lib/keyed-hash.ts';
 import { lazily } from '../lib/timing.ts';
-import { type ConnectionUrl, type Database, openDatabase, type Queryable } from '../postgres/database.ts';
-import { lockName } from '../postgres/session-lock.ts';
-import { raw, type Sql, unnest } from '../postgres/sql.ts';
+import type { ConnectionUrl, Database, Queryable, Sql } from '../postgres/database.ts';
+import { lockName, openDatabase, raw, unnest } from '../postgres/database.ts';
 import type { ErasureLog } from './erasure-log.ts';
 import { type Migration, migrations } from './migrations.ts';
 

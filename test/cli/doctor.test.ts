@@ -76,8 +76,6 @@ const said = (outcome: string, message: string, hint?: string) => ({
   ...(hint === undefined ? {} : { hint: expect.stringContaining(hint) }),
 });
 
-const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
-
 describe('doctor', () => {
   test('finds nothing to repair where all is well, and warns of what is not started yet', async () => {
     const found = await examine({ source: { websocket: { url: simulator.wsUrl }, mrcp: simulator.mrcp } });
@@ -189,10 +187,10 @@ describe('webhook round trip', () => {
   test('arrives, is refused when forged, and leaves no trace', async () => {
     const services = servicesOf();
     const store = await openStoreService(services);
-    const receiver = await openReceiver(services, { storeUrl: store.url, log: quiet });
+    const receiver = await openReceiver(services, { storeUrl: store.url, logLevel: 'silent' });
     const url = `${receiver.address}${services.config.webhook.path}`;
     expect(await roundTrip(services, store, url)).toMatchObject({ outcome: 'ok' });
-    await expect(openReceiver(servicesOf(), { storeUrl: store.url, log: quiet })).rejects.toMatchObject({
+    await expect(openReceiver(servicesOf(), { storeUrl: store.url, logLevel: 'silent' })).rejects.toMatchObject({
       code: 'SPOOL_IN_USE',
       message: expect.stringContaining(`callsync already receives deliveries in ${dataDir}`),
       hint: expect.stringContaining('store.data_dir'),
@@ -218,7 +216,7 @@ describe('webhook round trip', () => {
     const other = await createDatabase();
     const elsewhere = servicesOf({ store: { url: other.url } });
     const theirs = await openStoreService(elsewhere);
-    const receiver = await openReceiver(elsewhere, { storeUrl: theirs.url, log: quiet });
+    const receiver = await openReceiver(elsewhere, { storeUrl: theirs.url, logLevel: 'silent' });
     const url = `${receiver.address}${services.config.webhook.path}`;
     const key = { name: 'main', secret: Buffer.from('a signing secret'), hookIds: undefined };
     const sample = { headerPrefix: 'X-Service-', store: createSampleStore(store) };
@@ -228,7 +226,7 @@ describe('webhook round trip', () => {
     await other.drop();
 
     const open = servicesOf({ webhook: { secrets: [], allow_unsigned: true } });
-    const credulous = await openReceiver(open, { storeUrl: store.url, log: quiet });
+    const credulous = await openReceiver(open, { storeUrl: store.url, logLevel: 'silent' });
     const options = { ...sample, url: `${credulous.address}${open.config.webhook.path}` };
     expect(await tryRoundTrip({ ...options, key })).toMatchObject(said('failed', 'wrong signature'));
     expect(await tryRoundTrip({ ...options, key: undefined })).toMatchObject({ outcome: 'warning' });

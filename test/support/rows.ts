@@ -1,5 +1,4 @@
-import type { Queryable } from '../../src/postgres/database.ts';
-import { sql } from '../../src/postgres/sql.ts';
+import { type Queryable, sql } from '../../src/postgres/database.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 
 type Asked = Pick<Queryable, 'query'> | Pick<Warehouse, 'query'>;

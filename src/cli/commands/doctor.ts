@@ -10,13 +10,11 @@ import { webhookChecks } from './doctor/check-webhook.ts';
 const deadlineMs = 40_000;
 const marks = { ok: 'ok      ', warning: 'WARNING ', failed: 'FAILED  ', skipped: '-       ' } as const;
 
-const render = (findings: readonly Awaited<ReturnType<typeof runChecks>>[number][]): string => {
+const render = (findings: Awaited<ReturnType<typeof runChecks>>): string => {
   const width = Math.max(...findings.map(({ check }) => check.length));
-  return findings
-    .map(({ check, outcome, message, hint }) =>
-      `${marks[outcome]}${check.padEnd(width)}  ${message} ${hint ?? ''}`.trimEnd(),
-    )
-    .join('\n');
+  const draw = ({ check, outcome, message, hint = '' }: (typeof findings)[number]): string =>
+    `${marks[outcome]}${check.padEnd(width)}  ${message} ${hint}`.trimEnd();
+  return findings.map(draw).join('\n');
 };
 
 /** Checks everything, prints the findings and sets the exit code. */

@@ -51,13 +51,8 @@ const conditions: Readonly<Record<string, string>> = {
 
 const unknownName = 'a text is not the name of anything';
 
-interface DriverError {
-  readonly code?: string;
-  readonly message?: string;
-  readonly hint?: string;
-  /** Position of a character in the query, from 1; absent if the fault is not in the text. */
-  readonly position?: string;
-}
+/** `position` of a character in the query, from 1; absent if the fault is not in the text. */
+type DriverError = Partial<Record<'code' | 'message' | 'hint' | 'position', string>>;
 
 /** PostgreSQL's own words help the author of the query. */
 export const explainAt =

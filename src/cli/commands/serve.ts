@@ -1,12 +1,6 @@
 import { createRegistry } from '../../health/metrics/registry.ts';
 import { openOperations, openReceiver } from '../parts/open-operations.ts';
-import {
-  configuredStore,
-  createLogger,
-  openStoreService,
-  requireKeyFile,
-  withReceiverServices,
-} from '../parts/services.ts';
+import { configuredStore, openStoreService, requireKeyFile, withReceiverServices } from '../parts/services.ts';
 import { leaf } from '../shell/define.ts';
 import { print, readVersion, untilStopped } from '../shell/output.ts';
 
@@ -19,7 +13,7 @@ export default leaf({
     const { stopped } = untilStopped();
     const storeUrl = configuredStore(config.store) ?? (await openStoreService(services)).url;
     const registry = createRegistry({ ...config.operations, version: readVersion() });
-    const receiver = await openReceiver(services, { storeUrl, registry, log: createLogger(options.logLevel) });
+    const receiver = await openReceiver(services, { storeUrl, registry, logLevel: options.logLevel });
     const webhook = `${receiver.address}${config.webhook.path}`;
     const operations = await openOperations(services, { registry, ready: receiver.ready });
     print(options, { webhook, operations }, `webhook   ${webhook}`);

@@ -1,7 +1,7 @@
 import { openOperations, openPage, openParts, openReceiver } from '../parts/open-operations.ts';
 import { acceptSource } from '../parts/open-source.ts';
 import { openWorkers } from '../parts/open-workers.ts';
-import { createLogger, psqlLine, withServices } from '../parts/services.ts';
+import { psqlLine, withServices } from '../parts/services.ts';
 import { ensureConfiguredSchedules } from '../parts/temporal.ts';
 import { flag, leaf } from '../shell/define.ts';
 import { print, untilStopped } from '../shell/output.ts';
@@ -19,8 +19,8 @@ export default leaf({
     const parts = await openParts(services, options);
     const { registry, store, temporal } = parts;
     const workers = await openWorkers(services, parts);
-    const log = createLogger(options.logLevel);
-    const receiver = webhook.enabled ? await openReceiver(services, { storeUrl: store.url, registry, log }) : undefined;
+    const toReceive = { storeUrl: store.url, registry, logLevel: options.logLevel };
+    const receiver = webhook.enabled ? await openReceiver(services, toReceive) : undefined;
     const page = openPage(services, parts, receiver);
     const address = await openOperations(services, { registry, ready: receiver?.ready ?? (() => true), page });
     await ensureConfiguredSchedules(services, temporal, options.schedules === false ? 'sweep' : 'all');

@@ -34,7 +34,7 @@ export const openHealth = (config: Config, store: Store, targets: readonly Wareh
     usages,
     /** All of them together; undefined while the store does not answer. */
     read: async (): Promise<Readings | undefined> => {
-      const [seen, proven, used] = await Promise.all([health.read(), proofs.read(), usages.read()]);
+      const [seen, proven, used] = await Promise.all([health(), proofs(), usages()]);
       const more = { proofs: proven, usages: used, syncEvery: config.sync.interval / 1000 };
       return seen && { ...seen, ...more, callsPerMinute: rateOf(seen.at, seen.calls + seen.tombstones) };
     },

@@ -2,7 +2,6 @@
 
 import { join } from 'node:path';
 import { type Client, WorkflowFailedError } from '@temporalio/client';
-import type pino from 'pino';
 import { Registry } from 'prom-client';
 import type { Config } from '../../../schemas/config.ts';
 import { type BackfillProgress, pauseUpdate, progressQuery, resumeUpdate } from '../../../workflows/messages.ts';
@@ -25,7 +24,6 @@ import { recordEvent, recordOnce } from '../../store/status/events.ts';
 import { compareKeys, isIncomplete } from '../../store/store.ts';
 import { backfillHandle, startReconcile } from '../../temporal/workflow-client.ts';
 import { createReceiver, type Receiver } from '../../webhook/server/receiver.ts';
-import type { ReceiverLog } from '../../webhook/server/receiver-log.ts';
 import { openSigningKeys } from '../../webhook/server/signature.ts';
 import { openSpool } from '../../webhook/spool/spool.ts';
 import { readVersion } from '../shell/output.ts';
@@ -34,7 +32,7 @@ import { rootMessage, shareOf } from './follow.ts';
 import { openHealth, watchParts } from './open-health.ts';
 import { claimSource, openSource } from './open-source.ts';
 import { untilNow } from './range.ts';
-import { listPrivacyKeys, openReceiverPrivacy, openStoreService, type Services } from './services.ts';
+import { createLogger, listPrivacyKeys, openReceiverPrivacy, openStoreService, type Services } from './services.ts';
 import { beginBackfill, listBackfills, openTemporal } from './temporal.ts';
 
 /**
@@ -254,13 +252,14 @@ export const openReceiver = async (
     readonly storeUrl: ConnectionUrl;
     /** Registry for its counters; by default it does not count. */
     readonly registry?: Registry;
-    readonly log: ReceiverLog | pino.Logger;
+    readonly logLevel: string;
     /** If another process has the port, takes a free one. */
     readonly orAnyPort?: boolean | undefined;
   },
 ): Promise<Receiver> => {
   const { webhook, store } = services.config;
-  const { registry = new Registry(), log } = input;
+  const { registry = new Registry() } = input;
+  const log = createLogger(input.logLevel);
   const secrets = openSigningKeys({ secrets: webhook.secrets, allowUnsigned: webhook.allow_unsigned, log });
   const keys = listPrivacyKeys(services.config);
   const compare = async (connection: Queryable): Promise<void> => {

@@ -9,7 +9,7 @@ import { terminal } from '../../lib/errors.ts';
 import { isObject } from '../../lib/parse-json.ts';
 import { meantBy, type PersonRequest, type PurgeScope, requestKinds } from '../../persons/request.ts';
 import { type ErasureReceipt, findCalls } from '../../pipeline/persons/erase.ts';
-import { sql } from '../../postgres/sql.ts';
+import { sql } from '../../postgres/database.ts';
 import { readDocuments } from '../../store/ledger/ledger.ts';
 import { listNewestCalls } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';

@@ -63,28 +63,23 @@ const secretsOf = ({ source, temporal, webhook }: ReceiverConfig): string[] =>
 export const servicesFor = <C extends ReceiverConfig>(config: C, options: CommonOptions): Services<C> =>
   createServices(config, toLog(createLogger(options.logLevel, secretsOf(config))), say);
 
+const within =
+  <C extends ReceiverConfig>(load: (from: { readonly path?: string }) => Promise<{ readonly config: C }>) =>
+  async <T>(options: CommonOptions, work: (services: Services<C>) => Promise<T>): Promise<T> => {
+    const { config } = await load({ path: options.config });
+    const services = servicesFor(config, options);
+    try {
+      return await work(services);
+    } finally {
+      await services.close();
+    }
+  };
+
 /** Loads the configuration, runs `work`, and closes everything it opened. */
-export const withServices = async <T>(options: CommonOptions, work: (services: Services) => Promise<T>): Promise<T> =>
-  runWith((await loadConfig({ path: options.config })).config, options, work);
+export const withServices = within(loadConfig);
 
 /** As `withServices`, for a receiver alone. */
-export const withReceiverServices = async <T>(
-  options: CommonOptions,
-  work: (services: Services<ReceiverConfig>) => Promise<T>,
-): Promise<T> => runWith((await loadReceiverConfig({ path: options.config })).config, options, work);
-
-const runWith = async <C extends ReceiverConfig, T>(
-  config: C,
-  options: CommonOptions,
-  work: (services: Services<C>) => Promise<T>,
-): Promise<T> => {
-  const services = servicesFor(config, options);
-  try {
-    return await work(services);
-  } finally {
-    await services.close();
-  }
-};
+export const withReceiverServices = within(loadReceiverConfig);
 
 /** As `withServices`, with the store open. */
 export const withStore = <T>(options: CommonOptions, work: (store: Store, services: Services) => Promise<T>) =>

@@ -6,12 +6,8 @@ import type { ImportProgress } from '../../pipeline/import/import-file.ts';
 
 const lineEveryMs = 5_000;
 
-interface Shown {
-  /** Null where the size is not known. */
-  readonly percentage: number | null;
-  readonly text: string;
-  readonly isLast?: boolean;
-}
+/** `percentage` is null where the size is not known. */
+type Shown = { readonly percentage: number | null; readonly text: string; readonly isLast?: boolean };
 
 /** @param last time of the last line, in milliseconds; work that ends before the next one prints only its result */
 const createView = <P>(title: string, describe: (progress: P) => Shown, last = 0) => {

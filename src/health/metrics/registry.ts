@@ -26,29 +26,27 @@ export const createRegistry = (options: { readonly process_metrics: boolean; rea
   return registry;
 };
 
-/** One reading for many gauges: a scrape asks the store once, however many gauges show parts of the answer. */
-export interface SharedReading<T> {
-  /** The last answer, if it is younger than `cacheMs`; undefined if none came within `deadlineMs`. */
-  read(): Promise<T | undefined>;
-}
+/**
+ * One reading for many gauges: a scrape asks the store once, however many gauges show parts of the answer. Undefined where
+ * there is no answer.
+ */
+export type SharedReading<T> = () => Promise<T | undefined>;
 
 /**
- * Answers from the last reading while it is young enough. A reading that fails or is late reads as undefined, never as an
- * error.
+ * Answers from the last reading while it is younger than `cacheMs`. A reading that fails, or takes longer than `deadlineMs`,
+ * reads as undefined, never as an error.
  */
 export const shareReading = <T>(
   read: () => Promise<T>,
   { cacheMs = 5_000, deadlineMs = 3_000 }: { readonly cacheMs?: number; readonly deadlineMs?: number } = {},
 ): SharedReading<T> => {
   let cached: { readonly at: number; readonly answer: Promise<T | undefined> } | undefined;
-  return {
-    read: () => {
-      if (cached === undefined || performance.now() - cached.at > cacheMs) {
-        const answer = withinTime(read(), deadlineMs, () => new Error('too late')).catch(() => undefined);
-        cached = { at: performance.now(), answer };
-      }
-      return cached.answer;
-    },
+  return () => {
+    if (cached === undefined || performance.now() - cached.at > cacheMs) {
+      const answer = withinTime(read(), deadlineMs, () => new Error('too late')).catch(() => undefined);
+      cached = { at: performance.now(), answer };
+    }
+    return cached.answer;
   };
 };
 
@@ -99,7 +97,7 @@ export const watch = <T, P = T>(
       labelNames,
       registers: [registry],
       async collect(this: Pick<Gauge, 'inc' | 'remove' | 'reset'>) {
-        const state = await reading.read();
+        const state = await reading();
         if (labelNames.length === 0) this.remove();
         else this.reset();
         for (const part of state === undefined ? [] : partsOf(state)) {
@@ -235,9 +233,8 @@ export const watchStore = (
   watch(registry, health, warehouseGauges, ({ warehouses }) => warehouses, named);
   watch(registry, proofs, proofGauges, allOf, labelsOf);
   watch(registry, latency, latencyGauges, measured, labelsOf);
-  watch(registry, { read: async () => (await health.read()) !== undefined }, [
-    ['store_up', '1 while the store answers this process, else 0.', Number],
-  ]);
+  const isUp = async () => (await health()) !== undefined;
+  watch(registry, isUp, [['store_up', '1 while the store answers this process, else 0.', Number]]);
 };
 
 /** Quota and cost of warehouses with limits. Asks the store, never the warehouse. */
@@ -332,4 +329,4 @@ const sourceCounters: readonly Metric<CountedSource>[] = [
 
 /** Registers the counters of requests, answers and tokens since the start of the process. */
 export const watchSource = (registry: Registry, source: CountedSource): void =>
-  watch(registry, { read: async () => source }, sourceCounters);
+  watch(registry, async () => source, sourceCounters);

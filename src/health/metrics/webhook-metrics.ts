@@ -43,7 +43,7 @@ export const createWebhookMetrics = (registry: Registry) => {
       'Time from the head of a delivery to its answer.',
       [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10],
     ),
-    watch: (read: () => ReceiverGauges): void => watch(registry, { read: async () => read() }, gauges),
+    watch: (read: () => ReceiverGauges): void => watch(registry, async () => read(), gauges),
   };
 };
 

@@ -43,6 +43,8 @@ const types = {
   script: 'text/javascript; charset=utf-8',
 } as const;
 
+const unknownHost = 'callsync does not know this host name. Add it to operations.hosts, or use the address.\n';
+
 /** Serves the status page. @param everyMs shortest time between two readings of the store, however many look. */
 export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, actions }: PageOptions) => {
   const formToken = actions === undefined ? null : access.formToken;
@@ -80,7 +82,7 @@ export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, a
   const routes: Readonly<Record<string, (response: ServerResponse, params: URLSearchParams) => Promise<void> | void>> =
     {
       '/': async (response) => {
-        const page = (await snapshots.read())?.page;
+        const page = (await snapshots())?.page;
         if (page === undefined)
           return answer(response, 503, 'text', 'callsync cannot read the state now; try again.\n');
         answer(response, 200, 'html', page);
@@ -101,13 +103,7 @@ export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, a
     close: () => stream.close(),
     handle: async (request: IncomingMessage, response: ServerResponse) => {
       response.setTimeout(idleMs, () => response.destroy());
-      if (!access.isOurHost(request))
-        return answer(
-          response,
-          421,
-          'text',
-          'callsync does not know this host name. Add it to operations.hosts, or use the address.\n',
-        );
+      if (!access.isOurHost(request)) return answer(response, 421, 'text', unknownHost);
       const [path = '', query = ''] = request.url?.split('?', 2) ?? [];
       if (runAction !== undefined && isActionPath(path)) {
         const { status, text } = await runAction(request, response);
@@ -152,7 +148,7 @@ const createEventStream = (snapshots: SharedReading<Snapshot>, everyMs: number) 
   };
 
   const sendAll = async (): Promise<void> => {
-    const snapshot = await snapshots.read();
+    const snapshot = await snapshots();
     if (snapshot !== undefined) for (const [response, seen] of readers) send(response, seen, snapshot);
     timer = readers.size === 0 ? undefined : setTimeout(() => void sendAll(), everyMs);
   };

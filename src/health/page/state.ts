@@ -119,11 +119,11 @@ export const createPageReader = (input: {
     const [health, covered, through, measured, used, running, happened] = await Promise.all([
       input.readHealth(),
       readUnlessSlow(coverage),
-      proven.read(),
-      input.latency.read(),
-      usages.read(),
-      backfills.read(),
-      events.read(),
+      proven(),
+      input.latency(),
+      usages(),
+      backfills(),
+      events(),
     ]);
     const daysOf = (warehouse: string): PageDay[] =>
       (covered?.days ?? []).map((cell) => ({
@@ -192,7 +192,7 @@ const readProven = async (store: Store, warehouses: readonly string[]): Promise<
 
 /** The first request waits a moment for the reading. A page without it gets it with the next update. */
 const readUnlessSlow = async <T>(reading: SharedReading<T>): Promise<T | undefined> =>
-  await Promise.race([reading.read(), delay(1_000, undefined, { ref: false })]);
+  await Promise.race([reading(), delay(1_000, undefined, { ref: false })]);
 
 /** How much of its load jobs a warehouse has used, for people. */
 export const describeUsage = ({ warehouse, jobs, nextCommitInMs }: WarehouseUsage) => ({

@@ -7,7 +7,7 @@ import type { Services } from '../../cli/parts/services.ts';
 import { openTemporal } from '../../cli/parts/temporal.ts';
 import { renderTable, say } from '../../cli/shell/output.ts';
 import { dateOf, dayMicros } from '../../lib/timestamps.ts';
-import { toTimestamp } from '../../postgres/sql.ts';
+import { toTimestamp } from '../../postgres/database.ts';
 import type { Store } from '../../store/store.ts';
 import { latestVerdicts } from '../../store/windows/verdicts.ts';
 import { startReconcile } from '../../temporal/workflow-client.ts';

@@ -9,7 +9,7 @@ import type { Range } from '../../../schemas/orchestration.ts';
 import { watchBackfill } from '../../cli/parts/follow.ts';
 import { openOperations, openPage, openParts, openReceiver } from '../../cli/parts/open-operations.ts';
 import { openWorkers } from '../../cli/parts/open-workers.ts';
-import { createLogger, psqlLine, type Services, servicesFor } from '../../cli/parts/services.ts';
+import { psqlLine, type Services, servicesFor } from '../../cli/parts/services.ts';
 import { beginBackfill, ensureConfiguredSchedules } from '../../cli/parts/temporal.ts';
 import type { CommonOptions } from '../../cli/shell/define.ts';
 import { say } from '../../cli/shell/output.ts';
@@ -147,7 +147,7 @@ export const runDemo = async (options: DemoOptions) => {
     const receiver = await openReceiver(services, {
       storeUrl: store.url,
       registry,
-      log: createLogger(options.logLevel),
+      logLevel: options.logLevel,
       orAnyPort: true,
     });
     const page = openPage(services, parts, receiver);

@@ -1,7 +1,6 @@
 /** How calls arrived, and how many webhooks were lost. Times in microseconds. */
 import { sentStatuses } from '../../calls/fold.ts';
-import type { Queryable } from '../../postgres/database.ts';
-import { type Sql, sql, toMicros, toTimestamp } from '../../postgres/sql.ts';
+import { type Queryable, type Sql, sql, toMicros, toTimestamp } from '../../postgres/database.ts';
 
 export interface DeliveryStatistics {
   readonly calls: number;

@@ -3,7 +3,7 @@
 import { sourceRank } from '../../../schemas/observation.ts';
 import { erasedPrefix, type Row, tableOf } from '../../../schemas/tables.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
-import { raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/sql.ts';
+import { raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
 import { lockCalls } from '../ledger/ledger.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
 import type { Delivery } from './inbox-writer.ts';

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { RejectedRecord } from '../../../schemas/observation.ts';
 import { isSealed } from '../../lib/sealed.ts';
-import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
-import { raw, type Sql, sql, unnest } from '../../postgres/sql.ts';
+import type { Database, Queryable, Sql, Transaction } from '../../postgres/database.ts';
+import { raw, sql, unnest } from '../../postgres/database.ts';
 import { arrayText } from '../store.ts';
 
 interface QuarantineEntry extends Pick<RejectedRecord, 'source' | 'origin' | 'reason' | 'receivedAt'> {

@@ -3,8 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { LedgerRow } from '../../calls/fold.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
-import type { Queryable, Transaction } from '../../postgres/database.ts';
-import { toMicros, toTimestamp, unnest } from '../../postgres/sql.ts';
+import { type Queryable, type Transaction, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
 import { keepMeta } from '../meta.ts';
 
 /** Start of the age of a change: the end of processing, or the call's own time. */

@@ -7,8 +7,8 @@ import type { LedgerRow, PreparedObservation } from '../../calls/fold.ts';
 import { fold, foldErasure, foldRules, needsDocument, noRules, renderDocument } from '../../calls/fold.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
-import type { Queryable, Transaction } from '../../postgres/database.ts';
-import { raw, type Sql, sql, toMicros, toTimestamp, unnest } from '../../postgres/sql.ts';
+import type { Queryable, Sql, Transaction } from '../../postgres/database.ts';
+import { raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
 import type { SubjectIndex } from '../store.ts';
 
 const inflate = promisify(inflateRaw);

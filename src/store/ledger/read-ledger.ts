@@ -3,8 +3,7 @@
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { LedgerRow } from '../../calls/fold.ts';
 import { readPages } from '../../lib/pages.ts';
-import type { Queryable } from '../../postgres/database.ts';
-import { raw, type Sql, sql, toMicros, toTimestamp } from '../../postgres/sql.ts';
+import { type Queryable, raw, type Sql, sql, toMicros, toTimestamp } from '../../postgres/database.ts';
 import { readDocuments, readRows } from './ledger.ts';
 
 /** The ledger's column of an axis: the call's own time or its end of processing. */

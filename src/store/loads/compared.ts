@@ -3,8 +3,7 @@
  */
 import { dayMicros } from '../../lib/timestamps.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
-import { withSessionLock } from '../../postgres/session-lock.ts';
-import { sql, toMicros, toTimestamp } from '../../postgres/sql.ts';
+import { sql, toMicros, toTimestamp, withSessionLock } from '../../postgres/database.ts';
 import { requestWalk } from './warehouses.ts';
 
 interface CommittedLoad {

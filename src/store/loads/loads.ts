@@ -1,8 +1,8 @@
 /** The queue of pending calls of each warehouse, read from both ends, and the loads planned from it. */
 import { randomUUID } from 'node:crypto';
 import type { LedgerRow } from '../../calls/fold.ts';
-import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
-import { raw, type Sql, sql, toMicros, toTimestamp, unnest } from '../../postgres/sql.ts';
+import type { Database, Queryable, Sql, Transaction } from '../../postgres/database.ts';
+import { raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
 import { readRows } from '../ledger/ledger.ts';
 import { withinBytes } from '../ledger/read-ledger.ts';
 import { concernedWarehouses } from './warehouses.ts';

@@ -5,8 +5,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
-import { lockName } from '../../postgres/session-lock.ts';
-import { sql, toTimestamp } from '../../postgres/sql.ts';
+import { lockName, sql, toTimestamp } from '../../postgres/database.ts';
 
 const present = sql`configured_at > now() - interval '7 days'`;
 

@@ -1,9 +1,7 @@
 /** Finds calls by subjects, and turns them into tombstones in every part of the store. */
 import type { CallDocument } from '../../../schemas/call.ts';
 import { partsOf, readPages } from '../../lib/pages.ts';
-import type { Queryable, Transaction } from '../../postgres/database.ts';
-import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
-import { type Sql, sql, unnest } from '../../postgres/sql.ts';
+import { type Queryable, repeatTransaction, type Sql, sql, type Transaction, unnest } from '../../postgres/database.ts';
 import { eraseFromLedger, readDocuments } from '../ledger/ledger.ts';
 import { markPending } from '../loads/loads.ts';
 import { arrayText, type Store } from '../store.ts';

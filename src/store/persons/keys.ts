@@ -1,8 +1,7 @@
 /** Keyed hashes of erased calls and persons, and of legal holds. */
 import { randomUUID } from 'node:crypto';
 import { partsOf } from '../../lib/pages.ts';
-import type { Database, Queryable } from '../../postgres/database.ts';
-import { unnest } from '../../postgres/sql.ts';
+import { type Database, type Queryable, unnest } from '../../postgres/database.ts';
 import type { LoggedHold } from '../erasure-log.ts';
 import { readMeta, writeMeta } from '../meta.ts';
 import { awaitFolds, insertHeld } from './gate.ts';

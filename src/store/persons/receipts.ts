@@ -3,8 +3,7 @@
  * a chain like verdicts, under the same keys and with the head in the same file.
  */
 import { createPublicKey, randomBytes, verify } from 'node:crypto';
-import type { Queryable, Transaction } from '../../postgres/database.ts';
-import { lockName } from '../../postgres/session-lock.ts';
+import { lockName, type Queryable, type Transaction } from '../../postgres/database.ts';
 import type { LoggedReceipt } from '../erasure-log.ts';
 import { tombstonesBefore } from '../loads/loads.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';

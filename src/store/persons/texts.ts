@@ -1,9 +1,8 @@
 /** Erases quarantined records and frames by subject, and the deliveries and rereads of calls. */
 import { erasedPrefix } from '../../../schemas/tables.ts';
 import { readPages } from '../../lib/pages.ts';
-import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
-import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
-import { raw, type Sql, sql, toTimestamp, unnest } from '../../postgres/sql.ts';
+import type { Database, Queryable, Sql, Transaction } from '../../postgres/database.ts';
+import { raw, repeatTransaction, sql, toTimestamp, unnest } from '../../postgres/database.ts';
 import { queueDeliveries } from '../delivery/inbox.ts';
 import { firstBodiesSql, lockRows } from '../delivery/quarantine.ts';
 import { arrayText, isHeldSql, type Store } from '../store.ts';

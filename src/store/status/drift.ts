@@ -2,8 +2,7 @@
 
 import { type CallDocument, knownCallFields, shownTypes } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
-import type { Queryable } from '../../postgres/database.ts';
-import { unnest } from '../../postgres/sql.ts';
+import { type Queryable, unnest } from '../../postgres/database.ts';
 import { addToMeta, readMeta } from '../meta.ts';
 
 interface DriftFinding {

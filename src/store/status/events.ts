@@ -1,7 +1,6 @@
 /** The timeline: actions of operators, and events that the store noticed. */
-import { type ConnectionUrl, openDatabase, type Queryable } from '../../postgres/database.ts';
+import { type ConnectionUrl, openDatabase, type Queryable, raw } from '../../postgres/database.ts';
 import { grantOwnRole, isRoleMissing, ownRoleUrl } from '../../postgres/own-role.ts';
-import { raw } from '../../postgres/sql.ts';
 
 interface TimelineEvent {
   /** Milliseconds since the epoch. */

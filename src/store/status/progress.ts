@@ -2,8 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { sentStatuses } from '../../calls/fold.ts';
-import type { Queryable } from '../../postgres/database.ts';
-import { toTimestamp } from '../../postgres/sql.ts';
+import { type Queryable, toTimestamp } from '../../postgres/database.ts';
 
 /** A step that is done has its entry; the next run begins after the last. */
 export interface GoLiveState {

@@ -1,6 +1,6 @@
 /** The row of a warehouse's table `sync_state`, read from the store. */
 import type { Row } from '../../../schemas/tables.ts';
-import { toMicros } from '../../postgres/sql.ts';
+import { toMicros } from '../../postgres/database.ts';
 import { countPending } from '../loads/loads.ts';
 import type { Store } from '../store.ts';
 import { readProvenThrough } from '../windows/verdicts.ts';

@@ -2,14 +2,12 @@
  * Chains of signed entries. Without the keys, a writer of the store cannot change an entry unnoticed. A file outside
  * the store has the newest entry of each chain, which reveals a cut tail.
  */
-import type { KeyObject } from 'node:crypto';
-import { createHash, createHmac, createPrivateKey, createPublicKey, hkdfSync, sign } from 'node:crypto';
+import { createHash, createHmac, createPrivateKey, createPublicKey, hkdfSync, type KeyObject, sign } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { terminal, transient } from '../../lib/errors.ts';
 import { passable, replaceFile } from '../../lib/new-folder.ts';
-import type { Database, Transaction } from '../../postgres/database.ts';
-import { lockName, withLock } from '../../postgres/session-lock.ts';
+import { type Database, lockName, type Transaction, withLock } from '../../postgres/database.ts';
 import type { ProofKeys } from '../store.ts';
 
 /** Bytes before the 32 bytes of an Ed25519 key in its DER form (RFC 8410). */

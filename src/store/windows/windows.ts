@@ -1,7 +1,6 @@
 /** Read windows, problems of unreadable windows, and watermarks. Times are in microseconds. */
 import type { Shown } from '../../../schemas/observation.ts';
-import type { Database, Queryable } from '../../postgres/database.ts';
-import { sql, toMicros, toTimestamp, unnest } from '../../postgres/sql.ts';
+import { type Database, type Queryable, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
 
 interface ReadWindow extends RangeOnAxis {
   readonly calls: number;

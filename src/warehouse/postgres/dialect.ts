@@ -1,6 +1,6 @@
 /** PostgreSQL's SQL for the shared queries of warehouses, and for marts. */
 import type { Column } from '../../../schemas/tables.ts';
-import { toMicros, toTimestamp } from '../../postgres/sql.ts';
+import { toMicros, toTimestamp } from '../../postgres/database.ts';
 import { asBoolean, type Fragments } from '../fragments.ts';
 import type { Dialect } from '../reading.ts';
 import { type Layout, qualified, quote, wordArrays } from './layout.ts';

@@ -1,6 +1,6 @@
 /** The statements of a load, and of the one row of `sync_state`. */
 import { allFields, type ColumnType, type Row, tableOf } from '../../../schemas/tables.ts';
-import { toTimestamp } from '../../postgres/sql.ts';
+import { toTimestamp } from '../../postgres/database.ts';
 import { nameStatements } from '../reading.ts';
 import type { Statement } from '../warehouse.ts';
 import { childTables, columnsOf, type Layout, qualified, quote, tablesOf } from './layout.ts';

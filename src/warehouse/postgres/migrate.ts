@@ -5,9 +5,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { CallsyncError, transient } from '../../lib/errors.ts';
-import type { Database, Transaction } from '../../postgres/database.ts';
+import { type Database, lockName, type Transaction } from '../../postgres/database.ts';
 import { isLocked } from '../../postgres/errors.ts';
-import { lockName } from '../../postgres/session-lock.ts';
 import { type FoundRelations, listChanges } from './ddl.ts';
 import type { Layout } from './layout.ts';
 

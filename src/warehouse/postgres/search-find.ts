@@ -3,9 +3,8 @@
  * scan by time is faster, because the planner knows no phrases.
  */
 import { CallsyncError, terminal } from '../../lib/errors.ts';
-import { columnsOf, type Database, type Transaction } from '../../postgres/database.ts';
-import { withSessionLock } from '../../postgres/session-lock.ts';
-import { toMicros, toTimestamp } from '../../postgres/sql.ts';
+import type { Database, Transaction } from '../../postgres/database.ts';
+import { columnsOf, toMicros, toTimestamp, withSessionLock } from '../../postgres/database.ts';
 import { nameStatements } from '../reading.ts';
 import type { FoundCall, SearchHit, SearchRequest, SearchResult, SearchTerm, TranscriptSearch } from '../search.ts';
 import { hitsPerCall, marks, readMarks, readSearchText, separatedSql } from '../search.ts';

@@ -14,7 +14,7 @@ import { countOf } from '../../../lib/count-of.ts';
 import { CallsyncError } from '../../../lib/errors.ts';
 import { withinTime } from '../../../lib/timing.ts';
 import { leastDigits, phoneSubject, tokenSubject } from '../../../persons/subjects.ts';
-import { sql } from '../../../postgres/sql.ts';
+import { sql } from '../../../postgres/database.ts';
 import { listDialled, normalizeNumber } from '../../../privacy/phone-number.ts';
 import { versionOfRules } from '../../../privacy/rules.ts';
 import { readDocuments } from '../../../store/ledger/ledger.ts';
