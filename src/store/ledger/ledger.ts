@@ -1,17 +1,16 @@
 /** The ledger: one row per call. Row locks in key order serialise changes; `revision` numbers them. */
-import { promisify } from 'node:util';
-import { constants, createDeflateRaw, inflateRaw } from 'node:zlib';
+import { constants, createDeflateRaw, inflateRawSync } from 'node:zlib';
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
 import type { LedgerRow, PreparedObservation } from '../../calls/fold.ts';
 import { fold, foldErasure, foldRules, needsDocument, noRules, renderDocument } from '../../calls/fold.ts';
+import { readRecord } from '../../lib/scan-value.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import type { Queryable, Sql, Transaction } from '../../postgres/database.ts';
 import { raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
 import type { SubjectIndex } from '../store.ts';
 
-const inflate = promisify(inflateRaw);
 /**
  * A tenth to a quarter of the size at the least time. With a full flush after each document, no document needs another,
  * and one stream serves many. Setting one up costs as much as a small document. A write takes one trip to a thread.
@@ -63,14 +62,15 @@ const ledgerColumns = sql`l.call_id AS "callId", l.revision, l.tombstone, l.fiel
 
 type StoredLedgerRow = Omit<LedgerRow, 'document' | 'json'> & { readonly body?: Buffer | null };
 
-/** A stored row as fold reads it; the document only when `body` was fetched. */
-const readLedgerRow = async ({ body, ...row }: StoredLedgerRow): Promise<LedgerRow> => ({
-  ...row,
-  document: body == null ? (row.revision === 0 || row.tombstone ? {} : null) : await readDocument(body),
-  json: {},
-});
+/** A stored row as fold reads it; the document only when `body` was fetched, its large fields as bytes until they are read. */
+const readLedgerRow = ({ body, ...row }: StoredLedgerRow): LedgerRow => {
+  if (body == null) return { ...row, document: row.revision === 0 || row.tombstone ? {} : null, json: {} };
+  const { value, encoded = [] } = readRecord(inflateRawSync(body));
+  return { ...row, document: value as CallDocument, json: Object.fromEntries(encoded) };
+};
 
-const readDocument = async (body: Buffer) => JSON.parse((await inflate(body)).toString('utf8')) as CallDocument;
+/** On this thread: a trip to another one costs more than most documents. */
+const readDocument = (body: Buffer) => JSON.parse(inflateRawSync(body).toString('utf8')) as CallDocument;
 
 /** Version of the privacy rules of the observations. */
 export interface FoldedRules {
@@ -226,13 +226,13 @@ export const readRows = (db: Queryable, callIds: readonly string[]): Promise<Rea
 export const readDocuments = async (db: Queryable, where: Sql) => {
   const rows = await db.query<{ callId: string; revision: number; body: Buffer }>`
       SELECT call_id AS "callId", revision, body FROM ledger_documents WHERE ${where}`;
-  return await Promise.all(rows.map(async ({ body, ...row }) => ({ ...row, document: await readDocument(body) })));
+  return rows.map(({ body, ...row }) => ({ ...row, document: readDocument(body) }));
 };
 
 /** @param rest of the statement, behind the columns of `ledger l` */
 const select = async (db: Queryable, rest: Sql): Promise<Map<string, LedgerRow>> => {
   const rows = await db.query<StoredLedgerRow>`SELECT ${ledgerColumns} ${rest}`;
-  return new Map(await Promise.all(rows.map(async (row) => [row.callId, await readLedgerRow(row)] as const)));
+  return new Map(rows.map((row) => [row.callId, readLedgerRow(row)]));
 };
 
 const rowOf = (rows: ReadonlyMap<string, LedgerRow>, id: string): LedgerRow => {
