@@ -168,6 +168,7 @@ const fetchPage = async (asking: Asking, query: ListQuery, request: PageRequest,
  */
 export const createListClient = (api: Api, list: ListConfig) => {
   const pagination = createPagination(list.pagination);
+  const { at } = pagination;
   const limit = createMemoryLimit();
   const learned = learnNothing();
   const asking = { list, pagination, learned, ask: createAsk(api, list, learned) };
@@ -192,11 +193,8 @@ export const createListClient = (api: Api, list: ListConfig) => {
         throw error;
       }
     },
-    /** `size` rows from `offset` on, a multiple of `size`; undefined where the style cannot be asked for them. */
-    readRows: async (query: ListQuery, offset: number, size: number) => {
-      const request = pagination.at?.(offset, size);
-      return request === undefined ? undefined : await fetchPage(asking, query, request);
-    },
+    /** `size` rows from `offset` on, a multiple of `size`; absent where the style cannot be asked for them. */
+    readRows: at && ((query: ListQuery, offset: number, size: number) => fetchPage(asking, query, at(offset, size))),
     /** One call by its id; undefined when the service does not know it (404) or has no such endpoint. */
     fetchCall: async (callId: string, options: AskOptions = {}) => {
       if (list.single_path === undefined) return undefined;

@@ -87,7 +87,7 @@ const showsCall = async (context: ReadContext, query: WindowQuery, id: string, i
   const until = (ids: Pass['ids']): boolean => ids.has(id);
   const total = (isLast && (await client.readTotal(query))) || 0;
   const offset = Math.floor((total - 1) / pageSize) * pageSize;
-  const page = offset > 0 ? await client.readRows(query, offset, pageSize) : undefined;
+  const page = offset > 0 ? await client.readRows?.(query, offset, pageSize) : undefined;
   const state = createPassState();
   if (page !== undefined) await takePage(context, query, page, state, true);
   page?.dispose();

@@ -70,18 +70,33 @@ export const isolatePoison = async (context: ReadContext, query: WindowQuery, ca
   return notShown(pass, reason);
 };
 
-const readApart = async (context: ReadContext, query: WindowQuery, cause: CallsyncError): Promise<Reading> => {
-  const reading: Reading = {
-    context,
-    query: { ...query, retries: 1 },
-    cause,
-    state: createPassState(),
-    total: undefined,
-    isSteady: true,
-    isListed: false,
-    failed: [],
-    unread: 0,
-  };
+/** Undefined where the answer fails, perhaps for a record in it. */
+const unlessPoison = <T>(asked: Promise<T>): Promise<T | undefined> =>
+  asked.catch((error: unknown) => {
+    if (isPoison(error)) return undefined;
+    throw error;
+  });
+
+type Reading = ReturnType<typeof startReading>;
+
+const startReading = (context: ReadContext, query: WindowQuery, cause: CallsyncError) => ({
+  context,
+  query: { ...query, retries: 1 },
+  cause,
+  state: createPassState(),
+  total: undefined as number | undefined,
+  /** Whether every answer had the same total. */
+  isSteady: true,
+  /** Whether the rows, or a listing of them, came to an end. */
+  isListed: false,
+  /** Offsets of rows that fail alone. */
+  failed: [] as number[],
+  /** Listed calls that the service does not return. */
+  unread: 0,
+});
+
+const readApart = async (...asked: Parameters<typeof startReading>): Promise<Reading> => {
+  const reading = startReading(...asked);
   reading.isListed = (await readRows(reading)) || (await readListedCalls(reading));
   for (const offset of reading.failed) await readRowByCall(reading, offset);
   return reading;
@@ -91,59 +106,31 @@ const readApart = async (context: ReadContext, query: WindowQuery, cause: Callsy
 const isWhole = ({ isListed, isSteady, unread, total, state }: Reading): boolean =>
   isListed && isSteady && unread === 0 && total === state.ids.size;
 
-interface Reading {
-  readonly context: ReadContext;
-  readonly query: WindowQuery;
-  readonly cause: CallsyncError;
-  readonly state: Parameters<typeof takePage>[3];
-  total: number | undefined;
-  /** Whether every answer had the same total. */
-  isSteady: boolean;
-  /** Whether the rows, or a listing of them, came to an end. */
-  isListed: boolean;
-  /** Offsets of rows that fail alone. */
-  readonly failed: number[];
-  /** Listed calls that the service does not return. */
-  unread: number;
-}
-
 /** Reads pages of ever fewer rows; false where the style of paging cannot ask for them, or the list is longer than a query. */
 const readRows = async (reading: Reading): Promise<boolean> => {
-  const cap = capOf(reading.context.client);
-  for (let offset = 0; offset < cap; offset += rowsAtOnce) {
-    const came = await readSpan(reading, offset, rowsAtOnce);
-    if (came === 'unsupported') return false;
-    if (came === 'end') return true;
-  }
-  return false;
-};
-
-/** `end`: the list ends within the span. */
-const readSpan = async (reading: Reading, offset: number, size: number): Promise<'more' | 'end' | 'unsupported'> => {
   const { context, query, state, failed } = reading;
   const { client, tally } = context;
-  tally.requests++;
-  try {
-    const page = await client.readRows(query, offset, size);
-    if (page === undefined) return 'unsupported';
-    noteTotal(reading, page.total);
-    if (page.count === 0 || page.count >= size || offset + page.count === reading.total) {
-      await takePage(context, query, page, state);
-      page.dispose();
-      return page.count === 0 || offset + page.count === reading.total ? 'end' : 'more';
-    }
-    page.dispose();
+  if (client.readRows === undefined) return false;
+  let size = rowsAtOnce;
+  for (let offset = 0; offset < capOf(client); ) {
+    tally.requests++;
+    const page = await unlessPoison(client.readRows(query, offset, size));
+    noteTotal(reading, page?.total);
+    const end = offset + (page?.count ?? 0);
+    const isEnd = page !== undefined && (page.count === 0 || end === reading.total);
+    if (page !== undefined && (isEnd || page.count >= size)) await takePage(context, query, page, state);
     // Fewer records than requested mean that the list ends here, or that the service limits the page.
-  } catch (error) {
-    if (!isPoison(error)) throw error;
-    if (size === 1) {
-      failed.push(offset);
-      if (failed.length > maxFailures) throw reading.cause;
-      return 'more';
-    }
+    else if (size > 1) {
+      size /= 2;
+      page?.dispose();
+      continue;
+    } else if (failed.push(offset) > maxFailures) throw reading.cause;
+    page?.dispose();
+    if (isEnd) return true;
+    offset += size;
+    while (size < rowsAtOnce && offset % (2 * size) === 0) size *= 2;
   }
-  const first = await readSpan(reading, offset, size / 2);
-  return first === 'more' ? await readSpan(reading, offset + size / 2, size / 2) : first;
+  return false;
 };
 
 const noteTotal = (reading: Reading, total: number | undefined): void => {
@@ -157,16 +144,12 @@ const readListedCalls = async (reading: Reading): Promise<boolean> => {
   const { context, query } = reading;
   const { list } = context.client;
   if (list.single_path === undefined || !canLeaveOut(list)) return false;
-  try {
-    const listing = await passOver(context, { ...query, summary: true }, { quiet: true });
-    reading.isSteady &&= listing.isSteady;
-    noteTotal(reading, listing.lastTotal);
-    for (const [id, isInside] of listing.ids) if (isCall(id)) await readOrCount(reading, id, isInside);
-    return !listing.tooLarge;
-  } catch (error) {
-    if (isPoison(error)) return false;
-    throw error;
-  }
+  const listing = await unlessPoison(passOver(context, { ...query, summary: true }, { quiet: true }));
+  if (listing === undefined) return false;
+  reading.isSteady &&= listing.isSteady;
+  noteTotal(reading, listing.lastTotal);
+  for (const [id, isInside] of listing.ids) if (isCall(id)) await readOrCount(reading, id, isInside);
+  return !listing.tooLarge;
 };
 
 /** A row that fails is named by its summary, and its call asked for alone. */
@@ -176,12 +159,8 @@ const readRowByCall = async (reading: Reading, offset: number): Promise<void> =>
   const row = createPassState();
   if (client.list.single_path !== undefined && canLeaveOut(client.list) && query.summary !== true) {
     context.tally.requests++;
-    try {
-      const page = await client.readRows({ ...query, summary: true }, offset, 1);
-      if (page !== undefined) await takePage(context, query, page, row, true);
-    } catch (error) {
-      if (!isPoison(error)) throw error;
-    }
+    const page = client.readRows && (await unlessPoison(client.readRows({ ...query, summary: true }, offset, 1)));
+    if (page !== undefined) await takePage(context, query, page, row, true);
   }
   const [[callId, isInside] = []] = row.ids;
   if (callId === undefined || !isCall(callId)) reading.unread++;
@@ -189,12 +168,9 @@ const readRowByCall = async (reading: Reading, offset: number): Promise<void> =>
   else await readOrCount(reading, callId, isInside);
 };
 
+/** A call that the service answers without a record is not counted: the list names it no more. */
 const readOrCount = async (reading: Reading, callId: string, isInside = true): Promise<void> => {
-  try {
-    if (await readCall(reading.context, reading.query, callId)) reading.state.ids.set(callId, isInside);
-  } catch (error) {
-    if (!isPoison(error)) throw error;
-    reading.unread++;
-    if (reading.unread > maxFailures) throw reading.cause;
-  }
+  const isRead = await unlessPoison(readCall(reading.context, reading.query, callId));
+  if (isRead === true) reading.state.ids.set(callId, isInside);
+  else if (isRead === undefined && ++reading.unread > maxFailures) throw reading.cause;
 };

@@ -51,28 +51,23 @@ const isWholeStep = async (context: ReadContext, query: InstantQuery, { pass }: 
   return others.every((id) => ids.has(id));
 };
 
+/** Reads an instant by ever shorter windows on the other axis. */
 const cutByOtherAxis = async (context: ReadContext, query: InstantQuery, found: Found) => {
-  const other = otherAxis(context.client.list, query.window.axis);
+  const { list } = context.client;
+  const other = otherAxis(list, query.window.axis);
   if (other === undefined) return undefined;
-  const also = { axis: other.name, from: 0, to: nowMicros() + dayMicros };
-  return (await readHalves(context, { ...query, also }, found.ids)) ? readWhole(context, query, found) : undefined;
-};
-
-/** Reads an instant by ever shorter windows on the other axis; false where even those are too large. */
-const readHalves = async (
-  context: ReadContext,
-  query: InstantQuery & { readonly also: Window },
-  ids: Set<string>,
-): Promise<boolean> => {
-  const halves = halveWindow(query.also, boundStep(context.client.list));
-  if (halves === undefined) return false;
+  const halve = (window: Window): readonly Window[] => halveWindow(window, boundStep(list)) ?? [];
+  // Grows while it is read.
+  const queue = [...halve({ axis: other.name, from: 0, to: nowMicros() + dayMicros })];
   let complete = true;
-  for (const also of halves) {
+  for (const also of queue) {
     const part = await readPart(context, { ...query, also });
-    for (const id of part.ids) ids.add(id);
-    if (part.kind === 'cut') complete = (await readHalves(context, { ...query, also }, ids)) && complete;
+    for (const id of part.ids) found.ids.add(id);
+    const halves = part.kind === 'cut' ? halve(also) : [];
+    complete &&= part.kind === 'read' || halves.length > 0;
+    queue.push(...halves);
   }
-  return complete;
+  return complete ? readWhole(context, query, found) : undefined;
 };
 
 const cutByStatus = async (context: ReadContext, query: InstantQuery, found: Found): Promise<ReadPart | undefined> => {
