@@ -3,7 +3,7 @@ import { addTotals, type Direction, emptyTotals, type Range, type ReadTotals } f
 import { CallsyncError } from '../../lib/errors.ts';
 import { lengthOf } from '../../lib/intervals.ts';
 import { iso } from '../../lib/timestamps.ts';
-import { axisOf, boundStep, isCuttable } from '../../source/list/list-query.ts';
+import { axisOf, boundStep, halveWindow, isCuttable } from '../../source/list/list-query.ts';
 import { isServiceUp } from '../../source/read/isolate-poison.ts';
 import { readWindow, type WindowResult } from '../../source/read/read-window.ts';
 import { recordWindow, replaceProblems, uncoveredRanges } from '../../store/windows/windows.ts';
@@ -213,10 +213,10 @@ const passOverFailing = async (
     if (error.kind === 'transient' && attempt < attempts) throw error;
     if (!(await isServiceUp(deps.source.list, window, { cause: error, signal }))) throw error;
     const { axis, from, to } = window;
-    const { list } = deps.source.list;
     // If a list cannot be split, each half reads it whole.
-    const halves = (isCuttable(axisOf(list, axis)) ? halve(window) : [{ from, to }]).map((half) => ({
-      axis,
+    const isLong = isCuttable(axisOf(deps.source.list.list, axis)) && to - from >= 2 * shortestHalf;
+    const parts = (isLong && halveWindow(window, 1_000_000)) || [{ axis, from, to }];
+    const halves = parts.map((half) => ({
       ...half,
       problem: `unreadable: ${axis} ${iso(half.from)} to ${iso(half.to)} fails (${error.code}); it is read again later.`,
     }));
@@ -228,13 +228,3 @@ const passOverFailing = async (
 
 /** Microseconds. Longer windows are read again in halves, to narrow down a failure. */
 const shortestHalf = 30_000_000;
-
-const halve = ({ from, to }: Range): readonly Range[] => {
-  const middle = Math.floor((from + to) / 2 / 1_000_000) * 1_000_000;
-  return to - from < 2 * shortestHalf
-    ? [{ from, to }]
-    : [
-        { from, to: middle },
-        { from: middle, to },
-      ];
-};

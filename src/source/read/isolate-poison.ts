@@ -3,9 +3,10 @@ import { CallsyncError } from '../../lib/errors.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 import { isPoison, type ListClient } from '../list/list-client.ts';
 import { axisOf, canLeaveOut, isCuttable, type ListQuery, type Window } from '../list/list-query.ts';
+import { observeCall } from '../list/observe-call.ts';
 import { type ReadContext, reportProblem } from './read-context.ts';
-import { chooseProof, isSameSet, notShown, readAs, readCall } from './read-part.ts';
-import { capOf, createPassState, isCall, passOver, takePage } from './read-pass.ts';
+import { chooseProof, isSameSet, notShown, readAs } from './read-part.ts';
+import { capOf, createPassState, isCall, passOver, rejectRecord, takePage } from './read-pass.ts';
 
 type WindowQuery = ListQuery & { readonly window: Window };
 
@@ -168,9 +169,18 @@ const readRowByCall = async (reading: Reading, offset: number): Promise<void> =>
   else await readOrCount(reading, callId, isInside);
 };
 
-/** A call that the service answers without a record is not counted: the list names it no more. */
+/** Asks for one call and hands it on like one of a page. */
 const readOrCount = async (reading: Reading, callId: string, isInside = true): Promise<void> => {
-  const isRead = await unlessPoison(readCall(reading.context, reading.query, callId));
-  if (isRead === true) reading.state.ids.set(callId, isInside);
-  else if (isRead === undefined && ++reading.unread > maxFailures) throw reading.cause;
+  const { context, query, state, cause } = reading;
+  const { client, handlers, tally } = context;
+  tally.requests++;
+  const answer = await unlessPoison(observeCall(client, callId, { signal: query.signal, retries: query.retries }));
+  if (answer === undefined && ++reading.unread > maxFailures) throw cause;
+  if (answer === undefined || answer.kind === 'unknown') return;
+  const { bytes, observedAt, receivedAt } = answer.fetched;
+  if (answer.kind === 'rejected')
+    return await handlers.onRejected?.([rejectRecord(bytes, answer.reason, receivedAt, query.window)]);
+  const outside = new Set(isInside ? [] : [callId]);
+  await handlers.onPage?.([answer.observation], { outside, observedAt, summary: false });
+  state.ids.set(callId, isInside);
 };

@@ -1,10 +1,9 @@
 /** Reads one query until it is shown that everything came, or says why it must be cut into smaller ones. */
 import type { Shown } from '../../../schemas/observation.ts';
 import type { ListClient } from '../list/list-client.ts';
-import { axisOf, axisTime, canLeaveOut, isCuttable, type ListQuery } from '../list/list-query.ts';
-import { observeCall } from '../list/observe-call.ts';
+import { axisOf, canLeaveOut, isCuttable, type ListQuery } from '../list/list-query.ts';
 import type { ReadContext } from './read-context.ts';
-import { insideIds, type Pass, passOver, rejectRecord } from './read-pass.ts';
+import { insideIds, type Pass, passOver } from './read-pass.ts';
 
 /** End of the reading of a query, and the proof that no call is missing. */
 export interface ReadPart {
@@ -28,8 +27,6 @@ export interface CutPart {
 }
 
 const maxDisagreements = 3;
-/** Up to this many missing calls are fetched one by one rather than by reading the query again. */
-const maxSingleFetches = 20;
 
 /**
  * Passes on every record, possibly more than once.
@@ -113,7 +110,6 @@ const proveComplete = async (
     case 'page_overlap':
       return pass.overlapBroken || lacksCalls(pass) || !isClean(pass) ? undefined : readAs(pass, 'page_overlap');
     case 'second_listing':
-      if ((lastTotal ?? 0) - pass.ids.size > maxSingleFetches) return undefined;
       return compareSecondListing(context, query, pass, tries);
   }
 };
@@ -185,12 +181,8 @@ const bringsNothingElse = async (context: ReadContext, query: ListQuery, pass: P
 const smallerPage = ({ pageSize = 1, learned }: ListClient, { rows }: Pass): number =>
   (rows > learned.page ? Math.min(pageSize, learned.page) : pageSize) - 1;
 
-/**
- * A second listing must name the same calls. Additional calls are fetched, and then a further listing must agree with
- * that one.
- */
+/** A second listing must name the same calls. Where calls left meanwhile, a further listing must agree with it. */
 const compareSecondListing = async (context: ReadContext, query: ListQuery, pass: Pass, tries: { left: number }) => {
-  const { list } = context.client;
   let known: ReadonlySet<string> = insideIds(pass);
   let isKnownClean = isClean(pass);
   for (let size = smallerPage(context.client, pass); tries.left > 0; tries.left--, size--) {
@@ -204,46 +196,14 @@ const compareSecondListing = async (context: ReadContext, query: ListQuery, pass
       if (listing.repeatedLater.size > 0) return undefined;
     }
     const named = insideIds(listing);
-    const missing = [...named].filter((id) => !known.has(id));
+    if ([...named].some((id) => !known.has(id))) return undefined;
     // Pages of another size pass over other records, so that two listings with repeated rows may still agree only by being whole.
-    if (missing.length === 0 && named.size === known.size)
+    if (named.size === known.size)
       return isKnownClean || isClean(listing) || 'pageSize' in other
         ? readAs(pass, 'second_listing', named)
         : undefined;
-    if (missing.length > maxSingleFetches) return undefined;
-    if (missing.length > 0 && list.single_path === undefined) return undefined;
-    for (const id of missing) await readCall(context, query, id);
     known = named;
     isKnownClean = isClean(listing);
   }
   return undefined;
-};
-
-/**
- * Asks for one call and hands it on like one of a page; returns whether it came.
- * @throws CallsyncError of the request, or the signal's reason.
- */
-export const readCall = async (context: ReadContext, query: ListQuery, callId: string): Promise<boolean> => {
-  const { client, handlers, tally } = context;
-  tally.requests++;
-  const answer = await observeCall(client, callId, { signal: query.signal, retries: query.retries });
-  if (answer.kind === 'unknown') return false;
-  const { bytes, observedAt, receivedAt } = answer.fetched;
-  if (answer.kind === 'rejected') {
-    await handlers.onRejected?.([rejectRecord(bytes, answer.reason, receivedAt, query.window)]);
-    return false;
-  }
-  const { window } = query;
-  await handlers.onPage?.([answer.observation], {
-    outside:
-      window !== undefined && isOutside(client, window, answer.observation.fields) ? new Set([callId]) : new Set(),
-    observedAt,
-    summary: false,
-  });
-  return true;
-};
-
-const isOutside = ({ list }: ListClient, window: NonNullable<ListQuery['window']>, fields: unknown): boolean => {
-  const time = axisTime(list, window.axis, fields);
-  return time !== undefined && (time < window.from || time >= window.to);
 };
