@@ -34,18 +34,9 @@ const canonicalValue = (column: Column, value: unknown): unknown => {
   // A repeated field of BigQuery cannot be null, so no words and an empty list of words are the same.
   if (column.type === 'words') return canonicalWords(value as WordArrays | null);
   if (value === null || value === undefined) return null;
-  switch (column.type) {
-    case 'float':
-    case 'int':
-    case 'timestamp':
-      return canonicalNumber(Number(value));
-    case 'json':
-      return sortKeys(JSON.parse(value as string));
-    case 'decimal':
-      return canonicalDecimal(String(value));
-    default:
-      return value;
-  }
+  if (column.type === 'json') return sortKeys(JSON.parse(value as string));
+  if (column.type === 'decimal') return canonicalDecimal(String(value));
+  return ['float', 'int', 'timestamp'].includes(column.type) ? canonicalNumber(Number(value)) : value;
 };
 
 /** One text for equal JSON values, independent of key order and number format. */

@@ -153,7 +153,6 @@ const fetchPage = async (asking: Asking, query: ListQuery, request: PageRequest,
     headers: response.headers,
     isShownEnd: isShownEnd === true,
     bytes: response.body.length,
-    wireBytes: response.wireBytes,
     receivedAt: new Date(),
     /** The records in parts of about `maxBytes` of JSON; large pages are parsed part by part. */
     parts: value.parts,

@@ -289,12 +289,8 @@ export const findWindows = async ({ list, say }: Inquiry, sample: Sample, extra:
   }
   const [first] = found;
   if (first === undefined) {
-    say(
-      'cursor_fields',
-      'none',
-      'likely',
-      `none of ${names.length} usual pairs of names cut the list by a time of its records`,
-    );
+    const usual = `none of ${names.length} usual pairs of names cut the list by a time of its records`;
+    say('cursor_fields', 'none', 'likely', usual);
     const cutting = effective.map((one) => one.join(' and ')).join(', ');
     const effect = `${cutting} had an effect, but what came lay outside: times may be local, or of another field`;
     if (cutting !== '') say('contradiction', 'between window parameters and the times of records', 'sure', effect);
