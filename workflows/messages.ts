@@ -1,13 +1,6 @@
 /** Names and shapes that workflows, workers and clients share. No workflow code, so that clients can import it. */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import type {
-  Direction,
-  Range,
-  ReadTotals,
-  ReconcilePlan,
-  ReconcileRequest,
-  ReconcileTotals,
-} from '../schemas/orchestration.ts';
+import type * as work from '../schemas/orchestration.ts';
 
 export interface TaskQueues {
   readonly workflows: string;
@@ -31,10 +24,10 @@ export interface BackfillInput {
   readonly name: string;
   readonly axis: string;
   /** Absent for a scheduled backfill until it is resolved. */
-  readonly range?: Range;
+  readonly range?: work.Range;
   /** Length of a relative range in microseconds, before the time for which the run was scheduled. */
   readonly last?: number;
-  readonly direction: Direction;
+  readonly direction: work.Direction;
   readonly concurrency: number;
   /** Read known windows again. */
   readonly force: boolean;
@@ -48,15 +41,15 @@ export interface BackfillInput {
 export interface BackfillProgress {
   readonly state: 'running' | 'paused' | 'done';
   readonly axis: string;
-  readonly range: Range;
+  readonly range: work.Range;
   /** Share of the range that is read, 0 to 1. */
   readonly share: number;
-  readonly totals: ReadTotals;
+  readonly totals: work.ReadTotals;
   /** Calls that the service counted in the range at the start; null where it has no total. */
   readonly expected: number | null;
   readonly concurrency: number;
   readonly startedAt: number;
-  readonly todo: readonly Range[];
+  readonly todo: readonly work.Range[];
 }
 
 export type SyncInput = { readonly queues: TaskQueues };
@@ -69,9 +62,13 @@ export interface MergeInboxInput {
 
 export interface ReconcileInput {
   readonly queues: TaskQueues;
-  readonly request: ReconcileRequest;
+  readonly request: work.ReconcileRequest;
   /** Filled in by continue-as-new. */
-  readonly resumed?: { readonly plan: ReconcilePlan; readonly done: number; readonly totals: ReconcileTotals };
+  readonly resumed?: {
+    readonly plan: work.ReconcilePlan;
+    readonly done: number;
+    readonly totals: work.ReconcileTotals;
+  };
 }
 
 export interface ReconcileProgress {
@@ -79,7 +76,7 @@ export interface ReconcileProgress {
   readonly done: number;
   /** Windows in all. */
   readonly windows: number;
-  readonly totals: ReconcileTotals;
+  readonly totals: work.ReconcileTotals;
 }
 
 export interface EraseInput {

@@ -103,48 +103,42 @@ const describeIssues = (issues: readonly z.core.$ZodIssue[]): string[] => [
 
 const describeIssue = (issue: z.core.$ZodIssue, above: readonly PropertyKey[]): string[] => {
   const path = [...above, ...issue.path];
-  const key = showPath(path);
+  if (issue.code === 'unrecognized_keys') return issue.keys.map((unknown) => describeUnknown(unknown, path));
+  return [describeFault(issue, path, showPath(path))];
+};
+
+const describeFault = (issue: z.core.$ZodIssue, path: readonly PropertyKey[], key: string): string => {
   switch (issue.code) {
-    case 'unrecognized_keys':
-      return issue.keys.map((unknown) => describeUnknown(unknown, path));
     case 'invalid_type':
-      return [
-        `${key} ${issue.input === undefined ? 'is required' : `must be ${article(issue.expected)}`}${hint(path)}`,
-      ];
+      return `${key} ${issue.input === undefined ? 'is required' : `must be ${article(issue.expected)}`}${hint(path)}`;
     case 'invalid_value':
-      return [`${key} must be ${oneOf(issue.values)}`];
+      return `${key} must be ${oneOf(issue.values)}`;
     case 'too_small':
-      return [
-        `${key} must be ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${unit(issue.origin)}`,
-      ];
+      return `${key} must be ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${unit(issue.origin)}`;
     case 'too_big':
-      return [
-        `${key} must be ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}${unit(issue.origin)}`,
-      ];
+      return `${key} must be ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}${unit(issue.origin)}`;
     case 'invalid_union':
       return describeUnion(issue, path, key);
     case 'invalid_key':
-      return [`${key}: this name is not allowed; ${issue.issues.map(({ message }) => message).join(', ')}`];
+      return `${key}: this name is not allowed; ${issue.issues.map(({ message }) => message).join(', ')}`;
     case 'invalid_format':
-      if (issue.format === 'url') return [`${key} must be an address such as https://api.example.com`];
-      return [
-        issue.message.startsWith('Invalid')
-          ? `${key} does not have the form that is allowed${hint(path)}`
-          : `${key} ${issue.message}`,
-      ];
+      if (issue.format === 'url') return `${key} must be an address such as https://api.example.com`;
+      return issue.message.startsWith('Invalid')
+        ? `${key} does not have the form that is allowed${hint(path)}`
+        : `${key} ${issue.message}`;
     default:
-      return [`${key} ${issue.message}`];
+      return `${key} ${issue.message}`;
   }
 };
 
-const describeUnion = (issue: z.core.$ZodIssueInvalidUnion, path: readonly PropertyKey[], key: string): string[] => {
+const describeUnion = (issue: z.core.$ZodIssueInvalidUnion, path: readonly PropertyKey[], key: string): string => {
   if (issue.discriminator !== undefined) {
     const variants = nodesAt(path.slice(0, -1)).flatMap(alternatives);
     const allowed = variants.map((node) => node.properties?.[issue.discriminator as string]?.const).filter(Boolean);
-    return [`${key} must be ${oneOf(allowed)}`];
+    return `${key} must be ${oneOf(allowed)}`;
   }
   const parts = issue.errors.map((errors) => errors.flatMap((error) => describeIssue(error, path)));
-  return [parts.map((texts) => texts.join(' and ')).join(', or ') || `${key} is not valid`];
+  return parts.map((texts) => texts.join(' and ')).join(', or ') || `${key} is not valid`;
 };
 
 const describeUnknown = (unknown: string, path: readonly PropertyKey[]): string => {

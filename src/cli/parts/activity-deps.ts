@@ -1,3 +1,4 @@
+/** Warehouses of a process, and what folding, loading and activities depend on. */
 import type { ActivityDeps } from '../../../activities/create-activities.ts';
 import { resolveStart } from '../../../schemas/config/sync.ts';
 import type { WarehouseConfig } from '../../../schemas/config/warehouses.ts';

@@ -1,4 +1,6 @@
-/** Serves health, readiness and metrics of a process, and the status page of a process that works. */
+/**
+ * Health, readiness and metrics of a process, its status page, its webhook receiver, and the parts of a process that works.
+ */
 
 import { join } from 'node:path';
 import { type Client, WorkflowFailedError } from '@temporalio/client';

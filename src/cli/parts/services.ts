@@ -1,4 +1,4 @@
-/** Opened parts of a command, closed in reverse order. */
+/** Configuration, log, keys and store of a command. Opened parts are closed in reverse order. */
 
 import { readFile, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';

@@ -1,4 +1,7 @@
-/** Results go to standard output, remarks to standard error. This file also renders times, tables and the version. */
+/**
+ * Results on standard output, remarks on standard error, and the exit code of a command. This file also renders times, tables
+ * and the version.
+ */
 import { readFileSync } from 'node:fs';
 import { CallsyncError, type ErrorKind } from '../../lib/errors.ts';
 import { findBuilt } from '../../lib/find-built.ts';

@@ -1,4 +1,4 @@
-/** One request and its answer: body reading, the Date header of the simulated clock, counting, compression. */
+/** One request and its answer: the Date header of the simulated clock, counting, compression, faults. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
