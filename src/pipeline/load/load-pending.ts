@@ -52,21 +52,38 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput) => 
   await keepRegistered(store, input.warehouse, flattenVersion);
   const { limit, newOnly, mayCommit } = await paceRun(target, input.origin, () => countPending(store, input.warehouse));
   const until = performance.now() + maxMs;
-  let sent = 0;
-  let changed = 0;
+  const running: string[] = [];
+  let [sent, changed, more] = [0, 0, false];
   let cursor: QueueCursor | undefined;
-  while (limit !== undefined && (await mayCommit())) {
-    const loaded = await loadPendingBatch(deps, target, { ...input, cursor, newOnly });
-    if (loaded === undefined) break;
-    cursor = loaded.cursor;
-    sent += loaded.sent;
-    changed += loaded.changed;
-    if (sent >= limit) break;
-    if (performance.now() > until) return { sent, changed, more: true, held: 0 };
-  }
+  const planNext = async (carriesLogs: boolean): Promise<PlannedPending | undefined> => {
+    // Logs go also where no call waits.
+    if (limit === undefined || (running.length > 0 && sent >= limit)) return undefined;
+    more ||= performance.now() > until;
+    if (more || !(await mayCommit())) return undefined;
+    const planned = await planBatch(deps, target, { ...input, cursor, newOnly, running, carriesLogs });
+    cursor = planned?.pending.cursor;
+    sent += planned?.pending.calls.length ?? 0;
+    if (planned !== undefined) running.push(planned.plan.loadId);
+    return planned;
+  };
+  // One after another, or two would take the same calls.
+  let planning: Promise<PlannedPending | undefined> = Promise.resolve(undefined);
+  const lane = async (carriesLogs: boolean): Promise<void> => {
+    for (;;) {
+      planning = planning.then(() => planNext(carriesLogs));
+      const planned = await planning;
+      if (planned === undefined) return;
+      const loaded = await commitPending(deps, target, planned);
+      changed += loaded.changed;
+    }
+  };
+  // A server writes one load while the next is prepared. Logs go with loads of the first lane.
+  const lanes = target.warehouse.immediate ? [true, false] : [true];
+  for (const one of await Promise.allSettled(lanes.map(lane))) if (one.status === 'rejected') throw one.reason;
+  if (more) return { sent, changed, more, held: 0 };
   await keepSyncState(deps, target);
   const held = await countHeld(store, input.warehouse, input.graceSeconds ?? defaultGraceSeconds);
-  return { sent, changed, more: false, held };
+  return { sent, changed, more, held };
 };
 
 /** Longest wait of the sweep between two commits of one run. */
@@ -100,11 +117,16 @@ export const paceRun = async (
  * @throws CallsyncError of the warehouse; the calls stay pending.
  */
 export const loadPendingBatch = async (deps: IngestDeps, target: WarehouseTarget, options: BatchOptions) => {
+  const planned = await planBatch(deps, target, options);
+  return planned && (await commitPending(deps, target, planned));
+};
+
+const planBatch = async (deps: IngestDeps, target: WarehouseTarget, options: BatchOptions) => {
   const until = performance.now() + maxWaitMs;
   for (;;) {
     const walk = await walkAhead(deps.store, target);
     const planned = await planPending(deps, target, options);
-    if (planned !== undefined) return await commitPending(deps, target, planned);
+    if (planned !== undefined) return planned;
     if (walk === undefined || (walk.state === 'waiting' && performance.now() > until)) return undefined;
   }
 };
@@ -129,6 +151,9 @@ const commitPending = async (deps: IngestDeps, target: WarehouseTarget, planned:
 type BatchOptions = Pick<LoadPendingInput, 'origin' | 'graceSeconds'> & {
   readonly cursor?: QueueCursor | undefined;
   readonly newOnly?: boolean;
+  /** Loads of this run. */
+  readonly running?: readonly string[];
+  readonly carriesLogs?: boolean;
 };
 type PlannedPending = NonNullable<Awaited<ReturnType<typeof planPending>>>;
 
@@ -140,10 +165,12 @@ const planPending = async ({ store }: IngestDeps, { warehouse }: WarehouseTarget
       graceSeconds: options.graceSeconds ?? defaultGraceSeconds,
       flattenVersion,
       newOnly: options.newOnly === true,
+      running: options.running,
     };
     const pending = await readPending(tx, warehouse.name, rules, options.cursor);
-    const deliveries = await unloadedDeliveries(tx, warehouse.name, deliveriesPerLoad);
-    const verdicts = await unloadedVerdicts(tx, warehouse.name, verdictsPerLoad);
+    const { carriesLogs = true } = options;
+    const deliveries = carriesLogs ? await unloadedDeliveries(tx, warehouse.name, deliveriesPerLoad) : [];
+    const verdicts = carriesLogs ? await unloadedVerdicts(tx, warehouse.name, verdictsPerLoad) : [];
     const isWorthACommit = pending.calls.length + verdicts.length > 0 || deliveries.some((row) => !isRejectedRow(row));
     if (!isWorthACommit) return undefined;
     const plan = await planLoad(

@@ -30,6 +30,8 @@ interface PendingRules {
   /** Calls in a load whose process was alive within this many seconds are left to it, unless they have changed since. */
   readonly graceSeconds: number;
   readonly flattenVersion: number;
+  /** Planned loads that keep their calls in any case. */
+  readonly running?: readonly string[] | undefined;
   /** Leaves calls that the warehouse has in an earlier revision for another time; erasures are read all the same. */
   readonly newOnly?: boolean;
 }
@@ -176,7 +178,7 @@ const readQueue = async (tx: Transaction, warehouse: string, rules: PendingRules
         AND call_id NOT IN (
             SELECT lc.call_id FROM load_calls lc JOIN loads USING (load_id) JOIN ledger h USING (call_id)
              WHERE loads.warehouse = ${warehouse} AND loads.state = 'planned' AND lc.revision >= h.revision
-               AND loads.alive_at > now() - make_interval(secs => ${rules.graceSeconds}))
+               AND (load_id = ANY(${rules.running ?? []}) OR loads.alive_at > now() - make_interval(secs => ${rules.graceSeconds})))
       ORDER BY queue_position ${direction}, call_id ${direction} LIMIT ${limit}`;
 };
 

@@ -64,7 +64,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     kind: 'postgres',
     keepsDeleted: { days: null, why: 'as the store' },
     immediate: true,
-    maxCallsPerLoad: 500,
+    maxCallsPerLoad: 250,
     partitionOf: () => undefined,
     migrate: async () => {
       await migrate(schema);

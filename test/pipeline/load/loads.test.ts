@@ -1,4 +1,5 @@
 /** From the ledger into warehouses: failures, crashes, rebuilds, epochs, warehouses that come later. */
+import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
@@ -18,9 +19,11 @@ import {
 } from '../../../src/store/loads/loads.ts';
 import { issueEpoch, requestWalk, walkToEnd } from '../../../src/store/loads/warehouses.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
+import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { digestTables } from '../../support/digest-tables.ts';
 import { deliver, observationOf, register, untilBlocked, usePipeline } from '../../support/pipeline.ts';
 import { column } from '../../support/rows.ts';
+import { until } from '../../support/until.ts';
 
 const pipeline = usePipeline();
 
@@ -173,6 +176,25 @@ describe('a warehouse that is away', () => {
     expect(pipeline.logged).toMatchObject([{ fields: { code: 'UNEXPECTED' } }]);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
   });
+});
+
+test('two loads at once take no call and no delivery twice, also where those of dead processes are taken over', async () => {
+  const { deps, target } = pipeline;
+  await pipeline.send(['a', 'b', 'c'].map((id) => ({ unique_id: id, timestamp: '2023-12-04T15:18:29Z' })));
+  await walk(true);
+  const taken: unknown[] = [];
+  let begun = 0;
+  const load: Warehouse['load'] = async (batch) => {
+    begun += 1;
+    taken.push(...batch.calls.map(({ callId }) => callId), ...(batch.logs.deliveries ?? []).map((row) => row.call_id));
+    if (begun === 1) await until('the other load has begun', async () => begun === 2);
+    else await setTimeout(300);
+    return await target.warehouse.load(batch);
+  };
+  const slow = { ...deps, targets: [{ ...target, warehouse: { ...target.warehouse, maxCallsPerLoad: 2, load } }] };
+  const loaded = await loadPending(slow, { warehouse: 'main', origin: 'fill', graceSeconds: 0 });
+  expect(loaded).toEqual({ sent: 3, changed: 3, more: false, held: 0 });
+  expect(taken.sort()).toEqual(['a', 'a', 'b', 'b', 'c', 'c']);
 });
 
 describe('a crash', () => {
