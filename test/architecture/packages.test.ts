@@ -1,9 +1,12 @@
 /** Every package has its reason in docs/contributing/packages.md, and no reason outlives its package; licences are those of a list. */
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
+import { read } from '../support/repository.ts';
 
-const read = (path: string): string => readFileSync(resolve(import.meta.dirname, '../..', path), 'utf8');
+type Locked = { dev?: boolean; license?: string; integrity?: string; optional?: boolean } & Partial<
+  Record<'os' | 'cpu' | 'libc', readonly string[]>
+>;
+
+const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, Locked> };
 
 test('docs/contributing/packages.md names every package, and no other', () => {
   const { dependencies, optionalDependencies, devDependencies } = JSON.parse(read('package.json'));
@@ -13,16 +16,13 @@ test('docs/contributing/packages.md names every package, and no other', () => {
     .filter((name) => name !== 'package')
     .map((name) => ({ name, pattern: new RegExp(`^${name.replace('*', '.*')}$`) }));
   expect(present.filter((name) => !patterns.some(({ pattern }) => pattern.test(name)))).toEqual([]);
-  expect(patterns.filter(({ pattern }) => !present.some((name) => pattern.test(name))).map(({ name }) => name)).toEqual(
-    [],
-  );
+  expect(patterns.filter(({ pattern }) => !present.some((name) => pattern.test(name)))).toEqual([]);
 });
 
 test('docs/contributing/packages.md gives weight and last release of every package that runs', () => {
   const { dependencies, optionalDependencies } = JSON.parse(read('package.json'));
-  const rows = [
-    ...read('docs/contributing/packages.md').matchAll(/^\| (\S+) \| .+ \| \d+\.\d \| \d{4}-\d\d-\d\d \|$/gm),
-  ];
+  const row = /^\| (\S+) \| .+ \| \d+\.\d \| \d{4}-\d\d-\d\d \|$/gm;
+  const rows = [...read('docs/contributing/packages.md').matchAll(row)];
   expect(rows.map(([, name]) => name)).toEqual(Object.keys({ ...dependencies, ...optionalDependencies }).sort());
 });
 
@@ -35,11 +35,18 @@ const licences = new Set([
 const unnamed: Readonly<Record<string, string>> = { 'node_modules/unionfs': 'Unlicense' };
 
 test('every package that runs has a licence of the list', () => {
-  const { packages } = JSON.parse(read('package-lock.json')) as {
-    packages: Record<string, { dev?: boolean; license?: string }>;
-  };
   const others = Object.entries(packages).flatMap(([path, { dev = false, license = unnamed[path] ?? 'none' }]) =>
     dev || path === '' || licences.has(license) ? [] : [`${path}: ${license}`],
   );
   expect(others).toEqual([]);
+});
+
+const isForUs = ({ os, cpu, libc }: Locked): boolean =>
+  os?.includes('linux') !== false && cpu?.includes('x64') !== false && libc?.includes('glibc') !== false;
+
+test('everything that Linux x64 installs has a hash, and so has what is not optional elsewhere', () => {
+  const { '': _ours, ...locked } = packages;
+  const bare = Object.entries(locked).filter(([, one]) => one.integrity === undefined);
+  expect(bare.filter(([, one]) => isForUs(one) || one.optional !== true).map(([name]) => name)).toEqual([]);
+  expect(Object.keys(locked).length).toBeGreaterThan(300);
 });

@@ -1,18 +1,12 @@
 /** Follows the two ways of docs/contributing/architecture.md through the code. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { modules, read, root } from '../support/repository.ts';
 
-const root = resolve(import.meta.dirname, '../..');
-const text = readFileSync(resolve(root, 'docs/contributing/architecture.md'), 'utf8');
+const text = read('docs/contributing/architecture.md');
 
-interface Step {
-  readonly file: string;
-  readonly name: string;
-  readonly handedIn: boolean;
-}
-
-const stepsOf = (page: string, way: string): readonly Step[] => {
+const stepsOf = (page: string, way: string) => {
   const list = page.split(`<!-- way: ${way} -->`)[1]?.split('<!-- end -->')[0] ?? '';
   return list
     .split('\n')
@@ -23,10 +17,7 @@ const stepsOf = (page: string, way: string): readonly Step[] => {
     });
 };
 
-const codeOf = (file: string): string => {
-  const path = resolve(root, file);
-  return existsSync(path) ? readFileSync(path, 'utf8') : '';
-};
+const codeOf = (file: string): string => modules.get(file) ?? '';
 
 /** Files that a file imports, types left out. */
 const importsOf = (file: string): readonly string[] =>
@@ -43,7 +34,7 @@ const mentions = (file: string, name: string): boolean => {
 };
 
 /** Faults of a way, a sentence each. */
-const problemsOf = (steps: readonly Step[]): readonly string[] =>
+const problemsOf = (steps: ReturnType<typeof stepsOf>): readonly string[] =>
   steps.flatMap((step, index) => {
     const { file, name, handedIn } = step;
     if (!defines(file, name)) return [`${file} does not define ${name}.`];
@@ -54,43 +45,41 @@ const problemsOf = (steps: readonly Step[]): readonly string[] =>
     return called ? [] : [`No step above ${file}: ${name} imports and calls it.`];
   });
 
-describe('docs/contributing/architecture.md', () => {
-  test.each([
-    ['polled', 15],
-    ['delivery', 12],
-  ])('the way of one %s call goes through the code', (way, least) => {
-    const steps = stepsOf(text, way);
-    expect(steps.length).toBeGreaterThanOrEqual(least);
-    expect(problemsOf(steps)).toEqual([]);
-    // Most steps can be followed by imports alone.
-    expect(steps.filter(({ handedIn }) => handedIn).length).toBeLessThan(steps.length / 2);
-  });
+test.each([
+  ['polled', 15],
+  ['delivery', 12],
+])('the way of one %s call goes through the code', (way, least) => {
+  const steps = stepsOf(text, way);
+  expect(steps.length).toBeGreaterThanOrEqual(least);
+  expect(problemsOf(steps)).toEqual([]);
+  // Most steps can be followed by imports alone.
+  expect(steps.filter(({ handedIn }) => handedIn).length).toBeLessThan(steps.length / 2);
+});
 
-  test('a step that is gone, or that nobody calls, is found', () => {
-    const [first, second] = stepsOf(text, 'polled');
-    if (first === undefined || second === undefined) throw new Error('the way has no steps');
-    const wrong = [
-      first,
-      { ...second, file: 'src/no-such-file.ts' },
-      { ...second, name: 'noSuchFunction' },
-      { file: 'src/calls/flatten.ts', name: 'flattenCall', handedIn: false },
-    ];
-    expect(problemsOf(wrong)).toEqual([
-      `src/no-such-file.ts does not define ${second.name}.`,
-      `${second.file} does not define noSuchFunction.`,
-      'No step above src/calls/flatten.ts: flattenCall imports and calls it.',
-    ]);
-  });
+test('a step that is gone, or that nobody calls, is found', () => {
+  const [first, second] = stepsOf(text, 'polled');
+  if (first === undefined || second === undefined) throw new Error('the way has no steps');
+  const wrong = [
+    first,
+    { ...second, file: 'src/no-such-file.ts' },
+    { ...second, name: 'noSuchFunction' },
+    { file: 'src/calls/flatten.ts', name: 'flattenCall', handedIn: false },
+  ];
+  expect(problemsOf(wrong)).toEqual([
+    `src/no-such-file.ts does not define ${second.name}.`,
+    `${second.file} does not define noSuchFunction.`,
+    'No step above src/calls/flatten.ts: flattenCall imports and calls it.',
+  ]);
+});
 
-  test('every file and folder that it names exists', () => {
-    const named = [...text.matchAll(/`((?:src|activities|workflows|schemas|test|docs|bench|scripts)\/[^`\s:]*)/g)].map(
-      ([, path = '']) => path.replace(/…$/, ''),
-    );
-    expect(named.length).toBeGreaterThan(30);
-    expect(named.filter((path) => !existsSync(resolve(root, path)))).toEqual([]);
-  });
+test('every file and folder that it names exists', () => {
+  const named = [...text.matchAll(/`((?:src|activities|workflows|schemas|test|docs|bench|scripts)\/[^`\s:]*)/g)].map(
+    ([, path = '']) => path.replace(/…$/, ''),
+  );
+  expect(named.length).toBeGreaterThan(30);
+  expect(named.filter((path) => !existsSync(resolve(root, path)))).toEqual([]);
+});
 
-  test('it stays short enough to be read', () => {
-    expect(text.split('\n').length).toBeLessThanOrEqual(151);
-  });
+test('it stays short enough to be read', () => {
+  expect(text.split('\n').length).toBeLessThanOrEqual(151);
 });

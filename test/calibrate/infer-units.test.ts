@@ -17,12 +17,13 @@ const randomOf = (seed: number) => {
 
 type Units = Readonly<Record<UnitField, 1 | 1000>>;
 
+const randomUnits = (random: () => number): Units =>
+  Object.fromEntries(unitFields.map((field) => [field, random() < 0.5 ? 1 : 1000])) as Units;
+
 /** A service: how fast people talk, how long they pause, how its words are cut, and a unit for each field. */
 const generateService = (seed: number, calls = 40, unitsOfCall?: (random: () => number) => Units) => {
   const random = randomOf(seed * 7919);
-  const randomUnits = (): Units =>
-    Object.fromEntries(unitFields.map((field) => [field, random() < 0.5 ? 1 : 1000])) as Units;
-  const service = randomUnits();
+  const service = randomUnits(random);
   const letters = seed % 4 === 0 ? 1.5 : 3 + random() * 5;
   const rate = seed % 4 === 0 ? 5 : 9 + random() * 14;
   const pause = random() * 6;
@@ -70,11 +71,9 @@ describe('units of fields', () => {
 
   const nothing = Object.fromEntries(unitFields.map((field) => [field, 'cannot tell']));
 
-  const mixed = (random: () => number): Units =>
-    Object.fromEntries(unitFields.map((field) => [field, random() < 0.5 ? 1 : 1000])) as Units;
   test.each([
     ['a service without transcripts', generateService(21).calls.map((call) => ({ ...call, utterances: [] }))],
-    ['units that change from call to call', generateService(22, 60, mixed).calls],
+    ['units that change from call to call', generateService(22, 60, randomUnits).calls],
     ['three calls', generateService(23, 3).calls],
   ])('cannot be told of %s', (_, calls) => expect(unitsFound(calls)).toEqual(nothing));
 });

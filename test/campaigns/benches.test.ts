@@ -2,6 +2,4 @@
 import { describe } from 'vitest';
 import { describeBenches } from '../e2e/bench-cases.ts';
 
-describe('benches', () => {
-  describeBenches();
-});
+describe('benches', () => describeBenches());

@@ -5,6 +5,4 @@
 import { describe } from 'vitest';
 import { testCommands } from '../docs/command-cases.ts';
 
-describe('commands', () => {
-  testCommands('all');
-});
+describe('commands', () => testCommands('all'));

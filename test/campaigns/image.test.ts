@@ -9,14 +9,78 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { cacheFolderOf } from '../../src/local/locate-program.ts';
 import { checkTruth, type TruthReport } from '../../src/simulator/demo/check-truth.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
-import { becomeHealthy, endWell, openDeployment, type Started, signingSecret } from '../deploy/shipped.ts';
-import { buildImage, openImage } from '../support/image.ts';
+import { becomeHealthy, endWell, type Image, openDeployment, type Started, signingSecret } from '../deploy/shipped.ts';
+import { isWanted } from '../support/installation.ts';
 import { createDatabase, makeServerFolder } from '../support/postgres.ts';
 import { useTemporal } from '../support/temporal.ts';
-import { root, run, slowdown } from '../support/tools.ts';
+import { installDebian, installNode, root, run, slowdown } from '../support/tools.ts';
+
+const certificates = process.env.NODE_EXTRA_CA_CERTS;
+
+/** As node:MAJOR-bookworm-slim: Debian, Node with npm, and the account node. Kept in the cache, and in buildah's store. */
+const provideBase = async (name: string, major: number): Promise<void> => {
+  if ((await run(`buildah images --quiet localhost/${name} 2>/dev/null || true`)).trim() !== '') return;
+  const programs = await installNode(major);
+  const version = (await run(`"${programs}/node" --version`)).trim();
+  const archive = join(cacheFolderOf(`image-base-${version}`, process.env), 'root.tar');
+  if (!existsSync(archive)) {
+    console.log('Making the image to begin with, once.');
+    await run(`
+      set -e
+      place="$(mktemp -d)"
+      debootstrap --variant=minbase bookworm "$place"
+      install -D "${programs}/node" "$place/usr/local/bin/node"
+      npm install --silent --global --prefix "$place/usr/local" npm@11
+      chroot "$place" groupadd --gid 1000 node
+      chroot "$place" useradd --uid 1000 --gid node --shell /bin/bash --create-home node
+      ${certificates === undefined ? '' : `cp "${certificates}" "$place/usr/local/share/authorities.pem"`}
+      mkdir -p "${join(archive, '..')}"
+      tar -C "$place" -cf "${archive}.partial" . && mv "${archive}.partial" "${archive}"
+      rm -rf "$place"`);
+  }
+  await run(`
+    set -e
+    working="$(buildah from scratch)"
+    buildah add --quiet "$working" "${archive}" /
+    buildah config --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+      ${certificates === undefined ? '' : '--env NODE_EXTRA_CA_CERTS=/usr/local/share/authorities.pem'} --cmd node "$working"
+    buildah commit --quiet --rm "$working" localhost/${name}`);
+};
+
+/** Steps that were built before come from buildah's cache, unless the build is cold. */
+const buildImage = async (state: 'cold' | 'warm'): Promise<void> => {
+  await installDebian({ buildah: '/usr/bin/buildah', debootstrap: '/usr/sbin/debootstrap' });
+  const [, base = '', major] =
+    /^FROM (node:(\d+)-bookworm-slim)/m.exec(await readFile(join(root, 'deploy/Dockerfile'), 'utf8')) ?? [];
+  await provideBase(base, Number(major));
+  const cache = state === 'cold' ? '--no-cache' : '';
+  await run(
+    `buildah bud --isolation chroot --pull=never --layers ${cache} --tag localhost/callsync:local --file deploy/Dockerfile .`,
+  );
+};
+
+/** A container of the built image, whose files can be read until it is closed. */
+const openImage = async (): Promise<Image & { close(): Promise<unknown> }> => {
+  const name = (await run('buildah from --pull=never localhost/callsync:local')).trim();
+  const place = (await run(`buildah mount ${name}`)).trim();
+  const { OCIv1 } = JSON.parse(await run(`buildah inspect ${name}`)) as {
+    OCIv1: { config: { User: string; Env: string[]; Entrypoint: string[]; WorkingDir: string } };
+  };
+  const { User, Env, Entrypoint, WorkingDir } = OCIv1.config;
+  const account = Number(await run(`chroot "${place}" id --user "${User}"`));
+  return {
+    root: place,
+    env: Env,
+    entrypoint: Entrypoint,
+    folder: WorkingDir,
+    account,
+    close: () => run(`buildah rm ${name}`),
+  };
+};
 
 const buildLimitMs = 1_200_000;
 
@@ -145,8 +209,6 @@ describe('services', () => {
       for (const { child } of all) child.kill('SIGTERM');
       await endWell(...all);
     };
-    const isWanted = (entry: { readonly status: string; readonly deliveredByWebhook: boolean }): boolean =>
-      ['qualified', 'void'].includes(entry.status) || entry.deliveredByWebhook;
     let truth: TruthReport | undefined;
     const countWrong = async (): Promise<number> => {
       truth = await checkTruth(simulator, warehouse, isWanted);

@@ -56,9 +56,7 @@ describe('temporal', () => {
 });
 
 /** 100 kills of the receiver under load. About 5 minutes. */
-describe('receiver', () => {
-  describeKills({ kills: 100 });
-});
+describe('receiver', () => describeKills({ kills: 100 }));
 
 /** Lost responses, conflicts and kills in BigQuery loads, against a strict stand-in. About 5 minutes. */
 describe('bigquery', () => {

@@ -36,9 +36,7 @@ describe('beside-backfill', () => {
 });
 
 /** An analyst's transaction holds `words` for 5 minutes while 3 workers start and loads go on. About 5 minutes. */
-describe('open-transaction', () => {
-  describeOpenTransaction({ seconds: 300 });
-});
+describe('open-transaction', () => describeOpenTransaction({ seconds: 300 }));
 
 /**
  * The work of the demo through PgBouncer in session mode: polls and webhooks into PostgreSQL, a worker and a receiver

@@ -55,13 +55,6 @@ describe('erasure', () => {
 
 const secret = 'a secret of the planted values';
 
-/** Starts a process that runs on, with the address of its receiver. */
-const start = async (...args: readonly string[]) => {
-  const running = startProgram([...args, '--json', '--log-level', 'debug']);
-  const { webhook } = (await running.first()) as { readonly webhook: string };
-  return { ...running, webhook, said: () => running.stdout() + running.stderr() };
-};
-
 /** Runs a command to its end. */
 const run = async (...args: readonly string[]) => {
   const { ended, stdout, stderr } = startProgram([...args, '--json']);
@@ -97,13 +90,14 @@ const openPlace = async (name: string) => {
     writeFileSync(path, stringify(config), { mode: 0o600 });
     return path;
   };
-  /** Starts a process that is killed at the end of the test. */
-  const startHere = async (...args: readonly string[]) => {
-    const started = await start(...args);
+  /** Starts a process that runs until the end of the test, with the address of its receiver. */
+  const start = async (...args: readonly string[]) => {
+    const started = startProgram([...args, '--json', '--log-level', 'debug']);
     running.push(started.child);
-    return started;
+    const { webhook } = (await started.first()) as { readonly webhook: string };
+    return { ...started, webhook, said: () => started.stdout() + started.stderr() };
   };
-  return { folder, temporal, databaseUrl: database.url, bigquery, pool, running, configure, start: startHere };
+  return { folder, temporal, databaseUrl: database.url, bigquery, pool, running, configure, start };
 };
 
 const settled = (pool: pg.Pool) =>

@@ -4,16 +4,13 @@
  */
 
 import { describe } from 'vitest';
-import { describeFlood } from '../webhook/flood-cases.ts';
 import { describeFuzz } from '../webhook/fuzz-cases.ts';
-import { describeHostile } from '../webhook/hostile-cases.ts';
+import { describeFlood, describeHostile } from '../webhook/hostile-cases.ts';
 import { describeSpoolLock } from '../webhook/spool-lock-cases.ts';
 import { describeStoreStopped } from '../webhook/store-stopped-cases.ts';
 
 /** 100,000 mutated deliveries. About 2 minutes. */
-describe('fuzz', () => {
-  describeFuzz({ count: 100_000 });
-});
+describe('fuzz', () => describeFuzz({ count: 100_000 }));
 
 /**
  * Slow sockets and oversized bodies come for 30 seconds beside valid deliveries. Then one address holds 2,000 idle
@@ -25,11 +22,7 @@ describe('hostile', () => {
 });
 
 /** Deliveries while the store is away for a minute. About 2 minutes. */
-describe('store-stopped', () => {
-  describeStoreStopped({ awayMs: 60_000 });
-});
+describe('store-stopped', () => describeStoreStopped({ awayMs: 60_000 }));
 
 /** Two spools on one folder, 100 times each: frozen, in another PID namespace, started at once. About 15 minutes. */
-describe('spool-lock', () => {
-  describeSpoolLock({ runs: 100, atOnce: 4 });
-});
+describe('spool-lock', () => describeSpoolLock({ runs: 100, atOnce: 4 }));

@@ -16,14 +16,10 @@ import { until } from '../support/until.ts';
  * Time and pages of every statement of the steady state, in a store of 3 million calls filled by SQL. About 10
  * minutes.
  */
-describe('scale', () => {
-  describeScale({ calls: 3_000_000, maxBuffers: 5_000, maxMs: 50 });
-});
+describe('scale', () => describeScale({ calls: 3_000_000, maxBuffers: 5_000, maxMs: 50 }));
 
 /** A ledger of 20 million calls that was set back: the first new call, and the memory of the worker. About 8 minutes. */
-describe('restored', () => {
-  describeRestored({ calls: 20_000_000 });
-});
+describe('restored', () => describeRestored({ calls: 20_000_000 }));
 
 /**
  * A backfill planned over 1,000,000 calls, 50,000 of them loaded by three worker processes that are killed at random.
@@ -151,6 +147,4 @@ describe('activate', () => {
  * New calls beside 11,000 commits of 20 pending calls over 2 years, in the local BigQuery under the quotas of the real one. About 5
  * minutes.
  */
-describe('backlog', () => {
-  describeBacklog({ pending: 220_000, perCommit: 20, commits: 30 });
-});
+describe('backlog', () => describeBacklog({ pending: 220_000, perCommit: 20, commits: 30 }));

@@ -1,4 +1,5 @@
 /** Messages of failing commands: one sentence, the next step, no stack trace, an exit code. */
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
@@ -130,29 +131,19 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
     expectFailure(away, 4, /store does not answer .*Start PostgreSQL or correct its address/);
     expect(away.stderr).not.toContain('secret-word');
 
-    const missing = new URL(database.url);
-    missing.pathname = '/no_such_database';
-    await folder.configure(configOf({ store: { url: missing.href } }));
+    const configure = (parts: Partial<URL>) =>
+      folder.configure(configOf({ store: { url: Object.assign(new URL(database.url), parts).href } }));
+    await configure({ pathname: '/no_such_database' });
     expectFailure(await folder.run(['status']), 6, /database of the store does not exist/);
-
-    const stranger = new URL(database.url);
-    stranger.username = 'nobody_of_that_name';
-    stranger.password = 'secret-word';
-    await folder.configure(configOf({ store: { url: stranger.href } }));
-    const refused = await folder.run(['status', '--json']);
-    expect(refused.code).toBe(3);
-    expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: 'DATABASE_CREDENTIALS' } });
+    await configure({ username: 'nobody_of_that_name', password: 'secret-word' });
+    expect((await folder.json(['status'], { code: 3 })).error.code).toBe('DATABASE_CREDENTIALS');
   });
 });
 
 /** In a folder of its own, beside the others. */
 const inFolder = async (use: (folder: CliFolder) => Promise<void>): Promise<void> => {
   const own = await openCliFolder();
-  try {
-    await use(own);
-  } finally {
-    await own.remove();
-  }
+  await use(own).finally(own.remove);
 };
 
 // Each of these waits for somebody who does not answer.
@@ -222,7 +213,7 @@ describe('where nobody answers, a failure is one clear sentence', { concurrent: 
       await folder.configure(configOf({ temporal: { address: `127.0.0.1:${closedPort}` } }));
       expectFailure(await folder.run(['backfill', 'pause', 'x']), 4, temporalAway);
       const mute = createServer().listen(0, '127.0.0.1');
-      await new Promise((resolve) => mute.once('listening', resolve));
+      await once(mute, 'listening');
       const { port } = mute.address() as { port: number };
       await folder.configure(configOf({ temporal: { address: `127.0.0.1:${port}` } }));
       expectFailure(await folder.run(['backfill', '--from', '2025-01-01']), 4, temporalAway);

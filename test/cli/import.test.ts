@@ -1,165 +1,134 @@
 /** Files in, quarantine out: the commands as a user runs them, on a real database. */
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { sampleCall } from '../../src/cli/commands/webhook/send.ts';
 import { openCli, openCliFolder } from '../support/cli.ts';
 
 const { folder, database } = await openCli();
-await folder.configure({ source: { base_url: 'http://127.0.0.1:9' }, store: { url: database.url } });
+const base = { source: { base_url: 'http://127.0.0.1:9' }, store: { url: database.url } };
+const rules = { profile: 'pseudonymous', unreadable: 'drop' };
+await folder.configure(base);
 
-const json = async (args: readonly string[], input?: string) => {
-  const { stdout, stderr, code } = await folder.run([...args, '--json'], input === undefined ? {} : { input });
-  expect(stdout, stderr).not.toBe('');
-  return { code, result: JSON.parse(stdout) };
-};
+const json = (args: readonly string[], input = '', code = 0) => folder.json(args, { input, code });
 const at = new Date('2025-03-01T10:00:00Z');
 const line = (id: string, more: object = {}): string => JSON.stringify({ ...sampleCall(id, at), ...more });
 
-describe('import and quarantine', () => {
-  test('needs no access to the service; bad lines wait in quarantine until they are replayed or dropped', async () => {
-    const lines = [line('call-1'), 'not json', line('call-2'), line('call-3', { timestamp: 'some day' }), '{}'];
-    const file = await folder.write('old.ndjson.gz', gzipSync(lines.join('\n')));
+test('needs no access to the service; bad lines wait in quarantine until they are replayed or dropped', async () => {
+  const lines = [line('call-1'), 'not json', line('call-2'), line('call-3', { timestamp: 'some day' }), '{}'];
+  const file = await folder.write('old.ndjson.gz', gzipSync(lines.join('\n')));
 
-    const imported = await json(['import', file]);
-    expect(imported).toMatchObject({ code: 5, result: { records: 5, refused: 3, changed: 2, alreadyDone: false } });
-    // No worker runs, and none has to. `status` may still count a walk, which waits for older transactions of the whole server.
-    expect((await json(['status'])).result).toMatchObject({ calls: 2 });
-    expect((await json(['query', 'SELECT count(*) AS n FROM calls'])).result.rows).toEqual([{ n: 2 }]);
+  const imported = await json(['import', file], '', 5);
+  expect(imported).toMatchObject({ records: 5, refused: 3, changed: 2, alreadyDone: false });
+  // No worker runs, and none has to. `status` may still count a walk, which waits for older transactions of the whole server.
+  expect(await json(['status'])).toMatchObject({ calls: 2 });
+  expect((await json(['query', 'SELECT count(*) AS n FROM calls'])).rows).toEqual([{ n: 2 }]);
 
-    const { result: entries } = await json(['quarantine', 'list']);
-    expect(entries.map((entry: { origin: string }) => entry.origin).sort()).toEqual(
-      ['old.ndjson.gz:2', 'old.ndjson.gz:4', 'old.ndjson.gz:5'].sort(),
-    );
-    const undated = entries.find((entry: { origin: string }) => entry.origin.endsWith(':4'));
-    const shown = await folder.run(['quarantine', 'show', String(undated.id)]);
-    expect(shown.stdout).toContain('transcript_json: object');
-    expect(shown.stdout).not.toMatch(/call-3|some day|\+1555/);
-    expect((await folder.run(['quarantine', 'show', String(undated.id), '--raw'])).stdout).toBe(lines[3]);
+  const entries = await json(['quarantine', 'list']);
+  const origins = entries.map((entry: { origin: string }) => entry.origin).sort();
+  expect(origins).toEqual(['old.ndjson.gz:2', 'old.ndjson.gz:4', 'old.ndjson.gz:5']);
+  const undated = entries.find((entry: { origin: string }) => entry.origin.endsWith(':4'));
+  const shown = await folder.run(['quarantine', 'show', String(undated.id)]);
+  expect(shown.stdout).toContain('transcript_json: object');
+  expect(shown.stdout).not.toMatch(/call-3|some day|\+1555/);
+  expect((await folder.run(['quarantine', 'show', String(undated.id), '--raw'])).stdout).toBe(lines[3]);
 
-    const given = ['quarantine', 'replay', String(undated.id), '--observed-at', '2025-03-02'];
-    expect(await json(given)).toMatchObject({ code: 0, result: { replayed: 1, refused: 0, changed: 1 } });
-    const expected = { code: 5, result: { replayed: 0, refused: 2 } };
-    expect(await json(['quarantine', 'replay', '--all'])).toMatchObject(expected);
-    const open = (await json(['quarantine', 'list'])).result.map((entry: { id: number }) => String(entry.id));
-    expect(await json(['quarantine', 'drop', ...open])).toMatchObject({ code: 0, result: { dropped: 2 } });
-    expect((await json(['status'])).result).toMatchObject({ calls: 3, quarantineOpen: 0 });
-  });
+  const given = ['quarantine', 'replay', String(undated.id), '--observed-at', '2025-03-02'];
+  expect(await json(given)).toMatchObject({ replayed: 1, refused: 0, changed: 1 });
+  expect(await json(['quarantine', 'replay', '--all'], '', 5)).toMatchObject({ replayed: 0, refused: 2 });
+  const open = (await json(['quarantine', 'list'])).map((entry: { id: number }) => String(entry.id));
+  expect(await json(['quarantine', 'drop', ...open])).toMatchObject({ dropped: 2 });
+  expect(await json(['status'])).toMatchObject({ calls: 3, quarantineOpen: 0 });
+});
 
-  test('reads standard input, and reports fields that nobody knows', async () => {
-    const array = `[${line('call-8', { brand_new: 1 })},${line('call-9')}]`;
-    expect(await json(['import', '-'], array)).toMatchObject({ code: 0, result: { records: 2, changed: 2 } });
-    const { drift } = (await json(['schema', 'drift'])).result;
-    expect(drift).toMatchObject([{ source: 'import', field: 'brand_new', kind: 'new', seen: 1 }]);
-  });
+test('reads standard input, and reports fields that nobody knows', async () => {
+  const array = `[${line('call-8', { brand_new: 1 })},${line('call-9')}]`;
+  expect(await json(['import', '-'], array)).toMatchObject({ records: 2, changed: 2 });
+  const { drift } = await json(['schema', 'drift']);
+  expect(drift).toMatchObject([{ source: 'import', field: 'brand_new', kind: 'new', seen: 1 }]);
+});
 
-  test('a file that is not there, and no choice of records', async () => {
-    const missing = await folder.run(['import', '/no/such/folder/nowhere.json']);
-    expect(missing).toMatchObject({ code: 2, stdout: '' });
-    expect(missing.stderr).toMatch(/The file \/no\/such\/folder\/nowhere\.json cannot be read \(ENOENT\)/);
-    expect((await folder.run(['quarantine', 'replay'])).code).toBe(2);
-  });
+test('a file that is not there, and no choice of records', async () => {
+  const missing = await folder.run(['import', '/no/such/folder/nowhere.json']);
+  expect(missing).toMatchObject({ code: 2, stdout: '' });
+  expect(missing.stderr).toMatch(/The file \/no\/such\/folder\/nowhere\.json cannot be read \(ENOENT\)/);
+  expect((await folder.run(['quarantine', 'replay'])).code).toBe(2);
+});
 
-  test('a request that finds less than it names says so, and one that can find nothing is refused', async () => {
-    const ask = (args: readonly string[], ...values: readonly string[]) =>
-      folder.run(args, { input: values.join('\n') });
-    await json(['import', await folder.write('two.ndjson', `${line('call-known')}\n${line('call-to-erase')}`)]);
-    const { result: first } = await json(['erase', '--by', 'call', '--yes'], 'call-to-erase');
-    expect(first).toMatchObject({ erased: 1, found: { calls: 0, documents: 0, inbox: 0 }, proof: { receipt_id: 1 } });
-    const named = ['call-to-erase', 'call-known', 'mistyped'] as const;
-    const dry = await ask(['erase', '--by', 'call'], ...named);
-    expect(dry.stdout).toContain(
-      'The request covers 3 calls: 1 stored, 1 erased earlier, 1 unknown. callsync erased nothing yet',
-    );
-    expect(dry.stdout).toContain('Check the id of the unknown call.');
-    expect((await ask(['erase', '--by', 'call'], named[0])).stdout).toContain(
-      '1 erased earlier. Nothing is left to erase.',
-    );
-    const exported = await ask(['privacy', 'export', '--by', 'call'], ...named);
-    expect(
-      exported.stdout
-        .trimEnd()
-        .split('\n')
-        .map((text) => JSON.parse(text).unique_id),
-    ).toEqual(['call-known']);
-    expect(exported.stderr).toContain('1 call; 1 erased; 1 unknown.');
+test('a request that finds less than it names says so, and one that can find nothing is refused', async () => {
+  const ask = (args: readonly string[], ...values: readonly string[]) => folder.run(args, { input: values.join('\n') });
+  await json(['import', await folder.write('two.ndjson', `${line('call-known')}\n${line('call-to-erase')}`)]);
+  const first = await json(['erase', '--by', 'call', '--yes'], 'call-to-erase');
+  expect(first).toMatchObject({ erased: 1, found: { calls: 0, documents: 0, inbox: 0 }, proof: { receipt_id: 1 } });
+  const named = ['call-to-erase', 'call-known', 'mistyped'] as const;
+  const { stdout: dry } = await ask(['erase', '--by', 'call'], ...named);
+  expect(dry).toContain('covers 3 calls: 1 stored, 1 erased earlier, 1 unknown. callsync erased nothing yet');
+  expect(dry).toContain('Check the id of the unknown call.');
+  const { stdout: nothing } = await ask(['erase', '--by', 'call'], named[0]);
+  expect(nothing).toContain('1 erased earlier. Nothing is left to erase.');
+  const exported = await ask(['privacy', 'export', '--by', 'call'], ...named);
+  expect(JSON.parse(exported.stdout)).toMatchObject({ unique_id: 'call-known' });
+  expect(exported.stderr).toContain('1 call; 1 erased; 1 unknown.');
 
-    const why = ['--reason', 'case 18'];
-    const refused = await ask(['privacy', 'hold', 'add', '--by', 'call', ...why], named[0]);
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('so there is nothing to hold') });
-    const held = await json(['privacy', 'hold', 'add', '--by', 'call', ...why], 'call-known');
-    const mixed = await ask(['erase', '--by', 'call'], ...named);
-    expect(mixed.stdout).toContain('1 of them is under a legal hold, so --yes refuses all');
-    expect(mixed.stdout).toContain('With --except-held it erases the others.');
-    const all = await json(['erase', '--by', 'call', '--yes'], named.join('\n'));
-    expect(all).toMatchObject({ code: 6, result: { error: { code: 'ERASURE_HELD' } } });
-    expect((await ask(['erase', '--by', 'call', '--except-held'], ...named)).stdout).toContain('legal hold and stays');
-    await json(['privacy', 'hold', 'remove', held.result.hold.id, ...why]);
-    const { result } = await json(['erase', '--by', 'call', '--yes'], named.join('\n'));
-    expect(result).toMatchObject({ calls: 3, known: 1, erasedBefore: 1, erased: 2 });
-    expect((await folder.run(['verdicts', 'verify'])).stdout).toMatch(/erasures: \d receipts, chain intact/);
+  const why = ['--reason', 'case 18'];
+  const refused = await ask(['privacy', 'hold', 'add', '--by', 'call', ...why], named[0]);
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('so there is nothing to hold') });
+  const held = await json(['privacy', 'hold', 'add', '--by', 'call', ...why], 'call-known');
+  const mixed = await ask(['erase', '--by', 'call'], ...named);
+  expect(mixed.stdout).toContain('1 of them is under a legal hold, so --yes refuses all');
+  expect(mixed.stdout).toContain('With --except-held it erases the others.');
+  const all = await json(['erase', '--by', 'call', '--yes'], named.join('\n'), 6);
+  expect(all.error.code).toBe('ERASURE_HELD');
+  expect((await ask(['erase', '--by', 'call', '--except-held'], ...named)).stdout).toContain('legal hold and stays');
+  await json(['privacy', 'hold', 'remove', held.hold.id, ...why]);
+  const result = await json(['erase', '--by', 'call', '--yes'], named.join('\n'));
+  expect(result).toMatchObject({ calls: 3, known: 1, erasedBefore: 1, erased: 2 });
+  expect((await folder.run(['verdicts', 'verify'])).stdout).toMatch(/erasures: \d receipts, chain intact/);
 
-    for (const value of ['abc', '12']) {
-      const short = await ask(['erase', '--by', 'phone'], '+33611223344', value);
-      expect(short).toMatchObject({ code: 2, stdout: '' });
-      expect(short.stderr).toContain('Value 2 of 2 is no telephone number');
-      expect(short.stderr).not.toContain(value);
-    }
-    const mistyped = ['--by', 'metadata', '--key', 'Clientid'];
-    for (const command of [['erase'], ['erase', '--yes'], ['privacy', 'export']]) {
-      const unknown = await ask([...command, ...mistyped], 'sample');
-      expect(unknown).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Did you mean ClientID?') });
-    }
-    const later = await ask(['erase', '--suppress', ...mistyped], 'nobody');
-    expect(later).toMatchObject({ code: 0, stderr: expect.stringContaining('Did you mean ClientID?') });
-    expect((await ask(['erase', '--by', 'metadata', '--key', 'ClientID'], 'nobody')).stderr).not.toContain('key');
-  });
+  for (const value of ['abc', '12']) {
+    const short = await ask(['erase', '--by', 'phone'], '+33611223344', value);
+    expect(short).toMatchObject({ code: 2, stdout: '' });
+    expect(short.stderr).toContain('Value 2 of 2 is no telephone number');
+    expect(short.stderr).not.toContain(value);
+  }
+  const mistyped = ['--by', 'metadata', '--key', 'Clientid'];
+  for (const command of [['erase'], ['erase', '--yes'], ['privacy', 'export']]) {
+    const unknown = await ask([...command, ...mistyped], 'sample');
+    expect(unknown).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Did you mean ClientID?') });
+  }
+  const later = await ask(['erase', '--suppress', ...mistyped], 'nobody');
+  expect(later).toMatchObject({ code: 0, stderr: expect.stringContaining('Did you mean ClientID?') });
+  expect((await ask(['erase', '--by', 'metadata', '--key', 'ClientID'], 'nobody')).stderr).not.toContain('key');
+});
 
-  test('a host with another key of tokens is refused; with the same key, an erasure finds the calls of both hosts', async () => {
-    const other = await openCliFolder();
-    const rules = { profile: 'pseudonymous', unreadable: 'drop' };
-    const configured = (privacy: object) => ({
-      source: { base_url: 'http://127.0.0.1:9' },
-      store: {
-        url: database.url,
-        tombstone_key_file: join(folder.path, 'data', 'tombstone.key'),
-        proof_key_file: join(folder.path, 'data', 'proof.key'),
-      },
-      privacy: { ...rules, ...privacy },
-    });
-    const number = '+33612345678';
-    const call = (id: string) => line(id, { in: { type: 'PHONE', data: number } });
-    onTestFinished(() => other.remove());
-    await folder.configure(configured({}));
-    await json(['import', await folder.write('here.ndjson', call('call-here'))]);
-    // As every host makes it.
-    await other.configure(configured({}));
-    const there = await other.write('there.ndjson', call('call-there'));
-    for (const command of [
-      ['import', there],
-      ['erase', '--by', 'phone', '--yes', '--suppress'],
-    ]) {
-      const refused = await other.run(command, { input: number });
-      expect(refused.code).toBe(3);
-      expect(refused.stderr).toContain('privacy.key');
-    }
-    await other.configure(configured({ key_file: join(folder.path, 'data', 'privacy.key') }));
-    expect((await other.run(['import', there])).code).toBe(0);
-    const erased = await folder.run(['erase', '--by', 'phone', '--yes', '--json'], { input: number });
-    expect(JSON.parse(erased.stdout)).toMatchObject({ erased: 2 });
-    for (const command of ['serve', 'worker'])
-      expect(await folder.run([command])).toMatchObject({
-        code: 3,
-        stderr: expect.stringContaining('privacy.key_file'),
-      });
-  });
+test('a host with another key of tokens is refused; with the same key, an erasure finds the calls of both hosts', async () => {
+  const other = await openCliFolder();
+  const [tombstone_key_file, proof_key_file] = ['tombstone', 'proof'].map((name) =>
+    join(folder.path, `data/${name}.key`),
+  );
+  const store = { ...base.store, tombstone_key_file, proof_key_file };
+  const configured = (privacy: object) => ({ ...base, store, privacy: { ...rules, ...privacy } });
+  const number = '+33612345678';
+  const call = (id: string) => line(id, { in: { type: 'PHONE', data: number } });
+  onTestFinished(() => other.remove());
+  await folder.configure(configured({}));
+  await json(['import', await folder.write('here.ndjson', call('call-here'))]);
+  // As every host makes it.
+  await other.configure(configured({}));
+  const there = await other.write('there.ndjson', call('call-there'));
+  const refused = { code: 3, stderr: expect.stringContaining('privacy.key') };
+  for (const command of [['import', there], 'erase --by phone --yes --suppress'.split(' ')])
+    expect(await other.run(command, { input: number })).toMatchObject(refused);
+  await other.configure(configured({ key_file: join(folder.path, 'data', 'privacy.key') }));
+  expect((await other.run(['import', there])).code).toBe(0);
+  expect(await json(['erase', '--by', 'phone', '--yes'], number)).toMatchObject({ erased: 2 });
+  const file = { code: 3, stderr: expect.stringContaining('privacy.key_file') };
+  for (const command of ['serve', 'worker']) expect(await folder.run([command])).toMatchObject(file);
+});
 
-  test('with the former key the store takes a new one, without it does not', async () => {
-    const base = { source: { base_url: 'http://127.0.0.1:9' }, store: { url: database.url } };
-    const rules = { profile: 'pseudonymous', unreadable: 'drop' };
-    const former = { id: 'k1', file: join(folder.path, 'data/privacy.key') };
-    const keys = { key_id: 'k2', key_file: await folder.write('k2.key', 'k'.repeat(64)), former_keys: [former] };
-    await folder.configure({ ...base, privacy: { ...rules, ...keys } });
-    expect((await json(['import', await folder.write('two.ndjson', line('call-under-k2'))])).code).toBe(0);
-  });
+test('with the former key the store takes a new one, without it does not', async () => {
+  const former = { id: 'k1', file: join(folder.path, 'data/privacy.key') };
+  const keys = { key_id: 'k2', key_file: await folder.write('k2.key', 'k'.repeat(64)), former_keys: [former] };
+  await folder.configure({ ...base, privacy: { ...rules, ...keys } });
+  await json(['import', await folder.write('two.ndjson', line('call-under-k2'))]);
 });

@@ -7,18 +7,22 @@ import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { psqlLine } from '../../src/cli/parts/services.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { startSimulator } from '../../src/simulator/start-simulator.ts';
+import type { SimulatorAddresses } from '../../src/simulator/start-simulator.ts';
 import { openCliAndService } from '../support/cli.ts';
 import { program, startProgram } from '../support/program.ts';
+import { openSimulator } from '../support/simulator.ts';
 
 const { simulator, folder, database } = await openCliAndService({ calls: { count: 40 } });
 
 const init = (...options: readonly string[]) => folder.run(['init', ...options]);
+const accessOf = async (of: SimulatorAddresses): Promise<readonly string[]> => {
+  const secret = await folder.write('secret', of.clientSecret);
+  const who = ['--realm', of.realm, '--client-id', of.clientId, '--client-secret-file', secret];
+  return ['--yes', '--base-url', of.url, '--auth-url', of.authUrl, ...who];
+};
 
 test('asks the service, writes what it found under the meaning of each key, and replaces nothing', async () => {
-  const secret = await folder.write('secret', simulator.clientSecret);
-  const access = ['--auth-url', simulator.authUrl, '--realm', simulator.realm, '--client-id', simulator.clientId];
-  const options = ['--yes', '--base-url', simulator.url, ...access, '--client-secret-file', secret, '--no-doctor'];
+  const options = [...(await accessOf(simulator)), '--no-doctor'];
   expect(await init(...options)).toMatchObject({ code: 0, stdout: '' });
   const path = join(folder.path, 'callsync.yaml');
   expect((await stat(path)).mode & 0o777).toBe(0o600);
@@ -35,13 +39,9 @@ test('asks the service, writes what it found under the meaning of each key, and 
 
 test('checks the service within the request limit that asking it has used', async () => {
   const calls = { count: 40 };
-  const limited = await startSimulator({ dialect: 'nested_records', calls, rateLimit: { requests: 40, seconds: 10 } });
-  const secret = await folder.write('limited', limited.clientSecret);
-  const access = ['--auth-url', limited.authUrl, '--realm', limited.realm, '--client-id', limited.clientId];
-  const options = ['--yes', '--json', '--config', 'limited.yaml', '--base-url', limited.url, ...access];
-  const { stdout, stderr } = await folder.run(['init', ...options, '--client-secret-file', secret]);
+  const limited = await openSimulator({ dialect: 'nested_records', calls, rateLimit: { requests: 40, seconds: 10 } });
+  const { stdout, stderr } = await init(...(await accessOf(limited)), '--json', '--config', 'limited.yaml');
   const { requests } = await limited.stats();
-  await limited.stop();
   expect(requests.list).toBeGreaterThanOrEqual(25);
   const { findings } = JSON.parse(stdout) as { findings: { check: string; outcome: string }[] };
   expect(findings, stderr).toContainEqual(expect.objectContaining({ check: 'list', outcome: 'ok' }));

@@ -1,6 +1,6 @@
 /** Commands whose work a worker must do, where there is none; and controls of backfills that do not exist. */
 import { EventEmitter, once } from 'node:events';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import { openCliAndService } from '../support/cli.ts';
 import { useTemporal } from '../support/temporal.ts';
@@ -13,110 +13,102 @@ await folder.configure({
   temporal: { address: temporal.address, task_queue: temporal.taskQueue },
 });
 
-const run = (...args: string[]) => folder.run(args, { deadlineMs: 120_000 });
+const deadlineMs = 120_000;
+const run = (...args: string[]) => folder.run(args, { deadlineMs });
 
-describe('without a worker', () => {
-  test('says so and ends, instead of waiting for ever; what was asked for is kept', async () => {
-    const asked = [
-      ['backfill', '--from', '2025-01-01', '--name', 'lonely'],
-      ['backfill', 'watch', 'lonely'],
-      ['backfill', 'pause', 'lonely'],
-      ['reconcile', '--from', '2025-01-01'],
-      ['warehouse', 'fill', 'postgres'],
-    ];
-    // Each of them waits: all at once, the others as soon as the backfill is there.
-    const started = new EventEmitter();
-    const first = folder.run(asked[0] as string[], {
-      deadlineMs: 120_000,
-      onStderr: (said) => said.includes('No worker answers') && started.emit('asked'),
-    });
-    await Promise.race([once(started, 'asked'), first]);
-    const waited = asked.slice(1).map((args) => folder.run(args, { deadlineMs: 120_000, ownProcess: true }));
-    const results = await Promise.all([first, ...waited]);
-    for (const [index, { code, stdout, stderr }] of results.entries()) {
-      const name = asked[index]?.join(' ');
-      expect(code, `${name}: ${stderr}`).toBe(4);
-      expect(stderr, name).toContain(`callsync: NO_WORKER: No worker answers on task queue`);
-      expect(stderr, name).toContain(temporal.taskQueue);
-      expect(stderr, name).toMatch(/callsync worker or callsync up/);
-      expect(stdout, name).toBe('');
-    }
-    const { stdout } = await run('backfill', 'list', '--json');
-    expect(JSON.parse(stdout)).toMatchObject([{ name: 'lonely', state: 'running' }]);
+test('a command without a worker says so and ends, instead of waiting for ever; what was asked for is kept', async () => {
+  const asked = [
+    ['backfill', '--from', '2025-01-01', '--name', 'lonely'],
+    ['backfill', 'watch', 'lonely'],
+    ['backfill', 'pause', 'lonely'],
+    ['reconcile', '--from', '2025-01-01'],
+    ['warehouse', 'fill', 'postgres'],
+  ];
+  // Each of them waits: all at once, the others as soon as the backfill is there.
+  const started = new EventEmitter();
+  const first = folder.run(asked[0] as string[], {
+    deadlineMs,
+    onStderr: (said) => said.includes('No worker answers') && started.emit('asked'),
   });
+  await Promise.race([once(started, 'asked'), first]);
+  const waited = asked.slice(1).map((args) => folder.run(args, { deadlineMs, ownProcess: true }));
+  const results = await Promise.all([first, ...waited]);
+  const says = [
+    'callsync: NO_WORKER: No worker answers on task queue',
+    temporal.taskQueue,
+    'callsync worker or callsync up',
+  ];
+  for (const [index, { code, stdout, stderr }] of results.entries()) {
+    const name = asked[index]?.join(' ');
+    expect({ code, stdout }, `${name}: ${stderr}`).toEqual({ code: 4, stdout: '' });
+    for (const words of says) expect(stderr, name).toContain(words);
+  }
+  expect(await folder.json(['backfill', 'list'], { deadlineMs })).toMatchObject([{ name: 'lonely', state: 'running' }]);
+});
 
-  test('Ctrl-C leaves the view at once', async () => {
-    const args = ['backfill', '--from', '2025-01-01', '--name', 'left'];
-    const left = await folder.run(args, {
-      deadlineMs: 120_000,
-      onStderr: (said, child) => said.includes('No worker answers') && child.kill('SIGINT'),
-    });
-    expect(left.stderr).toMatch(
-      /callsync: BACKFILL_UNANSWERED: No worker reports the progress of left\. The backfill waits/,
+test('Ctrl-C leaves the view at once', async () => {
+  const args = ['backfill', '--from', '2025-01-01', '--name', 'left'];
+  const left = await folder.run(args, {
+    deadlineMs,
+    onStderr: (said, child) => said.includes('No worker answers') && child.kill('SIGINT'),
+  });
+  expect(left.stderr).toMatch(
+    /callsync: BACKFILL_UNANSWERED: No worker reports the progress of left\. The backfill waits/,
+  );
+  expect(left.stderr).not.toMatch(/ended|Unexpected/);
+  expect(left.code).toBe(4);
+  expect((await run('backfill', 'cancel', 'left', '--json')).code).toBe(0);
+});
+
+test('calls are erased without a worker all the same; what was not waited for is kept', async () => {
+  const erase = ['erase', '--by', 'call', '--yes'];
+  const waited = await folder.run([...erase, '--json'], { input: 'call-1', deadlineMs });
+  expect(waited.stderr).toContain('No worker answers, so this process loads the tombstones.');
+  expect(waited.code, waited.stderr).toBe(0);
+  expect(JSON.parse(waited.stdout)).toMatchObject({ erased: 1, found: { warehouses: [{ erased: 1, waiting: 0 }] } });
+
+  const { requestId } = await folder.json([...erase, '--no-wait'], { input: 'call-2', deadlineMs });
+  const shown = await folder.json(['privacy', 'receipt', requestId], { code: 5, deadlineMs });
+  expect(shown).toEqual({ requestId, receipt: null, waiting: ['postgres'] });
+});
+
+test('a backfill that does not exist is named, with how to list those that do', async () => {
+  const asked = [['watch'], ['pause'], ['resume'], ['cancel'], ['concurrency', '3']];
+  const results = await Promise.all(asked.map(([verb = '', ...more]) => run('backfill', verb, 'nowhere', ...more)));
+  for (const { code, stderr } of results) {
+    expect(code, stderr).toBe(2);
+    expect(stderr).toBe(
+      'callsync: USAGE_BACKFILL: There is no backfill named “nowhere”.\n  Run callsync backfill list for the names.\n',
     );
-    expect(left.stderr).not.toMatch(/ended|Unexpected/);
-    expect(left.code).toBe(4);
-    expect((await run('backfill', 'cancel', 'left', '--json')).code).toBe(0);
-  });
+  }
+});
 
-  test('erases all the same, and keeps what was not waited for', async () => {
-    const erase = (input: string, ...more: string[]) =>
-      folder.run(['erase', '--by', 'call', '--yes', '--json', ...more], { input, deadlineMs: 120_000 });
-    const waited = await erase('call-1');
-    expect(waited.stderr).toContain('No worker answers, so this process loads the tombstones.');
-    expect(waited.code, waited.stderr).toBe(0);
-    expect(JSON.parse(waited.stdout)).toMatchObject({ erased: 1, found: { warehouses: [{ erased: 1, waiting: 0 }] } });
+test('a backfill is scheduled, shown, paused, resumed and deleted; its runs wait for a worker', async () => {
+  const schedule = (...args: string[]) => run('backfill', 'schedule', ...args);
+  const facts = (...args: string[]) => folder.json(['backfill', 'schedule', ...args], { deadlineMs });
+  const times = ['--cron', '30 3 * * *', '--time-zone', 'Europe/Paris', '--catchup-window', '1h'];
+  const created = await facts('create', 'nightly', ...times, '--overlap-policy', 'skip');
+  const expected = { name: 'nightly', owner: 'operator', paused: false, overlapPolicy: 'SKIP', runs: 0 };
+  expect(created).toMatchObject(expected);
+  expect(created.catchupWindowSeconds).toBe(3_600);
+  expect(created.nextRuns).toHaveLength(5);
+  expect(created.nextRuns[0]).toMatch(/T0[12]:30:00\.000Z$/);
 
-    const left = await erase('call-2', '--no-wait');
-    expect(left.code, left.stderr).toBe(0);
-    const { requestId } = JSON.parse(left.stdout);
-    const shown = await run('privacy', 'receipt', requestId, '--json');
-    expect(shown.code, shown.stderr).toBe(5);
-    expect(JSON.parse(shown.stdout)).toEqual({ requestId, receipt: null, waiting: ['postgres'] });
-  });
+  const refused = await Promise.all([
+    schedule('create', 'nightly', '--every', '6h'),
+    schedule('create', 'twice', '--every', '6h', '--cron', '0 3 * * *'),
+    schedule('pause', 'unknown'),
+  ]);
+  expect(refused.map(({ code }) => code)).toEqual([2, 2, 2]);
+  const said = refused.map(({ stderr }) => stderr);
+  expect(said[0]).toContain('There is a schedule named “nightly” already.');
+  expect(said[1]).toContain('takes one of `cron`, `calendar` and `every`');
+  expect(said[2]).toContain('There is no scheduled backfill named “unknown”.');
 
-  test('a backfill that does not exist is named, with how to list those that do', async () => {
-    const asked = [['watch'], ['pause'], ['resume'], ['cancel'], ['concurrency', '3']];
-    const results = await Promise.all(asked.map(([verb = '', ...more]) => run('backfill', verb, 'nowhere', ...more)));
-    for (const { code, stderr } of results) {
-      expect(code, stderr).toBe(2);
-      expect(stderr).toBe(
-        'callsync: USAGE_BACKFILL: There is no backfill named “nowhere”.\n  Run callsync backfill list for the names.\n',
-      );
-    }
-  });
-
-  test('a backfill is scheduled, shown, paused, resumed and deleted; its runs wait for a worker', async () => {
-    const schedule = (...args: string[]) => run('backfill', 'schedule', ...args);
-    const facts = async (...args: string[]) => {
-      const { code, stdout, stderr } = await schedule(...args, '--json');
-      expect(code, stderr).toBe(0);
-      return JSON.parse(stdout);
-    };
-    const times = ['--cron', '30 3 * * *', '--time-zone', 'Europe/Paris', '--catchup-window', '1h'];
-    const created = await facts('create', 'nightly', ...times, '--overlap-policy', 'skip');
-    const expected = { name: 'nightly', owner: 'operator', paused: false, overlapPolicy: 'SKIP', runs: 0 };
-    expect(created).toMatchObject(expected);
-    expect(created.catchupWindowSeconds).toBe(3_600);
-    expect(created.nextRuns).toHaveLength(5);
-    expect(created.nextRuns[0]).toMatch(/T0[12]:30:00\.000Z$/);
-
-    const refused = await Promise.all([
-      schedule('create', 'nightly', '--every', '6h'),
-      schedule('create', 'twice', '--every', '6h', '--cron', '0 3 * * *'),
-      schedule('pause', 'unknown'),
-    ]);
-    expect(refused.map(({ code }) => code)).toEqual([2, 2, 2]);
-    const said = refused.map(({ stderr }) => stderr);
-    expect(said[0]).toContain('There is a schedule named “nightly” already.');
-    expect(said[1]).toContain('takes one of `cron`, `calendar` and `every`');
-    expect(said[2]).toContain('There is no scheduled backfill named “unknown”.');
-
-    expect(await facts('pause', 'nightly')).toMatchObject({ paused: true });
-    expect(await facts('resume', 'nightly')).toMatchObject({ paused: false });
-    await facts('run', 'nightly');
-    const { stdout } = await schedule('list');
-    expect(stdout).toContain('nightly: on, owned by an operator');
-    expect(await facts('delete', 'nightly')).toEqual({ deleted: 'nightly' });
-  });
+  expect(await facts('pause', 'nightly')).toMatchObject({ paused: true });
+  expect(await facts('resume', 'nightly')).toMatchObject({ paused: false });
+  await facts('run', 'nightly');
+  const { stdout } = await schedule('list');
+  expect(stdout).toContain('nightly: on, owned by an operator');
+  expect(await facts('delete', 'nightly')).toEqual({ deleted: 'nightly' });
 });

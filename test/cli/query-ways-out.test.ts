@@ -116,6 +116,7 @@ const servers: readonly [name: string, isHere: boolean, start: () => Promise<Tes
 describe.each(servers.filter(([, isHere]) => isHere))('on %s', (_name, _isHere, start) => {
   let database: TestDatabase;
   let folder: CliFolder;
+  const admin = (sql: string) => run(database.adminUrl, sql);
   const open = (over: object = {}) =>
     createPostgresWarehouse({
       name: 'postgres',
@@ -138,17 +139,15 @@ describe.each(servers.filter(([, isHere]) => isHere))('on %s', (_name, _isHere, 
   });
 
   test('a query reads tables and marts by their names', async () => {
-    const both = await folder.run(['query', 'SELECT (SELECT count(*) FROM calls) AS calls, n FROM shown', '--json']);
-    expect(both, both.stderr).toMatchObject({ code: 0 });
-    expect(JSON.parse(both.stdout).rows).toEqual([{ calls: expect.any(Number), n: 7 }]);
+    const both = await folder.json(['query', 'SELECT (SELECT count(*) FROM calls) AS calls, n FROM shown']);
+    expect(both.rows).toEqual([{ calls: expect.any(Number), n: 7 }]);
     expect((await folder.run(['query', '(SELECT 1) -- only this'])).code).toBe(0);
   });
 
   test('also where another database of the server made the role, which then has no right here', async () => {
     const role = `"${new URL(database.url).username}_callsync_reader"`;
-    await run(database.adminUrl, `REVOKE USAGE ON SCHEMA calls, calls_marts FROM ${role}`);
-    const answer = await folder.run(['query', 'SELECT n FROM shown', '--json']);
-    expect(answer, answer.stderr).toMatchObject({ code: 0 });
+    await admin(`REVOKE USAGE ON SCHEMA calls, calls_marts FROM ${role}`);
+    await folder.json(['query', 'SELECT n FROM shown']);
   });
 
   test('and finds no way out', async () => {
@@ -156,7 +155,7 @@ describe.each(servers.filter(([, isHere]) => isHere))('on %s', (_name, _isHere, 
     const state = `SELECT (SELECT count(*) FROM calls.calls) AS calls, (SELECT count(*) FROM pg_largeobject_metadata) AS objects,
       (SELECT string_agg(rolname || rolsuper || coalesce(rolpassword = '', true), ',' ORDER BY rolname) FROM pg_authid WHERE rolname ~ '^callsync(_callsync_reader)?$') AS roles,
       (SELECT count(*) FROM pg_class) AS relations`;
-    const before = (await run(database.adminUrl, state)).rows;
+    const before = (await admin(state)).rows;
     const found: unknown[] = [];
     for (const [sql, refused] of waysOut(file)) {
       const { code, stdout, stderr } = await folder.run(['query', '--json', '--', sql]);
@@ -166,7 +165,7 @@ describe.each(servers.filter(([, isHere]) => isHere))('on %s', (_name, _isHere, 
     expect(found).toEqual([]);
     // A large object can be made where the server lets one be, and is gone with the query.
     await folder.run(['query', `SELECT lo_from_bytea(0, 'x')`]);
-    expect((await run(database.adminUrl, state)).rows).toEqual(before);
+    expect((await admin(state)).rows).toEqual(before);
     expect(existsSync(file)).toBe(false);
   });
 
@@ -194,15 +193,15 @@ describe.each(servers.filter(([, isHere]) => isHere))('on %s', (_name, _isHere, 
     const as = (role: string) => Object.assign(new URL(database.url), { username: role, password: 'p' }).href;
     // SET ROLE needs no inherited right, and leads on from role to role.
     const roles = { between: `between_${id}`, member: `member_${id}` };
-    await run(database.adminUrl, `CREATE ROLE ${roles.between} NOINHERIT IN ROLE ${owner}`);
-    await run(database.adminUrl, `CREATE ROLE ${roles.member} LOGIN PASSWORD 'p' NOINHERIT IN ROLE ${roles.between}`);
+    await admin(`CREATE ROLE ${roles.between} NOINHERIT IN ROLE ${owner}`);
+    await admin(`CREATE ROLE ${roles.member} LOGIN PASSWORD 'p' NOINHERIT IN ROLE ${roles.between}`);
     await expect(ask({ readerUrl: as(roles.member) })).rejects.toMatchObject({
       code: 'QUERY_READER',
       message: expect.stringMatching(/may .*change rows, read the store/),
     });
-    await run(database.adminUrl, `DROP ROLE ${roles.member}, ${roles.between}`);
+    await admin(`DROP ROLE ${roles.member}, ${roles.between}`);
     const poor = `poor_${id}`;
-    await run(database.adminUrl, `CREATE ROLE ${poor} LOGIN PASSWORD 'p'`);
+    await admin(`CREATE ROLE ${poor} LOGIN PASSWORD 'p'`);
     await expect(ask({ url: as(poor) })).rejects.toMatchObject({
       code: 'QUERY_READER',
       hint: expect.stringContaining('reader_url_file'),
@@ -211,17 +210,14 @@ describe.each(servers.filter(([, isHere]) => isHere))('on %s', (_name, _isHere, 
     expect(await ask({ readerUrl: as(poor) })).toEqual([{ one: 1 }]);
     // A role of the name that callsync would give its own stays as it is.
     const passwordOf = `SELECT rolpassword FROM pg_authid WHERE rolname = '${poor}_callsync_reader'`;
-    await run(
-      database.adminUrl,
-      `ALTER ROLE ${poor} CREATEROLE; CREATE ROLE ${poor}_callsync_reader LOGIN PASSWORD 'p'`,
-    );
-    const before = (await run(database.adminUrl, passwordOf)).rows;
+    await admin(`ALTER ROLE ${poor} CREATEROLE; CREATE ROLE ${poor}_callsync_reader LOGIN PASSWORD 'p'`);
+    const before = (await admin(passwordOf)).rows;
     await expect(ask({ url: as(poor) })).rejects.toMatchObject({
       code: 'DATABASE_ROLE',
       message: expect.stringContaining('that callsync did not make'),
     });
-    expect((await run(database.adminUrl, passwordOf)).rows).toEqual(before);
-    await run(database.adminUrl, `DROP ROLE ${poor}_callsync_reader`);
-    await run(database.adminUrl, `DROP ROLE ${poor}`);
+    expect((await admin(passwordOf)).rows).toEqual(before);
+    await admin(`DROP ROLE ${poor}_callsync_reader`);
+    await admin(`DROP ROLE ${poor}`);
   });
 });

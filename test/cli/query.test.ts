@@ -10,11 +10,7 @@ import { until } from '../support/until.ts';
 const { folder, database } = await openCli();
 await folder.configure(withoutService(database.url));
 
-const ask = async (sql: string): Promise<readonly Record<string, unknown>[]> => {
-  const { code, stdout, stderr } = await folder.run(['query', sql, '--json']);
-  expect(code, stderr).toBe(0);
-  return (JSON.parse(stdout) as { rows: Record<string, unknown>[] }).rows;
-};
+const ask = async (sql: string) => (await folder.json(['query', sql])).rows;
 
 test('columns of the same name are all there, numbered past names that are taken', async () => {
   const sql = 'SELECT count(*), count(*) FILTER (WHERE n > 1), 7 AS count_2 FROM (VALUES (1), (2), (3)) AS t (n)';

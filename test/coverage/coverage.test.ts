@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { buildCoverage, drawCoverage } from '../../src/health/coverage/coverage.ts';
 import type { StoredVerdict, VerdictOutcome } from '../../src/store/windows/verdicts.ts';
 
@@ -38,47 +38,46 @@ const input: Parameters<typeof buildCoverage>[0] = {
   webhooks: { since: start, expected: 1_610, lost: 50, lossRate: 50 / 1_610, lagP50: 1.5, lagP95: 75 },
 };
 
-describe('coverage', () => {
-  const coverage = buildCoverage(input);
+const coverage = buildCoverage(input);
 
-  test('takes the latest verdict of each warehouse, and the worst of them for the day', () => {
-    const expected = ['proven', 'healed', 'unproven', 'suspicious_empty', 'read', 'unread'];
-    expect(coverage.days.map((one) => one.state)).toEqual(expected);
-    expect(coverage.days[1]?.byWarehouse).toEqual({ main: 'healed', second: 'proven' });
-    expect(coverage.days[4]?.shares).toMatchObject({ unproven: 0, read: 0.5, unread: 0.5 });
-    for (const one of coverage.days)
-      expect(Object.values(one.shares).reduce((sum, share) => sum + share, 0)).toBeCloseTo(1);
-    expect(coverage.deliveries).toMatchObject({ calls: 1_610, both: 1_560, pollOnly: 50 });
+test('takes the latest verdict of each warehouse, and the worst of them for the day', () => {
+  const expected = ['proven', 'healed', 'unproven', 'suspicious_empty', 'read', 'unread'];
+  expect(coverage.days.map((one) => one.state)).toEqual(expected);
+  expect(coverage.days[1]?.byWarehouse).toEqual({ main: 'healed', second: 'proven' });
+  expect(coverage.days[4]?.shares).toMatchObject({ unproven: 0, read: 0.5, unread: 0.5 });
+  for (const one of coverage.days)
+    expect(Object.values(one.shares).reduce((sum, share) => sum + share, 0)).toBeCloseTo(1);
+  expect(coverage.deliveries).toMatchObject({ calls: 1_610, both: 1_560, pollOnly: 50 });
+});
+
+test('a day whose proof was withdrawn waits for a comparison; a failed comparison leaves it unproven', () => {
+  const counts = { calls_listed: 9, calls_found: 0, missing: 0, different: 0, excluded: 0 };
+  const stateAfter = (more: Partial<StoredVerdict>) =>
+    buildCoverage({
+      ...{ ...input, to: start + day, warehouses: ['main'] },
+      verdicts: [verdict('main', 0, 'proven'), { ...verdict('main', 0, 'unproven'), ...counts, ...more }],
+    }).days[0]?.state;
+  expect(stateAfter({})).toBe('read');
+  expect(stateAfter({ missing: 9 })).toBe('unproven');
+});
+
+test('judges a day that has not ended by its part that has', () => {
+  const half = buildCoverage({
+    ...input,
+    to: start + 0.5 * day,
+    warehouses: ['main'],
+    verdicts: [verdict('main', 0, 'proven')],
   });
+  expect(half.days).toMatchObject([{ state: 'proven', to: start + 0.5 * day }]);
+});
 
-  test('a day whose proof was withdrawn waits for a comparison; a failed comparison leaves it unproven', () => {
-    const counts = { calls_listed: 9, calls_found: 0, missing: 0, different: 0, excluded: 0 };
-    const stateAfter = (more: Partial<StoredVerdict>) =>
-      buildCoverage({
-        ...{ ...input, to: start + day, warehouses: ['main'] },
-        verdicts: [verdict('main', 0, 'proven'), { ...verdict('main', 0, 'unproven'), ...counts, ...more }],
-      }).days[0]?.state;
-    expect(stateAfter({})).toBe('read');
-    expect(stateAfter({ missing: 9 })).toBe('unproven');
-  });
+test('names one call in the singular', () => {
+  const one = buildCoverage({ ...input, warehouses: ['main'], verdicts: [verdict('main', 0, 'healed', 1, 1)] });
+  expect(drawCoverage(one)).toMatch(/healed \(1 call\)/);
+});
 
-  test('judges a day that has not ended by its part that has', () => {
-    const half = buildCoverage({
-      ...input,
-      to: start + 0.5 * day,
-      warehouses: ['main'],
-      verdicts: [verdict('main', 0, 'proven')],
-    });
-    expect(half.days).toMatchObject([{ state: 'proven', to: start + 0.5 * day }]);
-  });
-
-  test('names one call in the singular', () => {
-    const one = buildCoverage({ ...input, warehouses: ['main'], verdicts: [verdict('main', 0, 'healed', 1, 1)] });
-    expect(drawCoverage(one)).toMatch(/healed \(1 call\)/);
-  });
-
-  test('draws a bar a day', () => {
-    expect(drawCoverage(coverage, 78)).toMatchInlineSnapshot(`
+test('draws a bar a day', () => {
+  expect(drawCoverage(coverage, 78)).toMatchInlineSnapshot(`
       "Days (UTC) by the calls' own time; warehouses: main, second
 
       2025-03-01  ████████████████████     1,000  proven
@@ -97,5 +96,4 @@ describe('coverage', () => {
         import only               0  0.00 %
       Webhooks since 2025-03-01 00:00 UTC: 3.11 % lost (50 of 1,610 calls), lag p50 1.5 s, p95 75 s"
     `);
-  });
 });

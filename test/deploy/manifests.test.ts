@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
@@ -10,10 +10,9 @@ import { applyEnvironment, checkConfig, loadReceiverConfig } from '../../src/con
 import type { Raw } from '../../src/lib/parse-json.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
 import { useFolder } from '../support/folder.ts';
+import { read, root } from '../support/repository.ts';
 
-const root = resolve(import.meta.dirname, '../..');
 const require = createRequire(import.meta.url);
-const read = (name: string) => readFileSync(join(root, name), 'utf8');
 
 interface Volume {
   readonly name: string;

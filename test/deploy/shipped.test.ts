@@ -4,18 +4,14 @@
  * `npm run campaign -- image` starts them from the built image.
  */
 import { rm } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { createDatabase, makeServerFolder } from '../support/postgres.ts';
 import { useTemporal } from '../support/temporal.ts';
 import { becomeHealthy, endWell, openDeployment, signingSecret } from './shipped.ts';
 
-let simulator: Awaited<ReturnType<typeof startSimulator>>;
-let scratch: string;
-beforeAll(async () => {
-  [simulator, scratch] = await Promise.all([startSimulator({ calls: { count: 20 } }), makeServerFolder()]);
-});
+const [simulator, scratch] = await Promise.all([startSimulator({ calls: { count: 20 } }), makeServerFolder()]);
 afterAll(async () => {
   await Promise.all([simulator.stop(), rm(scratch, { recursive: true, force: true })]);
 });
@@ -32,13 +28,9 @@ test.each(['compose', 'kubernetes'] as const)('role, receiver and workers of %s'
   const workers = [await start('worker'), await start('worker')];
   await becomeHealthy(receiver, '/readyz');
   for (const worker of workers) await becomeHealthy(worker, '/healthz');
-  const sent = await sendWebhook({
-    url: `http://127.0.0.1:${receiver.ports.webhook}/webhook`,
-    body: `{"unique_id":"shipped-${of}","status":"new"}`,
-    secret: signingSecret,
-    deliveryId: `shipped-${of}`,
-    retry: false,
-  });
+  const url = `http://127.0.0.1:${receiver.ports.webhook}/webhook`;
+  const body = `{"unique_id":"shipped-${of}","status":"new"}`;
+  const sent = await sendWebhook({ url, body, secret: signingSecret, deliveryId: `shipped-${of}`, retry: false });
   expect(sent, receiver.said()).toMatchObject({ delivered: true });
   for (const { child } of [receiver, ...workers]) child.kill('SIGTERM');
   await endWell(receiver, ...workers);

@@ -4,15 +4,15 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import type { SimulatorAddresses } from '../../src/simulator/start-simulator.ts';
+import { read, root } from '../support/repository.ts';
 import type { TestTemporal } from '../support/temporal.ts';
-import { root } from '../support/tools.ts';
 
 export const signingSecret = 'signing-secret-of-the-test';
 
@@ -53,7 +53,6 @@ export interface Started {
   readonly ports: { readonly webhook: number; readonly operations: number };
 }
 
-const read = (name: string): string => readFileSync(join(root, name), 'utf8');
 // biome-ignore lint/suspicious/noExplicitAny: whatever the files hold
 type Any = any;
 
@@ -221,12 +220,6 @@ export const openDeployment = (of: keyof typeof deployments, around: Surrounding
   };
 };
 
-interface Mount {
-  readonly path: string;
-  readonly from: string;
-  readonly isReadOnly: boolean;
-}
-
 /**
  * In a mount namespace of its own: the image read-only, the mounts above it. The process has the user of the image, no
  * capability, and no way to gain one, as `read_only`, `cap_drop` and `no-new-privileges` say.
@@ -236,7 +229,7 @@ const spawnInImage = (
   of: {
     readonly args: readonly string[];
     readonly env: Readonly<Record<string, string>>;
-    readonly mounts: readonly Mount[];
+    readonly mounts: readonly { readonly path: string; readonly from: string; readonly isReadOnly: boolean }[];
   },
 ): ChildProcess => {
   // As an engine does in the layer of the container.

@@ -11,7 +11,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { useFolder } from '../support/folder.ts';
 import { endProcess } from '../support/installation.ts';
-import { type DocumentedCommand, isRunnable, readAllCommands, root } from './support/read-commands.ts';
+import { program } from '../support/program.ts';
+import { type DocumentedCommand, isRunnable, readAllCommands } from './support/read-commands.ts';
 
 const deadlineMs = 120_000;
 /** Accepted exit codes: done, or finished and reported as incomplete. */
@@ -45,17 +46,12 @@ const adapt = (text: string): string =>
     )
     .replace('callsync simulate', `callsync simulate --calls 300`);
 
-const start = (command: DocumentedCommand): ChildProcess =>
-  spawn('bash', ['-o', 'pipefail', '-c', `exec ${adapt(command.text)}`], {
-    cwd: folder,
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+const start = (line: string) =>
+  spawn('bash', ['-o', 'pipefail', '-c', line], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
 
 /** @returns what it ended with, and what it said. */
-const run = async (command: DocumentedCommand): Promise<{ readonly code: number | null; readonly said: string }> => {
-  const text = adapt(command.text);
-  const child = spawn('bash', ['-o', 'pipefail', '-c', text], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+const run = async (line: string) => {
+  const child = start(line);
   const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
   let said = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (said += chunk));
@@ -76,14 +72,14 @@ const runAll = async (some: readonly DocumentedCommand[]): Promise<string> => {
   for (const command of some) {
     const where = `${command.page}:${command.line} ${adapt(command.text)}`;
     if (command.background) {
-      const child = start(command);
+      const child = start(`exec ${adapt(command.text)}`);
       running.push(child);
-      for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (told += chunk));
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (told += chunk));
       const ended = once(child, 'exit').then(([code]) => `ended with ${code}`);
-      const said = once(child.stdout as NodeJS.ReadableStream, 'data').then(() => 'runs');
+      const said = once(child.stdout, 'data').then(() => 'runs');
       expect(await Promise.race([ended, said]), where).toBe('runs');
     } else {
-      const { code, said } = await run(command);
+      const { code, said } = await run(adapt(command.text));
       all += said;
       const isDone = code !== null && allowed.includes(code);
       if (!isDone && !notConfigured.test(said)) refused.push(`${where} ended with ${code}\n${said}`);
@@ -99,7 +95,7 @@ const runAll = async (some: readonly DocumentedCommand[]): Promise<string> => {
  */
 export const testCommands = (
   scope: 'quickstart' | 'all',
-  findProgram = () => `"${process.execPath}" "${root}/dist/src/cli/main.js"`,
+  findProgram = () => `"${process.execPath}" "${program}"`,
 ): void => {
   beforeAll(async () => {
     await mkdir(join(folder, 'bin'));

@@ -1,5 +1,5 @@
 /** Links lead to files and headings, and the program has every documented command. */
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
@@ -8,19 +8,19 @@ import { alerts, renderAlertRules } from '../../scripts/alert-rules.ts';
 import { storedData } from '../../scripts/stored-data.ts';
 import { createProgram } from '../../src/cli/shell/program.ts';
 import { conditions } from '../../src/health/conditions.ts';
-import { isRunnable, pages, readAllCommands, root } from './support/read-commands.ts';
+import { read, root } from '../support/repository.ts';
+import { isRunnable, pages, readAllCommands } from './support/read-commands.ts';
 
-const textOf = (page: string): string => readFileSync(`${root}/${page}`, 'utf8');
 /** Without blocks of code, where brackets mean something else. */
 const proseOf = (page: string): string =>
-  textOf(page)
+  read(page)
     .replaceAll(/```[\s\S]*?```/g, '')
     .replaceAll(/`[^`\n]*`/g, '');
 
 /** As GitHub and the site name the headings of a page. */
 const anchorsOf = (page: string): ReadonlySet<string> =>
   new Set(
-    [...textOf(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, title = '']) =>
+    [...read(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, title = '']) =>
       title
         .toLowerCase()
         .replaceAll(/[`*]/g, '')
@@ -56,14 +56,14 @@ test('every page is reached from the first one, and is in the sidebar of the sit
 
 test('pages keep quarantine and bodies as long as the store does, and believe no more than the code', () => {
   const kept = (place: string): string =>
-    new RegExp(`^\\| ${place} \\|[^|]*\\| (.*) \\|$`, 'm').exec(textOf('docs/explanation/how-it-works.md'))?.[1] ?? '';
+    new RegExp(`^\\| ${place} \\|[^|]*\\| (.*) \\|$`, 'm').exec(read('docs/explanation/how-it-works.md'))?.[1] ?? '';
   const { inbox, quarantine } = storedData.store;
   for (const text of [kept('quarantine'), quarantine?.kept])
     expect(text).toMatch(/^`store\.quarantine_retention` (if|where) the call came (in )?since[,;] else until/);
   for (const text of [kept('inbox'), inbox?.kept]) expect(text).toMatch(/(until merged.*|^)`store\.inbox_retention`/);
   expect(inbox?.kept).not.toContain('after they were folded');
   const own = pages.filter((page) => /^docs\/(explanation|guides)/.test(page));
-  const wrong = own.filter((page) => /in another order|is not believed|at most `store\.quarantine/.test(textOf(page)));
+  const wrong = own.filter((page) => /in another order|is not believed|at most `store\.quarantine/.test(read(page)));
   expect(wrong).toEqual([]);
 });
 
@@ -102,7 +102,7 @@ const problemOf = (words: readonly string[]): string | undefined => {
 
 test('every command that a sentence or a hint of an error names is one of the program', () => {
   const named = pages.flatMap((page) =>
-    [...textOf(page).matchAll(/`(?:npx )?callsync ([^`]+)`/g)].map(([, text = '']) => ({ page, text })),
+    [...read(page).matchAll(/`(?:npx )?callsync ([^`]+)`/g)].map(([, text = '']) => ({ page, text })),
   );
   expect(named.length).toBeGreaterThan(100);
   const wrong = named.flatMap(({ page, text }) => {
@@ -141,7 +141,7 @@ test('a command that no test runs says why', () => {
 
 test('every command that the status page or an alert names does something as it is', () => {
   const drawn = ['draw', 'state'].flatMap((file) => [
-    ...textOf(`src/health/page/${file}.ts`).matchAll(/'(callsync [^']+)'/g),
+    ...read(`src/health/page/${file}.ts`).matchAll(/'(callsync [^']+)'/g),
   ]);
   const named = [
     ...Object.values(conditions).map(({ command }) => command),
@@ -161,5 +161,5 @@ test('every command that the status page or an alert names does something as it 
 });
 
 test('the alerts of deploy/monitoring are those of the table', () => {
-  expect(textOf('deploy/monitoring/callsync.rules.yaml')).toBe(renderAlertRules());
+  expect(read('deploy/monitoring/callsync.rules.yaml')).toBe(renderAlertRules());
 });

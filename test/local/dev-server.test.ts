@@ -1,7 +1,7 @@
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { isAlive } from '../../src/local/local-process.ts';
 import { locateTemporalCli, startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
 import { useFolder } from '../support/folder.ts';
@@ -22,63 +22,61 @@ const withClient = async <Result>(address: string, use: (client: Client) => Prom
 const isRunning = (server: Awaited<ReturnType<typeof startTemporalDevServer>>, workflowId: string) =>
   withClient(server.address, async (client) => (await client.workflow.getHandle(workflowId).describe()).status.name);
 
-describe('startTemporalDevServer', () => {
-  test('serves the web interface, is joined, and keeps workflows and addresses over stop and kill', async () => {
-    const options = { dataDir };
-    const first = await startTemporalDevServer(options);
-    for (const name of ['.', 'temporal.db']) expect((await stat(join(dataDir, name))).mode & 0o077).toBe(0);
-    const page = await fetch(first.uiUrl as string);
-    expect(page.status).toBe(200);
-    expect(await page.text()).toContain('<!doctype html>');
-    await withClient(first.address, (client) =>
-      client.workflow.start('nobodyRunsThis', { taskQueue: 'none', workflowId: 'survivor' }),
-    );
+test('serves the web interface, is joined, and keeps workflows and addresses over stop and kill', async () => {
+  const options = { dataDir };
+  const first = await startTemporalDevServer(options);
+  for (const name of ['.', 'temporal.db']) expect((await stat(join(dataDir, name))).mode & 0o077).toBe(0);
+  const page = await fetch(first.uiUrl as string);
+  expect(page.status).toBe(200);
+  expect(await page.text()).toContain('<!doctype html>');
+  await withClient(first.address, (client) =>
+    client.workflow.start('nobodyRunsThis', { taskQueue: 'none', workflowId: 'survivor' }),
+  );
 
-    const joined = await startTemporalDevServer(options);
-    expect(joined).toMatchObject({ pid: first.pid, address: first.address, uiUrl: first.uiUrl, started: false });
-    await first.stop();
-    expect(await isRunning(joined, 'survivor')).toBe('RUNNING');
-    await joined.stop();
-    expect(isAlive(first.pid)).toBe(false);
+  const joined = await startTemporalDevServer(options);
+  expect(joined).toMatchObject({ pid: first.pid, address: first.address, uiUrl: first.uiUrl, started: false });
+  await first.stop();
+  expect(await isRunning(joined, 'survivor')).toBe('RUNNING');
+  await joined.stop();
+  expect(isAlive(first.pid)).toBe(false);
 
-    const second = await startTemporalDevServer(options);
-    expect(second.address).toBe(first.address);
-    expect(await isRunning(second, 'survivor')).toBe('RUNNING');
-    process.kill(second.pid, 'SIGKILL');
-    await until('it is gone', () => !isAlive(second.pid));
+  const second = await startTemporalDevServer(options);
+  expect(second.address).toBe(first.address);
+  expect(await isRunning(second, 'survivor')).toBe('RUNNING');
+  process.kill(second.pid, 'SIGKILL');
+  await until('it is gone', () => !isAlive(second.pid));
 
-    const third = await startTemporalDevServer(options);
-    expect(third.pid).not.toBe(second.pid);
-    expect(await isRunning(third, 'survivor')).toBe('RUNNING');
-    await Promise.all([second.stop(), third.stop()]);
-    expect(isAlive(third.pid)).toBe(false);
-  });
+  const third = await startTemporalDevServer(options);
+  expect(third.pid).not.toBe(second.pid);
+  expect(await isRunning(third, 'survivor')).toBe('RUNNING');
+  await Promise.all([second.stop(), third.stop()]);
+  expect(isAlive(third.pid)).toBe(false);
+});
 
-  test('takes another port where one that nobody asked for is taken before it listens', async () => {
-    const folder = join(dataDir, 'quick');
-    await mkdir(folder);
-    const quick = await beQuickToPort(folder, await locateTemporalCli({ log: () => undefined }), '--port');
-    const home = join(folder, 'home');
-    const options = { dataDir: home, cliPath: quick.path, headless: true };
-    const server = await startTemporalDevServer(options);
-    expect(server.address).not.toBe(`127.0.0.1:${quick.port}`);
-    await server.stop();
-    const asked = startTemporalDevServer({ ...options, port: quick.port });
-    await expect(asked).rejects.toMatchObject({ code: 'TEMPORAL_START', message: expect.stringMatching(/in use/) });
-    quick.close();
-  });
+test('takes another port where one that nobody asked for is taken before it listens', async () => {
+  const folder = join(dataDir, 'quick');
+  await mkdir(folder);
+  const quick = await beQuickToPort(folder, await locateTemporalCli({ log: () => undefined }), '--port');
+  const home = join(folder, 'home');
+  const options = { dataDir: home, cliPath: quick.path, headless: true };
+  const server = await startTemporalDevServer(options);
+  expect(server.address).not.toBe(`127.0.0.1:${quick.port}`);
+  await server.stop();
+  const asked = startTemporalDevServer({ ...options, port: quick.port });
+  await expect(asked).rejects.toMatchObject({ code: 'TEMPORAL_START', message: expect.stringMatching(/in use/) });
+  quick.close();
+});
 
-  test('starts again where the server found no port for itself, and tells of another panic before its stack', async () => {
-    const folder = join(dataDir, 'no-port');
-    await mkdir(folder);
-    const cliPath = join(folder, 'temporal');
-    const panic = (reason: string) =>
-      `echo "panic: ${reason}"; echo; echo "goroutine 1 [running]:"; echo "main.go:18 +0x96"; exit 2`;
-    const first = `if mkdir '${folder}/ran'; then ${panic('failed assigning ephemeral port: taken')}; fi`;
-    await writeFile(cliPath, `#!/bin/sh\n${first}\n${panic('out of luck')}\n`, { mode: 0o755 });
-    await expect(startTemporalDevServer({ dataDir: folder, cliPath })).rejects.toMatchObject({
-      code: 'TEMPORAL_START',
-      message: 'The Temporal development server did not start: panic: out of luck',
-    });
+test('starts again where the server found no port for itself, and tells of another panic before its stack', async () => {
+  const folder = join(dataDir, 'no-port');
+  await mkdir(folder);
+  const cliPath = join(folder, 'temporal');
+  const panic = (reason: string) =>
+    `echo "panic: ${reason}"; echo; echo "goroutine 1 [running]:"; echo "main.go:18 +0x96"; exit 2`;
+  const first = `if mkdir '${folder}/ran'; then ${panic('failed assigning ephemeral port: taken')}; fi`;
+  await writeFile(cliPath, `#!/bin/sh\n${first}\n${panic('out of luck')}\n`, { mode: 0o755 });
+  await expect(startTemporalDevServer({ dataDir: folder, cliPath })).rejects.toMatchObject({
+    code: 'TEMPORAL_START',
+    message: 'The Temporal development server did not start: panic: out of luck',
   });
 });

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { isAlive, stopLocalProcess } from '../../src/local/local-process.ts';
 import {
   createCluster,
@@ -16,23 +16,14 @@ import { makeServerFolder, runOnServer } from '../support/postgres.ts';
 import { beQuickToPort } from '../support/quick-to-port.ts';
 import { until } from '../support/until.ts';
 
-type EmbeddedPostgres = Awaited<ReturnType<typeof startEmbeddedPostgres>>;
-
 /** The first test makes its cluster, which takes seconds of processor time, and the last one spoils it. */
-let dataDir: string;
-const started: EmbeddedPostgres[] = [];
-
-beforeAll(async () => {
-  dataDir = await makeServerFolder();
-});
-afterEach(async () => {
-  for (const server of started.splice(0)) await server.stop();
-});
+const dataDir = await makeServerFolder();
 afterAll(() => rm(dataDir, { recursive: true, force: true }));
 
-const start = async (): Promise<EmbeddedPostgres> => {
+/** Until the end of the test. */
+const start = async () => {
   const server = await startEmbeddedPostgres({ dataDir, durable: false });
-  started.push(server);
+  onTestFinished(server.stop);
   return server;
 };
 
@@ -72,8 +63,7 @@ describe('startEmbeddedPostgres', () => {
     expect(statSync(join(dataDir, 'pgdata', 'callsync.password')).mode & 0o777).toBe(0o600);
     expect(execFileSync('ps', ['-A', '-o', 'args'], { encoding: 'utf8' })).not.toContain(password);
     expect(readFileSync(join(dataDir, 'postgres.log'), 'utf8')).not.toContain(password);
-    const wrong = new URL(server.url);
-    wrong.password = 'wrong';
+    const wrong = Object.assign(new URL(server.url), { password: 'wrong' });
     await expect(query(wrong.href, 'SELECT 1')).rejects.toThrow('password authentication failed');
   });
 

@@ -1,12 +1,12 @@
 /** The official release of the Temporal CLI, played by a local server with a real archive. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { locateTemporalCli } from '../../src/local/temporal/dev-server.ts';
 import { useFolder } from '../support/folder.ts';
 import { listen as listenTo } from '../support/listen.ts';
@@ -18,25 +18,16 @@ const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
 const archive = `temporal_cli_${version}_${process.platform}_${architecture}.tar.gz`;
 
 const folder = useFolder('download');
-let bytes: Buffer;
-let checksum: string;
-const closers: (() => Promise<void>)[] = [];
+await writeFile(join(folder, 'temporal'), program, { mode: 0o755 });
+await writeFile(join(folder, 'LICENSE'), 'MIT');
+await run('tar', ['-czf', join(folder, archive), '-C', folder, 'LICENSE', 'temporal']);
+const bytes = await readFile(join(folder, archive));
+const checksum = createHash('sha256').update(bytes).digest('hex');
 
-beforeAll(async () => {
-  await writeFile(join(folder, 'temporal'), program);
-  await chmod(join(folder, 'temporal'), 0o755);
-  await writeFile(join(folder, 'LICENSE'), 'MIT');
-  await run('tar', ['-czf', join(folder, archive), '-C', folder, 'LICENSE', 'temporal']);
-  bytes = await readFile(join(folder, archive));
-  checksum = createHash('sha256').update(bytes).digest('hex');
-});
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
-
+/** Until the end of the test. */
 const listen = async (answer: RequestListener) => {
   const { server, url, close } = await listenTo(answer);
-  closers.push(close);
+  onTestFinished(close);
   return Object.assign(server, { url });
 };
 const serve =

@@ -2,43 +2,28 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { notificationsConfigSchema } from '../../schemas/config/notifications.ts';
 import { openChannels } from '../../src/health/notifications/channels.ts';
 import { notice, sendMessages } from '../../src/health/notifications/watch.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
+import { openStore } from '../../src/store/store.ts';
 import { useFolder } from '../support/folder.ts';
 import { listen } from '../support/listen.ts';
-import { useDatabase } from '../support/postgres.ts';
+import { createDatabase } from '../support/postgres.ts';
 
 const secret = `whsec_${Buffer.from('a secret of thirty-two bytes ...').toString('base64')}`;
-const database = useDatabase();
-let store: Store;
 const folder = useFolder('notify');
-let server: Awaited<ReturnType<typeof listen>>;
-let url: string;
 let status = 200;
 const received: { headers: Record<string, string>; body: string }[] = [];
-beforeAll(async () => {
-  store = await openStore({ url: database.url });
-  server = await listen(async (request, response) => {
-    let body = '';
-    for await (const chunk of request) body += chunk;
-    received.push({ headers: request.headers as Record<string, string>, body });
-    response.writeHead(status).end('ok');
-  });
-  url = `${server.url}/hook`;
-  await writeFile(join(folder, 'secret'), `${secret}\n`);
-  await writeFile(join(folder, 'slack'), `${url}\n`);
+const server = await listen(async (request, response) => {
+  const body = String(Buffer.concat(await request.toArray()));
+  received.push({ headers: request.headers as Record<string, string>, body });
+  response.writeHead(status).end('ok');
 });
-afterAll(async () => {
-  await server?.close();
-  await store?.close();
-});
-beforeEach(() => {
-  received.length = 0;
-  status = 200;
-});
+afterAll(server.close);
+const url = `${server.url}/hook`;
+await writeFile(join(folder, 'secret'), `${secret}\n`);
+await writeFile(join(folder, 'slack'), `${url}\n`);
 
 const configOf = (rules?: unknown) =>
   notificationsConfigSchema.parse({
@@ -51,21 +36,15 @@ const configOf = (rules?: unknown) =>
 
 test('signs what it posts, and sends Slack text that mentions nobody', async () => {
   const [pager, chat] = openChannels(configOf()).values();
-  const message = {
-    id: 'msg-1',
-    condition: 'stale',
-    subject: '',
-    state: 'firing',
-    summary: '<!channel> & more',
-    at: 0,
-  } as const;
+  const data = { condition: 'stale', subject: '', state: 'firing', summary: '<!channel> & more' } as const;
+  const message = { id: 'msg-1', ...data, at: 0 };
   await pager?.send(message);
   await chat?.send(message);
   const [signed, plain] = received;
   expect(new Webhook(secret).verify(signed?.body ?? '', signed?.headers ?? {})).toEqual({
     type: 'callsync.stale.firing',
     timestamp: '1970-01-01T00:00:00.000Z',
-    data: { condition: 'stale', subject: '', state: 'firing', summary: '<!channel> & more' },
+    data,
   });
   expect(signed?.headers['webhook-id']).toBe('msg-1');
   expect(() => new Webhook(secret).verify(`${signed?.body} `, signed?.headers ?? {})).toThrow();
@@ -75,6 +54,9 @@ test('signs what it posts, and sends Slack text that mentions nobody', async () 
 });
 
 test('tells each change once, however many processes look, and again when a channel was away', async () => {
+  const database = await createDatabase();
+  const store = await openStore({ url: database.url });
+  onTestFinished(() => store.close().then(database.drop));
   const { rules } = configOf([{ when: 'stale' }, { when: 'unproven', after: '1h' }]);
   const telling = rules.map(({ when, after }) => ({ condition: when, after, channels: ['pager', 'chat'] }));
   const stale = { condition: 'stale', subject: '', summary: 'New calls are not read.', isUrgent: true } as const;

@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Registry } from 'prom-client';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createAccess } from '../../src/health/page/access.ts';
 import { drawSections } from '../../src/health/page/draw.ts';
 import { createPage } from '../../src/health/page/page.ts';
@@ -78,12 +78,6 @@ test('shows four figures, and nothing that is zero', () => {
   expect(empty.find(({ id }) => id === 'waiting')?.content.text).toContain('hidden');
 });
 
-let server: Awaited<ReturnType<typeof serveOperations>> | undefined;
-afterEach(async () => {
-  await server?.close();
-  server = undefined;
-});
-
 const everyMs = 50;
 
 const serve = async (
@@ -112,29 +106,17 @@ const serve = async (
     readVerdicts: async () => verdicts,
     everyMs,
   });
-  server = await serveOperations({
-    listen: '127.0.0.1',
-    port: 0,
-    registry: new Registry(),
-    ready: () => true,
-    token: undefined,
-    page,
-  });
-  const { address } = server;
+  const common = { listen: '127.0.0.1', port: 0, registry: new Registry(), ready: () => true, token: undefined };
+  const { address, close } = await serveOperations({ ...common, page });
+  onTestFinished(close);
   return { address, port: Number(new URL(address).port), reads: () => reads, acted };
 };
 
 /** fetch does not let a test choose the Host header. */
-const ask = (port: number, head: string): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1', () => socket.write(`${head}\r\n\r\n`));
-    let said = '';
-    socket.on('data', (chunk) => {
-      said += chunk.toString('utf8');
-    });
-    socket.on('close', () => resolve(said));
-    socket.on('error', reject);
-  });
+const ask = async (port: number, head: string): Promise<string> => {
+  const socket = connect(port, '127.0.0.1', () => socket.write(`${head}\r\n\r\n`));
+  return String(Buffer.concat(await socket.toArray()));
+};
 
 const backfill = {
   ...{ startedAt: '2026-01-01T00:00:00Z', closedAt: null, link: 'http://127.0.0.1/', progress: null },
@@ -185,24 +167,13 @@ test('answers only under its own names, so that a page whose name resolves here 
 });
 
 test('asks for a token where it is not open, and takes none by half', async () => {
-  const { address } = await serve({
-    isOpen: false,
-    readToken: () => 'read',
-    users: [{ name: 'ann', token: () => 'act' }],
-  });
+  const users = [{ name: 'ann', token: () => 'act' }];
+  const { address } = await serve({ isOpen: false, readToken: () => 'read', users });
   const status = async (authorization?: string) =>
     (await fetch(address, authorization === undefined ? {} : { headers: { authorization } })).status;
   const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
-  for (const wrong of [
-    undefined,
-    'Bearer ',
-    'Bearer rea',
-    basic('bob:act'),
-    basic('ann:'),
-    basic('ann'),
-    'Digest read',
-  ])
-    expect(await status(wrong), wrong ?? 'none').toBe(401);
+  const refused = ['Bearer ', 'Bearer rea', basic('bob:act'), basic('ann:'), basic('ann'), 'Digest read'];
+  for (const wrong of [undefined, ...refused]) expect(await status(wrong), wrong ?? 'none').toBe(401);
   for (const right of ['Bearer read', basic('anybody:read'), basic('ann:act'), 'Bearer act'])
     expect(await status(right)).toBe(200);
   expect((await fetch(`${address}/events`)).status).toBe(401);
@@ -249,15 +220,10 @@ test('acts only for a caller with a token of an own name, and only by a form of 
   const form = /name="form" value="([^"]+)"/.exec(page)?.[1] ?? '';
   const authorization = `Basic ${Buffer.from('ann:act').toString('base64')}`;
   const good = { origin: address, authorization };
-  const post = async (headers: Record<string, string>, body: string, path = 'pause', method = 'POST') =>
-    (
-      await fetch(`${address}/actions/${path}`, {
-        method,
-        headers,
-        ...(method === 'POST' && { body }),
-        redirect: 'manual',
-      })
-    ).status;
+  const post = async (headers: Record<string, string>, body: string, path = 'pause', method = 'POST') => {
+    const options = { method, headers, ...(method === 'POST' && { body }), redirect: 'manual' as const };
+    return (await fetch(`${address}/actions/${path}`, options)).status;
+  };
   const fields = (more: Record<string, string>) => new URLSearchParams({ form, name: 'big', ...more }).toString();
   for (const [status, headers, body, path, method] of [
     [403, { authorization }, fields({})],

@@ -4,26 +4,20 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Gauge, Registry } from 'prom-client';
 import { Agent, fetch as fetchBy } from 'undici';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { serveOperations } from '../../src/health/page/server.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { useFolder } from '../support/folder.ts';
-
-type OperationsServer = Awaited<ReturnType<typeof serveOperations>>;
 
 const registry = new Registry();
 new Gauge({ name: 'callsync_example', help: 'An example.', registers: [registry] }).set(7);
 const folder = useFolder('operations');
 let ready = true;
 let token = 'first';
-let open: OperationsServer;
-let guarded: OperationsServer;
-beforeAll(async () => {
-  const common = { listen: '127.0.0.1', port: 0, registry, ready: () => ready };
-  open = await serveOperations({ ...common, token: undefined });
-  guarded = await serveOperations({ ...common, token: () => token });
-});
-afterAll(() => Promise.all([open?.close(), guarded?.close()]));
+const common = { listen: '127.0.0.1', port: 0, registry, ready: () => ready };
+const open = await serveOperations({ ...common, token: undefined });
+const guarded = await serveOperations({ ...common, token: () => token });
+afterAll(() => Promise.all([open.close(), guarded.close()]));
 
 test('tells without a token that the process lives, and whether it is ready', async () => {
   for (const { address } of [open, guarded]) {
@@ -63,7 +57,7 @@ test('serves nothing else, takes another port where any will do, and says when i
   const posted = await fetch(`${open.address}/metrics`, { method: 'POST' });
   expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   const { port } = new URL(open.address);
-  const options = { listen: '127.0.0.1', port: Number(port), registry, ready: () => true, token: undefined };
+  const options = { ...common, port: Number(port), token: undefined };
   const other = await serveOperations({ ...options, orAnyPort: true });
   expect((await fetch(`${other.address}/healthz`)).status).toBe(200);
   await other.close();
@@ -74,12 +68,8 @@ test('a probe gets in beside clients that never finish their request, and these 
   const port = Number(new URL(open.address).port);
   let closed = 0;
   for (let count = 0; count < 150; count += 1) {
-    const socket = connect(port, '127.0.0.1');
-    socket.on('error', () => undefined);
-    socket.resume();
-    socket.on('close', () => {
-      closed += 1;
-    });
+    const socket = connect(port, '127.0.0.1').resume();
+    socket.on('error', () => undefined).on('close', () => (closed += 1));
     await once(socket, 'connect');
     socket.write('GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ');
   }
@@ -95,7 +85,7 @@ test('takes no head of more than 8 KiB', async () => {
 test('serves HTTPS where it has a certificate, and refuses one that cannot be used', async () => {
   const { cert, key } = makeCertificate();
   const tls = { cert_file: join(folder, 'cert.pem'), key_file: join(folder, 'key.pem') };
-  const options = { listen: '127.0.0.1', port: 0, registry, ready: () => true, token: undefined, tls };
+  const options = { ...common, token: undefined, tls };
   await expect(serveOperations(options)).rejects.toMatchObject({ code: 'OPERATIONS_TLS_INVALID' });
   await writeFile(tls.cert_file, cert);
   await writeFile(tls.key_file, key);

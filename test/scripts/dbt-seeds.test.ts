@@ -1,6 +1,5 @@
 /** The seeds of dbt/integration_tests are current and invented, and what models must say of them is counted from the calls. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import {
   expectedColumns,
@@ -14,13 +13,13 @@ import {
 } from '../../scripts/dbt-seeds.ts';
 import type { Utterance } from '../marts/analytics.ts';
 import { agentSideOf, talkOf, utterancesOf } from '../marts/talk.ts';
+import { read, root } from '../support/repository.ts';
 
-const root = resolve(import.meta.dirname, '../..');
 const files = renderDbtSeeds();
 const calls = listSeedCalls();
 
 test('the seeds are current (npm run generate), and there are no others', () => {
-  for (const [path, text] of Object.entries(files)) expect(readFileSync(`${root}/${path}`, 'utf8'), path).toBe(text);
+  for (const [path, text] of Object.entries(files)) expect(read(path), path).toBe(text);
   const expected = [...Object.keys(files), ...Object.keys(expectedColumns).map(expectedPath)];
   const found = readdirSync(`${root}/dbt/integration_tests/seeds`).map((name) => `dbt/integration_tests/seeds/${name}`);
   expect(found.sort()).toEqual(expected.filter((path) => path.includes('/seeds/')).sort());
@@ -47,12 +46,6 @@ const sixDigits = (value: unknown): unknown => (typeof value === 'number' ? Numb
 const paris = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Paris', dateStyle: 'short' });
 const dayOf = (ms: number): string => paris.format(new Date(ms));
 
-interface Tag {
-  readonly display_name: string;
-  readonly confidence: number;
-  readonly value: unknown;
-}
-
 const facts = calls.map((document) => {
   const { Agent: agent = '', UDF_num_02: deal = '' } = document.metadata as Readonly<Record<string, string>>;
   const utterances: readonly Utterance[] = utterancesOf(document);
@@ -70,7 +63,7 @@ const facts = calls.map((document) => {
     status: document.status as string,
     duration_seconds: Number(document.duration),
     deal_value: /^\d+\.?\d*$/.test(deal) ? Number(deal) : null,
-    tags: document.tags as unknown as readonly Tag[],
+    tags: document.tags as unknown as readonly { display_name: string; confidence: number; value: unknown }[],
     talk: talkOf(utterances, agentSideOf(document), { duration: 1, gap: 30 }),
   };
 });

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
+import { root } from '../support/repository.ts';
 
-const root = resolve(import.meta.dirname, '../..');
 const run = (...args: readonly string[]) =>
   spawnSync(process.execPath, [resolve(root, 'dist/scripts/run-named.js'), ...args], { encoding: 'utf8' });
 

@@ -1,26 +1,15 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { request } from 'node:http';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { createRemoteControl } from '../../src/simulator/control/remote-control.ts';
 import { startSimulatorProcess } from '../../src/simulator/demo/simulator-process.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
+import { postTo } from '../support/listen.ts';
+import { openSimulator } from '../support/simulator.ts';
 
-let simulator: Awaited<ReturnType<typeof startSimulator>>;
-beforeAll(async () => {
-  simulator = await startSimulator({ calls: { count: 3, utterances: 0 } });
-});
+const simulator = await startSimulator({ calls: { count: 3, utterances: 0 } });
 afterAll(() => simulator.stop());
 
-/** `fetch` forbids to set Host and Origin. */
-const ask = (path: string, headers: Record<string, string>, method = 'POST'): Promise<number | undefined> =>
-  new Promise((resolve, reject) => {
-    const asked = request(`${simulator.origin}/__sim/${path}`, { method, headers }, (response) => {
-      response.resume();
-      resolve(response.statusCode);
-    });
-    asked.on('error', reject);
-    asked.end();
-  });
+const ask = (path: string, headers: Record<string, string>) => postTo(`${simulator.origin}/__sim/${path}`, headers);
 
 test('the control needs its token and refuses a foreign Host or Origin', async () => {
   const { controlToken, port } = simulator;
@@ -42,13 +31,11 @@ test('the control serves its methods and nothing else', async () => {
   const Authorization = `Bearer ${simulator.controlToken}`;
   for (const name of ['constructor', 'parts', 'stop', 'toString', '__proto__', ''])
     expect(await ask(name, { Authorization })).toBe(404);
-  const other = await startSimulator();
-  expect(other.controlToken).not.toBe(simulator.controlToken);
-  await other.stop();
+  expect((await openSimulator()).controlToken).not.toBe(simulator.controlToken);
 });
 
 test('calls are as long as their speech', async () => {
-  const spoken = await startSimulator({ calls: { count: 300, utterances: 40, words: 12, overlapShare: 0.5 } });
+  const spoken = await openSimulator({ calls: { count: 300, utterances: 40, words: 12, overlapShare: 0.5 } });
   const shares: number[] = [];
   for await (const { document } of spoken.truth()) {
     const utterances = (document?.transcript_json as { callData: { datetime: number; duration: number }[] } | null)
@@ -56,7 +43,6 @@ test('calls are as long as their speech', async () => {
     const last = utterances?.at(-1);
     if (last !== undefined) shares.push((last.datetime + last.duration) / Number(document?.duration));
   }
-  await spoken.stop();
   shares.sort((left, right) => left - right);
   expect(shares.at(-1)).toBeLessThanOrEqual(1);
   expect(shares[Math.floor(shares.length / 10)]).toBeGreaterThan(0.5);

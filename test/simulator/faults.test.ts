@@ -1,32 +1,26 @@
 import { request } from 'node:http';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type FaultKind, faultKinds } from '../../schemas/simulator.ts';
-import { startSimulator } from '../../src/simulator/start-simulator.ts';
-import { clientOf } from './api.ts';
+import { openApi } from './api.ts';
 
-let simulator: Awaited<ReturnType<typeof startSimulator>>;
-afterEach(() => simulator.stop());
-
+const isJson = (text: string): boolean => {
+  try {
+    return JSON.parse(text) !== undefined;
+  } catch {
+    return false;
+  }
+};
 /** The view of a plain client: the status and whether the body was whole and readable, or the failure. */
-const look = (token: string, path = '/calls?limit=20'): Promise<string> =>
+const look = (url: string, token: string): Promise<string> =>
   new Promise((resolve) => {
-    const asked = request(
-      simulator.url + path,
-      { headers: { Authorization: `bearer ${token}` }, agent: false },
-      (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('error', () => resolve(`${response.statusCode} broken`));
-        response.on('end', () => {
-          try {
-            JSON.parse(Buffer.concat(chunks).toString());
-            resolve(`${response.statusCode} json ${response.headers['retry-after'] ?? ''}`.trim());
-          } catch {
-            resolve(`${response.statusCode} text ${response.headers['retry-after'] ?? ''}`.trim());
-          }
-        });
-      },
-    );
+    const headers = { Authorization: `bearer ${token}` };
+    const asked = request(`${url}/calls?limit=20`, { headers, agent: false }, async (response) => {
+      const { statusCode } = response;
+      const body = await response.toArray().catch(() => undefined);
+      if (body === undefined) return resolve(`${statusCode} broken`);
+      const kind = isJson(String(Buffer.concat(body))) ? 'json' : 'text';
+      resolve(`${statusCode} ${kind} ${response.headers['retry-after'] ?? ''}`.trim());
+    });
     asked.setTimeout(1_500, () => asked.destroy(new Error('timeout')));
     asked.on('error', (error) => resolve(error.message === 'timeout' ? 'timeout' : 'no answer'));
     asked.end();
@@ -54,36 +48,30 @@ const expected: Readonly<Record<FaultKind, RegExp>> = {
   missing_404: /^404 json$/,
 };
 
+const to = '2024-03-08T00:00:00Z';
+
 test('fails in every way it names', async () => {
-  simulator = await startSimulator({
-    calls: { count: 20, utterances: 1, to: '2024-03-08T00:00:00Z' },
-    rateLimit: { requests: 0 },
-  });
-  const { token } = await clientOf(simulator);
+  const { simulator, token } = await openApi({ calls: { count: 20, utterances: 1, to } });
   for (const kind of faultKinds) {
     await simulator.configure({ faults: { rates: {}, retryAfterSeconds: 3, slowMs: 100 } });
-    expect(await look(token)).toBe('200 json');
+    expect(await look(simulator.url, token)).toBe('200 json');
     await simulator.configure({ faults: { rates: { [kind]: 1 } } });
-    expect(`${kind}: ${await look(token)}`).toMatch(new RegExp(`^${kind}: ${expected[kind].source.slice(1)}`));
+    expect(`${kind}: ${await look(simulator.url, token)}`).toMatch(
+      new RegExp(`^${kind}: ${expected[kind].source.slice(1)}`),
+    );
   }
   expect(Object.keys((await simulator.stats()).faults).sort()).toEqual([...faultKinds].sort());
 });
 
 test('fails the same requests for the same seed, at about the stated rate', async () => {
   const run = async (): Promise<string[]> => {
-    simulator = await startSimulator({
-      seed: 5,
-      calls: { count: 5, utterances: 0, to: '2024-03-08T00:00:00Z' },
-      rateLimit: { requests: 0 },
-      faults: { rates: { error_500: 0.1, html_502: 0.1 } },
-    });
-    const { get } = await clientOf(simulator);
+    const faults = { rates: { error_500: 0.1, html_502: 0.1 } };
+    const { get } = await openApi({ seed: 5, calls: { count: 5, utterances: 0, to }, faults });
     const statuses: string[] = [];
     for (let i = 0; i < 200; i++) statuses.push(String((await get('/calls?limit=1')).status));
     return statuses;
   };
   const first = await run();
-  await simulator.stop();
   expect(await run()).toEqual(first);
   const failed = first.filter((status) => status !== '200').length;
   expect(failed).toBeGreaterThan(20);
@@ -91,8 +79,7 @@ test('fails the same requests for the same seed, at about the stated rate', asyn
 });
 
 test('sees who follows a redirect with the token', async () => {
-  simulator = await startSimulator({ calls: { count: 1 }, faults: { rates: { redirect: 1 } } });
-  const { get, token } = await clientOf(simulator);
+  const { simulator, get, token } = await openApi({ calls: { count: 1 }, faults: { rates: { redirect: 1 } } });
   const target = (await get('/calls')).url;
   expect(target).not.toContain(simulator.url);
   await fetch(target, { headers: { Authorization: `bearer ${token}` } });
@@ -100,12 +87,8 @@ test('sees who follows a redirect with the token', async () => {
 });
 
 test('compresses where asked, and says when to retry where configured', async () => {
-  simulator = await startSimulator({
-    calls: { count: 20, to: '2024-03-08T00:00:00Z' },
-    compression: true,
-    rateLimit: { requests: 3, retryAfter: 'seconds', headers: true },
-  });
-  const { get, list } = await clientOf(simulator);
+  const rateLimit = { requests: 3, retryAfter: 'seconds', headers: true } as const;
+  const { simulator, get, list } = await openApi({ calls: { count: 20, to }, compression: true, rateLimit });
   for (const encoding of ['br', 'gzip']) {
     const response = await get('/calls', { 'Accept-Encoding': encoding });
     expect(response.headers.get('content-encoding')).toBe(encoding);

@@ -1,26 +1,19 @@
-/** A receiver that records what arrives and answers as told. */
+import type { IncomingHttpHeaders } from 'node:http';
+import { onTestFinished } from 'vitest';
 import { listen } from '../support/listen.ts';
 
-interface Received {
-  readonly method: string;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly body: Buffer;
-}
+/** By number of the request: the status to answer, or `hang` to leave it without an answer. */
+export type Reaction = (number: number) => number | 'hang';
 
-/** Status to answer, or `hang` to leave the request without an answer. */
-export type Reaction = (received: Received, number: number) => number | 'hang';
-
+/** A receiver that records what arrives and answers as told, until the end of the test. */
 export const startSink = async (react: Reaction = () => 200) => {
-  const received: Received[] = [];
-  const { url, close } = await listen((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const one = { method: request.method ?? '', headers: request.headers, body: Buffer.concat(chunks) };
-      received.push(one);
-      const status = react(one, received.length - 1);
-      if (status !== 'hang') response.writeHead(status).end();
-    });
+  const received: { method?: string | undefined; headers: IncomingHttpHeaders; body: Buffer }[] = [];
+  const { url, close } = await listen(async (request, response) => {
+    const { method, headers } = request;
+    received.push({ method, headers, body: Buffer.concat(await request.toArray()) });
+    const status = react(received.length - 1);
+    if (status !== 'hang') response.writeHead(status).end();
   });
-  return { url: `${url}/hook`, received, stop: close };
+  onTestFinished(close);
+  return { url: `${url}/hook`, received };
 };

@@ -1,36 +1,24 @@
 import { createHash, createHmac } from 'node:crypto';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
-import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { until } from '../support/until.ts';
-import { clientOf, collect } from './api.ts';
+import { collect, openApi } from './api.ts';
 import { type Reaction, startSink } from './webhook-sink.ts';
 
 const small = { utterances: 1, words: 2, from: '2024-03-01T00:00:00Z', to: '2024-03-08T00:00:00Z' } as const;
 
-let simulator: Awaited<ReturnType<typeof startSimulator>>;
-let sink: Awaited<ReturnType<typeof startSink>>;
-const start = async (options: SimulatorOptions, react?: Reaction) => {
-  sink = await startSink(react);
-  simulator = await startSimulator({
-    rateLimit: { requests: 0 },
-    ...options,
-    webhooks: { url: sink.url, ...options.webhooks },
-  });
+const start = async ({ webhooks, ...options }: SimulatorOptions, react?: Reaction) => {
+  const { url, received } = await startSink(react);
+  return { received, ...(await openApi({ ...options, webhooks: { url, ...webhooks } })) };
 };
-afterEach(async () => {
-  await simulator?.stop();
-  await sink?.stop();
-});
-const ids = () => sink.received.map((one) => String(one.headers['x-service-delivery']));
 
 describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
   test('carry the exact headers, a signature over the bytes, and the fields of §2.1', async () => {
-    await start({ calls: { ...small, count: 30, otherShare: 0 } });
+    const { simulator, received } = await start({ calls: { ...small, count: 30, otherShare: 0 } });
     await simulator.sendWebhooks({ count: 5 });
     await simulator.drainWebhooks();
-    expect(sink.received).toHaveLength(5);
-    for (const { headers, body, method } of sink.received) {
+    expect(received).toHaveLength(5);
+    for (const { headers, body, method } of received) {
       expect(method).toBe('POST');
       expect(headers['content-type']).toBe('application/json');
       expect(headers['user-agent']).toMatch(/^Service-Webhook\/\d/);
@@ -48,34 +36,34 @@ describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
       );
     }
     expect((await collect(simulator.deliveries())).map((one) => one.bodyHash).sort()).toEqual(
-      sink.received.map((one) => createHash('sha256').update(one.body).digest('hex')).sort(),
+      received.map((one) => createHash('sha256').update(one.body).digest('hex')).sort(),
     );
   });
 
   test('are sent for qualified and void only, when a call is processed', async () => {
-    await start({ calls: { ...small, count: 0 }, webhooks: { secret: null } });
+    const { simulator, received } = await start({ calls: { ...small, count: 0 }, webhooks: { secret: null } });
     for (const status of ['qualified', 'void', 'error', 'unqualified']) await simulator.insert({ status });
     const soon = new Date(Date.now() + 1_500).toISOString();
     await simulator.insert({ status: 'qualified', qualified: soon });
-    expect(sink.received.length).toBeLessThan(3);
-    await until('three arrive', () => sink.received.length === 3);
+    expect(received.length).toBeLessThan(3);
+    await until('three arrive', () => received.length === 3);
     const expected = ['qualified', 'qualified', 'void'];
-    expect(sink.received.map((one) => JSON.parse(one.body.toString()).status).sort()).toEqual(expected);
-    expect(sink.received[0]?.headers['x-service-signature']).toBeUndefined();
+    expect(received.map((one) => JSON.parse(one.body.toString()).status).sort()).toEqual(expected);
+    expect(received[0]?.headers['x-service-signature']).toBeUndefined();
   });
 
   test('are retried exactly once, under the same id, after anything but a 2XX in time', async () => {
-    await start(
+    const { simulator, received } = await start(
       { calls: { ...small, count: 20, otherShare: 0 }, webhooks: { concurrency: 1, timeoutMs: 400 } },
-      (_, number) => ([500, 204, 301, 'hang'] as const)[number] ?? 200,
+      (number) => ([500, 204, 301, 'hang'] as const)[number] ?? 200,
     );
     await simulator.sendWebhooks({ count: 3 });
     await simulator.drainWebhooks();
-    const [a, b, c, d, e] = ids();
-    expect(sink.received).toHaveLength(5);
+    const [a, b, c, d, e] = received.map(({ headers }) => headers['x-service-delivery']);
+    expect(received).toHaveLength(5);
     expect([b, d]).toEqual([a, c]);
     expect(new Set([a, c, e]).size).toBe(3);
-    expect(sink.received[0]?.body).toEqual(sink.received[1]?.body);
+    expect(received[0]?.body).toEqual(received[1]?.body);
     const { webhooks } = await simulator.stats();
     expect(webhooks).toMatchObject({ delivered: 2, failed: 1, retried: 2, attempts: 5 });
     expect((await collect(simulator.deliveries())).map((one) => [one.outcome, one.answers])).toEqual([
@@ -86,23 +74,28 @@ describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
   });
 
   test('can be dropped', async () => {
-    await start({ calls: { ...small, count: 400, otherShare: 0 }, webhooks: { dropShare: 0.2 } });
+    const { simulator, received } = await start({
+      calls: { ...small, count: 400, otherShare: 0 },
+      webhooks: { dropShare: 0.2 },
+    });
     await simulator.sendWebhooks({});
     await simulator.drainWebhooks();
     const { webhooks } = await simulator.stats();
     expect(webhooks.dropped).toBeGreaterThan(40);
     expect(webhooks.delivered).toBe(400 - webhooks.dropped);
-    expect(sink.received).toHaveLength(webhooks.delivered);
+    expect(received).toHaveLength(webhooks.delivered);
   });
 });
 
 test('truth takes omitted fields from the last acknowledged webhook, the rest from the present version', async () => {
-  await start({ calls: { ...small, count: 40, otherShare: 0 }, listOmits: ['audio_state', 'visit'] });
-  const { list } = await clientOf(simulator);
+  const { simulator, received, list } = await start({
+    calls: { ...small, count: 40, otherShare: 0 },
+    listOmits: ['audio_state', 'visit'],
+  });
   const [sent, unsent] = (await list({ limit: 2 })).data.map((call) => String(call.unique_id)) as [string, string];
   await simulator.sendWebhooks({ callIds: [sent] });
   await simulator.drainWebhooks();
-  const first = JSON.parse(sink.received[0]?.body.toString() ?? '{}');
+  const first = JSON.parse(received[0]?.body.toString() ?? '{}');
   for (const callId of [sent, unsent])
     await simulator.edit({ callIds: [callId], kinds: ['audio_state', 'tags', 'metadata'], webhook: false });
   const listed = new Map((await list({ limit: 200 })).data.map((call) => [call.unique_id, call]));

@@ -1,26 +1,24 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { terminal } from '../../src/lib/errors.ts';
 import { createRefusals, readRetryAfter, retryAfterOf } from '../../src/source/http/http.ts';
-import { createSource, type Source } from '../../src/source/source.ts';
-import type { Handler, LocalServer } from './local-server.ts';
-import { answerToken, configFor, json, refusalOf, startServer, useClosers } from './local-server.ts';
+import type { Source } from '../../src/source/source.ts';
+import {
+  answerToken,
+  configFor,
+  type Handler,
+  json,
+  openSource,
+  refusalOf,
+  serve,
+  startServer,
+} from './local-server.ts';
 
-const closers = useClosers();
-
-/** @param atEnd takes what is to be closed: tests that run at once close their own only. */
-const start = async (
-  handler: Handler,
-  config: Partial<SourceConfigInput> = {},
-  atEnd: (close: () => Promise<void>) => unknown = (close) => closers.push(close),
-): Promise<{ server: LocalServer; source: Source; lists: () => number }> => {
-  const server = await startServer((request, response, url, body) =>
-    url.pathname.startsWith('/realms/') ? answerToken(response) : handler(request, response, url, body),
-  );
-  atEnd(server.close);
-  const source = createSource(configFor(server.url, config));
-  atEnd(source.close);
+const start = async (handler: Handler, config: Partial<SourceConfigInput> = {}, atEnd = onTestFinished) => {
+  const asked: Handler = (request, response, url) =>
+    url.pathname.startsWith('/realms/') ? answerToken(response) : handler(request, response, url);
+  const { server, source } = await serve(asked, config, atEnd);
   return { server, source, lists: () => server.requests.filter(({ path }) => !path.startsWith('/realms/')).length };
 };
 
@@ -173,7 +171,6 @@ describe('politeness', () => {
 describe('redirects', () => {
   test('to another host never carry the token', async () => {
     const other = await startServer((_, response) => json(response, 200, list));
-    closers.push(other.close);
     const { source } = await start((_, response) => redirect(response, 302, `${other.url}/calls`));
     expect(await refusalOf(readAll(source))).toMatchObject({ code: 'REDIRECT_REFUSED', kind: 'terminal' });
     expect(other.requests).toEqual([]);
@@ -190,7 +187,6 @@ describe('redirects', () => {
 
   test('hidden in a Link header are refused too', async () => {
     const other = await startServer((_, response) => json(response, 200, list));
-    closers.push(other.close);
     const { source } = await start(
       (_, response) => json(response, 200, list, { link: `<${other.url}/calls?page=2>; rel="next"` }),
       { list: { pagination: { style: 'link' } } },
@@ -208,8 +204,7 @@ describe('versions', () => {
     [{ by: 'none' }, '/api/calls', undefined],
   ])('are selected by %j', async (version, path, header) => {
     const { server } = await start((_, response) => json(response, 200, list));
-    const source = createSource({ ...configFor(server.url, { version }), base_url: `${server.url}/api/` });
-    closers.push(source.close);
+    const source = openSource({ ...configFor(server.url, { version }), base_url: `${server.url}/api/` });
     await readAll(source);
     const request = server.requests.at(-1);
     expect(request?.path).toBe(path);
@@ -219,9 +214,7 @@ describe('versions', () => {
   test('by host replaces the host of base_url', async () => {
     const { server } = await start((_, response) => json(response, 200, list));
     const config = configFor(server.url, { version: { by: 'host', value: new URL(server.url).host } });
-    const source = createSource({ ...config, base_url: 'http://127.0.0.1:1' });
-    closers.push(source.close);
-    expect(await readAll(source)).toEqual(list);
+    expect(await readAll(openSource({ ...config, base_url: 'http://127.0.0.1:1' }))).toEqual(list);
   });
 });
 
@@ -240,9 +233,7 @@ describe('a service that answered and then refuses', () => {
     expect(asked).toBe(3);
 
     asked = 1;
-    const fresh = createSource(configFor(server.url));
-    closers.push(fresh.close);
-    expect(await refusalOf(readAll(fresh))).toMatchObject({ code, kind: 'terminal' });
+    expect(await refusalOf(readAll(openSource(configFor(server.url))))).toMatchObject({ code, kind: 'terminal' });
   });
 
   test('for minutes is told with its history; an answer to another query does not excuse a refused one', () => {

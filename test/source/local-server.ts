@@ -1,27 +1,38 @@
 /** A real HTTP server whose answers a test writes itself; counts what it was asked. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { afterEach, expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { type SourceConfig, type SourceConfigInput, sourceConfigSchema } from '../../schemas/config/source.ts';
 import type { CallsyncError } from '../../src/lib/errors.ts';
+import { createSource } from '../../src/source/source.ts';
 import { listen } from '../support/listen.ts';
 
-export type LocalServer = Awaited<ReturnType<typeof startServer>>;
+export type Handler = (request: IncomingMessage, response: ServerResponse, url: URL) => void | Promise<void>;
 
-type Asked = [request: IncomingMessage, response: ServerResponse, url: URL, body: string];
-export type Handler = (...asked: Asked) => void | Promise<void>;
-
-export const startServer = async (handler: Handler) => {
+/** @param atEnd takes what is to be closed, by default at the end of the test; tests that run at once have one each. */
+export const startServer = async (handler: Handler, atEnd: (close: () => Promise<void>) => void = onTestFinished) => {
   const requests: { path: string; headers: IncomingMessage['headers']; body: string }[] = [];
   const { server, url, close } = await listen(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const body = Buffer.concat(chunks).toString();
+    const body = Buffer.concat(await request.toArray()).toString();
     requests.push({ path: request.url ?? '', headers: request.headers, body });
-    await handler(request, response, new URL(request.url ?? '/', 'http://local'), body);
+    await handler(request, response, new URL(request.url ?? '/', 'http://local'));
   });
   // A client that is slow finds its connection again.
   server.keepAliveTimeout = 120_000;
-  return { url, requests, close };
+  atEnd(close);
+  return { url, requests };
+};
+
+/** A source, until the end of the test. */
+export const openSource = (config: SourceConfig, atEnd: (close: () => Promise<void>) => void = onTestFinished) => {
+  const source = createSource(config);
+  atEnd(source.close);
+  return source;
+};
+
+/** Such a source of such a server. */
+export const serve = async (handler: Handler, config?: Partial<SourceConfigInput>, atEnd = onTestFinished) => {
+  const server = await startServer(handler, atEnd);
+  return { server, source: openSource(configFor(server.url, config), atEnd) };
 };
 
 export const json = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) => {
@@ -39,15 +50,6 @@ export const configFor = (url: string, more: Partial<SourceConfigInput> = {}): S
     ...more,
     limits: { requests: 1_000_000, per_s: 1, retry_base_ms: 5, retry_max_ms: 20, ...more.limits },
   });
-
-/** Closers that run after each test of a file, the last first. */
-export const useClosers = (): (() => unknown)[] => {
-  const closers: (() => unknown)[] = [];
-  afterEach(async () => {
-    for (const close of closers.splice(0).reverse()) await close();
-  });
-  return closers;
-};
 
 /** The error with which something is refused. */
 export const refusalOf = (promise: Promise<unknown>): Promise<CallsyncError> =>

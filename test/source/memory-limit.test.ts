@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createMemoryLimit, type Permit } from '../../src/source/read/memory-limit.ts';
 
 type MemoryLimit = ReturnType<typeof createMemoryLimit>;
@@ -15,58 +15,54 @@ const limitAfter = async (bytes: number): Promise<MemoryLimit> => {
 };
 
 /** Asks for a permit and says what became of it so far. */
-const ask = (limit: MemoryLimit, signal = quiet): { permit: Permit | undefined; settled: Promise<void> } => {
-  const asked: { permit: Permit | undefined; settled: Promise<void> } = {
-    permit: undefined,
-    settled: Promise.resolve(),
-  };
-  asked.settled = limit.acquire('whole', signal).then((permit) => {
-    asked.permit = permit;
-  });
+const ask = (limit: MemoryLimit, signal = quiet) => {
+  const asked = { permit: undefined as Permit | undefined, settled: limit.acquire('whole', signal) };
+  asked.settled.then(
+    (permit) => (asked.permit = permit),
+    () => undefined,
+  );
   return asked;
 };
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe('the memory limit of pages', () => {
-  test('holds the first page alone until its size is known', async () => {
-    const limit = createMemoryLimit(100);
-    const first = await limit.acquire('whole', quiet);
-    const second = ask(limit);
-    await settle();
-    expect(second.permit).toBeUndefined();
-    expect(limit.tryAcquire('summary')).toBeUndefined();
-    first.fill(30);
-    await second.settled;
-    expect(second.permit).toBeDefined();
-  });
+test('the memory limit of pages holds the first page alone until its size is known', async () => {
+  const limit = createMemoryLimit(100);
+  const first = await limit.acquire('whole', quiet);
+  const second = ask(limit);
+  await settle();
+  expect(second.permit).toBeUndefined();
+  expect(limit.tryAcquire('summary')).toBeUndefined();
+  first.fill(30);
+  await second.settled;
+  expect(second.permit).toBeDefined();
+});
 
-  test('holds as many small pages as fit, and serves those who wait in turn', async () => {
-    const limit = await limitAfter(40);
-    const held = [await limit.acquire('whole', quiet), await limit.acquire('whole', quiet)];
-    const waiting = [ask(limit), ask(limit)];
-    await settle();
-    expect(waiting.map(({ permit }) => permit)).toEqual([undefined, undefined]);
-    // Nobody passes those who wait, not even a page that would fit.
-    held[0]?.fill(5);
-    expect(limit.tryAcquire('whole')).toBeUndefined();
-    held[0]?.release();
-    await waiting[0]?.settled;
-    expect(waiting[1]?.permit).toBeUndefined();
-    held[1]?.release();
-    await waiting[1]?.settled;
-  });
+test('the memory limit of pages holds as many small pages as fit, and serves those who wait in turn', async () => {
+  const limit = await limitAfter(40);
+  const held = [await limit.acquire('whole', quiet), await limit.acquire('whole', quiet)];
+  const waiting = [ask(limit), ask(limit)];
+  await settle();
+  expect(waiting.map(({ permit }) => permit)).toEqual([undefined, undefined]);
+  // Nobody passes those who wait, not even a page that would fit.
+  held[0]?.fill(5);
+  expect(limit.tryAcquire('whole')).toBeUndefined();
+  held[0]?.release();
+  await waiting[0]?.settled;
+  expect(waiting[1]?.permit).toBeUndefined();
+  held[1]?.release();
+  await waiting[1]?.settled;
+});
 
-  test('forgets who stops waiting, and gives back what a failed page took', async () => {
-    const limit = await limitAfter(80);
-    const failed = await limit.acquire('whole', quiet);
-    const stop = new AbortController();
-    const stopped = ask(limit, stop.signal);
-    const patient = ask(limit);
-    stop.abort(new Error('enough'));
-    await expect(stopped.settled).rejects.toThrow('enough');
-    await expect(limit.acquire('whole', stop.signal)).rejects.toThrow('enough');
-    failed.release();
-    await patient.settled;
-  });
+test('the memory limit of pages forgets who stops waiting, and gives back what a failed page took', async () => {
+  const limit = await limitAfter(80);
+  const failed = await limit.acquire('whole', quiet);
+  const stop = new AbortController();
+  const stopped = ask(limit, stop.signal);
+  const patient = ask(limit);
+  stop.abort(new Error('enough'));
+  await expect(stopped.settled).rejects.toThrow('enough');
+  await expect(limit.acquire('whole', stop.signal)).rejects.toThrow('enough');
+  failed.release();
+  await patient.settled;
 });

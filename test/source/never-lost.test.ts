@@ -1,27 +1,22 @@
 /** A list may do anything behind callsync's back: either every call is read, or the window is reported. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import type { WindowResult } from '../../src/source/read/read-window.ts';
 import { settledRange } from '../support/settled-range.ts';
-import { useClosers } from './local-server.ts';
-import { listedIds, missingFrom, readSimulated, wholeRange } from './simulated.ts';
-import { useSimulated } from './use-simulated.ts';
-
-const closers = useClosers();
+import { openSimulator } from '../support/simulator.ts';
+import { listedIds, missingFrom, readSimulated, simulatedSource, wholeRange } from './simulated.ts';
 
 type List = SourceConfigInput['list'];
+const activate = { preset: 'activate' };
 
 /** Reads everything in a few windows; returns what is missing and what was said of it. */
-const readAll = async (
-  options: SimulatorOptions,
-  list: List = { preset: 'activate' },
-  axis = 'qualified',
-  windows = 2,
-) => {
+const readAll = async (options: SimulatorOptions, list: List = activate, axis = 'qualified', windows = 2) => {
   const calls = { count: 400, utterances: 1, words: 2, otherShare: 0, ...settledRange, ...options.calls };
   const limits = { requests: 1_000_000, retry_base_ms: 1, retry_max_ms: 2, retries: 2 };
-  const { simulator, source } = await useSimulated({ ...options, calls }, { list, limits }, closers);
+  const simulator = await openSimulator({ ...options, calls });
+  const source = await simulatedSource(simulator, { list, limits });
+  onTestFinished(source.close);
   const { from, to } = wholeRange(simulator, axis);
   const length = (Date.parse(simulator.range.to) * 1000 - from) / (windows - 0.4);
   const borders = Array.from({ length: windows }, (_, index) => Math.round((from + index * length) / 1e3) * 1e3);
@@ -37,13 +32,14 @@ const readAll = async (
     missing: missingFrom(expected, seen),
     listed: expected.size,
     results,
-    requests: results.reduce((sum, { requests }) => sum + requests, 0),
+    problems: results.flatMap(({ problems }) => problems),
+    requests: sumOf(results, 'requests'),
     cap: source.list.learned.cap,
   };
 };
 
-const problemsOf = (results: readonly WindowResult[]) => results.flatMap(({ problems }) => problems);
-const callsOf = (results: readonly WindowResult[]) => results.reduce((sum, { calls }) => sum + calls, 0);
+const sumOf = (results: readonly WindowResult[], what: 'calls' | 'repeated' | 'requests') =>
+  results.reduce((sum, result) => sum + result[what], 0);
 
 describe.each([5, 37, 100])('a silent cap of %i', (cap) => {
   test.each([
@@ -53,9 +49,8 @@ describe.each([5, 37, 100])('a silent cap of %i', (cap) => {
     ['newest first', { newestFirst: true, totalPath: undefined }],
   ])('%s loses nothing', async (_, overrides) => {
     const read = await readAll({ dialectOverrides: { cap, ...overrides }, calls: { count: cap < 10 ? 60 : 400 } });
-    expect(read.missing.length).toBe(0);
-    expect(problemsOf(read.results)).toEqual([]);
-    expect(callsOf(read.results)).toBe(read.listed);
+    expect([read.missing, read.problems]).toEqual([[], []]);
+    expect(sumOf(read.results, 'calls')).toBe(read.listed);
     if (!('capTotal' in overrides) || overrides.capTotal === 'capped') expect(read.cap).toBe(cap);
   });
 });
@@ -77,8 +72,7 @@ describe('a list without window parameters', () => {
     }
     const small = { ...options, dialectOverrides: overrides, calls: { count: 30 } };
     const stated = await readAll(small, { ...list, max_results: 200 }, 'timestamp');
-    expect(stated.missing).toEqual([]);
-    expect(problemsOf(stated.results)).toEqual([]);
+    expect([stated.missing, stated.problems]).toEqual([[], []]);
   });
 });
 
@@ -101,8 +95,8 @@ describe('pages from which records are left out after they were cut', () => {
   ])('%s with gaps of %i: several empty pages are not the end', async (dialect, records, list) => {
     const quirks = { gaps: { share: 0.1, records } };
     const read = await readAll({ dialect, quirks, calls: { count: 700 } }, list, 'timestamp');
-    if (problemsOf(read.results).length === 0) expect(read.missing).toEqual([]);
-    if (dialect === 'page') expect([read.missing, problemsOf(read.results)]).toEqual([[], []]);
+    if (read.problems.length === 0) expect(read.missing).toEqual([]);
+    if (dialect === 'page') expect([read.missing, read.problems]).toEqual([[], []]);
   });
 });
 
@@ -110,36 +104,31 @@ describe('times that differ from what the list filters by', () => {
   test('by less than a second are nothing to speak of', async () => {
     const calls = { precision: 'milliseconds', printedPrecision: 'seconds', density: 'even', count: 3_000 } as const;
     const times = { from: '2025-03-01T00:00:00Z', to: '2025-03-01T01:00:00Z', lateShare: 0 };
-    const read = await readAll({ calls: { ...calls, ...times } }, { preset: 'activate' }, 'timestamp', 40);
-    expect(read.missing.length).toBe(0);
-    expect(problemsOf(read.results)).toEqual([]);
+    const read = await readAll({ calls: { ...calls, ...times } }, activate, 'timestamp', 40);
+    expect([read.missing, read.problems]).toEqual([[], []]);
   });
 
   test('by up to 5 s are kept, and the window says so', async () => {
     const times = { from: '2025-03-01T00:00:00Z', to: '2025-03-01T01:00:00Z', density: 'even' } as const;
     const calls = { count: 3_000, printedOffMs: 5_000, lateShare: 0, ...times };
-    const read = await readAll({ calls }, { preset: 'activate' }, 'timestamp', 40);
+    const read = await readAll({ calls }, activate, 'timestamp', 40);
     expect(read.missing.length).toBe(0);
-    const problems = problemsOf(read.results);
-    for (const { problem, detail } of problems) {
+    for (const { problem, detail } of read.problems) {
       expect(problem).toBe('outside');
       expect(detail).toMatch(/up to [2-6] s outside the requested bounds/);
     }
   });
 
   test('because they are local are all kept, and the window says so', async () => {
-    const read = await readAll({ calls: { printedZoneMinutes: 120 } }, { preset: 'activate' }, 'timestamp', 40);
+    const read = await readAll({ calls: { printedZoneMinutes: 120 } }, activate, 'timestamp', 40);
     expect(read.missing.length).toBe(0);
-    const problems = problemsOf(read.results);
-    expect(problems.map(({ problem }) => problem)).toContain('outside');
-    expect(problems.find(({ problem }) => problem === 'outside')?.detail).toContain('time zone');
+    expect(read.problems.find(({ problem }) => problem === 'outside')?.detail).toContain('time zone');
   });
 
   test('nor outside a configured slack are they a problem', async () => {
     const list = { preset: 'activate', bounds_slack_ms: 2 * 3_600_000 };
     const read = await readAll({ calls: { printedZoneMinutes: 120 } }, list, 'timestamp');
-    expect(read.missing.length).toBe(0);
-    expect(problemsOf(read.results)).toEqual([]);
+    expect([read.missing, read.problems]).toEqual([[], []]);
   });
 });
 
@@ -147,11 +136,10 @@ test.each([
   ['qualified', 'second_listing'],
   ['timestamp', 'second_listing'],
 ])('calls that the list names and counts twice are accepted on the second look (%s)', async (axis, shown) => {
-  const read = await readAll({ quirks: { doubledShare: 0.05 } }, { preset: 'activate' }, axis);
-  expect(read.missing.length).toBe(0);
-  expect(problemsOf(read.results)).toEqual([]);
+  const read = await readAll({ quirks: { doubledShare: 0.05 } }, activate, axis);
+  expect([read.missing, read.problems]).toEqual([[], []]);
   expect(read.results.map((result) => result.shown)).toEqual([shown, shown]);
-  expect(read.results.reduce((sum, { repeated }) => sum + repeated, 0)).toBeGreaterThan(10);
+  expect(sumOf(read.results, 'repeated')).toBeGreaterThan(10);
   expect(read.requests).toBeLessThan(50);
 });
 
@@ -167,11 +155,10 @@ describe('records with which no answer succeeds', () => {
     const { lost, ...how } = poison;
     const read = await readAll({ quirks: { poison: [150, 250].map((record) => ({ record, ...how })) } });
     expect(read.missing.length).toBe(lost);
-    const unreadable = problemsOf(read.results);
     // Bounds include their ends: two windows are given the record, and a time that it prints does not say which has it.
-    expect(unreadable.length).toBe(lost === 0 ? 0 : 4);
-    expect(new Set(unreadable.map(({ problem }) => problem)).size).toBe(lost === 0 ? 0 : 1);
-    for (const { window } of unreadable) expect(window.to - window.from).toBeLessThanOrEqual(1_000_000);
+    expect(read.problems.length).toBe(lost === 0 ? 0 : 4);
+    expect(new Set(read.problems.map(({ problem }) => problem)).size).toBe(lost === 0 ? 0 : 1);
+    for (const { window } of read.problems) expect(window.to - window.from).toBeLessThanOrEqual(1_000_000);
   });
 
   test('are found in a list that cannot be cut', async () => {
@@ -179,7 +166,7 @@ describe('records with which no answer succeeds', () => {
     const poison = [{ record: 150, kind: 'error_500' as const, light: true, single: true }];
     const read = await readAll({ dialect: 'window_ignored', quirks: { poison } }, list, 'timestamp');
     expect(read.missing.length).toBe(1);
-    expect(problemsOf(read.results).map(({ problem }) => problem)).toContain('unreadable');
+    expect(read.problems.map(({ problem }) => problem)).toContain('unreadable');
   });
 });
 

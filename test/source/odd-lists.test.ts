@@ -5,9 +5,14 @@ import { readWindow } from '../../src/source/read/read-window.ts';
 import { type MemoryAnswer, openMemoryList } from './memory-list.ts';
 
 const start = Date.UTC(2024, 6, 1);
-type Asked = { page: number; pages: number; all: number; records: unknown[] };
+type Asked = { page: number; pages: number; all: number; records: { unique_id: string; timestamp: string }[] };
 type Answer = (of: Asked) => MemoryAnswer;
 const say = (status: number, body: unknown): MemoryAnswer => [status, body];
+const everything: Answer = ({ records }) => say(200, { data: records });
+const counted: Answer = ({ all, records }) => say(200, { total: all, data: records });
+const paged = { pagination: { style: 'page', size_param: 'size', size: 20 } } as const;
+const cursors = { pagination: { style: 'cursor', cursor_param: 'page', next_path: 'next' } } as const;
+const hour = 3_600_000;
 
 const middle = start + 45_000;
 
@@ -74,15 +79,19 @@ const read = async (
   return { seen: seen.size, requests, problems, cap: client.learned.cap };
 };
 
+/** All calls are read, and no problem is reported. */
+const readAll = async (...[count, ...rest]: Parameters<typeof read>): Promise<void> => {
+  const { seen, problems } = await read(count, ...rest);
+  expect([seen, problems]).toEqual([count, []]);
+};
+
 test.each<[string, (of: Asked) => unknown]>([
   ['of pages', ({ pages }) => pages],
   ['of the records on the page', ({ records }) => records.length],
   ['of rows, as text', ({ all }) => String(all)],
 ])('a total %s does not end a list before its time', async (_, totalOf) => {
   const list = { total_path: 'total', pagination: { style: 'page', size_param: 'size', size: 100 } } as const;
-  const { seen, problems } = await read(90, list, (of) => say(200, { total: totalOf(of), data: of.records }));
-  expect(seen).toBe(90);
-  expect(problems).toEqual([]);
+  await readAll(90, list, (of) => say(200, { total: totalOf(of), data: of.records }));
 });
 
 test('a total of all calls, whatever the window, does not cut windows for ever', async () => {
@@ -95,70 +104,58 @@ test('a total of all calls, whatever the window, does not cut windows for ever',
 describe('behind its last page, a list', () => {
   test.each<[string, Answer]>([
     ['refuses', () => say(404, { detail: 'Invalid page.' })],
-    ['gives its last page again', ({ all, records }) => say(200, { total: all, data: records })],
+    ['gives its last page again', counted],
   ])('%s', async (_, beyond) => {
-    let last: unknown[] = [];
-    const { seen, problems } = await read(80, { total_path: 'total' }, (of) => {
+    let last: Asked['records'] = [];
+    await readAll(80, { total_path: 'total' }, (of) => {
       if (of.page > of.pages && of.page > 1) return beyond({ ...of, records: last });
       last = of.records;
-      return say(200, { total: of.all, data: of.records });
+      return counted(of);
     });
-    expect([seen, problems]).toEqual([80, []]);
   });
 
-  test.each([404, 400, 416])('refuses with %i, and has no total', async (status) => {
-    const { seen, problems } = await read(80, {}, ({ page, pages, records }) =>
+  test.each([404, 400, 416])('refuses with %i, and has no total', (status) =>
+    readAll(80, {}, ({ page, pages, records }) =>
       page > pages && page > 1 ? say(status, { detail: 'Invalid page.' }) : say(200, { data: records }),
-    );
-    expect([seen, problems]).toEqual([80, []]);
-  });
+    ),
+  );
 
   test('refuses, although pages of two, the most that it gives, leave calls out', async () => {
-    const pagination = { style: 'page', size_param: 'size', size: 20 } as const;
-    const { seen } = await read(60, { pagination }, ({ page, records }) =>
+    const { seen } = await read(60, paged, ({ page, records }) =>
       page > 1 ? say(422, { detail: 'no' }) : say(200, { data: records.slice(0, 2) }),
     );
     expect(seen).toBe(60);
   });
 
-  test('gives the same cursor with an empty page', async () => {
-    const pagination = { style: 'cursor', cursor_param: 'page', next_path: 'next' } as const;
-    const { seen, problems } = await read(90, { pagination }, ({ page, records }) =>
+  test('gives the same cursor with an empty page', () =>
+    readAll(90, cursors, ({ page, records }) =>
       say(200, { next: records.length === 0 ? String(page) : String(page + 1), data: records }),
-    );
-    expect([seen, problems]).toEqual([90, []]);
-  });
+    ));
 });
 
 describe('a list with cursors', () => {
-  const pagination = { style: 'cursor', cursor_param: 'page', next_path: 'next' } as const;
-
-  test('that loses one behind a full page: smaller questions give the rest', async () => {
-    const { seen, problems } = await read(90, { pagination }, ({ page, pages, records }) => {
-      const isLost = (records[0] as { unique_id?: string } | undefined)?.unique_id === `c${middle}`;
+  test('that loses one behind a full page: smaller questions give the rest', () =>
+    readAll(90, cursors, ({ page, pages, records }) => {
+      const isLost = records[0]?.unique_id === `c${middle}`;
       return say(200, { next: page < pages && !isLost ? String(page + 1) : null, data: records });
-    });
-    expect([seen, problems]).toEqual([90, []]);
-  });
+    }));
 
-  test('that begin with a slash: they are no addresses', async () => {
-    const { seen, problems } = await read(90, { pagination }, ({ page, pages, records }) =>
+  test('that begin with a slash: they are no addresses', () =>
+    readAll(90, cursors, ({ page, pages, records }) =>
       say(200, { next: page < pages ? `/${page + 1}` : null, data: records }),
-    );
-    expect([seen, problems]).toEqual([90, []]);
-  });
+    ));
 
   test('that names other calls for ever is an error', async () => {
     let made = 0;
     const timestamp = new Date(start).toISOString();
-    const first = read(0, { pagination }, ({ page }) =>
+    const first = read(0, cursors, ({ page }) =>
       say(200, { next: String(page + 1), data: [{ unique_id: `made${made++}`, timestamp }] }),
     );
     await expect(first).rejects.toMatchObject({ code: 'LIST_LOOP' });
   });
 
   test('whose empty pages lead on for ever is an error', async () => {
-    const first = read(10, { pagination }, ({ page, records }) =>
+    const first = read(10, cursors, ({ page, records }) =>
       say(200, { next: page < 500 ? String(page + 1) : null, data: records }),
     );
     await expect(first).rejects.toMatchObject({ code: 'LIST_LOOP' });
@@ -166,40 +163,31 @@ describe('a list with cursors', () => {
 });
 
 describe('a window longer than the list shows at once is cut', () => {
-  const hour = 3_600_000;
-  const everything: Answer = ({ records }) => say(200, { data: records });
   test.each([
     [24, 'beginning', 0],
     [24, 'beginning', 500],
     [6, 'beginning', 100],
     [24, 'end', 0],
     [6, 'end', 0],
-  ])('%i h of it, from its %s, and no call for %i h', async (hours, shows, quiet) => {
-    const times = { everyMs: hour, longestMs: hours * hour, quietMs: quiet * hour, shows, early: 10 };
-    const { seen, problems } = await read(60, {}, everything, times);
-    expect([seen, problems]).toEqual([60, []]);
-  });
+  ])('%i h of it, from its %s, and no call for %i h', (hours, shows, quiet) =>
+    readAll(60, {}, everything, { everyMs: hour, longestMs: hours * hour, quietMs: quiet * hour, shows, early: 10 }),
+  );
 
-  test.each(['beginning', 'end'])('also where its %s shows no call, and no other is known', async (shows) => {
-    const times = { longestMs: 6 * hour, quietMs: 10 * hour, shows, early: 0, times: 0, restMs: 10 * hour };
-    const { seen, problems } = await read(90, {}, everything, times);
-    expect([seen, problems]).toEqual([90, []]);
-  });
+  const alone = { early: 0, times: 0 };
+  test.each(['beginning', 'end'])('also where its %s shows no call, and no other is known', (shows) =>
+    readAll(90, {}, everything, { ...alone, longestMs: 6 * hour, quietMs: 10 * hour, shows, restMs: 10 * hour }),
+  );
 
-  test('also where the only call that it shows is at its end, and of the next window', async () => {
-    const times = { everyMs: 12 * hour, longestMs: 2 * hour, shows: 'end', early: 0, times: 0, restMs: 24 * hour };
-    const { seen, problems } = await read(3, {}, everything, times);
-    expect([seen, problems]).toEqual([3, []]);
-  });
+  test('also where the only call that it shows is at its end, and of the next window', () =>
+    readAll(3, {}, everything, { ...alone, everyMs: 12 * hour, longestMs: 2 * hour, shows: 'end', restMs: 24 * hour }));
 
-  test('but not where the list takes no bounds', async () => {
+  test('but not where the list takes no bounds', () => {
     const list = { cursor_fields: [{ name: 'timestamp', record_field: 'timestamp' }] };
-    const { seen, problems } = await read(0, list, everything, { times: 0, restMs: 12 * hour });
-    expect([seen, problems]).toEqual([0, []]);
+    return readAll(0, list, everything, { times: 0, restMs: 12 * hour });
   });
 
   const days = { time_resolution_ms: 24 * hour, to_inclusive: false };
-  const byDays = { everyMs: 5 * hour, stepMs: 24 * hour, quietMs: 24 * hour - 45_000, early: 0, times: 0 };
+  const byDays = { everyMs: 5 * hour, stepMs: 24 * hour, quietMs: 24 * hour - 45_000, ...alone };
   test.each([
     [6, 'beginning'],
     [12, 'beginning'],
@@ -212,12 +200,8 @@ describe('a window longer than the list shows at once is cut', () => {
     expect(problems).toContainEqual(expect.objectContaining({ problem: 'looks_truncated' }));
   });
 
-  test.each([true, false])(
-    'a list by days that shows all of it is complete (from_inclusive: %s)',
-    async (from_inclusive) => {
-      const { seen, problems } = await read(90, { ...days, from_inclusive }, everything, byDays);
-      expect([seen, problems]).toEqual([90, []]);
-    },
+  test.each([true, false])('a list by days that shows all of it is complete (from_inclusive: %s)', (from_inclusive) =>
+    readAll(90, { ...days, from_inclusive }, everything, byDays),
   );
 
   test('a list that shows all of it pays a few requests once', async () => {
@@ -232,19 +216,16 @@ describe('records left out of pages after these were made', () => {
   const leaveOut =
     (from: number): Answer =>
     ({ records }) => {
-      const isLeftOut = (record: unknown) => {
-        const index = (Number((record as { unique_id: string }).unique_id.slice(1)) - start) / 1000;
-        return index >= from && index < from + 20;
-      };
-      const data = records.filter((record) => !isLeftOut(record));
+      const data = records.filter(({ unique_id }) => {
+        const index = (Number(unique_id.slice(1)) - start) / 1000;
+        return index < from || index >= from + 20;
+      });
       return say(200, { total: data.length, data });
     };
-  const size = { size_param: 'size', size: 20 } as const;
-  const pages = { pagination: { style: 'page', ...size } } as const;
   test.each<[string, SourceConfigInput['list'], number]>([
-    ['all of a page', pages, 20],
-    ['all of the first page', pages, 0],
-    ['all of a page, where the total counts the page', { ...pages, total_path: 'total' }, 20],
+    ['all of a page', paged, 20],
+    ['all of the first page', paged, 0],
+    ['all of a page, where the total counts the page', { ...paged, total_path: 'total' }, 20],
   ])('%s: no end of the list', async (_, list, from) => {
     const { seen, problems } = await read(90, list, leaveOut(from));
     expect([seen, problems]).toEqual([70, []]);
@@ -254,14 +235,12 @@ describe('records left out of pages after these were made', () => {
     let asked = 0;
     const answer: Answer = ({ records }) =>
       say(200, { data: ++asked === 1 || records.length === 15 ? records.slice(0, 10) : records });
-    const { seen, problems } = await read(60, { pagination: { style: 'page', ...size } }, answer, { times: 20 });
-    expect([seen, problems]).toEqual([60, []]);
+    await readAll(60, paged, answer, { times: 20 });
   });
 
   test('a page that comes again and again is an error at once', async () => {
-    const pagination = { style: 'page', ...size } as const;
     const data = Array.from({ length: 20 }, (_, index) => ({ unique_id: `c${index}` }));
-    const first = read(90, { pagination }, () => say(200, { data }));
+    const first = read(90, paged, () => say(200, { data }));
     await expect(first).rejects.toMatchObject({ code: 'LIST_LOOP' });
   });
 });
@@ -276,18 +255,14 @@ describe('an error in the body of an answer 200', () => {
     [{ statusCode: '500', data: [] }, { statusCode: '200' }],
   ])('is no empty list: it is asked again (%j)', async (failed, good) => {
     let asked = 0;
-    const { seen, problems } = await read(10, {}, ({ records }) =>
-      say(200, ++asked === 1 ? failed : { ...good, data: records }),
-    );
-    expect([seen, problems]).toEqual([10, []]);
+    await readAll(10, {}, ({ records }) => say(200, ++asked === 1 ? failed : { ...good, data: records }));
   });
 
   test('is none beside a part of the calls', async () => {
     let asked = 0;
-    const { seen, problems } = await read(10, { pagination: { style: 'none' } }, ({ records }) =>
+    await readAll(10, { pagination: { style: 'none' } }, ({ records }) =>
       say(200, ++asked === 1 ? { ...answer, data: records.slice(0, 1) } : { data: records }),
     );
-    expect([seen, problems]).toEqual([10, []]);
   });
 
   test('that stays is a failure', async () => {
@@ -305,52 +280,39 @@ test('where nothing leads to a second page, a page of five is a cap', async () =
 });
 
 test('a step of coarse bounds with as many calls as any query is reported, also if they are few', async () => {
-  const list = { time_resolution_ms: 3_600_000 };
+  const list = { time_resolution_ms: hour };
   const few: Answer = ({ page, records }) => say(200, { data: page > 1 ? [] : records.slice(0, 7) });
-  const { seen, problems } = await read(60, list, few, { stepMs: 3_600_000 });
+  const { seen, problems } = await read(60, list, few, { stepMs: hour });
   expect(seen).toBe(7);
   expect(problems).toContainEqual(expect.objectContaining({ problem: 'looks_truncated' }));
 });
 
 describe('a list in whose order later pages repeat a call and pass another over, the same ones each time', () => {
   const again: Answer = ({ page, all, records }) => {
-    const [first, second, ...rest] = records as { timestamp: string }[];
+    const [first, second, ...rest] = records;
     const at = Date.parse(first?.timestamp ?? '') - 1000;
     const before = { unique_id: `c${at}`, timestamp: new Date(at || 0).toISOString() };
     const isAgain = page > 1 && second !== undefined && at > middle;
     return say(200, { total: all, data: isAgain ? [first, before, ...rest] : records });
   };
-  const size = { size_param: 'size', size: 20 } as const;
   test.each<[string, SourceConfigInput['list']]>([
-    ['has a total', { total_path: 'total', pagination: { style: 'page', ...size } }],
+    ['has a total', { total_path: 'total', ...paged }],
     ['has no total, and pages of one size', {}],
-  ])('%s: shorter windows show all', async (_, list) => {
-    const { seen, problems } = await read(75, list, again);
-    expect([seen, problems]).toEqual([75, []]);
-  });
+  ])('%s: shorter windows show all', (_, list) => readAll(75, list, again));
 });
 
-const isLater = (record: unknown): boolean => String((record as { unique_id: string }).unique_id) >= `c${middle}`;
+test('a cap of whole pages that begins amid the reading is found, although larger answers came before', () =>
+  readAll(90, paged, everything, { laterCap: 40 }));
 
-test('a cap of whole pages that begins amid the reading is found, although larger answers came before', async () => {
-  const size = { size_param: 'size', size: 20 } as const;
-  const everything: Answer = ({ records }) => say(200, { data: records });
-  const { seen, problems } = await read(90, { pagination: { style: 'page', ...size } }, everything, { laterCap: 40 });
-  expect([seen, problems]).toEqual([90, []]);
-});
-
-test('an answer without pages that ends where it holds so many bytes is cut, although others held more calls', async () => {
-  const { seen, problems } = await read(90, { pagination: { style: 'none' } }, ({ records }) => {
-    const data = records.map((record) => ({ ...(record as object), note: 'x'.repeat(isLater(record) ? 300 : 1) }));
+test('an answer without pages that ends where it holds so many bytes is cut, although others held more calls', () =>
+  readAll(90, { pagination: { style: 'none' } }, ({ records }) => {
+    const noteOf = (id: string) => 'x'.repeat(id >= `c${middle}` ? 300 : 1);
+    const data = records.map((record) => ({ ...record, note: noteOf(record.unique_id) }));
     while (JSON.stringify(data).length > 2_000) data.pop();
     return say(200, { data });
-  });
-  expect([seen, problems]).toEqual([90, []]);
-});
+  }));
 
-test('replicas in turn, and smaller pages than asked for: the pages of a second listing end elsewhere', async () => {
-  const list = { total_path: 'total', pagination: { style: 'page', size_param: 'size', size: 100 } } as const;
-  const answer: Answer = ({ all, records }) => say(200, { total: all, data: records });
-  const { seen, problems } = await read(28, list, answer, { early: 28, late: 1 });
-  expect([seen, problems]).toEqual([28, []]);
+test('replicas in turn, and smaller pages than asked for: the pages of a second listing end elsewhere', () => {
+  const pagination = { ...paged.pagination, size: 100 };
+  return readAll(28, { total_path: 'total', pagination }, counted, { early: 28, late: 1 });
 });

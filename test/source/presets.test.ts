@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
 import { webhookConfigSchema } from '../../schemas/config/webhook.ts';
 import { applyPreset, listPresets, readPreset } from '../../src/source/presets/presets.ts';
@@ -10,49 +10,47 @@ const base = { base_url: 'https://api.example.org', auth_url: 'https://id.exampl
 
 const folder = useFolder('preset');
 
-describe('presets', () => {
-  test('are listed, described, and valid configuration', async () => {
-    const presets = await listPresets();
-    expect(presets.map(({ name }) => name)).toEqual(['activate', 'activate-v1']);
-    for (const { config, description } of presets) {
-      expect(description).not.toBe('');
-      expect(sourceConfigSchema.safeParse({ ...base, ...(config.source as object) }).error).toBeUndefined();
-      expect(webhookConfigSchema.safeParse(config.webhook).error).toBeUndefined();
-    }
-  });
+test('presets are listed, described, and valid configuration', async () => {
+  const presets = await listPresets();
+  expect(presets.map(({ name }) => name)).toEqual(['activate', 'activate-v1']);
+  for (const { config, description } of presets) {
+    expect(description).not.toBe('');
+    expect(sourceConfigSchema.safeParse({ ...base, ...(config.source as object) }).error).toBeUndefined();
+    expect(webhookConfigSchema.safeParse(config.webhook).error).toBeUndefined();
+  }
+});
 
-  test('lie under what the user writes', async () => {
-    const merged = await applyPreset({
-      source: {
-        ...base,
-        list: { preset: 'activate', pagination: { style: 'offset', size: 50 }, exclude: ['tags'] },
-        limits: { requests: 10 },
-      },
-      webhook: { header_prefix: 'X-Mine-' },
-    });
-    const source = sourceConfigSchema.parse(merged.source);
-    expect(source.list).toMatchObject({ records: 'data', exclude: ['tags'], axis: 'qualified' });
-    expect(source.list.pagination).toEqual({ style: 'offset', offset_param: 'offset', size_param: 'limit', size: 50 });
-    expect(source.limits).toMatchObject({ requests: 10, per_s: 10 });
-    expect(merged.webhook).toEqual({ header_prefix: 'X-Mine-' });
+test('presets lie under what the user writes', async () => {
+  const merged = await applyPreset({
+    source: {
+      ...base,
+      list: { preset: 'activate', pagination: { style: 'offset', size: 50 }, exclude: ['tags'] },
+      limits: { requests: 10 },
+    },
+    webhook: { header_prefix: 'X-Mine-' },
   });
+  const source = sourceConfigSchema.parse(merged.source);
+  expect(source.list).toMatchObject({ records: 'data', exclude: ['tags'], axis: 'qualified' });
+  expect(source.list.pagination).toEqual({ style: 'offset', offset_param: 'offset', size_param: 'limit', size: 50 });
+  expect(source.limits).toMatchObject({ requests: 10, per_s: 10 });
+  expect(merged.webhook).toEqual({ header_prefix: 'X-Mine-' });
+});
 
-  test('give way to another style of paging as a whole', async () => {
-    const list = { preset: 'activate', pagination: { style: 'page' } };
-    const { pagination } = sourceConfigSchema.parse((await applyPreset({ source: { ...base, list } })).source).list;
-    expect(pagination).toMatchObject({ style: 'page', page_param: 'page' });
-  });
+test('presets give way to another style of paging as a whole', async () => {
+  const list = { preset: 'activate', pagination: { style: 'page' } };
+  const { pagination } = sourceConfigSchema.parse((await applyPreset({ source: { ...base, list } })).source).list;
+  expect(pagination).toMatchObject({ style: 'page', page_param: 'page' });
+});
 
-  test('can be a copy of the user’s own', async () => {
-    const { file } = await readPreset('activate');
-    const mine = (await readFile(file, 'utf8')).replace('max_results: 10000', 'max_results: 5000');
-    await writeFile(join(folder, 'mine.yaml'), mine);
-    const merged = await applyPreset({ source: { ...base, list: { preset: './mine.yaml' } } }, folder);
-    expect(sourceConfigSchema.parse(merged.source).list.max_results).toBe(5_000);
-  });
+test('presets can be a copy of the user’s own', async () => {
+  const { file } = await readPreset('activate');
+  const mine = (await readFile(file, 'utf8')).replace('max_results: 10000', 'max_results: 5000');
+  await writeFile(join(folder, 'mine.yaml'), mine);
+  const merged = await applyPreset({ source: { ...base, list: { preset: './mine.yaml' } } }, folder);
+  expect(sourceConfigSchema.parse(merged.source).list.max_results).toBe(5_000);
+});
 
-  test('that do not exist are named', async () => {
-    const applying = applyPreset({ source: { list: { preset: 'nope' } } });
-    await expect(applying).rejects.toMatchObject({ code: 'PRESET_UNREADABLE' });
-  });
+test('presets that do not exist are named', async () => {
+  const applying = applyPreset({ source: { list: { preset: 'nope' } } });
+  await expect(applying).rejects.toMatchObject({ code: 'PRESET_UNREADABLE' });
 });

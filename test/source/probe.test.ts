@@ -2,61 +2,46 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
-import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { defaultAxis } from '../../src/source/list/list-query.ts';
 import { probeSource, renderProbe, writeListSection } from '../../src/source/probe/probe.ts';
-import { createSource } from '../../src/source/source.ts';
 import { settledRange } from '../support/settled-range.ts';
+import { openSimulator } from '../support/simulator.ts';
 import { dialectLists } from './dialect-lists.ts';
-import { useClosers } from './local-server.ts';
+import { openSource } from './local-server.ts';
 import { liveCases, probeLive } from './probe-live-cases.ts';
 import { listedIds, missingFrom, readSimulated, simulatedConfig, wholeRange } from './simulated.ts';
 
-const closers = useClosers();
+const configOf = (simulator: Awaited<ReturnType<typeof openSimulator>>, section: object = {}) =>
+  simulatedConfig(simulator, { ...section, limits: { requests: 1_000_000 } });
+const probe = async (...of: Parameters<typeof configOf>) => await probeSource({ config: await configOf(...of) });
 
-const probe = async (simulator: Awaited<ReturnType<typeof startSimulator>>, section: object = {}) =>
-  await probeSource({ config: await simulatedConfig(simulator, { ...section, limits: { requests: 1_000_000 } }) });
-const open = async (options: SimulatorOptions) => {
-  const simulator = await startSimulator({ rateLimit: { requests: 0 }, ...options });
-  closers.push(() => simulator.stop());
-  return simulator;
-};
-
+const few = { count: 300, utterances: 1, words: 2 };
 /** More than the cap of 1,000, which reading notices; elsewhere more than two pages, and no round number. */
 const callsOf = (dialect: string): number => (['silent_cap', 'page_capped'].includes(dialect) ? 1_264 : 463);
 
 const start = (dialect: string, count = callsOf(dialect)) => {
   const calls = { count, utterances: 2, words: 3, ...settledRange };
-  return open({ dialect, calls, rateLimit: { requests: 0, headers: true } });
+  return openSimulator({ dialect, calls, rateLimit: { requests: 0, headers: true } });
 };
 
 const cursor = { style: 'cursor', cursor_param: 'cursor', size_param: 'limit', size: 200 };
+const offsets = { pagination: { style: 'offset', offset_param: 'offset', size_param: 'limit', size: 200 } };
+const linked = { pagination: { style: 'link', rel: 'next', size_param: 'per_page', size: 200 } };
+const pages = { style: 'page', page_param: 'page', size_param: 'per_page', first: 1, size: 100 };
 /** The expected recognition of each dialect. */
 const expected: Record<string, object> = {
   activate: {
-    records: 'data',
-    total_path: 'count',
-    max_results: 10_000,
-    pagination: { style: 'offset', offset_param: 'offset', size_param: 'limit', size: 200 },
-    exclude_param: 'exclude',
-    single_path: '/calls/{unique_id}',
-    order_param: 'order',
+    ...{ records: 'data', total_path: 'count', max_results: 10_000, ...offsets, exclude_param: 'exclude' },
+    ...{ single_path: '/calls/{unique_id}', order_param: 'order' },
   },
   'activate-v1': { records: 'data', total_path: 'count' },
-  page_total: {
-    records: 'calls',
-    total_path: 'meta.total',
-    pagination: { style: 'page', page_param: 'page', size_param: 'per_page', first: 1, size: 100 },
-  },
+  page_total: { records: 'calls', total_path: 'meta.total', pagination: pages },
   page: { records: 'items' },
   cursor_body: { pagination: { ...cursor, next_path: 'paging.cursors.next' } },
   cursor_header: { pagination: { ...cursor, next_header: 'x-next-cursor' } },
-  link: { pagination: { style: 'link', rel: 'next', size_param: 'per_page', size: 200 } },
-  link_relative: { records: 'data', pagination: { style: 'link', rel: 'next', size_param: 'per_page', size: 200 } },
-  offset_header_total: {
-    total_header: 'x-total-count',
-    pagination: { style: 'offset', offset_param: 'offset', size_param: 'limit', size: 200 },
-  },
+  link: linked,
+  link_relative: { records: 'data', ...linked },
+  offset_header_total: { total_header: 'x-total-count', ...offsets },
   bare_inclusive: { records: '', from_inclusive: true, to_inclusive: true },
   half_open: { from_inclusive: true, to_inclusive: false },
   silent_cap: {},
@@ -66,9 +51,8 @@ const expected: Record<string, object> = {
   no_parameters: { cursor_fields: [] },
   window_ignored: { cursor_fields: [], total_path: 'total' },
   nested_records: {
-    records: 'result.items',
-    total_path: 'result.totalCount',
-    pagination: { style: 'page', page_param: 'pageNumber', size_param: 'pageSize', first: 0, size: 100 },
+    ...{ records: 'result.items', total_path: 'result.totalCount' },
+    pagination: { ...pages, page_param: 'pageNumber', size_param: 'pageSize', first: 0 },
   },
   version_path: {},
   version_header: {},
@@ -83,10 +67,7 @@ const withTotal = new Set([...Object.keys(presets), 'page_total', 'window_ignore
 describe.each(Object.entries(expected))('probing dialect %s', (dialect, list) => {
   test('finds settings with which reading is complete', async () => {
     const simulator = await start(dialect);
-    const config = await simulatedConfig(simulator, {
-      version: dialectLists[dialect]?.version,
-      limits: { requests: 1_000_000 },
-    });
+    const config = await configOf(simulator, { version: dialectLists[dialect]?.version });
     const report = await probeSource({ config });
     expect(report.complete).toBe(true);
     expect(report.requests).toBeLessThanOrEqual(report.maxRequests);
@@ -98,8 +79,7 @@ describe.each(Object.entries(expected))('probing dialect %s', (dialect, list) =>
     const written = parse(writeListSection('# mine\nsource:\n  realm: kept # here\n', report)) as { source: object };
     expect(written.source).toMatchObject({ realm: 'kept' });
     const { realm: _realm, ...section } = written.source as { realm: string };
-    const source = createSource(sourceConfigSchema.parse({ ...config, ...section }));
-    closers.push(source.close);
+    const source = openSource(sourceConfigSchema.parse({ ...config, ...section }));
     const axis = defaultAxis(source.config.list).name;
     const listed = await listedIds(simulator);
     const { from, to } = wholeRange(simulator, axis);
@@ -140,8 +120,7 @@ describe('a probe', () => {
   test('never makes more requests than stated, and says that it stopped', async () => {
     for (const maxRequests of [3, 10, 25]) {
       const simulator = await start('nested_records');
-      const config = await simulatedConfig(simulator, { limits: { requests: 1_000_000 } });
-      const report = await probeSource({ config, maxRequests });
+      const report = await probeSource({ config: await configOf(simulator), maxRequests });
       const { requests } = await simulator.stats();
       expect(requests.list + requests.call).toBeLessThanOrEqual(maxRequests);
       expect(report.complete).toBe(false);
@@ -176,11 +155,9 @@ describe('a probe', () => {
   });
 
   test('tries the names of window parameters that the user passes', async () => {
-    const dialectOverrides: SimulatorOptions['dialectOverrides'] = {
-      windows: [{ axis: 'timestamp', from: 'von', to: 'bis' }],
-    };
-    const simulator = await open({ dialect: 'page', dialectOverrides, calls: { count: 300, utterances: 1, words: 2 } });
-    const config = await simulatedConfig(simulator, { limits: { requests: 1_000_000 } });
+    const dialectOverrides = { windows: [{ axis: 'timestamp' as const, from: 'von', to: 'bis' }] };
+    const simulator = await openSimulator({ dialect: 'page', dialectOverrides, calls: few });
+    const config = await configOf(simulator);
     expect((await probeSource({ config })).list.cursor_fields).toEqual([]);
     const { list } = await probeSource({ config, bounds: [['von', 'bis']] });
     expect(list.cursor_fields).toMatchObject([{ from_param: 'von', to_param: 'bis' }]);
@@ -190,7 +167,7 @@ describe('a probe', () => {
 // `npm run campaign -- lists probe` makes 20 runs of each.
 test.each(Object.entries(liveCases))(
   'a list paged by %s is recognised while calls come',
-  async (name, { pagination }) => {
+  async (name, [, pagination]) => {
     const report = await probeLive(name, 1);
     expect(report.complete).toBe(true);
     expect(report.list.pagination).toMatchObject(pagination);
@@ -201,11 +178,8 @@ test.each(Object.entries(liveCases))(
 );
 
 test('it waits where the service says that it was too many', async () => {
-  const simulator = await open({
-    dialect: 'page_total',
-    calls: { count: 300, utterances: 1, words: 2 },
-    rateLimit: { requests: 15, seconds: 2, retryAfter: 'seconds' },
-  });
+  const rateLimit = { requests: 15, seconds: 2, retryAfter: 'seconds' } as const;
+  const simulator = await openSimulator({ dialect: 'page_total', calls: few, rateLimit });
   const report = await probe(simulator);
   expect(report.complete).toBe(true);
   expect((await simulator.stats()).rate.refused).toBeGreaterThan(0);
@@ -224,8 +198,7 @@ test.each<[string, SimulatorOptions, string]>([
     'between window parameters and the times of records',
   ],
 ])('what cannot all be true is said of %s', async (_, { calls, ...options }, said) => {
-  const small = { count: 300, utterances: 1, words: 2, ...calls };
-  const report = await probe(await open({ dialect: 'page_total', calls: small, ...options }));
+  const report = await probe(await openSimulator({ dialect: 'page_total', calls: { ...few, ...calls }, ...options }));
   const found = report.findings.filter(({ key }) => key === 'contradiction');
   expect(found.map(({ found: what }) => what)).toEqual([said]);
 });

@@ -1,12 +1,77 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { Window } from '../../src/source/list/list-query.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
 import type { readWindow } from '../../src/source/read/read-window.ts';
 import type { Source } from '../../src/source/source.ts';
-import { type ActivateOptions, openActivate, type ServedCall, servedCall } from './activate-server.ts';
-import { openMemoryList } from './memory-list.ts';
+import { type MemoryAnswer, openMemoryList } from './memory-list.ts';
 import { readSimulated } from './simulated.ts';
+
+type ServedCall = ReturnType<typeof servedCall>;
+
+interface ActivateOptions {
+  readonly maxOffset?: number;
+  readonly maxLimit?: number;
+  readonly total?: boolean;
+  readonly respond?: (url: URL) => MemoryAnswer | undefined;
+}
+
+const servedCall = (index: number, at: number) => ({
+  unique_id: `call-${String(index).padStart(6, '0')}`,
+  timestamp: new Date(at).toISOString(),
+  qualified: new Date(at + 600_000).toISOString(),
+  status: index % 3 === 0 ? 'void' : 'qualified',
+  transcript_json: { callData: [{ from: 'out', content: `hello ${index}` }] },
+});
+
+const openActivate = (calls: readonly ServedCall[], options: ActivateOptions = {}) => {
+  const { maxOffset = 10_000, maxLimit = 200, total = true } = options;
+  let pages = 0;
+  const answer = (url: URL): MemoryAnswer => {
+    const other = options.respond?.(url);
+    if (other !== undefined) return other;
+    const single = /^\/calls\/(.+)$/.exec(url.pathname)?.[1];
+    if (single !== undefined) {
+      const call = calls.find((one) => one.unique_id === single);
+      return [call === undefined ? 404 : 200, call ?? { detail: 'unknown' }];
+    }
+    activate.beforePage(++pages);
+    const query = url.searchParams;
+    const limit = Math.min(maxLimit, Number(query.get('limit') ?? 50));
+    const offset = Number(query.get('offset') ?? 0);
+    if (offset > maxOffset) return [400, { detail: 'offset too large' }];
+    const order = query.get('order') === 'qualified' ? 'qualified' : 'timestamp';
+    const statuses = (query.get('status') ?? 'qualified,void').split(',');
+    const instant = (name: string, unbounded: number): number => {
+      const text = query.get(name);
+      return text === null ? unbounded : Date.parse(text);
+    };
+    const bounds = (['timestamp', 'qualified'] as const)
+      .map((axis) => ({
+        axis,
+        from: instant(`${axis}_from`, Number.NEGATIVE_INFINITY),
+        to: instant(`${axis}_to`, Number.POSITIVE_INFINITY),
+      }))
+      .filter(({ from, to }) => Number.isFinite(from) || Number.isFinite(to));
+    const within = (call: ServedCall): boolean =>
+      statuses.includes(call.status) &&
+      bounds.every(({ axis, from, to }) => {
+        const at = Date.parse(call[axis]);
+        return at >= from && at <= to;
+      });
+    const matching = calls
+      .filter(within)
+      .sort((a, b) => (a[order] < b[order] ? -1 : a[order] > b[order] ? 1 : a.unique_id < b.unique_id ? -1 : 1));
+    const excluded = query.get('exclude')?.split(',') ?? [];
+    const data = matching
+      .slice(offset, offset + limit)
+      .map((call) => Object.fromEntries(Object.entries(call).filter(([name]) => !excluded.includes(name))));
+    return [200, { ...(total ? { count: matching.length } : {}), data }];
+  };
+  /** `beforePage` is called before each page is made, with the number of pages so far. */
+  const activate = { answer, beforePage: (_pages: number): void => undefined };
+  return activate;
+};
 
 const t0 = Date.UTC(2024, 6, 1);
 const second = 1_000;
@@ -34,136 +99,132 @@ const collect = async (
 const everySecond = (count: number): ServedCall[] =>
   Array.from({ length: count }, (_, i) => servedCall(i, t0 + i * second));
 
-describe('reading a window with preset activate', () => {
-  test('finds the call that a leaving and a joining one hide from the total', async () => {
-    const calls = everySecond(600);
-    const { server, source } = await start(calls);
-    server.beforePage = (pages) => {
-      if (pages !== 2) return;
-      // One call leaves the first page, another joins at the end: the total stays, the paging skips one.
-      const [left] = calls.splice(10, 1);
-      if (left !== undefined) calls.push({ ...servedCall(9_999, t0 + 599 * second + 500), unique_id: 'zz-late' });
-    };
-    const { result, ids } = await collect(source, range('timestamp', t0, t0 + 600 * second));
-    for (const call of calls) expect(ids).toContain(call.unique_id);
-    expect(result).toMatchObject({ calls: 600, shown: 'second_listing', problems: [] });
-  });
+test('finds the call that a leaving and a joining one hide from the total', async () => {
+  const calls = everySecond(600);
+  const { server, source } = await start(calls);
+  server.beforePage = (pages) => {
+    if (pages !== 2) return;
+    // One call leaves the first page, another joins at the end: the total stays, the paging skips one.
+    const [left] = calls.splice(10, 1);
+    if (left !== undefined) calls.push({ ...servedCall(9_999, t0 + 599 * second + 500), unique_id: 'zz-late' });
+  };
+  const { result, ids } = await collect(source, range('timestamp', t0, t0 + 600 * second));
+  for (const call of calls) expect(ids).toContain(call.unique_id);
+  expect(result).toMatchObject({ calls: 600, shown: 'second_listing', problems: [] });
+});
 
-  test('loses no call where one leaves while an empty second page is asked for', async () => {
-    const calls = everySecond(201);
-    const { server, source } = await start(calls, { total: false });
-    server.beforePage = (pages) => {
-      if (pages === 2) calls.splice(10, 1);
-    };
-    const { result, ids } = await collect(source, range('timestamp', t0, t0 + 300 * second));
-    for (const call of calls) expect(ids).toContain(call.unique_id);
-    expect(result).toMatchObject({ calls: 200, shown: 'second_listing', problems: [] });
-  });
+test('loses no call where one leaves while an empty second page is asked for', async () => {
+  const calls = everySecond(201);
+  const { server, source } = await start(calls, { total: false });
+  server.beforePage = (pages) => {
+    if (pages === 2) calls.splice(10, 1);
+  };
+  const { result, ids } = await collect(source, range('timestamp', t0, t0 + 300 * second));
+  for (const call of calls) expect(ids).toContain(call.unique_id);
+  expect(result).toMatchObject({ calls: 200, shown: 'second_listing', problems: [] });
+});
 
-  test('re-reads when a call leaves the past of the end-of-processing axis', async () => {
-    const calls = everySecond(600);
-    const { server, source } = await start(calls);
-    server.beforePage = (pages) => {
-      const moved = calls[10];
-      if (pages === 2 && moved !== undefined) moved.qualified = new Date(t0 + 86_400_000).toISOString();
-    };
-    const { result, ids } = await collect(source, range('qualified', t0, t0 + 20_000 * second));
-    expect(result).toMatchObject({ calls: 599, shown: 'total' });
-    for (const [index, call] of calls.entries()) if (index !== 10) expect(ids).toContain(call.unique_id);
-  });
+test('re-reads when a call leaves the past of the end-of-processing axis', async () => {
+  const calls = everySecond(600);
+  const { server, source } = await start(calls);
+  server.beforePage = (pages) => {
+    const moved = calls[10];
+    if (pages === 2 && moved !== undefined) moved.qualified = new Date(t0 + 86_400_000).toISOString();
+  };
+  const { result, ids } = await collect(source, range('qualified', t0, t0 + 20_000 * second));
+  expect(result).toMatchObject({ calls: 599, shown: 'total' });
+  for (const [index, call] of calls.entries()) if (index !== 10) expect(ids).toContain(call.unique_id);
+});
 
-  test.each([1, 1_000])('cuts an instant that is too large on the other axis, in steps of %i ms', async (step) => {
-    // Times of the other axis need not lie on whole steps.
-    const calls = Array.from({ length: 300 }, (_, i) => ({
-      ...servedCall(i, t0 + 1_000_000 + i * 777),
-      timestamp: new Date(t0).toISOString(),
-    }));
-    const { source } = await start(
-      calls,
-      { maxOffset: 130, maxLimit: 60 },
-      { max_results: 130, time_resolution_ms: step },
-    );
-    const { result, ids } = await collect(source, range('timestamp', t0 - 60_000, t0 + 60_000));
-    expect(ids.length).toBe(300);
-    expect(result).toMatchObject({ calls: 300, problems: [] });
-  });
+test.each([1, 1_000])('cuts an instant that is too large on the other axis, in steps of %i ms', async (step) => {
+  // Times of the other axis need not lie on whole steps.
+  const calls = Array.from({ length: 300 }, (_, i) => ({
+    ...servedCall(i, t0 + 1_000_000 + i * 777),
+    timestamp: new Date(t0).toISOString(),
+  }));
+  const { source } = await start(
+    calls,
+    { maxOffset: 130, maxLimit: 60 },
+    { max_results: 130, time_resolution_ms: step },
+  );
+  const { result, ids } = await collect(source, range('timestamp', t0 - 60_000, t0 + 60_000));
+  expect(ids.length).toBe(300);
+  expect(result).toMatchObject({ calls: 300, problems: [] });
+});
 
-  test('cuts an instant by status when both axes are one instant, and reports what is still too large', async () => {
-    const same = new Date(t0).toISOString();
-    const calls = Array.from({ length: 300 }, (_, i) => ({
-      ...servedCall(i, t0),
-      qualified: same,
-      status: i % 2 === 0 ? 'void' : 'qualified',
-    }));
-    const fitting = await start(calls, { maxOffset: 160, maxLimit: 60 }, { max_results: 160 });
-    const cut = await collect(fitting.source, range('timestamp', t0 - 1, t0 + 2));
-    expect(cut.ids.length).toBe(300);
-    expect(cut.result.problems).toEqual([]);
+test('cuts an instant by status when both axes are one instant, and reports what is still too large', async () => {
+  const same = new Date(t0).toISOString();
+  const calls = Array.from({ length: 300 }, (_, i) => ({
+    ...servedCall(i, t0),
+    qualified: same,
+    status: i % 2 === 0 ? 'void' : 'qualified',
+  }));
+  const fitting = await start(calls, { maxOffset: 160, maxLimit: 60 }, { max_results: 160 });
+  const cut = await collect(fitting.source, range('timestamp', t0 - 1, t0 + 2));
+  expect(cut.ids.length).toBe(300);
+  expect(cut.result.problems).toEqual([]);
 
-    const tooLarge = await start(calls, { maxOffset: 60, maxLimit: 60 }, { max_results: 60 });
-    const { result, ids } = await collect(tooLarge.source, range('timestamp', t0 - 1, t0 + 2));
-    expect(result.problems).toMatchObject([{ problem: 'instant_too_large' }]);
-    expect(result.problems[0]?.detail).toContain('300 calls');
-    expect(result.shown).toBe('none');
-    expect(ids.length).toBeGreaterThan(0);
-  });
+  const tooLarge = await start(calls, { maxOffset: 60, maxLimit: 60 }, { max_results: 60 });
+  const { result, ids } = await collect(tooLarge.source, range('timestamp', t0 - 1, t0 + 2));
+  expect(result.problems).toMatchObject([{ problem: 'instant_too_large' }]);
+  expect(result.problems[0]?.detail).toContain('300 calls');
+  expect(result.shown).toBe('none');
+  expect(ids.length).toBeGreaterThan(0);
+});
 
-  test('reports an instant that was cut by status where no total says how many calls it has', async () => {
-    const same = new Date(t0).toISOString();
-    const status = (i: number) => ['void', 'qualified', 'archived'][i % 3] as string;
-    const calls = Array.from({ length: 120 }, (_, i) => ({ ...servedCall(i, t0), qualified: same, status: status(i) }));
-    const { source } = await start(
-      calls,
-      { total: false, maxOffset: 49, maxLimit: 50 },
-      { max_results: 50, status_values: ['void', 'qualified'] },
-    );
-    const { result } = await collect(source, range('timestamp', t0 - 1, t0 + 2));
-    expect(result.problems.map(({ problem }) => problem)).toEqual(['unverified_cut']);
-    expect(result.shown).toBe('none');
-  });
+test('reports an instant that was cut by status where no total says how many calls it has', async () => {
+  const same = new Date(t0).toISOString();
+  const status = (i: number) => ['void', 'qualified', 'archived'][i % 3] as string;
+  const calls = Array.from({ length: 120 }, (_, i) => ({ ...servedCall(i, t0), qualified: same, status: status(i) }));
+  const { source } = await start(
+    calls,
+    { total: false, maxOffset: 49, maxLimit: 50 },
+    { max_results: 50, status_values: ['void', 'qualified'] },
+  );
+  const { result } = await collect(source, range('timestamp', t0 - 1, t0 + 2));
+  expect(result.problems.map(({ problem }) => problem)).toEqual(['unverified_cut']);
+  expect(result.shown).toBe('none');
+});
 
-  test('reads around a record that fails each answer, although the service refuses to answer for long ago', async () => {
-    const calls = everySecond(40);
-    const poison = calls[20]?.unique_id;
-    const { source } = await start([], {
-      respond: (url) => {
-        const [from, to] = ['timestamp_from', 'timestamp_to'].map((name) =>
-          Date.parse(url.searchParams.get(name) ?? ''),
-        );
-        if (from === undefined || to === undefined || Number.isNaN(from)) return undefined;
-        const data = calls.filter(({ timestamp }) => Date.parse(timestamp) >= from && Date.parse(timestamp) <= to);
-        const [offset = 0, limit = 0] = ['offset', 'limit'].map((name) => Number(url.searchParams.get(name)));
-        const page = data.slice(offset, offset + limit);
-        const isPoisoned = page.some(({ unique_id }) => unique_id === poison);
-        return [from < t0 - 86_400_000 ? 400 : isPoisoned ? 500 : 200, { count: data.length, data: page }];
-      },
-    });
-    const { result, ids } = await collect(source, range('timestamp', t0, t0 + 40 * second));
-    expect(ids.length).toBe(39);
-    expect(result.problems.map(({ problem }) => problem)).toContain('unreadable');
+test('reads around a record that fails each answer, although the service refuses to answer for long ago', async () => {
+  const calls = everySecond(40);
+  const poison = calls[20]?.unique_id;
+  const { source } = await start([], {
+    respond: (url) => {
+      const [from, to] = ['timestamp_from', 'timestamp_to'].map((name) => Date.parse(url.searchParams.get(name) ?? ''));
+      if (from === undefined || to === undefined || Number.isNaN(from)) return undefined;
+      const data = calls.filter(({ timestamp }) => Date.parse(timestamp) >= from && Date.parse(timestamp) <= to);
+      const [offset = 0, limit = 0] = ['offset', 'limit'].map((name) => Number(url.searchParams.get(name)));
+      const page = data.slice(offset, offset + limit);
+      const isPoisoned = page.some(({ unique_id }) => unique_id === poison);
+      return [from < t0 - 86_400_000 ? 400 : isPoisoned ? 500 : 200, { count: data.length, data: page }];
+    },
   });
+  const { result, ids } = await collect(source, range('timestamp', t0, t0 + 40 * second));
+  expect(ids.length).toBe(39);
+  expect(result.problems.map(({ problem }) => problem)).toContain('unreadable');
+});
 
-  test('hands malformed records on apart, and keeps their neighbours', async () => {
-    const calls: unknown[] = [...everySecond(5), { timestamp: new Date(t0).toISOString() }, 17, null, { unique_id: 9 }];
-    const { source } = await start([], {
-      respond: () => {
-        const records = [...calls.map((call) => JSON.stringify(call)), '{"unique_id": tru}'];
-        return [200, Buffer.from(`{"count":10,"data":[${records.join()}]}`)];
-      },
-    });
-    const reasons: string[] = [];
-    const { ids } = await collect(source, range('timestamp', t0, t0 + 10 * second), {
-      onRejected: (records) => {
-        reasons.push(...records.map((record) => record.reason));
-      },
-    });
-    expect(ids.length).toBe(5);
-    expect(reasons).toEqual([
-      'unique_id is missing',
-      'the record is not an object',
-      'the record is not an object',
-      'unique_id is not text but number',
-      'the record is not valid JSON',
-    ]);
+test('hands malformed records on apart, and keeps their neighbours', async () => {
+  const calls: unknown[] = [...everySecond(5), { timestamp: new Date(t0).toISOString() }, 17, null, { unique_id: 9 }];
+  const { source } = await start([], {
+    respond: () => {
+      const records = [...calls.map((call) => JSON.stringify(call)), '{"unique_id": tru}'];
+      return [200, Buffer.from(`{"count":10,"data":[${records.join()}]}`)];
+    },
   });
+  const reasons: string[] = [];
+  const { ids } = await collect(source, range('timestamp', t0, t0 + 10 * second), {
+    onRejected: (records) => {
+      reasons.push(...records.map((record) => record.reason));
+    },
+  });
+  expect(ids.length).toBe(5);
+  expect(reasons).toEqual([
+    'unique_id is missing',
+    'the record is not an object',
+    'the record is not an object',
+    'unique_id is not text but number',
+    'the record is not valid JSON',
+  ]);
 });

@@ -1,42 +1,29 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Config } from '../../schemas/config.ts';
 import { openSource } from '../../src/cli/parts/open-source.ts';
 import { createServices } from '../../src/cli/parts/services.ts';
 import type { CallsyncError } from '../../src/lib/errors.ts';
 import {
-  type createLocalRequestLimiter,
   createLocalSlots,
   createRequestLimiter,
   liveIdleMs,
   requestLimitMarginMs,
 } from '../../src/source/http/limiter.ts';
 import { createSharedSlots } from '../../src/store/request-limit.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
+import { openStore } from '../../src/store/store.ts';
 import { useDatabase } from '../support/postgres.ts';
-import { answerToken, configFor, json, startServer, useClosers } from './local-server.ts';
+import { answerToken, configFor, json, startServer } from './local-server.ts';
 
-type RequestLimitRules = Parameters<typeof createLocalRequestLimiter>[0];
 type SlotSource = Parameters<typeof createRequestLimiter>[0];
-
-const closers = useClosers();
 
 const database = useDatabase();
 
-const openWorker = async (): Promise<Store> => {
+const openWorker = async () => {
   const store = await openStore({ url: database.url, max: 4 });
-  closers.push(() => store.close());
+  onTestFinished(() => store.close());
   return store;
 };
-
-const sharedSlots = (store: Store, name: string, rules: RequestLimitRules): SlotSource =>
-  createSharedSlots(store, {
-    name,
-    requests: rules.requests,
-    live: rules.live,
-    liveIdleMs,
-    spanMs: rules.perMs + requestLimitMarginMs(rules),
-  });
 
 const rules = { requests: 10, perMs: 500, live: 3 };
 
@@ -45,7 +32,6 @@ test('a process that starts while the service refuses knows from the store that 
   const server = await startServer((_, response, url) =>
     url.pathname.startsWith('/realms/') ? answerToken(response) : json(response, status, []),
   );
-  closers.push(server.close);
   const store = await openWorker();
   const askAs = async (answer: number, path?: string) => {
     status = answer;
@@ -53,7 +39,7 @@ test('a process that starts while the service refuses knows from the store that 
     const config = { source: configFor(server.url, section), sync: {} } as Config;
     const silent = () => undefined;
     const services = createServices(config, silent, silent);
-    closers.push(services.close);
+    onTestFinished(services.close);
     const { api } = openSource(services, store);
     return await api.get(api.address('/calls', []), () => 'answered').catch(({ kind }: CallsyncError) => kind);
   };
@@ -65,14 +51,14 @@ test('a process that starts while the service refuses knows from the store that 
 });
 
 /** Hands out slots as fast as they are asked for; what counts is when they lie, not when we got them. */
-describe.each<[string, (of?: RequestLimitRules) => Promise<SlotSource[]>]>([
+describe.each<[string, (of?: typeof rules) => Promise<SlotSource[]>]>([
   ['of one process', async (of = rules) => [createLocalSlots(of)]],
   [
     'shared by three workers',
-    async (of = rules) => {
-      const stores = await Promise.all([openWorker(), openWorker(), openWorker()]);
-      const name = randomUUID();
-      return stores.map((store) => sharedSlots(store, name, of));
+    async ({ perMs, ...of } = rules) => {
+      const spanMs = perMs + requestLimitMarginMs({ ...of, perMs });
+      const shared = { name: randomUUID(), ...of, liveIdleMs, spanMs };
+      return Promise.all([1, 2, 3].map(async () => createSharedSlots(await openWorker(), shared)));
     },
   ],
 ])('slots %s', (_, make) => {

@@ -1,43 +1,41 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createServiceClock } from '../../src/source/http/http.ts';
 
 const base = Date.UTC(2024, 6, 1);
 const headerAt = (serverMs: number): string => new Date(Math.floor(serverMs / 1000) * 1000).toUTCString();
 
-describe('the service clock', () => {
-  test('narrows the offset with every response, and never claims a time before the request or after the answer', () => {
-    for (const ahead of [-7_200_000, -350, 0, 4_321, 90_000]) {
-      const clock = createServiceClock(900_000);
-      let local = base;
-      let error = Number.POSITIVE_INFINITY;
-      for (let i = 0; i < 200; i++) {
-        local += 37 + ((i * 7919) % 613);
-        const sentAt = local;
-        const headAt = sentAt + 20 + (i % 30);
-        const seen = clock.observe({ sentAt, headAt, date: headerAt(sentAt + 10 + ahead) }) / 1000;
-        expect(seen).toBeLessThanOrEqual(headAt + ahead + 0.01);
-        error = Math.abs(seen - (sentAt + ahead));
-      }
-      expect(error).toBeLessThan(60);
-      const offset = clock.offset();
-      expect(offset?.low).toBeLessThanOrEqual(ahead + 0.2);
-      expect(offset?.high).toBeGreaterThanOrEqual(ahead - 0.2);
-    }
-  });
-
-  test('starts anew when the service’s clock is set', () => {
+test('the service clock narrows the offset with every response, and never claims a time before the request or after the answer', () => {
+  for (const ahead of [-7_200_000, -350, 0, 4_321, 90_000]) {
     const clock = createServiceClock(900_000);
-    clock.observe({ sentAt: base, headAt: base + 10, date: headerAt(base) });
-    const seen = clock.observe({ sentAt: base + 1_000, headAt: base + 1_010, date: headerAt(base + 60_000) }) / 1000;
-    expect(Math.abs(seen - (base + 60_000))).toBeLessThan(1_100);
-  });
+    let local = base;
+    let error = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < 200; i++) {
+      local += 37 + ((i * 7919) % 613);
+      const sentAt = local;
+      const headAt = sentAt + 20 + (i % 30);
+      const seen = clock.observe({ sentAt, headAt, date: headerAt(sentAt + 10 + ahead) }) / 1000;
+      expect(seen).toBeLessThanOrEqual(headAt + ahead + 0.01);
+      error = Math.abs(seen - (sentAt + ahead));
+    }
+    expect(error).toBeLessThan(60);
+    const offset = clock.offset();
+    expect(offset?.low).toBeLessThanOrEqual(ahead + 0.2);
+    expect(offset?.high).toBeGreaterThanOrEqual(ahead - 0.2);
+  }
+});
 
-  test('takes arrival without a usable Date, and never goes beyond arrival and the allowed skew', () => {
-    const clock = createServiceClock(60_000);
-    expect(clock.observe({ sentAt: base, headAt: base + 10, date: undefined })).toBe((base + 10) * 1000);
-    expect(clock.observe({ sentAt: base, headAt: base + 10, date: 'tomorrow' })).toBe((base + 10) * 1000);
-    expect(clock.observe({ sentAt: base, headAt: base + 10, date: headerAt(base + 3_600_000) })).toBe(
-      (base + 10 + 60_000) * 1000,
-    );
-  });
+test('the service clock starts anew when the service’s clock is set', () => {
+  const clock = createServiceClock(900_000);
+  clock.observe({ sentAt: base, headAt: base + 10, date: headerAt(base) });
+  const seen = clock.observe({ sentAt: base + 1_000, headAt: base + 1_010, date: headerAt(base + 60_000) }) / 1000;
+  expect(Math.abs(seen - (base + 60_000))).toBeLessThan(1_100);
+});
+
+test('the service clock takes arrival without a usable Date, and never goes beyond arrival and the allowed skew', () => {
+  const clock = createServiceClock(60_000);
+  expect(clock.observe({ sentAt: base, headAt: base + 10, date: undefined })).toBe((base + 10) * 1000);
+  expect(clock.observe({ sentAt: base, headAt: base + 10, date: 'tomorrow' })).toBe((base + 10) * 1000);
+  expect(clock.observe({ sentAt: base, headAt: base + 10, date: headerAt(base + 3_600_000) })).toBe(
+    (base + 10 + 60_000) * 1000,
+  );
 });

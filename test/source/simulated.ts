@@ -5,7 +5,7 @@ import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import type { startSimulator } from '../../src/simulator/start-simulator.ts';
 import type { Window } from '../../src/source/list/list-query.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
-import { readWindow, type WindowResult } from '../../src/source/read/read-window.ts';
+import { readWindow } from '../../src/source/read/read-window.ts';
 import { createSource, type Source } from '../../src/source/source.ts';
 
 type Simulator = Awaited<ReturnType<typeof startSimulator>>;
@@ -36,20 +36,13 @@ export const wholeRange = (simulator: Simulator, axis: string): Window => ({
   to: Date.parse(simulator.range.to) * 1000 + 30 * 86_400_000_000,
 });
 
-export interface Reading {
-  readonly result: WindowResult;
-  /** The last observation of each call. */
-  readonly seen: Map<string, Observation>;
-  /** Those inside the window. */
-  readonly inside: Set<string>;
-}
-
+/** The last observation of each call (`seen`), and the ids of those inside the window. */
 export const readSimulated = async (
   source: Pick<Source, 'list'>,
   window: Window,
   more: Partial<Parameters<typeof readWindow>[0]> = {},
-): Promise<Reading> => {
-  const seen: Reading['seen'] = new Map();
+) => {
+  const seen = new Map<string, Observation>();
   const inside = new Set<string>();
   const result = await readWindow({
     client: source.list,

@@ -1,25 +1,16 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { createTokenSource } from '../../src/source/http/tokens.ts';
-import { createSource, findTokenFormat, type Source } from '../../src/source/source.ts';
+import { findTokenFormat, type Source } from '../../src/source/source.ts';
+import { closedPort } from '../support/closed-port.ts';
 import { useFolder } from '../support/folder.ts';
-import { configFor, type Handler, json, type LocalServer, refusalOf, startServer, useClosers } from './local-server.ts';
+import { configFor, json, openSource, refusalOf, serve } from './local-server.ts';
 
-const closers = useClosers();
 const file = join(useFolder('secret'), 'secret');
 
-const start = async (handler: Handler, config: Partial<SourceConfigInput> = {}) => {
-  const server = await startServer(handler);
-  closers.push(server.close);
-  const source = createSource(configFor(server.url, config));
-  closers.push(source.close);
-  return { server, source };
-};
-
-const tokenRequests = (server: LocalServer): number =>
-  server.requests.filter(({ path }) => path.startsWith('/realms/')).length;
+const tokenRequests = ({ requests }: Awaited<ReturnType<typeof serve>>['server']): number =>
+  requests.filter(({ path }) => path.startsWith('/realms/')).length;
 const readAll = async (source: Source): Promise<number> => {
   let records = 0;
   for await (const page of source.list.readPages({})) records += page.count;
@@ -31,7 +22,7 @@ describe('the token request', () => {
     ['form', 'application/x-www-form-urlencoded', (body: string) => Object.fromEntries(new URLSearchParams(body))],
     ['json', 'application/json', (body: string) => JSON.parse(body)],
   ] as const)('is that of the interface, as %s', async (token_format, type, read) => {
-    const { server, source } = await start((_, response) => json(response, 200, { access_token: 'a' }), {
+    const { server, source } = await serve((_, response) => json(response, 200, { access_token: 'a' }), {
       token_format,
     });
     expect((await source.tokens.get()).value).toBe('a');
@@ -48,29 +39,25 @@ describe('the token request', () => {
   });
 
   test.each([400, 415])('is tried in the other form when the first is refused with %i', async (status) => {
-    const server = await startServer((request, response) =>
+    const { server, source } = await serve((request, response) =>
       request.headers['content-type'] === 'application/json'
         ? json(response, 200, { access_token: 'a' })
         : json(response, status, { error: 'invalid_request' }),
     );
-    closers.push(server.close);
     expect(await findTokenFormat(configFor(server.url))).toBe('json');
     expect(await findTokenFormat(configFor(server.url, { token_format: 'json' }))).toBe('json');
-    const source = createSource(configFor(server.url));
-    closers.push(source.close);
     const expected = { code: 'TOKEN_FORM_REFUSED', hint: expect.stringContaining('token_format') };
     expect(await refusalOf(source.tokens.get())).toMatchObject(expected);
   });
 
   test('is not tried in the other form with credentials that are refused', async () => {
-    const server = await startServer((_, response) => json(response, 401, { error: 'invalid_client' }));
-    closers.push(server.close);
+    const { server } = await serve((_, response) => json(response, 401, { error: 'invalid_client' }));
     expect(await refusalOf(findTokenFormat(configFor(server.url)))).toMatchObject({ code: 'TOKEN_REFUSED' });
     expect(server.requests.length).toBe(1);
   });
 
   test('is made once for 500 callers at once', async () => {
-    const { server, source } = await start((_, response) => {
+    const { server, source } = await serve((_, response) => {
       setTimeout(() => json(response, 200, { access_token: 'a', expires_in: 60 }), 30);
     });
     const tokens = await Promise.all(Array.from({ length: 500 }, () => source.tokens.get()));
@@ -84,7 +71,7 @@ describe('the token request', () => {
     ['nonsense', '"soon"', 3_600_000],
     ['null', 'null', 3_600_000],
   ])('takes expires_in as %s', async (_, sent, lifetime) => {
-    const { source } = await start((_request, response) =>
+    const { source } = await serve((_request, response) =>
       json(response, 200, `{"access_token":"a","expires_in":${sent}}`),
     );
     const token = await source.tokens.get();
@@ -97,7 +84,7 @@ describe('the token request', () => {
     ['an id_token that is not text', { id_token: 17 }],
     ['another token_type', { token_type: 'mac' }],
   ])('is not troubled by %s', async (_, surprise) => {
-    const { source } = await start((_request, response) =>
+    const { source } = await serve((_request, response) =>
       json(response, 200, { access_token: 'a', token_type: 'Bearer', ...surprise }),
     );
     expect((await source.tokens.get()).value).toBe('a');
@@ -113,41 +100,37 @@ describe('the token request', () => {
     [500, 'oops', 'TOKEN_UNAVAILABLE', 'transient'],
     [429, '{"errors":[{"id":1}]}', 'TOKEN_UNAVAILABLE', 'transient'],
   ])('explains %d %s', async (status, body, code, kind) => {
-    const { source } = await start((_, response) => json(response, status, body));
+    const { source } = await serve((_, response) => json(response, status, body));
     const error = await refusalOf(source.tokens.get());
     expect(error).toMatchObject({ code, kind });
     expect(JSON.stringify([error.message, error.hint, String(error.cause), error.stack])).not.toContain('not-a-secret');
   });
 
   test('names an unreachable identity provider', async () => {
-    const server = await startServer(() => undefined);
-    await server.close();
-    const source = createSource(configFor(server.url));
-    closers.push(source.close);
-    expect(await refusalOf(source.tokens.get())).toMatchObject({ code: 'SERVICE_UNREACHABLE', kind: 'transient' });
+    const { tokens } = openSource(configFor(`http://127.0.0.1:${closedPort}`));
+    expect(await refusalOf(tokens.get())).toMatchObject({ code: 'SERVICE_UNREACHABLE', kind: 'transient' });
   });
 
   test('sends neither secret nor token over plain http beyond this machine, unless that is allowed', () => {
-    const away = 'http://service.example';
-    const here = 'http://127.0.0.1:1';
+    const url = 'http://service.example';
     const version = { by: 'host', value: 'service.example' } as const;
-    for (const config of [
-      { auth_url: away },
-      { base_url: away },
-      { token_url: away },
+    const settings = [
+      { auth_url: url },
+      { base_url: url },
+      { token_url: url },
       { version },
-      { token: 'a', base_url: away },
-    ]) {
-      expect(() => createSource(configFor(here, config))).toThrowError(
-        expect.objectContaining({ code: 'TOKEN_INSECURE' }),
-      );
-      closers.push(createSource(configFor(here, { ...config, allow_http: true })).close);
+      { token: 'a', base_url: url },
+    ];
+    for (const more of settings) {
+      const open = (allow_http: boolean) => openSource(configFor('http://127.0.0.1:1', { ...more, allow_http }));
+      expect(() => open(false)).toThrowError(expect.objectContaining({ code: 'TOKEN_INSECURE' }));
+      open(true);
     }
   });
 
   test('reads the secret file again for each request', async () => {
     await writeFile(file, 'first\n');
-    const { server, source } = await start(
+    const { server, source } = await serve(
       (_, response) => json(response, 200, { access_token: `t${server.requests.length}` }),
       { client_secret: undefined, client_secret_file: file },
     );
@@ -155,10 +138,8 @@ describe('the token request', () => {
     await writeFile(file, 'second\n');
     source.tokens.invalidate(first.value);
     await source.tokens.get();
-    expect(server.requests.map(({ body }) => new URLSearchParams(body).get('client_secret'))).toEqual([
-      'first',
-      'second',
-    ]);
+    const secrets = server.requests.map(({ body }) => new URLSearchParams(body).get('client_secret'));
+    expect(secrets).toEqual(['first', 'second']);
   });
 });
 
@@ -212,7 +193,7 @@ describe('renewal', () => {
 describe('a rejected token', () => {
   test('makes one renewal in a storm of 401s', async () => {
     let issued = 0;
-    const { server, source } = await start(
+    const { server, source } = await serve(
       (request, response, url) => {
         if (url.pathname.startsWith('/realms/'))
           return void setTimeout(() => json(response, 200, { access_token: `t${++issued}` }), 5);
@@ -229,7 +210,7 @@ describe('a rejected token', () => {
   });
 
   test('is terminal when fresh ones are never taken, and the list is asked just twice', async () => {
-    const { server, source } = await start((_, response, url) =>
+    const { server, source } = await serve((_, response, url) =>
       url.pathname.startsWith('/realms/')
         ? json(response, 200, { access_token: `t${Math.random()}` })
         : json(response, 401, {}),
@@ -241,7 +222,7 @@ describe('a rejected token', () => {
 });
 
 test('a fixed token is sent with its scheme, and no token is requested', async () => {
-  const { server, source } = await start((_, response) => json(response, 200, [{}]), {
+  const { server, source } = await serve((_, response) => json(response, 200, [{}]), {
     token: 'fixed',
     auth_scheme: 'Token',
     auth_url: undefined,

@@ -14,14 +14,8 @@ export const hasAnalyzer: boolean = await access(analyzer).then(
 if (!hasAnalyzer)
   console.warn(`The SQL is not analyzed: no GoogleSQL analyzer at ${analyzer}. Set CALLSYNC_GSQLCHECK to one.`);
 
-export interface Analysis {
-  readonly checked: number;
-  /** One line for each statement that is refused. */
-  readonly failures: readonly string[];
-}
-
-/** Statements in their order, each seeing what those before it have created. */
-export const analyze = async (statements: readonly string[]): Promise<Analysis> => {
+/** Statements in their order, each seeing what those before it have created. @returns a line for each that is refused */
+export const analyze = async (statements: readonly string[]) => {
   const folder = await mkdtemp(join(tmpdir(), 'callsync-sql-'));
   try {
     const file = join(folder, 'all.sql');

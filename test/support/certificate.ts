@@ -1,7 +1,16 @@
 /** A self-signed certificate for `localhost` and 127.0.0.1, valid for a day unless told otherwise, written in DER by hand: no program is needed for it. */
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 
 export type TestCertificate = ReturnType<typeof makeCertificate>;
+
+/** Writes it into a folder. @returns the paths of its files, as configurations name them */
+export const writeCertificate = async (folder: string, { cert, key } = makeCertificate()) => {
+  const paths = { cert_file: join(folder, 'cert.pem'), key_file: join(folder, 'key.pem') };
+  await Promise.all([writeFile(paths.cert_file, cert), writeFile(paths.key_file, key)]);
+  return paths;
+};
 
 export const makeCertificate = ({ days = 1, name = 'localhost', isAuthority = false } = {}) => {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });

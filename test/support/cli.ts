@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll } from 'vitest';
+import { afterAll, expect } from 'vitest';
 import { stringify } from 'yaml';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
@@ -34,6 +34,9 @@ export interface CliFolder {
   write(name: string, content: string | Buffer): Promise<string>;
   /** Runs `callsync` in the folder; killed after the deadline, so that a hanging command fails its test. */
   run(args: readonly string[], options?: RunOptions): Promise<CliResult>;
+  /** The same with --json: expects this exit code, and returns what the command reports. */
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the command reports
+  json(args: readonly string[], options?: RunOptions & { readonly code?: number }): Promise<any>;
   remove(): Promise<void>;
 }
 
@@ -66,16 +69,22 @@ export const openCliFolder = async (): Promise<CliFolder> => {
     return join(path, name);
   };
   const turns = takeTurns({ cwd: path, env });
+  const run: CliFolder['run'] = (args, options = {}) =>
+    options.ownProcess === true || options.onStderr !== undefined
+      ? runAlone(args, options, { cwd: path, env })
+      : turns.run(args, options);
   return {
     path,
     write,
+    run,
+    json: async (args, { code = 0, ...options } = {}) => {
+      const { stdout, ...ended } = await run([...args, '--json'], options);
+      expect(ended, args.join(' ')).toMatchObject({ code });
+      return JSON.parse(stdout);
+    },
     configure: async (config) => {
       await write('callsync.yaml', stringify(withOwnData(config, join(path, 'data'))));
     },
-    run: (args, options = {}) =>
-      options.ownProcess === true || options.onStderr !== undefined
-        ? runAlone(args, options, { cwd: path, env })
-        : turns.run(args, options),
     remove: async () => {
       await turns.end();
       await rm(path, { recursive: true, force: true });

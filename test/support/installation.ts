@@ -13,6 +13,7 @@ import { storeConfigSchema } from '../../schemas/config/store.ts';
 import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { openErasures } from '../../src/cli/parts/services.ts';
+import type { TruthEntry } from '../../src/simulator/calls/truth.ts';
 import { createRemoteControl } from '../../src/simulator/control/remote-control.ts';
 import { checkTruth } from '../../src/simulator/demo/check-truth.ts';
 import { sourceOf, startSimulatorProcess } from '../../src/simulator/demo/simulator-process.ts';
@@ -104,39 +105,25 @@ export const install = async (input: {
       return child;
     },
     /** Starts a backfill over everything the simulator has. */
-    backfill: async (
-      name: string,
-      options: {
-        axis?: string;
-        force?: boolean;
-        concurrency?: number;
-        direction?: 'newest_first' | 'oldest_first';
-      } = {},
-    ) => {
-      const handle = await startBackfill(client, temporal.taskQueue, {
-        name,
-        axis: options.axis ?? 'qualified',
-        range: { from: Date.parse(simulator.range.from) * 1000, to: Date.now() * 1000 },
-        direction: options.direction ?? 'newest_first',
-        concurrency: options.concurrency ?? 3,
-        force: options.force ?? false,
-      });
+    backfill: async (name: string, options: Partial<Parameters<typeof startBackfill>[2]> = {}) => {
+      const range = { from: Date.parse(simulator.range.from) * 1000, to: Date.now() * 1000 };
+      const usual = { axis: 'qualified', range, direction: 'newest_first', concurrency: 3, force: false } as const;
+      const handle = await startBackfill(client, temporal.taskQueue, { name, ...usual, ...options });
       const result = handle.result() as Promise<BackfillProgress>;
       // A test that ends the workflow itself does not await it.
       result.catch(() => undefined);
       return { workflowId: handle.workflowId, result };
     },
-    checkTruth: () =>
-      checkTruth(
-        control,
-        warehouse,
-        (entry) => ['qualified', 'void'].includes(entry.status) || entry.deliveredByWebhook,
-      ),
+    checkTruth: () => checkTruth(control, warehouse, isWanted),
     dispose: async () => {
       for (const close of closers.reverse()) await close();
     },
   };
 };
+
+/** Calls that callsync must have: those that the list shows, and those that a webhook brought. */
+export const isWanted = ({ status, deliveredByWebhook }: Pick<TruthEntry, 'status' | 'deliveredByWebhook'>): boolean =>
+  ['qualified', 'void'].includes(status) || deliveredByWebhook;
 
 /** Deletes the schedules of an installation; those that are not there are left out. */
 export const deleteSchedules = async ({ client, prefix }: Pick<Installation, 'client' | 'prefix'>): Promise<void> => {

@@ -11,7 +11,7 @@ const root = resolve(import.meta.dirname, '../..');
 const needy = [
   /^test\/(e2e|local)\//,
   /^test\/replay\/record-histories\.ts$/,
-  /^test\/support\/(postgres|temporal|bigquery|shared-server|cli|program|installation|image|pgbouncer|receiver-process|analyzer)\.ts$/,
+  /^test\/support\/(postgres|temporal|bigquery|shared-server|cli|program|installation|pgbouncer|receiver-process|analyzer)\.ts$/,
   /^test\/webhook\/support\/(child|inbox-database)\.ts$/,
   /^test\/pipeline\/read\/late-edits-cases\.ts$/,
   /^src\/(local\/|simulator\/start-simulator\.ts$)/,

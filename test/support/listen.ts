@@ -1,6 +1,6 @@
 /** A server of HTTP on a free port of this machine, whose answers a test writes itself. */
 import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type RequestOptions, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export const listen = async (answer: RequestListener) => {
@@ -16,4 +16,17 @@ export const listen = async (answer: RequestListener) => {
       await once(server, 'close');
     },
   };
+};
+
+/** Status of the answer to a POST. fetch does not let a test choose Host and Origin. */
+export const postTo = async (
+  url: string,
+  headers: RequestOptions['headers'],
+  body = '',
+): Promise<number | undefined> => {
+  const asked = request(url, { method: 'POST', headers }).end(body);
+  // It may be closed before all of the body is sent.
+  asked.on('error', () => undefined);
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  return answer.resume().statusCode;
 };

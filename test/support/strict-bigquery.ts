@@ -6,7 +6,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { listen } from './listen.ts';
-import { type Arrival, changedTables, parseArrival, type WireError } from './strict-bigquery-wire.ts';
 
 /** Steps of a load as the service sees them; a test may stop a client at any of them. */
 export const strictPoints = [
@@ -24,6 +23,12 @@ export const strictPoints = [
   'drop-done',
 ] as const;
 type StrictPoint = (typeof strictPoints)[number];
+
+interface WireError {
+  readonly status: number;
+  readonly reason: string;
+  readonly message: string;
+}
 
 export type Trouble =
   /** The connection breaks before the request is carried out. */
@@ -206,3 +211,89 @@ const answerError = (response: ServerResponse, { status, reason, message }: Wire
     status,
     JSON.stringify({ error: { code: status, message, errors: [{ domain: 'global', reason, message }] } }),
   );
+
+type Arrival = Awaited<ReturnType<typeof parseArrival>>;
+
+/** The subject of a request: the job, table and statement in it. */
+const parseArrival = async (request: IncomingMessage) => {
+  const body = Buffer.concat(await request.toArray());
+  const { url = '/', method = 'GET' } = request;
+  const type = request.headers['content-type'];
+  const path = /^(?:\/upload)?\/bigquery\/v2\/projects\/([^/]+)(\/[^?]*)?/.exec(url);
+  const headers: Record<string, string> = type === undefined ? {} : { 'content-type': type };
+  const rest = path?.[2] ?? '';
+  const asked =
+    method === 'POST' && rest === '/jobs'
+      ? parseJob(url, type ?? '', body)
+      : { dryRun: false, job: undefined, media: undefined };
+  return { method, url, project: path?.[1] ?? '', headers, body, ...asked, ...parseTableRequest(method, rest, body) };
+};
+
+interface JobBody {
+  readonly jobReference?: { readonly jobId?: string };
+  readonly configuration: {
+    readonly dryRun?: boolean;
+    readonly query?: { readonly query: string };
+    readonly load?: {
+      readonly createDisposition?: string;
+      readonly destinationTable: { readonly datasetId: string; readonly tableId: string };
+    };
+  };
+}
+
+const parseJob = (url: string, type: string, body: Buffer) => {
+  const media = url.startsWith('/upload') ? splitMultipart(type, body) : undefined;
+  const { jobReference, configuration } = JSON.parse((media?.json ?? body).toString()) as JobBody;
+  const sql = configuration.query?.query ?? '';
+  const target = configuration.load?.destinationTable;
+  return {
+    dryRun: configuration.dryRun === true,
+    job: {
+      id: jobReference?.jobId ?? `unnamed_${Math.random()}`,
+      /** `script` changes something, `query` only reads. */
+      kind:
+        target !== undefined
+          ? ('load' as const)
+          : changedTables(sql).length > 0
+            ? ('script' as const)
+            : ('query' as const),
+      sql,
+      destination: target === undefined ? undefined : `${target.datasetId}.${target.tableId}`,
+      createDisposition: configuration.load?.createDisposition,
+    },
+    media,
+  };
+};
+
+const splitMultipart = (type: string, body: Buffer) => {
+  const boundary = `--${/boundary=([^;]+)/.exec(type)?.[1] ?? ''}`;
+  const jsonStart = body.indexOf('\r\n\r\n') + 4;
+  const second = body.indexOf(`\r\n${boundary}`, jsonStart);
+  const mediaStart = body.indexOf('\r\n\r\n', second + 2) + 4;
+  const mediaEnd = body.lastIndexOf(`\r\n${boundary}--`);
+  return {
+    json: body.subarray(jsonStart, second),
+    before: body.subarray(0, mediaStart),
+    bytes: body.subarray(mediaStart, mediaEnd),
+    after: body.subarray(mediaEnd),
+  };
+};
+
+/** Tables (`dataset.table`) that the statements of a script change. */
+const changedTables = (sql: string): string[] => {
+  const statement = /\b(?:INSERT INTO|MERGE|DELETE FROM|UPDATE)\s+`?(?:[\w-]+\.)?(\w+\.\w+)`?/gi;
+  return [...new Set([...sql.matchAll(statement)].map((match) => match[1] as string))];
+};
+
+const parseTableRequest = (method: string, path: string, body: Buffer) => {
+  const none = { made: undefined, dropped: undefined };
+  const tables = /^\/datasets\/(\w+)\/tables(?:\/(\w+))?$/.exec(path);
+  if (tables === null) return none;
+  const [, dataset, table] = tables;
+  if (method === 'DELETE') return { ...none, dropped: `${dataset}.${table}` };
+  if (method !== 'POST') return none;
+  const made = JSON.parse(body.toString()) as { tableReference: { tableId: string }; expirationTime?: string };
+  const { tableId } = made.tableReference;
+  const { expirationTime = null } = made;
+  return { ...none, made: { name: `${dataset}.${tableId}`, staging: tableId.includes('staging'), expirationTime } };
+};

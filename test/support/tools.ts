@@ -1,12 +1,13 @@
 /** Programs that a campaign needs and fetches itself: packages of Debian, and Node from its npm packages. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { cacheFolderOf } from '../../src/local/locate-program.ts';
+import { read, root } from './repository.ts';
 
-export const root = resolve(import.meta.dirname, '../..');
+export { root };
 
 /** Without settings of callsync, of npm and of vitest, which the program would take for its own. */
 export const cleanEnvironment = Object.fromEntries(
@@ -43,7 +44,7 @@ export const installDebian = async (packages: Readonly<Record<string, string>>):
 
 /** The releases of Node that package.json names, as major numbers. */
 export const supportedNodes: readonly number[] = [
-  ...JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).engines.node.matchAll(/\^(\d+)\./g),
+  ...JSON.parse(read('package.json')).engines.node.matchAll(/\^(\d+)\./g),
 ].map(([, major]) => Number(major));
 
 /** The newest release of this major, kept in the cache. @returns the folder of its program */

@@ -1,15 +1,95 @@
+/** Clients that mean no good; deliveries of others must hardly notice. */
+import { spawn } from 'node:child_process';
+import { once, setMaxListeners } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { until } from '../support/until.ts';
-import { useReceiver } from './support/child.ts';
-import { startOversized, startSlowSockets } from './support/hostile.ts';
+import { useProgram, useReceiver } from './support/child.ts';
 import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
+
+const wellFormed = { 'X-Service-Signature': `sha256=${'0'.repeat(64)}`, 'Content-Type': 'application/json' };
+
+/** The bytes of a slow socket: at once, and then again and again. */
+const slowKinds: readonly { first: string | Buffer; drip: string | Buffer }[] = [
+  { first: '', drip: '' },
+  { first: 'POST /webhook HTTP/1.1\r\nHost: x\r\n', drip: 'X-Drip: 1\r\n' },
+  { first: head({ ...wellFormed, 'Content-Length': '1000000' }), drip: 'x' },
+  { first: head({ ...wellFormed, 'Transfer-Encoding': 'chunked' }), drip: '1\r\nx\r\n' },
+  {
+    first: Buffer.concat([Buffer.from(head({ ...wellFormed, 'Content-Length': '5000000' })), Buffer.alloc(60_000)]),
+    drip: Buffer.alloc(1_000),
+  },
+];
+
+interface Sent {
+  readonly first: string | Buffer;
+  /** Once more, while the socket is not closed. */
+  goOn(socket: Socket): Promise<void>;
+}
+
+/** Sockets of a client that means no good, one after the other in each lane until nothing is next. */
+const attack = (port: number, signal: AbortSignal, lanes: number, next: (lane: number) => Sent | undefined) => {
+  const open = new Set<Socket>();
+  const runs = Array.from({ length: lanes }, async (_, lane) => {
+    for (let sent = next(lane); sent !== undefined && !signal.aborted; sent = next(lane)) {
+      const socket = await openSocket(port);
+      open.add(socket);
+      socket.write(sent.first);
+      while (!socket.destroyed && !signal.aborted) await sent.goOn(socket);
+      socket.destroy();
+      open.delete(socket);
+    }
+  });
+  return { open, done: Promise.all(runs) };
+};
+
+/** Slow ones that keep coming back. */
+const startSlowSockets = (port: number, signal: AbortSignal, count: number) =>
+  attack(port, signal, count, (lane) => {
+    const { first, drip } = slowKinds[lane % slowKinds.length] as (typeof slowKinds)[0];
+    const goOn = async (socket: Socket) => {
+      await sleep(300, undefined, { signal }).catch(() => {});
+      if (!socket.destroyed && drip !== '') socket.write(drip);
+    };
+    return { first, goOn };
+  });
+
+/** Bodies beyond the limit, half of them announced, the others in chunks without an end; `count` in all. */
+const startOversized = (port: number, signal: AbortSignal, count: number) => {
+  const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536, 'x'), Buffer.from('\r\n')]);
+  let number = 0;
+  return attack(port, signal, 20, () => {
+    if (++number > count) return undefined;
+    const framing = number % 2 === 0 ? { 'Content-Length': String(2 ** 31) } : { 'Transfer-Encoding': 'chunked' };
+    const goOn = async (socket: Socket) => void (socket.write(chunk) || (await drained(socket)));
+    return { first: head({ ...wellFormed, ...framing }), goOn };
+  });
+};
+
+const drained = (socket: Socket): Promise<void> =>
+  new Promise((resolve) => {
+    const done = () => {
+      socket.off('drain', done).off('close', done);
+      resolve();
+    };
+    socket.on('drain', done).on('close', done);
+  });
+
+const openSocket = async (port: number): Promise<Socket> => {
+  const socket = connect({ port, host: '127.0.0.1' });
+  // Whatever the receiver does to it, it is tried again.
+  socket.on('error', () => socket.destroy());
+  socket.resume();
+  await Promise.race([once(socket, 'connect'), once(socket, 'close')]).catch(() => {});
+  return socket;
+};
 
 export interface HostileOptions {
   readonly slow: number;
   readonly oversized: number;
   readonly seconds: number;
-  /** Highest 99th percentile of a valid delivery's answer, in milliseconds. */
   /** Greatest p99 of valid deliveries; undefined where the machine's speed must not decide. */
   readonly p99Ms?: number;
   /** Allowed growth of the receiver's memory. */
@@ -18,13 +98,13 @@ export interface HostileOptions {
 
 export const describeHostile = (options: HostileOptions): void => {
   const { slow, oversized, seconds, mostMb, p99Ms = Number.POSITIVE_INFINITY } = options;
-  const { database, spoolDir, program } = useReceiver('hostile');
+  const { start } = useReceiver('hostile');
 
   test(
     `takes valid deliveries, p99 under ${p99Ms} ms, and ${mostMb} MB more memory, under ${slow} slow sockets and ${oversized} oversized bodies`,
     async () => {
       const config = { port: 0, secrets: [{ name: 'k', secret: 'hostile' }], spool: { min_free_bytes: 0 } };
-      const child = await program.start({ databaseUrl: database.url, spoolDir, config });
+      const child = await start(config);
       const port = Number(new URL(child.address).port);
       const body = Buffer.from(JSON.stringify({ unique_id: 'valid', filler: 'x'.repeat(40_000) }));
       const latencies: number[] = [];
@@ -49,11 +129,12 @@ export const describeHostile = (options: HostileOptions): void => {
       await sendValid(AbortSignal.timeout(3_000), 0);
       const before = (await child.status()).rss;
 
-      const attacked = new AbortController();
+      const [attacked, ended] = [new AbortController(), new AbortController()];
+      setMaxListeners(0, ended.signal);
       latencies.length = 0;
-      const slowSockets = startSlowSockets(port, slow);
-      await until('the slow sockets are there', () => slowSockets.open() >= slow * 0.9);
-      const bodies = startOversized(port, oversized, 20);
+      const slowSockets = startSlowSockets(port, ended.signal, slow);
+      await until('the slow sockets are there', () => slowSockets.open.size >= slow * 0.9);
+      const bodies = startOversized(port, ended.signal, oversized);
       let peak = before;
       const watch = (async () => {
         while (!attacked.signal.aborted) {
@@ -66,7 +147,8 @@ export const describeHostile = (options: HostileOptions): void => {
       attacked.abort();
       await Promise.all([valid, watch]);
       const held = (await child.status()).inflightBytes;
-      await Promise.all([slowSockets.stop(), bodies.stop()]);
+      ended.abort();
+      await slowSockets.done;
       await until('nothing is held any more', async () => (await child.status()).inflightBytes === 0);
       await child.kill();
 
@@ -80,5 +162,64 @@ export const describeHostile = (options: HostileOptions): void => {
       expect(grownMb).toBeLessThan(mostMb);
     },
     60_000 + seconds * 2_000,
+  );
+};
+
+/** One address floods the receiver with connections and bodies; deliveries of another must hardly notice. */
+export interface FloodOptions {
+  /** Of the attacker: connections that stay open, and senders of bodies of 16 MiB. */
+  readonly idle: number;
+  readonly bodies: number;
+  /** Valid deliveries of 8 MiB. */
+  readonly deliveries: number;
+  /** From one to the next; undefined = each when the one before is answered, whatever the machine's speed. */
+  readonly everyMs: number | undefined;
+  readonly answerWithinMs: number;
+}
+
+export const describeFlood = ({ idle, bodies, deliveries, everyMs, answerWithinMs }: FloodOptions): void => {
+  const { start } = useReceiver('flood');
+  const attacker = useProgram('webhook/support/attack-process');
+
+  const startAttack = async (options: object) => {
+    const child = spawn(process.execPath, [attacker.entry, JSON.stringify(options)]);
+    child.stderr.pipe(process.stderr);
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    await lines.next();
+    return async (): Promise<unknown> => {
+      child.stdin.end();
+      return JSON.parse(String((await lines.next()).value));
+    };
+  };
+
+  test(
+    `answers ${deliveries} deliveries of 8 MiB within ${answerWithinMs / 1_000} s, under ${idle} idle connections and ${bodies} senders of hostile bodies`,
+    async () => {
+      const config = { port: 0, secrets: [{ name: 'k', secret: 'flood' }], spool: { min_free_bytes: 0 } };
+      const child = await start(config);
+      const port = Number(new URL(child.address).port);
+      const stop = await startAttack({ port, idle, bodies });
+      await sleep(1_000);
+      const sendOne = async (number: number) => {
+        const body = Buffer.from(JSON.stringify({ unique_id: `flood-${number}`, filler: 'x'.repeat(8 * 1024 * 1024) }));
+        const headers = { ...deliveryHeaders(body, `flood-${number}`, 'flood'), Connection: 'close' };
+        const startedAt = performance.now();
+        const { answers } = await exchange(port, [head(headers), body], { deadlineMs: 3 * answerWithinMs });
+        return { status: answers[0]?.status ?? 'none', ms: Math.round(performance.now() - startedAt) };
+      };
+      const under: ReturnType<typeof sendOne>[] = [];
+      for (let number = 0; number < deliveries; number += 1) {
+        under.push(sendOne(number));
+        await (everyMs === undefined ? under.at(-1) : sleep(everyMs));
+      }
+      const sent = await Promise.all(under);
+      const attacker = await stop();
+      await child.kill();
+      const ms = sent.map((one) => one.ms).sort((left, right) => left - right);
+      console.log({ attacker, answers: sent.length, p50: ms[ms.length >> 1], slowest: ms.at(-1) });
+      expect(sent.filter(({ status }) => status !== 200)).toEqual([]);
+      expect(ms.at(-1)).toBeLessThan(answerWithinMs);
+    },
+    120_000 + deliveries * 1_000,
   );
 };

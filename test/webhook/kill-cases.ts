@@ -4,12 +4,13 @@ import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
 import { until } from '../support/until.ts';
-import { type ReceiverChild, useReceiver } from './support/child.ts';
+import { useReceiver } from './support/child.ts';
+import { keepSending } from './support/receiver.ts';
 
 const seed = Number(process.env.CALLSYNC_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 export const describeKills = ({ kills }: { kills: number }): void => {
-  const { database, spoolDir, program } = useReceiver('kill');
+  const { database, start } = useReceiver('kill');
 
   test(
     `loses and doubles nothing that was answered, over ${kills} kills (seed ${seed})`,
@@ -17,42 +18,33 @@ export const describeKills = ({ kills }: { kills: number }): void => {
       const random = randomStream(seed);
       const port = await findFreePort();
       const secret = 'kill-secret';
-      const config = { port, secrets: [{ name: 'k', secret }], group_commit: { deadline_s: 0.2 } };
       const spool = { min_free_bytes: 0, segment_bytes: 200_000 };
-      const options = { databaseUrl: database.url, spoolDir, config: { ...config, spool } };
+      const config = { port, secrets: [{ name: 'k', secret }], group_commit: { deadline_s: 0.2 }, spool };
       const results = new Map<string, Awaited<ReturnType<typeof sendWebhook>>>();
       let answered = 0;
-      const answeredMore = (count: number) => {
-        const goal = answered + count;
-        return until(`${count} more answers`, () => answered >= goal);
-      };
-      const load = new AbortController();
+      const answeredMore = (count: number, goal = answered + count) =>
+        until(`${count} more answers`, () => answered >= goal);
       const filler = 'x'.repeat(20_000);
-      const sender = async (name: string) => {
-        for (let n = 0; !load.signal.aborted; n += 1) {
-          const id = `${name}-${n}`;
-          const body = JSON.stringify({ unique_id: id, filler });
-          const result = await sendWebhook({ url: `http://127.0.0.1:${port}/webhook`, body, secret, deliveryId: id });
-          results.set(id, result);
-          if (result.delivered) answered += 1;
-          else await sleep(20);
-        }
-      };
 
-      let child: ReceiverChild = await program.start(options);
-      const senders = Promise.all(Array.from({ length: 8 }, (_, index) => sender(`s${index}`)));
+      let child = await start(config);
+      const stop = keepSending([...'abcdefgh'], async (id) => {
+        const body = JSON.stringify({ unique_id: id, filler });
+        const result = await sendWebhook({ url: `http://127.0.0.1:${port}/webhook`, body, secret, deliveryId: id });
+        results.set(id, result);
+        if (result.delivered) answered += 1;
+        else await sleep(20);
+      });
       for (let kill = 0; kill < kills; kill += 1) {
         const release = kill % 2 === 1 ? await database.hold() : undefined;
         await answeredMore(10 + Math.floor(random() * 60));
         // Every other time close behind an answer: what it promised must hold already.
         if (kill % 4 >= 2) await sleep(random() * 900);
         await child.kill();
-        child = await program.start(options);
+        child = await start(config);
         await release?.();
       }
       await answeredMore(10);
-      load.abort();
-      await senders;
+      await stop();
       await until('the spool is drained', async () => (await child.status()).spool.records === 0);
       await child.kill();
 

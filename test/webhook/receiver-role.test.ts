@@ -1,30 +1,37 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openSecret } from '../../src/lib/secret.ts';
 import { receiverGrants, setUpReceiverRole } from '../../src/store/delivery/inbox-writer.ts';
+import { useFolder } from '../support/folder.ts';
 import { connect } from '../support/postgres.ts';
 import { column } from '../support/rows.ts';
 import { until } from '../support/until.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
-import { startReceiver, testSecret } from './support/receiver.ts';
+import { testSecret } from './support/receiver.ts';
 
 const role = `receiver "${process.pid}"`;
 const password = "it's secret";
 const database = useInboxDatabase();
+const folder = useFolder('store-url');
 let url: string;
+/** The store as this role sees it. */
+const urlOf = (username: string, word: string): string =>
+  Object.assign(new URL(database.url), { username: encodeURIComponent(username), password: encodeURIComponent(word) })
+    .href;
 beforeAll(async () => {
   await setUpReceiverRole(database.store, role, 'the first');
   await setUpReceiverRole(database.store, role, password);
-  const its = new URL(database.url);
-  [its.username, its.password] = [encodeURIComponent(role), encodeURIComponent(password)];
-  url = its.href;
+  url = urlOf(role, password);
 });
 afterAll(async () => {
   const grantee = pg.escapeIdentifier(role);
-  await database?.store.pool.query(`DROP OWNED BY ${grantee}; DROP ROLE ${grantee}`);
+  await database.store.pool.query(`DROP OWNED BY ${grantee}; DROP ROLE ${grantee}`);
 });
 
 test('a receiver with a role that only adds deliveries does all of its work', async () => {
-  const started = await startReceiver({ databaseUrl: url });
+  const started = await database.receive({ databaseUrl: url });
   const send = (secret: string) => started.send('1', { secret });
   expect((await send(testSecret)).delivered).toBe(true);
   expect((await send('wrong')).attempts).toMatchObject([{ status: 403 }]);
@@ -39,7 +46,6 @@ test('a receiver with a role that only adds deliveries does all of its work', as
   const known = { deliveryId: '1', hookId: null, agent: null, receivedAt: new Date(), signingKey: null };
   await started.inbox.insert([{ arrivalId, ...known, body, bodyHash }], { deadlineMs: 5_000, spooled: true });
   expect(await database.rows()).toHaveLength(2);
-  await started.stop();
 });
 
 test('its temporary tables hide none of the store from the store’s own functions', async () => {
@@ -75,4 +81,30 @@ test('its role reads no call and changes nothing', async () => {
     await expect(client.query(statement), statement).rejects.toMatchObject({ code: '42501' });
   await client.end();
   expect(receiverGrants('callsync', 'a"b').join()).toContain('TO "a""b"');
+});
+
+test('a password that is changed in store.url_file takes effect while the receiver runs', async () => {
+  await database.empty();
+  const { pool } = database.store;
+  const rotating = `rotating_${process.pid}`;
+  await setUpReceiverRole(database.store, rotating, 'before');
+  const file = join(folder, 'url');
+  const write = (word: string) => writeFile(file, urlOf(rotating, word));
+  await write('before');
+  const secret = openSecret({ key: 'store.url', file });
+  if (secret === undefined) throw new Error('no secret');
+  const started = await database.receive({ databaseUrl: secret.read });
+  expect((await started.send('before')).delivered).toBe(true);
+
+  await pool.query(`ALTER ROLE ${rotating} PASSWORD 'after'`);
+  // Until they have ended: one that still ran would take the next delivery.
+  await pool.query('SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity WHERE usename = $1', [rotating]);
+  expect((await started.send('meanwhile')).delivered).toBe(true);
+  expect(started.receiver.status().storeUsable).toBe(false);
+  await write('after');
+  await until('the store is used again', () => started.receiver.status().storeUsable);
+  await until('the spool is drained', () => started.spool.status().records === 0);
+  expect((await database.rows()).map((row) => row.delivery_id).sort()).toEqual(['before', 'meanwhile']);
+  await started.stop();
+  await pool.query(`DROP OWNED BY ${rotating}; DROP ROLE ${rotating}`);
 });

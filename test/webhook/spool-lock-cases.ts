@@ -2,22 +2,14 @@
  * Two receivers on one spool folder: while the first is frozen, from another PID namespace, and many started at the same
  * moment. One of the drains must find every answered delivery.
  */
-import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { useFolder } from '../support/folder.ts';
-import { compileProgram } from './support/child.ts';
-
-interface Holder {
-  readonly child: ChildProcessWithoutNullStreams;
-  /** `ready`, or why it did not start. */
-  readonly state: string;
-  ask(line: string): Promise<string>;
-  kill(): Promise<void>;
-}
+import { endProcess } from '../support/installation.ts';
+import { useProgram } from './support/child.ts';
 
 const mayUnshare = (() => {
   try {
@@ -29,40 +21,33 @@ const mayUnshare = (() => {
 })();
 
 export const describeSpoolLock = ({ runs, atOnce }: { runs: number; atOnce: number }): void => {
-  let program: Awaited<ReturnType<typeof compileProgram>>;
+  const program = useProgram('webhook/support/spool-process');
   const folder = useFolder('spool-lock');
   let spools = 0;
-  const started: Holder[] = [];
+  const started: ChildProcess[] = [];
   const timeoutMs = 60_000 + runs * 20_000;
-  beforeAll(async () => {
-    program = await compileProgram('webhook/support/spool-process');
-  });
   afterAll(async () => {
-    for (const holder of started) await holder.kill();
-    await program?.remove();
+    for (const child of started) await endProcess(child, 'SIGKILL');
   });
 
-  const start = async (dir: string, wrapper: readonly string[] = []): Promise<Holder> => {
+  const start = async (dir: string, wrapper: readonly string[] = []) => {
     const [command = '', ...args] = [...wrapper, process.execPath, program.entry, dir, '0'];
     const child = spawn(command, args);
+    started.push(child);
     child.stderr.pipe(process.stderr);
-    const exited = once(child, 'exit');
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-    const holder = {
+    return {
       child,
+      /** `ready`, or why it did not start. */
       state: String((await lines.next()).value),
       async ask(line: string) {
         child.stdin.write(`${line}\n`);
         return String((await lines.next()).value);
       },
-      async kill() {
-        child.kill('SIGKILL');
-        await exited;
-      },
+      kill: () => endProcess(child, 'SIGKILL'),
     };
-    started.push(holder);
-    return holder;
   };
+  type Holder = Awaited<ReturnType<typeof start>>;
 
   const newSpool = () => join(folder, String(spools++));
   const append = async (holder: Holder, ids: readonly string[]): Promise<string[]> => {

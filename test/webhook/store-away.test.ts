@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+/** The store is slow, always refuses a delivery, lies behind a slow link, or stops. */
+import { join } from 'node:path';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { useFolder } from '../support/folder.ts';
+import { openLink } from '../support/link.ts';
 import { until } from '../support/until.ts';
 import { describeStoreStopped } from './store-stopped-cases.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
-import { type StartedReceiver, startReceiver } from './support/receiver.ts';
+
+const database = useInboxDatabase();
+const folder = useFolder('drain');
+beforeEach(() => database.empty());
+
+const stored = async () => (await database.rows()).map((row) => row.delivery_id).sort();
 
 describe('a store that is slow', () => {
-  const database = useInboxDatabase();
-  let started: StartedReceiver;
-  beforeAll(async () => {
-    started = await startReceiver({ databaseUrl: database.url, config: { group_commit: { deadline_s: 3 } } });
-  });
-  afterAll(async () => {
-    await started?.stop();
-  });
-  beforeEach(() => database.empty());
-
   const insertsUnderWay = async () => {
     const inserts = await database.store.query(
       `SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
@@ -24,6 +23,7 @@ describe('a store that is slow', () => {
   };
 
   test('is waited for until the deadline; then the spool answers, and each delivery lands once', async () => {
+    const started = await database.receive({ config: { group_commit: { deadline_s: 3 } } });
     const release = await database.hold();
     const startedAt = Date.now();
     const first = await started.send('first');
@@ -47,7 +47,7 @@ describe('a store that is slow', () => {
     // It would come back into the table that the next test empties.
     await until('the insert given up on has ended', async () => (await insertsUnderWay()) === 0);
     const rows = await database.rows();
-    expect(rows.map((row) => row.delivery_id).sort()).toEqual(['a', 'after', 'b', 'c', 'first']);
+    expect(await stored()).toEqual(['a', 'after', 'b', 'c', 'first']);
     for (const row of rows.filter((one) => one.delivery_id !== 'after')) {
       expect(row.received_at.getTime()).toBeGreaterThanOrEqual(startedAt);
       expect(row.received_at.getTime()).toBeLessThanOrEqual(spooledBy);
@@ -60,7 +60,7 @@ describe('a store that is slow', () => {
 
   test('without room in the spool: 503 long before the service gives up, and not ready', async () => {
     const config = { group_commit: { deadline_s: 0.3 }, spool: { max_bytes: 10 } };
-    const small = await startReceiver({ databaseUrl: database.url, config });
+    const small = await database.receive({ config });
     const release = await database.hold();
     const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => small.send(`${n}`)));
     // The sender gives up after ten seconds, as the service does, and has no status then.
@@ -75,6 +75,47 @@ describe('a store that is slow', () => {
     expect(small.logged.filter((line) => line.includes('since the last such line'))).toHaveLength(1);
     expect(small.logged.length).toBeLessThan(answers.length);
   });
+});
+
+test('a delivery that the store always refuses holds up no other; it is parked, and tried again at the next start', async () => {
+  await database.store.pool.query(
+    `CREATE FUNCTION callsync.refuse() RETURNS trigger LANGUAGE plpgsql AS
+       $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '23514'; END $$;
+     CREATE TRIGGER refuse BEFORE INSERT ON callsync.inbox FOR EACH ROW
+       WHEN (new.delivery_id LIKE 'poison%') EXECUTE FUNCTION callsync.refuse()`,
+  );
+  const spoolDir = join(folder, 'poisoned');
+  const options = { spoolDir, config: { group_commit: { max_delay_ms: 20 } } };
+  const started = await database.receive(options);
+  const ids = ['a', 'b', 'poison-1', 'c', 'poison-2', 'd'];
+  const sent = await Promise.all(ids.map((id) => started.send(id)));
+  expect(sent.map(({ delivered }) => delivered)).toEqual(ids.map(() => true));
+  await until('the others are stored', async () => (await stored()).join() === 'a,b,c,d');
+  await until('both are parked', () => started.spool.status().parked === 2);
+  const reported = () => started.logged.filter((line) => line.startsWith('error The store refuses a delivery'));
+  await until('both are reported', () => reported().length === 2);
+  await until('nothing else waits', () => started.spool.status().records === 0);
+  await until('the breaker is closed', () => started.receiver.status().storeUsable);
+  expect(await started.registry.metrics()).toContain('callsync_spool_parked_records 2');
+  expect(reported()).toHaveLength(2);
+  expect((await started.send('e')).delivered).toBe(true);
+  await started.stop();
+
+  await database.store.pool.query('DROP TRIGGER refuse ON callsync.inbox');
+  await database.receive(options);
+  await until('they are stored', async () => (await stored()).join() === 'a,b,c,d,e,poison-1,poison-2');
+});
+
+test('a large delivery over a slow link is stored, and the small ones do not wait for it', async () => {
+  const link = await openLink(database.url, { bytesPerSecond: 1_000_000 });
+  onTestFinished(link.close);
+  const started = await database.receive({ databaseUrl: link.url, config: { group_commit: { deadline_s: 0.5 } } });
+  const body = JSON.stringify({ unique_id: 'large', filler: 'x'.repeat(4_000_000) });
+  // The link needs longer for it than the five deadlines that every batch once had.
+  expect((await started.send('large', { body })).delivered).toBe(true);
+  await until('the breaker is closed', () => started.receiver.status().storeUsable);
+  expect((await started.send('small')).delivered).toBe(true);
+  await until('both are stored', async () => (await stored()).join() === 'large,small');
 });
 
 describeStoreStopped({ awayMs: 0 });

@@ -5,7 +5,7 @@ import { openStore } from '../../src/store/store.ts';
 import { makeServerFolder } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 import { readInbox } from './support/inbox-database.ts';
-import { startReceiver } from './support/receiver.ts';
+import { keepSending, startReceiver } from './support/receiver.ts';
 
 /** @param options.awayMs how long the store is away at least. */
 export const describeStoreStopped = ({ awayMs }: { awayMs: number }): void => {
@@ -18,21 +18,14 @@ export const describeStoreStopped = ({ awayMs }: { awayMs: number }): void => {
     const started = await startReceiver({ databaseUrl: url, config: { group_commit: { deadline_s: 0.5 } } });
     const answered = new Map<string, { readonly from: number; readonly to: number }>();
     const refused: string[] = [];
-    const load = new AbortController();
-    const sender = async (name: string) => {
-      for (let n = 0; !load.signal.aborted; n += 1) {
-        const id = `${name}-${n}`;
-        const from = Date.now();
-        const { delivered, attempts } = await started.send(id);
-        if (delivered) answered.set(id, { from, to: Date.now() });
-        else refused.push(`${id} ${attempts[0]?.status ?? attempts[0]?.failure}`);
-      }
-    };
-    const senders = Promise.all(['p', 'q', 'r', 's'].map(sender));
-    const answeredMore = (count: number) => {
-      const goal = answered.size + count;
-      return until(`${count} more answers`, () => answered.size >= goal);
-    };
+    const stop = keepSending(['p', 'q', 'r', 's'], async (id) => {
+      const from = Date.now();
+      const { delivered, attempts } = await started.send(id);
+      if (delivered) answered.set(id, { from, to: Date.now() });
+      else refused.push(`${id} ${attempts[0]?.status ?? attempts[0]?.failure}`);
+    });
+    const answeredMore = (count: number, goal = answered.size + count) =>
+      until(`${count} more answers`, () => answered.size >= goal);
     await answeredMore(100);
     await server.stop();
     await Promise.all([answeredMore(200), sleep(awayMs)]);
@@ -40,8 +33,7 @@ export const describeStoreStopped = ({ awayMs }: { awayMs: number }): void => {
     server = await startEmbeddedPostgres({ ...options, port: Number(new URL(url).port) });
     await until('the store is used again', () => started.receiver.status().storeUsable);
     await answeredMore(100);
-    load.abort();
-    await senders;
+    await stop();
     await until('the spool is drained', () => started.spool.status().records === 0);
 
     const rows = await readInbox(started.pool);

@@ -13,8 +13,10 @@ const deafListener = `
   const { parentPort, workerData } = require('node:worker_threads');
   const server = require('node:net').createServer();
   server.listen({ ...workerData, backlog: 1 }, () => {
-    parentPort.postMessage(server.address().port);
-    setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0), 20);
+    setTimeout(() => {
+      parentPort.postMessage(server.address().port);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    }, 20);
   });`;
 
 export type MrcpPort = ReturnType<typeof createMrcpPort>;
@@ -44,7 +46,6 @@ export const createMrcpPort = (host: string, { mrcp: counts }: Pick<Counters, 'm
     const deaf = new Worker(deafListener, { eval: true, workerData: { host, port } });
     worker = deaf;
     [port] = (await once(deaf, 'message')) as [number];
-    await delay(60);
     for (let i = 0; i < 4; i++) {
       const socket = connect(port, host);
       socket.on('error', () => undefined);

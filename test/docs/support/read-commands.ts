@@ -1,6 +1,6 @@
 /** The commands that stand in the documentation: lines of shell blocks, fenced or indented. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { readdirSync } from 'node:fs';
+import { read, root } from '../../support/repository.ts';
 
 export interface DocumentedCommand {
   /** Path from the root of the repository. */
@@ -13,8 +13,6 @@ export interface DocumentedCommand {
   /** Why no test runs it. */
   readonly notRun: string | undefined;
 }
-
-export const root = resolve(import.meta.dirname, '../../..');
 
 /** Their commands are in hints and examples. `test/cli/help.test.ts` tries the examples of the commands. */
 const generated = /^docs\/reference\/(cli|config|errors|metrics)\.md$/;
@@ -35,7 +33,7 @@ const program =
 /** In the order of the pages. */
 const readCommands = (page: string): readonly DocumentedCommand[] => {
   const commands: DocumentedCommand[] = [];
-  const lines = readFileSync(`${root}/${page}`, 'utf8').split('\n');
+  const lines = read(page).split('\n');
   let fence: string | undefined;
   let notRun: string | undefined;
   let begun = '';

@@ -7,13 +7,7 @@ import { once, setMaxListeners } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { head } from './raw-http.ts';
 
-export interface AttackOptions {
-  readonly port: number;
-  readonly idle: number;
-  readonly bodies: number;
-}
-
-const { port, idle, bodies } = JSON.parse(process.argv[2] ?? '') as AttackOptions;
+const { port, idle, bodies } = JSON.parse(process.argv[2] ?? '') as Record<'port' | 'idle' | 'bodies', number>;
 const bodyBytes = 16 * 1024 * 1024;
 const chunk = Buffer.alloc(65_536, 'x');
 const done = { idleClosed: 0, requests: 0, bytes: 0, answers: {} as Record<string, number> };

@@ -13,41 +13,34 @@ import type { ReceiverProcessOptions } from './receiver-process.ts';
 
 type ReceiverStatus = ReturnType<Receiver['status']>;
 
-export type ReceiverChild = Awaited<ReturnType<typeof startChild>>;
-
-export type ReceiverProgram = Awaited<ReturnType<typeof compileReceiver>>;
-
-/** A file of `test/`, such as `webhook/support/receiver-process`, with what it imports, compiled; `remove` deletes it again. */
-export const compileProgram = async (name: string): Promise<{ readonly entry: string; remove(): Promise<void> }> => {
-  const cache = resolve('node_modules/.cache');
-  await mkdir(cache, { recursive: true });
-  const folder = await mkdtemp(join(cache, 'program-'));
-  const source = `test/${name}.ts`;
-  // The type check of the whole project covers them.
-  const compile = ['--ignoreConfig', '--noCheck', '--module', 'nodenext', '--target', 'es2023', '--types', 'node'];
-  const files = ['--rewriteRelativeImportExtensions', '--rootDir', '.', '--outDir', folder, source];
-  await promisify(execFile)(process.execPath, ['node_modules/typescript/bin/tsc', ...compile, ...files]);
-  const schema = 'src/store/schema.sql';
-  await cp(schema, join(folder, schema));
-  return {
-    entry: join(folder, source.replace('.ts', '.js')),
-    remove: () => rm(folder, { recursive: true, force: true }),
-  };
+/** A file of `test/`, such as `webhook/support/receiver-process`, with what it imports, compiled before the tests of a file or group. */
+export const useProgram = (name: string): { readonly entry: string } => {
+  const held = { entry: '', folder: '' };
+  beforeAll(async () => {
+    const cache = resolve('node_modules/.cache');
+    await mkdir(cache, { recursive: true });
+    held.folder = await mkdtemp(join(cache, 'program-'));
+    const source = `test/${name}.ts`;
+    held.entry = join(held.folder, source.replace('.ts', '.js'));
+    // The type check of the whole project covers them.
+    const compile = ['--ignoreConfig', '--noCheck', '--module', 'nodenext', '--target', 'es2023', '--types', 'node'];
+    const files = ['--rewriteRelativeImportExtensions', '--rootDir', '.', '--outDir', held.folder, source];
+    await promisify(execFile)(process.execPath, ['node_modules/typescript/bin/tsc', ...compile, ...files]);
+    const schema = 'src/store/schema.sql';
+    await cp(schema, join(held.folder, schema));
+  });
+  afterAll(() => rm(held.folder, { recursive: true, force: true }));
+  return held;
 };
 
-export const compileReceiver = async () => {
-  const { entry, remove } = await compileProgram('webhook/support/receiver-process');
-  return { start: (options: ReceiverProcessOptions) => startChild(entry, options), remove };
-};
-
-/** The receiver's program and a database for it, for the tests of a file or group. */
+/** A database, and receivers of it as processes, with one spool, for the tests of a file or group. */
 export const useReceiver = (name: string) => {
   const database = useInboxDatabase();
-  const folder = useFolder(name);
-  const held = {} as ReceiverProgram;
-  beforeAll(async () => void Object.assign(held, await compileReceiver()));
-  afterAll(() => held.remove?.());
-  return { database, spoolDir: join(folder, 'spool'), program: held };
+  const spoolDir = join(useFolder(name), 'spool');
+  const program = useProgram('webhook/support/receiver-process');
+  const start = (config: NonNullable<ReceiverProcessOptions['config']>) =>
+    startChild(program.entry, { databaseUrl: database.url, spoolDir, config });
+  return { database, start };
 };
 
 const startChild = async (entry: string, options: ReceiverProcessOptions) => {

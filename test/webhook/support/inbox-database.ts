@@ -1,24 +1,11 @@
 /** A migrated store of the test file's own, and what it holds. */
 import type pg from 'pg';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { connect, useDatabase } from '../../support/postgres.ts';
+import { type StartOptions, startReceiver } from './receiver.ts';
 
-export interface InboxRow {
-  readonly delivery_id: string | null;
-  readonly hook_id: string | null;
-  readonly agent: string | null;
-  readonly received_at: Date;
-  readonly signing_key: string | null;
-  readonly body: Buffer | null;
-  readonly body_hash: Buffer | null;
-  readonly spooled: boolean;
-  readonly outcome: string;
-  readonly reason: string | null;
-}
-
-export const readInbox = async (pool: pg.Pool): Promise<InboxRow[]> =>
-  (await pool.query<InboxRow>('SELECT * FROM callsync.inbox ORDER BY seq')).rows;
+export const readInbox = async (pool: pg.Pool) => (await pool.query('SELECT * FROM callsync.inbox ORDER BY seq')).rows;
 
 /** Made before the tests of a file or group, and dropped behind them. */
 export const useInboxDatabase = () => {
@@ -34,6 +21,12 @@ export const useInboxDatabase = () => {
     },
     get store() {
       return store;
+    },
+    /** A receiver on it, until the end of the test. */
+    async receive(options: Partial<StartOptions> = {}) {
+      const started = await startReceiver({ databaseUrl: database.url, ...options });
+      onTestFinished(started.stop);
+      return started;
     },
     rows: () => readInbox(store.pool),
     async empty() {

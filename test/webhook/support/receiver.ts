@@ -10,8 +10,7 @@ import { type ConnectionUrl, openPool } from '../../../src/postgres/database.ts'
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { createReceiver } from '../../../src/webhook/server/receiver.ts';
 import type { ReceiverLog } from '../../../src/webhook/server/receiver-log.ts';
-import type { Verifier } from '../../../src/webhook/server/signature.ts';
-import { openSigningKeys } from '../../../src/webhook/server/signature.ts';
+import { openSigningKeys, type Verifier } from '../../../src/webhook/server/signature.ts';
 import { openSpool } from '../../../src/webhook/spool/spool.ts';
 import { exchange, head, testSecret } from './raw-http.ts';
 
@@ -48,20 +47,22 @@ export const startReceiver = async (options: StartOptions) => {
   const inbox = createInboxWriter({ pool });
   const spool = await openSpool({ dir: options.spoolDir ?? join(folder, 'spool'), config: config.spool, log });
   const registry = new Registry();
-  const keys = {
-    secrets: config.secrets,
-    allowUnsigned: config.allow_unsigned,
-    log,
-    ...(intervalMs && { intervalMs }),
-  };
+  const { secrets, allow_unsigned: allowUnsigned } = config;
+  const keys = openSigningKeys({ secrets, allowUnsigned, log, ...(intervalMs && { intervalMs }) });
   const receiver = createReceiver({
-    ...{ config, secrets: openSigningKeys(keys), inbox, spool, registry, log },
+    ...{ config, secrets: keys, inbox, spool, registry, log },
     wake: options.wake ?? (async () => {}),
     ...(options.verifier && { verifier: options.verifier }),
   });
   await receiver.listen();
   const port = Number(new URL(receiver.address).port);
   const url = `${receiver.address}${config.path}`;
+  const stop = async (): Promise<void> => {
+    await receiver.close();
+    await pool.end();
+    await rm(folder, { recursive: true, force: true });
+  };
+  let stopped: Promise<void> | undefined;
   return {
     receiver,
     url,
@@ -69,12 +70,7 @@ export const startReceiver = async (options: StartOptions) => {
     /** Sends a call of that id once, signed. */
     send: (id: string, more: Partial<Parameters<typeof sendWebhook>[0]> = {}) =>
       sendWebhook({
-        url,
-        body: JSON.stringify({ unique_id: id }),
-        secret: testSecret,
-        deliveryId: id,
-        retry: false,
-        ...more,
+        ...{ url, body: JSON.stringify({ unique_id: id }), secret: testSecret, deliveryId: id, retry: false, ...more },
       }),
     /** Status of the answer to a delivery by hand. */
     statusOf: async (headers: Parameters<typeof head>[0], body: string | Buffer) =>
@@ -85,10 +81,18 @@ export const startReceiver = async (options: StartOptions) => {
     registry,
     /** Level and message of every log line. */
     logged,
-    async stop() {
-      await receiver.close();
-      await pool.end();
-      await rm(folder, { recursive: true, force: true });
-    },
+    stop: () => (stopped ??= stop()),
+  };
+};
+
+/** Sends one delivery after another in each of the lanes, with ids of their own, until the returned function is called. */
+export const keepSending = (lanes: readonly string[], send: (id: string) => Promise<unknown>) => {
+  let isOver = false;
+  const sending = lanes.map(async (lane) => {
+    for (let n = 0; !isOver; n += 1) await send(`${lane}-${n}`);
+  });
+  return async (): Promise<void> => {
+    isOver = true;
+    await Promise.all(sending);
   };
 };

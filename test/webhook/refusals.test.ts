@@ -1,6 +1,12 @@
-import { createHmac } from 'node:crypto';
+/** Refusals of the receiver: signatures, senders that do so again and again, and the record of it. */
+import { createHmac, randomUUID } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import type { RejectedDelivery } from '../../src/store/delivery/inbox-writer.ts';
+import { createRejections } from '../../src/webhook/server/rejections.ts';
+import { createOffenders } from '../../src/webhook/server/senders.ts';
 import { type readSigningKey, signatureVerifier, signBody } from '../../src/webhook/server/signature.ts';
+import { until } from '../support/until.ts';
 
 const key = (name: string, secret = name, hookIds?: readonly string[]): ReturnType<typeof readSigningKey> => ({
   name,
@@ -60,4 +66,65 @@ test('takes unsigned deliveries only where allowed, and never a wrong signature 
   expect(verify({ allowUnsigned: true, signature: signBody(body, 'other') }).ok).toBe(false);
   expect(verify({ allowUnsigned: true, signature: '' }).ok).toBe(false);
   expect(verify({ allowUnsigned: true, keys: [], signature: signBody(body, 'any') })).toEqual({ ok: true, key: null });
+});
+
+const MiB = 1024 * 1024;
+const start = (known: readonly string[] = []) => {
+  let now = 0;
+  const options = { isKnown: (sender: string) => known.includes(sender), clock: () => now, delayMs: 2_000 };
+  const offenders = createOffenders(options);
+  const isAnsweredAtOnce = (sender: string, bytes = 0): Promise<boolean> =>
+    Promise.race([offenders.note(sender, bytes).then(() => true), nextTurn(false)]);
+  const pass = (seconds: number): void => {
+    now += seconds * 1_000;
+  };
+  return { offenders, isAnsweredAtOnce, pass };
+};
+
+test('bodies of a sender that had much read in vain are left unread for a while; of others they are not', async () => {
+  const { offenders, pass } = start();
+  for (let body = 0; body < 4; body += 1) await offenders.note('attacker', 16 * MiB);
+  expect(offenders.isHeldBack('attacker')).toBe(false);
+  await offenders.note('attacker', 16 * MiB);
+  expect(offenders.isHeldBack('attacker')).toBe(true);
+  expect(offenders.isHeldBack('another')).toBe(false);
+  pass(5);
+  expect(offenders.isHeldBack('attacker')).toBe(false);
+});
+
+test('after many refusals a sender is answered later; a known one never', async () => {
+  const { offenders, isAnsweredAtOnce } = start(['known']);
+  for (let sent = 0; sent < 64; sent += 1) await offenders.note('attacker', 0);
+  expect(await isAnsweredAtOnce('attacker')).toBe(false);
+  expect(await isAnsweredAtOnce('another')).toBe(true);
+  for (let body = 0; body < 100; body += 1) await offenders.note('known', 16 * MiB);
+  expect(await isAnsweredAtOnce('known', MiB)).toBe(true);
+  expect(offenders.isHeldBack('known')).toBe(false);
+});
+
+const common = { hookId: null, agent: null, receivedAt: new Date(), reason: 'signature_wrong' };
+const rejected = (n: number) => ({ ...common, arrivalId: randomUUID(), deliveryId: String(n) });
+
+test('records few of many, counts the rest in one row, and starts anew with the next minute', async () => {
+  const rows: RejectedDelivery[] = [];
+  let unrecorded = 0;
+  const rejections = createRejections({
+    perMinute: 3,
+    minuteMs: 600,
+    record: async (more) => {
+      rows.push(...more);
+    },
+    onUnrecorded: (count) => {
+      unrecorded += count;
+    },
+  });
+  for (let n = 0; n < 1_000; n += 1) rejections.note(rejected(n));
+  await until('the minute is over', () => rows.length === 4);
+  const rest = '997 more rejected deliveries, without a row each';
+  expect(rows.map((row) => row.deliveryId ?? row.reason)).toEqual(['0', '1', '2', rest]);
+  expect(unrecorded).toBe(997);
+  rejections.note(rejected(1_000));
+  await rejections.close();
+  expect(rows.at(-1)?.deliveryId).toBe('1000');
+  expect(new Set(rows.map((row) => row.arrivalId)).size).toBe(rows.length);
 });
