@@ -79,6 +79,14 @@ describe('recorded histories', () => {
     expect(await replayFailures({ codePath: join(root, 'dist/workflow-bundle.js') })).toEqual([]);
   });
 
+  test('replay on a bundle that a worker holds in few bytes: one for a character, a map of lines alone', async () => {
+    const bundle = await readFile(join(root, 'dist/workflow-bundle.js'), 'utf8');
+    expect(bundle.match(/[\u0100-\uffff]/g)).toBeNull();
+    const map = JSON.parse(Buffer.from(bundle.split('base64,').at(-1) ?? '', 'base64').toString());
+    expect(map.sourcesContent).toBeUndefined();
+    expect(map.sources).toContain(join(root, 'workflows/backfill.ts'));
+  });
+
   test('do not replay when their workflow is broken, and all others do', async () => {
     // Each change is in the file of one workflow, which no other imports: one bundle shows what each of them does.
     await cp(join(root, 'dist/workflows'), join(folder, 'workflows'), { recursive: true });
