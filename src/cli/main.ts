@@ -6,10 +6,9 @@ import { runProgram } from './shell/program.ts';
 allowReaderToLeave();
 // By default V8 lets the old space grow for long, but a reader's pages are garbage within a second. A worker that
 // holds 60 MB would reach 500.
-// Here V8 collects when twice of the used memory has been added, bytes of bodies included. A smaller limit costs too
-// much: each collection marks the whole heap. With 50 deliveries a second, a worker would spend a third of its
-// processor time on it.
-setFlagsFromString('--heap-growing-percent=200');
+// Here V8 collects when as much as the used memory has been added, bytes of bodies included. A smaller limit costs too
+// much: each collection marks the whole heap.
+setFlagsFromString('--heap-growing-percent=100');
 keepYoungSmall();
 exitOnSignals();
 await runProgram(process.argv.slice(2));
@@ -18,16 +17,21 @@ await endOutput();
 process.exit(process.exitCode ?? 0);
 
 /**
- * V8's space of young objects would grow to 33 MB and stay so large, in each thread. 8 MB are as fast. In a running
- * isolate only the growth can be limited: so the space grows at once, and then no more.
+ * V8's space of young objects would grow to 33 MB and stay so large, in each thread. In a running isolate only the
+ * growth can be limited: so the space grows at once, and then no more.
  */
 function keepYoungSmall(): void {
+  const youngBytes = 16 * 1024 * 1024;
+  // For threads: each has an isolate of its own.
   setFlagsFromString('--max-semi-space-size=4');
   const kept: unknown[] = [];
   const size = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0;
-  while (size() < 8 * 1024 * 1024 && kept.length < 500) kept.push(new Array(5_000).fill(0));
+  while (size() < youngBytes && kept.length < 500) kept.push(new Array(5_000).fill(0));
   const stay = () => setFlagsFromString('--semi-space-growth-factor=1');
   stay();
-  // The start of a thread sets it back.
-  process.on('worker', (thread) => thread.once('online', stay));
+  // The start of a thread sets it back at some time before it is online.
+  process.on('worker', (thread) => {
+    const again = setInterval(stay, 2);
+    thread.once('online', () => clearInterval(again)).once('online', stay);
+  });
 }

@@ -241,6 +241,8 @@ const headOf = (type: string, bytes: number): Buffer => {
 const release = (chunks: readonly Uint8Array[]): void => {
   for (const { buffer } of chunks)
     if (buffer.byteLength === usualBytes && spare.length < mostSpare) spare.push(Buffer.from(buffer as ArrayBuffer));
+    // Otherwise they would wait for a collection of the whole heap.
+    else structuredClone(undefined, { transfer: [buffer as ArrayBuffer] });
 };
 
 /** Canonical decimal text → base-10000 digits with the weight of the first, as numeric_recv reads them. */

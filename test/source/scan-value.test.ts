@@ -125,6 +125,20 @@ describe('a page whose transcripts stay bytes', () => {
     return [...page.parts(1 << 20)].flat();
   };
 
+  test('gives back the memory of a body that is its own, and what was read of it fails', () => {
+    const [small, large] = [1, 100].map((count) => {
+      const records = Array.from({ length: count }, (_, index) => record(index));
+      const body = Buffer.from(` ${JSON.stringify({ data: records })}`);
+      const page = readPageBody(body, 'data');
+      if (typeof page === 'string') throw new Error(page);
+      const [first] = [...page.parts(1 << 20)].flat();
+      page.free?.();
+      return { body, read: () => (first as { value: Record<string, unknown> }).value.transcript_json };
+    });
+    expect([small?.body.length === 0, large?.body.length]).toEqual([false, 0]);
+    expect(large?.read).toThrow(SyntaxError);
+  });
+
   test('leaves to the parser what was written otherwise, what repeats a name, and what is not UTF-8', () => {
     const spaced = JSON.stringify(record(1), undefined, 1);
     const twice = JSON.stringify(record(2)).replace('"tags":[]', '"timestamp":"2026-02-02T00:00:00Z"');

@@ -29,6 +29,8 @@ interface IncomingBatch {
   readonly refuse?: (observation: Observation, reason: string) => RejectedRecord;
   /** Facts of a re-reading about the time of the changes that it finds. */
   readonly late?: LateContext | undefined;
+  /** Called once the batch is loaded and nothing reads its observations any more; not after a failed load. */
+  readonly free?: (() => void) | undefined;
   /** Writes the outcome of the records at the end of the transaction. Gets the ids of the changed calls. */
   readonly settle?: (tx: Transaction, changed: readonly string[]) => Promise<void>;
 }
@@ -42,6 +44,7 @@ interface FoldedBatch {
   readonly rejected: number;
   /** Loads planned in the folding transaction, one per immediate warehouse. */
   readonly loads: readonly { readonly plan: PlannedLoad; readonly target: WarehouseTarget }[];
+  readonly free?: IncomingBatch['free'];
 }
 
 /**
@@ -80,7 +83,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
       tx,
       changed.map(({ callId }) => callId),
     );
-    return { changed, unchanged, rejected: refused, loads };
+    return { changed, unchanged, rejected: refused, loads, free: batch.free };
   });
   await deps.drift?.see(seen);
   if (origin !== undefined) deps.observer?.folded({ ...folded, origin, changed: folded.changed.length });
@@ -120,6 +123,7 @@ export const createPipeline = (deps: IngestDeps) => {
  */
 export const loadFolded = async (deps: IngestDeps, folded: FoldedBatch): Promise<Record<string, number>> => {
   const written: Record<string, number> = {};
+  let { free } = folded;
   for (const { plan, target } of folded.loads) {
     const { name } = target.warehouse;
     try {
@@ -129,8 +133,10 @@ export const loadFolded = async (deps: IngestDeps, folded: FoldedBatch): Promise
       const code = error instanceof CallsyncError ? error.code : 'UNEXPECTED';
       deps.log('load failed, its calls stay pending', { warehouse: name, load: plan.loadId, code, error });
       written[name] = 0;
+      free = undefined;
     }
   }
+  free?.();
   return written;
 };
 

@@ -141,9 +141,9 @@ const ingestWindow = async (deps: ReadDeps, input: ReadRangePartInput, range: Ra
       window: { axis, ...window },
       confirm,
       signal,
-      onPage: async (observations) => {
+      onPage: async (observations, { free }) => {
         alive();
-        await pipeline.take({ observations, origin });
+        await pipeline.take({ observations, origin, free });
       },
       onRejected: async (rejected) => {
         await pipeline.take({ observations: [], rejected, origin });

@@ -215,6 +215,8 @@ const collectBody = async (source: Readable, rules: BodyRules) => {
     if (filled + chunk.length > room.length) {
       const larger = Buffer.allocUnsafe(Math.max(filled + chunk.length, Math.min(rules.maxBytes, room.length * 4)));
       room.copy(larger, 0, 0, filled);
+      // A smaller one may share its memory.
+      if (room.length >= 65_536) structuredClone(undefined, { transfer: [room.buffer as ArrayBuffer] });
       room = larger;
     }
     chunk.copy(room, filled);

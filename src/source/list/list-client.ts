@@ -158,6 +158,7 @@ const fetchPage = async (asking: Asking, query: ListQuery, request: PageRequest,
     parts: value.parts,
     /** Lets go of the bytes of a large page. */
     dispose: value.dispose,
+    free: value.free,
   };
 };
 

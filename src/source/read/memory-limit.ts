@@ -5,8 +5,8 @@
  * callers then wait in turn.
  */
 
-/** One page of 50 MB, two of half that, or the pages of eight readers and those fetched ahead where they are small. */
-const defaultBytes = 48 * 1024 * 1024;
+/** One large page, or three of a hundred usual calls each; of smaller ones those of more readers. */
+const defaultBytes = 12 * 1024 * 1024;
 
 /** Held for one page: acquired before the page is asked for, released when its bytes are freed. */
 export interface Permit {

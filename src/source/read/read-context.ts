@@ -10,6 +10,8 @@ interface PageMeta {
   readonly observedAt: Micros;
   /** Whether heavy fields were left out. */
   readonly summary: boolean;
+  /** To be called, if the observations are a whole page, once nothing reads them any more. */
+  readonly free?: (() => void) | undefined;
 }
 
 /** Consumer of records; awaited, so that a slow one slows the reading down. */

@@ -169,7 +169,8 @@ export const takePage = async (context: ReadContext, query: ListQuery, page: Pag
     if (rejected.length > 0) await handlers.onRejected?.(rejected);
     if (observations.length === 0) continue;
     const summary = query.summary === true;
-    await handlers.onPage?.(observations, { outside, observedAt, summary });
+    const free = page.bytes <= context.partBytes ? page.free : undefined;
+    await handlers.onPage?.(observations, { outside, observedAt, summary, free });
   }
 };
 

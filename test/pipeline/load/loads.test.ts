@@ -5,7 +5,7 @@ import type { Observation } from '../../../schemas/observation.ts';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { transient } from '../../../src/lib/errors.ts';
 import type { WarehouseTarget } from '../../../src/pipeline/deps.ts';
-import { commitLoad, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { commitLoad, createPipeline, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending, loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { eraseFromLedger } from '../../../src/store/ledger/ledger.ts';
@@ -139,6 +139,16 @@ describe('a warehouse that is away', () => {
       ...Array(3).fill('failed'),
     ]);
     expect(await pipeline.query('SELECT 1 FROM load_calls')).toEqual([]);
+  });
+
+  test('keeps the bytes of its batch, which it may still read; a loaded batch gives them back', async () => {
+    const freed: string[] = [];
+    for (const [id, deps] of [['a', failingWith(new TypeError('a fault'))] as const, ['b', pipeline.deps] as const]) {
+      const { take, finish } = createPipeline(deps);
+      await take({ observations: [observation(id, 1)], origin: 'poll', free: () => freed.push(id) });
+      await finish();
+    }
+    expect(freed).toEqual(['b']);
   });
 
   test('gathers changed calls while new calls and erasures go on, where a commit of changes has a price', async () => {
