@@ -283,7 +283,7 @@ describe('a list that carries fewer fields than the webhook', () => {
       [seen, full],
     ].map((order) => foldAll(order).document);
 
-  test('erases nothing that it does not send, or sends empty', () => {
+  test('erases nothing that it does not send, or sends empty, and replaces only what it is known to carry', () => {
     const seen = polled({
       unique_id: 'c',
       status: 'void',
@@ -293,11 +293,8 @@ describe('a list that carries fewer fields than the webhook', () => {
       campaign: '',
     });
     expect(eitherWay(seen)).toEqual(Array(2).fill({ ...full.fields, status: 'void' }));
-  });
-
-  test('replaces content with null or empty only in fields that it is known to carry', () => {
-    const seen = polled({ unique_id: 'c', transcript_json: null, tags: [], metadata: null }, ['tags', 'metadata']);
-    expect(eitherWay(seen)).toEqual(Array(2).fill({ ...full.fields, tags: [], metadata: null }));
+    const carrying = polled({ unique_id: 'c', transcript_json: null, tags: [], metadata: null }, ['tags', 'metadata']);
+    expect(eitherWay(carrying)).toEqual(Array(2).fill({ ...full.fields, tags: [], metadata: null }));
   });
 });
 

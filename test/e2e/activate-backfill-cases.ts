@@ -4,10 +4,11 @@
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startBackfill } from '../../src/temporal/workflow-client.ts';
 import type { BackfillProgress } from '../../workflows/messages.ts';
 import { type Installation, install } from '../support/installation.ts';
+import { useOpened } from '../support/opened.ts';
 
 const day = 86_400_000;
 const none = { lost: 0, duplicated: 0, stale: 0, mismatched: 0 };
@@ -101,12 +102,10 @@ const readRange = async (site: Installation, name: string, axis: string, range: 
 
 export const describeActivateBackfill = (label: string, options: ActivateCase): void => {
   describe(`preset activate at its documented limits, ${label}`, () => {
-    let site: Installation;
-    beforeAll(async () => {
-      site = await openSite(options);
-    });
-    afterAll(() => site?.dispose());
-
+    const site = useOpened(
+      () => openSite(options),
+      ({ dispose }) => dispose(),
+    );
     test('is read completely by three workers, which use what requests they are allowed and no more', async () => {
       const from = Date.parse(site.simulator.range.from);
       await Promise.all([site.startWorker(), site.startWorker(), site.startWorker()]);

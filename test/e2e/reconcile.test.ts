@@ -2,38 +2,26 @@
 
 import type { WorkflowHandle } from '@temporalio/client';
 import { temporal as proto } from '@temporalio/proto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import { type ReconcileProgress, reconcileProgressQuery, taskQueuesOf } from '../../workflows/messages.ts';
 import { openCliFolder } from '../support/cli.ts';
 import { digestTables } from '../support/digest-tables.ts';
-import { type Installation, install } from '../support/installation.ts';
+import { useInstallation } from '../support/installation.ts';
 
 const dayMs = 86_400_000;
 
 describe('reconcile', () => {
-  let site: Installation;
+  const to = Math.floor(Date.now() / dayMs) * dayMs - 8 * dayMs;
+  const range = { from: new Date(to - 6 * dayMs).toISOString(), to: new Date(to).toISOString() };
+  const site = useInstallation(() => ({
+    simulator: { seed: 5, calls: { count: 200, otherShare: 0, utterances: 2, ...range }, rateLimit: { requests: 0 } },
+    source: { limits: { requests: 400, per_s: 1 } },
+  }));
   beforeAll(async () => {
-    const to = Math.floor(Date.now() / dayMs) * dayMs - 8 * dayMs;
-    site = await install({
-      simulator: {
-        seed: 5,
-        calls: {
-          count: 200,
-          otherShare: 0,
-          utterances: 2,
-          from: new Date(to - 6 * dayMs).toISOString(),
-          to: new Date(to).toISOString(),
-        },
-        rateLimit: { requests: 0 },
-      },
-      source: { limits: { requests: 400, per_s: 1 } },
-    });
     await site.startWorker();
     await (await site.backfill('all')).result;
   });
-  afterAll(() => site?.dispose());
-
   const reconcile = async (name: string): Promise<{ handle: WorkflowHandle; progress: ReconcileProgress }> => {
     const handle = await startReconcile(site.client, site.prefix, {
       name,

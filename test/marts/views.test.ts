@@ -1,5 +1,5 @@
 /** The marts as views in both warehouses: equal to each other, and to what the documents say. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { openColumns } from '../../schemas/tables.ts';
 import { buildCoverage } from '../../src/health/coverage/coverage.ts';
 import { cookbook } from '../../src/marts/cookbook.ts';
@@ -8,19 +8,19 @@ import { demoAnalytics } from '../../src/simulator/demo/simulator-process.ts';
 import type { StoredVerdict } from '../../src/store/windows/verdicts.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { grantsSql } from '../../src/warehouse/bigquery/grants.ts';
+import { useOpened } from '../support/opened.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
 import { amounts, analytics, changeCall, dues } from './analytics.ts';
 import { dayMicros, verdictShapes } from './log-rows.ts';
 import { agentSideOf, talkOf, utterancesOf } from './talk.ts';
-import { type FilledWarehouses, fillWarehouses, readChangedCalls, readDemoCalls, sortRows } from './two-warehouses.ts';
+import { fillWarehouses, readChangedCalls, readDemoCalls, type SimulatedCalls, sortRows } from './two-warehouses.ts';
 
-let here: FilledWarehouses;
+const useFilled = (read: () => Promise<SimulatedCalls>) => useOpened(async () => fillWarehouses(await read()));
+
+const here = useFilled(() => readChangedCalls(changeCall));
 beforeAll(async () => {
-  here = await fillWarehouses(await readChangedCalls(changeCall));
   for (const one of [here.postgres, here.bigquery]) expect(await one.applyMarts(analytics)).toHaveLength(marts.length);
 });
-afterAll(() => here?.close());
-
 test.each(marts.map((mart) => [mart.name, mart] as const))(
   '%s is the same in both, with the columns and key that it says',
   async (name, mart) => {
@@ -176,14 +176,11 @@ test('where business days are UTC days, they are as proven as callsync coverage 
 });
 
 describe('the cookbook on the calls of the demo', () => {
-  let demo: FilledWarehouses;
-  beforeAll(async () => {
     // The page tells this number.
-    demo = await fillWarehouses(await readDemoCalls(200));
+  const demo = useFilled(() => readDemoCalls(200));
+  beforeAll(async () => {
     for (const one of [demo.postgres, demo.bigquery]) await one.applyMarts(demoAnalytics);
   });
-  afterAll(() => demo?.close());
-
   test('every question has one answer in both, that of the page', async () => {
     const lines: string[] = [];
     for (const { title, sql } of cookbook) {

@@ -1,23 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { terminal } from '../../src/lib/errors.ts';
 import { BinaryCopyWriter } from '../../src/postgres/binary-copy.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { openLink } from '../support/link.ts';
+import { useOpened } from '../support/opened.ts';
 import { useDatabase } from '../support/postgres.ts';
 
 const database = useDatabase();
-let db: Database;
-let pool: pg.Pool;
-
-beforeAll(async () => {
-  db = open();
-  ({ pool } = db);
-});
-
-afterAll(() => db.close());
-
+const db = useOpened(async () => open());
 const open = (over: { readonly url?: string; readonly statementMs?: number } = {}): Database =>
   openDatabase({ url: database.url, schema: 'public', application: 'test', purpose: 'test', ...over });
 
@@ -28,7 +20,7 @@ test('a connection that is cut in mid-transaction is a transient error, and the 
   const work = db.transaction(async ({ client }) => {
     const pid = await backendOf(client);
     // Waits for its end, because a running server would answer.
-    await pool.query('SELECT pg_terminate_backend($1, 30000)', [pid]);
+    await db.pool.query('SELECT pg_terminate_backend($1, 30000)', [pid]);
     // Nothing runs on the connection while it breaks: without a listener this ends the process.
     await delay(50);
     await client.query('SELECT 1');
@@ -38,11 +30,11 @@ test('a connection that is cut in mid-transaction is a transient error, and the 
 });
 
 test('a connection that is cut during a copy is a transient error', async () => {
-  await pool.query('CREATE TABLE slow (t text)');
-  await pool.query(
+  await db.pool.query('CREATE TABLE slow (t text)');
+  await db.pool.query(
     `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(30); RETURN NEW; END $$`,
   );
-  await pool.query('CREATE TRIGGER slow BEFORE INSERT ON slow FOR EACH ROW EXECUTE FUNCTION wait()');
+  await db.pool.query('CREATE TRIGGER slow BEFORE INSERT ON slow FOR EACH ROW EXECUTE FUNCTION wait()');
   const work = db.transaction(async ({ client }) => {
     const pid = await backendOf(client);
     const writer = new BinaryCopyWriter();
@@ -51,14 +43,14 @@ test('a connection that is cut during a copy is a transient error', async () => 
     const copied = writer.send(client, 'slow (t)');
     copied.catch(() => undefined);
     await delay(50);
-    await pool.query('SELECT pg_terminate_backend($1)', [pid]);
+    await db.pool.query('SELECT pg_terminate_backend($1)', [pid]);
     await copied;
   });
   await expect(work).rejects.toMatchObject({ kind: 'transient' });
 });
 
 test('a copy that the server refuses in the middle of large rows rejects, and ends no process', async () => {
-  await pool.query('CREATE TABLE refused (n integer NOT NULL, t text)');
+  await db.pool.query('CREATE TABLE refused (n integer NOT NULL, t text)');
   const faults: unknown[] = [];
   const note = (error: unknown): void => void faults.push(error);
   process.on('uncaughtException', note);
@@ -84,7 +76,7 @@ test('a copy that the server refuses in the middle of large rows rejects, and en
 });
 
 test('an error of ours leaves a transaction as it is, and nothing of it stays; one of the database is told apart and names no value', async () => {
-  await pool.query('CREATE TABLE kept (n integer)');
+  await db.pool.query('CREATE TABLE kept (n integer)');
   const failing = db.transaction(async ({ client }) => {
     await client.query('INSERT INTO kept VALUES (1)');
     throw new TypeError('a fault');
@@ -127,7 +119,7 @@ test('a server that stops answering ends a statement and a copy in time, and the
     await mute.close();
     await silent.close();
   });
-  await pool.query('CREATE TABLE muted (t text)');
+  await db.pool.query('CREATE TABLE muted (t text)');
   for (const work of [
     (client: pg.PoolClient) => client.query('SELECT 1'),
     (client: pg.PoolClient) => {

@@ -1,18 +1,14 @@
 /** Behind a real PgBouncer. Sessions work as without it; if it shares them, the store refuses to open. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createLease } from '../../src/store/loads/compared.ts';
 import { openStore } from '../../src/store/store.ts';
 import { openCliFolder } from '../support/cli.ts';
-import { type BouncedDatabase, createBouncedDatabase, isBouncerInstalled } from '../support/pgbouncer.ts';
+import { useOpened } from '../support/opened.ts';
+import { createBouncedDatabase, isBouncerInstalled } from '../support/pgbouncer.ts';
 
 describe.skipIf(!isBouncerInstalled)('behind PgBouncer', () => {
-  let database: BouncedDatabase;
-  beforeAll(async () => {
-    database = await createBouncedDatabase();
-  });
-  afterAll(() => database.close());
-
+  const database = useOpened(createBouncedDatabase);
   test('in session mode names, times and limits are those of the connection, and a lease has one holder', async () => {
     const url = await database.open('session');
     const stores = [await openStore({ url, max: 3 }), await openStore({ url, max: 3 })] as const;

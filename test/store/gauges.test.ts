@@ -1,26 +1,24 @@
 /** Figures of the store in metrics and on the status page: ages and counts that fit the written rows. */
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { measureLatency, readHealth, readProofs } from '../../src/health/read-health.ts';
 import { completeLoad, markPending, planLoad } from '../../src/store/loads/loads.ts';
 import { registerWarehouse } from '../../src/store/loads/warehouses.ts';
 import { readStateRow } from '../../src/store/status/state-row.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
+import { openStore } from '../../src/store/store.ts';
 import type { VerdictOutcome } from '../../src/store/windows/verdicts.ts';
 import { provenRanges, readProvenThrough, withdrawProof } from '../../src/store/windows/verdicts.ts';
+import { useOpened } from '../support/opened.ts';
 import { aroundStatements } from '../support/pipeline.ts';
 import { useDatabase } from '../support/postgres.ts';
 
 const database = useDatabase();
-let store: Store;
+const store = useOpened(() => openStore({ url: database.url }));
 beforeAll(async () => {
-  store = await openStore({ url: database.url });
   await registerWarehouse(store, 'main', 1);
   await store.query('UPDATE warehouses SET walk_after = NULL');
   await store.query(`INSERT INTO epochs (epoch, reason) VALUES (1, 'test')`);
 });
-afterAll(() => store?.close());
-
 const read = () => readHealth(store, { warehouses: ['main'], limitSpanMs: 10_000 });
 
 test('has no age while nothing waits', async () => {

@@ -1,23 +1,19 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { openPool } from '../../src/postgres/database.ts';
 import { createInboxWriter, listenToInbox } from '../../src/store/delivery/inbox-writer.ts';
 import { openErasureLog } from '../../src/store/erasure-log.ts';
 import { createLease } from '../../src/store/loads/compared.ts';
 import { seekErased, whileSought } from '../../src/store/persons/keys.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
+import { openStore } from '../../src/store/store.ts';
 import { readChainHeads, recordChainHead } from '../../src/store/windows/chain.ts';
 import { useFolder } from '../support/folder.ts';
+import { useOpened } from '../support/opened.ts';
 import { useDatabase } from '../support/postgres.ts';
 
 const database = useDatabase();
-let store: Store;
-beforeAll(async () => {
-  store = await openStore({ url: database.url, max: 3 });
-});
-afterAll(() => store.close());
-
+const store = useOpened(() => openStore({ url: database.url, max: 3 }));
 test('one holder at a time for a name, also after one that failed, and another name does not wait', async () => {
   const lease = createLease(store);
   let holders = 0;

@@ -24,6 +24,7 @@ import { startBackfill } from '../../src/temporal/workflow-client.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import type { BackfillProgress } from '../../workflows/messages.ts';
 import { openGate } from './gate.ts';
+import { useOpened } from './opened.ts';
 import { createDatabase } from './postgres.ts';
 import { startProgram } from './program.ts';
 import { useTemporal } from './temporal.ts';
@@ -124,6 +125,13 @@ export const install = async (input: {
 /** Calls that callsync must have: those that the list shows, and those that a webhook brought. */
 export const isWanted = ({ status, deliveredByWebhook }: Pick<TruthEntry, 'status' | 'deliveredByWebhook'>): boolean =>
   ['qualified', 'void'].includes(status) || deliveredByWebhook;
+
+/** An installation for the tests of a group; it can be used from `beforeAll` on. */
+export const useInstallation = (input: () => Parameters<typeof install>[0]): Installation =>
+  useOpened(
+    () => install(input()),
+    ({ dispose }) => dispose(),
+  );
 
 /** Deletes the schedules of an installation; those that are not there are left out. */
 export const deleteSchedules = async ({ client, prefix }: Pick<Installation, 'client' | 'prefix'>): Promise<void> => {

@@ -4,7 +4,7 @@
  *   const pipeline = usePipeline();            // opened before the tests, emptied after each
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll } from 'vitest';
+import { afterEach } from 'vitest';
 import type { CallDocument } from '../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../schemas/observation.ts';
 import { flattenVersion } from '../../src/calls/flatten.ts';
@@ -19,6 +19,7 @@ import { openStore, type Store } from '../../src/store/store.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { createErasures } from './erasures.ts';
+import { useOpened } from './opened.ts';
 import { createDatabase, type TestDatabase } from './postgres.ts';
 import { queryBy } from './rows.ts';
 
@@ -141,10 +142,8 @@ export const usePipeline = (
   config: Partial<PostgresWarehouseOptions['config']> = {},
   { keep = false }: { readonly keep?: boolean } = {},
 ): Pipeline => {
-  const held = {} as Pipeline;
-  beforeAll(async () => void Object.assign(held, await openPipeline(config)));
+  const held = useOpened(() => openPipeline(config));
   if (!keep) afterEach(() => held.clear());
-  afterAll(() => held.close?.());
   return held;
 };
 

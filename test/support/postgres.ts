@@ -10,9 +10,10 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 import type { TestProject } from 'vitest/node';
 import { mayReach, resolvePostgresAccount, startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
+import { useOpened } from './opened.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -71,13 +72,7 @@ export const createDatabase = async (): Promise<TestDatabase> => {
 };
 
 /** A database for the tests of a file; it can be used from `beforeAll` on. */
-export const useDatabase = (): TestDatabase => {
-  const held = {} as TestDatabase;
-  beforeAll(async () => void Object.assign(held, await createDatabase()));
-  afterAll(() => held.drop?.());
-  return held;
-};
-
+export const useDatabase = (): TestDatabase => useOpened(createDatabase, ({ drop }) => drop());
 /** A database for one test. */
 export const databaseForTest = async (): Promise<TestDatabase> => {
   const database = await createDatabase();

@@ -13,7 +13,7 @@ import {
   schedulesOf,
 } from '../../src/temporal/schedules.ts';
 import { type BackfillProgress, backfillId, backfillScheduleId } from '../../workflows/messages.ts';
-import { endProcess, type Installation, install } from '../support/installation.ts';
+import { endProcess, useInstallation } from '../support/installation.ts';
 import { type TestTemporal, useTemporal } from '../support/temporal.ts';
 import { until } from '../support/until.ts';
 
@@ -106,15 +106,10 @@ describe('schedules', () => {
 });
 
 describe('a scheduled backfill', () => {
-  let site: Installation;
-  beforeAll(async () => {
-    site = await install({
-      simulator: { seed: 31, calls: { count: 60, utterances: 1 }, rateLimit: { requests: 0 } },
-      source: { limits: { requests: 400, per_s: 1 } },
-    });
-  });
-  afterAll(() => site.dispose());
-
+  const site = useInstallation(() => ({
+    simulator: { seed: 31, calls: { count: 60, utterances: 1 }, rateLimit: { requests: 0 } },
+    source: { limits: { requests: 400, per_s: 1 } },
+  }));
   test('that came due while no worker was there covers what it was to cover', async () => {
     const handle = backfillSchedule(site.client, site.prefix, 'often');
     await createBackfillSchedule(site.client, site.prefix, {

@@ -3,32 +3,26 @@ import type { ChildProcess } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import proto from '@temporalio/proto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
 import { mergeInboxId } from '../../workflows/messages.ts';
-import { endProcess, type Installation, install } from '../support/installation.ts';
+import { endProcess, useInstallation } from '../support/installation.ts';
 import { deliver } from '../support/pipeline.ts';
 import { settledRange } from '../support/settled-range.ts';
 import { until } from '../support/until.ts';
 
 const { EventType } = proto.temporal.api.enums.v1;
 
-let site: Installation;
-let deploymentName: string;
-beforeAll(async () => {
-  site = await install({
-    simulator: { seed: 41, calls: { count: 300, utterances: 2, ...settledRange }, rateLimit: { requests: 0 } },
-    source: { limits: { requests: 400, per_s: 1, headers_timeout_s: 600, total_timeout_s: 600 } },
-    config: { sync: { window: { target_calls: 20 } } },
-  });
-  deploymentName = `callsync-${site.prefix}`;
-});
-afterAll(() => site?.dispose());
-
+const site = useInstallation(() => ({
+  simulator: { seed: 41, calls: { count: 300, utterances: 2, ...settledRange }, rateLimit: { requests: 0 } },
+  source: { limits: { requests: 400, per_s: 1, headers_timeout_s: 600, total_timeout_s: 600 } },
+  config: { sync: { window: { target_calls: 20 } } },
+}));
+const deploymentName = () => `callsync-${site.prefix}`;
 const startBuild = async (buildId: string): Promise<ChildProcess> => {
   const config = parse(await readFile(site.configPath, 'utf8'));
-  config.temporal.deployment = { name: deploymentName, build_id: buildId };
+  config.temporal.deployment = { name: deploymentName(), build_id: buildId };
   const path = join(site.folder, `build-${buildId}.yaml`);
   await writeFile(path, stringify(config), { mode: 0o600 });
   return await site.startWorker(['--config', path]);
@@ -40,7 +34,7 @@ const makeCurrent = (buildId: string): Promise<void> =>
     try {
       await site.client.workflowService.setWorkerDeploymentCurrentVersion({
         namespace: 'default',
-        deploymentName,
+        deploymentName: deploymentName(),
         buildId,
         identity: 'test',
       });

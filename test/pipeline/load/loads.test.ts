@@ -5,7 +5,7 @@ import type { Observation } from '../../../schemas/observation.ts';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { transient } from '../../../src/lib/errors.ts';
 import type { WarehouseTarget } from '../../../src/pipeline/deps.ts';
-import { commitLoad, createPipeline, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { createPipeline, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending, loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { eraseFromLedger } from '../../../src/store/ledger/ledger.ts';
@@ -237,22 +237,6 @@ describe('a crash', () => {
     });
     expect(await second).toEqual(['2023-12-04']);
   });
-
-  test('between load and completion: the second load changes nothing, and settles', async () => {
-    const folded = await pipeline.fold([observation('a', 1)]);
-    const killed = () => Promise.reject(new Error('killed'));
-    const deps = { ...pipeline.deps, store: { ...pipeline.store, transaction: killed, query: killed } };
-    for (const { plan, target } of folded.loads) {
-      const rows = folded.changed.map((row) => ({ row, partitions: [] }));
-      await expect(commitLoad(deps, target, { plan, rows })).rejects.toThrow('killed');
-    }
-    expect(await statuses()).toEqual({ a: 'v1' });
-    const digests = await digestTables(pipeline.warehouse);
-    await age(21);
-    expect(await pipeline.drain()).toEqual({ sent: 1, changed: 0 });
-    expect(await pending()).toBe(0);
-    expect(await digestTables(pipeline.warehouse)).toEqual(digests);
-  });
 });
 
 describe('what loads leave to others', () => {
@@ -311,7 +295,7 @@ describe('a warehouse that comes later', () => {
   const lapse = (name: string) =>
     pipeline.query(`UPDATE warehouses SET configured_at = now() - interval '8 days' WHERE name = $1`, [name]);
 
-  test('is filled from the ledger, tombstones and deliveries too', async () => {
+  test('is filled from the ledger, tombstones and deliveries too, and gets what comes later', async () => {
     await pipeline.observe([observation('a', 1), observation('b', 1), observation('gone', 1)]);
     await erase(['gone']);
     await deliver(pipeline.store, [{ body: '{"unique_id":"w","status":"void"}', deliveryId: '1701699087.5' }]);
@@ -324,28 +308,20 @@ describe('a warehouse that comes later', () => {
     expect(await digestTables(late.warehouse)).toEqual(await digestTables(pipeline.warehouse));
     expect((await countRows(late.warehouse)).deliveries).toBe(1);
     expect(await column(pipeline.store, 'SELECT count(*) FROM wh_late.tombstones')).toEqual([1]);
+    // By a worker that does not know it.
+    await pipeline.observe([observation('new', 1)]);
+    await pipeline.send([{ unique_id: 'sent' }]);
+    await pipeline.drain(late);
+    expect(Object.keys(await statuses(late)).sort()).toEqual(['a', 'b', 'new', 'sent', 'w']);
+    expect((await countRows(late.warehouse)).deliveries).toBe(2);
   });
-
-  test('gets what a worker folds and merges that does not know it', async () => {
-    const added = await pipeline.addWarehouse('added');
-    await register(pipeline.store, 'added');
-    await pipeline.observe([observation('a', 1)]);
-    await deliver(pipeline.store, [{ body: '{"unique_id":"w"}', deliveryId: '1701699087.6' }]);
-    await pipeline.merge();
-    await pipeline.drain(added);
-    expect(Object.keys(await statuses(added))).toEqual(['a', 'w']);
-    expect((await countRows(added.warehouse)).deliveries).toBe(1);
-  });
-
-  test('is not loaded by a worker that does not know it, which says so', async () => {
+  test('is not loaded by a worker that does not know it, which says so; one that loads it keeps it registered', async () => {
     await register(pipeline.store, 'unknown here');
     const load = () => loadPending(pipeline.deps, { warehouse: 'unknown here', origin: 'fill' });
     await expect(load()).rejects.toMatchObject({ code: 'WAREHOUSE_NOT_CONFIGURED', kind: 'transient' });
     await lapse('unknown here');
     expect(await load()).toEqual({ sent: 0, changed: 0, more: false, held: 0 });
-  });
-
-  test('stays registered by a worker that loads it, also while maintenance is paused', async () => {
+    // Also while maintenance is paused.
     await lapse('main');
     await loadPending(pipeline.deps, { warehouse: 'main', origin: 'pending' });
     await pipeline.fold([observation('a', 1)]);

@@ -31,7 +31,7 @@ describe('warehouses', () => {
     expect(rows).toEqual([{ name: 'main' }]);
   });
 
-  test('that no worker configures any more are taken off the deliveries that wait for them', async () => {
+  test('that no worker configures any more are taken off the deliveries that wait for them, and lose their calls and loads later, as events end', async () => {
     await registerWarehouse(pipeline.store, 'gone', flattenVersion);
     await query(`INSERT INTO unloaded_deliveries VALUES ('gone', false, 1), ('main', false, 1)`);
     await keep();
@@ -39,9 +39,6 @@ describe('warehouses', () => {
     await ageWarehouse('gone', '8 days');
     await keep();
     expect(await query('SELECT warehouse FROM unloaded_deliveries')).toEqual([{ warehouse: 'main' }]);
-  });
-
-  test('that were removed long ago keep no calls and loads, and events end; those of others stay', async () => {
     await registerWarehouse(pipeline.store, 'gone', flattenVersion);
     await fold('a', 'b');
     await pipeline.drain();

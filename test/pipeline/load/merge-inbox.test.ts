@@ -224,52 +224,27 @@ test('big bodies go in batches of bounded bytes, one of more than that alone', a
   expect(pipeline.logged).toEqual([]);
 });
 
-describe('several mergers', () => {
-  test('neither lose nor double anything', async () => {
-    const all = Array.from({ length: 120 }, (_, n) =>
-      delivery(body({ status: `v${n}`, [`f${n % 10}`]: n }, `c${n % 12}`), n % 5, {
-        deliveryId: `${second}.${1000 + n}`,
-      }),
-    );
-    await deliver(pipeline.store, all);
-    const merger = async (): Promise<number> => {
-      let merged = 0;
-      for (let idle = 0; idle < 3; ) {
-        const batch = await merge(7);
-        if (batch === undefined) idle += 1;
-        else merged += batch.deliveries;
-      }
-      return merged;
-    };
-    expect((await Promise.all([merger(), merger(), merger(), merger()])).reduce((sum, n) => sum + n, 0)).toBe(120);
-    expect(new Set(await outcomes())).toEqual(new Set(['accepted']));
-    for (let call = 0; call < 12; call += 1)
-      expect(await documentOf(`c${call}`)).toMatchObject({ status: `v${108 + call}` });
-    expect(pipeline.logged).toEqual([]);
-  });
-
-  test('see a retry of what another is just folding', async () => {
-    const old = delivery(body({ status: 'void' }), 0, { deliveryId: 'tells-no-time' });
-    await deliver(pipeline.store, [old]);
-    const steps = new EventEmitter();
-    const [gate, reached] = [once(steps, 'go on'), once(steps, 'folded')];
-    const transaction: typeof pipeline.store.transaction = (work) =>
-      pipeline.store.transaction(async (tx) => {
-        const folded = await work(tx);
-        steps.emit('folded');
-        await gate;
-        return folded;
-      });
-    const store = { ...pipeline.store, transaction };
-    const first = mergeBatch({ ...pipeline.deps, store }, 10);
-    await reached;
-    await deliver(pipeline.store, [{ ...old, receivedAt: new Date((second + 11) * 1000) }]);
-    const retried = merge();
-    while ((await countWaiting(pipeline.store)) === 0) await delay(5);
-    steps.emit('go on');
-    await Promise.all([first, retried]);
-    expect(await outcomes()).toEqual(['accepted', 'duplicate']);
-  });
+test('several mergers see a retry of what another is just folding', async () => {
+  const old = delivery(body({ status: 'void' }), 0, { deliveryId: 'tells-no-time' });
+  await deliver(pipeline.store, [old]);
+  const steps = new EventEmitter();
+  const [gate, reached] = [once(steps, 'go on'), once(steps, 'folded')];
+  const transaction: typeof pipeline.store.transaction = (work) =>
+    pipeline.store.transaction(async (tx) => {
+      const folded = await work(tx);
+      steps.emit('folded');
+      await gate;
+      return folded;
+    });
+  const store = { ...pipeline.store, transaction };
+  const first = mergeBatch({ ...pipeline.deps, store }, 10);
+  await reached;
+  await deliver(pipeline.store, [{ ...old, receivedAt: new Date((second + 11) * 1000) }]);
+  const retried = merge();
+  while ((await countWaiting(pipeline.store)) === 0) await delay(5);
+  steps.emit('go on');
+  await Promise.all([first, retried]);
+  expect(await outcomes()).toEqual(['accepted', 'duplicate']);
 });
 
 /** When a delivery first became visible: the warehouse's own record counts where callsync's own is missing or was set back. */

@@ -1,19 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { SourceConfigInput } from '../../../schemas/config/source.ts';
 import type { Observation } from '../../../schemas/observation.ts';
 import type { Direction, Range } from '../../../schemas/orchestration.ts';
+import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { judge } from '../../../src/health/conditions.ts';
 import { readHealth } from '../../../src/health/read-health.ts';
 import type { ReadDeps } from '../../../src/pipeline/deps.ts';
 import { nextLength, type RangePartProgress, readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
 import { rereadCalls } from '../../../src/pipeline/read/reread-windows.ts';
 import { startSimulator } from '../../../src/simulator/start-simulator.ts';
-import type { Source } from '../../../src/source/source.ts';
 import { requestRereads } from '../../../src/store/delivery/inbox.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { uncoveredRanges } from '../../../src/store/windows/windows.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import { listedIds, readSimulated, simulatedSource, wholeRange } from '../../source/simulated.ts';
 import { digestTables } from '../../support/digest-tables.ts';
+import { useOpened } from '../../support/opened.ts';
 import { observationOf, usePipeline } from '../../support/pipeline.ts';
 import { column } from '../../support/rows.ts';
 import { settledRange } from '../../support/settled-range.ts';
@@ -29,20 +31,30 @@ test('the next window is no shorter than a step of the service, which would be r
   expect([nextLength(1_000_000, 20_000, deps), nextLength(50_000_000, 0, deps)]).toEqual([2_000_000, 50_000_000]);
 });
 
+const pipeline = usePipeline();
+/** A simulated service, and a source that reads its list. */
+const useService = (options: SimulatorOptions, list: NonNullable<SourceConfigInput['list']>) =>
+  useOpened(
+    async () => {
+      const simulator = await startSimulator({ rateLimit: { requests: 0 }, ...options });
+      return { simulator, source: await simulatedSource(simulator, { list, limits: { requests: 1_000_000 } }) };
+    },
+    async ({ simulator, source }) => {
+      await source.close();
+      await simulator.stop();
+    },
+  );
+
 describe('against the simulated service', () => {
-  const pipeline = usePipeline();
-  let simulator: Awaited<ReturnType<typeof startSimulator>>;
-  let source: Source;
+  const service = useService(
+    { calls: { count: 800, utterances: 2, words: 3, tags: 1, ...settledRange } },
+    { preset: 'activate' },
+  );
   let deps: ReadDeps;
   let expected: ReadonlySet<string>;
-
   beforeAll(async () => {
-    simulator = await startSimulator({
-      rateLimit: { requests: 0 },
-      calls: { count: 800, utterances: 2, words: 3, tags: 1, ...settledRange },
-    });
-    source = await simulatedSource(simulator, { list: { preset: 'activate' }, limits: { requests: 1_000_000 } });
     const hour = 3_600_000_000;
+    const { simulator, source } = service;
     deps = {
       ...pipeline.deps,
       source,
@@ -50,13 +62,8 @@ describe('against the simulated service', () => {
     };
     expected = new Set((await listedIds(simulator, ['qualified', 'void'])).keys());
   });
-  afterAll(async () => {
-    await source.close();
-    await simulator.stop();
-  });
-
   const input = (more: Partial<ReadRangePartInput> = {}): ReadRangePartInput => {
-    const { axis, ...range } = wholeRange(simulator, 'qualified');
+    const { axis, ...range } = wholeRange(service.simulator, 'qualified');
     const usual = {
       direction: 'oldest_first',
       origin: 'backfill',
@@ -113,16 +120,16 @@ describe('against the simulated service', () => {
       expect((await countRows(pipeline.warehouse)).calls).toBe(expected.size);
       const { axis, range } = input();
       expect(await uncoveredRanges(pipeline.store, { axis, ...range })).toEqual([]);
-      const requests = source.list.counts.requests;
+      const requests = service.source.list.counts.requests;
       expect(await readAll(input({ direction }))).toMatchObject({
         changed: 0,
         skippedSeconds: expect.closeTo((range.to - range.from) / 1_000_000, 3),
       });
-      expect(source.list.counts.requests).toBe(requests);
+      expect(service.source.list.counts.requests).toBe(requests);
       const digests = await digestTables(pipeline.warehouse);
       const again = await readAll(input({ direction, force: true, maxCalls: 100_000 }));
       expect(again).toEqual({ parts: 1, changed: 0, skippedSeconds: 0 });
-      expect(source.list.counts.requests).toBeGreaterThan(requests);
+      expect(service.source.list.counts.requests).toBeGreaterThan(requests);
       expect(await digestTables(pipeline.warehouse)).toEqual(digests);
     },
   );
@@ -146,34 +153,20 @@ describe('against the simulated service', () => {
 });
 
 /** Calls to be read again from a list that has no endpoint for one call. */
-const pipeline = usePipeline();
-let simulator: Awaited<ReturnType<typeof startSimulator>>;
-let source: Source;
-let deps: ReadDeps;
-beforeAll(async () => {
-  simulator = await startSimulator({
-    dialect: 'page_total',
-    rateLimit: { requests: 0 },
-    calls: { count: 200, utterances: 2, ...settledRange },
-  });
-  const second = 1_000_000;
-  source = await simulatedSource(simulator, {
-    list: {
+const service = useService(
+  { dialect: 'page_total', calls: { count: 200, utterances: 2, ...settledRange } },
+  {
       records: 'calls',
       total_path: 'meta.total',
       pagination: { style: 'page', size_param: 'per_page', size: 100 },
       cursor_fields: [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }],
     },
-    limits: { requests: 1_000_000 },
-  });
-  deps = { ...pipeline.deps, source, windows: { initial: second, min: second, max: second, targetCalls: 10 } };
-});
-afterAll(async () => {
-  await source?.close();
-  await simulator?.stop();
-});
-
-const ask = () => rereadCalls(deps, new AbortController().signal);
+);
+const second = 1_000_000;
+const ask = () => {
+  const windows = { initial: second, min: second, max: second, targetCalls: 10 };
+  return rereadCalls({ ...pipeline.deps, source: service.source, windows }, new AbortController().signal);
+};
 const figures = async () => {
   const { count, unanswered } = (await readHealth(pipeline.store)).rereads;
   return { rereadsWaiting: count, rereadsUnanswered: unanswered };
@@ -181,7 +174,7 @@ const figures = async () => {
 const ingestAndLoad = (...observations: readonly Observation[]) => pipeline.observe(observations);
 /** A webhook with another status than the list has of a listed call. */
 const seen = async () => {
-  const [first] = (await readSimulated(source, wholeRange(simulator, 'timestamp'))).seen.values();
+  const [first] = (await readSimulated(service.source, wholeRange(service.simulator, 'timestamp'))).seen.values();
   const { callId, fields, observedAt } = first ?? observationOf('none', 0);
   await ingestAndLoad(observationOf(callId, observedAt - 1, { ...fields, status: 'as the webhook said' }, 'webhook'));
   return { callId, status: fields.status };

@@ -1,14 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { planRereads, readLateEditStatus, rereadWindows } from '../../../src/pipeline/read/reread-windows.ts';
 import { bucketEdges, readLateChanges } from '../../../src/store/ledger/late-changes.ts';
 import { column } from '../../support/rows.ts';
-import { day, type Installation, openInstallation } from '../reconcile/installation.ts';
+import { day, useInstallation } from '../reconcile/installation.ts';
 
 const dayMs = 86_400_000;
 const options = { signal: new AbortController().signal, onProgress: () => undefined };
 /** A month ago, on both clocks. */
 let now = Math.floor(Date.now() / dayMs) * dayMs - 30 * dayMs;
-let here: Installation;
+const here = useInstallation({
+  calls: {
+    ...{ count: 600, utterances: 2, words: 3, otherShare: 0, lateShare: 0, density: 'even' },
+    ...{ from: new Date(now - 20 * dayMs).toISOString(), to: new Date(now).toISOString() },
+  },
+  clock: { now: new Date(now).toISOString() },
+});
 
 const advance = async (ms: number): Promise<void> => {
   now += ms;
@@ -17,20 +23,9 @@ const advance = async (ms: number): Promise<void> => {
 };
 
 beforeAll(async () => {
-  here = await openInstallation({
-    simulator: {
-      calls: {
-        ...{ count: 600, utterances: 2, words: 3, otherShare: 0, lateShare: 0, density: 'even' },
-        ...{ from: new Date(now - 20 * dayMs).toISOString(), to: new Date(now).toISOString() },
-      },
-      clock: { now: new Date(now).toISOString() },
-    },
-  });
   await advance(2 * dayMs);
   await here.backfill();
 });
-afterAll(() => here?.close());
-
 describe('re-reading on stored times', () => {
   test('begins with everything within the horizon, then waits for the delay', async () => {
     const plan = await planRereads(here.deps);

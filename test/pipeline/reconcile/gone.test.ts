@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { createAges } from '../../../src/calls/age.ts';
 import { drawCoverage, readCoverage } from '../../../src/health/coverage/coverage.ts';
@@ -9,7 +9,7 @@ import { readChanged } from '../../../src/pipeline/read/read-changed.ts';
 import { verifyVerdictChain } from '../../../src/store/windows/verdicts.ts';
 import { mean } from '../../support/persons.ts';
 import { collect, column } from '../../support/rows.ts';
-import { day, type Installation, openInstallation } from './installation.ts';
+import { day, type Installation, openInstallation, useInstallation } from './installation.ts';
 
 let here: Installation | undefined;
 afterEach(async () => {
@@ -153,17 +153,11 @@ describe('a window that is suddenly empty', () => {
 });
 
 const options = { signal: new AbortController().signal, alive: () => undefined };
-let site: Installation;
-beforeAll(async () => {
-  const to = new Date(Date.now() - 20 * 86_400_000).toISOString();
-  const from = new Date(Date.parse(to) - 86_400_000).toISOString();
-  site = await openInstallation({
-    simulator: { calls: { count: 1_000, utterances: 12, otherShare: 0, density: 'even', from, to } },
-  });
-  await site.backfill();
+const [dayBefore, lastDay] = [21, 20].map((ago) => new Date(Date.now() - ago * 86_400_000).toISOString());
+const site = useInstallation({
+  calls: { count: 1_000, utterances: 12, otherShare: 0, density: 'even', from: dayBefore, to: lastDay },
 });
-afterAll(() => site?.close());
-
+beforeAll(() => site.backfill());
 const read = (level: Parameters<typeof compareListing>[1]['level'] = 'fields') =>
   readChanged(site.deps, { axis: 'timestamp', range: site.range, level, confirm: 'later', origin: 'test' }, options);
 const bodies = () => column(site.store, `SELECT call_id || ':' || revision FROM ledger ORDER BY call_id`);

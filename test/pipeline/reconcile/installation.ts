@@ -9,6 +9,7 @@ import { startSimulator } from '../../../src/simulator/start-simulator.ts';
 import { createSource } from '../../../src/source/source.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { simulatedConfig } from '../../source/simulated.ts';
+import { useOpened } from '../../support/opened.ts';
 import { openPipeline } from '../../support/pipeline.ts';
 
 const hour = 3_600_000_000;
@@ -84,3 +85,7 @@ export const openInstallation = async (options: {
     },
   };
 };
+
+/** An installation for the tests of a group; it can be used from `beforeAll` on. */
+export const useInstallation = (simulator: SimulatorOptions): Installation =>
+  useOpened(() => openInstallation({ simulator }));

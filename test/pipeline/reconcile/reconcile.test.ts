@@ -14,12 +14,12 @@ import { withProof } from '../../support/persons.ts';
 import { collect, column } from '../../support/rows.ts';
 import { until } from '../../support/until.ts';
 import { type StartedReceiver, startReceiver, testSecret } from '../../webhook/support/receiver.ts';
-import { day, type Installation, openInstallation } from './installation.ts';
+import { day, type Installation, useInstallation } from './installation.ts';
 
-const calls = 250;
-let here: Installation;
+const to = new Date(Math.floor(Date.now() / 86_400_000) * 86_400_000 - 10 * 86_400_000).toISOString();
+const from = new Date(Date.parse(to) - 12 * 86_400_000).toISOString();
+const here = useInstallation({ seed: 6, calls: { count: 250, utterances: 4, words: 4, to, from } });
 let receiver: StartedReceiver;
-
 const query = (sql: string, values?: unknown[]) => here.query(sql, values);
 const wholeRange = () => ({ from: here.range.from, to: here.range.to - 10 * day });
 
@@ -30,11 +30,6 @@ const reconcileWith = async (deps: Installation['deps']) => {
 };
 
 beforeAll(async () => {
-  const to = new Date(Math.floor(Date.now() / 86_400_000) * 86_400_000 - 10 * 86_400_000).toISOString();
-  const from = new Date(Date.parse(to) - 12 * 86_400_000).toISOString();
-  here = await openInstallation({
-    simulator: { seed: 6, calls: { count: calls, utterances: 4, words: 4, to, from } },
-  });
   receiver = await startReceiver({ databaseUrl: here.url });
   await here.simulator.configure({
     webhooks: { url: receiver.url, secret: testSecret, dropShare: 0.05, concurrency: 8 },
@@ -46,11 +41,7 @@ beforeAll(async () => {
   await here.merge();
   await here.backfill();
 });
-afterAll(async () => {
-  await receiver?.stop();
-  await here?.close();
-});
-
+afterAll(() => receiver?.stop());
 describe('reconciling against a service that dropped 5 % of its webhooks', () => {
   test('proves every window of an installation that has everything', async () => {
     const totals = await here.reconcile({ range: wholeRange() });

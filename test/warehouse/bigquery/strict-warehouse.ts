@@ -1,8 +1,8 @@
 /** A BigQuery warehouse behind the strict stand-in, with waits of seconds cut to milliseconds. */
-import { afterAll, beforeAll } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import { useBigQuery } from '../../support/bigquery.ts';
 import { openBigquery } from '../../support/open-bigquery.ts';
+import { useOpened } from '../../support/opened.ts';
 import { type StrictBigquery, startStrictBigquery } from '../../support/strict-bigquery.ts';
 
 type BigqueryWarehouseOptions = Parameters<typeof openBigquery>[0];
@@ -45,9 +45,4 @@ export const orphansWithoutExpiry = (strict: StrictBigquery): string[] =>
   [...strict.tables].filter(([name, expiry]) => name.includes('staging') && expiry === null).map(([name]) => name);
 
 /** For the tests of a group; it can be used from `beforeAll` on. */
-export const useStrict = (): StrictSetup => {
-  const held = {} as StrictSetup;
-  beforeAll(async () => void Object.assign(held, await setUpStrict()));
-  afterAll(() => held.dispose?.());
-  return held;
-};
+export const useStrict = (): StrictSetup => useOpened(setUpStrict, ({ dispose }) => dispose());

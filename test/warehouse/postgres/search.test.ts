@@ -34,6 +34,12 @@ afterAll(async () => {
 
 const load = (...calls: readonly Spoken[]) => warehouse.load(makeBatch({ calls: calls.map(spoken) }));
 
+/** The calls, and an index of them. */
+const index = async (...calls: readonly Spoken[]): Promise<void> => {
+  await load(...calls);
+  await warehouse.search.create();
+};
+
 const search = (request: SearchRequest) => findAll(warehouse, request);
 
 const find = async (text: string, over: Partial<SearchRequest> = {}): Promise<string[]> =>
@@ -66,14 +72,13 @@ const expectFresh = async (): Promise<void> => {
 };
 
 test('accents, inflections in French and English, phrases, exclusions, sides and times', async () => {
-  await load(
+  await index(
     call('fr-1', 1, "out Je voudrais résilier mon contrat, aujourd'hui.", 'in Entendu, un instant.'),
     call('fr-2', 2, 'out Mes factures sont annulées !', 'in Pourquoi résilier votre vieux contrat ?'),
     call('en-1', 3, 'out I was cancelling my subscriptions', 'in of course'),
     call('xx-1', 4, 'out naïve überschall'),
     call('fr-3', 5, 'out le dernier mot', 'out magique de la fin'),
   );
-  await warehouse.search.create();
   await expectFound({
     'résilier contrat': ['fr-2', 'fr-1'],
     'RESILIER contrats': ['fr-2', 'fr-1'],
@@ -122,8 +127,7 @@ test('a text and then, in a later utterance, another; by the agent or the custom
     call('fr-4', 4, 'in annuler contre un geste commercial'),
     call('en-5', 5, 'in please cancel', 'in the contract', 'out a refund'),
   ];
-  await load(...changing);
-  await warehouse.search.create();
+  await index(...changing);
   await admin.query("UPDATE calls.calls SET direction = CASE call_id WHEN 'fr-2' THEN 'OUT' ELSE 'IN' END");
   const expectThen = async (text: string, thenText: string, ids: readonly string[], over?: Partial<SearchRequest>) =>
     expect(await find(text, { thenText, ...over }), `${text}, then ${thenText}`).toEqual(ids);
@@ -167,11 +171,10 @@ const marked = (found: { readonly hits: readonly SearchHit[] } | undefined): str
 
 test('words are found beside typographic marks, as spoken and as typed, and shown with them', async () => {
   const said = 'École 😊girafe\u{1F600}\u{1F600} zèbre€ ‹okapi› „Über“ été\u00A0!';
-  await load(
+  await index(
     call('fr-1', 1, 'out Allô… «pamplemousse» “ornithorynque” l’hippopotame\u202F; aujourd’hui—demain', `in ${said}`),
     call('fr-2', 2, `out Allo... "pamplemousse", l'hippopotame ; aujourd'hui - demain`),
   );
-  await warehouse.search.create();
   const both = `allô|pamplemousse|l'hippopotame|l’hippopotame|aujourd’hui demain|allo…|«hippopotame aujourd’hui»`;
   for (const text of `${both}|“l’hippopotame, aujourd’hui—demain”|"hippopotame aujourd hui demain"`.split('|'))
     expect(await find(text), text).toEqual(['fr-2', 'fr-1']);
@@ -186,8 +189,7 @@ test('words are found beside typographic marks, as spoken and as typed, and show
 test('words that the index cannot hold break nothing, also when the call is loaded again', async () => {
   const often = Array.from({ length: 300 }, () => 'bonjour').join(' ');
   const odd = call('fr', 0, `out ${often}`, 'out bonjour madame', "in ŉ l\u02BCété \\ ' '' résumé \u0301");
-  await load(odd);
-  await warehouse.search.create();
+  await index(odd);
   await load({ ...odd, revision: 2 });
   await expectFound({ '"madame bonjour"': [] });
   for (const apostrophe of "'’‘‛′＇∖﹨＼")
@@ -199,13 +201,12 @@ test('words that the index cannot hold break nothing, also when the call is load
 });
 
 test('a compound is found as its words stand, outside phrases too', async () => {
-  await load(
+  await index(
     call('fr-a', 0, 'out contrat', 'out mon porte-monnaie'),
     call('fr-b', 1, 'out contrat', 'out une porte', 'out ma monnaie'),
     call('fr-c', 2, 'out contrat', 'out porte-de-monnaie', 'out pomme de terre'),
     call('fr-d', 3, 'out contrat', 'out terre, pomme'),
   );
-  await warehouse.search.create();
   await expectFound({
     'porte-monnaie': ['fr-a'],
     'contrat -porte-monnaie': ['fr-d', 'fr-c', 'fr-b'],
@@ -215,8 +216,7 @@ test('a compound is found as its words stand, outside phrases too', async () => 
 
 test('the utterances that are shown are those that have what was asked for, however many there are', async () => {
   const many = Array.from({ length: 300 }, (_, at) => `out phrase numéro ${at}`);
-  await load(call('fr-1', 0, ...many, 'out chat blanc', 'out chat noir', 'out un chat', 'in chat noir'));
-  await warehouse.search.create();
+  await index(call('fr-1', 0, ...many, 'out chat blanc', 'out chat noir', 'out un chat', 'in chat noir'));
   const shown = async (text: string) =>
     (await search({ text, side: 'out', limit: 20 })).calls[0]?.hits.map((hit) => hit.utteranceIndex);
   expect(await shown('"chat noir"')).toEqual([301]);
@@ -232,8 +232,7 @@ test('random words, phrases, excluded phrases and alternatives find what a reade
   const asSaid = random30.map(({ says, ...one }, minute) => ({
     ...{ ...one, minute, says: says.map(([side, words]) => [side, words.join(' ')] as const) },
   }));
-  await load(...asSaid);
-  await warehouse.search.create();
+  await index(...asSaid);
   const truth = await createTruth(admin, random30);
   let found = 0;
   for (let asked = 0; asked < 30; asked += 1) {
@@ -288,8 +287,7 @@ const says = (callId: string, said: string, revision = 1): Spoken => ({ callId, 
 const erasure = (callId: string) => makeBatch({ tombstones: [makeTombstone(callId, 9, [])] });
 
 test('loads keep the index: new, changed, erased and removed calls, and rows deleted by hand', async () => {
-  await load(says('a', 'bonjour'), says('b', 'bonjour'));
-  await warehouse.search.create();
+  await index(says('a', 'bonjour'), says('b', 'bonjour'));
   await load(says('c', 'bonjour'), { callId: 'a', revision: 2, says: [['in', 'au revoir']] }, says('d', 'bonjour'));
   await expectFound({ bonjour: ['b', 'c', 'd'], revoir: ['a'] });
   await warehouse.load(erasure('b'));

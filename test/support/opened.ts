@@ -1,0 +1,21 @@
+import { afterAll, beforeAll } from 'vitest';
+
+/**
+ * What `open` opens before the tests of a group; it can be used from `beforeAll` on.
+ * @param close closes it after them, by default with its own `close`.
+ */
+export const useOpened = <T extends object>(
+  open: () => Promise<T>,
+  close: (opened: T) => unknown = (opened) => (opened as T & { close(): unknown }).close(),
+): T => {
+  const held = {} as T;
+  let isOpen = false;
+  beforeAll(async () => {
+    Object.defineProperties(held, Object.getOwnPropertyDescriptors(await open()));
+    isOpen = true;
+  });
+  afterAll(async () => {
+    if (isOpen) await close(held);
+  });
+  return held;
+};
