@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { CallDocument } from '../../schemas/call.ts';
 import type { CallTableName } from '../../schemas/tables.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
@@ -75,35 +75,33 @@ const whole: CallDocument = {
   novel: [1],
 };
 
-describe('a whole record', () => {
-  test('every column of every table, in a file for review', async () => {
-    const { rows } = flatten(whole);
-    const lines = Object.entries(rows).flatMap(([name, list]) => [
-      `# ${name}`,
-      ...list.map((row) => JSON.stringify(row)),
-    ]);
-    await expect(`${lines.join('\n').replaceAll(',"', ',\n  "')}\n`).toMatchFileSnapshot('./__snapshots__/rows.txt');
-    const expected = { unique_id: 'c', ...whole };
-    expect(JSON.parse(rowsOf(whole, 'documents', { documents: true })[0]?.document as string)).toEqual(expected);
-  });
+test('a whole record: every column of every table, in a file for review', async () => {
+  const { rows } = flatten(whole);
+  const lines = Object.entries(rows).flatMap(([name, list]) => [
+    `# ${name}`,
+    ...list.map((row) => JSON.stringify(row)),
+  ]);
+  await expect(`${lines.join('\n').replaceAll(',"', ',\n  "')}\n`).toMatchFileSnapshot('./__snapshots__/rows.txt');
+  const expected = { unique_id: 'c', ...whole };
+  expect(JSON.parse(rowsOf(whole, 'documents', { documents: true })[0]?.document as string)).toEqual(expected);
+});
 
-  test('what rules replaced is listed where they acted, and a field of that name is data elsewhere', () => {
-    const list = [[1, null, null, 'phone', 1], [0, 0, 1, 'contract', null], 'x', [0, 0, 1, 'Jean Dupont', 1]];
-    const document = { transcript_json: { callsync_redactions: list } };
-    const rows = rowsOf(document, 'redactions', { rules: 'some rules' });
-    const places = rows.map((row) =>
-      ['redaction_index', 'utterance_index', 'first_word', 'last_word'].map((name) => row[name]),
-    );
-    expect(places).toEqual([
-      [0, 1, null, null],
-      [1, 0, 0, 1],
-    ]);
-    expect(rows).toMatchObject([
-      { call_id: 'c', detector: 'phone', detector_version: 1 },
-      { call_id: 'c', detector: 'contract', detector_version: null },
-    ]);
-    expect(rowsOf(document, 'redactions')).toEqual([]);
-  });
+test('a whole record: what rules replaced is listed where they acted, and a field of that name is data elsewhere', () => {
+  const list = [[1, null, null, 'phone', 1], [0, 0, 1, 'contract', null], 'x', [0, 0, 1, 'Jean Dupont', 1]];
+  const document = { transcript_json: { callsync_redactions: list } };
+  const rows = rowsOf(document, 'redactions', { rules: 'some rules' });
+  const places = rows.map((row) =>
+    ['redaction_index', 'utterance_index', 'first_word', 'last_word'].map((name) => row[name]),
+  );
+  expect(places).toEqual([
+    [0, 1, null, null],
+    [1, 0, 0, 1],
+  ]);
+  expect(rows).toMatchObject([
+    { call_id: 'c', detector: 'phone', detector_version: 1 },
+    { call_id: 'c', detector: 'contract', detector_version: null },
+  ]);
+  expect(rowsOf(document, 'redactions')).toEqual([]);
 });
 
 test('nothing at all is one row of nulls and no children', () => {
@@ -113,141 +111,135 @@ test('nothing at all is one row of nulls and no children', () => {
   expect(Object.entries(rows).filter(([name, list]) => name !== 'calls' && list.length > 0)).toEqual([]);
 });
 
-describe('fields of the wrong type become null with an issue', () => {
-  test.each<[CallDocument, string, string]>([
-    [{ timestamp: 'soon' }, 'call_timestamp', 'timestamp'],
-    [{ qualified: {} }, 'processed_at', 'qualified'],
-    [{ status: 1 }, 'status', 'status'],
-    [{ duration: 'long' }, 'duration', 'duration'],
-    [{ duration: 'Infinity' }, 'duration', 'duration'],
-    [{ ivr_end: true }, 'ivr_end', 'ivr_end'],
-    [{ transcript_json: { meta: { lang: 1 } } }, 'lang', 'transcript_json.meta.lang'],
-    [{ transcript_json: { meta: { obfuscated: 'maybe' } } }, 'obfuscated', 'transcript_json.meta.obfuscated'],
-    [{ transcript_json: 'text' }, 'lang', 'transcript_json'],
-    [{ transcript_json: { meta: [] } }, 'lang', 'transcript_json.meta'],
-    [{ transcript_json: { callData: {} } }, 'lang', 'transcript_json.callData'],
-    [{ in: 'x' }, 'in_data', 'in'],
-    [{ in: { data: 33 } }, 'in_data', 'in.data'],
-    [{ tags: 'x' }, 'extra', 'tags'],
-    [{ metadata: [1] }, 'agent', 'metadata'],
-  ])('%j', (document, column, field) => {
-    expect(callOf(document)[column]).toBeNull();
-    expect(issuesOf(document)).toEqual([{ field, reason: expect.any(String) }]);
-  });
-
-  test.each<[CallDocument, CallTableName, string, string]>([
-    [{ tags: [{ confidence: 'high' }] }, 'tags', 'confidence', 'tags[0].confidence'],
-    [{ tags: ['bare'] }, 'tags', 'tag_id', 'tags[0]'],
-    [{ transcript_json: { callData: [null] } }, 'utterances', 'content', 'transcript_json.callData[0]'],
-    [
-      { transcript_json: { callData: [{ datetime: 'x' }] } },
-      'utterances',
-      'start_offset',
-      'transcript_json.callData[0].datetime',
-    ],
-    [{ transcript_json: { callData: [{ words: 5 }] } }, 'utterances', 'score', 'transcript_json.callData[0].words'],
-  ])('%j in %s', (document, table, column, field) => {
-    expect(rowsOf(document, table)[0]?.[column]).toBeNull();
-    expect(issuesOf(document)).toEqual([{ field, reason: expect.any(String) }]);
-  });
-
-  test('words that are none keep their place', () => {
-    const words = [null, { value: 5, start: 'x', length: '0.5', score: -0 }, { value: 'a\0b' }];
-    const document = { transcript_json: { callData: [{ words }] } };
-    expect(rowsOf(document, 'utterances')[0]).toMatchObject({
-      word_count: 3,
-      words: {
-        value: [null, null, 'a\ufffdb'],
-        start: [null, null, null],
-        length: [null, 0.5, null],
-        score: [null, 0, null],
-      },
-    });
-    expect((issuesOf(document) as { field: string }[]).map((issue) => issue.field)).toEqual([
-      'transcript_json.callData[0].words[0]',
-      'transcript_json.callData[0].words[1].start',
-      'transcript_json.callData[0].words[1].value',
-    ]);
-  });
-
-  test('an issue names the type, never the value, and 50 are enough', () => {
-    const secret = 'personal-data';
-    const many = { tags: Array.from({ length: 80 }, () => secret), status: [secret], metadata: { [secret]: '\0' } };
-    const issues = issuesOf(many) as unknown[];
-    expect(issues).toHaveLength(50);
-    expect(JSON.stringify(issues)).not.toContain(secret);
-  });
+test.each<[CallDocument, string, string]>([
+  [{ timestamp: 'soon' }, 'call_timestamp', 'timestamp'],
+  [{ qualified: {} }, 'processed_at', 'qualified'],
+  [{ status: 1 }, 'status', 'status'],
+  [{ duration: 'long' }, 'duration', 'duration'],
+  [{ duration: 'Infinity' }, 'duration', 'duration'],
+  [{ ivr_end: true }, 'ivr_end', 'ivr_end'],
+  [{ transcript_json: { meta: { lang: 1 } } }, 'lang', 'transcript_json.meta.lang'],
+  [{ transcript_json: { meta: { obfuscated: 'maybe' } } }, 'obfuscated', 'transcript_json.meta.obfuscated'],
+  [{ transcript_json: 'text' }, 'lang', 'transcript_json'],
+  [{ transcript_json: { meta: [] } }, 'lang', 'transcript_json.meta'],
+  [{ transcript_json: { callData: {} } }, 'lang', 'transcript_json.callData'],
+  [{ in: 'x' }, 'in_data', 'in'],
+  [{ in: { data: 33 } }, 'in_data', 'in.data'],
+  [{ tags: 'x' }, 'extra', 'tags'],
+  [{ metadata: [1] }, 'agent', 'metadata'],
+])('fields of the wrong type become null with an issue: %j', (document, column, field) => {
+  expect(callOf(document)[column]).toBeNull();
+  expect(issuesOf(document)).toEqual([{ field, reason: expect.any(String) }]);
 });
 
-describe('what cannot be stored as it is', () => {
-  test('NUL and half characters are replaced and reported', () => {
-    expect(callOf({ status: 'a\0b', campaign: '\ud800' })).toMatchObject({ status: 'a\ufffdb', campaign: '\ufffd' });
-    expect(issuesOf({ status: 'a\0b', campaign: '\ud800' })).toHaveLength(2);
-    expect(callOf({ status: '😀' })).toMatchObject({ status: '😀', issues: null });
-    expect(callOf({ visit: { 'k\0': ['\udc00'] } }).visit).toBe('{"k\ufffd":["\ufffd"]}');
-  });
+test.each<[CallDocument, CallTableName, string, string]>([
+  [{ tags: [{ confidence: 'high' }] }, 'tags', 'confidence', 'tags[0].confidence'],
+  [{ tags: ['bare'] }, 'tags', 'tag_id', 'tags[0]'],
+  [{ transcript_json: { callData: [null] } }, 'utterances', 'content', 'transcript_json.callData[0]'],
+  [
+    { transcript_json: { callData: [{ datetime: 'x' }] } },
+    'utterances',
+    'start_offset',
+    'transcript_json.callData[0].datetime',
+  ],
+  [{ transcript_json: { callData: [{ words: 5 }] } }, 'utterances', 'score', 'transcript_json.callData[0].words'],
+])('fields of the wrong type become null with an issue: %j in %s', (document, table, column, field) => {
+  expect(rowsOf(document, table)[0]?.[column]).toBeNull();
+  expect(issuesOf(document)).toEqual([{ field, reason: expect.any(String) }]);
+});
 
-  test('metadata: values that are not text, keys that are dirty or too long', () => {
-    const long = 'k'.repeat(600);
-    const cjk = '漢'.repeat(512);
-    const rows = rowsOf(
-      { metadata: { n: 5, o: { b: 1, a: 2 }, z: null, 'd\0': '\0', [long]: '1', [cjk]: '2', ['é'.repeat(512)]: '3' } },
-      'metadata',
-    );
-    const values = new Map(rows.map((row) => [row.key as string, row.value]));
-    expect(values.get('n')).toBe('5');
-    expect(values.get('o')).toBe('{"a":2,"b":1}');
-    expect(values.get('z')).toBeNull();
-    expect(values.get('d\ufffd')).toBe('\ufffd');
-    const cut = [...values.keys()].filter((key) => /^(k+|漢+)~[0-9a-f]{16}$/.test(key));
-    expect(cut.map((key) => values.get(key)).sort()).toEqual(['1', '2']);
-    for (const key of cut) expect(key.length).toBeGreaterThan(300);
-    expect(values.get('é'.repeat(512))).toBe('3');
-    expect(issuesOf({ metadata: { [long]: '1' } })).toEqual([
-      { field: 'metadata', reason: 'a key longer than 512 characters was cut' },
-    ]);
-    for (const key of values.keys()) expect(Buffer.byteLength(key)).toBeLessThanOrEqual(1024);
+test('fields of the wrong type become null with an issue: words that are none keep their place', () => {
+  const words = [null, { value: 5, start: 'x', length: '0.5', score: -0 }, { value: 'a\0b' }];
+  const document = { transcript_json: { callData: [{ words }] } };
+  expect(rowsOf(document, 'utterances')[0]).toMatchObject({
+    word_count: 3,
+    words: {
+      value: [null, null, 'a\ufffdb'],
+      start: [null, null, null],
+      length: [null, 0.5, null],
+      score: [null, 0, null],
+    },
   });
+  expect((issuesOf(document) as { field: string }[]).map((issue) => issue.field)).toEqual([
+    'transcript_json.callData[0].words[0]',
+    'transcript_json.callData[0].words[1].start',
+    'transcript_json.callData[0].words[1].value',
+  ]);
+});
 
-  test('metadata keys that begin alike stay apart, whatever their length', () => {
-    const keys = ['k'.repeat(512), ...['a', 'b', 'b'.repeat(2_000)].map((end) => 'k'.repeat(512) + end)];
-    const metadata = Object.fromEntries(keys.map((key, index) => [key, String(index)]));
-    const rows = rowsOf({ metadata }, 'metadata');
-    expect(rows.map((row) => row.value).sort()).toEqual(['0', '1', '2', '3']);
-    expect(new Set(rows.map((row) => row.key)).size).toBe(4);
-    expect(rows.find((row) => row.value === '0')?.key).toBe(keys[0]);
-  });
+test('fields of the wrong type become null with an issue: an issue names the type, never the value, and 50 are enough', () => {
+  const secret = 'personal-data';
+  const many = { tags: Array.from({ length: 80 }, () => secret), status: [secret], metadata: { [secret]: '\0' } };
+  const issues = issuesOf(many) as unknown[];
+  expect(issues).toHaveLength(50);
+  expect(JSON.stringify(issues)).not.toContain(secret);
+});
 
-  test('whole numbers beyond 2^53 are reported where they may stand', () => {
-    const text =
-      '{"a":9007199254740993,"b":{"c":[12345678901234567890]},"d":9007199254740991,"e":0.1,"f":-9007199254740992}';
-    const value = JSON.parse(text) as CallDocument;
-    const fields = (document: CallDocument) => (issuesOf(document) as { field: string }[]).map(({ field }) => field);
-    expect(fields(value)).toEqual(['extra.a', 'extra.b', 'extra.f']);
-    expect(fields({ visit: value, tracking_info: { n: 5 }, qualification: value })).toEqual(['qualification', 'visit']);
-    expect(fields({ metadata: { 'a person': value.a } })).toEqual(['metadata value']);
-    expect(fields({ tags: [{ value: value.a, type: 'number' }] })).toEqual(['tags[0].value']);
-    expect(issuesOf({ novel: 9_007_199_254_740_991, other: '9007199254740993' })).toEqual([]);
-  });
+test('what cannot be stored as it is: NUL and half characters are replaced and reported', () => {
+  expect(callOf({ status: 'a\0b', campaign: '\ud800' })).toMatchObject({ status: 'a\ufffdb', campaign: '\ufffd' });
+  expect(issuesOf({ status: 'a\0b', campaign: '\ud800' })).toHaveLength(2);
+  expect(callOf({ status: '😀' })).toMatchObject({ status: '😀', issues: null });
+  expect(callOf({ visit: { 'k\0': ['\udc00'] } }).visit).toBe('{"k\ufffd":["\ufffd"]}');
+});
 
-  test('of metadata keys that become one, the same stays in whatever order they are sent', () => {
-    const [a, b] = [`${'k'.repeat(512)}a`, `${'k'.repeat(512)}b`];
-    expect(rowsOf({ metadata: { [a]: '1', [b]: '2' } }, 'metadata')).toEqual(
-      rowsOf({ metadata: { [b]: '2', [a]: '1' } }, 'metadata'),
-    );
-    const one = { 'x\0': '1', 'x\ufffd': '2' };
-    const other = { 'x\ufffd': '2', 'x\0': '1' };
-    expect(rowsOf({ metadata: one }, 'metadata')).toEqual(rowsOf({ metadata: other }, 'metadata'));
-    expect(rowsOf({ metadata: one }, 'metadata')).toHaveLength(1);
-    expect(callOf({ novel: one }).extra).toBe(callOf({ novel: other }).extra);
-  });
+test('what cannot be stored as it is: metadata: values that are not text, keys that are dirty or too long', () => {
+  const long = 'k'.repeat(600);
+  const cjk = '漢'.repeat(512);
+  const rows = rowsOf(
+    { metadata: { n: 5, o: { b: 1, a: 2 }, z: null, 'd\0': '\0', [long]: '1', [cjk]: '2', ['é'.repeat(512)]: '3' } },
+    'metadata',
+  );
+  const values = new Map(rows.map((row) => [row.key as string, row.value]));
+  expect(values.get('n')).toBe('5');
+  expect(values.get('o')).toBe('{"a":2,"b":1}');
+  expect(values.get('z')).toBeNull();
+  expect(values.get('d\ufffd')).toBe('\ufffd');
+  const cut = [...values.keys()].filter((key) => /^(k+|漢+)~[0-9a-f]{16}$/.test(key));
+  expect(cut.map((key) => values.get(key)).sort()).toEqual(['1', '2']);
+  for (const key of cut) expect(key.length).toBeGreaterThan(300);
+  expect(values.get('é'.repeat(512))).toBe('3');
+  expect(issuesOf({ metadata: { [long]: '1' } })).toEqual([
+    { field: 'metadata', reason: 'a key longer than 512 characters was cut' },
+  ]);
+  for (const key of values.keys()) expect(Buffer.byteLength(key)).toBeLessThanOrEqual(1024);
+});
 
-  test('JSON that is too deep is null with an issue', () => {
-    let deep: unknown = 1;
-    for (let depth = 0; depth < 300; depth += 1) deep = [deep];
-    expect(callOf({ visit: { deep } }).visit).toBeNull();
-    expect(issuesOf({ visit: { deep } })).toEqual([{ field: 'visit', reason: 'nested too deeply' }]);
-  });
+test('what cannot be stored as it is: metadata keys that begin alike stay apart, whatever their length', () => {
+  const keys = ['k'.repeat(512), ...['a', 'b', 'b'.repeat(2_000)].map((end) => 'k'.repeat(512) + end)];
+  const metadata = Object.fromEntries(keys.map((key, index) => [key, String(index)]));
+  const rows = rowsOf({ metadata }, 'metadata');
+  expect(rows.map((row) => row.value).sort()).toEqual(['0', '1', '2', '3']);
+  expect(new Set(rows.map((row) => row.key)).size).toBe(4);
+  expect(rows.find((row) => row.value === '0')?.key).toBe(keys[0]);
+  const [a, b] = keys.slice(1) as [string, string];
+  const turned = rowsOf({ metadata: { [b]: '2', [a]: '1' } }, 'metadata');
+  expect(rowsOf({ metadata: { [a]: '1', [b]: '2' } }, 'metadata')).toEqual(turned);
+});
+test('what cannot be stored as it is: whole numbers beyond 2^53 are reported where they may stand', () => {
+  const text =
+    '{"a":9007199254740993,"b":{"c":[12345678901234567890]},"d":9007199254740991,"e":0.1,"f":-9007199254740992}';
+  const value = JSON.parse(text) as CallDocument;
+  const fields = (document: CallDocument) => (issuesOf(document) as { field: string }[]).map(({ field }) => field);
+  expect(fields(value)).toEqual(['extra.a', 'extra.b', 'extra.f']);
+  expect(fields({ visit: value, tracking_info: { n: 5 }, qualification: value })).toEqual(['qualification', 'visit']);
+  expect(fields({ metadata: { 'a person': value.a } })).toEqual(['metadata value']);
+  expect(fields({ tags: [{ value: value.a, type: 'number' }] })).toEqual(['tags[0].value']);
+  expect(issuesOf({ novel: 9_007_199_254_740_991, other: '9007199254740993' })).toEqual([]);
+});
+
+test('what cannot be stored as it is: of metadata keys that become one, the same stays in whatever order they are sent', () => {
+  const one = { 'x\0': '1', 'x\ufffd': '2' };
+  const other = { 'x\ufffd': '2', 'x\0': '1' };
+  expect(rowsOf({ metadata: one }, 'metadata')).toEqual(rowsOf({ metadata: other }, 'metadata'));
+  expect(rowsOf({ metadata: one }, 'metadata')).toHaveLength(1);
+  expect(callOf({ novel: one }).extra).toBe(callOf({ novel: other }).extra);
+});
+
+test('what cannot be stored as it is: JSON that is too deep is null with an issue', () => {
+  let deep: unknown = 1;
+  for (let depth = 0; depth < 300; depth += 1) deep = [deep];
+  expect(callOf({ visit: { deep } }).visit).toBeNull();
+  expect(issuesOf({ visit: { deep } })).toEqual([{ field: 'visit', reason: 'nested too deeply' }]);
 });
 
 test('the end of processing stands in the field that the list names', () => {
@@ -257,25 +249,23 @@ test('the end of processing stands in the field that the list names', () => {
   expect(callOf(document, more)).toMatchObject(expected);
 });
 
-describe('the identity of a record', () => {
-  test.each<[unknown, string]>([
-    [null, 'not a JSON object'],
-    [[], 'not a JSON object'],
-    ['c', 'not a JSON object'],
-    [{}, 'unique_id is absent'],
-    [{ unique_id: null }, 'unique_id is null, not text'],
-    [{ unique_id: 5 }, 'unique_id is of type number, not text'],
-    [{ unique_id: '  ' }, 'unique_id is empty'],
-    [{ unique_id: 'x'.repeat(513) }, 'unique_id is longer than 512 characters'],
-    [{ unique_id: 'a\0' }, 'unique_id has characters that cannot be stored'],
-    [{ unique_id: '\ud800' }, 'unique_id has characters that cannot be stored'],
-  ])('%j has none', (record, reason) => {
-    expect(identifyRecord(record)).toEqual({ reason });
-  });
+test.each<[unknown, string]>([
+  [null, 'not a JSON object'],
+  [[], 'not a JSON object'],
+  ['c', 'not a JSON object'],
+  [{}, 'unique_id is absent'],
+  [{ unique_id: null }, 'unique_id is null, not text'],
+  [{ unique_id: 5 }, 'unique_id is of type number, not text'],
+  [{ unique_id: '  ' }, 'unique_id is empty'],
+  [{ unique_id: 'x'.repeat(513) }, 'unique_id is longer than 512 characters'],
+  [{ unique_id: 'a\0' }, 'unique_id has characters that cannot be stored'],
+  [{ unique_id: '\ud800' }, 'unique_id has characters that cannot be stored'],
+])('the identity of a record: %j has none', (record, reason) => {
+  expect(identifyRecord(record)).toEqual({ reason });
+});
 
-  test('is its unique_id, whatever else there is', () => {
-    expect(identifyRecord({ unique_id: ' 😀 ' })).toMatchObject({ callId: ' 😀 ' });
-  });
+test('the identity of a record is its unique_id, whatever else there is', () => {
+  expect(identifyRecord({ unique_id: ' 😀 ' })).toMatchObject({ callId: ' 😀 ' });
 });
 
 test('fields named as those that objects inherit are fields like any other', () => {

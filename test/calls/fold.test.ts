@@ -175,81 +175,79 @@ const flatRows = (row: LedgerRow): Record<string, string[]> => {
   );
 };
 
-describe('observations in any order and number', () => {
-  test('end as the same document, versions and rows, and as the order of design.md demands', () => {
-    fc.assert(
-      fc.property(observationsInOrders('c'), ({ observations, arrivals }) => {
-        const expected = expectedDocument(observations);
-        const [first, ...others] = arrivals.map(foldAll);
-        expect(first?.document).toEqual(expected);
-        for (const other of others) {
-          expect(other.document).toEqual(expected);
-          expect(other.versions).toEqual(first?.versions);
-          expect(other.firstSeenAt).toBe(first?.firstSeenAt);
-          expect(other.lastSeenAt).toBe(first?.lastSeenAt);
-          expect(other.seenBy).toEqual(first?.seenBy);
-          expect(flatRows(other)).toEqual(flatRows(first as LedgerRow));
+test('observations in any order and number end as the same document, versions and rows, and as the order of design.md demands', () => {
+  fc.assert(
+    fc.property(observationsInOrders('c'), ({ observations, arrivals }) => {
+      const expected = expectedDocument(observations);
+      const [first, ...others] = arrivals.map(foldAll);
+      expect(first?.document).toEqual(expected);
+      for (const other of others) {
+        expect(other.document).toEqual(expected);
+        expect(other.versions).toEqual(first?.versions);
+        expect(other.firstSeenAt).toBe(first?.firstSeenAt);
+        expect(other.lastSeenAt).toBe(first?.lastSeenAt);
+        expect(other.seenBy).toEqual(first?.seenBy);
+        expect(flatRows(other)).toEqual(flatRows(first as LedgerRow));
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('observations in any order and number: rows of one revision are the same, whatever was seen since: warehouses load them at different times', () => {
+  const shown = ({ document, firstSeenAt, changedAt, sourceDeletedAt }: LedgerRow): unknown => ({
+    document,
+    firstSeenAt,
+    changedAt,
+    sourceDeletedAt,
+  });
+  fc.assert(
+    fc.property(observationsInOrders('c'), ({ arrivals }) => {
+      for (const observations of arrivals) {
+        const revisions = new Map<number, unknown>();
+        let row = emptyRow('c');
+        for (const observation of observations.map(prepareObservation)) {
+          row = fold(row, observation);
+          if (revisions.has(row.revision)) expect(shown(row)).toEqual(revisions.get(row.revision));
+          revisions.set(row.revision, shown(row));
         }
-      }),
-      { numRuns: 300 },
-    );
-  });
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
 
-  test('rows of one revision are the same, whatever was seen since: warehouses load them at different times', () => {
-    const shown = ({ document, firstSeenAt, changedAt, sourceDeletedAt }: LedgerRow): unknown => ({
-      document,
-      firstSeenAt,
-      changedAt,
-      sourceDeletedAt,
-    });
-    fc.assert(
-      fc.property(observationsInOrders('c'), ({ arrivals }) => {
-        for (const observations of arrivals) {
-          const revisions = new Map<number, unknown>();
-          let row = emptyRow('c');
-          for (const observation of observations.map(prepareObservation)) {
-            row = fold(row, observation);
-            if (revisions.has(row.revision)) expect(shown(row)).toEqual(revisions.get(row.revision));
-            revisions.set(row.revision, shown(row));
-          }
-        }
-      }),
-      { numRuns: 200 },
-    );
-  });
+test('observations in any order and number end the same whether the row went through the store in between or not, with the document fetched only when asked for', () => {
+  fc.assert(
+    fc.property(observationsInOrders('c', 1), ({ arrivals: [arrival = []] }) => {
+      const whole = foldAll(arrival);
+      const stepped = arrival.map(prepareObservation).reduce((row, observation) => {
+        const head = { ...stored(row), document: row.revision === 0 ? {} : null };
+        if (needsDocument(head, observation)) return fold(stored(row), observation);
+        const next = fold(head, observation);
+        return { ...next, document: next.document ?? stored(row).document };
+      }, emptyRow('c'));
+      expect(stepped.document).toEqual(whole.document);
+      expect(stepped.versions).toEqual(whole.versions);
+      expect(stepped.revision).toBe(whole.revision);
+      expect(flatRows(stored(whole))).toEqual(flatRows(whole));
+    }),
+    { numRuns: 200 },
+  );
+});
 
-  test('end the same whether the row went through the store in between or not, with the document fetched only when asked for', () => {
-    fc.assert(
-      fc.property(observationsInOrders('c', 1), ({ arrivals: [arrival = []] }) => {
-        const whole = foldAll(arrival);
-        const stepped = arrival.map(prepareObservation).reduce((row, observation) => {
-          const head = { ...stored(row), document: row.revision === 0 ? {} : null };
-          if (needsDocument(head, observation)) return fold(stored(row), observation);
-          const next = fold(head, observation);
-          return { ...next, document: next.document ?? stored(row).document };
-        }, emptyRow('c'));
-        expect(stepped.document).toEqual(whole.document);
-        expect(stepped.versions).toEqual(whole.versions);
-        expect(stepped.revision).toBe(whole.revision);
-        expect(flatRows(stored(whole))).toEqual(flatRows(whole));
-      }),
-      { numRuns: 200 },
-    );
-  });
-
-  test('a tombstone among them wins and stays', () => {
-    fc.assert(
-      fc.property(observationsInOrders('c', 1), fc.nat(), ({ arrivals: [arrival = []] }, position) => {
-        const cut = position % (arrival.length + 1);
-        const before = arrival.slice(0, cut).map(prepareObservation).reduce(fold, emptyRow('c'));
-        const erased = foldErasure(before);
-        expect(erased).toMatchObject({ tombstone: true, revision: before.revision + 1, versions: {}, document: {} });
-        expect(arrival.slice(cut).map(prepareObservation).reduce(fold, erased)).toBe(erased);
-        expect(foldErasure(erased)).toBe(erased);
-      }),
-      { numRuns: 300 },
-    );
-  });
+test('observations in any order and number: a tombstone among them wins and stays', () => {
+  fc.assert(
+    fc.property(observationsInOrders('c', 1), fc.nat(), ({ arrivals: [arrival = []] }, position) => {
+      const cut = position % (arrival.length + 1);
+      const before = arrival.slice(0, cut).map(prepareObservation).reduce(fold, emptyRow('c'));
+      const erased = foldErasure(before);
+      expect(erased).toMatchObject({ tombstone: true, revision: before.revision + 1, versions: {}, document: {} });
+      expect(arrival.slice(cut).map(prepareObservation).reduce(fold, erased)).toBe(erased);
+      expect(foldErasure(erased)).toBe(erased);
+    }),
+    { numRuns: 300 },
+  );
 });
 
 test('of one instant a poll wins over a webhook, and a webhook over an import', () => {

@@ -17,52 +17,50 @@ const decimalOf = (text: string) => rowsOf({ metadata: { UDF_num_01: text } }).u
 const numberOf = (text: string) => rowsOf({ duration: text }).calls[0]?.duration ?? undefined;
 const phoneOf = (data: string) => rowsOf({ in: { type: 'PHONE', data } }).contacts[0]?.phone ?? undefined;
 
-describe('decimals', () => {
-  const digits = '9'.repeat(38);
-  test.each([
-    ['5', '5'],
-    ['+5', '5'],
-    ['-5.50', '-5.5'],
-    [' 12.30 ', '12.3'],
-    ['007', '7'],
-    ['.5', '0.5'],
-    ['5.', '5'],
-    ['-0', '0'],
-    ['-0.00', '0'],
-    ['1e3', '1000'],
-    ['1.5E-3', '0.0015'],
-    ['123e-5', '0.00123'],
-    ['1e37', `1${'0'.repeat(37)}`],
-    [digits, digits],
-    [`0.${digits}`, `0.${digits}`],
-    [`-${digits}.${digits}`, `-${digits}.${digits}`],
-    [`1.${'0'.repeat(200)}`, '1'],
-  ])('%s → %s', (text, expected) => {
-    expect(decimalOf(text)).toBe(expected);
-  });
+const digits = '9'.repeat(38);
+test.each([
+  ['5', '5'],
+  ['+5', '5'],
+  ['-5.50', '-5.5'],
+  [' 12.30 ', '12.3'],
+  ['007', '7'],
+  ['.5', '0.5'],
+  ['5.', '5'],
+  ['-0', '0'],
+  ['-0.00', '0'],
+  ['1e3', '1000'],
+  ['1.5E-3', '0.0015'],
+  ['123e-5', '0.00123'],
+  ['1e37', `1${'0'.repeat(37)}`],
+  [digits, digits],
+  [`0.${digits}`, `0.${digits}`],
+  [`-${digits}.${digits}`, `-${digits}.${digits}`],
+  [`1.${'0'.repeat(200)}`, '1'],
+])('decimals: %s → %s', (text, expected) => {
+  expect(decimalOf(text)).toBe(expected);
+});
 
-  test.each([
-    '',
-    ...'. - e5 1e 1,5'.split(' '),
-    '1 000',
-    ...'n/a NaN Infinity 0x10 1e38 1e-39 1e9999 1e99999'.split(' '),
-    `1${digits}`,
-    `0.0${digits}`,
-    '--1',
-    '١',
-  ])('%j is none', (text) => {
-    expect(decimalOf(text)).toBeUndefined();
-  });
+test.each([
+  '',
+  ...'. - e5 1e 1,5'.split(' '),
+  '1 000',
+  ...'n/a NaN Infinity 0x10 1e38 1e-39 1e9999 1e99999'.split(' '),
+  `1${digits}`,
+  `0.0${digits}`,
+  '--1',
+  '١',
+])('decimals: %j is none', (text) => {
+  expect(decimalOf(text)).toBeUndefined();
+});
 
-  test('agree with the reading of the digests', () => {
-    fc.assert(
-      fc.property(fc.tuple(fc.integer(), fc.nat(), fc.integer({ min: -20, max: 15 })), ([whole, part, exponent]) => {
-        const text = `${whole}.${part}e${exponent}`;
-        const parsed = decimalOf(text);
-        if (parsed !== undefined) expect(canonicalDecimal(text)).toBe(parsed);
-      }),
-    );
-  });
+test('decimals agree with the reading of the digests', () => {
+  fc.assert(
+    fc.property(fc.tuple(fc.integer(), fc.nat(), fc.integer({ min: -20, max: 15 })), ([whole, part, exponent]) => {
+      const text = `${whole}.${part}e${exponent}`;
+      const parsed = decimalOf(text);
+      if (parsed !== undefined) expect(canonicalDecimal(text)).toBe(parsed);
+    }),
+  );
 });
 
 test.each([
@@ -166,15 +164,12 @@ test.each([
   expect(parseTimestamp(value)).toBeUndefined();
 });
 
-test('any instant that is exact comes back', () => {
+test('any instant that is exact comes back, and bounds are written as they are read', () => {
   fc.assert(
     fc.property(fc.date({ min: new Date('1685-01-01'), max: new Date('2255-01-01'), noInvalidDate: true }), (at) => {
       expect(parseTimestamp(at.toISOString())).toBe(at.getTime() * 1000);
     }),
   );
-});
-
-test('bounds are written as they are read', () => {
   const instant = second + 123_000;
   const written = (['iso', 'iso_seconds', 'epoch_s', 'epoch_ms'] as const).map((form) =>
     formatTimestamp(instant, form),
@@ -189,17 +184,15 @@ test('an age takes fields of a call, whatever their names', () => {
   expect(Object.keys(kept).sort()).toEqual(['timestamp', ...inheritedNames].sort());
 });
 
-describe('a call has the same time in list, rows, ages and imports', () => {
-  const list = listConfigSchema.parse({});
-  const rules = { processedField: 'qualified', now: Date.now() * 1000, clockSkew: 0 };
-  test.each(forms)('%j', (timestamp, at) => {
-    const record = { unique_id: 'a', timestamp };
-    expect(axisTime(list, 'timestamp', record)).toBe(at);
-    const seen = { firstSeenAt: null, changedAt: null, sourceDeletedAt: null };
-    expect(flattenCall({ callId: 'a', document: record, ...seen }).callTimestamp).toBe(at);
-    expect(importObservedAt(record, rules)).toBe(at);
-    expect(createAges({ calls: 1_000 } as never, () => at / 1000 + 2_000).isExpired(record)).toBe(true);
-  });
+const list = listConfigSchema.parse({});
+const rules = { processedField: 'qualified', now: Date.now() * 1000, clockSkew: 0 };
+test.each(forms)('a call has the same time in list, rows, ages and imports: %j', (timestamp, at) => {
+  const record = { unique_id: 'a', timestamp };
+  expect(axisTime(list, 'timestamp', record)).toBe(at);
+  const seen = { firstSeenAt: null, changedAt: null, sourceDeletedAt: null };
+  expect(flattenCall({ callId: 'a', document: record, ...seen }).callTimestamp).toBe(at);
+  expect(importObservedAt(record, rules)).toBe(at);
+  expect(createAges({ calls: 1_000 } as never, () => at / 1000 + 2_000).isExpired(record)).toBe(true);
 });
 
 const number = fc.oneof(

@@ -10,34 +10,10 @@ import { startProgram } from '../support/program.ts';
 /** Where the demo's receiver would listen. */
 const usualPort = 8780;
 
-interface Run {
-  readonly code: number | null;
-  readonly stderr: string;
-  readonly result: {
-    readonly rows: Record<string, number>;
-    readonly truth: Record<string, number>;
-    readonly equal: Record<string, { readonly rows: number; readonly different: number }>;
-  };
-}
-
-/** @param onAddress told every address on which the demo or a server that it started is seen listening. */
-const runDemo = async (folder: string, onAddress: (address: string) => void): Promise<Run> => {
-  const env = { ...process.env, CALLSYNC_BQEMULATOR: await makeCheapEmulator(folder) };
-  const args = ['demo', '--warehouse', 'both', '--exit', '--json', '--calls', '40', '--data-dir', folder];
-  const demo = startProgram(args, { env });
-  const ended = new AbortController();
-  const watch = watchAddresses(demo.child.pid as number, onAddress, ended.signal);
-  const code = await demo.ended;
-  ended.abort();
-  await watch;
-  const last = demo.stdout().trim().split('\n').at(-1) ?? '';
-  return { code, stderr: demo.stderr(), result: last === '' ? {} : JSON.parse(last) };
-};
-
-/** Each look reads what every process has open. */
-const watchAddresses = async (pid: number, onAddress: (address: string) => void, ended: AbortSignal): Promise<void> => {
+/** Notes every address on which the process or a server that it started is seen listening. Each look reads what every process has open. */
+const watchAddresses = async (pid: number, seen: Set<string>, ended: AbortSignal): Promise<void> => {
   while (!ended.aborted) {
-    for (const address of await listeningOf(pid)) onAddress(address);
+    for (const address of await listeningOf(pid)) seen.add(address);
     await delay(2_500, undefined, { signal: ended }).catch(() => undefined);
   }
 };
@@ -60,12 +36,20 @@ const folder = useFolder('demo-both');
 test('callsync demo --warehouse both loads the same rows into both, and listens on loopback alone', async () => {
   const release = await take(usualPort);
   onTestFinished(() => release());
+  const env = { ...process.env, CALLSYNC_BQEMULATOR: await makeCheapEmulator(folder) };
+  const args = ['demo', '--warehouse', 'both', '--exit', '--json', '--calls', '40', '--data-dir', folder];
+  const demo = startProgram(args, { env });
   const listening = new Set<string>();
-  const { code, stderr, result } = await runDemo(folder, (address) => listening.add(address));
-  expect(code, stderr).toBe(0);
+  const ended = new AbortController();
+  const watch = watchAddresses(demo.child.pid as number, listening, ended.signal);
+  const code = await demo.ended;
+  ended.abort();
+  await watch;
+  expect(code, demo.stderr()).toBe(0);
+  const result = JSON.parse(demo.stdout().trim().split('\n').at(-1) ?? '');
   expect(result.truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
   const tables = ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts', 'deliveries'];
-  const { redactions, ...equal } = result.equal;
+  const { redactions, ...equal }: Record<string, { rows: number; different: number }> = result.equal;
   // The demo has no privacy rules.
   expect(redactions).toEqual({ rows: 0, different: 0 });
   expect(Object.keys(equal).sort()).toEqual([...tables].sort());

@@ -187,12 +187,7 @@ export type Kill = 'worker killed' | 'receiver killed' | 'server killed' | 'serv
  */
 export type RestoreFigures = Awaited<ReturnType<typeof restoreUnderLoad>>;
 
-interface WrongCall {
-  readonly entry: TruthEntry;
-  readonly wrong: Wrong;
-  readonly warehouse: Warehouse;
-}
-
+type WrongCall = { readonly entry: TruthEntry; readonly wrong: Wrong; readonly warehouse: Warehouse };
 /** More than the calls of the site need until they are processed. */
 const processingMs = 3_000;
 const awayMs = 60_000;

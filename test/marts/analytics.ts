@@ -1,14 +1,7 @@
 /** Settings of marts, and calls that need each of them. */
 import type { ChangeCall } from './two-warehouses.ts';
 
-export interface Utterance {
-  from: string;
-  datetime: number;
-  duration: number;
-  words: unknown[];
-  content: string;
-}
-
+export type Utterance = { from: string; datetime: number; duration: number; words: unknown[]; content: string };
 export const analytics = {
   time_zone: 'Europe/Paris',
   agent_side: { default: 'unknown', by_direction: { IN: 'out', OUT: 'in' } },

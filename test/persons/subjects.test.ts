@@ -21,11 +21,7 @@ import { rotatedKeys } from '../support/rotated-keys.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-interface Reading {
-  readonly countries: readonly CountryCode[];
-  readonly tokensOf: (value: string) => readonly string[];
-}
-
+type Reading = { readonly countries: readonly CountryCode[]; readonly tokensOf: (value: string) => readonly string[] };
 function* textsIn(value: unknown): Generator<string> {
   if (typeof value === 'number' && Math.abs(value) >= 1e5 && Number.isInteger(value)) yield String(value);
   else if (typeof value === 'string' && value.length >= 6) yield value;

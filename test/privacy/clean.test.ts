@@ -1,6 +1,6 @@
 /** Policies on whole records: words and text agree, tokens join, nothing planted stays, and twice is once. */
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { clean, openRules } from '../../src/privacy/clean.ts';
 import { compileRules, profileRules } from '../../src/privacy/rules.ts';
 import { makeTokens } from '../../src/privacy/tokens.ts';
@@ -36,20 +36,18 @@ const sanitizeUnder = (fields: Readonly<Record<string, unknown>>, settings: Clea
 const own = openRules(options);
 const sanitize = (fields: Readonly<Record<string, unknown>>) => clean(fields, own).fields;
 
-describe('a transcript', () => {
-  test('has each covered word and the text replaced, and keeps its timings', () => {
-    const [said] = saidIn(sanitize({ transcript_json: transcriptOf(utterance('le zéro six 39 98 12 34 merci')) }));
-    expect(said?.content).toBe(`le ${token} … … … … … merci`);
-    expect(said?.words.map(({ value }) => value).join(' ')).toBe(said?.content);
-    expect(said?.words.map(({ start }) => start)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
-  });
+test('a transcript has each covered word and the text replaced, and keeps its timings', () => {
+  const [said] = saidIn(sanitize({ transcript_json: transcriptOf(utterance('le zéro six 39 98 12 34 merci')) }));
+  expect(said?.content).toBe(`le ${token} … … … … … merci`);
+  expect(said?.words.map(({ value }) => value).join(' ')).toBe(said?.content);
+  expect(said?.words.map(({ start }) => start)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+});
 
-  test('whose text and words differ loses the whole utterance', () => {
-    const other = { ...utterance('bonjour à tous'), content: 'appelez le 06 39 98 12 34' };
-    const [said] = saidIn(sanitize({ transcript_json: transcriptOf(other) }));
-    expect(said?.content).toBe(`${token} … …`);
-    expect(said?.words.map(({ value }) => value)).toEqual([token, '…', '…']);
-  });
+test('a transcript whose text and words differ loses the whole utterance', () => {
+  const other = { ...utterance('bonjour à tous'), content: 'appelez le 06 39 98 12 34' };
+  const [said] = saidIn(sanitize({ transcript_json: transcriptOf(other) }));
+  expect(said?.content).toBe(`${token} … …`);
+  expect(said?.words.map(({ value }) => value)).toEqual([token, '…', '…']);
 });
 
 test('fields that nobody named are looked into: values, numbers, names, depths', () => {

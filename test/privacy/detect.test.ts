@@ -1,7 +1,7 @@
 /** Values that pass their checks, in the ways in which they are written and said. */
 import fc from 'fast-check';
 import parsePhoneNumber from 'libphonenumber-js/max';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { detect } from '../../src/privacy/detect.ts';
 import { readDialled } from '../../src/privacy/phone-number.ts';
 import { Budget } from '../../src/privacy/read-pieces.ts';
@@ -155,56 +155,54 @@ test('any text: findings lie within it, and do not overlap', () => {
   );
 });
 
-describe('work', () => {
-  const ambiguous = 'neuf cent quatre vingt dix neuf mille neuf cent quatre vingt dix neuf';
-  const stepsPerKilobyte = 20_000;
-  const spend = (...lines: readonly string[]): number => {
-    const spoken = say(...lines);
-    const budget = new Budget(spoken);
-    detect(spoken, options, budget);
-    return budget.spent / (lines.join('').length / 1_000);
-  };
+const ambiguous = 'neuf cent quatre vingt dix neuf mille neuf cent quatre vingt dix neuf';
+const stepsPerKilobyte = 20_000;
+const spend = (...lines: readonly string[]): number => {
+  const spoken = say(...lines);
+  const budget = new Budget(spoken);
+  detect(spoken, options, budget);
+  return budget.spent / (lines.join('').length / 1_000);
+};
 
-  test('an utterance that takes too many steps is replaced as a whole, and leaves its neighbours', () => {
-    const text = Array.from({ length: 100 }, () => ambiguous).join(' ');
-    const findings = detect(say('le 06 39 98 12 34', 'merci', 'merci', 'merci', 'merci', text), options);
-    const expected = [
-      ['phone', 0],
-      ['unread', 5],
-    ];
-    expect(findings.map(({ detector, spans }) => [detector, spans[0]?.utterance])).toEqual(expected);
-    expect(findings[1]?.spans).toEqual([{ utterance: 5, start: 0, end: text.length }]);
-  });
+test('work: an utterance that takes too many steps is replaced as a whole, and leaves its neighbours', () => {
+  const text = Array.from({ length: 100 }, () => ambiguous).join(' ');
+  const findings = detect(say('le 06 39 98 12 34', 'merci', 'merci', 'merci', 'merci', text), options);
+  const expected = [
+    ['phone', 0],
+    ['unread', 5],
+  ];
+  expect(findings.map(({ detector, spans }) => [detector, spans[0]?.utterance])).toEqual(expected);
+  expect(findings[1]?.spans).toEqual([{ utterance: 5, start: 0, end: text.length }]);
+});
 
-  test('halves of a number beside such an utterance go with it', () => {
-    const text = Array.from({ length: 100 }, () => ambiguous).join(' ');
-    const lines = ['le 06 39 98', `12 34 ${text} zéro six trente-neuf`, 'in|oui', 'quatre-vingt-dix-huit douze merci'];
-    const spoken = say(...lines);
-    const spans = detect(spoken, options).flatMap((finding) => finding.spans);
-    const covered = spans.map(({ utterance, start, end }) => spoken[utterance]?.text.slice(start, end));
-    expect(covered.sort()).toEqual(['06 39 98', lines[1], 'quatre-vingt-dix-huit douze'].sort());
-  });
+test('work: halves of a number beside such an utterance go with it', () => {
+  const text = Array.from({ length: 100 }, () => ambiguous).join(' ');
+  const lines = ['le 06 39 98', `12 34 ${text} zéro six trente-neuf`, 'in|oui', 'quatre-vingt-dix-huit douze merci'];
+  const spoken = say(...lines);
+  const spans = detect(spoken, options).flatMap((finding) => finding.spans);
+  const covered = spans.map(({ utterance, start, end }) => spoken[utterance]?.text.slice(start, end));
+  expect(covered.sort()).toEqual(['06 39 98', lines[1], 'quatre-vingt-dix-huit douze'].sort());
+});
 
-  test('any text takes so many steps a kilobyte at most', () => {
-    const word = fc.constantFrom(
-      ...'neuf cent quatre vingt dix mille soixante trois zéro six double oh 06 00 33 1 2 FR A cvv née at point gmail.com @ et oui secu'.split(
-        ' ',
-      ),
-    );
-    const phrase = fc.array(word, { minLength: 1, maxLength: 12 }).map((list) => list.join(' '));
-    fc.assert(
-      fc.property(phrase, fc.integer({ min: 1, max: 3 }), (text, lines) => {
-        const repeated = Array.from({ length: Math.ceil(1_000 / text.length) }, () => text).join(' ');
-        expect(spend(...Array.from({ length: lines }, () => repeated))).toBeLessThan(stepsPerKilobyte);
-      }),
-      { numRuns: 150 },
-    );
-  });
+test('work: any text takes so many steps a kilobyte at most', () => {
+  const word = fc.constantFrom(
+    ...'neuf cent quatre vingt dix mille soixante trois zéro six double oh 06 00 33 1 2 FR A cvv née at point gmail.com @ et oui secu'.split(
+      ' ',
+    ),
+  );
+  const phrase = fc.array(word, { minLength: 1, maxLength: 12 }).map((list) => list.join(' '));
+  fc.assert(
+    fc.property(phrase, fc.integer({ min: 1, max: 3 }), (text, lines) => {
+      const repeated = Array.from({ length: Math.ceil(1_000 / text.length) }, () => text).join(' ');
+      expect(spend(...Array.from({ length: lines }, () => repeated))).toBeLessThan(stepsPerKilobyte);
+    }),
+    { numRuns: 150 },
+  );
+});
 
-  test('200 kB before a sign are no address', () => {
-    expect(find(`${'a'.repeat(200_000)}@`, 'a'.repeat(200_000))).toEqual([]);
-    expect(found(`${'a'.repeat(200)}@example.fr`)).toEqual([`${'a'.repeat(64)}@example.fr`]);
-  });
+test('work: 200 kB before a sign are no address', () => {
+  expect(find(`${'a'.repeat(200_000)}@`, 'a'.repeat(200_000))).toEqual([]);
+  expect(found(`${'a'.repeat(200)}@example.fr`)).toEqual([`${'a'.repeat(64)}@example.fr`]);
 });
 
 /** French numbers are read without their library, and as it reads them. */

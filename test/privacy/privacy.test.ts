@@ -257,11 +257,7 @@ const said = (content: string, from = 'out') => ({
   content,
 });
 
-interface Transcript {
-  readonly callData: readonly unknown[];
-  readonly callsync_redactions?: unknown;
-}
-
+type Transcript = { readonly callData: readonly unknown[]; readonly callsync_redactions?: unknown };
 /** The transcript under the rules, the same from its value and from its bytes. */
 const pass = (transcript: object, { admit, preview } = ruled): Transcript => {
   const record = { unique_id: 'a', transcript_json: transcript };

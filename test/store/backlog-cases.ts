@@ -21,15 +21,12 @@ const sweepMs = 10_000;
 /** Ends the loads. */
 const enough = 'Enough commits were watched.';
 
-interface Backlog {
-  readonly pending: number;
-  readonly perCommit: number;
-  /** Commits watched after each kind of day. A new call comes after every third of them. */
-  readonly commits: number;
-}
-
-/** Commits run in the local BigQuery and take their time. Waits of more than a second are skipped, and counted. */
-export const describeBacklog = ({ pending, perCommit, commits }: Backlog): void => {
+/**
+ * Commits run in the local BigQuery and take their time. Waits of more than a second are skipped, and counted.
+ * @param options.commits watched after each kind of day. A new call comes after every third of them.
+ */
+export const describeBacklog = (options: { pending: number; perCommit: number; commits: number }): void => {
+  const { pending, perCommit, commits } = options;
   let pipeline: Pipeline;
   let config: BigqueryWarehouseConfig;
   let newest = pending;

@@ -14,7 +14,7 @@ import { useDatabase } from '../support/postgres.ts';
 
 const database = useDatabase();
 const store = useOpened(() => openStore({ url: database.url, max: 3 }));
-test('one holder at a time for a name, also after one that failed, and another name does not wait', async () => {
+test('one holder at a time for a name, also after one that failed; another name does not wait, and those who do leave the pool to the holder', async () => {
   const lease = createLease(store);
   let holders = 0;
   let most = 0;
@@ -31,10 +31,6 @@ test('one holder at a time for a name, also after one that failed, and another n
   await lease.run('x', () => lease.run('y', () => Promise.resolve()));
   await expect(lease.run('a', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   expect(await hold('a')).toBe('a');
-});
-
-test('those who wait leave the pool to the holder', async () => {
-  const lease = createLease(store);
   let waiting: Promise<unknown>[] = [];
   await lease.run('busy', async () => {
     waiting = Array.from({ length: 6 }, () => lease.run('busy', () => Promise.resolve()));

@@ -39,12 +39,7 @@ interface StatementCost {
   readonly times: number;
 }
 
-interface Plan {
-  readonly 'Shared Hit Blocks'?: number;
-  readonly 'Shared Read Blocks'?: number;
-  readonly 'Actual Rows'?: number;
-}
-
+type Plan = Partial<Record<'Shared Hit Blocks' | 'Shared Read Blocks' | 'Actual Rows', number>>;
 /** New connections to the database tell the plan of each statement as a notice. */
 const explainStatements = async (url: string): Promise<void> => {
   const client = await connect(asAdmin(url));
@@ -196,14 +191,9 @@ const readSync = async (store: Store, now: number): Promise<void> => {
  * The statements of the steady state on a store as large as after years of work. None may cost more than its batch. The
  * product runs as it is, and the server tells the plan of each statement.
  */
-interface ScaleOptions {
-  readonly calls: number;
-  readonly maxBuffers: number;
-  /** Undefined = the time is printed only: it depends on what else the machine does. */
-  readonly maxMs?: number;
-}
-
-export const describeScale = ({ calls, maxBuffers, maxMs }: ScaleOptions): void => {
+/** @param options.maxMs undefined = the time is printed only: it depends on what else the machine does. */
+export const describeScale = (options: { calls: number; maxBuffers: number; maxMs?: number }): void => {
+  const { calls, maxBuffers, maxMs } = options;
   let pipeline: Pipeline;
   let store: Store;
   let costs: () => readonly StatementCost[];

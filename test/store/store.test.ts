@@ -18,96 +18,91 @@ import { column } from '../support/rows.ts';
 const pipeline = usePipeline({}, { keep: true });
 const store = () => pipeline.store;
 
-describe('opening', () => {
-  const open = async (url: string, more: Partial<Parameters<typeof openStore>[0]> = {}): Promise<Store> => {
-    const opened = await openStore({ url, max: 2, ...more });
-    onTestFinished(() => opened.close());
-    return opened;
-  };
+const open = async (url: string, more: Partial<Parameters<typeof openStore>[0]> = {}): Promise<Store> => {
+  const opened = await openStore({ url, max: 2, ...more });
+  onTestFinished(() => opened.close());
+  return opened;
+};
 
-  test('by many at once migrates once, and needs no key of tombstones before it is used', async () => {
-    const { url } = await databaseForTest();
-    const [first] = (await Promise.all(Array.from({ length: 6 }, () => open(url)))) as [Store];
-    expect(await migrateStore(first)).toBe(false);
-    expect(await first.epoch()).toBe(0);
-    expect(() => first.keyOf('c')).toThrow(expect.objectContaining({ code: 'TOMBSTONE_KEY' }));
-  });
-  test('a store that another version made is refused, and left as it is', async () => {
-    const { url } = await databaseForTest();
-    const made = await open(url);
-    await made.query("UPDATE migrations SET name = '0001_init.sql' WHERE name LIKE 'schema.sql%'");
-    const names = await made.query('SELECT name FROM migrations');
-    await expect(openStore({ url })).rejects.toMatchObject({ code: 'STORE_SCHEMA', kind: 'terminal' });
-    expect(names).toContainEqual({ name: '0001_init.sql' });
-    expect(await made.query('SELECT name FROM migrations')).toEqual(names);
-  });
+test('opening by many at once migrates once, needs no key of tombstones before it is used, and issues no epoch twice', async () => {
+  const { url } = await databaseForTest();
+  const [first] = (await Promise.all(Array.from({ length: 6 }, () => open(url)))) as [Store];
+  expect(await migrateStore(first)).toBe(false);
+  expect(await first.epoch()).toBe(0);
+  expect(() => first.keyOf('c')).toThrow(expect.objectContaining({ code: 'TOMBSTONE_KEY' }));
+  const epochs = await Promise.all(Array.from({ length: 6 }, () => issueEpoch(first, 'test', 0)));
+  expect(new Set(epochs).size).toBe(6);
+  expect(await first.epoch()).toBe(Math.max(...epochs));
+});
+test('opening: a store that another version made is refused, and left as it is', async () => {
+  const { url } = await databaseForTest();
+  const made = await open(url);
+  await made.query("UPDATE migrations SET name = '0001_init.sql' WHERE name LIKE 'schema.sql%'");
+  const names = await made.query('SELECT name FROM migrations');
+  await expect(openStore({ url })).rejects.toMatchObject({ code: 'STORE_SCHEMA', kind: 'terminal' });
+  expect(names).toContainEqual({ name: '0001_init.sql' });
+  expect(await made.query('SELECT name FROM migrations')).toEqual(names);
+});
 
-  test('events and counters of a store in another schema stay there', async () => {
-    const { url } = await databaseForTest();
-    const [first, second] = [await open(url), await open(url, { schema: 'other_store' })];
-    await recordEvent(second, { kind: 'hold', what: 'a hold', actor: null });
-    await deliver(second, [{ body: '{}' }]);
-    for (const [store, counted] of [
-      [first, 0],
-      [second, 1],
-    ] as const) {
-      expect(await store.query("SELECT kind FROM events WHERE kind = 'hold'")).toHaveLength(counted);
-      expect(await store.query('SELECT seq FROM inbox')).toHaveLength(counted);
-      expect((await readCounters(store)).get('deliveries:pending') ?? 0).toBe(counted);
-    }
-  });
+test('opening: events and counters of a store in another schema stay there', async () => {
+  const { url } = await databaseForTest();
+  const [first, second] = [await open(url), await open(url, { schema: 'other_store' })];
+  await recordEvent(second, { kind: 'hold', what: 'a hold', actor: null });
+  await deliver(second, [{ body: '{}' }]);
+  for (const [store, counted] of [
+    [first, 0],
+    [second, 1],
+  ] as const) {
+    expect(await store.query("SELECT kind FROM events WHERE kind = 'hold'")).toHaveLength(counted);
+    expect(await store.query('SELECT seq FROM inbox')).toHaveLength(counted);
+    expect((await readCounters(store)).get('deliveries:pending') ?? 0).toBe(counted);
+  }
+});
 
-  test('a process with another key is refused, also of two that start at once; one with a former key is not', async () => {
-    const { url } = await databaseForTest();
-    const under = (bytes: string, ...former: string[]): StoreKey => ({
-      name: 'store.proof_key',
-      file: 'proof.key',
-      bytes: Buffer.from(bytes),
-      former: former.map((one) => Buffer.from(one)),
-      code: 'PROOF_KEY',
-    });
-    const keys = [under('one'), under('two'), under('two', 'one', 'two'), under('three')];
-    const stores = await Promise.all(keys.map((key) => open(url, { keys: () => [key] })));
-    const [first, second, later, other] = stores as [Store, Store, Store, Store];
-    const outcomes = await Promise.allSettled([first.checkKeys(), second.checkKeys()]);
-    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
-    await later.checkKeys();
-    await first.checkKeys().catch(() => undefined);
-    await later.checkKeys();
-    const refusal = { code: 'PROOF_KEY', kind: 'terminal', message: expect.stringContaining('proof.key') };
-    await expect(other.checkKeys()).rejects.toMatchObject(refusal);
+test('opening: a process with another key is refused, also of two that start at once; one with a former key is not', async () => {
+  const { url } = await databaseForTest();
+  const under = (bytes: string, ...former: string[]): StoreKey => ({
+    name: 'store.proof_key',
+    file: 'proof.key',
+    bytes: Buffer.from(bytes),
+    former: former.map((one) => Buffer.from(one)),
+    code: 'PROOF_KEY',
   });
+  const keys = [under('one'), under('two'), under('two', 'one', 'two'), under('three')];
+  const stores = await Promise.all(keys.map((key) => open(url, { keys: () => [key] })));
+  const [first, second, later, other] = stores as [Store, Store, Store, Store];
+  const outcomes = await Promise.allSettled([first.checkKeys(), second.checkKeys()]);
+  expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  await later.checkKeys();
+  await first.checkKeys().catch(() => undefined);
+  await later.checkKeys();
+  const refusal = { code: 'PROOF_KEY', kind: 'terminal', message: expect.stringContaining('proof.key') };
+  await expect(other.checkKeys()).rejects.toMatchObject(refusal);
+});
 
-  test('a dropped store is not made anew by a worker with a role of its own while another role restores it', async () => {
-    const database = await createDatabase();
-    const role = `worker_${randomBytes(4).toString('hex')}`;
-    const owner = new pg.Client({ connectionString: database.url, application_name: 'pg_restore' });
-    await owner.connect();
-    await owner.query(
-      `CREATE ROLE ${role} LOGIN PASSWORD 'secret'; GRANT ALL ON DATABASE ${new URL(database.url).pathname.slice(1)} TO ${role}`,
-    );
-    const url = new URL(database.url);
-    [url.username, url.password] = [role, 'secret'];
-    const worker = await openStore({ url: url.href, max: 2 });
-    onTestFinished(async () => {
-      await owner.end().catch(() => undefined);
-      await worker.close();
-      await pipeline.store.query(`DROP OWNED BY ${role}`).catch(() => undefined);
-      await database.drop();
-      await pipeline.store.query(`DROP ROLE ${role}`);
-    });
-    await worker.query('DROP SCHEMA callsync CASCADE');
-    await owner.query('BEGIN; SELECT 1');
-    expect(await recreateStore(worker)).toBe(false);
-    await owner.end();
-    await expect.poll(() => recreateStore(worker)).toBe(true);
+test('opening: a dropped store is not made anew by a worker with a role of its own while another role restores it', async () => {
+  const database = await createDatabase();
+  const role = `worker_${randomBytes(4).toString('hex')}`;
+  const owner = new pg.Client({ connectionString: database.url, application_name: 'pg_restore' });
+  await owner.connect();
+  await owner.query(
+    `CREATE ROLE ${role} LOGIN PASSWORD 'secret'; GRANT ALL ON DATABASE ${new URL(database.url).pathname.slice(1)} TO ${role}`,
+  );
+  const url = new URL(database.url);
+  [url.username, url.password] = [role, 'secret'];
+  const worker = await openStore({ url: url.href, max: 2 });
+  onTestFinished(async () => {
+    await owner.end().catch(() => undefined);
+    await worker.close();
+    await pipeline.store.query(`DROP OWNED BY ${role}`).catch(() => undefined);
+    await database.drop();
+    await pipeline.store.query(`DROP ROLE ${role}`);
   });
-
-  test('epochs issued at once are all different', async () => {
-    const epochs = await Promise.all(Array.from({ length: 6 }, () => issueEpoch(store(), 'test', 0)));
-    expect(new Set(epochs).size).toBe(6);
-    expect(await pipeline.store.epoch()).toBe(Math.max(...epochs));
-  });
+  await worker.query('DROP SCHEMA callsync CASCADE');
+  await owner.query('BEGIN; SELECT 1');
+  expect(await recreateStore(worker)).toBe(false);
+  await owner.end();
+  await expect.poll(() => recreateStore(worker)).toBe(true);
 });
 
 describe('calls to be read again', () => {

@@ -72,50 +72,48 @@ test('what is not covered: to the microsecond, over any windows', async () => {
   );
 });
 
-describe('the watermark', () => {
-  const advance = async (start?: number, on = axis) =>
-    (await advanceWatermark(store(), start === undefined ? undefined : { axis: on, start: at(start) }))?.watermark;
+const advance = async (start?: number, on = axis) =>
+  (await advanceWatermark(store(), start === undefined ? undefined : { axis: on, start: at(start) }))?.watermark;
 
-  test('is the end of the contiguous prefix, past overlaps, up to a gap, and never goes back', async () => {
-    expect(await advance()).toBeUndefined();
-    expect(await advance(0)).toBe(at(0));
-    await record(2, 3);
-    expect(await advance()).toBe(at(0));
-    await record(0, 1);
-    expect(await advance()).toBe(at(1));
-    await record(0.5, 2.5);
-    expect(await advance(5)).toBe(at(3));
-    await record(2.5, 4);
-    await record(5, 6);
-    expect(await advance()).toBe(at(4));
-    await record(4, 5);
-    expect(await advance()).toBe(at(6));
-    await store().query('TRUNCATE windows');
-    expect(await advance(0)).toBe(at(6));
-    await record(-5, 2);
-    expect(await advance()).toBe(at(6));
-  });
+test('the watermark is the end of the contiguous prefix, past overlaps, up to a gap, and never goes back', async () => {
+  expect(await advance()).toBeUndefined();
+  expect(await advance(0)).toBe(at(0));
+  await record(2, 3);
+  expect(await advance()).toBe(at(0));
+  await record(0, 1);
+  expect(await advance()).toBe(at(1));
+  await record(0.5, 2.5);
+  expect(await advance(5)).toBe(at(3));
+  await record(2.5, 4);
+  await record(5, 6);
+  expect(await advance()).toBe(at(4));
+  await record(4, 5);
+  expect(await advance()).toBe(at(6));
+  await store().query('TRUNCATE windows');
+  expect(await advance(0)).toBe(at(6));
+  await record(-5, 2);
+  expect(await advance()).toBe(at(6));
+});
 
-  test('of another axis says nothing: it begins again', async () => {
-    await advance(0);
-    await record(0, 5);
-    expect(await advance()).toBe(at(5));
-    expect(await advance(1, 'qualified')).toBe(at(1));
-    expect(await advance(1, 'qualified')).toBe(at(1));
-    await record(1, 3, { axis: 'qualified' });
-    expect(await advance()).toBe(at(3));
-  });
+test('the watermark of another axis says nothing: it begins again', async () => {
+  await advance(0);
+  await record(0, 5);
+  expect(await advance()).toBe(at(5));
+  expect(await advance(1, 'qualified')).toBe(at(1));
+  expect(await advance(1, 'qualified')).toBe(at(1));
+  await record(1, 3, { axis: 'qualified' });
+  expect(await advance()).toBe(at(3));
+});
 
-  test('moved by many at once ends where the windows end', async () => {
-    await advance(0);
-    await Promise.all(
-      Array.from({ length: 8 }, async (_, n) => {
-        await record(n, n + 1);
-        await advance();
-      }),
-    );
-    expect(await advance()).toBe(at(8));
-  });
+test('the watermark moved by many at once ends where the windows end', async () => {
+  await advance(0);
+  await Promise.all(
+    Array.from({ length: 8 }, async (_, n) => {
+      await record(n, n + 1);
+      await advance();
+    }),
+  );
+  expect(await advance()).toBe(at(8));
 });
 
 describe('compaction', () => {

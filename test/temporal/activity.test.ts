@@ -1,6 +1,6 @@
 /** The wrapper of every activity: what Temporal gets of progress and of errors. */
 import { asyncLocalStorage } from '@temporalio/activity';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type ActivityRun, activity } from '../../activities/activity.ts';
 import { terminal, transient } from '../../src/lib/errors.ts';
 
@@ -24,31 +24,29 @@ const failing = (error: unknown) =>
     activity(deps, 'failing', () => Promise.reject(error)),
   );
 
-describe('an activity', () => {
-  test('resumes from the last progress and heartbeats the new one', async () => {
-    const count = activity(deps, 'count', async (run: ActivityRun<number>, step: number) => {
-      run.onProgress((run.resume ?? 0) + step);
-      return run.resume;
-    });
-    expect(await runWith(4, () => count(3))).toEqual({ result: 4, beats: [7] });
-    expect(await runWith(undefined, () => count(3))).toEqual({ result: undefined, beats: [3] });
+test('an activity resumes from the last progress and heartbeats the new one', async () => {
+  const count = activity(deps, 'count', async (run: ActivityRun<number>, step: number) => {
+    run.onProgress((run.resume ?? 0) + step);
+    return run.resume;
   });
+  expect(await runWith(4, () => count(3))).toEqual({ result: 4, beats: [7] });
+  expect(await runWith(undefined, () => count(3))).toEqual({ result: undefined, beats: [3] });
+});
 
-  test.each([
-    [
-      'a transient error is tried again, after the time that it names',
-      transient('AWAY', 'It is away.', { hint: 'Wait.', retryAfterMs: 5_000 }),
-      { type: 'AWAY', message: 'It is away. Wait.', nonRetryable: false, nextRetryDelay: 5_000 },
-    ],
-    ['a terminal error is not', terminal('WRONG', 'It is wrong.'), { type: 'WRONG', nonRetryable: true }],
-    [
-      'any other error keeps its text to itself',
-      new TypeError('secret 0123'),
-      { type: 'UNEXPECTED', message: "Unexpected TypeError; the worker's log has the details.", nonRetryable: false },
-    ],
-  ])('%s', async (_, error, expected) => {
-    logged.length = 0;
-    await expect(failing(error)).rejects.toMatchObject(expected);
-    expect(logged).toEqual(['activity failed']);
-  });
+test.each([
+  [
+    'a transient error is tried again, after the time that it names',
+    transient('AWAY', 'It is away.', { hint: 'Wait.', retryAfterMs: 5_000 }),
+    { type: 'AWAY', message: 'It is away. Wait.', nonRetryable: false, nextRetryDelay: 5_000 },
+  ],
+  ['a terminal error is not', terminal('WRONG', 'It is wrong.'), { type: 'WRONG', nonRetryable: true }],
+  [
+    'any other error keeps its text to itself',
+    new TypeError('secret 0123'),
+    { type: 'UNEXPECTED', message: "Unexpected TypeError; the worker's log has the details.", nonRetryable: false },
+  ],
+])('an activity: %s', async (_, error, expected) => {
+  logged.length = 0;
+  await expect(failing(error)).rejects.toMatchObject(expected);
+  expect(logged).toEqual(['activity failed']);
 });

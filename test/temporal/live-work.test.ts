@@ -271,35 +271,33 @@ describe('continuous sync', () => {
   });
 });
 
-describe('what is left to be loaded', () => {
-  test('keeps a backfill from saying that it is done', async () => {
-    Object.assign(state, { pending: 5, loading: true });
-    const backfill = await start('backfill', `${site.queues.workflows}/backfill/loading`, {
-      name: 'loading',
-      axis: 'qualified',
-      range: { from: 0, to: 1 },
-      direction: 'newest_first',
-      concurrency: 1,
-      force: false,
-    });
-    await until('it is read and loads', async () =>
-      ((await backfill.describe()).raw.pendingActivities ?? []).some(
-        ({ activityType }) => activityType?.name === 'loadPending',
-      ),
-    );
-    expect(await backfill.query(progressQuery)).toMatchObject({ state: 'running', share: 1 });
-    await backfill.terminate();
+test('what is left to be loaded keeps a backfill from saying that it is done', async () => {
+  Object.assign(state, { pending: 5, loading: true });
+  const backfill = await start('backfill', `${site.queues.workflows}/backfill/loading`, {
+    name: 'loading',
+    axis: 'qualified',
+    range: { from: 0, to: 1 },
+    direction: 'newest_first',
+    concurrency: 1,
+    force: false,
   });
+  await until('it is read and loads', async () =>
+    ((await backfill.describe()).raw.pendingActivities ?? []).some(
+      ({ activityType }) => activityType?.name === 'loadPending',
+    ),
+  );
+  expect(await backfill.query(progressQuery)).toMatchObject({ state: 'running', share: 1 });
+  await backfill.terminate();
+});
 
-  test('is looked at again while a process holds it that may have been killed', async () => {
-    state.held = 1;
-    const load = await start('loadWarehouse', `${site.queues.workflows}/load/main`, {
-      warehouse: 'main',
-      origin: 'pending',
-    });
-    expect(await load.result()).toEqual({ changed: 1 });
-    expect(state.held).toBe(0);
+test('what is left to be loaded is looked at again while a process holds it that may have been killed', async () => {
+  state.held = 1;
+  const load = await start('loadWarehouse', `${site.queues.workflows}/load/main`, {
+    warehouse: 'main',
+    origin: 'pending',
   });
+  expect(await load.result()).toEqual({ changed: 1 });
+  expect(state.held).toBe(0);
 });
 
 test('an erasure whose command was killed when the store was rid of the person ends when its warehouse is back, with a signed receipt, and nothing in its history names the person', async () => {

@@ -51,8 +51,9 @@ const plain: Record<string, string | Buffer> = {
   'a pretty JSON array with a byte order mark': `\ufeff\n ${JSON.stringify(three, null, 2)}\n\n`,
 };
 
-describe('forms', () => {
-  test.each(Object.entries(plain))('%s, plain and gzip, a file or a stream in small chunks', async (_, content) => {
+test.each(Object.entries(plain))(
+  'forms: %s, plain and gzip, a file or a stream in small chunks',
+  async (_, content) => {
     for (const pack of [Buffer.from, gzipSync] as ((bytes: Buffer) => Buffer)[])
       for (const size of [1, 7, undefined]) {
         await pipeline.clear();
@@ -67,141 +68,135 @@ describe('forms', () => {
         expect([1, 2, 3].map((n) => rows.get(`c${n}`)?.document)).toEqual(three);
         expect((await countRows(pipeline.warehouse)).calls).toBe(3);
       }
-  });
+  },
+);
 
-  test('nothing but blanks is no record, and several members of gzip are one file', async () => {
-    for (const content of ['', ' \n\n', '[]', ' [ ] ', '\ufeff', gzipSync('')])
-      expect(await run(content)).toMatchObject({ records: 0, refused: 0 });
-    const [a, b] = [Buffer.from(ndjson([record(1)])), Buffer.from(ndjson([record(2)]))];
-    expect(await run(Buffer.concat([gzipSync(a), gzipSync(b)]))).toMatchObject({ records: 2 });
-  });
+test('forms: nothing but blanks is no record, and several members of gzip are one file', async () => {
+  for (const content of ['', ' \n\n', '[]', ' [ ] ', '\ufeff', gzipSync('')])
+    expect(await run(content)).toMatchObject({ records: 0, refused: 0 });
+  const [a, b] = [Buffer.from(ndjson([record(1)])), Buffer.from(ndjson([record(2)]))];
+  expect(await run(Buffer.concat([gzipSync(a), gzipSync(b)]))).toMatchObject({ records: 2 });
 });
 
-describe('the time of a record', () => {
-  const observedAt = async (id: string) => (await pipeline.rowOf(id))?.firstSeenAt;
+const observedAt = async (id: string) => (await pipeline.rowOf(id))?.firstSeenAt;
 
-  test('is the given one, which is not in the future, else the end of its processing, else its own; never now', async () => {
-    const records = [
-      { unique_id: 'both', timestamp, qualified: '2023-12-05T00:00:00Z' },
-      { unique_id: 'own', timestamp },
-      { unique_id: 'unreadable', timestamp, qualified: 'soon' },
-      { unique_id: 'none' },
-      { unique_id: 'ahead', timestamp: '2199-01-01T00:00:00Z' },
-    ];
-    await run(ndjson(records));
-    expect(await observedAt('both')).toBe(Date.parse('2023-12-05T00:00:00Z') * 1000);
-    expect(await observedAt('own')).toBe(at);
-    expect(await observedAt('unreadable')).toBe(at);
-    expect(await heldIds()).toEqual(['both', 'own', 'unreadable']);
-    const noTime = 'no time of its own in the past, and none was given for the import';
-    expect(await quarantined()).toEqual([`file:4 ${noTime}`, `file:5 ${noTime}`]);
-    const given = Date.parse('2024-01-01T00:00:00Z') * 1000;
-    await importFile(pipeline.deps, { from: await save(ndjson(records)), observedAt: given });
-    expect(await observedAt('none')).toBe(given);
-    expect(await observedAt('both')).toBe(Date.parse('2023-12-05T00:00:00Z') * 1000);
-    expect((await pipeline.rowOf('both'))?.lastSeenAt).toBe(given);
-    const ahead = importFile(pipeline.deps, { from: await save(''), observedAt: (Date.now() + 3_600_000) * 1000 });
-    await expect(ahead).rejects.toMatchObject({ code: 'IMPORT_TIME_AHEAD' });
-  });
+test('the time of a record is the given one, which is not in the future, else the end of its processing, else its own; never now', async () => {
+  const records = [
+    { unique_id: 'both', timestamp, qualified: '2023-12-05T00:00:00Z' },
+    { unique_id: 'own', timestamp },
+    { unique_id: 'unreadable', timestamp, qualified: 'soon' },
+    { unique_id: 'none' },
+    { unique_id: 'ahead', timestamp: '2199-01-01T00:00:00Z' },
+  ];
+  await run(ndjson(records));
+  expect(await observedAt('both')).toBe(Date.parse('2023-12-05T00:00:00Z') * 1000);
+  expect(await observedAt('own')).toBe(at);
+  expect(await observedAt('unreadable')).toBe(at);
+  expect(await heldIds()).toEqual(['both', 'own', 'unreadable']);
+  const noTime = 'no time of its own in the past, and none was given for the import';
+  expect(await quarantined()).toEqual([`file:4 ${noTime}`, `file:5 ${noTime}`]);
+  const given = Date.parse('2024-01-01T00:00:00Z') * 1000;
+  await importFile(pipeline.deps, { from: await save(ndjson(records)), observedAt: given });
+  expect(await observedAt('none')).toBe(given);
+  expect(await observedAt('both')).toBe(Date.parse('2023-12-05T00:00:00Z') * 1000);
+  expect((await pipeline.rowOf('both'))?.lastSeenAt).toBe(given);
+  const ahead = importFile(pipeline.deps, { from: await save(''), observedAt: (Date.now() + 3_600_000) * 1000 });
+  await expect(ahead).rejects.toMatchObject({ code: 'IMPORT_TIME_AHEAD' });
 });
 
-describe('bad records', () => {
-  test('go to quarantine with file and line, and their neighbours are imported', async () => {
-    const deep = `{"unique_id":"deep","timestamp":"${timestamp}","x":${'['.repeat(400)}${']'.repeat(400)}}`;
-    const lines = [
-      JSON.stringify(record(1)),
-      '{"unique_id":',
-      '',
-      'null',
-      '{"n":1}',
-      deep,
-      `{"unique_id":"long","x":"${'x'.repeat(200_000)}"}`,
-      JSON.stringify(record(2)),
-    ];
-    expect(await run(lines.join('\n'), { recordBytes: 100_000 })).toMatchObject({ records: 7, refused: 5, changed: 2 });
-    expect(await heldIds()).toEqual(['c1', 'c2']);
-    expect(await quarantined()).toEqual([
-      'file:2 not JSON',
-      'file:4 not a JSON object',
-      'file:5 unique_id is absent',
-      'file:6 nested too deeply to be written as JSON',
-      'file:7 too long; only its beginning is kept',
-    ]);
-    const entries = await listQuarantine(pipeline.store);
-    const bodyOf = async (line: number) => {
-      const { id = 0 } = entries.find((entry) => entry.origin.endsWith(`:${line}`)) ?? {};
-      return (await readQuarantine(pipeline.store, id))?.body.toString();
-    };
-    expect(await bodyOf(2)).toBe('{"unique_id":');
-    expect(await bodyOf(6)).toBe(deep);
-    expect((await bodyOf(7))?.length).toBe(64 * 1024);
-  });
-
-  test('in an array too, by the line on which they begin', async () => {
-    const content = `[\n${JSON.stringify(record(1))},\n{"a" "b"},\n  5,\n${JSON.stringify(record(2), null, 1)},\n[{"unique_id":"x"}],\n "a,b",\n${JSON.stringify(record(3))}\n]`;
-    expect(await run(content)).toMatchObject({ records: 7, refused: 4, changed: 3 });
-    expect(await heldIds()).toEqual(['c1', 'c2', 'c3']);
-    expect(await quarantined()).toEqual([
-      'file:10 not a JSON object',
-      'file:11 not a JSON object',
-      'file:3 not JSON',
-      'file:4 not a JSON object',
-    ]);
-  });
-
-  test('any bytes at all: no crash, and no valid line is lost', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.oneof(fc.constant(undefined), fc.uint8Array({ maxLength: 30 })), { maxLength: 20 }),
-        async (parts) => {
-          await pipeline.clear();
-          let valid = 0;
-          const lines = parts.map((part) => {
-            if (part === undefined) {
-              valid += 1;
-              return Buffer.from(JSON.stringify(record(valid)));
-            }
-            return Buffer.from(part.filter((byte) => byte !== 0x0a));
-          });
-          // The first line decides the form; here it is a record.
-          const content = Buffer.concat(
-            [Buffer.from(JSON.stringify(record(0))), ...lines].flatMap((line) => [line, Buffer.from('\n')]),
-          );
-          await run(content);
-          expect(await heldIds()).toHaveLength(valid + 1);
-        },
-      ),
-      { numRuns: 12 },
-    );
-  });
+test('bad records go to quarantine with file and line, and their neighbours are imported', async () => {
+  const deep = `{"unique_id":"deep","timestamp":"${timestamp}","x":${'['.repeat(400)}${']'.repeat(400)}}`;
+  const lines = [
+    JSON.stringify(record(1)),
+    '{"unique_id":',
+    '',
+    'null',
+    '{"n":1}',
+    deep,
+    `{"unique_id":"long","x":"${'x'.repeat(200_000)}"}`,
+    JSON.stringify(record(2)),
+  ];
+  expect(await run(lines.join('\n'), { recordBytes: 100_000 })).toMatchObject({ records: 7, refused: 5, changed: 2 });
+  expect(await heldIds()).toEqual(['c1', 'c2']);
+  expect(await quarantined()).toEqual([
+    'file:2 not JSON',
+    'file:4 not a JSON object',
+    'file:5 unique_id is absent',
+    'file:6 nested too deeply to be written as JSON',
+    'file:7 too long; only its beginning is kept',
+  ]);
+  const entries = await listQuarantine(pipeline.store);
+  const bodyOf = async (line: number) => {
+    const { id = 0 } = entries.find((entry) => entry.origin.endsWith(`:${line}`)) ?? {};
+    return (await readQuarantine(pipeline.store, id))?.body.toString();
+  };
+  expect(await bodyOf(2)).toBe('{"unique_id":');
+  expect(await bodyOf(6)).toBe(deep);
+  expect((await bodyOf(7))?.length).toBe(64 * 1024);
 });
 
-describe('files that cannot be read to their end', () => {
-  test.each<[string, string | Buffer, string]>([
-    ['an array that does not end', `[${JSON.stringify(record(1))},`, 'IMPORT_FILE_BROKEN'],
-    ['an array with something behind it', `[${JSON.stringify(record(1))}] x`, 'IMPORT_FILE_BROKEN'],
-    [
-      'gzip that is cut off',
-      gzipSync(ndjson(Array.from({ length: 400 }, (_, n) => record(n, { r: Math.sin(n) })))).subarray(0, -2_000),
-      'IMPORT_FILE_BROKEN',
-    ],
-    ['zstd, which is unpacked on the way', Buffer.from('28b52ffd2004', 'hex'), 'IMPORT_ENCODING'],
-    ['UTF-16', Buffer.from(`\ufeff${ndjson([record(1)])}`, 'utf16le'), 'IMPORT_ENCODING'],
-  ])('%s: a terminal error', async (_, content, code) => {
-    await expect(run(content)).rejects.toMatchObject({ code, kind: 'terminal' });
-  });
+test('bad records in an array too, by the line on which they begin', async () => {
+  const content = `[\n${JSON.stringify(record(1))},\n{"a" "b"},\n  5,\n${JSON.stringify(record(2), null, 1)},\n[{"unique_id":"x"}],\n "a,b",\n${JSON.stringify(record(3))}\n]`;
+  expect(await run(content)).toMatchObject({ records: 7, refused: 4, changed: 3 });
+  expect(await heldIds()).toEqual(['c1', 'c2', 'c3']);
+  expect(await quarantined()).toEqual([
+    'file:10 not a JSON object',
+    'file:11 not a JSON object',
+    'file:3 not JSON',
+    'file:4 not a JSON object',
+  ]);
+});
 
-  test('what came before is imported', async () => {
-    await expect(run(`[${JSON.stringify(record(1))},`)).rejects.toMatchObject({ code: 'IMPORT_FILE_BROKEN' });
-    expect(await heldIds()).toEqual(['c1']);
-    expect((await countRows(pipeline.warehouse)).calls).toBe(1);
-  });
+test('bad records: any bytes at all: no crash, and no valid line is lost', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.oneof(fc.constant(undefined), fc.uint8Array({ maxLength: 30 })), { maxLength: 20 }),
+      async (parts) => {
+        await pipeline.clear();
+        let valid = 0;
+        const lines = parts.map((part) => {
+          if (part === undefined) {
+            valid += 1;
+            return Buffer.from(JSON.stringify(record(valid)));
+          }
+          return Buffer.from(part.filter((byte) => byte !== 0x0a));
+        });
+        // The first line decides the form; here it is a record.
+        const content = Buffer.concat(
+          [Buffer.from(JSON.stringify(record(0))), ...lines].flatMap((line) => [line, Buffer.from('\n')]),
+        );
+        await run(content);
+        expect(await heldIds()).toHaveLength(valid + 1);
+      },
+    ),
+    { numRuns: 12 },
+  );
+});
 
-  test('a file that is not there, and a folder', async () => {
-    const refusal = { code: 'IMPORT_FILE_UNREADABLE', kind: 'terminal' };
-    for (const from of [join(folder, 'nowhere'), folder])
-      await expect(importFile(pipeline.deps, { from })).rejects.toMatchObject(refusal);
-  });
+test.each<[string, string | Buffer, string]>([
+  ['an array that does not end', `[${JSON.stringify(record(1))},`, 'IMPORT_FILE_BROKEN'],
+  ['an array with something behind it', `[${JSON.stringify(record(1))}] x`, 'IMPORT_FILE_BROKEN'],
+  [
+    'gzip that is cut off',
+    gzipSync(ndjson(Array.from({ length: 400 }, (_, n) => record(n, { r: Math.sin(n) })))).subarray(0, -2_000),
+    'IMPORT_FILE_BROKEN',
+  ],
+  ['zstd, which is unpacked on the way', Buffer.from('28b52ffd2004', 'hex'), 'IMPORT_ENCODING'],
+  ['UTF-16', Buffer.from(`\ufeff${ndjson([record(1)])}`, 'utf16le'), 'IMPORT_ENCODING'],
+])('files that cannot be read to their end: %s: a terminal error', async (_, content, code) => {
+  await expect(run(content)).rejects.toMatchObject({ code, kind: 'terminal' });
+});
+
+test('files that cannot be read to their end: what came before is imported', async () => {
+  await expect(run(`[${JSON.stringify(record(1))},`)).rejects.toMatchObject({ code: 'IMPORT_FILE_BROKEN' });
+  expect(await heldIds()).toEqual(['c1']);
+  expect((await countRows(pipeline.warehouse)).calls).toBe(1);
+});
+
+test('files that cannot be read to their end: a file that is not there, and a folder', async () => {
+  const refusal = { code: 'IMPORT_FILE_UNREADABLE', kind: 'terminal' };
+  for (const from of [join(folder, 'nowhere'), folder])
+    await expect(importFile(pipeline.deps, { from })).rejects.toMatchObject(refusal);
 });
 
 describe('an import that was interrupted', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { runMaintenance } from '../../../src/pipeline/load/maintenance.ts';
 import { registerWarehouse, walkBatch, walkToEnd } from '../../../src/store/loads/warehouses.ts';
@@ -22,60 +22,58 @@ test('calls flattened by an older version are sent again once a newer version re
   expect(await register(pipeline.store, 'main')).toBe(0);
 });
 
-describe('warehouses', () => {
-  test('that are configured stay known, and no others', async () => {
-    await registerWarehouse(pipeline.store, 'elsewhere', flattenVersion);
-    await ageWarehouse('%', '6 days');
-    await keep();
-    const rows = await query(`SELECT name FROM warehouses WHERE configured_at > now() - interval '1 minute'`);
-    expect(rows).toEqual([{ name: 'main' }]);
-  });
+test('warehouses that are configured stay known, and no others', async () => {
+  await registerWarehouse(pipeline.store, 'elsewhere', flattenVersion);
+  await ageWarehouse('%', '6 days');
+  await keep();
+  const rows = await query(`SELECT name FROM warehouses WHERE configured_at > now() - interval '1 minute'`);
+  expect(rows).toEqual([{ name: 'main' }]);
+});
 
-  test('that no worker configures any more are taken off the deliveries that wait for them, and lose their calls and loads later, as events end', async () => {
-    await registerWarehouse(pipeline.store, 'gone', flattenVersion);
-    await query(`INSERT INTO unloaded_deliveries VALUES ('gone', false, 1), ('main', false, 1)`);
-    await keep();
-    expect(await query('SELECT warehouse FROM unloaded_deliveries ORDER BY 1')).toHaveLength(2);
-    await ageWarehouse('gone', '8 days');
-    await keep();
-    expect(await query('SELECT warehouse FROM unloaded_deliveries')).toEqual([{ warehouse: 'main' }]);
-    await registerWarehouse(pipeline.store, 'gone', flattenVersion);
-    await fold('a', 'b');
-    await pipeline.drain();
-    await query(
-      `INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls) VALUES ('l', 'gone', 1, 1, 'test', 1)`,
-    );
-    await query(
-      `INSERT INTO events (kind, what, at) SELECT 'test', d::text, now() - make_interval(days => d) FROM unnest(ARRAY[399, 401]) AS d`,
-    );
-    const left = async () => ({
-      calls: await query(
-        `SELECT warehouse, count(*)::int AS n FROM warehouse_calls WHERE warehouse IN ('gone', 'main') GROUP BY 1 ORDER BY 1`,
-      ),
-      loads: await query('SELECT DISTINCT warehouse FROM loads ORDER BY 1'),
-      events: await query(`SELECT what FROM events WHERE kind = 'test'`),
-    });
-    await ageWarehouse('gone', '399 days');
-    await keep();
-    const [gone, main] = [{ warehouse: 'gone' }, { warehouse: 'main' }];
-    const calls = [gone, main].map((one) => ({ ...one, n: 2 }));
-    expect(await left()).toMatchObject({ calls, loads: [gone, main] });
-    await ageWarehouse('gone', '401 days');
-    await keep();
-    expect(await left()).toEqual({ calls: calls.slice(1), loads: [main], events: [{ what: '399' }] });
-    // One that comes back is sent everything.
-    await registerWarehouse(pipeline.store, 'gone', flattenVersion);
-    expect(await walkToEnd(pipeline.store, 'gone')).toBe(2);
+test('warehouses that no worker configures any more are taken off the deliveries that wait for them, and lose their calls and loads later, as events end', async () => {
+  await registerWarehouse(pipeline.store, 'gone', flattenVersion);
+  await query(`INSERT INTO unloaded_deliveries VALUES ('gone', false, 1), ('main', false, 1)`);
+  await keep();
+  expect(await query('SELECT warehouse FROM unloaded_deliveries ORDER BY 1')).toHaveLength(2);
+  await ageWarehouse('gone', '8 days');
+  await keep();
+  expect(await query('SELECT warehouse FROM unloaded_deliveries')).toEqual([{ warehouse: 'main' }]);
+  await registerWarehouse(pipeline.store, 'gone', flattenVersion);
+  await fold('a', 'b');
+  await pipeline.drain();
+  await query(
+    `INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls) VALUES ('l', 'gone', 1, 1, 'test', 1)`,
+  );
+  await query(
+    `INSERT INTO events (kind, what, at) SELECT 'test', d::text, now() - make_interval(days => d) FROM unnest(ARRAY[399, 401]) AS d`,
+  );
+  const left = async () => ({
+    calls: await query(
+      `SELECT warehouse, count(*)::int AS n FROM warehouse_calls WHERE warehouse IN ('gone', 'main') GROUP BY 1 ORDER BY 1`,
+    ),
+    loads: await query('SELECT DISTINCT warehouse FROM loads ORDER BY 1'),
+    events: await query(`SELECT what FROM events WHERE kind = 'test'`),
   });
+  await ageWarehouse('gone', '399 days');
+  await keep();
+  const [gone, main] = [{ warehouse: 'gone' }, { warehouse: 'main' }];
+  const calls = [gone, main].map((one) => ({ ...one, n: 2 }));
+  expect(await left()).toMatchObject({ calls, loads: [gone, main] });
+  await ageWarehouse('gone', '401 days');
+  await keep();
+  expect(await left()).toEqual({ calls: calls.slice(1), loads: [main], events: [{ what: '399' }] });
+  // One that comes back is sent everything.
+  await registerWarehouse(pipeline.store, 'gone', flattenVersion);
+  expect(await walkToEnd(pipeline.store, 'gone')).toBe(2);
+});
 
-  test('get the calls of a fold that was under way when they registered, and did not know them', async () => {
-    const folding = await pipeline.store.pool.connect();
-    await folding.query('BEGIN');
-    await folding.query(`INSERT INTO ledger (call_id, revision) VALUES ('late', 1)`);
-    await registerWarehouse(pipeline.store, 'young', flattenVersion);
-    expect(await walkBatch(pipeline.store, 'young')).toEqual({ marked: 0, state: 'waiting' });
-    await folding.query('COMMIT');
-    folding.release();
-    expect(await walkToEnd(pipeline.store, 'young')).toBe(1);
-  });
+test('warehouses get the calls of a fold that was under way when they registered, and did not know them', async () => {
+  const folding = await pipeline.store.pool.connect();
+  await folding.query('BEGIN');
+  await folding.query(`INSERT INTO ledger (call_id, revision) VALUES ('late', 1)`);
+  await registerWarehouse(pipeline.store, 'young', flattenVersion);
+  expect(await walkBatch(pipeline.store, 'young')).toEqual({ marked: 0, state: 'waiting' });
+  await folding.query('COMMIT');
+  folding.release();
+  expect(await walkToEnd(pipeline.store, 'young')).toBe(1);
 });

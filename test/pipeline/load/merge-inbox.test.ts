@@ -40,147 +40,145 @@ const outcomes = () => ofInbox('outcome');
 const rereads = () => column(pipeline.store, 'SELECT call_id FROM rereads ORDER BY 1');
 const documentOf = async (id = 'c') => (await pipeline.rowOf(id))?.document;
 
-describe('the outcome of a delivery', () => {
-  test('accepted: folded, loaded, and told to the warehouse', async () => {
-    await deliver(pipeline.store, [delivery(body({ status: 'qualified' }), 0)]);
-    const folded = { unchanged: 0, rejected: 0 };
-    expect(await merge()).toMatchObject({ deliveries: 1, outcomes: { accepted: 1 }, folded });
-    const status = 'qualified';
-    expect(await pipeline.warehouse.query('SELECT call_id, status FROM calls')).toEqual([{ call_id: 'c', status }]);
-    await pipeline.drain();
-    const sent = { delivery_id: `${second}.25`, hook_id: 'hook', agent: 'Service-Webhook/1.0', signing_key: 'main' };
-    const told = { ...sent, call_id: 'c', outcome: 'accepted', reason: null };
-    expect(await pipeline.warehouse.query(`SELECT ${Object.keys(told)} FROM deliveries`)).toEqual([told]);
-    expect((await pipeline.rowOf('c'))?.seenBy).toEqual({ webhook: second * 1e6 + 250_000 });
-  });
+test('the outcome of a delivery: accepted: folded, loaded, and told to the warehouse', async () => {
+  await deliver(pipeline.store, [delivery(body({ status: 'qualified' }), 0)]);
+  const folded = { unchanged: 0, rejected: 0 };
+  expect(await merge()).toMatchObject({ deliveries: 1, outcomes: { accepted: 1 }, folded });
+  const status = 'qualified';
+  expect(await pipeline.warehouse.query('SELECT call_id, status FROM calls')).toEqual([{ call_id: 'c', status }]);
+  await pipeline.drain();
+  const sent = { delivery_id: `${second}.25`, hook_id: 'hook', agent: 'Service-Webhook/1.0', signing_key: 'main' };
+  const told = { ...sent, call_id: 'c', outcome: 'accepted', reason: null };
+  expect(await pipeline.warehouse.query(`SELECT ${Object.keys(told)} FROM deliveries`)).toEqual([told]);
+  expect((await pipeline.rowOf('c'))?.seenBy).toEqual({ webhook: second * 1e6 + 250_000 });
+});
 
-  const [void0, void1, void2, void3] = [0, 1, 2, 3].map((at) => delivery(body({ status: 'void' }), at));
-  const qualified = (at: number) => delivery(body({ status: 'qualified' }), at);
-  const late = (one: TestDelivery, seconds: number) => ({ ...one, receivedAt: new Date((second + seconds) * 1000) });
-  const timeless = { ...delivery(body({ status: 'void' }), 0), deliveryId: 'not-a-time' };
-  const unnamed = (one: TestDelivery) => ({ ...one, deliveryId: null });
-  const captured = delivery(body({ status: 'void', tags: ['old'] }), -86_400);
-  const withByte = (byte: number): TestDelivery => ({
-    ...delivery('', byte),
-    body: Buffer.concat([Buffer.from('{"unique_id":"c","x":"'), Buffer.from([byte]), Buffer.from('"}')]),
-  });
-  type Batches = readonly (readonly (TestDelivery | undefined)[])[];
-  test.each<[string, Batches, string, { readonly asked?: true; readonly document?: object }]>([
-    ['a retry is a duplicate, in its batch and in a later one', [[void0, void0], [void0]], 'add', {}],
+const [void0, void1, void2, void3] = [0, 1, 2, 3].map((at) => delivery(body({ status: 'void' }), at));
+const qualified = (at: number) => delivery(body({ status: 'qualified' }), at);
+const late = (one: TestDelivery, seconds: number) => ({ ...one, receivedAt: new Date((second + seconds) * 1000) });
+const timeless = { ...delivery(body({ status: 'void' }), 0), deliveryId: 'not-a-time' };
+const unnamed = (one: TestDelivery) => ({ ...one, deliveryId: null });
+const captured = delivery(body({ status: 'void', tags: ['old'] }), -86_400);
+const withByte = (byte: number): TestDelivery => ({
+  ...delivery('', byte),
+  body: Buffer.concat([Buffer.from('{"unique_id":"c","x":"'), Buffer.from([byte]), Buffer.from('"}')]),
+});
+type Batches = readonly (readonly (TestDelivery | undefined)[])[];
+test.each<[string, Batches, string, { readonly asked?: true; readonly document?: object }]>([
+  ['a retry is a duplicate, in its batch and in a later one', [[void0, void0], [void0]], 'add', {}],
+  [
+    'a retry of what has been overtaken has no effect, even without a usable time in its id',
+    [[late(timeless, 0), qualified(1)], [late(timeless, 11)]],
+    'aad',
+    { document: { status: 'qualified' } },
+  ],
+  [
+    'the same body under another id is a duplicate where the ledger holds its values',
+    [[void0, void1], [void2]],
+    'add',
+    {},
+  ],
+  [
+    'and otherwise a repeat: not folded, but asked of the API',
     [
-      'a retry of what has been overtaken has no effect, even without a usable time in its id',
-      [[late(timeless, 0), qualified(1)], [late(timeless, 11)]],
-      'aad',
-      { document: { status: 'qualified' } },
+      [void0, qualified(1)],
+      [void2, void3],
     ],
+    'aarr',
+    { asked: true, document: { status: 'qualified' } },
+  ],
+  [
+    'without any id, a change back cannot be told from a retry, so the API is asked',
     [
-      'the same body under another id is a duplicate where the ledger holds its values',
-      [[void0, void1], [void2]],
-      'add',
-      {},
+      [unnamed(delivery(body({ status: 'void' }), 0))],
+      [late(unnamed(qualified(0)), 9), unnamed(delivery(body({ status: 'void' }), 0))],
     ],
-    [
-      'and otherwise a repeat: not folded, but asked of the API',
-      [
-        [void0, qualified(1)],
-        [void2, void3],
-      ],
-      'aarr',
-      { asked: true, document: { status: 'qualified' } },
-    ],
-    [
-      'without any id, a change back cannot be told from a retry, so the API is asked',
-      [
-        [unnamed(delivery(body({ status: 'void' }), 0))],
-        [late(unnamed(qualified(0)), 9), unnamed(delivery(body({ status: 'void' }), 0))],
-      ],
-      'aar',
-      { asked: true },
-    ],
-    [
-      'a body that was captured and never delivered does not replace what is newer, and the API is asked',
-      [[qualified(0)], [captured]],
-      'aa',
-      { asked: true, document: { status: 'qualified', tags: ['old'] } },
-    ],
-    [
-      'a byte order mark before the JSON is nothing to refuse it for',
-      [[delivery(`\ufeff${body({ status: 'qualified' })}`, 0)]],
-      'a',
-      { document: { status: 'qualified' } },
-    ],
-    [
-      'two bodies that differ only in bytes that are no text are two bodies',
-      [[withByte(0xfe), withByte(0xff)]],
-      'aa',
-      {},
-    ],
-  ])('%s', async (_, batches, expected, { asked, document = {} }) => {
-    for (const batch of batches) {
-      await deliver(pipeline.store, batch as TestDelivery[]);
-      await mergeAll();
-    }
-    expect((await outcomes()).map((outcome) => outcome.slice(0, 1)).join('')).toBe(expected);
-    expect(await rereads()).toEqual(asked ? ['c'] : []);
-    expect(await documentOf()).toMatchObject(document);
-  });
-
-  test('where each change is to be confirmed, the API is asked after every delivery', async () => {
-    await deliver(pipeline.store, [delivery(body({ status: 'void' }), 0), delivery(body({ status: 'void' }, 'd'), 0)]);
-    expect(await mergeBatch({ ...pipeline.deps, confirmWebhooks: true }, 10)).toMatchObject({ doubted: 2 });
-    expect(await rereads()).toEqual(['c', 'd']);
-  });
-
-  test('however often a body comes, the store keeps it once', async () => {
-    const replayed = body({ status: 'void', filler: 'x'.repeat(100_000) });
-    await deliver(
-      pipeline.store,
-      Array.from({ length: 20 }, (_, at) => delivery(replayed, at)),
-    );
+    'aar',
+    { asked: true },
+  ],
+  [
+    'a body that was captured and never delivered does not replace what is newer, and the API is asked',
+    [[qualified(0)], [captured]],
+    'aa',
+    { asked: true, document: { status: 'qualified', tags: ['old'] } },
+  ],
+  [
+    'a byte order mark before the JSON is nothing to refuse it for',
+    [[delivery(`\ufeff${body({ status: 'qualified' })}`, 0)]],
+    'a',
+    { document: { status: 'qualified' } },
+  ],
+  [
+    'two bodies that differ only in bytes that are no text are two bodies',
+    [[withByte(0xfe), withByte(0xff)]],
+    'aa',
+    {},
+  ],
+])('the outcome of a delivery: %s', async (_, batches, expected, { asked, document = {} }) => {
+  for (const batch of batches) {
+    await deliver(pipeline.store, batch as TestDelivery[]);
     await mergeAll();
-    const kept = await column(pipeline.store, 'SELECT octet_length(body) FROM inbox WHERE body IS NOT NULL');
-    expect(kept).toEqual([replayed.length]);
-  });
+  }
+  expect((await outcomes()).map((outcome) => outcome.slice(0, 1)).join('')).toBe(expected);
+  expect(await rereads()).toEqual(asked ? ['c'] : []);
+  expect(await documentOf()).toMatchObject(document);
+});
 
-  test('rejected deliveries make no load of their own, and go along with the next one', async () => {
-    const nobody = { deliveryId: null, hookId: null, agent: null };
-    const rejected = { arrivalId: randomUUID(), ...nobody, receivedAt, reason: 'signature_wrong' };
-    await createInboxWriter({ pool: pipeline.store.pool }).recordRejected([rejected], { deadlineMs: 60_000 });
-    expect(await loadPendingBatch(pipeline.deps, pipeline.target, { origin: 'pending' })).toBeUndefined();
-    await deliver(pipeline.store, [delivery(body({ status: 'void' }), 0)]);
-    await mergeAll();
-    await pipeline.drain();
-    const told = await column(pipeline.warehouse, 'SELECT outcome FROM deliveries ORDER BY 1');
-    expect(told).toEqual(['accepted', 'rejected']);
-  });
+test('the outcome of a delivery: where each change is to be confirmed, the API is asked after every delivery', async () => {
+  await deliver(pipeline.store, [delivery(body({ status: 'void' }), 0), delivery(body({ status: 'void' }, 'd'), 0)]);
+  expect(await mergeBatch({ ...pipeline.deps, confirmWebhooks: true }, 10)).toMatchObject({ doubted: 2 });
+  expect(await rereads()).toEqual(['c', 'd']);
+});
 
-  test('quarantined with its bytes: not JSON, not a call, no identity, too deep', async () => {
-    const deep = `{"unique_id":"deep","x":${'['.repeat(5_000)}${']'.repeat(5_000)}}`;
-    const notJson = 'the body is not JSON';
-    const bad: [body: string | Buffer, reason: string][] = [
-      ['{"unique_id":', notJson],
-      ['', notJson],
-      ['null', 'not a JSON object'],
-      ['[{"unique_id":"c"}]', 'not a JSON object'],
-      ['{"status":"void"}', 'unique_id is absent'],
-      ['{"unique_id":5}', 'unique_id is of type number, not text'],
-      ['{"unique_id":"a\\u0000"}', 'unique_id has characters that cannot be stored'],
-      [deep, 'nested too deeply to be written as JSON'],
-      [Buffer.from([0xff, 0xfe, 0x00]), notJson],
-    ];
-    const seqs = await deliver(pipeline.store, [
-      ...bad.map(([text], n) => ({ ...delivery('', n), body: text })),
-      delivery(body({ status: 'void' }), 9),
-    ]);
-    expect(await merge()).toMatchObject({ outcomes: { quarantined: 9, accepted: 1 } });
-    const entries = await listQuarantine(pipeline.store, { state: 'open' });
-    const expected = seqs.slice(0, 9).map((seq) => `inbox:${seq}`);
-    expect(entries.map((entry) => entry.origin).sort()).toEqual(expected.sort());
-    expect(await ofInbox('reason')).toEqual([...bad.map(([, reason]) => reason), null]);
-    const first = entries.find((entry) => entry.origin === `inbox:${seqs[0]}`);
-    const kept = await readQuarantine(pipeline.store, first?.id ?? 0);
-    expect(kept).toMatchObject({ body: Buffer.from('{"unique_id":'), receivedAt });
-  });
+test('the outcome of a delivery: however often a body comes, the store keeps it once', async () => {
+  const replayed = body({ status: 'void', filler: 'x'.repeat(100_000) });
+  await deliver(
+    pipeline.store,
+    Array.from({ length: 20 }, (_, at) => delivery(replayed, at)),
+  );
+  await mergeAll();
+  const kept = await column(pipeline.store, 'SELECT octet_length(body) FROM inbox WHERE body IS NOT NULL');
+  expect(kept).toEqual([replayed.length]);
+});
+
+test('the outcome of a delivery: rejected deliveries make no load of their own, and go along with the next one', async () => {
+  const nobody = { deliveryId: null, hookId: null, agent: null };
+  const rejected = { arrivalId: randomUUID(), ...nobody, receivedAt, reason: 'signature_wrong' };
+  await createInboxWriter({ pool: pipeline.store.pool }).recordRejected([rejected], { deadlineMs: 60_000 });
+  expect(await loadPendingBatch(pipeline.deps, pipeline.target, { origin: 'pending' })).toBeUndefined();
+  await deliver(pipeline.store, [delivery(body({ status: 'void' }), 0)]);
+  await mergeAll();
+  await pipeline.drain();
+  const told = await column(pipeline.warehouse, 'SELECT outcome FROM deliveries ORDER BY 1');
+  expect(told).toEqual(['accepted', 'rejected']);
+});
+
+test('the outcome of a delivery: quarantined with its bytes: not JSON, not a call, no identity, too deep', async () => {
+  const deep = `{"unique_id":"deep","x":${'['.repeat(5_000)}${']'.repeat(5_000)}}`;
+  const notJson = 'the body is not JSON';
+  const bad: [body: string | Buffer, reason: string][] = [
+    ['{"unique_id":', notJson],
+    ['', notJson],
+    ['null', 'not a JSON object'],
+    ['[{"unique_id":"c"}]', 'not a JSON object'],
+    ['{"status":"void"}', 'unique_id is absent'],
+    ['{"unique_id":5}', 'unique_id is of type number, not text'],
+    ['{"unique_id":"a\\u0000"}', 'unique_id has characters that cannot be stored'],
+    [deep, 'nested too deeply to be written as JSON'],
+    [Buffer.from([0xff, 0xfe, 0x00]), notJson],
+  ];
+  const seqs = await deliver(pipeline.store, [
+    ...bad.map(([text], n) => ({ ...delivery('', n), body: text })),
+    delivery(body({ status: 'void' }), 9),
+  ]);
+  expect(await merge()).toMatchObject({ outcomes: { quarantined: 9, accepted: 1 } });
+  const entries = await listQuarantine(pipeline.store, { state: 'open' });
+  const expected = seqs.slice(0, 9).map((seq) => `inbox:${seq}`);
+  expect(entries.map((entry) => entry.origin).sort()).toEqual(expected.sort());
+  expect(await ofInbox('reason')).toEqual([...bad.map(([, reason]) => reason), null]);
+  const first = entries.find((entry) => entry.origin === `inbox:${seqs[0]}`);
+  const kept = await readQuarantine(pipeline.store, first?.id ?? 0);
+  expect(kept).toMatchObject({ body: Buffer.from('{"unique_id":'), receivedAt });
 });
 
 describe('order', () => {

@@ -6,7 +6,7 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { privacyConfigSchema } from '../../../schemas/config/privacy.ts';
 import type { Config } from '../../../schemas/config.ts';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
@@ -223,20 +223,19 @@ test('rules that come later apply to what is stored: ledger, deliveries, quarant
   expect(await countUnderOthers(store, rulesOf(privacy.version))).toBe(0);
 });
 
-describe('workers and receivers with other rules', () => {
-  const looser = openRules({ disabled_detectors: ['birth'] });
-  const born = 'née le 12/03/1985';
-  const bodyOf = (callId: string, more: object = {}) =>
+const looser = openRules({ disabled_detectors: ['birth'] });
+const born = 'née le 12/03/1985';
+const bodyOf = (callId: string, more: object = {}) =>
     JSON.stringify({
       unique_id: callId,
       timestamp: '2025-03-01T10:00:00Z',
       transcript_json: { callData: [{ from: 'in', content: `${born} au 06 39 98 12 34` }] },
       ...more,
     });
-  const redactionsOf = (callId: string) =>
+const redactionsOf = (callId: string) =>
     column(pipeline.warehouse, `SELECT detector FROM redactions WHERE call_id = '${callId}' ORDER BY redaction_index`);
 
-  test('the doctor tells of ids that hold the number of their call', async () => {
+test('workers and receivers with other rules: the doctor tells of ids that hold the number of their call', async () => {
     const keyFile = join(tmpdir(), `callsync-token-${randomUUID()}.key`);
     writeFileSync(keyFile, Buffer.alloc(32, 7));
     const settings = privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop', key_file: keyFile });
@@ -251,9 +250,9 @@ describe('workers and receivers with other rules', () => {
     await send([JSON.stringify({ unique_id: 'in-0612345678-20250101-1', ...call })]);
     await pipeline.merge(deps);
     expect(await run()).toMatchObject({ outcome: 'warning', message: expect.stringMatching(/^Ids of 1 of/) });
-  });
+});
 
-  test('what a worker folded under looser rules comes under the present ones as soon as the call is seen again', async () => {
+test('workers and receivers with other rules: what a worker folded under looser rules comes under the present ones as soon as the call is seen again', async () => {
     const { sanitize, version } = looser;
     const earlier: IngestDeps = { ...deps, sanitize, rulesVersion: rulesOf(version) };
     await send([bodyOf('folded-looser')], looser);
@@ -287,9 +286,9 @@ describe('workers and receivers with other rules', () => {
     await send([bodyOf('folded-looser', { status: 'read again' })], looser);
     await pipeline.merge(earlier);
     expect(JSON.stringify((await pipeline.rowOf('folded-looser'))?.document)).toContain(born);
-  });
+});
 
-  test('where no rules ever acted, a list that a sender wrote is in no table; once they do, only what they keep of it', async () => {
+test('workers and receivers with other rules: where no rules ever acted, a list that a sender wrote is in no table; once they do, only what they keep of it', async () => {
     const listed = { callData: [{ from: 'in', content: 'oui' }], callsync_redactions: [[0, null, null, 'phone', 1]] };
     await deliver(pipeline.store, [{ body: bodyOf('listed', { transcript_json: listed }) }]);
     await pipeline.merge();
@@ -305,7 +304,6 @@ describe('workers and receivers with other rules', () => {
     await pipeline.merge();
     expect((await pipeline.rowOf('listed'))?.rules).toBe('none');
     expect(await applyRules(deps, privacy)).toMatchObject({ calls: 1, changed: 0 });
-  });
 });
 
 test('the page on personal data names every table of the store', async () => {
@@ -317,12 +315,11 @@ test('the page on personal data names every table of the store', async () => {
   expect(Object.keys(storedData.store).sort()).toEqual(names);
 });
 
-describe('an erasure, where rules keep everything as it came', () => {
-  const eraseRaw = (request: PersonRequest, suppress = false) => erase(pipeline.deps, request, { suppress });
-  const callOf = (id: string, more: object) =>
+const eraseRaw = (request: PersonRequest, suppress = false) => erase(pipeline.deps, request, { suppress });
+const callOf = (id: string, more: object) =>
     JSON.stringify({ unique_id: id, timestamp: '2025-03-01T10:00:00Z', ...more });
 
-  test('late, repeated and replayed deliveries leave neither a body nor the id, and nobody asks the API for the call', async () => {
+test('an erasure, where rules keep everything as it came: late, repeated and replayed deliveries leave neither a body nor the id, and nobody asks the API for the call', async () => {
     const first = callOf('late-call', { status: 'one' });
     await deliver(pipeline.store, [{ body: first, deliveryId: 'late-call:1' }]);
     await pipeline.merge();
@@ -339,12 +336,10 @@ describe('an erasure, where rules keep everything as it came', () => {
     expect(await pipeline.query(`SELECT 1 FROM inbox WHERE ${held}`)).toEqual([]);
     expect(await pipeline.query(`SELECT 1 FROM rereads WHERE call_id = 'late-call'`)).toEqual([]);
     expect(await pipeline.warehouse.query(`SELECT call_id FROM deliveries WHERE call_id = 'late-call'`)).toEqual([]);
-    expect(await column(pipeline.store, `SELECT outcome FROM inbox WHERE call_id = 'other-call'`)).toEqual([
-      'accepted',
-    ]);
-  });
+  expect(await column(pipeline.store, `SELECT outcome FROM inbox WHERE call_id = 'other-call'`)).toEqual(['accepted']);
+});
 
-  test('a load under way, with rows from before, is not taken for the last word', async () => {
+test('an erasure, where rules keep everything as it came: a load under way, with rows from before, is not taken for the last word', async () => {
     await deliver(pipeline.store, [{ body: callOf('loading-call', {}) }]);
     await pipeline.merge();
     const rows = await unloadedDeliveries(pipeline.store, 'main', 100);
@@ -355,15 +350,11 @@ describe('an erasure, where rules keep everything as it came', () => {
     expect(left.flatMap((row) => Object.values(row))).toContain(`erased:${pipeline.store.keyOf('loading-call')}`);
     await pipeline.drain();
     expect(await unloadedDeliveries(pipeline.store, 'main', 100)).toEqual([]);
-  });
+});
 
-  test('that was interrupted is carried to its end by the next, also in what belongs to no call', async () => {
+test('an erasure, where rules keep everything as it came that was interrupted is carried to its end by the next, also in what belongs to no call', async () => {
     const body = callOf('half-done', { in: { data: '+33655443322' } });
-    await deliver(pipeline.store, [
-      { body },
-      { body: `{"phone": "0 6 55 44 33 22` },
-      { body: '{"id": "106554433221"' },
-    ]);
+  await deliver(pipeline.store, [{ body }, { body: `{"phone": "0 6 55 44 33 22` }, { body: '{"id": "106554433221"' }]);
     await pipeline.merge();
     await requestRereads(pipeline.store, ['half-done'], 'repeat');
     // The process ends behind its first batch of calls.
@@ -377,7 +368,6 @@ describe('an erasure, where rules keep everything as it came', () => {
     expect(text).toContain('106554433221');
     expect(await pipeline.query(`SELECT 1 FROM inbox WHERE call_id = 'half-done'`)).toEqual([]);
     expect(await pipeline.query(`SELECT 1 FROM rereads WHERE call_id = 'half-done'`)).toEqual([]);
-  });
 });
 
 test('the timeline tells once that other rules act', async () => {

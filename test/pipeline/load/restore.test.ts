@@ -60,79 +60,75 @@ test('nothing is sent again where nothing was restored, also by loads under way'
   expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
 });
 
-describe('a ledger that was set back under running workers', () => {
-  test('is not mute: what it folds afterwards reaches the warehouse, also where loads hide the gap', async () => {
-    await write(['a', 'v1'], ['b', 'v1']);
-    const restore = await ledger();
-    await write(['a', 'v2'], ['new', 'v1']);
-    await restore();
-    await write(['a', 'v3']);
-    for (let n = 0; n < 3; n += 1) await write([`later ${n}`, 'v1']);
-    expect(await inWarehouse()).toMatchObject({ a: 'v2', new: 'v1' });
-    const epoch = await pipeline.store.epoch();
-    expect(await check()).toMatchObject([expect.stringContaining('epoch')]);
-    expect(await pipeline.store.epoch()).toBe(epoch + 1);
-    await pipeline.drain();
-    expect(await inWarehouse()).toMatchObject({ a: 'v3', b: 'v1', new: 'v1' });
-    expect(await check()).toEqual([]);
-  });
-
-  test('asks the service for what a load brings that was under way while it was set back and checked', async () => {
-    await write(['a', 'v1']);
-    const restore = await ledger();
-    const slow = pipeline.depsWith({
-      load: async (batch) => {
-        await restore();
-        await write(['a', 'v1'], ['b', 'v1']);
-        await check();
-        return await pipeline.warehouse.load(batch);
-      },
-    });
-    await write(['b', 'v0']);
-    await writeTo(slow, ['a', 'v2']);
-    expect(await inWarehouse()).toMatchObject({ a: 'v2' });
-    expect(await query('SELECT call_id, reason FROM rereads')).toContainEqual({ call_id: 'a', reason: 'restored' });
-  });
+test('a ledger that was set back under running workers is not mute: what it folds afterwards reaches the warehouse, also where loads hide the gap', async () => {
+  await write(['a', 'v1'], ['b', 'v1']);
+  const restore = await ledger();
+  await write(['a', 'v2'], ['new', 'v1']);
+  await restore();
+  await write(['a', 'v3']);
+  for (let n = 0; n < 3; n += 1) await write([`later ${n}`, 'v1']);
+  expect(await inWarehouse()).toMatchObject({ a: 'v2', new: 'v1' });
+  const epoch = await pipeline.store.epoch();
+  expect(await check()).toMatchObject([expect.stringContaining('epoch')]);
+  expect(await pipeline.store.epoch()).toBe(epoch + 1);
+  await pipeline.drain();
+  expect(await inWarehouse()).toMatchObject({ a: 'v3', b: 'v1', new: 'v1' });
+  expect(await check()).toEqual([]);
 });
 
-describe('a warehouse', () => {
-  test('that was set back gets what it was sent since, deliveries and erasures too', async () => {
-    await write(['a', 'v1'], ['b', 'v1'], ['gone', 'v1']);
-    expect(await check()).toEqual([]);
-    const restore = await warehouse();
-    await deliver(pipeline.store, [{ body: '{"unique_id":"w","status":"void"}', deliveryId: '1701699087.5' }]);
-    await pipeline.merge();
-    await write(['a', 'v2']);
-    await erase('gone');
-    await pipeline.drain();
-    // Its clock was set back between plan and commit.
-    await query(`UPDATE warehouse_calls SET applied_at = applied_at - interval '1 minute' WHERE call_id = 'gone'`);
-    await restore();
-    await write(['new', 'v1']);
-    expect(await hasLost(pipeline.store, pipeline.warehouse)).toBe(true);
-    expect(await inWarehouse()).toEqual({ a: 'v1', b: 'v1', gone: 'v1', new: 'v1' });
-    expect(await check()).toMatchObject([expect.stringContaining('lacks earlier loads')]);
-    await pipeline.drain();
-    expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1', new: 'v1', w: 'void' });
-    expect((await countRows(pipeline.warehouse)).deliveries).toBe(1);
-    expect(await check()).toEqual([]);
-    expect(await hasLost(pipeline.store, pipeline.warehouse)).toBe(false);
+test('a ledger that was set back under running workers asks the service for what a load brings that was under way while it was set back and checked', async () => {
+  await write(['a', 'v1']);
+  const restore = await ledger();
+  const slow = pipeline.depsWith({
+    load: async (batch) => {
+      await restore();
+      await write(['a', 'v1'], ['b', 'v1']);
+      await check();
+      return await pipeline.warehouse.load(batch);
+    },
   });
+  await write(['b', 'v0']);
+  await writeTo(slow, ['a', 'v2']);
+  expect(await inWarehouse()).toMatchObject({ a: 'v2' });
+  expect(await query('SELECT call_id, reason FROM rereads')).toContainEqual({ call_id: 'a', reason: 'restored' });
+});
 
-  test('gets its deliveries again by indexes, however many there are', async () => {
-    const plans: string[] = [];
-    await pipeline.store.transaction(async (tx) => {
-      await tx.query('SET LOCAL enable_seqscan = off');
-      const explain = queryBy(async (sql, values) => {
-        plans.push(JSON.stringify(await tx.query(`EXPLAIN ${sql}`, values)));
-        return [];
-      });
-      await sendAgain({ ...tx, query: explain }, 'main', { since: 1, loadIds: [] });
+test('a warehouse that was set back gets what it was sent since, deliveries and erasures too', async () => {
+  await write(['a', 'v1'], ['b', 'v1'], ['gone', 'v1']);
+  expect(await check()).toEqual([]);
+  const restore = await warehouse();
+  await deliver(pipeline.store, [{ body: '{"unique_id":"w","status":"void"}', deliveryId: '1701699087.5' }]);
+  await pipeline.merge();
+  await write(['a', 'v2']);
+  await erase('gone');
+  await pipeline.drain();
+  // Its clock was set back between plan and commit.
+  await query(`UPDATE warehouse_calls SET applied_at = applied_at - interval '1 minute' WHERE call_id = 'gone'`);
+  await restore();
+  await write(['new', 'v1']);
+  expect(await hasLost(pipeline.store, pipeline.warehouse)).toBe(true);
+  expect(await inWarehouse()).toEqual({ a: 'v1', b: 'v1', gone: 'v1', new: 'v1' });
+  expect(await check()).toMatchObject([expect.stringContaining('lacks earlier loads')]);
+  await pipeline.drain();
+  expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1', new: 'v1', w: 'void' });
+  expect((await countRows(pipeline.warehouse)).deliveries).toBe(1);
+  expect(await check()).toEqual([]);
+  expect(await hasLost(pipeline.store, pipeline.warehouse)).toBe(false);
+});
+
+test('a warehouse gets its deliveries again by indexes, however many there are', async () => {
+  const plans: string[] = [];
+  await pipeline.store.transaction(async (tx) => {
+    await tx.query('SET LOCAL enable_seqscan = off');
+    const explain = queryBy(async (sql, values) => {
+      plans.push(JSON.stringify(await tx.query(`EXPLAIN ${sql}`, values)));
+      return [];
     });
-    const ofInbox = plans.filter((plan) => plan.includes(' inbox'));
-    expect(ofInbox.length).toBeGreaterThan(0);
-    expect(ofInbox.filter((plan) => !/Index Cond: \(received_at|inbox_erased/.test(plan))).toEqual([]);
+    await sendAgain({ ...tx, query: explain }, 'main', { since: 1, loadIds: [] });
   });
+  const ofInbox = plans.filter((plan) => plan.includes(' inbox'));
+  expect(ofInbox.length).toBeGreaterThan(0);
+  expect(ofInbox.filter((plan) => !/Index Cond: \(received_at|inbox_erased/.test(plan))).toEqual([]);
 });
 
 test('set back together with its warehouse, a ledger learns from the log what was erased', async () => {

@@ -340,17 +340,7 @@ interface Listed {
   readonly printed: number | undefined;
 }
 
-interface CaseOutcome {
-  readonly expected: number;
-  readonly lost: number;
-  /** Lost calls that no named window holds. */
-  readonly unnamed: number;
-  readonly complete: boolean;
-  readonly problems: readonly string[];
-  /** Why the reading ended before the range did. */
-  readonly stopped: string | undefined;
-  readonly requests: number;
-}
+type CaseOutcome = Awaited<ReturnType<typeof runDialectCase>>;
 
 /** Calls that the list shows now, also its late replica, with their times on the axis. */
 const listedCalls = async (simulator: Simulator, axis: 'timestamp' | 'qualified', lateMs = 0) => {
@@ -418,7 +408,7 @@ const readWhole = async (deps: ReadDeps, one: DialectCase, range: Range, signal:
 const within = ({ at, printed }: Listed, { from, to }: Range): boolean =>
   [at, printed].some((time) => time !== undefined && time >= from - slackMicros && time < to + slackMicros);
 
-const runDialectCase = async (pipeline: Pipeline, one: DialectCase): Promise<CaseOutcome> => {
+const runDialectCase = async (pipeline: Pipeline, one: DialectCase) => {
   const axis = one.axis === 'qualified' ? 'qualified' : 'timestamp';
   const simulator = await startSimulator(one.simulator);
   const source = await simulatedSource(simulator, one.source);
@@ -447,9 +437,11 @@ const runDialectCase = async (pipeline: Pipeline, one: DialectCase): Promise<Cas
     return {
       expected: expected.length,
       lost: lost.length,
+      /** Lost calls that no named window holds. */
       unnamed: lost.filter(([, listed]) => !named.some((window) => within(listed, window))).length,
       complete: problems === 0 && stopped === undefined,
       problems: [...new Set(open.map(({ problem }) => problem.replace(/:.*/s, '')))],
+      /** Why the reading ended before the range did. */
       stopped,
       requests: source.list.counts.requests,
     };

@@ -90,25 +90,24 @@ describe.each([
   });
 });
 
-describe('the plan of continuous sync', () => {
-  test('goes back to the watermark, however short its relative start is', async () => {
+test('the plan of continuous sync goes back to the watermark, however short its relative start is', async () => {
     const { deps, serviceNow } = await open(0, { start: Date.now() * 1000 - hour });
     const watermark = (await serviceNow()) - 3 * hour;
     await leaveWatermark(watermark, watermark - 24 * hour);
     const { rest, top } = await planSync(deps);
     expect(Math.min(...[...rest, ...top].map(({ from }) => from))).toBeLessThanOrEqual(watermark - lookback);
     expect((await advanceWatermark(store()))?.watermark ?? 0).toBe(watermark);
-  });
+});
 
-  test('reads nothing before its first start, which a later configuration does not move', async () => {
+test('the plan of continuous sync reads nothing before its first start, which a later configuration does not move', async () => {
     const { deps, serviceNow } = await open(0, { start: Date.now() * 1000 - 2 * hour });
     const { rest } = await planSync(deps);
     expect(rest.at(-1)?.from).toBe(deps.sync.start);
     await planSync({ ...deps, sync: { ...deps.sync, start: (await serviceNow()) - minute } });
     expect((await planSync(deps)).rest.at(-1)?.from).toBe(deps.sync.start);
-  });
+});
 
-  test('has the newest first, then what is not read, without what was read in time', async () => {
+test('the plan of continuous sync has the newest first, then what is not read, without what was read in time', async () => {
     const { deps, serviceNow } = await open();
     const now = await serviceNow();
     const watermark = now - 100 * hour;
@@ -124,9 +123,9 @@ describe('the plan of continuous sync', () => {
     expect(rest).toEqual(expected);
     const oldest = await planSync({ ...deps, sync: { ...deps.sync, direction: 'oldest_first' } });
     expect(oldest.rest.map(({ from }) => from)).toEqual([watermark, now - 20 * hour]);
-  });
+});
 
-  test('reads again what was read so soon that calls could still appear, and asks no question more for it', async () => {
+test('the plan of continuous sync reads again what was read so soon that calls could still appear, and asks no question more for it', async () => {
     const { deps, serviceNow } = await open();
     const now = await serviceNow();
     await leaveWatermark(now - hour);
@@ -137,9 +136,9 @@ describe('the plan of continuous sync', () => {
     expect(rest).toEqual([]);
     expect(top).toHaveLength(1);
     expect(Math.abs((top[0]?.from ?? 0) - (now - 3 * minute - lookback - settle))).toBeLessThan(minute);
-  });
+});
 
-  test('tries problems of other axes again when they are due, unless the list no longer has the axis', async () => {
+test('the plan of continuous sync tries problems of other axes again when they are due, unless the list no longer has the axis', async () => {
     const { deps, serviceNow } = await open();
     const now = await serviceNow();
     await leaveWatermark(now - 10 * hour);
@@ -151,9 +150,9 @@ describe('the plan of continuous sync', () => {
     const { others, rest } = await planSync(deps);
     expect(others).toEqual([{ axis: 'timestamp', ranges: [range] }]);
     expect(rest).not.toContainEqual(range);
-  });
+});
 
-  test('the watermark passes problems, and waits for windows that were not shown complete', async () => {
+test('the plan of continuous sync: the watermark passes problems, and waits for windows that were not shown complete', async () => {
     const { deps } = await open();
     const at = Date.now() * 1000 - 10 * hour;
     await leaveWatermark(at);
@@ -164,9 +163,9 @@ describe('the plan of continuous sync', () => {
     await recordRead(at + 3 * hour, at + 4 * hour, 'none');
     await recordRead(at + 4 * hour, at + 5 * hour);
     expect(await finishSync(deps, { seenTo: at })).toEqual({ watermark: at + 3 * hour });
-  });
+});
 
-  test('a problem waits twice as long after each vain attempt, and ends with a reading', async () => {
+test('the plan of continuous sync: a problem waits twice as long after each vain attempt, and ends with a reading', async () => {
     const waits: number[] = [];
     const range = { axis, from: hour, to: 2 * hour };
     const inner = { axis, from: hour + minute, to: hour + 2 * minute, problem: 'unreadable' };
@@ -181,9 +180,9 @@ describe('the plan of continuous sync', () => {
     expect(waits).toEqual([1, 2, 4]);
     await replaceProblems(store(), range, []);
     expect(await openProblems(store())).toEqual([]);
-  });
+});
 
-  test('what it fails with is kept until a run has seen the newest calls', async () => {
+test('the plan of continuous sync: what it fails with is kept until a run has seen the newest calls', async () => {
     const { deps, serviceNow } = await open();
     await planSync(deps);
     const failing = asSync(deps, () => Promise.reject(transient('SERVICE_UNAVAILABLE', 'It is away.')));
@@ -195,7 +194,6 @@ describe('the plan of continuous sync', () => {
     expect(after?.lastError).toBeNull();
     expect(after?.lag).toBeGreaterThan(55);
     expect(after?.lag).toBeLessThan(90);
-  });
 });
 
 describe('a window that fails for good', () => {

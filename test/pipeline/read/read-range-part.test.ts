@@ -181,17 +181,16 @@ const seen = async () => {
 };
 const statusOf = async (callId: string) => (await pipeline.rowOf(callId))?.document?.status;
 
-describe('a list without an endpoint for one call', () => {
-  test('answers by the window in which the call lies', async () => {
+test('a list without an endpoint for one call answers by the window in which the call lies', async () => {
     const { callId, status } = await seen();
     await requestRereads(pipeline.store, [callId], 'repeat');
     expect(await figures()).toEqual({ rereadsWaiting: 1, rereadsUnanswered: 0 });
     expect(await ask()).toEqual({ reread: 1, failed: 0 });
     expect(await statusOf(callId)).toBe(status);
     expect(await figures()).toEqual({ rereadsWaiting: 0, rereadsUnanswered: 0 });
-  });
+});
 
-  test('what it cannot answer is shown, until a reading of the list has', async () => {
+test('a list without an endpoint for one call: what it cannot answer is shown, until a reading of the list has', async () => {
     const { callId } = await seen();
     const nobody = observationOf('nobody', 5, { timestamp: '2023-12-04T15:18:29Z' }, 'webhook');
     await ingestAndLoad(nobody, observationOf('timeless', 5, {}, 'webhook'));
@@ -212,5 +211,4 @@ describe('a list without an endpoint for one call', () => {
     expect(await figures()).toEqual({ rereadsWaiting: 0, rereadsUnanswered: 1 });
     await requestRereads(pipeline.store, ['timeless'], 'repeat');
     expect(await figures()).toEqual({ rereadsWaiting: 1, rereadsUnanswered: 0 });
-  });
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { createAges } from '../../../src/calls/age.ts';
 import { drawCoverage, readCoverage } from '../../../src/health/coverage/coverage.ts';
@@ -39,8 +39,7 @@ const idsBefore = async ({ simulator }: Installation, ms: number): Promise<strin
     Date.parse(timestamp) < ms ? [callId] : [],
   );
 
-describe('a call that the service no longer lists', () => {
-  test('is marked missing in ledger and warehouse, and cleared when it is seen again', async () => {
+test('a call that the service no longer lists is marked missing in ledger and warehouse, and cleared when it is seen again', async () => {
     const { simulator, ...rest } = await install();
     await rest.backfill();
     const gone = (await simulator.delete({ random: 3, seed: 4 })).map((call) => call.callId).sort();
@@ -56,9 +55,9 @@ describe('a call that the service no longer lists', () => {
     );
     await rest.reconcile({ range, force: true });
     expect(await missing({ simulator, ...rest })).toEqual({ ledger: gone, warehouse: gone });
-  });
+});
 
-  test('but serves by its id because it moved or changed its status, is followed and not marked', async () => {
+test('a call that the service no longer lists but serves by its id because it moved or changed its status, is followed and not marked', async () => {
     const installed = await install();
     await installed.backfill();
     const later = new Date(Date.parse(to) + 86_400_000).toISOString();
@@ -70,16 +69,15 @@ describe('a call that the service no longer lists', () => {
     const rows = await installed.warehouse.query('SELECT call_id, call_timestamp, status FROM calls');
     expect(rows.find((row) => row.call_id === moved?.callId)?.call_timestamp).toEqual(new Date(later));
     expect(rows.find((row) => row.call_id === other?.callId)?.status).toBe('error');
-  });
+});
 
-  test('is marked after two agreeing listings where single calls cannot be asked for', async () => {
+test('a call that the service no longer lists is marked after two agreeing listings where single calls cannot be asked for', async () => {
     const installed = await install({ dialectOverrides: { single: false } });
     delete (installed.deps.source.list.list as { single_path?: string }).single_path;
     await installed.backfill();
     const gone = (await installed.simulator.delete({ random: 2, seed: 4 })).map((call) => call.callId).sort();
     expect(await installed.reconcile({ range })).toMatchObject({ markedMissing: 2, unproven: 0 });
     expect((await missing(installed)).warehouse).toEqual(gone);
-  });
 });
 
 test('a day whose calls are partly too old to be kept is proven, and says how many were aged out, also of those that nobody had seen; what is held stays', async () => {
@@ -118,8 +116,7 @@ test('a day whose calls are partly too old to be kept is proven, and says how ma
   expect(whole).toMatchObject({ windows: 4, proven: 4, healed: 0, different: 0, healedCalls: 0 });
 });
 
-describe('a window that is suddenly empty', () => {
-  test('is flagged and changes nothing, until somebody says that it is true', async () => {
+test('a window that is suddenly empty is flagged and changes nothing, until somebody says that it is true', async () => {
     const installed = await install();
     await installed.backfill();
     await installed.reconcile({ range });
@@ -133,9 +130,9 @@ describe('a window that is suddenly empty', () => {
     const accepted = await installed.reconcile({ range, acceptEmpty: true });
     expect(accepted).toMatchObject({ windows: 1, suspicious: 0, markedMissing: all.length });
     expect((await missing(installed)).warehouse).toEqual(all.sort());
-  });
+});
 
-  test('is flagged by the weeks before, also when the ledger knows none of it', async () => {
+test('a window that is suddenly empty is flagged by the weeks before, also when the ledger knows none of it', async () => {
     const month = new Date(Date.parse(to) - 28 * 86_400_000).toISOString();
     const installed = await install({ calls: { ...calls, from: month, count: 840 } });
     const whole = { from: Date.parse(month) * 1000, to: range.to };
@@ -149,7 +146,6 @@ describe('a window that is suddenly empty', () => {
     await installed.store.query('DELETE FROM ledger WHERE call_id = ANY($1)', [ids]);
     await installed.store.query('DELETE FROM wh_main.calls WHERE call_id = ANY($1)', [ids]);
     expect(await installed.reconcile({ range: last })).toMatchObject({ windows: 1, suspicious: 1 });
-  });
 });
 
 const options = { signal: new AbortController().signal, alive: () => undefined };
@@ -175,8 +171,7 @@ const isTrue = async (callId: string): Promise<boolean> => {
   return row?.metadata === values.join(' ') && row?.tags === tags.length;
 };
 
-describe('light reading', () => {
-  test('fetches nothing where nothing changed, for a small share of the bytes', async () => {
+test('light reading fetches nothing where nothing changed, for a small share of the bytes', async () => {
     const before = await bodies();
     const { counts } = site.deps.source.list;
     const start = counts.bodyBytes;
@@ -189,13 +184,11 @@ describe('light reading', () => {
     expect(await bodies()).toEqual(before);
     // Five full pages, and one that is empty.
     expect(light.requests).toBe(6);
-    console.log(
-      `1,000 unchanged calls: light ${lightBytes} bytes, full ${fullBytes} bytes in ${full.requests} requests`,
-    );
+  console.log(`1,000 unchanged calls: light ${lightBytes} bytes, full ${fullBytes} bytes in ${full.requests} requests`);
     expect(lightBytes * 4).toBeLessThan(fullBytes);
-  });
+});
 
-  test('fetches whole only what is new or changed: a few by id', async () => {
+test('light reading fetches whole only what is new or changed: a few by id', async () => {
     const edited = await site.simulator.edit({ random: 4, seed: 3, kinds: ['metadata', 'tags'], requalify: false });
     const added = await site.simulator.insert({ count: 1, timestamp: site.simulator.range.from, status: 'qualified' });
     const light = await read();
@@ -205,9 +198,9 @@ describe('light reading', () => {
     expect(light.requests).toBeLessThanOrEqual(6 + 5);
     for (const { callId } of [...edited, ...added]) expect(await isTrue(callId)).toBe(true);
     expect(await read()).toMatchObject({ fetched: 0 });
-  });
+});
 
-  test('and many by the windows that hold them', async () => {
+test('light reading and many by the windows that hold them', async () => {
     const edited = await site.simulator.edit({ random: 400, seed: 5, kinds: ['metadata'], requalify: false });
     const light = await read();
     expect(light.changed.size).toBe(400);
@@ -216,9 +209,9 @@ describe('light reading', () => {
     expect(light.requests).toBeLessThan(6 + 60);
     for (const { callId } of edited.slice(0, 20)) expect(await isTrue(callId)).toBe(true);
     expect(await read()).toMatchObject({ fetched: 0 });
-  });
+});
 
-  test('does not take another order of keys for a change', async () => {
+test('light reading does not take another order of keys for a change', async () => {
     await site.query(
       `UPDATE ledger SET fields = jsonb_set(fields, '{metadata,2}', '"another hash"') WHERE call_id = (SELECT min(call_id) FROM ledger)`,
     );
@@ -226,11 +219,10 @@ describe('light reading', () => {
     expect(await read()).toMatchObject({ fetched: 0 });
     expect(await bodies()).toEqual(before);
     expect(await site.query(`SELECT 1 FROM ledger WHERE fields->'metadata'->>2 = 'another hash'`)).toEqual([]);
-  });
+});
 
-  test('compares ids alone when asked to', async () => {
+test('light reading compares ids alone when asked to', async () => {
     await site.simulator.edit({ random: 3, seed: 9, kinds: ['metadata'], requalify: false });
     expect(await read('ids')).toMatchObject({ fetched: 0 });
     expect(await read()).toMatchObject({ fetched: 3 });
-  });
 });

@@ -29,14 +29,8 @@ export interface LossSite {
   drop(): Promise<unknown>;
 }
 
-interface Sample {
-  /** The answer of `await`. */
-  readonly proven: boolean;
-  /** In the mart, and in the tables of calls: of one moment. */
-  readonly provenDays: number;
-  readonly rows: number;
-}
-
+/** The answer of `await`; days in the mart, and rows in the tables of calls, of one moment. */
+type Sample = { readonly proven: boolean; readonly provenDays: number; readonly rows: number };
 export interface LossTools {
   readonly site: LossSite;
   readonly axis: string;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import { drawCoverage, readCoverage } from '../../../src/health/coverage/coverage.ts';
 import { transient } from '../../../src/lib/errors.ts';
@@ -42,8 +42,7 @@ beforeAll(async () => {
   await here.backfill();
 });
 afterAll(() => receiver?.stop());
-describe('reconciling against a service that dropped 5 % of its webhooks', () => {
-  test('proves every window of an installation that has everything', async () => {
+test('reconciling proves every window of an installation that has everything', async () => {
     const totals = await here.reconcile({ range: wholeRange() });
     expect(totals).toMatchObject({ windows: 12, proven: 12, missing: 0, different: 0, markedMissing: 0 });
     expect(await column(here.warehouse, 'SELECT count(*)::int AS n FROM verdicts')).toEqual([0]);
@@ -55,9 +54,9 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     const [listed] = await column(here.store, 'SELECT count(*)::int FROM ledger WHERE poll_at IS NOT NULL');
     expect(loaded).toEqual({ n: 12, listed, found: listed, level: 'fields', compared_by: 'test' });
     expect((await here.reconcile({ range: wholeRange() })).windows).toBe(0);
-  });
+});
 
-  test('the warehouse says how fresh and how proven it is, also while nothing is loaded, and no more often than due', async () => {
+test('reconciling: the warehouse says how fresh and how proven it is, also while nothing is loaded, and no more often than due', async () => {
     const beat = async () => {
       await loadPending(here.deps, { warehouse: 'main', origin: 'pending' });
       return (await here.warehouse.query('SELECT * FROM sync_state'))[0] ?? {};
@@ -72,9 +71,9 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     const next = await beat();
     expect(next.heartbeat_at).not.toEqual(first.heartbeat_at);
     expect({ ...next, heartbeat_at: first.heartbeat_at }).toEqual(first);
-  });
+});
 
-  test("measures the loss that the simulator's truth has", async () => {
+test("reconciling measures the loss that the simulator's truth has", async () => {
     const { webhooks } = await here.simulator.stats();
     const asked = { range: wholeRange(), warehouses: ['main'], now: Date.now() * 1000 };
     const coverage = await readCoverage(here.store, { ...asked, webhooksSince: here.range.from });
@@ -88,9 +87,9 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     expect(lost / expected).toBeGreaterThan(0.03);
     expect(coverage.deliveries).toMatchObject({ both: expected - lost, pollOnly: lost, webhookOnly: 0 });
     expect(new Set(coverage.days.map((one) => one.state))).toEqual(new Set(['proven']));
-  });
+});
 
-  test('brings back calls that the ledger lost, and flags rows that the ledger does not know', async () => {
+test('reconciling brings back calls that the ledger lost, and flags rows that the ledger does not know', async () => {
     const [lost] = await query(
       `DELETE FROM callsync.ledger WHERE call_id IN (SELECT call_id FROM callsync.ledger ORDER BY md5(call_id) LIMIT 7)
        RETURNING call_id`,
@@ -109,9 +108,9 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     expect(await column(here.store, unexpected)).toEqual([1]);
     await query(`DELETE FROM wh_main.calls WHERE call_id = 'nobody knows it'`);
     expect(await here.reconcile({ range: wholeRange() })).toMatchObject({ windows: 1, proven: 1 });
-  });
+});
 
-  test('finds a call in no warehouse although it came between two looks, and does not call the day proven', async () => {
+test('reconciling finds a call in no warehouse although it came between two looks, and does not call the day proven', async () => {
     const [late] = await query(`SELECT call_id FROM callsync.ledger ORDER BY md5(call_id || 'late') LIMIT 1`);
     const callId = late?.call_id as string;
     const { list } = here.deps.source;
@@ -134,9 +133,9 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     expect(folded).toBe(true);
     expect(totals).toMatchObject({ proven: 11, healed: 1, missing: 1, healedCalls: 1 });
     expect(await here.warehouse.query(`SELECT 1 AS one FROM calls WHERE call_id = '${callId}'`)).toEqual([{ one: 1 }]);
-  });
+});
 
-  test('goes on after a window that fails, counts it, and takes it again', async () => {
+test('reconciling goes on after a window that fails, counts it, and takes it again', async () => {
     const { list } = here.deps.source;
     const bad = here.range.from + 3 * day;
     const readPages: typeof list.readPages = async function* (asked) {
@@ -157,9 +156,9 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
       reconcileWith(withList(here.deps, { readPages: away })),
       'after three in a row it is the service that fails, and the activity is tried again',
     ).rejects.toMatchObject({ code: 'LIST_BROKEN' });
-  });
+});
 
-  test('keeps verdicts in a chain that shows a change, in the store or in the copy of the warehouse', async () => {
+test('reconciling keeps verdicts in a chain that shows a change, in the store or in the copy of the warehouse', async () => {
     await here.drain();
     const verify = async () => (await verifyVerdicts(here.store, here.deps.targets))[0];
     const sound = await verify();
@@ -185,9 +184,9 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     await query('DELETE FROM wh_main.verdicts WHERE verdict_id > (SELECT max(verdict_id) FROM callsync.verdicts)');
     const shown = { broken: [], copy: { differing: [] }, cut: [{ warehouse: 'main' }], intact: false };
     expect(await verify(), 'the head in the file outside still shows it').toMatchObject(shown);
-  });
+});
 
-  test('shows by its key that a whole chain was rewritten, in the store and in the warehouse', async () => {
+test('reconciling shows by its key that a whole chain was rewritten, in the store and in the warehouse', async () => {
     const stored = await latestVerdicts(here.store, { from: 0, to: 4e15 });
     const { headsFile, keys } = here.store.erasures.proof;
     await query('TRUNCATE callsync.verdicts');
@@ -204,5 +203,4 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
       expect(check?.verdicts).toBe(stored.length);
       expect(check?.broken).toHaveLength(stored.length);
     }
-  });
 });

@@ -26,16 +26,8 @@ export interface Tampering {
   readonly again: boolean;
 }
 
-interface Victim {
-  readonly table: Table;
-  readonly row: Row;
-}
-
-interface TestedWarehouse {
-  readonly warehouse: Warehouse;
-  readonly target: Target;
-}
-
+type Victim = { readonly table: Table; readonly row: Row };
+type TestedWarehouse = { readonly warehouse: Warehouse; readonly target: Target };
 type Site = Installation & { readonly warehouses: readonly TestedWarehouse[] };
 
 const openSite = async (calls: number): Promise<Site> => {

@@ -32,7 +32,7 @@ test.each([
   expect(judge(fault)).toMatchObject({ meaning, code: `BIGQUERY_${code}` });
 });
 
-test('every terminal error says what to do', () => {
+test('every terminal error says what to do, and messages quote nothing of the data that was refused', () => {
   for (const reason of ['accessDenied', 'invalid', 'billingNotEnabled', 'notFound', 'responseTooLarge', 'unheardOf']) {
     const error = errorOf({ reason, message: 'x' }, 'load');
     expect(error.kind).toBe('terminal');
@@ -40,9 +40,6 @@ test('every terminal error says what to do', () => {
   }
   const spent = errorOf({ reason: 'quotaExceeded', message: 'x' }, 'load');
   expect(spent).toMatchObject({ kind: 'transient', retryAfterMs: 600_000 });
-});
-
-test('messages quote nothing of the data that was refused', () => {
   const message = "Could not parse '+1 555 0100' as INT64 for field duration; `jane@example.com` near row 3";
   const error = errorOf({ status: 400, reason: 'invalid', message }, 'stage load x');
   expect(error.message).not.toMatch(/555|jane/);

@@ -1,7 +1,7 @@
 /** The SQL that can be sent: reviewed as a file, bounded to the partitions of a batch, understood by Google's analyzer. */
 
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { callTables } from '../../../schemas/tables.ts';
 import { allFilled, exampleBatch, listBigqueryStatements } from '../../../scripts/statements.ts';
 import { writeLoadScript } from '../../../src/warehouse/bigquery/load-script.ts';
@@ -26,42 +26,38 @@ const scriptOf = (wanted: Partial<Parameters<typeof exampleBatch>[0]> = {}, fill
   });
 };
 
-describe('what a load may touch', () => {
-  const partitioned = [...callTables.map(({ name }) => name), 'changes'];
-  const bounds = (alias: string): string =>
-    `((${alias}.call_timestamp >= TIMESTAMP '2026-01-01 00:00:00+00' AND ${alias}.call_timestamp < TIMESTAMP '2026-01-03 00:00:00+00') OR ` +
-    `(${alias}.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND ${alias}.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR ` +
-    `${alias}.call_timestamp IS NULL)`;
+const partitioned = [...callTables.map(({ name }) => name), 'changes'];
+const bounds = (alias: string): string =>
+  `((${alias}.call_timestamp >= TIMESTAMP '2026-01-01 00:00:00+00' AND ${alias}.call_timestamp < TIMESTAMP '2026-01-03 00:00:00+00') OR ` +
+  `(${alias}.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND ${alias}.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR ` +
+  `${alias}.call_timestamp IS NULL)`;
 
-  test('old, new and missing dates of its calls, as constants in every statement that reads or deletes', () => {
-    const statements = scriptOf().split(';\n');
-    for (const name of partitioned) {
-      const readers = statements.filter((sql) =>
-        new RegExp(`(?:FROM|JOIN|MERGE) \`p\\.d\\.${name}\` AS (\\w)`).test(sql),
-      );
-      expect(readers.length).toBeGreaterThan(0);
-      for (const sql of readers) {
-        const alias = new RegExp(`\`p\\.d\\.${name}\` AS (\\w)`).exec(sql)?.[1] as string;
-        expect(sql).toContain(bounds(alias));
-      }
+test('what a load may touch: old, new and missing dates of its calls, as constants in every statement that reads or deletes', () => {
+  const statements = scriptOf().split(';\n');
+  for (const name of partitioned) {
+    const readers = statements.filter((sql) =>
+      new RegExp(`(?:FROM|JOIN|MERGE) \`p\\.d\\.${name}\` AS (\\w)`).test(sql),
+    );
+    expect(readers.length).toBeGreaterThan(0);
+    for (const sql of readers) {
+      const alias = new RegExp(`\`p\\.d\\.${name}\` AS (\\w)`).exec(sql)?.[1] as string;
+      expect(sql).toContain(bounds(alias));
     }
-  });
+  }
+});
 
-  test('a table of which nothing is staged gets no statement that inserts, but loses its old rows', () => {
-    const script = scriptOf({}, new Set(['calls', 'tags']));
-    const targets = [...script.matchAll(/(DELETE FROM|INSERT INTO) `p\.d\.(\w+)`/g)].map(
-      ([, verb, name]) => `${verb} ${name}`,
-    );
-    const deleted = callTables.map(({ name }) => `DELETE FROM ${name}`);
-    expect(targets).toEqual([...deleted, 'INSERT INTO calls', 'INSERT INTO tags', 'INSERT INTO loads']);
-  });
+test('what a load may touch: a table of which nothing is staged gets no statement that inserts, but loses its old rows', () => {
+  const script = scriptOf({}, new Set(['calls', 'tags']));
+  const targets = [...script.matchAll(/(DELETE FROM|INSERT INTO) `p\.d\.(\w+)`/g)].map(
+    ([, verb, name]) => `${verb} ${name}`,
+  );
+  const deleted = callTables.map(({ name }) => `DELETE FROM ${name}`);
+  expect(targets).toEqual([...deleted, 'INSERT INTO calls', 'INSERT INTO tags', 'INSERT INTO loads']);
+});
 
-  test('a thousand scattered dates still make a script that BigQuery accepts', () => {
-    const many = Array.from({ length: 2_000 }, (_, index) =>
-      new Date(index * 3 * 86_400_000).toISOString().slice(0, 10),
-    );
-    expect(scriptOf({ dates: many }).length).toBeLessThan(500_000);
-  });
+test('what a load may touch: a thousand scattered dates still make a script that BigQuery accepts', () => {
+  const many = Array.from({ length: 2_000 }, (_, index) => new Date(index * 3 * 86_400_000).toISOString().slice(0, 10));
+  expect(scriptOf({ dates: many }).length).toBeLessThan(500_000);
 });
 
 const dayMs = 86_400_000;
