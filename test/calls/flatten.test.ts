@@ -215,6 +215,7 @@ test('what cannot be stored as it is: metadata keys that begin alike stay apart,
   const turned = rowsOf({ metadata: { [b]: '2', [a]: '1' } }, 'metadata');
   expect(rowsOf({ metadata: { [a]: '1', [b]: '2' } }, 'metadata')).toEqual(turned);
 });
+
 test('what cannot be stored as it is: whole numbers beyond 2^53 are reported where they may stand', () => {
   const text =
     '{"a":9007199254740993,"b":{"c":[12345678901234567890]},"d":9007199254740991,"e":0.1,"f":-9007199254740992}';

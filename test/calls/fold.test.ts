@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { CallDocument } from '../../schemas/call.ts';
 import { type Observation, type ObservationSource, sourceRank } from '../../schemas/observation.ts';
 import { tableOf } from '../../schemas/tables.ts';
@@ -255,86 +255,70 @@ test('of one instant a poll wins over a webhook, and a webhook over an import', 
   expect([foldAll(ways), foldAll(ways.slice(1))].map((row) => row.document?.status)).toEqual(['poll', 'webhook']);
 });
 
-describe('a list that carries fewer fields than the webhook', () => {
-  const at = 1_700_000_000_000_000;
-  const full = observationOf(
-    'c',
-    at,
-    {
-      transcript_json: { callData: [{ content: 'hello' }] },
-      tags: [{ unique_id: 't' }],
-      metadata: { Agent: 'x' },
-      status: 'qualified',
-    },
-    'webhook',
-  );
-  const polled = (record: object, carries: string[] = []): Observation => {
-    const observed = observeRecord(record, { observedAt: at + 60_000_000, carries: new Set(carries) });
-    if (observed.kind === 'rejected') throw new Error(observed.reason);
-    return observed.observation;
-  };
+const at = 1_700_000_000_000_000;
+const full = observationOf(
+  'c',
+  at,
+  {
+    transcript_json: { callData: [{ content: 'hello' }] },
+    tags: [{ unique_id: 't' }],
+    metadata: { Agent: 'x' },
+    status: 'qualified',
+  },
+  'webhook',
+);
+const polled = (record: object, carries: string[] = []): Observation => {
+  const observed = observeRecord(record, { observedAt: at + 60_000_000, carries: new Set(carries) });
+  if (observed.kind === 'rejected') throw new Error(observed.reason);
+  return observed.observation;
+};
 
-  /** The document, whichever comes first. */
-  const eitherWay = (seen: Observation) =>
-    [
-      [full, seen],
-      [seen, full],
-    ].map((order) => foldAll(order).document);
+/** The document, whichever comes first. */
+const eitherWay = (seen: Observation) =>
+  [
+    [full, seen],
+    [seen, full],
+  ].map((order) => foldAll(order).document);
 
-  test('erases nothing that it does not send, or sends empty, and replaces only what it is known to carry', () => {
-    const seen = polled({
-      unique_id: 'c',
-      status: 'void',
-      transcript_json: null,
-      tags: [],
-      metadata: {},
-      campaign: '',
-    });
-    expect(eitherWay(seen)).toEqual(Array(2).fill({ ...full.fields, status: 'void' }));
-    const carrying = polled({ unique_id: 'c', transcript_json: null, tags: [], metadata: null }, ['tags', 'metadata']);
-    expect(eitherWay(carrying)).toEqual(Array(2).fill({ ...full.fields, tags: [], metadata: null }));
-  });
+test('a list that carries fewer fields than the webhook erases nothing that it does not send, or sends empty, and replaces only what it is known to carry', () => {
+  const seen = polled({ unique_id: 'c', status: 'void', transcript_json: null, tags: [], metadata: {}, campaign: '' });
+  expect(eitherWay(seen)).toEqual(Array(2).fill({ ...full.fields, status: 'void' }));
+  const carrying = polled({ unique_id: 'c', transcript_json: null, tags: [], metadata: null }, ['tags', 'metadata']);
+  expect(eitherWay(carrying)).toEqual(Array(2).fill({ ...full.fields, tags: [], metadata: null }));
 });
 
-describe('what no store could hold', () => {
-  const parse = (json: string) => ({
-    callId: 'c',
-    source: 'webhook' as const,
-    observedAt: 1,
-    fields: JSON.parse(json),
-  });
+const parse = (json: string) => ({ callId: 'c', source: 'webhook' as const, observedAt: 1, fields: JSON.parse(json) });
 
-  test('fields named like what every object has are fields', () => {
-    const json = '{"unique_id":"c","constructor":"a","__proto__":{"x":1},"toString":2,"hasOwnProperty":null}';
-    const row = foldAll([parse(json)]);
-    expect(JSON.parse(renderDocument(row).toString())).toEqual(JSON.parse(json));
-    expect(JSON.parse(renderDocument({ ...row, json: {} }).toString())).toEqual(JSON.parse(json));
-    const changed = fold(row, prepareObservation({ ...parse('{"unique_id":"c","constructor":"b"}'), observedAt: 2 }));
-    expect(Object.entries(changed.document ?? {})).toContainEqual(['constructor', 'b']);
-    expect(
-      needsDocument({ ...row, document: null }, prepareObservation({ ...parse('{"valueOf":1}'), observedAt: 2 })),
-    ).toBe(true);
-  });
+test('what no store could hold: fields named like what every object has are fields', () => {
+  const json = '{"unique_id":"c","constructor":"a","__proto__":{"x":1},"toString":2,"hasOwnProperty":null}';
+  const row = foldAll([parse(json)]);
+  expect(JSON.parse(renderDocument(row).toString())).toEqual(JSON.parse(json));
+  expect(JSON.parse(renderDocument({ ...row, json: {} }).toString())).toEqual(JSON.parse(json));
+  const changed = fold(row, prepareObservation({ ...parse('{"unique_id":"c","constructor":"b"}'), observedAt: 2 }));
+  expect(Object.entries(changed.document ?? {})).toContainEqual(['constructor', 'b']);
+  expect(
+    needsDocument({ ...row, document: null }, prepareObservation({ ...parse('{"valueOf":1}'), observedAt: 2 })),
+  ).toBe(true);
+});
 
-  test('numbers beyond a double read the same from memory and from the store', () => {
-    const row = foldAll([parse('{"unique_id":"c","duration":1e999,"extra":[{"n":-1e999}],"fine":1e308}')]);
-    expect(row.document).toEqual({ unique_id: 'c', duration: 'Infinity', extra: [{ n: '-Infinity' }], fine: 1e308 });
-    expect(flatRows(stored(row))).toEqual(flatRows(row));
-  });
+test('what no store could hold: numbers beyond a double read the same from memory and from the store', () => {
+  const row = foldAll([parse('{"unique_id":"c","duration":1e999,"extra":[{"n":-1e999}],"fine":1e308}')]);
+  expect(row.document).toEqual({ unique_id: 'c', duration: 'Infinity', extra: [{ n: '-Infinity' }], fine: 1e308 });
+  expect(flatRows(stored(row))).toEqual(flatRows(row));
+});
 
-  test('names with NUL or half characters are cleaned, in the same way whatever else the record has', () => {
-    const row = foldAll([parse('{"unique_id":"c","a\\u0000":1,"a\\ufffd":2,"\\ud800":3}')]);
-    expect(row.document).toEqual({ unique_id: 'c', 'a\ufffd': 2, '\ufffd': 3 });
-  });
+test('what no store could hold: names with NUL or half characters are cleaned, in the same way whatever else the record has', () => {
+  const row = foldAll([parse('{"unique_id":"c","a\\u0000":1,"a\\ufffd":2,"\\ud800":3}')]);
+  expect(row.document).toEqual({ unique_id: 'c', 'a\ufffd': 2, '\ufffd': 3 });
+});
 
-  test('a record nested too deeply is refused before anything recurses over it', () => {
-    const nest = (depth: number) => parse(`{"unique_id":"c","deep":${'['.repeat(depth)}${']'.repeat(depth)}}`);
-    expect(() => prepareObservation(nest(199))).not.toThrow();
-    expect(() => prepareObservation(nest(200))).toThrow(RangeError);
-    expect(() => prepareObservation(nest(100_000))).toThrow(RangeError);
-    const mixed = { ...parse('{}'), fields: { unique_id: 'c', n: [Number.POSITIVE_INFINITY, nest(300).fields] } };
-    expect(() => prepareObservation(mixed)).toThrow(RangeError);
-  });
+test('what no store could hold: a record nested too deeply is refused before anything recurses over it', () => {
+  const nest = (depth: number) => parse(`{"unique_id":"c","deep":${'['.repeat(depth)}${']'.repeat(depth)}}`);
+  expect(() => prepareObservation(nest(199))).not.toThrow();
+  expect(() => prepareObservation(nest(200))).toThrow(RangeError);
+  expect(() => prepareObservation(nest(100_000))).toThrow(RangeError);
+  const mixed = { ...parse('{}'), fields: { unique_id: 'c', n: [Number.POSITIVE_INFINITY, nest(300).fields] } };
+  expect(() => prepareObservation(mixed)).toThrow(RangeError);
 });
 
 /** Changes of a call's fields by revision, from the marks of fold, in any number of observations. */

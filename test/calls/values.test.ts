@@ -18,6 +18,7 @@ const numberOf = (text: string) => rowsOf({ duration: text }).calls[0]?.duration
 const phoneOf = (data: string) => rowsOf({ in: { type: 'PHONE', data } }).contacts[0]?.phone ?? undefined;
 
 const digits = '9'.repeat(38);
+
 test.each([
   ['5', '5'],
   ['+5', '5'],
@@ -186,6 +187,7 @@ test('an age takes fields of a call, whatever their names', () => {
 
 const list = listConfigSchema.parse({});
 const rules = { processedField: 'qualified', now: Date.now() * 1000, clockSkew: 0 };
+
 test.each(forms)('a call has the same time in list, rows, ages and imports: %j', (timestamp, at) => {
   const record = { unique_id: 'a', timestamp };
   expect(axisTime(list, 'timestamp', record)).toBe(at);

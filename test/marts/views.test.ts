@@ -21,6 +21,7 @@ const here = useFilled(() => readChangedCalls(changeCall));
 beforeAll(async () => {
   for (const one of [here.postgres, here.bigquery]) expect(await one.applyMarts(analytics)).toHaveLength(marts.length);
 });
+
 test.each(marts.map((mart) => [mart.name, mart] as const))(
   '%s is the same in both, with the columns and key that it says',
   async (name, mart) => {
@@ -176,7 +177,7 @@ test('where business days are UTC days, they are as proven as callsync coverage 
 });
 
 describe('the cookbook on the calls of the demo', () => {
-    // The page tells this number.
+  // The page tells this number.
   const demo = useFilled(() => readDemoCalls(200));
   beforeAll(async () => {
     for (const one of [demo.postgres, demo.bigquery]) await one.applyMarts(demoAnalytics);

@@ -255,6 +255,7 @@ test('subjects stay as they are stored', () => {
 });
 
 const number = '06 11 22 33 44';
+
 test.each<[string, string, Readonly<Record<string, unknown>>, boolean]>([
   ['an address in place of a number', 'sip:alice2@x.org', { in: { data: 'sip:alice2@x.org' } }, true],
   ['another with its digits', 'sip:alice2@x.org', { in: { data: 'sip:bob2@x.org' } }, false],
@@ -328,12 +329,7 @@ test.each<[string, readonly string[], string, readonly string[]]>([
   ['one in another', ['call-1', 'call-10', 'xcall-1', 'call-1x'], '["call-10","xcall-1"', ['call-10', 'xcall-1']],
   ['no quotes', ['call-1'], 'call-1 "call-1', []],
   ['quotes in an id', ['"call-1", "call-2"', 'call-1'], JSON.stringify('"call-1", "call-2"'), ['"call-1", "call-2"']],
-  [
-    'a short one, by the name of its field only',
-    ['1', 'é', '', '12345'],
-    '{"unique_id" :\n "1","n":"12345","a":"é"}',
-    ['1'],
-  ],
+  ['a short one, by its field only', ['1', 'é', '', '12345'], '{"unique_id" :\n "1","n":"12345","a":"é"}', ['1']],
   ['another field that ends alike', ['1', '12345'], '{"id":"1","n":"12345","unique_id":"x"}', []],
   ['the whole of a text, however short', ['c-1', 'c-123456'], '"c-1"', ['c-1']],
   ['the whole of a text without quotes', ['c-1', 'é"'], ' é"\n', ['é"']],

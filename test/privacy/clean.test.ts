@@ -78,12 +78,7 @@ test.each<[string, Parameters<typeof compileRules>[0], Readonly<Record<string, u
     { metadata: { UDF_text_01: 'x', ANI: '33639981234', Dept: 'SALES' }, visit: { phone: '0639981234' } },
     { metadata: { ANI: '…1234', Dept: 'SALES' }, visit: { phone: '0639981234' } },
   ],
-  [
-    'no transcript',
-    profileRules.no_transcript,
-    { unique_id: 'a', transcript_json: transcriptOf() },
-    { unique_id: 'a' },
-  ],
+  ['no speech', profileRules.no_transcript, { unique_id: 'a', transcript_json: transcriptOf() }, { unique_id: 'a' }],
   [
     'the last characters stay the last ones, whatever alphabet they are of',
     [{ path: 'Account', action: 'last4' }],

@@ -59,6 +59,7 @@ test.each([
 ])('%s', (_, sent, stored) => {
   expect(privacy.admit(Buffer.from(`{"unique_id":"a",${sent}}`)).body.toString()).toBe(`{"unique_id":"a",${stored}}`);
 });
+
 test.each([
   ['a name twice in a word', '{"from":"in","words":[{"value":"0639981234","value":"oui"}],"content":"oui"}'],
   ['a name twice in an utterance', '{"content":"0639981234","words":[{"value":"oui"}],"content":"oui"}'],

@@ -61,11 +61,7 @@ test('records a history of every workflow', async () => {
     ['reread-late', 'rereadLate'],
   ] as const) {
     const workflowId = `${site.prefix}/${name}`;
-    await workflow.execute(type, {
-      workflowId,
-      taskQueue: queues.workflows,
-      args: [{ queues, prefix: site.prefix }],
-    });
+    await workflow.execute(type, { workflowId, taskQueue: queues.workflows, args: [{ queues, prefix: site.prefix }] });
     await save(name, workflowId);
   }
   const reconcileId = `${site.prefix}/reconcile`;

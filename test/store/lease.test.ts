@@ -14,6 +14,7 @@ import { useDatabase } from '../support/postgres.ts';
 
 const database = useDatabase();
 const store = useOpened(() => openStore({ url: database.url, max: 3 }));
+
 test('one holder at a time for a name, also after one that failed; another name does not wait, and those who do leave the pool to the holder', async () => {
   const lease = createLease(store);
   let holders = 0;

@@ -98,10 +98,7 @@ const perBatch = 200;
 type SteadyWork = ReturnType<typeof openSteadyWork>;
 
 /** Over a store that `fillStore` filled; warehouses take every load, so that only the store is at work. */
-const openSteadyWork = (store: Store) => ({
-  deps: depsOf(store),
-  inbox: createInboxWriter({ pool: store.pool }),
-});
+const openSteadyWork = (store: Store) => ({ deps: depsOf(store), inbox: createInboxWriter({ pool: store.pool }) });
 
 const depsOf = (store: Store): IngestDeps => ({
   store,

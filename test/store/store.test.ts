@@ -34,6 +34,7 @@ test('opening by many at once migrates once, needs no key of tombstones before i
   expect(new Set(epochs).size).toBe(6);
   expect(await first.epoch()).toBe(Math.max(...epochs));
 });
+
 test('opening: a store that another version made is refused, and left as it is', async () => {
   const { url } = await databaseForTest();
   const made = await open(url);
@@ -105,20 +106,18 @@ test('opening: a dropped store is not made anew by a worker with a role of its o
   await expect.poll(() => recreateStore(worker)).toBe(true);
 });
 
-describe('calls to be read again', () => {
-  const ids = async () => (await listRereads(store(), 10)).map((one) => one.callId);
+const ids = async () => (await listRereads(store(), 10)).map((one) => one.callId);
 
-  test('are asked for once, and a request that comes while the answer is under way stays', async () => {
-    await requestRereads(store(), ['b', 'a', 'b'], 'repeat');
-    await requestRereads(store(), [], 'repeat');
-    const listed = await listRereads(store(), 10);
-    expect(listed.map((one) => one.callId).sort()).toEqual(['a', 'b']);
-    await requestRereads(store(), ['a'], 'repeat');
-    await settleRereads(store(), { done: listed });
-    expect(await ids()).toEqual(['a']);
-    await settleRereads(store(), { done: await listRereads(store(), 10) });
-    expect(await ids()).toEqual([]);
-  });
+test('calls to be read again are asked for once, and a request that comes while the answer is under way stays', async () => {
+  await requestRereads(store(), ['b', 'a', 'b'], 'repeat');
+  await requestRereads(store(), [], 'repeat');
+  const listed = await listRereads(store(), 10);
+  expect(listed.map((one) => one.callId).sort()).toEqual(['a', 'b']);
+  await requestRereads(store(), ['a'], 'repeat');
+  await settleRereads(store(), { done: listed });
+  expect(await ids()).toEqual(['a']);
+  await settleRereads(store(), { done: await listRereads(store(), 10) });
+  expect(await ids()).toEqual([]);
 });
 
 /** As PostgreSQL ends one of two that wait for each other. */
@@ -237,95 +236,93 @@ describe('deliveries and texts are locked in one order', () => {
   });
 });
 
-describe('expired', () => {
-  const days = 86_400_000;
-  const query = (sql: string) => pipeline.query(sql);
+const days = 86_400_000;
+const query = (sql: string) => pipeline.query(sql);
 
-  test('are bodies of settled deliveries when they are old, and not before', async () => {
-    const old = new Date(Date.now() - 8 * days);
-    await deliver(pipeline.store, [{ body: '{}', receivedAt: old }, { body: '{}', receivedAt: old }, { body: '{}' }]);
-    await query(`UPDATE inbox SET outcome = 'accepted' WHERE seq <> (SELECT max(seq) - 1 FROM inbox)`);
-    expect(await expireRows(store(), retention)).toMatchObject({ bodies: 1, rejected: 0, deliveries: 0 });
-    expect(await query('SELECT body IS NULL AS gone, body_hash IS NULL AS hashless FROM inbox ORDER BY seq')).toEqual([
-      { gone: true, hashless: false },
-      { gone: false, hashless: false },
-      { gone: false, hashless: false },
-    ]);
-  });
+test('expired are bodies of settled deliveries when they are old, and not before', async () => {
+  const old = new Date(Date.now() - 8 * days);
+  await deliver(pipeline.store, [{ body: '{}', receivedAt: old }, { body: '{}', receivedAt: old }, { body: '{}' }]);
+  await query(`UPDATE inbox SET outcome = 'accepted' WHERE seq <> (SELECT max(seq) - 1 FROM inbox)`);
+  expect(await expireRows(store(), retention)).toMatchObject({ bodies: 1, rejected: 0, deliveries: 0 });
+  expect(await query('SELECT body IS NULL AS gone, body_hash IS NULL AS hashless FROM inbox ORDER BY seq')).toEqual([
+    { gone: true, hashless: false },
+    { gone: false, hashless: false },
+    { gone: false, hashless: false },
+  ]);
+});
 
-  test('are rows of every table that grows, and none that is needed', async () => {
-    await pipeline.clear();
-    await query(
-      `INSERT INTO inbox (received_at, outcome) SELECT now() - interval '8 days', 'rejected' FROM generate_series(1, 1100)`,
-    );
-    await query(`INSERT INTO inbox (received_at, outcome) VALUES (now() - interval '401 days', 'accepted'), (now() - interval '401 days', 'pending'),
+test('expired are rows of every table that grows, and none that is needed', async () => {
+  await pipeline.clear();
+  await query(
+    `INSERT INTO inbox (received_at, outcome) SELECT now() - interval '8 days', 'rejected' FROM generate_series(1, 1100)`,
+  );
+  await query(`INSERT INTO inbox (received_at, outcome) VALUES (now() - interval '401 days', 'accepted'), (now() - interval '401 days', 'pending'),
       (now() - interval '401 days', 'repeat'), (now() - interval '399 days', 'accepted')`);
-    await query(
-      `INSERT INTO unloaded_deliveries SELECT 'main', outcome = 'rejected', seq FROM inbox WHERE outcome IN ('repeat', 'rejected')`,
-    );
-    await query(`INSERT INTO quarantine (source, origin, reason, body, received_at, state, settled_at, body_hash, call_id)
+  await query(
+    `INSERT INTO unloaded_deliveries SELECT 'main', outcome = 'rejected', seq FROM inbox WHERE outcome IN ('repeat', 'rejected')`,
+  );
+  await query(`INSERT INTO quarantine (source, origin, reason, body, received_at, state, settled_at, body_hash, call_id)
       SELECT 'poll', 'o', 'r', '{"unique_id":"came-since"}', now() - interval '91 days', state, now() - interval '31 days', decode(md5(state), 'hex'), 'came-since'
         FROM unnest('{open,replayed,dropped}'::text[]) AS state`);
-    await query(`INSERT INTO ledger (call_id, last_seen_at) VALUES ('came-since', now() - interval '1 day')`);
-    await query(
-      `INSERT INTO websocket_frames (session, received_at, is_binary, body) VALUES ('s', now() - interval '31 days', false, ''), ('s', now(), false, '')`,
-    );
-    await query(`INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls, state, created_at, committed_at)
+  await query(`INSERT INTO ledger (call_id, last_seen_at) VALUES ('came-since', now() - interval '1 day')`);
+  await query(
+    `INSERT INTO websocket_frames (session, received_at, is_binary, body) VALUES ('s', now() - interval '31 days', false, ''), ('s', now(), false, '')`,
+  );
+  await query(`INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls, state, created_at, committed_at)
       SELECT 'l' || n, 'main', 1, 1, 'test', 1, CASE WHEN n % 4 = 0 THEN 'failed' ELSE 'committed' END,
              now() - interval '40 days' - n * interval '1 minute', CASE WHEN n % 4 <> 0 THEN now() - interval '40 days' - n * interval '1 minute' END
         FROM generate_series(1, 4000) AS n`);
-    await query(
-      `INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls, created_at) VALUES ('open', 'main', 1, 1, 'test', 1, now() - interval '400 days')`,
-    );
-    await query(
-      `INSERT INTO meta (key, value, updated_at) VALUES ('import:old', '{}', now() - interval '91 days'), ('import:new', '{}', now())`,
-    );
-    expect(await expireRows(store(), retention)).toEqual({
-      ...{ bodies: 0, events: 0, removed: 0, problems: 0, rereads: 0, rejected: 1_100, deliveries: 1, quarantine: 1 },
-      ...{ replayed: 1, dropped: 1, websocketFrames: 1, loads: 4_000 - Math.floor((2_000 * 4) / 3), imports: 1 },
-    });
-    expect(await query('SELECT outcome FROM inbox ORDER BY seq')).toHaveLength(3);
-    expect(await query('SELECT seq FROM unloaded_deliveries')).toHaveLength(1);
-    const left = await query(`SELECT state, octet_length(body) AS bytes FROM quarantine`);
-    expect(left).toEqual([{ state: 'dropped', bytes: 0 }]);
-    expect(await query(`SELECT count(*) AS n FROM loads WHERE state = 'committed'`)).toEqual([{ n: 2_000 }]);
-    expect(await query(`SELECT 1 FROM loads WHERE load_id = 'open'`)).toHaveLength(1);
+  await query(
+    `INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls, created_at) VALUES ('open', 'main', 1, 1, 'test', 1, now() - interval '400 days')`,
+  );
+  await query(
+    `INSERT INTO meta (key, value, updated_at) VALUES ('import:old', '{}', now() - interval '91 days'), ('import:new', '{}', now())`,
+  );
+  expect(await expireRows(store(), retention)).toEqual({
+    ...{ bodies: 0, events: 0, removed: 0, problems: 0, rereads: 0, rejected: 1_100, deliveries: 1, quarantine: 1 },
+    ...{ replayed: 1, dropped: 1, websocketFrames: 1, loads: 4_000 - Math.floor((2_000 * 4) / 3), imports: 1 },
   });
+  expect(await query('SELECT outcome FROM inbox ORDER BY seq')).toHaveLength(3);
+  expect(await query('SELECT seq FROM unloaded_deliveries')).toHaveLength(1);
+  const left = await query(`SELECT state, octet_length(body) AS bytes FROM quarantine`);
+  expect(left).toEqual([{ state: 'dropped', bytes: 0 }]);
+  expect(await query(`SELECT count(*) AS n FROM loads WHERE state = 'committed'`)).toEqual([{ n: 2_000 }]);
+  expect(await query(`SELECT 1 FROM loads WHERE load_id = 'open'`)).toHaveLength(1);
+});
 
-  test('is nothing of quarantine that may be the only copy of a call, or that a hold names', async () => {
-    await pipeline.clear();
-    await query(`INSERT INTO ledger (call_id, tombstone, last_seen_at) VALUES ('since', false, now() - interval '1 day'),
+test('expired is nothing of quarantine that may be the only copy of a call, or that a hold names', async () => {
+  await pipeline.clear();
+  await query(`INSERT INTO ledger (call_id, tombstone, last_seen_at) VALUES ('since', false, now() - interval '1 day'),
       ('before', false, now() - interval '99 days'), ('gone', true, NULL), ('held', false, now())`);
-    const put = async (state: string, subject: string, ...bodies: string[]) => {
-      for (const body of bodies) {
-        const receivedAt = new Date(Date.now() - 91 * days);
-        const record = { source: 'poll', origin: 'o', reason: 'r', body: Buffer.from(body), receivedAt } as const;
-        await quarantineRecords(store(), [record]);
-        await pipeline.store.query(
-          `UPDATE quarantine SET state = $2, settled_at = now() - interval '31 days', subjects = ARRAY[decode($3, 'hex')] WHERE body = $1`,
-          [record.body, state, subject],
-        );
-      }
-    };
-    const listKept = () =>
-      column(store(), `SELECT convert_from(body, 'UTF8') FROM quarantine WHERE body <> '' ORDER BY id`);
-    const only = ['{"unique_id":"never"}', '{"unique_id" : "before"}', 'no JSON', 'CSX1 sealed'];
-    await put('open', '00'.repeat(8), '{"a":1,"unique_id": "since"}', '{"unique_id":"gone","é', ...only);
-    const held = 'ab'.repeat(8);
-    await put('open', held, '{"unique_id":"held"}');
-    await put('replayed', held, 'held, replayed');
-    await put('dropped', held, 'held, dropped');
-    await query(`INSERT INTO websocket_frames (session, received_at, is_binary, body, subjects)
+  const put = async (state: string, subject: string, ...bodies: string[]) => {
+    for (const body of bodies) {
+      const receivedAt = new Date(Date.now() - 91 * days);
+      const record = { source: 'poll', origin: 'o', reason: 'r', body: Buffer.from(body), receivedAt } as const;
+      await quarantineRecords(store(), [record]);
+      await pipeline.store.query(
+        `UPDATE quarantine SET state = $2, settled_at = now() - interval '31 days', subjects = ARRAY[decode($3, 'hex')] WHERE body = $1`,
+        [record.body, state, subject],
+      );
+    }
+  };
+  const listKept = () =>
+    column(store(), `SELECT convert_from(body, 'UTF8') FROM quarantine WHERE body <> '' ORDER BY id`);
+  const only = ['{"unique_id":"never"}', '{"unique_id" : "before"}', 'no JSON', 'CSX1 sealed'];
+  await put('open', '00'.repeat(8), '{"a":1,"unique_id": "since"}', '{"unique_id":"gone","é', ...only);
+  const held = 'ab'.repeat(8);
+  await put('open', held, '{"unique_id":"held"}');
+  await put('replayed', held, 'held, replayed');
+  await put('dropped', held, 'held, dropped');
+  await query(`INSERT INTO websocket_frames (session, received_at, is_binary, body, subjects)
       VALUES ('s', now() - interval '31 days', false, '', ARRAY[decode('${held}', 'hex')])`);
-    await query(`INSERT INTO held_keys (held_key, hold_id, of_call) VALUES ('${held.repeat(4)}', 'h', false)`);
-    const expired = () => expireRows(store(), retention);
-    expect(await expired()).toMatchObject({ quarantine: 2, replayed: 0, dropped: 0, websocketFrames: 0 });
-    const kept = [...only, '{"unique_id":"held"}', 'held, replayed', 'held, dropped'];
-    expect(await listKept()).toEqual(kept);
-    await query('DELETE FROM held_keys');
-    expect(await expired()).toMatchObject({ quarantine: 1, replayed: 1, dropped: 1, websocketFrames: 1 });
-    expect(await listKept()).toEqual(only);
-  });
+  await query(`INSERT INTO held_keys (held_key, hold_id, of_call) VALUES ('${held.repeat(4)}', 'h', false)`);
+  const expired = () => expireRows(store(), retention);
+  expect(await expired()).toMatchObject({ quarantine: 2, replayed: 0, dropped: 0, websocketFrames: 0 });
+  const kept = [...only, '{"unique_id":"held"}', 'held, replayed', 'held, dropped'];
+  expect(await listKept()).toEqual(kept);
+  await query('DELETE FROM held_keys');
+  expect(await expired()).toMatchObject({ quarantine: 1, replayed: 1, dropped: 1, websocketFrames: 1 });
+  expect(await listKept()).toEqual(only);
 });
 
 test('a step of maintenance that fails keeps no other from its turn, and is told', async () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { measureOverlap } from '../../src/store/status/progress.ts';
 import {
   advanceWatermark,
@@ -116,42 +116,42 @@ test('the watermark moved by many at once ends where the windows end', async () 
   expect(await advance()).toBe(at(8));
 });
 
-describe('compaction', () => {
-  const age = (where = 'true') =>
-    store().query(`UPDATE windows SET read_at = now() - interval '3 days' WHERE ${where}`);
-  const rows = () =>
-    column(store(), `SELECT concat_ws(' ', axis, shown, calls, origin) FROM windows ORDER BY axis, shown, window_from`);
+const age = (where = 'true') => store().query(`UPDATE windows SET read_at = now() - interval '3 days' WHERE ${where}`);
+const rows = () =>
+  column(store(), `SELECT concat_ws(' ', axis, shown, calls, origin) FROM windows ORDER BY axis, shown, window_from`);
 
-  test('joins what touches or overlaps, keeps gaps, axes and proofs apart, and leaves young windows alone', async () => {
-    await recordAll('0-1 1-2 1.5-3 0.2-0.8 5-6', { calls: 10 });
-    await record(3, 4, { calls: 10, shown: 'none' });
-    await record(0, 1, { axis: 'qualified', calls: 10 });
-    await age();
-    await record(6, 7, { calls: 10 });
-    expect(await compactWindows(store(), 48)).toBe(3);
-    expect(await rows()).toEqual([
-      'qualified total 10 test',
-      'timestamp none 10 test',
-      'timestamp total 30 compacted',
-      'timestamp total 10 test',
-      'timestamp total 10 test',
-    ]);
-    expect(await open(0, 7)).toEqual([span(3, 5)]);
-    expect(await compactWindows(store(), 48)).toBe(0);
-  });
+test('compaction joins what touches or overlaps, keeps gaps, axes and proofs apart, and leaves young windows alone', async () => {
+  await recordAll('0-1 1-2 1.5-3 0.2-0.8 5-6', { calls: 10 });
+  await record(3, 4, { calls: 10, shown: 'none' });
+  await record(0, 1, { axis: 'qualified', calls: 10 });
+  await age();
+  await record(6, 7, { calls: 10 });
+  expect(await compactWindows(store(), 48)).toBe(3);
+  expect(await rows()).toEqual([
+    'qualified total 10 test',
+    'timestamp none 10 test',
+    'timestamp total 30 compacted',
+    'timestamp total 10 test',
+    'timestamp total 10 test',
+  ]);
+  expect(await open(0, 7)).toEqual([span(3, 5)]);
+  expect(await compactWindows(store(), 48)).toBe(0);
+});
 
-  test.each([
-    ['0-1 1-2', '0-0.5 0.5-2'],
-    ['0-2', '0-1 1-2'],
-  ])('of one range that was shown complete in two ways leaves the proven one: %s and %s', async (unproven, proven) => {
+test.each([
+  ['0-1 1-2', '0-0.5 0.5-2'],
+  ['0-2', '0-1 1-2'],
+])(
+  'compaction of one range that was shown complete in two ways leaves the proven one: %s and %s',
+  async (unproven, proven) => {
     await recordAll(unproven, { shown: 'none', calls: 10 });
     await recordAll(proven, { calls: 9 });
     await age();
     await compactWindows(store(), 48);
     expect(await rows()).toEqual(['timestamp total 18 compacted']);
     expect(await open(0, 2)).toEqual([]);
-  });
-});
+  },
+);
 
 test('problems stay until a reading that covers their window is known to have none', async () => {
   const problem = { axis, from: at(1), to: at(2), problem: 'too large' };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
 
 /**
- * What `open` opens before the tests of a group; it can be used from `beforeAll` on.
+ * Opens something before the tests of a group. The result can be used from `beforeAll` on.
  * @param close closes it after them, by default with its own `close`.
  */
 export const useOpened = <T extends object>(

@@ -15,8 +15,6 @@ export const pgbouncer = '/usr/sbin/pgbouncer';
 export const isBouncerInstalled = existsSync(pgbouncer);
 if (!isBouncerInstalled) console.warn('Skipped: PgBouncer is not installed (apt-get install pgbouncer).');
 
-export type BouncedDatabase = Awaited<ReturnType<typeof createBouncedDatabase>>;
-
 export const createBouncedDatabase = async () => {
   const database = await createDatabase();
   const folder = await mkdtemp('/tmp/callsync-pgbouncer-');

@@ -5,7 +5,7 @@ import { Context } from '@temporalio/activity';
 import { Client, Connection } from '@temporalio/client';
 import proto from '@temporalio/proto';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { emptyTotals, type Range } from '../../schemas/orchestration.ts';
 import { transient } from '../../src/lib/errors.ts';
 import { mergeInbox } from '../../src/pipeline/load/merge-inbox.ts';
@@ -193,82 +193,80 @@ test('while the list is away and a repeated delivery waits, every wake brings a 
   await rereads.terminate();
 });
 
-describe('continuous sync', () => {
-  const top = [{ from: 90 * hour, to: 100 * hour }];
-  const rest = [
-    { from: 50 * hour, to: 90 * hour },
-    { from: 0, to: 40 * hour },
-  ];
-  const seconds = 60;
-  const plan: PlannedSync = {
+const top = [{ from: 90 * hour, to: 100 * hour }];
+const rest = [
+  { from: 50 * hour, to: 90 * hour },
+  { from: 0, to: 40 * hour },
+];
+const seconds = 60;
+const plan: PlannedSync = {
+  axis: 'qualified',
+  top,
+  rest,
+  others: [],
+  settledTo: 99 * hour,
+  direction: 'newest_first',
+  seconds,
+  everySeconds: seconds,
+};
+
+test('continuous sync reads while a backfill holds every slot for reading', async () => {
+  state.plan = plan;
+  const backfill = await start('backfill', `${site.queues.workflows}/backfill/full`, {
+    name: 'full',
     axis: 'qualified',
-    top,
-    rest,
-    others: [],
-    settledTo: 99 * hour,
+    range: { from: 0, to: 100 * hour },
     direction: 'newest_first',
-    seconds,
-    everySeconds: seconds,
-  };
-
-  test('reads while a backfill holds every slot for reading', async () => {
-    state.plan = plan;
-    const backfill = await start('backfill', `${site.queues.workflows}/backfill/full`, {
-      name: 'full',
-      axis: 'qualified',
-      range: { from: 0, to: 100 * hour },
-      direction: 'newest_first',
-      concurrency: 8,
-      force: false,
-    });
-    await until('both slots are taken', async () => state.parts === 2);
-    const sync = await start('syncRecent', `${site.queues.workflows}/sync-beside`);
-    expect(await sync.result()).toMatchObject({ calls: 3 });
-    expect((await backfill.describe()).status.name).toBe('RUNNING');
-    expect(state.parts).toBe(2);
-    // A list that cannot be cut is one window: an attempt that ended before it would begin at its first page for ever.
-    for (const handle of [backfill, sync]) {
-      const { events } = await handle.fetchHistory();
-      const limits = events?.flatMap(({ activityTaskScheduledEventAttributes: one }) =>
-        one?.activityType?.name === 'readRangePart' ? [Number(one.startToCloseTimeout?.seconds)] : [],
-      );
-      expect(Math.min(...(limits ?? []))).toBe(86_400);
-    }
-    await backfill.terminate();
+    concurrency: 8,
+    force: false,
   });
+  await until('both slots are taken', async () => state.parts === 2);
+  const sync = await start('syncRecent', `${site.queues.workflows}/sync-beside`);
+  expect(await sync.result()).toMatchObject({ calls: 3 });
+  expect((await backfill.describe()).status.name).toBe('RUNNING');
+  expect(state.parts).toBe(2);
+  // A list that cannot be cut is one window: an attempt that ended before it would begin at its first page for ever.
+  for (const handle of [backfill, sync]) {
+    const { events } = await handle.fetchHistory();
+    const limits = events?.flatMap(({ activityTaskScheduledEventAttributes: one }) =>
+      one?.activityType?.name === 'readRangePart' ? [Number(one.startToCloseTimeout?.seconds)] : [],
+    );
+    expect(Math.min(...(limits ?? []))).toBe(86_400);
+  }
+  await backfill.terminate();
+});
 
-  test('reads the newest first, then the rest in its order, then problems of other axes', async () => {
-    const left = { from: 7 * hour, to: 8 * hour };
-    state.plan = { ...plan, others: [{ axis: 'timestamp', ranges: [left] }] };
-    const sync = await start('syncRecent', `${site.queues.workflows}/sync-whole`);
-    expect(await sync.result()).toMatchObject({ calls: 4, watermark: 2 });
-    expect(state.read).toEqual([...top, ...rest, left]);
-    expect(state.axes).toEqual(['qualified', 'qualified', 'qualified', 'timestamp']);
-    expect(state.finishes).toBe(2);
-  });
+test('continuous sync reads the newest first, then the rest in its order, then problems of other axes', async () => {
+  const left = { from: 7 * hour, to: 8 * hour };
+  state.plan = { ...plan, others: [{ axis: 'timestamp', ranges: [left] }] };
+  const sync = await start('syncRecent', `${site.queues.workflows}/sync-whole`);
+  expect(await sync.result()).toMatchObject({ calls: 4, watermark: 2 });
+  expect(state.read).toEqual([...top, ...rest, left]);
+  expect(state.axes).toEqual(['qualified', 'qualified', 'qualified', 'timestamp']);
+  expect(state.finishes).toBe(2);
+});
 
-  test('reads the newest again at each interval, however long a window of the rest takes', async () => {
-    state.plan = { ...plan, everySeconds: 0.2 };
-    state.slow = rest[0];
-    const sync = await start('syncRecent', `${site.queues.workflows}/sync-slow`);
-    const readsOf = (range?: Range) => state.read.filter(({ to }) => to === range?.to).length;
-    const isReadAgain = async () => readsOf(top[0]) >= 3 && readsOf(rest[0]) > 0;
-    await until('the newest are read three times beside the rest', isReadAgain).finally(() => {
-      state.slow = undefined;
-    });
-    expect(readsOf(rest[0])).toBe(1);
-    const { calls } = (await sync.result()) as { calls: number };
-    expect(calls).toBe(state.read.length);
-    expect(state.read).toContainEqual(rest[1]);
+test('continuous sync reads the newest again at each interval, however long a window of the rest takes', async () => {
+  state.plan = { ...plan, everySeconds: 0.2 };
+  state.slow = rest[0];
+  const sync = await start('syncRecent', `${site.queues.workflows}/sync-slow`);
+  const readsOf = (range?: Range) => state.read.filter(({ to }) => to === range?.to).length;
+  const isReadAgain = async () => readsOf(top[0]) >= 3 && readsOf(rest[0]) > 0;
+  await until('the newest are read three times beside the rest', isReadAgain).finally(() => {
+    state.slow = undefined;
   });
+  expect(readsOf(rest[0])).toBe(1);
+  const { calls } = (await sync.result()) as { calls: number };
+  expect(calls).toBe(state.read.length);
+  expect(state.read).toContainEqual(rest[1]);
+});
 
-  test('ends when its time is up, with the rest unread, so that the next run plans anew', async () => {
-    state.plan = { ...plan, seconds: 0 };
-    const sync = await start('syncRecent', `${site.queues.workflows}/sync-short`);
-    expect(await sync.result()).toMatchObject({ calls: 1 });
-    expect(state.read).toEqual(top);
-    expect(state.finishes).toBeGreaterThan(0);
-  });
+test('continuous sync ends when its time is up, with the rest unread, so that the next run plans anew', async () => {
+  state.plan = { ...plan, seconds: 0 };
+  const sync = await start('syncRecent', `${site.queues.workflows}/sync-short`);
+  expect(await sync.result()).toMatchObject({ calls: 1 });
+  expect(state.read).toEqual(top);
+  expect(state.finishes).toBeGreaterThan(0);
 });
 
 test('what is left to be loaded keeps a backfill from saying that it is done', async () => {

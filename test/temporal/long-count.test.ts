@@ -1,32 +1,26 @@
 /** A service that counts a range for longer than Temporal waits for a heartbeat. */
 import { asyncLocalStorage, type Context } from '@temporalio/activity';
-import { afterEach, expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { type ActivityRun, activity } from '../../activities/activity.ts';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
 import { countRange, type planSync } from '../../src/pipeline/read/plan-sync.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
-import type { Source } from '../../src/source/source.ts';
 import { simulatedSource, wholeRange } from '../source/simulated.ts';
-
-let simulator: Awaited<ReturnType<typeof startSimulator>> | undefined;
-let source: Source | undefined;
-afterEach(async () => {
-  vi.useRealTimers();
-  await source?.close();
-  await simulator?.stop();
-  source = undefined;
-  simulator = undefined;
-});
 
 const hour = 3_600_000_000;
 
 /** Starts the activity as a worker would; `beats` grows with its heartbeats. */
 const start = async () => {
-  simulator = await startSimulator({
+  const simulator = await startSimulator({
     calls: { count: 40, utterances: 0, otherShare: 0, to: '2024-03-08T00:00:00Z' },
     quirks: { listDelayMs: 600 },
   });
-  source = await simulatedSource(simulator, { list: { preset: 'activate' } });
+  const source = await simulatedSource(simulator, { list: { preset: 'activate' } });
+  onTestFinished(async () => {
+    vi.useRealTimers();
+    await source.close();
+    await simulator.stop();
+  });
   const windows = { initial: hour, min: hour, max: 100 * hour, targetCalls: 10 };
   const { axis, ...range } = wholeRange(simulator, 'timestamp');
   const count = activity({ log: () => undefined }, 'countRange', (run: ActivityRun<never>) =>
@@ -41,7 +35,7 @@ const start = async () => {
   const context = { info: {}, cancellationSignal: stop.signal, heartbeat: () => (state.beats += 1) };
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const counted = asyncLocalStorage.run(context as unknown as Context, () => count());
-  return { state, counted };
+  return { state, counted, source };
 };
 
 test('heartbeats while the service counts, and its requests wait for longer than 35 s', async () => {
@@ -56,8 +50,8 @@ test('heartbeats while the service counts, and its requests wait for longer than
 });
 
 test('a cancelled count lets go of its request', async () => {
-  const { state, counted } = await start();
+  const { state, counted, source } = await start();
   state.stop.abort(new Error('cancelled'));
   await expect(counted).rejects.toThrow();
-  expect(source?.list.counts.requests).toBeLessThanOrEqual(1);
+  expect(source.list.counts.requests).toBeLessThanOrEqual(1);
 });

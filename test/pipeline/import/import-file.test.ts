@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { importFile } from '../../../src/pipeline/import/import-file.ts';
 import { listQuarantine, readQuarantine } from '../../../src/store/delivery/quarantine.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
@@ -199,83 +199,81 @@ test('files that cannot be read to their end: a file that is not there, and a fo
     await expect(importFile(pipeline.deps, { from })).rejects.toMatchObject(refusal);
 });
 
-describe('an import that was interrupted', () => {
-  const records = Array.from({ length: 40 }, (_, n) => record(n, { text: 'x'.repeat(n) }));
-  const contents: [string, string | Buffer][] = [
-    ['NDJSON', ndjson(records)],
-    ['a JSON array', `[\n${records.map((one) => JSON.stringify(one)).join(',\n')}\n]`],
-    ['gzip', gzipSync(ndjson(records))],
-  ];
+const records = Array.from({ length: 40 }, (_, n) => record(n, { text: 'x'.repeat(n) }));
+const contents: [string, string | Buffer][] = [
+  ['NDJSON', ndjson(records)],
+  ['a JSON array', `[\n${records.map((one) => JSON.stringify(one)).join(',\n')}\n]`],
+  ['gzip', gzipSync(ndjson(records))],
+];
 
-  test.each(contents)('%s: goes on where it was', async (_, content) => {
-    const path = await save(content);
-    const stop = new AbortController();
-    let batches = 0;
-    const onProgress = () => {
-      batches += 1;
-      if (batches === 3) stop.abort(new Error('stopped'));
-    };
-    const first = importFile(pipeline.deps, { from: path }, { batchBytes: 500, signal: stop.signal, onProgress });
-    await expect(first).rejects.toThrow('stopped');
-    const before = await heldIds();
-    expect(before.length).toBeGreaterThan(0);
-    expect(before.length).toBeLessThan(40);
-    const seen: number[] = [];
-    const options = { batchBytes: 500, onProgress: ({ records: n }: { records: number }) => seen.push(n) };
-    const second = await importFile(pipeline.deps, { from: path }, options);
-    expect(second).toMatchObject({ records: 40, refused: 0, changed: 40, alreadyDone: false });
-    expect(Math.min(...seen)).toBeGreaterThan(before.length);
-    expect(await heldIds()).toHaveLength(40);
-    expect(await importFile(pipeline.deps, { from: path })).toMatchObject({ records: 40, alreadyDone: true });
-    const again = await importFile(pipeline.deps, { from: path, restart: true });
-    expect(again).toMatchObject({ records: 40, changed: 0, alreadyDone: false });
-  });
+test.each(contents)('an import that was interrupted: %s: goes on where it was', async (_, content) => {
+  const path = await save(content);
+  const stop = new AbortController();
+  let batches = 0;
+  const onProgress = () => {
+    batches += 1;
+    if (batches === 3) stop.abort(new Error('stopped'));
+  };
+  const first = importFile(pipeline.deps, { from: path }, { batchBytes: 500, signal: stop.signal, onProgress });
+  await expect(first).rejects.toThrow('stopped');
+  const before = await heldIds();
+  expect(before.length).toBeGreaterThan(0);
+  expect(before.length).toBeLessThan(40);
+  const seen: number[] = [];
+  const options = { batchBytes: 500, onProgress: ({ records: n }: { records: number }) => seen.push(n) };
+  const second = await importFile(pipeline.deps, { from: path }, options);
+  expect(second).toMatchObject({ records: 40, refused: 0, changed: 40, alreadyDone: false });
+  expect(Math.min(...seen)).toBeGreaterThan(before.length);
+  expect(await heldIds()).toHaveLength(40);
+  expect(await importFile(pipeline.deps, { from: path })).toMatchObject({ records: 40, alreadyDone: true });
+  const again = await importFile(pipeline.deps, { from: path, restart: true });
+  expect(again).toMatchObject({ records: 40, changed: 0, alreadyDone: false });
+});
 
-  test('begins before a batch that was not finished, although later ones were', async () => {
-    const path = await save(ndjson(records));
-    await pipeline.store.pool.query(`INSERT INTO ledger (call_id) VALUES ('c0')`);
-    const held = await pipeline.store.pool.connect();
-    await held.query(`BEGIN; SELECT FROM ledger WHERE call_id = 'c0' FOR UPDATE`);
-    const seen: number[] = [];
-    const options = { batchBytes: 500, onProgress: ({ records: n }: { records: number }) => seen.push(n) };
-    const imported = importFile(pipeline.deps, { from: path }, options);
-    try {
-      await expect.poll(async () => (await heldIds()).length).toBeGreaterThan(10);
-      const state = await pipeline.store.pool.query(`SELECT FROM meta WHERE key LIKE 'import:%'`);
-      expect([seen, state.rowCount]).toEqual([[], 0]);
-    } finally {
-      await held.query('ROLLBACK');
-      held.release();
-      await imported.catch(() => undefined);
-    }
-    expect(await imported).toMatchObject({ records: 40, refused: 0 });
-    expect(seen).toEqual(seen.toSorted((a, b) => a - b));
-  });
+test('an import that was interrupted begins before a batch that was not finished, although later ones were', async () => {
+  const path = await save(ndjson(records));
+  await pipeline.store.pool.query(`INSERT INTO ledger (call_id) VALUES ('c0')`);
+  const held = await pipeline.store.pool.connect();
+  await held.query(`BEGIN; SELECT FROM ledger WHERE call_id = 'c0' FOR UPDATE`);
+  const seen: number[] = [];
+  const options = { batchBytes: 500, onProgress: ({ records: n }: { records: number }) => seen.push(n) };
+  const imported = importFile(pipeline.deps, { from: path }, options);
+  try {
+    await expect.poll(async () => (await heldIds()).length).toBeGreaterThan(10);
+    const state = await pipeline.store.pool.query(`SELECT FROM meta WHERE key LIKE 'import:%'`);
+    expect([seen, state.rowCount]).toEqual([[], 0]);
+  } finally {
+    await held.query('ROLLBACK');
+    held.release();
+    await imported.catch(() => undefined);
+  }
+  expect(await imported).toMatchObject({ records: 40, refused: 0 });
+  expect(seen).toEqual(seen.toSorted((a, b) => a - b));
+});
 
-  test('says why it fails although its stream waits for more', async () => {
-    const bytes = new Readable({ read: () => undefined });
-    bytes.push(ndjson(Array.from({ length: 501 }, (_, n) => record(n))));
-    const store = { ...pipeline.store, transaction: () => Promise.reject(new Error('the store is away')) };
-    const imported = importFile({ ...pipeline.deps, store }, { from: { name: 'stdin', bytes } });
-    await expect(imported).rejects.toThrow('the store is away');
-  });
+test('an import that was interrupted says why it fails although its stream waits for more', async () => {
+  const bytes = new Readable({ read: () => undefined });
+  bytes.push(ndjson(Array.from({ length: 501 }, (_, n) => record(n))));
+  const store = { ...pipeline.store, transaction: () => Promise.reject(new Error('the store is away')) };
+  const imported = importFile({ ...pipeline.deps, store }, { from: { name: 'stdin', bytes } });
+  await expect(imported).rejects.toThrow('the store is away');
+});
 
-  test('lines keep their numbers', async () => {
-    const path = await save(`${ndjson(records.slice(0, 20))}\n\nbad\n${ndjson(records.slice(20))}worse`);
-    const stop = new AbortController();
-    const options = { batchBytes: 500, signal: stop.signal, onProgress: () => stop.abort() };
-    await expect(importFile(pipeline.deps, { from: path }, options)).rejects.toThrow();
-    await importFile(pipeline.deps, { from: path });
-    expect(await quarantined()).toEqual(['file:23 not JSON', 'file:44 not JSON']);
-  });
+test('an import that was interrupted: lines keep their numbers', async () => {
+  const path = await save(`${ndjson(records.slice(0, 20))}\n\nbad\n${ndjson(records.slice(20))}worse`);
+  const stop = new AbortController();
+  const options = { batchBytes: 500, signal: stop.signal, onProgress: () => stop.abort() };
+  await expect(importFile(pipeline.deps, { from: path }, options)).rejects.toThrow();
+  await importFile(pipeline.deps, { from: path });
+  expect(await quarantined()).toEqual(['file:23 not JSON', 'file:44 not JSON']);
+});
 
-  test('another file of the same name is another import', async () => {
-    const path = await save(ndjson(records));
-    await importFile(pipeline.deps, { from: path });
-    await writeFile(path, ndjson([...records, record(99)]));
-    const again = await importFile(pipeline.deps, { from: path });
-    expect(again).toMatchObject({ records: 41, changed: 1, alreadyDone: false });
-  });
+test('an import that was interrupted another file of the same name is another import', async () => {
+  const path = await save(ndjson(records));
+  await importFile(pipeline.deps, { from: path });
+  await writeFile(path, ndjson([...records, record(99)]));
+  const again = await importFile(pipeline.deps, { from: path });
+  expect(again).toMatchObject({ records: 41, changed: 1, alreadyDone: false });
 });
 
 test('memory does not grow with the file, and progress is told', async () => {

@@ -78,12 +78,8 @@ export const keepForAYear = async (
   for (const { warehouse } of targets) {
     const count = async (table: string): Promise<number> =>
       Number((await column(warehouse, `SELECT count(DISTINCT call_id) AS n FROM ${table}`))[0]);
-    const [words = 0, transcripts = 0, freeFields = 0] = [
-      await count('words'),
-      await count('utterances'),
-      await count('metadata'),
-    ];
     const calls = Number((await column(warehouse, 'SELECT count(*) AS n FROM calls'))[0]);
+    const [words, transcripts, freeFields] = [await count('words'), await count('utterances'), await count('metadata')];
     warehouses[warehouse.name] = { words, transcripts, freeFields, calls };
   }
   const [oldBodies = 0] = await column<number>(

@@ -68,10 +68,7 @@ const record = fc.record(
     transcript_json: shaped({
       callData: listOf(utterance),
       callUniqueId: anything,
-      meta: shaped({
-        ...each('lang asr_model', anything),
-        obfuscated: mostly(fc.constantFrom('true', 'false', '')),
-      }),
+      meta: shaped({ ...each('lang asr_model', anything), obfuscated: mostly(fc.constantFrom('true', 'false', '')) }),
     }),
     metadata: mostly(
       fc.array(fc.tuple(metadataKey, fc.oneof(text, anything)), { maxLength: 4 }).map(Object.fromEntries),

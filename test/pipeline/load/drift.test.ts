@@ -22,70 +22,70 @@ const known = async () =>
   (await listDrift(pipeline.store)).map(({ source, kind, field, seen }) => `${source} ${kind} ${field} ${seen}`);
 
 test('drift says nothing of records as the interface shows them', async () => {
-    const deps = watching();
-    await pipeline.fold(calls(0, 50), deps);
-    await pipeline.fold(calls(0, 50), deps);
-    expect(await known()).toEqual([]);
+  const deps = watching();
+  await pipeline.fold(calls(0, 50), deps);
+  await pipeline.fold(calls(0, 50), deps);
+  expect(await known()).toEqual([]);
 });
 
 test('drift: records of an unknown shape land all the same, and are reported at once, whatever the names of their fields', async () => {
-    const deps = watching();
-    const record = { sentiment: 'good', duration: 12, ...withInheritedNames(1) };
-    expect((await pipeline.fold(calls(0, 3, record), deps)).changed).toHaveLength(3);
-    const expected = ['type duration', ...['sentiment', ...inheritedNames].map((name) => `new ${name}`)];
-    expect((await known()).sort()).toEqual(expected.map((one) => `list ${one} 3`).sort());
-    expect(JSON.stringify(await listDrift(pipeline.store))).not.toContain('good');
+  const deps = watching();
+  const record = { sentiment: 'good', duration: 12, ...withInheritedNames(1) };
+  expect((await pipeline.fold(calls(0, 3, record), deps)).changed).toHaveLength(3);
+  const expected = ['type duration', ...['sentiment', ...inheritedNames].map((name) => `new ${name}`)];
+  expect((await known()).sort()).toEqual(expected.map((one) => `list ${one} 3`).sort());
+  expect(JSON.stringify(await listDrift(pipeline.store))).not.toContain('good');
 });
 
 test('drift: what privacy rules take away is not reported: drift sees what is stored', async () => {
-    const sanitize = ({ callId, source, observedAt, fields }: Observation): Observation => {
-      const { 'Mme Martin': _, ...rest } = fields as Record<string, unknown>;
-      return { callId, source, observedAt, fields: rest as Observation['fields'] };
-    };
-    await pipeline.fold(calls(0, 3, { 'Mme Martin': 'called twice', sentiment: 'good' }), { ...watching(), sanitize });
-    expect(await known()).toEqual(['list new sentiment 3']);
+  const sanitize = ({ callId, source, observedAt, fields }: Observation): Observation => {
+    const { 'Mme Martin': _, ...rest } = fields as Record<string, unknown>;
+    return { callId, source, observedAt, fields: rest as Observation['fields'] };
+  };
+  await pipeline.fold(calls(0, 3, { 'Mme Martin': 'called twice', sentiment: 'good' }), { ...watching(), sanitize });
+  expect(await known()).toEqual(['list new sentiment 3']);
 });
 
 test('drift: a field that vanishes is reported by another process too, with the time of the first miss', async () => {
-    await pipeline.fold(calls(0, 40), watching());
-    const other = watching();
-    await pipeline.fold(calls(40, 80, {}, ['tags']), other);
-    const [entry] = await listDrift(pipeline.store);
-    expect(entry).toMatchObject({ source: 'list', field: 'tags', kind: 'vanished', seen: 40 });
+  await pipeline.fold(calls(0, 40), watching());
+  const other = watching();
+  await pipeline.fold(calls(40, 80, {}, ['tags']), other);
+  const [entry] = await listDrift(pipeline.store);
+  expect(entry).toMatchObject({ source: 'list', field: 'tags', kind: 'vanished', seen: 40 });
 });
 
 test('drift: one delivery after the other, and fields that the list sends empty', async () => {
-    const deps = watching();
-    for (const index of [1, 2]) {
-      await deliver(pipeline.store, [
-        { body: JSON.stringify({ ...sampleCall(`call-${index}`), newcomer: 1 }), deliveryId: `170000000${index}.5` },
-      ]);
-      await mergeBatch(deps, 10);
-    }
-    await deps.drift?.seeWindow({ uncarried: { visit: 7 }, repeated: 0 });
-    await deps.drift?.seeWindow({ uncarried: { visit: 2 }, repeated: 3 });
-    expect(await known()).toEqual(['list uncarried visit 9', 'list repeated unique_id 3', 'webhook new newcomer 1']);
+  const deps = watching();
+  for (const index of [1, 2]) {
+    await deliver(pipeline.store, [
+      { body: JSON.stringify({ ...sampleCall(`call-${index}`), newcomer: 1 }), deliveryId: `170000000${index}.5` },
+    ]);
+    await mergeBatch(deps, 10);
+  }
+  await deps.drift?.seeWindow({ uncarried: { visit: 7 }, repeated: 0 });
+  await deps.drift?.seeWindow({ uncarried: { visit: 2 }, repeated: 3 });
+  expect(await known()).toEqual(['list uncarried visit 9', 'list repeated unique_id 3', 'webhook new newcomer 1']);
 });
 
 test('drift: a store that cannot take it holds nothing up', async () => {
-    const broken = { query: () => Promise.reject(new Error('away')) } as never;
-    const deps = { ...pipeline.deps, drift: createDriftWatch(broken, pipeline.deps.log) };
-    expect((await pipeline.fold(calls(0, 2, { odd: 1 }), deps)).changed).toHaveLength(2);
-    expect(pipeline.logged.at(-1)?.event).toBe('drift could not be recorded');
+  const broken = { query: () => Promise.reject(new Error('away')) } as never;
+  const deps = { ...pipeline.deps, drift: createDriftWatch(broken, pipeline.deps.log) };
+  expect((await pipeline.fold(calls(0, 2, { odd: 1 }), deps)).changed).toHaveLength(2);
+  expect(pipeline.logged.at(-1)?.event).toBe('drift could not be recorded');
 });
 
 test('drift: a new version of the delivering agent stands out', async () => {
-    const { pool } = pipeline.store;
-    await deliver(pipeline.store, [
-      { body: '{"a":1}', receivedAt: new Date('2024-01-01T00:00:00Z') },
-      { body: '{"a":2}', receivedAt: new Date() },
-    ]);
-    expect(await listAgents(pipeline.store)).toMatchObject([
-      { agent: 'Service-Webhook/1.0', deliveries: 2, isNew: false },
-    ]);
-    await pool.query(`UPDATE inbox SET agent = 'Service-Webhook/2.0' WHERE received_at > '2024-06-01'`);
-    expect(await listAgents(pipeline.store)).toMatchObject([
-      { agent: 'Service-Webhook/2.0', deliveries: 1, isNew: true },
-      { agent: 'Service-Webhook/1.0', isNew: false },
-    ]);
+  const { pool } = pipeline.store;
+  await deliver(pipeline.store, [
+    { body: '{"a":1}', receivedAt: new Date('2024-01-01T00:00:00Z') },
+    { body: '{"a":2}', receivedAt: new Date() },
+  ]);
+  expect(await listAgents(pipeline.store)).toMatchObject([
+    { agent: 'Service-Webhook/1.0', deliveries: 2, isNew: false },
+  ]);
+  await pool.query(`UPDATE inbox SET agent = 'Service-Webhook/2.0' WHERE received_at > '2024-06-01'`);
+  expect(await listAgents(pipeline.store)).toMatchObject([
+    { agent: 'Service-Webhook/2.0', deliveries: 1, isNew: true },
+    { agent: 'Service-Webhook/1.0', isNew: false },
+  ]);
 });

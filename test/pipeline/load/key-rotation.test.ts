@@ -64,14 +64,8 @@ test('an erasure by number finds what is stored under former keys', async () => 
   const number = `33${personOf(3)}`;
   expect(await erase(number, third)).toMatchObject({ found: { calls: 0, documents: 0 } });
   const own = [...Array(3 * calls).keys()].filter((index) => personOf(index % calls) === personOf(3));
-  const rows = [
-    ...(
-      await readRows(
-        pipeline.store,
-        own.map((index) => `turned-${index}`),
-      )
-    ).values(),
-  ];
+  const ids = own.map((index) => `turned-${index}`);
+  const rows = [...(await readRows(pipeline.store, ids)).values()];
   expect(rows.map(({ tombstone }) => tombstone)).toEqual(own.map(() => true));
 });
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
@@ -64,6 +64,7 @@ const withByte = (byte: number): TestDelivery => ({
   body: Buffer.concat([Buffer.from('{"unique_id":"c","x":"'), Buffer.from([byte]), Buffer.from('"}')]),
 });
 type Batches = readonly (readonly (TestDelivery | undefined)[])[];
+
 test.each<[string, Batches, string, { readonly asked?: true; readonly document?: object }]>([
   ['a retry is a duplicate, in its batch and in a later one', [[void0, void0], [void0]], 'add', {}],
   [
@@ -72,12 +73,7 @@ test.each<[string, Batches, string, { readonly asked?: true; readonly document?:
     'aad',
     { document: { status: 'qualified' } },
   ],
-  [
-    'the same body under another id is a duplicate where the ledger holds its values',
-    [[void0, void1], [void2]],
-    'add',
-    {},
-  ],
+  ['the same body under another id is a duplicate where its values are held', [[void0, void1], [void2]], 'add', {}],
   [
     'and otherwise a repeat: not folded, but asked of the API',
     [
@@ -108,12 +104,7 @@ test.each<[string, Batches, string, { readonly asked?: true; readonly document?:
     'a',
     { document: { status: 'qualified' } },
   ],
-  [
-    'two bodies that differ only in bytes that are no text are two bodies',
-    [[withByte(0xfe), withByte(0xff)]],
-    'aa',
-    {},
-  ],
+  ['two bodies that differ in bytes that are no text are two bodies', [[withByte(0xfe), withByte(0xff)]], 'aa', {}],
 ])('the outcome of a delivery: %s', async (_, batches, expected, { asked, document = {} }) => {
   for (const batch of batches) {
     await deliver(pipeline.store, batch as TestDelivery[]);
@@ -181,26 +172,24 @@ test('the outcome of a delivery: quarantined with its bytes: not JSON, not a cal
   expect(kept).toMatchObject({ body: Buffer.from('{"unique_id":'), receivedAt });
 });
 
-describe('order', () => {
-  const changes = [0, 1, 2, 3].map((n) => delivery(body({ status: `v${n}`, [`f${n}`]: n }), n));
-  const expected = { unique_id: 'c', status: 'v3', f0: 0, f1: 1, f2: 2, f3: 3 };
+const changes = [0, 1, 2, 3].map((n) => delivery(body({ status: `v${n}`, [`f${n}`]: n }), n));
+const expected = { unique_id: 'c', status: 'v3', f0: 0, f1: 1, f2: 2, f3: 3 };
 
-  test('deliveries out of order end as in order, however they are cut into batches', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.shuffledSubarray(changes, { minLength: 4 }),
-        fc.integer({ min: 1, max: 4 }),
-        async (order, limit) => {
-          await pipeline.clear();
-          await deliver(pipeline.store, order);
-          expect(await mergeAll(limit)).toBe(Math.ceil(4 / limit));
-          expect(await documentOf()).toEqual(expected);
-          expect(await outcomes()).toEqual(['accepted', 'accepted', 'accepted', 'accepted']);
-        },
-      ),
-      { numRuns: 6 },
-    );
-  });
+test('deliveries out of order end as in order, however they are cut into batches', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.shuffledSubarray(changes, { minLength: 4 }),
+      fc.integer({ min: 1, max: 4 }),
+      async (order, limit) => {
+        await pipeline.clear();
+        await deliver(pipeline.store, order);
+        expect(await mergeAll(limit)).toBe(Math.ceil(4 / limit));
+        expect(await documentOf()).toEqual(expected);
+        expect(await outcomes()).toEqual(['accepted', 'accepted', 'accepted', 'accepted']);
+      },
+    ),
+    { numRuns: 6 },
+  );
 });
 
 test('big bodies go in batches of bounded bytes, one of more than that alone', async () => {

@@ -11,13 +11,7 @@ test.each<[string, string, number, Due | undefined, { limit?: number; newOnly?: 
   ['a backfill does not wait', 'backfill:x', 7, { interval: 5_000 }, { limit: 7 }],
   ['the sweep takes changed calls when they are due', 'pending', 7, { changes: 5_000 }, { limit: 7, newOnly: true }],
   ['a fill takes them at once', 'fill', 7, { changes: 5_000 }, { limit: 7 }],
-  [
-    'the sweep begins no commit for which it would have to wait',
-    'pending',
-    7,
-    { any: 20_000 },
-    { limit: 7, may: false },
-  ],
+  ['the sweep begins no commit that would have to wait', 'pending', 7, { any: 20_000 }, { limit: 7, may: false }],
   ['an import waits in the load', 'import', 7, { any: 20_000 }, { limit: 7 }],
 ])('%s', async (_, origin, waiting, due, { newOnly = false, may = true, ...expected }) => {
   const paced = due === undefined ? {} : { nextCommitInMs: async (pace: keyof Due) => due[pace] ?? 0 };

@@ -90,6 +90,7 @@ const observe = async (way: 'poll' | 'import'): Promise<void> => {
 /** Everything that both schemas hold as text. */
 const dump = async (): Promise<string> =>
   (await collect(readSchemas(pipeline.store.pool, ['callsync', 'wh_main']))).join('\n');
+
 test('no value of any kind is found in store or warehouse, and tokens join', async () => {
   const whole = ids('webhook').map((callId, index) => JSON.stringify(recordOf(callId, index)));
   const broken = ids('broken').map((callId, index) => JSON.stringify(recordOf(callId, index)).slice(0, -1));
@@ -226,84 +227,84 @@ test('rules that come later apply to what is stored: ledger, deliveries, quarant
 const looser = openRules({ disabled_detectors: ['birth'] });
 const born = 'née le 12/03/1985';
 const bodyOf = (callId: string, more: object = {}) =>
-    JSON.stringify({
-      unique_id: callId,
-      timestamp: '2025-03-01T10:00:00Z',
-      transcript_json: { callData: [{ from: 'in', content: `${born} au 06 39 98 12 34` }] },
-      ...more,
-    });
+  JSON.stringify({
+    unique_id: callId,
+    timestamp: '2025-03-01T10:00:00Z',
+    transcript_json: { callData: [{ from: 'in', content: `${born} au 06 39 98 12 34` }] },
+    ...more,
+  });
 const redactionsOf = (callId: string) =>
-    column(pipeline.warehouse, `SELECT detector FROM redactions WHERE call_id = '${callId}' ORDER BY redaction_index`);
+  column(pipeline.warehouse, `SELECT detector FROM redactions WHERE call_id = '${callId}' ORDER BY redaction_index`);
 
 test('workers and receivers with other rules: the doctor tells of ids that hold the number of their call', async () => {
-    const keyFile = join(tmpdir(), `callsync-token-${randomUUID()}.key`);
-    writeFileSync(keyFile, Buffer.alloc(32, 7));
-    const settings = privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop', key_file: keyFile });
-    const config = { privacy: settings, store: { data_dir: tmpdir() } } as Config;
-    const check = privacyChecks({ config }, Promise.resolve(pipeline.store))['call ids'];
-    const run = () => check?.(new AbortController().signal);
-    const call = { timestamp: '2035-01-01T00:00:00Z', in: { data: '33612345678', type: 'PHONE' } };
-    onTestFinished(() => void rmSync(keyFile));
-    await send([JSON.stringify({ unique_id: 'in-0699999999-20250101-1', ...call })]);
-    await pipeline.merge(deps);
-    expect(await run()).toMatchObject({ outcome: 'ok' });
-    await send([JSON.stringify({ unique_id: 'in-0612345678-20250101-1', ...call })]);
-    await pipeline.merge(deps);
-    expect(await run()).toMatchObject({ outcome: 'warning', message: expect.stringMatching(/^Ids of 1 of/) });
+  const keyFile = join(tmpdir(), `callsync-token-${randomUUID()}.key`);
+  writeFileSync(keyFile, Buffer.alloc(32, 7));
+  const settings = privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop', key_file: keyFile });
+  const config = { privacy: settings, store: { data_dir: tmpdir() } } as Config;
+  const check = privacyChecks({ config }, Promise.resolve(pipeline.store))['call ids'];
+  const run = () => check?.(new AbortController().signal);
+  const call = { timestamp: '2035-01-01T00:00:00Z', in: { data: '33612345678', type: 'PHONE' } };
+  onTestFinished(() => void rmSync(keyFile));
+  await send([JSON.stringify({ unique_id: 'in-0699999999-20250101-1', ...call })]);
+  await pipeline.merge(deps);
+  expect(await run()).toMatchObject({ outcome: 'ok' });
+  await send([JSON.stringify({ unique_id: 'in-0612345678-20250101-1', ...call })]);
+  await pipeline.merge(deps);
+  expect(await run()).toMatchObject({ outcome: 'warning', message: expect.stringMatching(/^Ids of 1 of/) });
 });
 
 test('workers and receivers with other rules: what a worker folded under looser rules comes under the present ones as soon as the call is seen again', async () => {
-    const { sanitize, version } = looser;
-    const earlier: IngestDeps = { ...deps, sanitize, rulesVersion: rulesOf(version) };
-    await send([bodyOf('folded-looser')], looser);
-    await pipeline.merge(earlier);
-    await pipeline.drain();
-    const before = await pipeline.rowOf('folded-looser');
-    expect(JSON.stringify(before?.document)).toContain(born);
-    expect(before?.rules).toBe(rulesOf(version));
-    const config = { privacy: privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop' }) };
-    const { privacy: check } = privacyChecks({ config: config as Config }, Promise.resolve(pipeline.store));
-    expect(await check?.(new AbortController().signal)).toMatchObject({
-      outcome: 'warning',
-      message: `1 call(s) are not under rules ${rulesOf(privacy.version)}, but under others or none.`,
-    });
-    const none = { privacy: privacyConfigSchema.parse({}) } as Config;
-    expect(privacyChecks({ config: none }, Promise.resolve(pipeline.store))).toEqual({});
+  const { sanitize, version } = looser;
+  const earlier: IngestDeps = { ...deps, sanitize, rulesVersion: rulesOf(version) };
+  await send([bodyOf('folded-looser')], looser);
+  await pipeline.merge(earlier);
+  await pipeline.drain();
+  const before = await pipeline.rowOf('folded-looser');
+  expect(JSON.stringify(before?.document)).toContain(born);
+  expect(before?.rules).toBe(rulesOf(version));
+  const config = { privacy: privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop' }) };
+  const { privacy: check } = privacyChecks({ config: config as Config }, Promise.resolve(pipeline.store));
+  expect(await check?.(new AbortController().signal)).toMatchObject({
+    outcome: 'warning',
+    message: `1 call(s) are not under rules ${rulesOf(privacy.version)}, but under others or none.`,
+  });
+  const none = { privacy: privacyConfigSchema.parse({}) } as Config;
+  expect(privacyChecks({ config: none }, Promise.resolve(pipeline.store))).toEqual({});
 
-    await send([JSON.stringify({ unique_id: 'folded-looser', status: 'void' })]);
-    await pipeline.merge(deps);
-    await pipeline.drain();
-    const after = await pipeline.rowOf('folded-looser');
-    expect(JSON.stringify(after?.document)).not.toContain('1985');
-    expect(after).toMatchObject({ rules: rulesOf(privacy.version), document: { status: 'void' } });
-    expect(await redactionsOf('folded-looser')).toEqual(['birth', 'phone']);
-    expect(await countUnderOthers(pipeline.store, rulesOf(privacy.version))).toBe(0);
+  await send([JSON.stringify({ unique_id: 'folded-looser', status: 'void' })]);
+  await pipeline.merge(deps);
+  await pipeline.drain();
+  const after = await pipeline.rowOf('folded-looser');
+  expect(JSON.stringify(after?.document)).not.toContain('1985');
+  expect(after).toMatchObject({ rules: rulesOf(privacy.version), document: { status: 'void' } });
+  expect(await redactionsOf('folded-looser')).toEqual(['birth', 'phone']);
+  expect(await countUnderOthers(pipeline.store, rulesOf(privacy.version))).toBe(0);
 
-    // Looser ones: what was taken stays away, until the call is read again.
-    await send([JSON.stringify({ unique_id: 'folded-looser', status: 'open' })], looser);
-    await pipeline.merge(earlier);
-    expect(JSON.stringify((await pipeline.rowOf('folded-looser'))?.document)).not.toContain('1985');
-    await send([bodyOf('folded-looser', { status: 'read again' })], looser);
-    await pipeline.merge(earlier);
-    expect(JSON.stringify((await pipeline.rowOf('folded-looser'))?.document)).toContain(born);
+  // Looser ones: what was taken stays away, until the call is read again.
+  await send([JSON.stringify({ unique_id: 'folded-looser', status: 'open' })], looser);
+  await pipeline.merge(earlier);
+  expect(JSON.stringify((await pipeline.rowOf('folded-looser'))?.document)).not.toContain('1985');
+  await send([bodyOf('folded-looser', { status: 'read again' })], looser);
+  await pipeline.merge(earlier);
+  expect(JSON.stringify((await pipeline.rowOf('folded-looser'))?.document)).toContain(born);
 });
 
 test('workers and receivers with other rules: where no rules ever acted, a list that a sender wrote is in no table; once they do, only what they keep of it', async () => {
-    const listed = { callData: [{ from: 'in', content: 'oui' }], callsync_redactions: [[0, null, null, 'phone', 1]] };
-    await deliver(pipeline.store, [{ body: bodyOf('listed', { transcript_json: listed }) }]);
-    await pipeline.merge();
-    await pipeline.drain();
-    expect(await redactionsOf('listed')).toEqual([]);
-    expect((await pipeline.rowOf('listed'))?.rules).toBeNull();
+  const listed = { callData: [{ from: 'in', content: 'oui' }], callsync_redactions: [[0, null, null, 'phone', 1]] };
+  await deliver(pipeline.store, [{ body: bodyOf('listed', { transcript_json: listed }) }]);
+  await pipeline.merge();
+  await pipeline.drain();
+  expect(await redactionsOf('listed')).toEqual([]);
+  expect((await pipeline.rowOf('listed'))?.rules).toBeNull();
 
-    expect(await applyRules(deps, privacy)).toMatchObject({ calls: 2, changed: 2 });
-    await pipeline.drain();
-    expect(await redactionsOf('listed')).toEqual(['phone']);
+  expect(await applyRules(deps, privacy)).toMatchObject({ calls: 2, changed: 2 });
+  await pipeline.drain();
+  expect(await redactionsOf('listed')).toEqual(['phone']);
 
-    await deliver(pipeline.store, [{ body: JSON.stringify({ unique_id: 'listed', status: 'without rules' }) }]);
-    await pipeline.merge();
-    expect((await pipeline.rowOf('listed'))?.rules).toBe('none');
-    expect(await applyRules(deps, privacy)).toMatchObject({ calls: 1, changed: 0 });
+  await deliver(pipeline.store, [{ body: JSON.stringify({ unique_id: 'listed', status: 'without rules' }) }]);
+  await pipeline.merge();
+  expect((await pipeline.rowOf('listed'))?.rules).toBe('none');
+  expect(await applyRules(deps, privacy)).toMatchObject({ calls: 1, changed: 0 });
 });
 
 test('the page on personal data names every table of the store', async () => {
@@ -317,57 +318,57 @@ test('the page on personal data names every table of the store', async () => {
 
 const eraseRaw = (request: PersonRequest, suppress = false) => erase(pipeline.deps, request, { suppress });
 const callOf = (id: string, more: object) =>
-    JSON.stringify({ unique_id: id, timestamp: '2025-03-01T10:00:00Z', ...more });
+  JSON.stringify({ unique_id: id, timestamp: '2025-03-01T10:00:00Z', ...more });
 
 test('an erasure, where rules keep everything as it came: late, repeated and replayed deliveries leave neither a body nor the id, and nobody asks the API for the call', async () => {
-    const first = callOf('late-call', { status: 'one' });
-    await deliver(pipeline.store, [{ body: first, deliveryId: 'late-call:1' }]);
-    await pipeline.merge();
-    await eraseRaw({ kind: 'call', values: ['late-call'] });
-    await deliver(pipeline.store, [
-      { body: first, deliveryId: 'late-call:1' },
-      { body: first, deliveryId: 'late-call:2' },
-      { body: callOf('late-call', { status: 'two' }), deliveryId: '1500000000000-abc' },
-      { body: callOf('other-call', { status: 'see late-call', parent: 'late-call' }), deliveryId: 'other-call:1' },
-    ]);
-    await pipeline.merge({ ...pipeline.deps, confirmWebhooks: true });
-    await pipeline.drain();
-    const held = `call_id = 'late-call' OR convert_from(body, 'UTF8') LIKE '%"unique_id":"late-call"%'`;
-    expect(await pipeline.query(`SELECT 1 FROM inbox WHERE ${held}`)).toEqual([]);
-    expect(await pipeline.query(`SELECT 1 FROM rereads WHERE call_id = 'late-call'`)).toEqual([]);
-    expect(await pipeline.warehouse.query(`SELECT call_id FROM deliveries WHERE call_id = 'late-call'`)).toEqual([]);
+  const first = callOf('late-call', { status: 'one' });
+  await deliver(pipeline.store, [{ body: first, deliveryId: 'late-call:1' }]);
+  await pipeline.merge();
+  await eraseRaw({ kind: 'call', values: ['late-call'] });
+  await deliver(pipeline.store, [
+    { body: first, deliveryId: 'late-call:1' },
+    { body: first, deliveryId: 'late-call:2' },
+    { body: callOf('late-call', { status: 'two' }), deliveryId: '1500000000000-abc' },
+    { body: callOf('other-call', { status: 'see late-call', parent: 'late-call' }), deliveryId: 'other-call:1' },
+  ]);
+  await pipeline.merge({ ...pipeline.deps, confirmWebhooks: true });
+  await pipeline.drain();
+  const held = `call_id = 'late-call' OR convert_from(body, 'UTF8') LIKE '%"unique_id":"late-call"%'`;
+  expect(await pipeline.query(`SELECT 1 FROM inbox WHERE ${held}`)).toEqual([]);
+  expect(await pipeline.query(`SELECT 1 FROM rereads WHERE call_id = 'late-call'`)).toEqual([]);
+  expect(await pipeline.warehouse.query(`SELECT call_id FROM deliveries WHERE call_id = 'late-call'`)).toEqual([]);
   expect(await column(pipeline.store, `SELECT outcome FROM inbox WHERE call_id = 'other-call'`)).toEqual(['accepted']);
 });
 
 test('an erasure, where rules keep everything as it came: a load under way, with rows from before, is not taken for the last word', async () => {
-    await deliver(pipeline.store, [{ body: callOf('loading-call', {}) }]);
-    await pipeline.merge();
-    const rows = await unloadedDeliveries(pipeline.store, 'main', 100);
-    expect(rows.flatMap((row) => Object.values(row))).toContain('loading-call');
-    await eraseCalls(pipeline.store, ['loading-call']);
-    await markDeliveriesLoaded(pipeline.store, 'main', rows);
-    const left = await unloadedDeliveries(pipeline.store, 'main', 100);
-    expect(left.flatMap((row) => Object.values(row))).toContain(`erased:${pipeline.store.keyOf('loading-call')}`);
-    await pipeline.drain();
-    expect(await unloadedDeliveries(pipeline.store, 'main', 100)).toEqual([]);
+  await deliver(pipeline.store, [{ body: callOf('loading-call', {}) }]);
+  await pipeline.merge();
+  const rows = await unloadedDeliveries(pipeline.store, 'main', 100);
+  expect(rows.flatMap((row) => Object.values(row))).toContain('loading-call');
+  await eraseCalls(pipeline.store, ['loading-call']);
+  await markDeliveriesLoaded(pipeline.store, 'main', rows);
+  const left = await unloadedDeliveries(pipeline.store, 'main', 100);
+  expect(left.flatMap((row) => Object.values(row))).toContain(`erased:${pipeline.store.keyOf('loading-call')}`);
+  await pipeline.drain();
+  expect(await unloadedDeliveries(pipeline.store, 'main', 100)).toEqual([]);
 });
 
 test('an erasure, where rules keep everything as it came that was interrupted is carried to its end by the next, also in what belongs to no call', async () => {
-    const body = callOf('half-done', { in: { data: '+33655443322' } });
+  const body = callOf('half-done', { in: { data: '+33655443322' } });
   await deliver(pipeline.store, [{ body }, { body: `{"phone": "0 6 55 44 33 22` }, { body: '{"id": "106554433221"' }]);
-    await pipeline.merge();
-    await requestRereads(pipeline.store, ['half-done'], 'repeat');
-    // The process ends behind its first batch of calls.
-    await eraseCalls(pipeline.store, ['half-done']);
-    const receipt = await eraseRaw({ kind: 'phone', values: ['+33 6 55 44 33 22'] });
-    expect(receipt).toMatchObject({ calls: 0, purged: { quarantine: 1 } });
-    await pipeline.drain();
-    const text = await dump();
-    expect(text).not.toContain('33655443322');
-    expect(text).not.toContain('55 44 33 22');
-    expect(text).toContain('106554433221');
-    expect(await pipeline.query(`SELECT 1 FROM inbox WHERE call_id = 'half-done'`)).toEqual([]);
-    expect(await pipeline.query(`SELECT 1 FROM rereads WHERE call_id = 'half-done'`)).toEqual([]);
+  await pipeline.merge();
+  await requestRereads(pipeline.store, ['half-done'], 'repeat');
+  // The process ends behind its first batch of calls.
+  await eraseCalls(pipeline.store, ['half-done']);
+  const receipt = await eraseRaw({ kind: 'phone', values: ['+33 6 55 44 33 22'] });
+  expect(receipt).toMatchObject({ calls: 0, purged: { quarantine: 1 } });
+  await pipeline.drain();
+  const text = await dump();
+  expect(text).not.toContain('33655443322');
+  expect(text).not.toContain('55 44 33 22');
+  expect(text).toContain('106554433221');
+  expect(await pipeline.query(`SELECT 1 FROM inbox WHERE call_id = 'half-done'`)).toEqual([]);
+  expect(await pipeline.query(`SELECT 1 FROM rereads WHERE call_id = 'half-done'`)).toEqual([]);
 });
 
 test('the timeline tells once that other rules act', async () => {

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { appendFile, readFile, writeFile } from 'node:fs/promises';
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, expect, onTestFinished, test } from 'vitest';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { checkBeforeLoad, createLedgerCheck, hasLost } from '../../../src/pipeline/load/check-ledger.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
@@ -152,139 +152,137 @@ test('set back together with its warehouse, a ledger learns from the log what wa
   ]);
 });
 
-describe('under running workers, and before maintenance looks,', () => {
-  const run = async () => {
-    const { store, deps, warehouse: target } = pipeline;
-    const runningCheck = createLedgerCheck({ store, warehouses: [target], say: (message) => void said.push(message) });
-    await runningCheck.run();
-    const running = { ...deps, targets: [{ warehouse: checkBeforeLoad(target, runningCheck), documents: false }] };
-    return {
-      ledgerCheck: runningCheck,
-      write: (...calls: [id: string, status: string][]) => writeTo(running, ...calls),
-      drain: async () => {
-        while ((await loadPending(running, { warehouse: 'main', origin: 'test', graceSeconds: 0 })).sent > 0);
-      },
-    };
-  };
-  const anew = () => migrateStore(pipeline.store);
-
-  type Worker = Awaited<ReturnType<typeof run>>;
-  const load = (worker: Worker) => worker.write(['b', 'v2']);
-  const look = (worker: Worker) => worker.ledgerCheck.watch();
-  test.each([
-    ['row by row', 'the next load', undefined, load],
-    ['as tables made anew', 'the next load', anew, load],
-    ['row by row', 'looking at it', undefined, look],
-    ['as tables made anew', 'looking at it', anew, look],
-  ])(
-    'a ledger that is set back %s is noticed by %s; what it forgot is asked of the service',
-    async (_how, _by, how, notice) => {
-      const worker = await run();
-      await worker.write(['a', 'v1'], ['b', 'v1']);
-      const restore = await ledger();
-      await worker.write(['a', 'v2'], ['new', 'v1'], ['gone', 'v1']);
-      await erase('gone');
-      await worker.drain();
-      const epoch = await pipeline.store.epoch();
-      await look(worker);
-      expect(await pipeline.store.epoch()).toBe(epoch);
-      await restore(how);
-      await notice(worker);
-      expect(await pipeline.store.epoch()).toBe(epoch + 1);
-      expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1', new: 'v1' });
-      const expected = [
-        { call_id: 'a', reason: 'restored' },
-        { call_id: 'new', reason: 'restored' },
-      ];
-      expect(await query('SELECT call_id, reason FROM rereads ORDER BY 1')).toEqual(expected);
-      await worker.write(['a', 'v3'], ['b', 'v3'], ['gone', 'v2']);
-      await worker.drain();
-      expect(await inWarehouse()).toEqual({ a: 'v3', b: 'v3', new: 'v1' });
-      expect(await check()).toEqual([]);
+const run = async () => {
+  const { store, deps, warehouse: target } = pipeline;
+  const runningCheck = createLedgerCheck({ store, warehouses: [target], say: (message) => void said.push(message) });
+  await runningCheck.run();
+  const running = { ...deps, targets: [{ warehouse: checkBeforeLoad(target, runningCheck), documents: false }] };
+  return {
+    ledgerCheck: runningCheck,
+    write: (...calls: [id: string, status: string][]) => writeTo(running, ...calls),
+    drain: async () => {
+      while ((await loadPending(running, { warehouse: 'main', origin: 'test', graceSeconds: 0 })).sent > 0);
     },
-  );
+  };
+};
+const anew = () => migrateStore(pipeline.store);
 
-  test('the new epoch comes first; what was interrupted after it is done by the next check', async () => {
+type Worker = Awaited<ReturnType<typeof run>>;
+const load = (worker: Worker) => worker.write(['b', 'v2']);
+const look = (worker: Worker) => worker.ledgerCheck.watch();
+
+test.each([
+  ['row by row', 'the next load', undefined, load],
+  ['as tables made anew', 'the next load', anew, load],
+  ['row by row', 'looking at it', undefined, look],
+  ['as tables made anew', 'looking at it', anew, look],
+])(
+  'under running workers: a ledger that is set back %s is noticed by %s; what it forgot is asked of the service',
+  async (_how, _by, how, notice) => {
     const worker = await run();
     await worker.write(['a', 'v1'], ['b', 'v1']);
     const restore = await ledger();
-    await worker.write(['a', 'v2'], ['new', 'v1']);
-    const epoch = await pipeline.store.epoch();
-    await restore();
-    const { store, warehouse: target } = pipeline;
-    const failing: Warehouse = {
-      ...target,
-      query: (sql) =>
-        /SELECT call_id, revision/.test(sql) ? Promise.reject(new Error('too long')) : target.query(sql),
-    };
-    const deps = { store, say: () => undefined };
-    await expect(createLedgerCheck({ ...deps, warehouses: [failing] }).run()).rejects.toThrow('too long');
-    expect(await store.epoch()).toBe(epoch + 1);
-    await createLedgerCheck({ ...deps, warehouses: [target] }).run();
-    expect(await store.epoch()).toBe(epoch + 1);
-    expect(await query('SELECT call_id FROM rereads ORDER BY 1')).toEqual([{ call_id: 'a' }, { call_id: 'new' }]);
-    expect(await query('SELECT FROM epochs WHERE healing')).toEqual([]);
-  });
-
-  test('a ledger that is being restored is left alone', async () => {
-    const worker = await run();
-    await worker.write(['a', 'v1']);
-    await query('ALTER TABLE load_calls RENAME CONSTRAINT load_calls_load_id_fkey TO kept');
-    const [sql] = await column(
-      pipeline.store,
-      `SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'kept'`,
-    );
-    await query('ALTER TABLE load_calls DROP CONSTRAINT kept');
-    const epoch = await pipeline.store.epoch();
-    await worker.write(['a', 'v2']);
-    for (let n = 0; n < 5; n += 1) await worker.ledgerCheck.watch();
-    expect(await inWarehouse()).toEqual({ a: 'v1' });
-    await query(`ALTER TABLE load_calls ADD CONSTRAINT load_calls_load_id_fkey ${sql}`);
+    await worker.write(['a', 'v2'], ['new', 'v1'], ['gone', 'v1']);
+    await erase('gone');
     await worker.drain();
-    expect(await inWarehouse()).toEqual({ a: 'v2' });
+    const epoch = await pipeline.store.epoch();
+    await look(worker);
     expect(await pipeline.store.epoch()).toBe(epoch);
-  });
-
-  test('a ledger that stays dropped is created anew, above what the warehouse has, and nothing erased comes back', async () => {
-    const worker = await run();
-    await worker.write(['a', 'v1'], ['gone', 'v1']);
-    await erase('gone');
-    await worker.drain();
-    const epoch = await pipeline.store.epoch();
-    await query('DROP SCHEMA callsync CASCADE');
-    await worker.ledgerCheck.watch();
-    await worker.ledgerCheck.watch();
-    await expect(worker.write(['a', 'v2'])).rejects.toMatchObject({ code: 'DATABASE_INCOMPLETE', kind: 'transient' });
-    await worker.ledgerCheck.watch();
+    await restore(how);
+    await notice(worker);
     expect(await pipeline.store.epoch()).toBe(epoch + 1);
-    await worker.write(['a', 'v2'], ['gone', 'v2']);
+    expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1', new: 'v1' });
+    const expected = [
+      { call_id: 'a', reason: 'restored' },
+      { call_id: 'new', reason: 'restored' },
+    ];
+    expect(await query('SELECT call_id, reason FROM rereads ORDER BY 1')).toEqual(expected);
+    await worker.write(['a', 'v3'], ['b', 'v3'], ['gone', 'v2']);
     await worker.drain();
-    expect(await inWarehouse()).toEqual({ a: 'v2' });
-    expect(await inLedger()).toContainEqual({ call_id: 'gone', whole: false, tombstone: true });
-  });
+    expect(await inWarehouse()).toEqual({ a: 'v3', b: 'v3', new: 'v1' });
+    expect(await check()).toEqual([]);
+  },
+);
 
-  test('a column that was dropped is made again before the load after the one that lacks it', async () => {
-    const worker = await run();
-    await worker.write(['a', 'v1']);
-    await query('ALTER TABLE wh_main.calls DROP COLUMN status CASCADE');
-    await worker.write(['a', 'v2']);
-    await worker.write(['b', 'v1']);
-    await worker.drain();
-    expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1' });
-  });
+test('under running workers: the new epoch comes first; what was interrupted after it is done by the next check', async () => {
+  const worker = await run();
+  await worker.write(['a', 'v1'], ['b', 'v1']);
+  const restore = await ledger();
+  await worker.write(['a', 'v2'], ['new', 'v1']);
+  const epoch = await pipeline.store.epoch();
+  await restore();
+  const { store, warehouse: target } = pipeline;
+  const failing: Warehouse = {
+    ...target,
+    query: (sql) => (/SELECT call_id, revision/.test(sql) ? Promise.reject(new Error('too long')) : target.query(sql)),
+  };
+  const deps = { store, say: () => undefined };
+  await expect(createLedgerCheck({ ...deps, warehouses: [failing] }).run()).rejects.toThrow('too long');
+  expect(await store.epoch()).toBe(epoch + 1);
+  await createLedgerCheck({ ...deps, warehouses: [target] }).run();
+  expect(await store.epoch()).toBe(epoch + 1);
+  expect(await query('SELECT call_id FROM rereads ORDER BY 1')).toEqual([{ call_id: 'a' }, { call_id: 'new' }]);
+  expect(await query('SELECT FROM epochs WHERE healing')).toEqual([]);
+});
 
-  test('a warehouse that was dropped is created and filled again', async () => {
-    const worker = await run();
-    await worker.write(['a', 'v1'], ['b', 'v1'], ['gone', 'v1']);
-    await erase('gone');
-    await worker.drain();
-    await query('DROP SCHEMA wh_main CASCADE');
-    await worker.write(['a', 'v2']);
-    // Temporal tries again what failed so.
-    await expect(worker.drain()).rejects.toMatchObject({ code: 'LEDGER_RESTORED', kind: 'transient' });
-    await worker.drain();
-    expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1' });
-  });
+test('under running workers: a ledger that is being restored is left alone', async () => {
+  const worker = await run();
+  await worker.write(['a', 'v1']);
+  await query('ALTER TABLE load_calls RENAME CONSTRAINT load_calls_load_id_fkey TO kept');
+  const [sql] = await column(
+    pipeline.store,
+    `SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'kept'`,
+  );
+  await query('ALTER TABLE load_calls DROP CONSTRAINT kept');
+  const epoch = await pipeline.store.epoch();
+  await worker.write(['a', 'v2']);
+  for (let n = 0; n < 5; n += 1) await worker.ledgerCheck.watch();
+  expect(await inWarehouse()).toEqual({ a: 'v1' });
+  await query(`ALTER TABLE load_calls ADD CONSTRAINT load_calls_load_id_fkey ${sql}`);
+  await worker.drain();
+  expect(await inWarehouse()).toEqual({ a: 'v2' });
+  expect(await pipeline.store.epoch()).toBe(epoch);
+});
+
+test('under running workers: a ledger that stays dropped is created anew, above what the warehouse has, and nothing erased comes back', async () => {
+  const worker = await run();
+  await worker.write(['a', 'v1'], ['gone', 'v1']);
+  await erase('gone');
+  await worker.drain();
+  const epoch = await pipeline.store.epoch();
+  await query('DROP SCHEMA callsync CASCADE');
+  await worker.ledgerCheck.watch();
+  await worker.ledgerCheck.watch();
+  await expect(worker.write(['a', 'v2'])).rejects.toMatchObject({ code: 'DATABASE_INCOMPLETE', kind: 'transient' });
+  await worker.ledgerCheck.watch();
+  expect(await pipeline.store.epoch()).toBe(epoch + 1);
+  await worker.write(['a', 'v2'], ['gone', 'v2']);
+  await worker.drain();
+  expect(await inWarehouse()).toEqual({ a: 'v2' });
+  expect(await inLedger()).toContainEqual({ call_id: 'gone', whole: false, tombstone: true });
+});
+
+test('under running workers: a column that was dropped is made again before the load after the one that lacks it', async () => {
+  const worker = await run();
+  await worker.write(['a', 'v1']);
+  await query('ALTER TABLE wh_main.calls DROP COLUMN status CASCADE');
+  await worker.write(['a', 'v2']);
+  await worker.write(['b', 'v1']);
+  await worker.drain();
+  expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1' });
+});
+
+test('under running workers: a warehouse that was dropped is created and filled again', async () => {
+  const worker = await run();
+  await worker.write(['a', 'v1'], ['b', 'v1'], ['gone', 'v1']);
+  await erase('gone');
+  await worker.drain();
+  await query('DROP SCHEMA wh_main CASCADE');
+  await worker.write(['a', 'v2']);
+  // Temporal tries again what failed so.
+  await expect(worker.drain()).rejects.toMatchObject({ code: 'LEDGER_RESTORED', kind: 'transient' });
+  await worker.drain();
+  expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1' });
 });
 
 test('a worker with another key of tombstones is refused', async () => {

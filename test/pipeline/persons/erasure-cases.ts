@@ -17,10 +17,7 @@ import { deliver, observationOf, type Pipeline } from '../../support/pipeline.ts
 import { groups, padded, serialOf, utteranceOf, personOf as valuesOfPerson } from '../load/planted-values.ts';
 import { readFiles, readSchemas, search } from './search-everything.ts';
 
-const personOf = (index: number) => ({
-  ...valuesOfPerson(index),
-  client: `client-${serialOf(index)}-${index}`,
-});
+const personOf = (index: number) => ({ ...valuesOfPerson(index), client: `client-${serialOf(index)}-${index}` });
 
 const callsPerPerson = 3;
 const callIdOf = (person: number, call: number): string => `call-${padded(person, 5)}-${call}`;

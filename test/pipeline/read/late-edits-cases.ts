@@ -68,13 +68,7 @@ const makeEdits = (options: LateEditsOptions, start: number): { edits: Edit[]; c
 const runLateEdits = (options: LateEditsOptions) => {
   const start = 20_000 * day;
   const end = start + options.days * day;
-  const rules = {
-    horizon: options.horizon,
-    share: 0.999,
-    delay: day,
-    maxHorizon: 90 * day,
-    sample: options.sample,
-  };
+  const rules = { horizon: options.horizon, share: 0.999, delay: day, maxHorizon: 90 * day, sample: options.sample };
   const spacing = day / options.callsPerDay;
   const { edits } = makeEdits(options, start);
   const histogram = new Map<number, Awaited<ReturnType<typeof readLateChanges>>[number]>();

@@ -60,9 +60,7 @@ const traits: Readonly<Record<string, Trait>> = {
     dialect: { totalPath: undefined, totalHeader: undefined },
     list: { total_path: undefined, total_header: undefined },
   }),
-  times_off: (random) => ({
-    calls: { printedOffMs: Math.ceil(random() * 5_000), printedPrecision: 'milliseconds' },
-  }),
+  times_off: (random) => ({ calls: { printedOffMs: Math.ceil(random() * 5_000), printedPrecision: 'milliseconds' } }),
   prints_seconds: () => ({ calls: { precision: 'milliseconds', printedPrecision: 'seconds' } }),
   local_time: (random) => ({ calls: { printedZoneMinutes: pick(zones, random()) } }),
   poison: (random, draft) => ({

@@ -91,183 +91,181 @@ describe.each([
 });
 
 test('the plan of continuous sync goes back to the watermark, however short its relative start is', async () => {
-    const { deps, serviceNow } = await open(0, { start: Date.now() * 1000 - hour });
-    const watermark = (await serviceNow()) - 3 * hour;
-    await leaveWatermark(watermark, watermark - 24 * hour);
-    const { rest, top } = await planSync(deps);
-    expect(Math.min(...[...rest, ...top].map(({ from }) => from))).toBeLessThanOrEqual(watermark - lookback);
-    expect((await advanceWatermark(store()))?.watermark ?? 0).toBe(watermark);
+  const { deps, serviceNow } = await open(0, { start: Date.now() * 1000 - hour });
+  const watermark = (await serviceNow()) - 3 * hour;
+  await leaveWatermark(watermark, watermark - 24 * hour);
+  const { rest, top } = await planSync(deps);
+  expect(Math.min(...[...rest, ...top].map(({ from }) => from))).toBeLessThanOrEqual(watermark - lookback);
+  expect((await advanceWatermark(store()))?.watermark ?? 0).toBe(watermark);
 });
 
 test('the plan of continuous sync reads nothing before its first start, which a later configuration does not move', async () => {
-    const { deps, serviceNow } = await open(0, { start: Date.now() * 1000 - 2 * hour });
-    const { rest } = await planSync(deps);
-    expect(rest.at(-1)?.from).toBe(deps.sync.start);
-    await planSync({ ...deps, sync: { ...deps.sync, start: (await serviceNow()) - minute } });
-    expect((await planSync(deps)).rest.at(-1)?.from).toBe(deps.sync.start);
+  const { deps, serviceNow } = await open(0, { start: Date.now() * 1000 - 2 * hour });
+  const { rest } = await planSync(deps);
+  expect(rest.at(-1)?.from).toBe(deps.sync.start);
+  await planSync({ ...deps, sync: { ...deps.sync, start: (await serviceNow()) - minute } });
+  expect((await planSync(deps)).rest.at(-1)?.from).toBe(deps.sync.start);
 });
 
 test('the plan of continuous sync has the newest first, then what is not read, without what was read in time', async () => {
-    const { deps, serviceNow } = await open();
-    const now = await serviceNow();
-    const watermark = now - 100 * hour;
-    await leaveWatermark(watermark);
-    await recordRead(now - 50 * hour, now - 20 * hour);
-    const { top, rest } = await planSync(deps);
-    expect(top).toHaveLength(1);
-    expect((top[0]?.to ?? 0) - (top[0]?.from ?? 0)).toBe(lookback + settle);
-    const expected = [
-      { from: now - 20 * hour, to: top[0]?.from },
-      { from: watermark, to: now - 50 * hour },
-    ];
-    expect(rest).toEqual(expected);
-    const oldest = await planSync({ ...deps, sync: { ...deps.sync, direction: 'oldest_first' } });
-    expect(oldest.rest.map(({ from }) => from)).toEqual([watermark, now - 20 * hour]);
+  const { deps, serviceNow } = await open();
+  const now = await serviceNow();
+  const watermark = now - 100 * hour;
+  await leaveWatermark(watermark);
+  await recordRead(now - 50 * hour, now - 20 * hour);
+  const { top, rest } = await planSync(deps);
+  expect(top).toHaveLength(1);
+  expect((top[0]?.to ?? 0) - (top[0]?.from ?? 0)).toBe(lookback + settle);
+  const expected = [
+    { from: now - 20 * hour, to: top[0]?.from },
+    { from: watermark, to: now - 50 * hour },
+  ];
+  expect(rest).toEqual(expected);
+  const oldest = await planSync({ ...deps, sync: { ...deps.sync, direction: 'oldest_first' } });
+  expect(oldest.rest.map(({ from }) => from)).toEqual([watermark, now - 20 * hour]);
 });
 
 test('the plan of continuous sync reads again what was read so soon that calls could still appear, and asks no question more for it', async () => {
-    const { deps, serviceNow } = await open();
-    const now = await serviceNow();
-    await leaveWatermark(now - hour);
-    await recordRead(now - hour, now - 4 * minute);
-    await ageReadings('3 minutes');
-    const { top, rest } = await planSync(deps);
-    // Read 3 minutes ago up to 4 minutes ago: what was then younger than the lookback is read once more, with the top.
-    expect(rest).toEqual([]);
-    expect(top).toHaveLength(1);
-    expect(Math.abs((top[0]?.from ?? 0) - (now - 3 * minute - lookback - settle))).toBeLessThan(minute);
+  const { deps, serviceNow } = await open();
+  const now = await serviceNow();
+  await leaveWatermark(now - hour);
+  await recordRead(now - hour, now - 4 * minute);
+  await ageReadings('3 minutes');
+  const { top, rest } = await planSync(deps);
+  // Read 3 minutes ago up to 4 minutes ago: what was then younger than the lookback is read once more, with the top.
+  expect(rest).toEqual([]);
+  expect(top).toHaveLength(1);
+  expect(Math.abs((top[0]?.from ?? 0) - (now - 3 * minute - lookback - settle))).toBeLessThan(minute);
 });
 
 test('the plan of continuous sync tries problems of other axes again when they are due, unless the list no longer has the axis', async () => {
-    const { deps, serviceNow } = await open();
-    const now = await serviceNow();
-    await leaveWatermark(now - 10 * hour);
-    const range = { from: now - 5 * hour, to: now - 4 * hour };
-    for (const other of ['timestamp', 'gone'])
-      await replaceProblems(store(), { axis: other, ...range }, [{ axis: other, ...range, problem: 'unreadable' }]);
-    expect((await planSync(deps)).others).toEqual([]);
-    await store().query(`UPDATE window_problems SET next_at = now() - interval '1 second'`);
-    const { others, rest } = await planSync(deps);
-    expect(others).toEqual([{ axis: 'timestamp', ranges: [range] }]);
-    expect(rest).not.toContainEqual(range);
+  const { deps, serviceNow } = await open();
+  const now = await serviceNow();
+  await leaveWatermark(now - 10 * hour);
+  const range = { from: now - 5 * hour, to: now - 4 * hour };
+  for (const other of ['timestamp', 'gone'])
+    await replaceProblems(store(), { axis: other, ...range }, [{ axis: other, ...range, problem: 'unreadable' }]);
+  expect((await planSync(deps)).others).toEqual([]);
+  await store().query(`UPDATE window_problems SET next_at = now() - interval '1 second'`);
+  const { others, rest } = await planSync(deps);
+  expect(others).toEqual([{ axis: 'timestamp', ranges: [range] }]);
+  expect(rest).not.toContainEqual(range);
 });
 
 test('the plan of continuous sync: the watermark passes problems, and waits for windows that were not shown complete', async () => {
-    const { deps } = await open();
-    const at = Date.now() * 1000 - 10 * hour;
-    await leaveWatermark(at);
-    await recordRead(at, at + hour);
-    const problem = { axis, from: at + hour, to: at + 2 * hour };
-    await replaceProblems(store(), problem, [{ ...problem, problem: 'unreadable' }]);
-    await recordRead(at + 2 * hour, at + 3 * hour);
-    await recordRead(at + 3 * hour, at + 4 * hour, 'none');
-    await recordRead(at + 4 * hour, at + 5 * hour);
-    expect(await finishSync(deps, { seenTo: at })).toEqual({ watermark: at + 3 * hour });
+  const { deps } = await open();
+  const at = Date.now() * 1000 - 10 * hour;
+  await leaveWatermark(at);
+  await recordRead(at, at + hour);
+  const problem = { axis, from: at + hour, to: at + 2 * hour };
+  await replaceProblems(store(), problem, [{ ...problem, problem: 'unreadable' }]);
+  await recordRead(at + 2 * hour, at + 3 * hour);
+  await recordRead(at + 3 * hour, at + 4 * hour, 'none');
+  await recordRead(at + 4 * hour, at + 5 * hour);
+  expect(await finishSync(deps, { seenTo: at })).toEqual({ watermark: at + 3 * hour });
 });
 
 test('the plan of continuous sync: a problem waits twice as long after each vain attempt, and ends with a reading', async () => {
-    const waits: number[] = [];
-    const range = { axis, from: hour, to: 2 * hour };
-    const inner = { axis, from: hour + minute, to: hour + 2 * minute, problem: 'unreadable' };
-    for (const problem of [{ ...range, problem: 'unreadable' }, inner, inner]) {
-      await replaceProblems(store(), range, [problem]);
-      const found = await column<number>(
-        store(),
-        'SELECT extract(epoch FROM next_at - now())::float8 FROM window_problems WHERE resolved_at IS NULL',
-      );
-      waits.push(...found.map((wait) => Math.round(wait / 60)));
-    }
-    expect(waits).toEqual([1, 2, 4]);
-    await replaceProblems(store(), range, []);
-    expect(await openProblems(store())).toEqual([]);
+  const waits: number[] = [];
+  const range = { axis, from: hour, to: 2 * hour };
+  const inner = { axis, from: hour + minute, to: hour + 2 * minute, problem: 'unreadable' };
+  for (const problem of [{ ...range, problem: 'unreadable' }, inner, inner]) {
+    await replaceProblems(store(), range, [problem]);
+    const found = await column<number>(
+      store(),
+      'SELECT extract(epoch FROM next_at - now())::float8 FROM window_problems WHERE resolved_at IS NULL',
+    );
+    waits.push(...found.map((wait) => Math.round(wait / 60)));
+  }
+  expect(waits).toEqual([1, 2, 4]);
+  await replaceProblems(store(), range, []);
+  expect(await openProblems(store())).toEqual([]);
 });
 
 test('the plan of continuous sync: what it fails with is kept until a run has seen the newest calls', async () => {
-    const { deps, serviceNow } = await open();
-    await planSync(deps);
-    const failing = asSync(deps, () => Promise.reject(transient('SERVICE_UNAVAILABLE', 'It is away.')));
-    await expect(failing).rejects.toThrow('away');
-    const { sync } = await readHealth(store());
-    expect(sync).toMatchObject({ lag: null, lastError: 'SERVICE_UNAVAILABLE', failedAt: expect.any(Date) });
-    await finishSync(deps, { seenTo: (await serviceNow()) - minute });
-    const after = (await readHealth(store())).sync;
-    expect(after?.lastError).toBeNull();
-    expect(after?.lag).toBeGreaterThan(55);
-    expect(after?.lag).toBeLessThan(90);
+  const { deps, serviceNow } = await open();
+  await planSync(deps);
+  const failing = asSync(deps, () => Promise.reject(transient('SERVICE_UNAVAILABLE', 'It is away.')));
+  await expect(failing).rejects.toThrow('away');
+  const { sync } = await readHealth(store());
+  expect(sync).toMatchObject({ lag: null, lastError: 'SERVICE_UNAVAILABLE', failedAt: expect.any(Date) });
+  await finishSync(deps, { seenTo: (await serviceNow()) - minute });
+  const after = (await readHealth(store())).sync;
+  expect(after?.lastError).toBeNull();
+  expect(after?.lag).toBeGreaterThan(55);
+  expect(after?.lag).toBeLessThan(90);
 });
 
-describe('a window that fails for good', () => {
-  /** The rest of a range, or an error. */
-  const read = (deps: SyncDeps, range: Range, attempt: number) =>
-    readRangePart(
-      deps,
-      {
-        ...{ axis, range, direction: 'newest_first', origin: 'sync', force: true },
-        ...{ maxCalls: 1_000, maxSeconds: 60, windowLength: hour },
-      },
-      { signal: new AbortController().signal, onProgress: () => undefined, attempt },
-    );
-  const fail = async (attempt: number, faults: Parameters<Simulator['configure']>[0]) => {
-    const { deps, simulator, serviceNow } = await open();
-    const to = await serviceNow();
-    const { list } = deps.source;
-    const broken = () => transient('SERVICE_UNAVAILABLE', 'It answers 500.');
-    // Only the window that is read fails: the service answers every other question.
-    const failing = withList(deps, {
-      readTotal: () => Promise.resolve(undefined),
-      readRows: () => Promise.reject(broken()),
-      fetchCall: () => Promise.reject(broken()),
-      readPages: (query) => {
-        if ((query.window?.from ?? 0) > Date.UTC(2001) * 1000) throw broken();
-        return list.readPages(query);
-      },
-    });
-    await simulator.configure(faults);
-    return await read(failing, { from: to - hour, to }, attempt);
+/** The rest of a range, or an error. */
+const read = (deps: SyncDeps, range: Range, attempt: number) =>
+  readRangePart(
+    deps,
+    {
+      ...{ axis, range, direction: 'newest_first', origin: 'sync', force: true },
+      ...{ maxCalls: 1_000, maxSeconds: 60, windowLength: hour },
+    },
+    { signal: new AbortController().signal, onProgress: () => undefined, attempt },
+  );
+const fail = async (attempt: number, faults: Parameters<Simulator['configure']>[0]) => {
+  const { deps, simulator, serviceNow } = await open();
+  const to = await serviceNow();
+  const { list } = deps.source;
+  const broken = () => transient('SERVICE_UNAVAILABLE', 'It answers 500.');
+  // Only the window that is read fails: the service answers every other question.
+  const failing = withList(deps, {
+    readTotal: () => Promise.resolve(undefined),
+    readRows: () => Promise.reject(broken()),
+    fetchCall: () => Promise.reject(broken()),
+    readPages: (query) => {
+      if ((query.window?.from ?? 0) > Date.UTC(2001) * 1000) throw broken();
+      return list.readPages(query);
+    },
+  });
+  await simulator.configure(faults);
+  return await read(failing, { from: to - hour, to }, attempt);
+};
+
+test('a window that fails for good is tried again, then recorded and passed over', async () => {
+  await expect(fail(1, {})).rejects.toThrow('500');
+  expect(await openProblems(store())).toEqual([]);
+  expect(await fail(3, {})).toMatchObject({ rest: null, totals: { problems: 2 } });
+  const problem = expect.stringContaining('SERVICE_UNAVAILABLE');
+  expect(await openProblems(store())).toMatchObject([{ problem }, { problem }]);
+  const halves = await listProblems(store());
+  expect(halves).toHaveLength(2);
+  for (const { from, to } of halves) expect(Math.abs(to - from - hour / 2)).toBeLessThanOrEqual(second);
+});
+
+test('a window that fails for good because one page is never answered is left after a few questions, and narrowed with each reading', async () => {
+  const { deps, serviceNow } = await open();
+  const to = Math.floor((await serviceNow()) / minute) * minute;
+  const hanging = to - 20 * minute;
+  let unanswered = 0;
+  const { list } = deps.source;
+  const holds = (window: Range | undefined): boolean =>
+    window !== undefined && window.from <= hanging && window.to > hanging;
+  const hang = (): never => {
+    unanswered += 1;
+    throw transient('SERVICE_TIMEOUT', 'It does not answer in time.');
   };
-
-  test('is tried again, then recorded and passed over', async () => {
-    await expect(fail(1, {})).rejects.toThrow('500');
-    expect(await openProblems(store())).toEqual([]);
-    expect(await fail(3, {})).toMatchObject({ rest: null, totals: { problems: 2 } });
-    const problem = expect.stringContaining('SERVICE_UNAVAILABLE');
-    expect(await openProblems(store())).toMatchObject([{ problem }, { problem }]);
-    const halves = await listProblems(store());
-    expect(halves).toHaveLength(2);
-    for (const { from, to } of halves) expect(Math.abs(to - from - hour / 2)).toBeLessThanOrEqual(second);
+  const hung = withList(deps, {
+    readTotal: () => Promise.resolve(undefined),
+    readPages: (query) => (holds(query.window) ? hang() : list.readPages(query)),
   });
+  let left = [{ from: to - hour, to }];
+  for (let reading = 0; reading < 7; reading += 1) {
+    const before = unanswered;
+    for (const { from, to: end } of left) await read(hung, { from, to: end }, 3);
+    expect(unanswered - before).toBeLessThanOrEqual(5);
+    left = await listProblems(store());
+    expect(left.some(holds)).toBe(true);
+  }
+  expect(left).toHaveLength(1);
+  expect((left[0]?.to ?? 0) - (left[0]?.from ?? 0)).toBeLessThan(minute);
+});
 
-  test('because one page is never answered is left after a few questions, and narrowed with each reading', async () => {
-    const { deps, serviceNow } = await open();
-    const to = Math.floor((await serviceNow()) / minute) * minute;
-    const hanging = to - 20 * minute;
-    let unanswered = 0;
-    const { list } = deps.source;
-    const holds = (window: Range | undefined): boolean =>
-      window !== undefined && window.from <= hanging && window.to > hanging;
-    const hang = (): never => {
-      unanswered += 1;
-      throw transient('SERVICE_TIMEOUT', 'It does not answer in time.');
-    };
-    const hung = withList(deps, {
-      readTotal: () => Promise.resolve(undefined),
-      readPages: (query) => (holds(query.window) ? hang() : list.readPages(query)),
-    });
-    let left = [{ from: to - hour, to }];
-    for (let reading = 0; reading < 7; reading += 1) {
-      const before = unanswered;
-      for (const { from, to: end } of left) await read(hung, { from, to: end }, 3);
-      expect(unanswered - before).toBeLessThanOrEqual(5);
-      left = await listProblems(store());
-      expect(left.some(holds)).toBe(true);
-    }
-    expect(left).toHaveLength(1);
-    expect((left[0]?.to ?? 0) - (left[0]?.from ?? 0)).toBeLessThan(minute);
-  });
-
-  test('is no problem of its own while the service does not answer at all', async () => {
-    const away = { faults: { rates: { error_500: 1 }, scope: ['list' as const] } };
-    await expect(fail(3, away)).rejects.toThrow('500');
-    expect(await openProblems(store())).toEqual([]);
-  });
+test('a window that fails for good is no problem of its own while the service does not answer at all', async () => {
+  const away = { faults: { rates: { error_500: 1 }, scope: ['list' as const] } };
+  await expect(fail(3, away)).rejects.toThrow('500');
+  expect(await openProblems(store())).toEqual([]);
 });

@@ -64,14 +64,8 @@ describe('against the simulated service', () => {
   });
   const input = (more: Partial<ReadRangePartInput> = {}): ReadRangePartInput => {
     const { axis, ...range } = wholeRange(service.simulator, 'qualified');
-    const usual = {
-      direction: 'oldest_first',
-      origin: 'backfill',
-      force: false,
-      maxCalls: 100,
-      maxSeconds: 60,
-    } as const;
-    return { axis, range, ...usual, ...more };
+    const limits = { force: false, maxCalls: 100, maxSeconds: 60 };
+    return { axis, range, direction: 'oldest_first', origin: 'backfill', ...limits, ...more };
   };
   const heldIds = async () => new Set(await column(pipeline.store, 'SELECT call_id FROM ledger'));
 
@@ -156,11 +150,11 @@ describe('against the simulated service', () => {
 const service = useService(
   { dialect: 'page_total', calls: { count: 200, utterances: 2, ...settledRange } },
   {
-      records: 'calls',
-      total_path: 'meta.total',
-      pagination: { style: 'page', size_param: 'per_page', size: 100 },
-      cursor_fields: [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }],
-    },
+    records: 'calls',
+    total_path: 'meta.total',
+    pagination: { style: 'page', size_param: 'per_page', size: 100 },
+    cursor_fields: [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }],
+  },
 );
 const second = 1_000_000;
 const ask = () => {
@@ -182,33 +176,33 @@ const seen = async () => {
 const statusOf = async (callId: string) => (await pipeline.rowOf(callId))?.document?.status;
 
 test('a list without an endpoint for one call answers by the window in which the call lies', async () => {
-    const { callId, status } = await seen();
-    await requestRereads(pipeline.store, [callId], 'repeat');
-    expect(await figures()).toEqual({ rereadsWaiting: 1, rereadsUnanswered: 0 });
-    expect(await ask()).toEqual({ reread: 1, failed: 0 });
-    expect(await statusOf(callId)).toBe(status);
-    expect(await figures()).toEqual({ rereadsWaiting: 0, rereadsUnanswered: 0 });
+  const { callId, status } = await seen();
+  await requestRereads(pipeline.store, [callId], 'repeat');
+  expect(await figures()).toEqual({ rereadsWaiting: 1, rereadsUnanswered: 0 });
+  expect(await ask()).toEqual({ reread: 1, failed: 0 });
+  expect(await statusOf(callId)).toBe(status);
+  expect(await figures()).toEqual({ rereadsWaiting: 0, rereadsUnanswered: 0 });
 });
 
 test('a list without an endpoint for one call: what it cannot answer is shown, until a reading of the list has', async () => {
-    const { callId } = await seen();
-    const nobody = observationOf('nobody', 5, { timestamp: '2023-12-04T15:18:29Z' }, 'webhook');
-    await ingestAndLoad(nobody, observationOf('timeless', 5, {}, 'webhook'));
-    await requestRereads(pipeline.store, ['nobody', 'timeless', callId], 'repeat');
-    expect(await ask()).toEqual({ reread: 1, failed: 2 });
-    for (let attempt = 2; attempt <= 10; attempt += 1) {
-      // No wait can end for a call whose time nobody can read.
-      expect(await figures()).toEqual({ rereadsWaiting: 1, rereadsUnanswered: 1 });
-      await ask();
-    }
-    expect(await figures()).toEqual({ rereadsWaiting: 0, rereadsUnanswered: 2 });
-    const [wrong] = judge(await readHealth(pipeline.store)).filter((one) => one.condition === 'reread_unanswered');
-    const command = 'callsync backfill --force --from DATE';
-    expect(wrong).toMatchObject({ summary: expect.stringContaining('2 calls'), command });
-    const later = (Date.now() + 3_600_000) * 1000;
-    await ingestAndLoad(observationOf('nobody', later), observationOf('timeless', later, {}, 'webhook'));
-    expect(await ask()).toEqual({ reread: 0, failed: 0 });
-    expect(await figures()).toEqual({ rereadsWaiting: 0, rereadsUnanswered: 1 });
-    await requestRereads(pipeline.store, ['timeless'], 'repeat');
-    expect(await figures()).toEqual({ rereadsWaiting: 1, rereadsUnanswered: 0 });
+  const { callId } = await seen();
+  const nobody = observationOf('nobody', 5, { timestamp: '2023-12-04T15:18:29Z' }, 'webhook');
+  await ingestAndLoad(nobody, observationOf('timeless', 5, {}, 'webhook'));
+  await requestRereads(pipeline.store, ['nobody', 'timeless', callId], 'repeat');
+  expect(await ask()).toEqual({ reread: 1, failed: 2 });
+  for (let attempt = 2; attempt <= 10; attempt += 1) {
+    // No wait can end for a call whose time nobody can read.
+    expect(await figures()).toEqual({ rereadsWaiting: 1, rereadsUnanswered: 1 });
+    await ask();
+  }
+  expect(await figures()).toEqual({ rereadsWaiting: 0, rereadsUnanswered: 2 });
+  const [wrong] = judge(await readHealth(pipeline.store)).filter((one) => one.condition === 'reread_unanswered');
+  const command = 'callsync backfill --force --from DATE';
+  expect(wrong).toMatchObject({ summary: expect.stringContaining('2 calls'), command });
+  const later = (Date.now() + 3_600_000) * 1000;
+  await ingestAndLoad(observationOf('nobody', later), observationOf('timeless', later, {}, 'webhook'));
+  expect(await ask()).toEqual({ reread: 0, failed: 0 });
+  expect(await figures()).toEqual({ rereadsWaiting: 0, rereadsUnanswered: 1 });
+  await requestRereads(pipeline.store, ['timeless'], 'repeat');
+  expect(await figures()).toEqual({ rereadsWaiting: 1, rereadsUnanswered: 0 });
 });

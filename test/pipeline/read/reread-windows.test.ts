@@ -26,6 +26,7 @@ beforeAll(async () => {
   await advance(2 * dayMs);
   await here.backfill();
 });
+
 test('re-reading on stored times begins with everything within the horizon, then waits for the delay', async () => {
   const plan = await planRereads(here.deps);
   expect(plan.axis).toBe('timestamp');

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { createAges } from '../../../src/calls/age.ts';
 import { drawCoverage, readCoverage } from '../../../src/health/coverage/coverage.ts';
@@ -11,19 +11,14 @@ import { mean } from '../../support/persons.ts';
 import { collect, column } from '../../support/rows.ts';
 import { day, type Installation, openInstallation, useInstallation } from './installation.ts';
 
-let here: Installation | undefined;
-afterEach(async () => {
-  await here?.close();
-  here = undefined;
-});
-
 const to = new Date(Math.floor(Date.now() / 86_400_000) * 86_400_000 - 10 * 86_400_000).toISOString();
 const from = new Date(Date.parse(to) - 4 * 86_400_000).toISOString();
 const range = { from: Date.parse(from) * 1000, to: Date.parse(to) * 1000 };
 const calls = { count: 240, utterances: 2, words: 3, otherShare: 0, density: 'even', from, to } as const;
 
 const install = async (more: SimulatorOptions = {}): Promise<Installation> => {
-  here = await openInstallation({ simulator: { calls, ...more } });
+  const here = await openInstallation({ simulator: { calls, ...more } });
+  onTestFinished(() => here.close());
   return here;
 };
 const missing = async ({ store, warehouse }: Installation) => {
@@ -40,44 +35,44 @@ const idsBefore = async ({ simulator }: Installation, ms: number): Promise<strin
   );
 
 test('a call that the service no longer lists is marked missing in ledger and warehouse, and cleared when it is seen again', async () => {
-    const { simulator, ...rest } = await install();
-    await rest.backfill();
-    const gone = (await simulator.delete({ random: 3, seed: 4 })).map((call) => call.callId).sort();
-    const totals = await rest.reconcile({ range });
-    expect(totals).toMatchObject({ windows: 4, proven: 4, markedMissing: 3, missing: 0, different: 0 });
-    expect(await missing({ simulator, ...rest })).toEqual({ ledger: gone, warehouse: gone });
-    expect(await column(rest.store, 'SELECT sum(deleted)::int FROM verdicts')).toEqual([3]);
-    expect(await rest.reconcile({ range, force: true })).toMatchObject({ proven: 4, markedMissing: 0 });
+  const { simulator, ...rest } = await install();
+  await rest.backfill();
+  const gone = (await simulator.delete({ random: 3, seed: 4 })).map((call) => call.callId).sort();
+  const totals = await rest.reconcile({ range });
+  expect(totals).toMatchObject({ windows: 4, proven: 4, markedMissing: 3, missing: 0, different: 0 });
+  expect(await missing({ simulator, ...rest })).toEqual({ ledger: gone, warehouse: gone });
+  expect(await column(rest.store, 'SELECT sum(deleted)::int FROM verdicts')).toEqual([3]);
+  expect(await rest.reconcile({ range, force: true })).toMatchObject({ proven: 4, markedMissing: 0 });
 
-    await rest.store.query(
-      `UPDATE ledger SET source_deleted_at = now() - interval '1 hour' WHERE call_id =
+  await rest.store.query(
+    `UPDATE ledger SET source_deleted_at = now() - interval '1 hour' WHERE call_id =
          (SELECT min(call_id) FROM ledger WHERE source_deleted_at IS NULL)`,
-    );
-    await rest.reconcile({ range, force: true });
-    expect(await missing({ simulator, ...rest })).toEqual({ ledger: gone, warehouse: gone });
+  );
+  await rest.reconcile({ range, force: true });
+  expect(await missing({ simulator, ...rest })).toEqual({ ledger: gone, warehouse: gone });
 });
 
 test('a call that the service no longer lists but serves by its id because it moved or changed its status, is followed and not marked', async () => {
-    const installed = await install();
-    await installed.backfill();
-    const later = new Date(Date.parse(to) + 86_400_000).toISOString();
-    const edit = async (seed: number, patch: Record<string, string>) =>
-      (await installed.simulator.edit({ random: 1, seed, patch, requalify: false }))[0];
-    const [moved, other] = [await edit(1, { timestamp: later }), await edit(2, { status: 'error' })];
-    expect(moved?.callId).not.toBe(other?.callId);
-    expect(await installed.reconcile({ range })).toMatchObject({ windows: 4, unproven: 0, markedMissing: 0 });
-    const rows = await installed.warehouse.query('SELECT call_id, call_timestamp, status FROM calls');
-    expect(rows.find((row) => row.call_id === moved?.callId)?.call_timestamp).toEqual(new Date(later));
-    expect(rows.find((row) => row.call_id === other?.callId)?.status).toBe('error');
+  const installed = await install();
+  await installed.backfill();
+  const later = new Date(Date.parse(to) + 86_400_000).toISOString();
+  const edit = async (seed: number, patch: Record<string, string>) =>
+    (await installed.simulator.edit({ random: 1, seed, patch, requalify: false }))[0];
+  const [moved, other] = [await edit(1, { timestamp: later }), await edit(2, { status: 'error' })];
+  expect(moved?.callId).not.toBe(other?.callId);
+  expect(await installed.reconcile({ range })).toMatchObject({ windows: 4, unproven: 0, markedMissing: 0 });
+  const rows = await installed.warehouse.query('SELECT call_id, call_timestamp, status FROM calls');
+  expect(rows.find((row) => row.call_id === moved?.callId)?.call_timestamp).toEqual(new Date(later));
+  expect(rows.find((row) => row.call_id === other?.callId)?.status).toBe('error');
 });
 
 test('a call that the service no longer lists is marked after two agreeing listings where single calls cannot be asked for', async () => {
-    const installed = await install({ dialectOverrides: { single: false } });
-    delete (installed.deps.source.list.list as { single_path?: string }).single_path;
-    await installed.backfill();
-    const gone = (await installed.simulator.delete({ random: 2, seed: 4 })).map((call) => call.callId).sort();
-    expect(await installed.reconcile({ range })).toMatchObject({ markedMissing: 2, unproven: 0 });
-    expect((await missing(installed)).warehouse).toEqual(gone);
+  const installed = await install({ dialectOverrides: { single: false } });
+  delete (installed.deps.source.list.list as { single_path?: string }).single_path;
+  await installed.backfill();
+  const gone = (await installed.simulator.delete({ random: 2, seed: 4 })).map((call) => call.callId).sort();
+  expect(await installed.reconcile({ range })).toMatchObject({ markedMissing: 2, unproven: 0 });
+  expect((await missing(installed)).warehouse).toEqual(gone);
 });
 
 test('a day whose calls are partly too old to be kept is proven, and says how many were aged out, also of those that nobody had seen; what is held stays', async () => {
@@ -117,35 +112,35 @@ test('a day whose calls are partly too old to be kept is proven, and says how ma
 });
 
 test('a window that is suddenly empty is flagged and changes nothing, until somebody says that it is true', async () => {
-    const installed = await install();
-    await installed.backfill();
-    await installed.reconcile({ range });
-    const all = await idsBefore(installed, Date.parse(from) + 86_400_000);
-    await installed.simulator.delete({ callIds: all });
-    const flagged = await installed.reconcile({ range, force: true });
-    expect(flagged).toMatchObject({ windows: 4, suspicious: 1, proven: 3, markedMissing: 0 });
-    expect((await missing(installed)).ledger).toEqual([]);
-    expect(await installed.reconcile({ range })).toMatchObject({ windows: 1, suspicious: 1 });
+  const installed = await install();
+  await installed.backfill();
+  await installed.reconcile({ range });
+  const all = await idsBefore(installed, Date.parse(from) + 86_400_000);
+  await installed.simulator.delete({ callIds: all });
+  const flagged = await installed.reconcile({ range, force: true });
+  expect(flagged).toMatchObject({ windows: 4, suspicious: 1, proven: 3, markedMissing: 0 });
+  expect((await missing(installed)).ledger).toEqual([]);
+  expect(await installed.reconcile({ range })).toMatchObject({ windows: 1, suspicious: 1 });
 
-    const accepted = await installed.reconcile({ range, acceptEmpty: true });
-    expect(accepted).toMatchObject({ windows: 1, suspicious: 0, markedMissing: all.length });
-    expect((await missing(installed)).warehouse).toEqual(all.sort());
+  const accepted = await installed.reconcile({ range, acceptEmpty: true });
+  expect(accepted).toMatchObject({ windows: 1, suspicious: 0, markedMissing: all.length });
+  expect((await missing(installed)).warehouse).toEqual(all.sort());
 });
 
 test('a window that is suddenly empty is flagged by the weeks before, also when the ledger knows none of it', async () => {
-    const month = new Date(Date.parse(to) - 28 * 86_400_000).toISOString();
-    const installed = await install({ calls: { ...calls, from: month, count: 840 } });
-    const whole = { from: Date.parse(month) * 1000, to: range.to };
-    const last = { from: range.to - day, to: range.to };
-    await installed.backfill();
-    await installed.reconcile({ range: { from: whole.from, to: last.from } });
-    const since = 'SELECT call_id FROM ledger WHERE call_timestamp >= to_timestamp($1)';
-    const ids = await column<string>(installed.store, since, [last.from / 1e6]);
-    expect(ids.length).toBeGreaterThan(20);
-    await installed.simulator.delete({ callIds: ids });
-    await installed.store.query('DELETE FROM ledger WHERE call_id = ANY($1)', [ids]);
-    await installed.store.query('DELETE FROM wh_main.calls WHERE call_id = ANY($1)', [ids]);
-    expect(await installed.reconcile({ range: last })).toMatchObject({ windows: 1, suspicious: 1 });
+  const month = new Date(Date.parse(to) - 28 * 86_400_000).toISOString();
+  const installed = await install({ calls: { ...calls, from: month, count: 840 } });
+  const whole = { from: Date.parse(month) * 1000, to: range.to };
+  const last = { from: range.to - day, to: range.to };
+  await installed.backfill();
+  await installed.reconcile({ range: { from: whole.from, to: last.from } });
+  const since = 'SELECT call_id FROM ledger WHERE call_timestamp >= to_timestamp($1)';
+  const ids = await column<string>(installed.store, since, [last.from / 1e6]);
+  expect(ids.length).toBeGreaterThan(20);
+  await installed.simulator.delete({ callIds: ids });
+  await installed.store.query('DELETE FROM ledger WHERE call_id = ANY($1)', [ids]);
+  await installed.store.query('DELETE FROM wh_main.calls WHERE call_id = ANY($1)', [ids]);
+  expect(await installed.reconcile({ range: last })).toMatchObject({ windows: 1, suspicious: 1 });
 });
 
 const options = { signal: new AbortController().signal, alive: () => undefined };
@@ -172,57 +167,57 @@ const isTrue = async (callId: string): Promise<boolean> => {
 };
 
 test('light reading fetches nothing where nothing changed, for a small share of the bytes', async () => {
-    const before = await bodies();
-    const { counts } = site.deps.source.list;
-    const start = counts.bodyBytes;
-    const light = await read();
-    const lightBytes = counts.bodyBytes - start;
-    const full = await read('records');
-    const fullBytes = counts.bodyBytes - start - lightBytes;
-    expect(light).toMatchObject({ listed: 1_000, fetched: 0, unfetched: [] });
-    expect(full).toMatchObject({ listed: 1_000, fetched: 0 });
-    expect(await bodies()).toEqual(before);
-    // Five full pages, and one that is empty.
-    expect(light.requests).toBe(6);
+  const before = await bodies();
+  const { counts } = site.deps.source.list;
+  const start = counts.bodyBytes;
+  const light = await read();
+  const lightBytes = counts.bodyBytes - start;
+  const full = await read('records');
+  const fullBytes = counts.bodyBytes - start - lightBytes;
+  expect(light).toMatchObject({ listed: 1_000, fetched: 0, unfetched: [] });
+  expect(full).toMatchObject({ listed: 1_000, fetched: 0 });
+  expect(await bodies()).toEqual(before);
+  // Five full pages, and one that is empty.
+  expect(light.requests).toBe(6);
   console.log(`1,000 unchanged calls: light ${lightBytes} bytes, full ${fullBytes} bytes in ${full.requests} requests`);
-    expect(lightBytes * 4).toBeLessThan(fullBytes);
+  expect(lightBytes * 4).toBeLessThan(fullBytes);
 });
 
 test('light reading fetches whole only what is new or changed: a few by id', async () => {
-    const edited = await site.simulator.edit({ random: 4, seed: 3, kinds: ['metadata', 'tags'], requalify: false });
-    const added = await site.simulator.insert({ count: 1, timestamp: site.simulator.range.from, status: 'qualified' });
-    const light = await read();
-    expect([...light.changed].sort()).toEqual(edited.map((call) => call.callId).sort());
-    expect([...light.fresh]).toEqual(added.map((call) => call.callId));
-    expect(light).toMatchObject({ fetched: 5, unfetched: [], listed: 1_001 });
-    expect(light.requests).toBeLessThanOrEqual(6 + 5);
-    for (const { callId } of [...edited, ...added]) expect(await isTrue(callId)).toBe(true);
-    expect(await read()).toMatchObject({ fetched: 0 });
+  const edited = await site.simulator.edit({ random: 4, seed: 3, kinds: ['metadata', 'tags'], requalify: false });
+  const added = await site.simulator.insert({ count: 1, timestamp: site.simulator.range.from, status: 'qualified' });
+  const light = await read();
+  expect([...light.changed].sort()).toEqual(edited.map((call) => call.callId).sort());
+  expect([...light.fresh]).toEqual(added.map((call) => call.callId));
+  expect(light).toMatchObject({ fetched: 5, unfetched: [], listed: 1_001 });
+  expect(light.requests).toBeLessThanOrEqual(6 + 5);
+  for (const { callId } of [...edited, ...added]) expect(await isTrue(callId)).toBe(true);
+  expect(await read()).toMatchObject({ fetched: 0 });
 });
 
 test('light reading and many by the windows that hold them', async () => {
-    const edited = await site.simulator.edit({ random: 400, seed: 5, kinds: ['metadata'], requalify: false });
-    const light = await read();
-    expect(light.changed.size).toBe(400);
-    expect(light).toMatchObject({ fetched: 400, unfetched: [] });
-    console.log(`400 of 1,001 calls changed: ${light.requests} requests`);
-    expect(light.requests).toBeLessThan(6 + 60);
-    for (const { callId } of edited.slice(0, 20)) expect(await isTrue(callId)).toBe(true);
-    expect(await read()).toMatchObject({ fetched: 0 });
+  const edited = await site.simulator.edit({ random: 400, seed: 5, kinds: ['metadata'], requalify: false });
+  const light = await read();
+  expect(light.changed.size).toBe(400);
+  expect(light).toMatchObject({ fetched: 400, unfetched: [] });
+  console.log(`400 of 1,001 calls changed: ${light.requests} requests`);
+  expect(light.requests).toBeLessThan(6 + 60);
+  for (const { callId } of edited.slice(0, 20)) expect(await isTrue(callId)).toBe(true);
+  expect(await read()).toMatchObject({ fetched: 0 });
 });
 
 test('light reading does not take another order of keys for a change', async () => {
-    await site.query(
-      `UPDATE ledger SET fields = jsonb_set(fields, '{metadata,2}', '"another hash"') WHERE call_id = (SELECT min(call_id) FROM ledger)`,
-    );
-    const before = await bodies();
-    expect(await read()).toMatchObject({ fetched: 0 });
-    expect(await bodies()).toEqual(before);
-    expect(await site.query(`SELECT 1 FROM ledger WHERE fields->'metadata'->>2 = 'another hash'`)).toEqual([]);
+  await site.query(
+    `UPDATE ledger SET fields = jsonb_set(fields, '{metadata,2}', '"another hash"') WHERE call_id = (SELECT min(call_id) FROM ledger)`,
+  );
+  const before = await bodies();
+  expect(await read()).toMatchObject({ fetched: 0 });
+  expect(await bodies()).toEqual(before);
+  expect(await site.query(`SELECT 1 FROM ledger WHERE fields->'metadata'->>2 = 'another hash'`)).toEqual([]);
 });
 
 test('light reading compares ids alone when asked to', async () => {
-    await site.simulator.edit({ random: 3, seed: 9, kinds: ['metadata'], requalify: false });
-    expect(await read('ids')).toMatchObject({ fetched: 0 });
-    expect(await read()).toMatchObject({ fetched: 3 });
+  await site.simulator.edit({ random: 3, seed: 9, kinds: ['metadata'], requalify: false });
+  expect(await read('ids')).toMatchObject({ fetched: 0 });
+  expect(await read()).toMatchObject({ fetched: 3 });
 });

@@ -42,165 +42,162 @@ beforeAll(async () => {
   await here.backfill();
 });
 afterAll(() => receiver?.stop());
+
 test('reconciling proves every window of an installation that has everything', async () => {
-    const totals = await here.reconcile({ range: wholeRange() });
-    expect(totals).toMatchObject({ windows: 12, proven: 12, missing: 0, different: 0, markedMissing: 0 });
-    expect(await column(here.warehouse, 'SELECT count(*)::int AS n FROM verdicts')).toEqual([0]);
-    await here.drain();
-    const [loaded] = await here.warehouse.query(
-      `SELECT count(*)::int AS n, sum(calls_listed)::int AS listed, sum(calls_found)::int AS found,
+  const totals = await here.reconcile({ range: wholeRange() });
+  expect(totals).toMatchObject({ windows: 12, proven: 12, missing: 0, different: 0, markedMissing: 0 });
+  expect(await column(here.warehouse, 'SELECT count(*)::int AS n FROM verdicts')).toEqual([0]);
+  await here.drain();
+  const [loaded] = await here.warehouse.query(
+    `SELECT count(*)::int AS n, sum(calls_listed)::int AS listed, sum(calls_found)::int AS found,
               min(level) AS level, min(compared_by) AS compared_by FROM verdicts`,
-    );
-    const [listed] = await column(here.store, 'SELECT count(*)::int FROM ledger WHERE poll_at IS NOT NULL');
-    expect(loaded).toEqual({ n: 12, listed, found: listed, level: 'fields', compared_by: 'test' });
-    expect((await here.reconcile({ range: wholeRange() })).windows).toBe(0);
+  );
+  const [listed] = await column(here.store, 'SELECT count(*)::int FROM ledger WHERE poll_at IS NOT NULL');
+  expect(loaded).toEqual({ n: 12, listed, found: listed, level: 'fields', compared_by: 'test' });
+  expect((await here.reconcile({ range: wholeRange() })).windows).toBe(0);
 });
 
 test('reconciling: the warehouse says how fresh and how proven it is, also while nothing is loaded, and no more often than due', async () => {
-    const beat = async () => {
-      await loadPending(here.deps, { warehouse: 'main', origin: 'pending' });
-      return (await here.warehouse.query('SELECT * FROM sync_state'))[0] ?? {};
-    };
-    const [newest] = await here.warehouse.query('SELECT max(call_timestamp) AS at FROM calls');
-    const first = await beat();
-    expect(first).toMatchObject({ warehouse: 'main', proven_axis: 'timestamp', pending: 0, newest_call: newest?.at });
-    // The last window that was read ends after the last one that was judged.
-    expect(first.proven_through).toEqual(new Date(wholeRange().to / 1000));
-    expect(await beat()).toEqual(first);
-    await query(`UPDATE callsync.meta SET updated_at = now() - interval '1 minute' WHERE key = 'heartbeat:main'`);
-    const next = await beat();
-    expect(next.heartbeat_at).not.toEqual(first.heartbeat_at);
-    expect({ ...next, heartbeat_at: first.heartbeat_at }).toEqual(first);
+  const beat = async () => {
+    await loadPending(here.deps, { warehouse: 'main', origin: 'pending' });
+    return (await here.warehouse.query('SELECT * FROM sync_state'))[0] ?? {};
+  };
+  const [newest] = await here.warehouse.query('SELECT max(call_timestamp) AS at FROM calls');
+  const first = await beat();
+  expect(first).toMatchObject({ warehouse: 'main', proven_axis: 'timestamp', pending: 0, newest_call: newest?.at });
+  // The last window that was read ends after the last one that was judged.
+  expect(first.proven_through).toEqual(new Date(wholeRange().to / 1000));
+  expect(await beat()).toEqual(first);
+  await query(`UPDATE callsync.meta SET updated_at = now() - interval '1 minute' WHERE key = 'heartbeat:main'`);
+  const next = await beat();
+  expect(next.heartbeat_at).not.toEqual(first.heartbeat_at);
+  expect({ ...next, heartbeat_at: first.heartbeat_at }).toEqual(first);
 });
 
 test("reconciling measures the loss that the simulator's truth has", async () => {
-    const { webhooks } = await here.simulator.stats();
-    const asked = { range: wholeRange(), warehouses: ['main'], now: Date.now() * 1000 };
-    const coverage = await readCoverage(here.store, { ...asked, webhooksSince: here.range.from });
-    const truth = await collect(here.simulator.truth({ light: true }));
-    const listed = truth.filter(({ visibleInList, status }) => visibleInList && /^(qualified|void)$/.test(status));
-    const [expected, lost] = [listed.length, listed.filter((entry) => !entry.deliveredByWebhook).length];
-    console.log(drawCoverage(coverage));
-    console.log(`truth: ${webhooks.dropped} of ${webhooks.queued} deliveries dropped, ${lost} of ${expected} lost`);
-    expect(webhooks.dropped).toBe(lost);
-    expect(coverage.webhooks).toMatchObject({ expected, lost, lossRate: lost / expected });
-    expect(lost / expected).toBeGreaterThan(0.03);
-    expect(coverage.deliveries).toMatchObject({ both: expected - lost, pollOnly: lost, webhookOnly: 0 });
-    expect(new Set(coverage.days.map((one) => one.state))).toEqual(new Set(['proven']));
+  const { webhooks } = await here.simulator.stats();
+  const asked = { range: wholeRange(), warehouses: ['main'], now: Date.now() * 1000 };
+  const coverage = await readCoverage(here.store, { ...asked, webhooksSince: here.range.from });
+  const truth = await collect(here.simulator.truth({ light: true }));
+  const listed = truth.filter(({ visibleInList, status }) => visibleInList && /^(qualified|void)$/.test(status));
+  const [expected, lost] = [listed.length, listed.filter((entry) => !entry.deliveredByWebhook).length];
+  console.log(drawCoverage(coverage));
+  console.log(`truth: ${webhooks.dropped} of ${webhooks.queued} deliveries dropped, ${lost} of ${expected} lost`);
+  expect(webhooks.dropped).toBe(lost);
+  expect(coverage.webhooks).toMatchObject({ expected, lost, lossRate: lost / expected });
+  expect(lost / expected).toBeGreaterThan(0.03);
+  expect(coverage.deliveries).toMatchObject({ both: expected - lost, pollOnly: lost, webhookOnly: 0 });
+  expect(new Set(coverage.days.map((one) => one.state))).toEqual(new Set(['proven']));
 });
 
 test('reconciling brings back calls that the ledger lost, and flags rows that the ledger does not know', async () => {
-    const [lost] = await query(
-      `DELETE FROM callsync.ledger WHERE call_id IN (SELECT call_id FROM callsync.ledger ORDER BY md5(call_id) LIMIT 7)
+  const [lost] = await query(
+    `DELETE FROM callsync.ledger WHERE call_id IN (SELECT call_id FROM callsync.ledger ORDER BY md5(call_id) LIMIT 7)
        RETURNING call_id`,
-    );
-    await query('DELETE FROM callsync.ledger_documents WHERE call_id NOT IN (SELECT call_id FROM callsync.ledger)');
-    await query('DELETE FROM callsync.warehouse_calls WHERE call_id NOT IN (SELECT call_id FROM callsync.ledger)');
-    await query('DELETE FROM wh_main.calls WHERE call_id = $1', [lost?.call_id]);
-    await query(
-      `INSERT INTO wh_main.calls SELECT (jsonb_populate_record(c, '{"call_id": "nobody knows it"}')).* FROM wh_main.calls c LIMIT 1`,
-    );
-    await issueEpoch(here.store, 'restored', await here.store.epoch());
-    await here.drain();
-    const totals = await here.reconcile({ range: wholeRange(), force: true });
-    expect(totals).toMatchObject({ missing: 7, unproven: 1, markedMissing: 0, removed: 0 });
-    const unexpected = `SELECT sum(unexpected)::int FROM verdicts WHERE outcome = 'unproven'`;
-    expect(await column(here.store, unexpected)).toEqual([1]);
-    await query(`DELETE FROM wh_main.calls WHERE call_id = 'nobody knows it'`);
-    expect(await here.reconcile({ range: wholeRange() })).toMatchObject({ windows: 1, proven: 1 });
+  );
+  await query('DELETE FROM callsync.ledger_documents WHERE call_id NOT IN (SELECT call_id FROM callsync.ledger)');
+  await query('DELETE FROM callsync.warehouse_calls WHERE call_id NOT IN (SELECT call_id FROM callsync.ledger)');
+  await query('DELETE FROM wh_main.calls WHERE call_id = $1', [lost?.call_id]);
+  await query(
+    `INSERT INTO wh_main.calls SELECT (jsonb_populate_record(c, '{"call_id": "nobody knows it"}')).* FROM wh_main.calls c LIMIT 1`,
+  );
+  await issueEpoch(here.store, 'restored', await here.store.epoch());
+  await here.drain();
+  const totals = await here.reconcile({ range: wholeRange(), force: true });
+  expect(totals).toMatchObject({ missing: 7, unproven: 1, markedMissing: 0, removed: 0 });
+  const unexpected = `SELECT sum(unexpected)::int FROM verdicts WHERE outcome = 'unproven'`;
+  expect(await column(here.store, unexpected)).toEqual([1]);
+  await query(`DELETE FROM wh_main.calls WHERE call_id = 'nobody knows it'`);
+  expect(await here.reconcile({ range: wholeRange() })).toMatchObject({ windows: 1, proven: 1 });
 });
 
 test('reconciling finds a call in no warehouse although it came between two looks, and does not call the day proven', async () => {
-    const [late] = await query(`SELECT call_id FROM callsync.ledger ORDER BY md5(call_id || 'late') LIMIT 1`);
-    const callId = late?.call_id as string;
-    const { list } = here.deps.source;
-    const fetched = await list.fetchCall(callId);
-    for (const table of ['ledger', 'ledger_documents', 'warehouse_calls'])
-      await query(`DELETE FROM callsync.${table} WHERE call_id = $1`, [callId]);
-    await query('DELETE FROM wh_main.calls WHERE call_id = $1', [callId]);
-    // As the inbox merge does it: folded while the window is listed, and not loaded yet.
-    let folded = false;
-    const readPages: typeof list.readPages = async function* (asked) {
-      if (!folded) {
-        folded = true;
-        const fields = fetched?.record as Observation['fields'];
-        const observation = { callId, source: 'poll', observedAt: Date.now() * 1000, fields } as const;
-        await ingest(here.deps, { observations: [observation], origin: 'test' });
-      }
-      yield* list.readPages(asked);
-    };
-    const totals = await reconcileWith(withList(here.deps, { readPages }));
-    expect(folded).toBe(true);
-    expect(totals).toMatchObject({ proven: 11, healed: 1, missing: 1, healedCalls: 1 });
-    expect(await here.warehouse.query(`SELECT 1 AS one FROM calls WHERE call_id = '${callId}'`)).toEqual([{ one: 1 }]);
+  const [late] = await query(`SELECT call_id FROM callsync.ledger ORDER BY md5(call_id || 'late') LIMIT 1`);
+  const callId = late?.call_id as string;
+  const { list } = here.deps.source;
+  const fetched = await list.fetchCall(callId);
+  for (const table of ['ledger', 'ledger_documents', 'warehouse_calls'])
+    await query(`DELETE FROM callsync.${table} WHERE call_id = $1`, [callId]);
+  await query('DELETE FROM wh_main.calls WHERE call_id = $1', [callId]);
+  // As the inbox merge does it: folded while the window is listed, and not loaded yet.
+  let folded = false;
+  const readPages: typeof list.readPages = async function* (asked) {
+    if (!folded) {
+      folded = true;
+      const fields = fetched?.record as Observation['fields'];
+      const observation = { callId, source: 'poll', observedAt: Date.now() * 1000, fields } as const;
+      await ingest(here.deps, { observations: [observation], origin: 'test' });
+    }
+    yield* list.readPages(asked);
+  };
+  const totals = await reconcileWith(withList(here.deps, { readPages }));
+  expect(folded).toBe(true);
+  expect(totals).toMatchObject({ proven: 11, healed: 1, missing: 1, healedCalls: 1 });
+  expect(await here.warehouse.query(`SELECT 1 AS one FROM calls WHERE call_id = '${callId}'`)).toEqual([{ one: 1 }]);
 });
 
 test('reconciling goes on after a window that fails, counts it, and takes it again', async () => {
-    const { list } = here.deps.source;
-    const bad = here.range.from + 3 * day;
-    const readPages: typeof list.readPages = async function* (asked) {
-      if (asked.window !== undefined && asked.window.from < bad + day && asked.window.to > bad)
-        throw transient('LIST_BROKEN', 'The list answers 500.');
-      yield* list.readPages(asked);
-    };
-    expect(await reconcileWith(withList(here.deps, { readPages }))).toMatchObject({
-      windows: 12,
-      failed: 1,
-      proven: 11,
-    });
-    const away: typeof list.readPages = (asked) => {
-      if (asked.window !== undefined) throw transient('LIST_BROKEN', 'Away.');
-      return list.readPages(asked);
-    };
-    await expect(
-      reconcileWith(withList(here.deps, { readPages: away })),
-      'after three in a row it is the service that fails, and the activity is tried again',
-    ).rejects.toMatchObject({ code: 'LIST_BROKEN' });
+  const { list } = here.deps.source;
+  const bad = here.range.from + 3 * day;
+  const readPages: typeof list.readPages = async function* (asked) {
+    if (asked.window !== undefined && asked.window.from < bad + day && asked.window.to > bad)
+      throw transient('LIST_BROKEN', 'The list answers 500.');
+    yield* list.readPages(asked);
+  };
+  expect(await reconcileWith(withList(here.deps, { readPages }))).toMatchObject({ windows: 12, failed: 1, proven: 11 });
+  const away: typeof list.readPages = (asked) => {
+    if (asked.window !== undefined) throw transient('LIST_BROKEN', 'Away.');
+    return list.readPages(asked);
+  };
+  await expect(
+    reconcileWith(withList(here.deps, { readPages: away })),
+    'after three in a row it is the service that fails, and the activity is tried again',
+  ).rejects.toMatchObject({ code: 'LIST_BROKEN' });
 });
 
 test('reconciling keeps verdicts in a chain that shows a change, in the store or in the copy of the warehouse', async () => {
-    await here.drain();
-    const verify = async () => (await verifyVerdicts(here.store, here.deps.targets))[0];
-    const sound = await verify();
-    expect(sound).toMatchObject({ warehouse: 'main', broken: [], intact: true });
-    expect(sound?.copy?.verdicts).toBe(sound?.verdicts);
+  await here.drain();
+  const verify = async () => (await verifyVerdicts(here.store, here.deps.targets))[0];
+  const sound = await verify();
+  expect(sound).toMatchObject({ warehouse: 'main', broken: [], intact: true });
+  expect(sound?.copy?.verdicts).toBe(sound?.verdicts);
 
-    const tamper = async (sql: string, undo: string) => {
-      await query(sql);
-      return await verify().finally(() => query(undo));
-    };
-    const found = (by: number) => `UPDATE verdicts SET calls_found = calls_found + ${by} WHERE verdict_id = 3`;
-    expect(await tamper(found(1), found(-1))).toMatchObject({ broken: [3], intact: false });
-    const copied = (outcome: string) => `UPDATE wh_main.verdicts SET outcome = '${outcome}' WHERE verdict_id = 3`;
-    const inCopy = await tamper(copied('healed'), copied('proven'));
-    expect(inCopy).toMatchObject({ broken: [], intact: false, copy: { differing: [3] } });
-    const outOfCopy = await tamper(
-      'CREATE TABLE kept AS SELECT * FROM wh_main.verdicts WHERE verdict_id = 3; DELETE FROM wh_main.verdicts WHERE verdict_id = 3',
-      'INSERT INTO wh_main.verdicts SELECT * FROM kept; DROP TABLE kept',
-    );
-    expect(outOfCopy).toMatchObject({ broken: [], intact: false, copy: { differing: [3] } });
-    await query('DELETE FROM callsync.verdicts WHERE verdict_id = (SELECT max(verdict_id) FROM callsync.verdicts)');
-    expect(await verify()).toMatchObject({ broken: [], intact: false });
-    await query('DELETE FROM wh_main.verdicts WHERE verdict_id > (SELECT max(verdict_id) FROM callsync.verdicts)');
-    const shown = { broken: [], copy: { differing: [] }, cut: [{ warehouse: 'main' }], intact: false };
-    expect(await verify(), 'the head in the file outside still shows it').toMatchObject(shown);
+  const tamper = async (sql: string, undo: string) => {
+    await query(sql);
+    return await verify().finally(() => query(undo));
+  };
+  const found = (by: number) => `UPDATE verdicts SET calls_found = calls_found + ${by} WHERE verdict_id = 3`;
+  expect(await tamper(found(1), found(-1))).toMatchObject({ broken: [3], intact: false });
+  const copied = (outcome: string) => `UPDATE wh_main.verdicts SET outcome = '${outcome}' WHERE verdict_id = 3`;
+  const inCopy = await tamper(copied('healed'), copied('proven'));
+  expect(inCopy).toMatchObject({ broken: [], intact: false, copy: { differing: [3] } });
+  const outOfCopy = await tamper(
+    'CREATE TABLE kept AS SELECT * FROM wh_main.verdicts WHERE verdict_id = 3; DELETE FROM wh_main.verdicts WHERE verdict_id = 3',
+    'INSERT INTO wh_main.verdicts SELECT * FROM kept; DROP TABLE kept',
+  );
+  expect(outOfCopy).toMatchObject({ broken: [], intact: false, copy: { differing: [3] } });
+  await query('DELETE FROM callsync.verdicts WHERE verdict_id = (SELECT max(verdict_id) FROM callsync.verdicts)');
+  expect(await verify()).toMatchObject({ broken: [], intact: false });
+  await query('DELETE FROM wh_main.verdicts WHERE verdict_id > (SELECT max(verdict_id) FROM callsync.verdicts)');
+  const shown = { broken: [], copy: { differing: [] }, cut: [{ warehouse: 'main' }], intact: false };
+  expect(await verify(), 'the head in the file outside still shows it').toMatchObject(shown);
 });
 
 test('reconciling shows by its key that a whole chain was rewritten, in the store and in the warehouse', async () => {
-    const stored = await latestVerdicts(here.store, { from: 0, to: 4e15 });
-    const { headsFile, keys } = here.store.erasures.proof;
-    await query('TRUNCATE callsync.verdicts');
-    const forgery = { headsFile: `${headsFile}.other`, keys: createProofKeys(Buffer.from('another key of bytes')) };
-    const forger = withProof(here.store, forgery);
-    for (const verdict of stored) await addVerdict(forger, { ...verdict, outcome: 'proven' });
-    await query('UPDATE callsync.verdicts SET key_id = $1', [keys.currentId]);
-    await query('TRUNCATE wh_main.verdicts');
-    await here.drain();
-    // The forger cannot name the key of others as its own, either.
-    for (const under of [keys, forgery.keys]) {
-      const looking = withProof(here.store, { keys: under, headsFile: `${headsFile}.none` });
-      const [check] = await verifyVerdicts(looking, here.deps.targets);
-      expect(check?.verdicts).toBe(stored.length);
-      expect(check?.broken).toHaveLength(stored.length);
-    }
+  const stored = await latestVerdicts(here.store, { from: 0, to: 4e15 });
+  const { headsFile, keys } = here.store.erasures.proof;
+  await query('TRUNCATE callsync.verdicts');
+  const forgery = { headsFile: `${headsFile}.other`, keys: createProofKeys(Buffer.from('another key of bytes')) };
+  const forger = withProof(here.store, forgery);
+  for (const verdict of stored) await addVerdict(forger, { ...verdict, outcome: 'proven' });
+  await query('UPDATE callsync.verdicts SET key_id = $1', [keys.currentId]);
+  await query('TRUNCATE wh_main.verdicts');
+  await here.drain();
+  // The forger cannot name the key of others as its own, either.
+  for (const under of [keys, forgery.keys]) {
+    const looking = withProof(here.store, { keys: under, headsFile: `${headsFile}.none` });
+    const [check] = await verifyVerdicts(looking, here.deps.targets);
+    expect(check?.verdicts).toBe(stored.length);
+    expect(check?.broken).toHaveLength(stored.length);
+  }
 });

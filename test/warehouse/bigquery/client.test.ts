@@ -215,11 +215,7 @@ test('dataset, staging dataset and tables are asked for with location, labels, k
 });
 
 test.each([
-  [
-    'a dataset in another place',
-    'elsewhere',
-    { code: 'BIGQUERY_LOCATION', hint: expect.stringContaining('location: US') },
-  ],
+  ['a dataset elsewhere', 'elsewhere', { code: 'BIGQUERY_LOCATION', hint: expect.stringContaining('location: US') }],
   ['a table in the place of the view of words', 'rows', { code: 'BIGQUERY_SCHEMA' }],
 ])('%s is refused', async (_, dataset, error) => {
   respond = respondAsProject;

@@ -64,47 +64,23 @@ const statuses = async (): Promise<Record<string, string>> =>
   Object.fromEntries((await pool.query('SELECT call_id, status FROM calls')).rows.map(Object.values));
 const wrote = { changed: 1, unchanged: 0 };
 
+type Part = Partial<LoadBatch>;
+const [newer, older] = [3, 2].map((revision): Part => ({ calls: [call('a', revision)] })) as [Part, Part];
+const erased: Part = { tombstones: [tombstone('a', 3)] };
+const beside: Part = { calls: [call('a', 2), call('b', 1)] };
+const [none, one] = [0, 1].map((changed) => ({ changed, unchanged: 1 }));
+
 /** The load that comes first, the one that waits for it, how the first ends, what the second one then changes, and what is left. */
-const interleavings = {
-  'an older load waits for a newer one in flight, then changes nothing': [
-    { calls: [call('a', 3)] },
-    { calls: [call('a', 2)] },
-    'COMMIT',
-    { changed: 0, unchanged: 1 },
-    { a: 'revision 3' },
-  ],
-  'an older load takes the place of a newer one that is rolled back': [
-    { calls: [call('a', 3)] },
-    { calls: [call('a', 2)] },
-    'ROLLBACK',
-    wrote,
-    { a: 'revision 2' },
-  ],
-  'a tombstone that comes while an older load is in flight takes its rows away': [
-    { calls: [call('a', 2)] },
-    { tombstones: [tombstone('a', 3)] },
-    'COMMIT',
-    wrote,
-    {},
-  ],
-  'an older load that comes while a tombstone is in flight finds it and changes nothing': [
-    { tombstones: [tombstone('a', 3)] },
-    { calls: [call('a', 2), call('b', 1)] },
-    'COMMIT',
-    { changed: 1, unchanged: 1 },
-    { b: 'revision 1' },
-  ],
-  'a load that waited for a tombstone which was rolled back is written': [
-    { tombstones: [tombstone('a', 3)] },
-    { calls: [call('a', 2)] },
-    'ROLLBACK',
-    wrote,
-    { a: 'revision 2' },
-  ],
-} as const;
+const interleavings: [string, Part, Part, 'COMMIT' | 'ROLLBACK', object | undefined, Record<string, string>][] = [
+  ['an older load waits for a newer one, and changes nothing', newer, older, 'COMMIT', none, { a: 'revision 3' }],
+  ['an older load takes the place of an undone newer one', newer, older, 'ROLLBACK', wrote, { a: 'revision 2' }],
+  ['a tombstone beside an older load takes its rows away', older, erased, 'COMMIT', wrote, {}],
+  ['an older load waits for a tombstone, and changes nothing', erased, beside, 'COMMIT', one, { b: 'revision 1' }],
+  ['a load that waited for an undone tombstone is written', erased, older, 'ROLLBACK', wrote, { a: 'revision 2' }],
+];
 
 describe.each(['known to the warehouse', 'new to the warehouse'])('a call that is %s', (known) => {
-  test.each(Object.entries(interleavings))('%s', async (_, [first, second, how, result, left]) => {
+  test.each(interleavings)('%s', async (_, first, second, how, result, left) => {
     if (known.startsWith('known')) await warehouse.load(makeBatch({ calls: [call('a', 1)] }));
     const open = await startLoad(makeBatch(first));
     await open.result;
