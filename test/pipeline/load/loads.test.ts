@@ -1,6 +1,6 @@
 /** From the ledger into warehouses: failures, crashes, rebuilds, epochs, warehouses that come later. */
 import { setTimeout } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { transient } from '../../../src/lib/errors.ts';
@@ -116,76 +116,74 @@ test('an older load that is completed late does not settle a call whose newer re
   expect(await pending()).toBe(0);
 });
 
-describe('a warehouse that is away', () => {
-  test('holds nothing back, and no other warehouse: calls stay pending and arrive later, also in their newest form', async () => {
-    const other = await pipeline.addWarehouse('other');
-    await register(pipeline.store, 'other');
-    const away = failingWith(transient('DATABASE_UNREACHABLE', 'Away.'));
-    const both = { ...away, targets: [...away.targets, other] };
-    const { written } = await pipeline.observe([observation('a', 1), observation('b', 1)], both);
-    expect(written).toEqual({ main: 0, other: 2 });
-    expect(pipeline.logged).toMatchObject([
-      { event: 'load failed, its calls stay pending', fields: { code: 'DATABASE_UNREACHABLE' } },
-    ]);
-    expect([await pending(), await pending('other')]).toEqual([2, 0]);
-    await expect(
-      loadPendingBatch(away, away.targets[0] as WarehouseTarget, { origin: 'pending' }),
-    ).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE' });
-    await pipeline.observe([observation('b', 2)], away);
-    expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
-    expect(await statuses()).toEqual({ a: 'v1', b: 'v2' });
-    expect(await column(pipeline.store, "SELECT state FROM loads WHERE warehouse = 'main' ORDER BY 1")).toEqual([
-      'committed',
-      ...Array(3).fill('failed'),
-    ]);
-    expect(await pipeline.query('SELECT 1 FROM load_calls')).toEqual([]);
-  });
+test('a warehouse that is away holds nothing back, and no other warehouse: calls stay pending and arrive later, also in their newest form', async () => {
+  const other = await pipeline.addWarehouse('other');
+  await register(pipeline.store, 'other');
+  const away = failingWith(transient('DATABASE_UNREACHABLE', 'Away.'));
+  const both = { ...away, targets: [...away.targets, other] };
+  const { written } = await pipeline.observe([observation('a', 1), observation('b', 1)], both);
+  expect(written).toEqual({ main: 0, other: 2 });
+  expect(pipeline.logged).toMatchObject([
+    { event: 'load failed, its calls stay pending', fields: { code: 'DATABASE_UNREACHABLE' } },
+  ]);
+  expect([await pending(), await pending('other')]).toEqual([2, 0]);
+  await expect(loadPendingBatch(away, away.targets[0] as WarehouseTarget, { origin: 'pending' })).rejects.toMatchObject(
+    { code: 'DATABASE_UNREACHABLE' },
+  );
+  await pipeline.observe([observation('b', 2)], away);
+  expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
+  expect(await statuses()).toEqual({ a: 'v1', b: 'v2' });
+  expect(await column(pipeline.store, "SELECT state FROM loads WHERE warehouse = 'main' ORDER BY 1")).toEqual([
+    'committed',
+    ...Array(3).fill('failed'),
+  ]);
+  expect(await pipeline.query('SELECT 1 FROM load_calls')).toEqual([]);
+});
 
-  test('keeps the bytes of its batch, which it may still read; a loaded batch gives them back', async () => {
-    const freed: string[] = [];
-    for (const [id, deps] of [['a', failingWith(new TypeError('a fault'))] as const, ['b', pipeline.deps] as const]) {
-      const { take, finish } = createPipeline(deps);
-      await take({ observations: [observation(id, 1)], origin: 'poll', free: () => freed.push(id) });
-      await finish();
-    }
-    expect(freed).toEqual(['b']);
-  });
+test('a warehouse that is away keeps the bytes of its batch, which it may still read; a loaded batch gives them back', async () => {
+  const freed: string[] = [];
+  for (const [id, deps] of [['a', failingWith(new TypeError('a fault'))] as const, ['b', pipeline.deps] as const]) {
+    const { take, finish } = createPipeline(deps);
+    await take({ observations: [observation(id, 1)], origin: 'poll', free: () => freed.push(id) });
+    await finish();
+  }
+  expect(freed).toEqual(['b']);
+});
 
-  test('gathers changed calls while new calls and erasures go on, where a commit of changes has a price', async () => {
-    const loaded: string[][] = [];
-    let dueInMs = 0;
-    const deps = pipeline.depsWith({
-      name: 'priced',
-      immediate: false,
-      nextCommitInMs: async (of) => (of === 'changes' ? dueInMs : 0),
-      load: async ({ calls, tombstones }) => {
-        loaded.push([...calls, ...tombstones].map(({ callId }) => callId));
-        return { changed: calls.length + tombstones.length, unchanged: 0 };
-      },
-    });
-    await register(pipeline.store, 'priced');
-    const sweep = () => loadPending(deps, { warehouse: 'priced', origin: 'pending' });
-    await pipeline.fold([observation('a', 1), observation('b', 1)], deps);
-    await sweep();
-    dueInMs = 60_000;
-    await pipeline.fold([observation('a', 2), observation('c', 1)], deps);
-    await sweep();
-    await erase(['b']);
-    await sweep();
-    expect(loaded).toEqual([['a', 'b'], ['c'], ['b']]);
-    expect(await pending('priced')).toBe(1);
-    dueInMs = 0;
-    await sweep();
-    expect(loaded.at(-1)).toEqual(['a']);
-    expect(await pending('priced')).toBe(0);
+test('a warehouse that is away gathers changed calls while new calls and erasures go on, where a commit of changes has a price', async () => {
+  const loaded: string[][] = [];
+  let dueInMs = 0;
+  const deps = pipeline.depsWith({
+    name: 'priced',
+    immediate: false,
+    nextCommitInMs: async (of) => (of === 'changes' ? dueInMs : 0),
+    load: async ({ calls, tombstones }) => {
+      loaded.push([...calls, ...tombstones].map(({ callId }) => callId));
+      return { changed: calls.length + tombstones.length, unchanged: 0 };
+    },
   });
+  await register(pipeline.store, 'priced');
+  const sweep = () => loadPending(deps, { warehouse: 'priced', origin: 'pending' });
+  await pipeline.fold([observation('a', 1), observation('b', 1)], deps);
+  await sweep();
+  dueInMs = 60_000;
+  await pipeline.fold([observation('a', 2), observation('c', 1)], deps);
+  await sweep();
+  await erase(['b']);
+  await sweep();
+  expect(loaded).toEqual([['a', 'b'], ['c'], ['b']]);
+  expect(await pending('priced')).toBe(1);
+  dueInMs = 0;
+  await sweep();
+  expect(loaded.at(-1)).toEqual(['a']);
+  expect(await pending('priced')).toBe(0);
+});
 
-  test('a fault of ours in a load is logged like any other, and its calls stay pending', async () => {
-    const broken = failingWith(new TypeError('a fault'));
-    expect((await pipeline.observe([observation('a', 1)], broken)).written).toEqual({ main: 0 });
-    expect(pipeline.logged).toMatchObject([{ fields: { code: 'UNEXPECTED' } }]);
-    expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
-  });
+test('a warehouse that is away: a fault of ours in a load is logged like any other, and its calls stay pending', async () => {
+  const broken = failingWith(new TypeError('a fault'));
+  expect((await pipeline.observe([observation('a', 1)], broken)).written).toEqual({ main: 0 });
+  expect(pipeline.logged).toMatchObject([{ fields: { code: 'UNEXPECTED' } }]);
+  expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
 });
 
 test('two loads at once take no call and no delivery twice, also where those of dead processes are taken over', async () => {
@@ -207,143 +205,137 @@ test('two loads at once take no call and no delivery twice, also where those of 
   expect(taken.sort()).toEqual(['a', 'a', 'b', 'b', 'c', 'c']);
 });
 
-describe('a crash', () => {
-  test('the calls of a load whose process is still at it are left alone, however long it takes', async () => {
-    const folded = await pipeline.fold([observation('a', 1)]);
-    await age(600);
-    for (const { plan } of folded.loads) await keepLoad(pipeline.store, plan.loadId);
-    const load = () => loadPending(pipeline.deps, { warehouse: 'main', origin: 'fill' });
-    expect(await load()).toEqual({ sent: 0, changed: 0, more: false, held: 1 });
-    await age(21);
-    expect(await load()).toEqual({ sent: 1, changed: 1, more: false, held: 0 });
-  });
-
-  test('two planners of one call know each other’s dates, so that it cannot stand under both', async () => {
-    const { store } = pipeline;
-    await pipeline.fold([observation('a', 1)]);
-    await register(store, 'paced');
-    const plan = (partition: string, beforeCommit: () => Promise<unknown>) =>
-      store.transaction(async (tx) => {
-        const { calls } = await readPending(tx, 'paced', { limit: 10, graceSeconds: 0, flattenVersion });
-        const load = { warehouse: 'paced', flattenVersion, origin: 'test' };
-        await planLoad(tx, load, [{ callId: 'a', revision: 1, partition }]);
-        await beforeCommit();
-        return calls[0]?.partitions;
-      });
-    let second: Promise<unknown> = Promise.resolve();
-    await plan('2023-12-04', async () => {
-      second = plan('2023-12-05', async () => undefined);
-      await untilBlocked(store, second);
-    });
-    expect(await second).toEqual(['2023-12-04']);
-  });
+test('a crash: the calls of a load whose process is still at it are left alone, however long it takes', async () => {
+  const folded = await pipeline.fold([observation('a', 1)]);
+  await age(600);
+  for (const { plan } of folded.loads) await keepLoad(pipeline.store, plan.loadId);
+  const load = () => loadPending(pipeline.deps, { warehouse: 'main', origin: 'fill' });
+  expect(await load()).toEqual({ sent: 0, changed: 0, more: false, held: 1 });
+  await age(21);
+  expect(await load()).toEqual({ sent: 1, changed: 1, more: false, held: 0 });
 });
 
-describe('what loads leave to others', () => {
-  test('a load of the old epoch that is completed after the new one was issued does not settle its calls', async () => {
-    const folded = await pipeline.fold([observation('a', 1)]);
-    await issueEpoch(pipeline.store, 'restored', 0);
-    expect(await loadFolded(pipeline.deps, folded)).toEqual({ main: 1 });
-    expect(await pending()).toBe(1);
-    expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
+test('a crash: two planners of one call know each other’s dates, so that it cannot stand under both', async () => {
+  const { store } = pipeline;
+  await pipeline.fold([observation('a', 1)]);
+  await register(store, 'paced');
+  const plan = (partition: string, beforeCommit: () => Promise<unknown>) =>
+    store.transaction(async (tx) => {
+      const { calls } = await readPending(tx, 'paced', { limit: 10, graceSeconds: 0, flattenVersion });
+      const load = { warehouse: 'paced', flattenVersion, origin: 'test' };
+      await planLoad(tx, load, [{ callId: 'a', revision: 1, partition }]);
+      await beforeCommit();
+      return calls[0]?.partitions;
+    });
+  let second: Promise<unknown> = Promise.resolve();
+  await plan('2023-12-04', async () => {
+    second = plan('2023-12-05', async () => undefined);
+    await untilBlocked(store, second);
   });
+  expect(await second).toEqual(['2023-12-04']);
+});
 
-  test('rows of a newer flatten version are left to its workers, and hold back nothing behind them', async () => {
-    await pipeline.observe([observation('a', 1), observation('b', 1), observation('c', 1)]);
-    await pipeline.query(`UPDATE wh_main.calls SET flatten_version = 9 WHERE call_id < 'c'`);
-    await pipeline.query(`UPDATE warehouse_calls SET applied_flatten = 9 WHERE call_id < 'c'`);
-    expect(await walk(true)).toBe(3);
-    expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
+test('what loads leave to others: a load of the old epoch that is completed after the new one was issued does not settle its calls', async () => {
+  const folded = await pipeline.fold([observation('a', 1)]);
+  await issueEpoch(pipeline.store, 'restored', 0);
+  expect(await loadFolded(pipeline.deps, folded)).toEqual({ main: 1 });
+  expect(await pending()).toBe(1);
+  expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
+});
+
+test('what loads leave to others: rows of a newer flatten version are left to its workers, and hold back nothing behind them', async () => {
+  await pipeline.observe([observation('a', 1), observation('b', 1), observation('c', 1)]);
+  await pipeline.query(`UPDATE wh_main.calls SET flatten_version = 9 WHERE call_id < 'c'`);
+  await pipeline.query(`UPDATE warehouse_calls SET applied_flatten = 9 WHERE call_id < 'c'`);
+  expect(await walk(true)).toBe(3);
+  expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
+  expect(await pending()).toBe(2);
+  await pipeline.observe([observation('b', 2)]);
+  expect(await statuses()).toEqual({ a: 'v1', b: 'v2', c: 'v1' });
+  await issueEpoch(pipeline.store, 'restored', 0);
+  expect(await pipeline.drain()).toMatchObject({ changed: 3 });
+  expect(await pending()).toBe(0);
+});
+
+test('what loads leave to others: a forced rebuild is not settled by loads that were under way when it was asked for', async () => {
+  await pipeline.observe([observation('a', 1), observation('b', 1)]);
+  const digests = await digestTables(pipeline.warehouse);
+  const breakRows = () => pipeline.query(`UPDATE wh_main.calls SET status = 'broken'`);
+  const { targets } = pipeline.depsWith({
+    load: async (batch) => {
+      const result = await pipeline.warehouse.load(batch);
+      await breakRows();
+      await walk(true);
+      return result;
+    },
+  });
+  for (const before of ['UPDATE warehouse_calls SET pending = true', undefined]) {
+    if (before === undefined) await walk(true);
+    else await pipeline.query(before);
+    await loadPendingBatch(pipeline.deps, targets[0] as WarehouseTarget, { origin: 'pending' });
     expect(await pending()).toBe(2);
-    await pipeline.observe([observation('b', 2)]);
-    expect(await statuses()).toEqual({ a: 'v1', b: 'v2', c: 'v1' });
-    await issueEpoch(pipeline.store, 'restored', 0);
-    expect(await pipeline.drain()).toMatchObject({ changed: 3 });
-    expect(await pending()).toBe(0);
-  });
-
-  test('a forced rebuild is not settled by loads that were under way when it was asked for', async () => {
-    await pipeline.observe([observation('a', 1), observation('b', 1)]);
-    const digests = await digestTables(pipeline.warehouse);
-    const breakRows = () => pipeline.query(`UPDATE wh_main.calls SET status = 'broken'`);
-    const { targets } = pipeline.depsWith({
-      load: async (batch) => {
-        const result = await pipeline.warehouse.load(batch);
-        await breakRows();
-        await walk(true);
-        return result;
-      },
-    });
-    for (const before of ['UPDATE warehouse_calls SET pending = true', undefined]) {
-      if (before === undefined) await walk(true);
-      else await pipeline.query(before);
-      await loadPendingBatch(pipeline.deps, targets[0] as WarehouseTarget, { origin: 'pending' });
-      expect(await pending()).toBe(2);
-      expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
-      expect(await digestTables(pipeline.warehouse)).toEqual(digests);
-    }
-    // Calls that were pending already are written again too.
-    await pipeline.query('UPDATE warehouse_calls SET pending = true');
-    await breakRows();
-    expect(await walk(true)).toBe(2);
     expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
-  });
+    expect(await digestTables(pipeline.warehouse)).toEqual(digests);
+  }
+  // Calls that were pending already are written again too.
+  await pipeline.query('UPDATE warehouse_calls SET pending = true');
+  await breakRows();
+  expect(await walk(true)).toBe(2);
+  expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
 });
 
-describe('a warehouse that comes later', () => {
-  /** As if no worker had configured it for long. */
-  const lapse = (name: string) =>
-    pipeline.query(`UPDATE warehouses SET configured_at = now() - interval '8 days' WHERE name = $1`, [name]);
+/** As if no worker had configured it for long. */
+const lapse = (name: string) =>
+  pipeline.query(`UPDATE warehouses SET configured_at = now() - interval '8 days' WHERE name = $1`, [name]);
 
-  test('is filled from the ledger, tombstones and deliveries too, and gets what comes later', async () => {
-    await pipeline.observe([observation('a', 1), observation('b', 1), observation('gone', 1)]);
-    await erase(['gone']);
-    await deliver(pipeline.store, [{ body: '{"unique_id":"w","status":"void"}', deliveryId: '1701699087.5' }]);
-    await pipeline.merge();
-    await pipeline.drain();
-    const late = await pipeline.addWarehouse('late');
-    expect(await register(pipeline.store, 'late')).toBe(4);
-    expect(await register(pipeline.store, 'late')).toBe(0);
-    expect(await pipeline.drain(late)).toEqual({ sent: 4, changed: 4 });
-    expect(await digestTables(late.warehouse)).toEqual(await digestTables(pipeline.warehouse));
-    expect((await countRows(late.warehouse)).deliveries).toBe(1);
-    expect(await column(pipeline.store, 'SELECT count(*) FROM wh_late.tombstones')).toEqual([1]);
-    // By a worker that does not know it.
-    await pipeline.observe([observation('new', 1)]);
-    await pipeline.send([{ unique_id: 'sent' }]);
-    await pipeline.drain(late);
-    expect(Object.keys(await statuses(late)).sort()).toEqual(['a', 'b', 'new', 'sent', 'w']);
-    expect((await countRows(late.warehouse)).deliveries).toBe(2);
-  });
-  test('is not loaded by a worker that does not know it, which says so; one that loads it keeps it registered', async () => {
-    await register(pipeline.store, 'unknown here');
-    const load = () => loadPending(pipeline.deps, { warehouse: 'unknown here', origin: 'fill' });
-    await expect(load()).rejects.toMatchObject({ code: 'WAREHOUSE_NOT_CONFIGURED', kind: 'transient' });
-    await lapse('unknown here');
-    expect(await load()).toEqual({ sent: 0, changed: 0, more: false, held: 0 });
-    // Also while maintenance is paused.
-    await lapse('main');
-    await loadPending(pipeline.deps, { warehouse: 'main', origin: 'pending' });
-    await pipeline.fold([observation('a', 1)]);
-    expect(await pending()).toBe(1);
-  });
+test('a warehouse that comes later is filled from the ledger, tombstones and deliveries too, and gets what comes later', async () => {
+  await pipeline.observe([observation('a', 1), observation('b', 1), observation('gone', 1)]);
+  await erase(['gone']);
+  await deliver(pipeline.store, [{ body: '{"unique_id":"w","status":"void"}', deliveryId: '1701699087.5' }]);
+  await pipeline.merge();
+  await pipeline.drain();
+  const late = await pipeline.addWarehouse('late');
+  expect(await register(pipeline.store, 'late')).toBe(4);
+  expect(await register(pipeline.store, 'late')).toBe(0);
+  expect(await pipeline.drain(late)).toEqual({ sent: 4, changed: 4 });
+  expect(await digestTables(late.warehouse)).toEqual(await digestTables(pipeline.warehouse));
+  expect((await countRows(late.warehouse)).deliveries).toBe(1);
+  expect(await column(pipeline.store, 'SELECT count(*) FROM wh_late.tombstones')).toEqual([1]);
+  // By a worker that does not know it.
+  await pipeline.observe([observation('new', 1)]);
+  await pipeline.send([{ unique_id: 'sent' }]);
+  await pipeline.drain(late);
+  expect(Object.keys(await statuses(late)).sort()).toEqual(['a', 'b', 'new', 'sent', 'w']);
+  expect((await countRows(late.warehouse)).deliveries).toBe(2);
+});
+test('a warehouse that comes later is not loaded by a worker that does not know it, which says so; one that loads it keeps it registered', async () => {
+  await register(pipeline.store, 'unknown here');
+  const load = () => loadPending(pipeline.deps, { warehouse: 'unknown here', origin: 'fill' });
+  await expect(load()).rejects.toMatchObject({ code: 'WAREHOUSE_NOT_CONFIGURED', kind: 'transient' });
+  await lapse('unknown here');
+  expect(await load()).toEqual({ sent: 0, changed: 0, more: false, held: 0 });
+  // Also while maintenance is paused.
+  await lapse('main');
+  await loadPending(pipeline.deps, { warehouse: 'main', origin: 'pending' });
+  await pipeline.fold([observation('a', 1)]);
+  expect(await pending()).toBe(1);
+});
 
-  test('that nobody has configured for long is not waited for, and gets everything when it comes back', async () => {
-    const lapsed = await pipeline.addWarehouse('lapsed');
-    await register(pipeline.store, 'lapsed');
-    await lapse('lapsed');
-    await pipeline.observe([observation('a', 1)]);
-    await deliver(pipeline.store, [{ body: '{"unique_id":"w"}', deliveryId: '1701699087.7' }]);
-    await mergeBatch(pipeline.deps, 10);
-    expect(await pending('lapsed')).toBe(0);
-    const waiting = async () =>
-      (await pipeline.query(`SELECT 1 FROM unloaded_deliveries WHERE warehouse = 'lapsed'`)).length;
-    expect(await waiting()).toBe(0);
-    expect(await register(pipeline.store, 'lapsed')).toBe(2);
-    expect(await waiting()).toBe(1);
-    await pipeline.drain(lapsed);
-    expect((await countRows(lapsed.warehouse)).deliveries).toBe(1);
-  });
+test('a warehouse that comes later that nobody has configured for long is not waited for, and gets everything when it comes back', async () => {
+  const lapsed = await pipeline.addWarehouse('lapsed');
+  await register(pipeline.store, 'lapsed');
+  await lapse('lapsed');
+  await pipeline.observe([observation('a', 1)]);
+  await deliver(pipeline.store, [{ body: '{"unique_id":"w"}', deliveryId: '1701699087.7' }]);
+  await mergeBatch(pipeline.deps, 10);
+  expect(await pending('lapsed')).toBe(0);
+  const waiting = async () =>
+    (await pipeline.query(`SELECT 1 FROM unloaded_deliveries WHERE warehouse = 'lapsed'`)).length;
+  expect(await waiting()).toBe(0);
+  expect(await register(pipeline.store, 'lapsed')).toBe(2);
+  expect(await waiting()).toBe(1);
+  await pipeline.drain(lapsed);
+  expect((await countRows(lapsed.warehouse)).deliveries).toBe(1);
 });
 
 test('many folds, loads and sweeps of the same calls at once neither deadlock nor leave anything behind', async () => {
