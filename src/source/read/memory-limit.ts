@@ -5,10 +5,7 @@
  * callers then wait in turn.
  */
 
-/**
- * One large page, or four of a hundred usual calls each, as many as the documented rate allows in a second; of smaller
- * ones those of more readers.
- */
+/** One large page, or four of a hundred usual calls each: the documented rate allows no more in a second. */
 const defaultBytes = 16 * 1024 * 1024;
 
 /** Held for one page: acquired before the page is asked for, released when its bytes are freed. */
