@@ -32,6 +32,7 @@ function keepYoungSmall(): void {
   // The start of a thread sets it back at some time before it is online.
   process.on('worker', (thread) => {
     const again = setInterval(stay, 2);
-    thread.once('online', () => clearInterval(again)).once('online', stay);
+    const end = () => clearInterval(again);
+    thread.once('online', stay).once('online', end).once('exit', end);
   });
 }

@@ -141,7 +141,7 @@ const isPartition = (partition: string | null | undefined): partition is string 
 // Repairs the rows of one warehouse from the ledger, after a comparison.
 
 /** Most loads for one window. If calls are still pending then, the verdict is unproven and the sweep loads them. */
-const maxLoads = 100;
+const maxLoads = 200;
 
 /**
  * Loads missing, different and newly folded calls; returns the ids that still differ.
