@@ -11,7 +11,7 @@ import {
 import { foldIntoLedger, readHeads } from '../../src/store/ledger/ledger.ts';
 import { readExpected } from '../../src/store/ledger/read-ledger.ts';
 import { listTextSubjects, purgeNamedTexts } from '../../src/store/persons/texts.ts';
-import { aroundStatements, observationOf, usePipeline } from '../support/pipeline.ts';
+import { aroundStatements, observationOf, untilBlocked, usePipeline } from '../support/pipeline.ts';
 
 const pipeline = usePipeline({ documents: true });
 
@@ -55,6 +55,23 @@ test('calls that nobody knew, met by many at once in any order, do not deadlock'
     const folded = await Promise.all(orders.map((order) => foldAll(order.map((id) => observationOf(id, 1)))));
     expect(folded.reduce((sum, one) => sum + one.changed.length, 0)).toBe(1_500);
   }
+});
+
+test('of two folds of one call at once, neither undoes what the other brought', async () => {
+  await foldAll([observationOf('x', 1, { n: 1 })]);
+  let second: Promise<unknown> | undefined;
+  // The first has read the row, and has not written it yet.
+  const store = aroundStatements(pipeline.store, async (sql, run) => {
+    if (sql.startsWith('UPDATE ledger l')) {
+      second = foldAll([observationOf('x', 3, { second: true })]);
+      await untilBlocked(pipeline.store, second);
+    }
+    return await run();
+  });
+  await foldAll([observationOf('x', 2, { first: true })], { ...pipeline, store });
+  await second;
+  const document = { n: 1, first: true, second: true };
+  expect(await pipeline.rowOf('x')).toMatchObject({ revision: 3, document });
 });
 
 test('long documents to compare are in memory a few at a time, each once', async () => {
