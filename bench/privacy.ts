@@ -10,9 +10,10 @@
 import { performance } from 'node:perf_hooks';
 import { detect } from '../src/privacy/detect.ts';
 import type { Finding } from '../src/privacy/finding.ts';
+import { randomStream } from '../src/simulator/calls/random.ts';
 import { words } from '../src/simulator/calls/vocabulary.ts';
 import type { Conversation, Planted, Said, Talk } from './privacy/conversations.ts';
-import { converse, createRandom } from './privacy/conversations.ts';
+import { converse } from './privacy/conversations.ts';
 import { heldOut, type Phrasings, second, third, tuning } from './privacy/phrasings.ts';
 import { seen } from './privacy/seen.ts';
 import { makeValue, type Random } from './privacy/values.ts';
@@ -117,7 +118,7 @@ const show = (what: string, said: readonly Said[], findings: readonly Finding[])
   );
 
 const measure = (set: Phrasings, seed: number): Map<string, Score> => {
-  const random = createRandom(seed);
+  const random = randomStream(seed);
   const scores = new Map<string, Score>();
   const missed = new Set<string>();
   for (const phrasing of Object.values(set).flat() as readonly string[]) {
@@ -135,7 +136,7 @@ const measure = (set: Phrasings, seed: number): Map<string, Score> => {
 const conversations = Math.ceil(2_000 * share);
 
 const measureTalk = (talk: Talk, seed: number, mayShow: boolean): Map<string, Score> => {
-  const random = createRandom(seed);
+  const random = randomStream(seed);
   const scores = new Map<string, Score>();
   let shown = 0;
   for (let index = 0; index < conversations; index += 1) {
@@ -202,7 +203,7 @@ const timeOf = (texts: readonly (readonly Said[])[]): number => {
   });
   return (Math.min(...times) * 10_000) / bytes;
 };
-const random = createRandom(7);
+const random = randomStream(7);
 /** 10 kB of talk with so many values in it. */
 const transcribe = (values: number): readonly Said[] => {
   const spoken = Array.from({ length: values }, () => converse(withheld, random).said);

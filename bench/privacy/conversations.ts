@@ -35,17 +35,6 @@ export interface Conversation {
   readonly planted: readonly Planted[];
 }
 
-/** Mulberry32: a linear congruence of doubles repeats itself after some thousand conversations. */
-export const createRandom = (seed: number): Random => {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-};
-
 const below = (random: Random, limit: number): number => Math.floor(random() * limit);
 const pick = <T>(random: Random, from: readonly T[]): T => from[below(random, from.length)] as T;
 const digits = (random: Random, count: number): string =>

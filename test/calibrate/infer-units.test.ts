@@ -1,19 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { type UnitField, unitFields } from '../../schemas/config/analytics.ts';
 import { inferUnits, sampleCall } from '../../src/marts/calibrate.ts';
+import { randomStream } from '../../src/simulator/calls/random.ts';
 
 type SampledCall = ReturnType<typeof sampleCall>;
-
-/** mulberry32 */
-const randomOf = (seed: number) => {
-  let state = seed;
-  return (): number => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-};
 
 type Units = Readonly<Record<UnitField, 1 | 1000>>;
 
@@ -22,7 +12,7 @@ const randomUnits = (random: () => number): Units =>
 
 /** A service: how fast people talk, how long they pause, how its words are cut, and a unit for each field. */
 const generateService = (seed: number, calls = 40, unitsOfCall?: (random: () => number) => Units) => {
-  const random = randomOf(seed * 7919);
+  const random = randomStream(seed * 7919);
   const service = randomUnits(random);
   const letters = seed % 4 === 0 ? 1.5 : 3 + random() * 5;
   const rate = seed % 4 === 0 ? 5 : 9 + random() * 14;

@@ -6,6 +6,7 @@
 import { expect, test } from 'vitest';
 import { planningInterval } from '../../../schemas/orchestration.ts';
 import { learnHorizon, planParts } from '../../../src/pipeline/read/reread-windows.ts';
+import { randomStream } from '../../../src/simulator/calls/random.ts';
 import { bucketOf, type CoveredBand, type readLateChanges } from '../../../src/store/ledger/late-changes.ts';
 
 const hour = 3_600_000_000;
@@ -26,16 +27,6 @@ interface LateEditsOptions {
 const pageSize = 200;
 const windowCalls = 2_000;
 
-const randomOf = (seed: number): (() => number) => {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 0x1_0000_0000;
-  };
-};
-
 interface Edit {
   readonly callAt: number;
   readonly at: number;
@@ -50,7 +41,7 @@ const listingRequests = (calls: number): number => {
 };
 
 const makeEdits = (options: LateEditsOptions, start: number): { edits: Edit[]; callAt: (index: number) => number } => {
-  const random = randomOf(1);
+  const random = randomStream(1);
   const spacing = day / options.callsPerDay;
   const first = start - 120 * day;
   const callAt = (index: number): number => first + index * spacing;
