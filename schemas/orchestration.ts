@@ -5,15 +5,10 @@ export type Range = { readonly from: number; readonly to: number };
 
 export type Direction = 'newest_first' | 'oldest_first';
 
-export interface ReadTotals {
-  readonly windows: number;
-  readonly calls: number;
-  readonly changed: number;
-  readonly requests: number;
-  readonly problems: number;
+export type ReadTotals = Readonly<Record<'windows' | 'calls' | 'changed' | 'requests' | 'problems', number>> & {
   /** Seconds of the range that the run skipped, because an earlier run had read them completely; absent in results of older workers. */
   readonly skippedSeconds?: number;
-}
+};
 
 export const emptyTotals: ReadTotals = { windows: 0, calls: 0, changed: 0, requests: 0, problems: 0 };
 /** Sums field by field. A missing field counts as 0. */

@@ -14,16 +14,17 @@ const namesOf = (fields: Readonly<Record<string, { readonly name: string; readon
     type === 'text' ? [name] : [name, `${name}_as_sent`, `${name}_unparsable`],
   );
 
+const units = {
+  call_duration: unitSchema.describe('Unit of the field duration of a call.'),
+  ivr_end: unitSchema.describe('Unit of the field ivr_end of a call.'),
+  utterance_start: unitSchema.describe('Unit of the field datetime of an utterance.'),
+  utterance_duration: unitSchema.describe('Unit of the field duration of an utterance.'),
+  word_start: unitSchema.describe('Unit of the field start of a word.'),
+  word_length: unitSchema.describe('Unit of the field length of a word.'),
+};
+export type UnitField = keyof typeof units;
 /** Fields whose unit the interface does not state, by their names in `analytics.units`. */
-export const unitFields = [
-  'call_duration',
-  'ivr_end',
-  'utterance_start',
-  'utterance_duration',
-  'word_start',
-  'word_length',
-] as const;
-export type UnitField = (typeof unitFields)[number];
+export const unitFields = Object.keys(units) as readonly UnitField[];
 export type Unit = z.infer<typeof unitSchema>;
 
 export const analyticsConfigSchema = z
@@ -47,14 +48,7 @@ export const analyticsConfigSchema = z
         'Side of the agent in a transcript. While it is unknown, figures that need it are empty and name this setting.',
       ),
     units: z
-      .strictObject({
-        call_duration: unitSchema.describe('Unit of the field duration of a call.'),
-        ivr_end: unitSchema.describe('Unit of the field ivr_end of a call.'),
-        utterance_start: unitSchema.describe('Unit of the field datetime of an utterance.'),
-        utterance_duration: unitSchema.describe('Unit of the field duration of an utterance.'),
-        word_start: unitSchema.describe('Unit of the field start of a word.'),
-        word_length: unitSchema.describe('Unit of the field length of a word.'),
-      })
+      .strictObject(units)
       .prefault({})
       .describe('Units of fields that the service does not state; `callsync calibrate` finds them out.'),
     silence_gap_s: notNegative(0).describe('Shortest gap that counts as silence, in seconds.'),

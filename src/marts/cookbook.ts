@@ -3,100 +3,57 @@
  * sort differs between the dialects, so a query whose order may meet one says it.
  */
 
-interface CookbookQuestion {
-  readonly title: string;
-  /** SQL that both dialects understand, or one text for each. */
-  readonly sql: string | { readonly postgres: string; readonly bigquery: string };
-}
+/** SQL that both dialects understand, or one text for each. */
+type CookbookQuery = string | { readonly postgres: string; readonly bigquery: string };
 
-export const cookbook: readonly CookbookQuestion[] = [
-  {
-    title: 'How many calls does each day have, and is the day proven?',
-    sql: 'SELECT business_day, calls, proven_share, completeness\nFROM {marts}.completeness_daily\nORDER BY business_day',
+const queries: Readonly<Record<string, CookbookQuery>> = {
+  'How many calls does each day have, and is the day proven?':
+    'SELECT business_day, calls, proven_share, completeness\nFROM {marts}.completeness_daily\nORDER BY business_day',
+  'Which days must not be reported yet?':
+    "SELECT business_day, proven_share\nFROM {marts}.completeness_daily\nWHERE completeness <> 'proven'\nORDER BY business_day",
+  'Up to which time are all calls proven, without a gap?':
+    'SELECT MAX(proven_through) AS proven_through, MAX(heartbeat_at) AS as_of\nFROM {marts}.completeness_daily',
+  'How many calls are qualified and void, by campaign?':
+    'SELECT campaign, SUM(calls) AS calls, SUM(qualified_calls) AS qualified_calls, SUM(void_calls) AS void_calls\nFROM {marts}.campaign_daily\nGROUP BY campaign\nORDER BY campaign NULLS LAST',
+  'How long do calls of each direction last?':
+    'SELECT direction, COUNT(*) AS calls, AVG(duration_seconds) AS mean_seconds, MAX(duration_seconds) AS longest_seconds\nFROM {marts}.calls_wide\nGROUP BY direction\nORDER BY direction NULLS LAST',
+  'Which five agents took the most calls?':
+    'SELECT agent, SUM(calls) AS calls\nFROM {marts}.agent_daily\nGROUP BY agent\nORDER BY calls DESC, agent NULLS LAST\nLIMIT 5',
+  'How long did each agent talk to customers in total?':
+    'SELECT agent, COUNT(*) AS calls, SUM(talk_agent_seconds) AS talk_seconds\nFROM {marts}.call_talk\nGROUP BY agent\nORDER BY agent NULLS LAST',
+  'How large is the share of each agent in the talk time?':
+    'SELECT agent, AVG(agent_talk_share) AS agent_talk_share\nFROM {marts}.call_talk\nGROUP BY agent\nORDER BY agent_talk_share DESC NULLS LAST, agent\nLIMIT 5',
+  'Which calls have the longest monologue?':
+    'SELECT call_id, longest_monologue_side, longest_monologue_seconds\nFROM {marts}.call_talk\nWHERE longest_monologue_seconds IS NOT NULL\nORDER BY ROUND(CAST(longest_monologue_seconds AS NUMERIC), 3) DESC, call_id\nLIMIT 5',
+  'In which calls do both sides talk at once for the largest share of the speech?':
+    'SELECT call_id, overlap_seconds, overlap_seconds / speech_seconds AS overlap_share\nFROM {marts}.call_talk\nWHERE speech_seconds > 0 AND overlap_seconds > 0.01\nORDER BY overlap_share DESC, call_id\nLIMIT 5',
+  'How many words a minute are spoken, by campaign?':
+    'SELECT campaign, SUM(words) / SUM(speech_seconds + overlap_seconds) * 60 AS words_per_minute\nFROM {marts}.call_talk\nGROUP BY campaign\nORDER BY campaign NULLS LAST',
+  'How many calls have more than a fifth of silence?':
+    'SELECT COUNT(*) AS calls, SUM(CASE WHEN silence_share > 0.2 THEN 1 ELSE 0 END) AS silent_calls\nFROM {marts}.call_talk',
+  'How often was each tag found true?':
+    'SELECT tag_name, SUM(calls) AS calls, SUM(calls_true) AS calls_true\nFROM {marts}.tag_daily\nGROUP BY tag_name\nORDER BY calls DESC, tag_name NULLS LAST',
+  'Which tags come together in a call?':
+    'SELECT a.tag_name AS tag, b.tag_name AS other_tag, COUNT(*) AS calls\nFROM {marts}.call_tags AS a\nJOIN {marts}.call_tags AS b ON b.call_id = a.call_id AND b.tag_name > a.tag_name\nGROUP BY a.tag_name, b.tag_name\nORDER BY calls DESC, tag, other_tag\nLIMIT 5',
+  'Which calls have a tag that is true with little confidence?':
+    'SELECT call_id, tag_name, confidence\nFROM {marts}.call_tags\nWHERE is_true AND confidence < 0.1\nORDER BY confidence, call_id, tag_index\nLIMIT 5',
+  'How large is the sum of a configured field, by campaign?':
+    'SELECT campaign, COUNT(deal_value) AS deals, SUM(deal_value) AS value\nFROM {marts}.calls_wide\nGROUP BY campaign\nORDER BY campaign NULLS LAST',
+  'How are calls spread over the hours of the business day?': {
+    postgres:
+      "SELECT CAST(EXTRACT(HOUR FROM call_timestamp AT TIME ZONE 'Europe/Paris') AS integer) AS hour, COUNT(*) AS calls\nFROM {marts}.calls_wide\nWHERE call_timestamp IS NOT NULL\nGROUP BY hour\nORDER BY hour",
+    bigquery:
+      "SELECT EXTRACT(HOUR FROM call_timestamp AT TIME ZONE 'Europe/Paris') AS hour, COUNT(*) AS calls\nFROM {marts}.calls_wide\nWHERE call_timestamp IS NOT NULL\nGROUP BY hour\nORDER BY hour",
   },
-  {
-    title: 'Which days must not be reported yet?',
-    sql: "SELECT business_day, proven_share\nFROM {marts}.completeness_daily\nWHERE completeness <> 'proven'\nORDER BY business_day",
-  },
-  {
-    title: 'Up to which time are all calls proven, without a gap?',
-    sql: 'SELECT MAX(proven_through) AS proven_through, MAX(heartbeat_at) AS as_of\nFROM {marts}.completeness_daily',
-  },
-  {
-    title: 'How many calls are qualified and void, by campaign?',
-    sql: 'SELECT campaign, SUM(calls) AS calls, SUM(qualified_calls) AS qualified_calls, SUM(void_calls) AS void_calls\nFROM {marts}.campaign_daily\nGROUP BY campaign\nORDER BY campaign NULLS LAST',
-  },
-  {
-    title: 'How long do calls of each direction last?',
-    sql: 'SELECT direction, COUNT(*) AS calls, AVG(duration_seconds) AS mean_seconds, MAX(duration_seconds) AS longest_seconds\nFROM {marts}.calls_wide\nGROUP BY direction\nORDER BY direction NULLS LAST',
-  },
-  {
-    title: 'Which five agents took the most calls?',
-    sql: 'SELECT agent, SUM(calls) AS calls\nFROM {marts}.agent_daily\nGROUP BY agent\nORDER BY calls DESC, agent NULLS LAST\nLIMIT 5',
-  },
-  {
-    title: 'How long did each agent talk to customers in total?',
-    sql: 'SELECT agent, COUNT(*) AS calls, SUM(talk_agent_seconds) AS talk_seconds\nFROM {marts}.call_talk\nGROUP BY agent\nORDER BY agent NULLS LAST',
-  },
-  {
-    title: 'How large is the share of each agent in the talk time?',
-    sql: 'SELECT agent, AVG(agent_talk_share) AS agent_talk_share\nFROM {marts}.call_talk\nGROUP BY agent\nORDER BY agent_talk_share DESC NULLS LAST, agent\nLIMIT 5',
-  },
-  {
-    title: 'Which calls have the longest monologue?',
-    sql: 'SELECT call_id, longest_monologue_side, longest_monologue_seconds\nFROM {marts}.call_talk\nWHERE longest_monologue_seconds IS NOT NULL\nORDER BY ROUND(CAST(longest_monologue_seconds AS NUMERIC), 3) DESC, call_id\nLIMIT 5',
-  },
-  {
-    title: 'In which calls do both sides talk at once for the largest share of the speech?',
-    sql: 'SELECT call_id, overlap_seconds, overlap_seconds / speech_seconds AS overlap_share\nFROM {marts}.call_talk\nWHERE speech_seconds > 0 AND overlap_seconds > 0.01\nORDER BY overlap_share DESC, call_id\nLIMIT 5',
-  },
-  {
-    title: 'How many words a minute are spoken, by campaign?',
-    sql: 'SELECT campaign, SUM(words) / SUM(speech_seconds + overlap_seconds) * 60 AS words_per_minute\nFROM {marts}.call_talk\nGROUP BY campaign\nORDER BY campaign NULLS LAST',
-  },
-  {
-    title: 'How many calls have more than a fifth of silence?',
-    sql: 'SELECT COUNT(*) AS calls, SUM(CASE WHEN silence_share > 0.2 THEN 1 ELSE 0 END) AS silent_calls\nFROM {marts}.call_talk',
-  },
-  {
-    title: 'How often was each tag found true?',
-    sql: 'SELECT tag_name, SUM(calls) AS calls, SUM(calls_true) AS calls_true\nFROM {marts}.tag_daily\nGROUP BY tag_name\nORDER BY calls DESC, tag_name NULLS LAST',
-  },
-  {
-    title: 'Which tags come together in a call?',
-    sql: 'SELECT a.tag_name AS tag, b.tag_name AS other_tag, COUNT(*) AS calls\nFROM {marts}.call_tags AS a\nJOIN {marts}.call_tags AS b ON b.call_id = a.call_id AND b.tag_name > a.tag_name\nGROUP BY a.tag_name, b.tag_name\nORDER BY calls DESC, tag, other_tag\nLIMIT 5',
-  },
-  {
-    title: 'Which calls have a tag that is true with little confidence?',
-    sql: 'SELECT call_id, tag_name, confidence\nFROM {marts}.call_tags\nWHERE is_true AND confidence < 0.1\nORDER BY confidence, call_id, tag_index\nLIMIT 5',
-  },
-  {
-    title: 'How large is the sum of a configured field, by campaign?',
-    sql: 'SELECT campaign, COUNT(deal_value) AS deals, SUM(deal_value) AS value\nFROM {marts}.calls_wide\nGROUP BY campaign\nORDER BY campaign NULLS LAST',
-  },
-  {
-    title: 'How are calls spread over the hours of the business day?',
-    sql: {
-      postgres:
-        "SELECT CAST(EXTRACT(HOUR FROM call_timestamp AT TIME ZONE 'Europe/Paris') AS integer) AS hour, COUNT(*) AS calls\nFROM {marts}.calls_wide\nWHERE call_timestamp IS NOT NULL\nGROUP BY hour\nORDER BY hour",
-      bigquery:
-        "SELECT EXTRACT(HOUR FROM call_timestamp AT TIME ZONE 'Europe/Paris') AS hour, COUNT(*) AS calls\nFROM {marts}.calls_wide\nWHERE call_timestamp IS NOT NULL\nGROUP BY hour\nORDER BY hour",
-    },
-  },
-  {
-    title: 'How many webhook deliveries came, and with which outcome?',
-    sql: 'SELECT business_day, SUM(deliveries) AS deliveries, SUM(accepted) AS accepted, SUM(rejected) AS rejected\nFROM {marts}.delivery_daily\nGROUP BY business_day\nORDER BY business_day',
-  },
-  {
-    title: 'What changed after the first load, by source and field?',
-    sql: "SELECT source, field, COUNT(*) AS changes, COUNT(DISTINCT call_id) AS calls\nFROM {marts}.call_changes\nWHERE field <> '*'\nGROUP BY source, field\nORDER BY changes DESC, source, field",
-  },
-  {
-    title: 'What are the first words of the longest transcript?',
-    sql: 'SELECT call_id, words, SUBSTR(dialogue, 1, 60) AS beginning\nFROM {marts}.transcripts\nORDER BY words DESC NULLS LAST, call_id\nLIMIT 1',
-  },
-  {
-    title: 'How many chunks do the transcripts of each language make, for retrieval?',
-    sql: 'SELECT lang, COUNT(DISTINCT call_id) AS calls, COUNT(*) AS chunks, SUM(words) AS words\nFROM {marts}.document_chunks\nGROUP BY lang\nORDER BY lang NULLS LAST',
-  },
-];
+  'How many webhook deliveries came, and with which outcome?':
+    'SELECT business_day, SUM(deliveries) AS deliveries, SUM(accepted) AS accepted, SUM(rejected) AS rejected\nFROM {marts}.delivery_daily\nGROUP BY business_day\nORDER BY business_day',
+  'What changed after the first load, by source and field?':
+    "SELECT source, field, COUNT(*) AS changes, COUNT(DISTINCT call_id) AS calls\nFROM {marts}.call_changes\nWHERE field <> '*'\nGROUP BY source, field\nORDER BY changes DESC, source, field",
+  'What are the first words of the longest transcript?':
+    'SELECT call_id, words, SUBSTR(dialogue, 1, 60) AS beginning\nFROM {marts}.transcripts\nORDER BY words DESC NULLS LAST, call_id\nLIMIT 1',
+  'How many chunks do the transcripts of each language make, for retrieval?':
+    'SELECT lang, COUNT(DISTINCT call_id) AS calls, COUNT(*) AS chunks, SUM(words) AS words\nFROM {marts}.document_chunks\nGROUP BY lang\nORDER BY lang NULLS LAST',
+};
+
+/** Each question with its query. */
+export const cookbook = Object.entries(queries).map(([title, sql]) => ({ title, sql }));

@@ -1,5 +1,5 @@
 /** The marts as views of one warehouse, with the settings of its installation written into them. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Place } from '../warehouse/kind.ts';
 import type { View } from '../warehouse/warehouse.ts';
 import { callMarts } from './definitions/call-marts.ts';
@@ -8,31 +8,24 @@ import { talkMarts } from './definitions/talk-marts.ts';
 import { createDialect, type Mart, type MartSettings } from './mart.ts';
 
 type Field = MartSettings['fields'][number];
-interface FieldColumn {
-  readonly name: string;
-  readonly type: Field['type'];
-  readonly description: string;
-}
+type FieldColumn = Pick<Field, 'name' | 'type'> & { readonly description: string };
 
 /** Columns of a configured key in `calls_wide`, as `field_columns` selects them. */
-export const wideColumns = ({ name, key, type }: Field): readonly FieldColumn[] => [
-  { name, type, description: `metadata.${key}, read as ${type}.` },
-  ...(type === 'text'
-    ? []
-    : ([
-        { name: `${name}_as_sent`, type: 'text', description: `metadata.${key}, as sent.` },
-        {
-          name: `${name}_unparsable`,
-          type: 'boolean',
-          description: `true if metadata.${key} has content that is no ${type}.`,
-        },
-      ] as const)),
-];
+export const wideColumns = ({ name, key, type }: Field): readonly FieldColumn[] => {
+  const column = { name, type, description: `metadata.${key}, read as ${type}.` };
+  if (type === 'text') return [column];
+  const unparsable = `true if metadata.${key} has content that is no ${type}.`;
+  return [
+    column,
+    { name: `${name}_as_sent`, type: 'text', description: `metadata.${key}, as sent.` },
+    { name: `${name}_unparsable`, type: 'boolean', description: unparsable },
+  ];
+};
 
 /** The configured keys are at the end of two marts, in `field_texts` as sent. */
 const fieldColumns: Readonly<Record<string, (field: Field) => readonly Omit<FieldColumn, 'type'>[]>> = {
   field_texts: ({ name, key }) => [{ name, description: `metadata.${key}, as sent.` }],
-  calls_wide: (field) => wideColumns(field).map(({ name, description }) => ({ name, description })),
+  calls_wide: wideColumns,
 };
 
 /** In the order in which they can be created. */
@@ -43,19 +36,12 @@ export const renderViews = (place: Place, settings: MartSettings): readonly View
     mart: (name) => relation(place.marts, name),
   });
   return marts.map((mart) => {
-    const { name } = mart;
     const description = `${mart.description} Grain: ${mart.grain}.`;
-    const ofField = fieldColumns[name];
-    const columns = [
-      ...mart.columns.map((column) => ({ name: column.name, description: column.description })),
-      ...(ofField === undefined ? [] : settings.fields.flatMap(ofField)),
-    ];
+    const all = [...mart.columns, ...settings.fields.flatMap(fieldColumns[mart.name] ?? (() => []))];
+    const columns = all.map((column) => ({ name: column.name, description: column.description }));
     const sql = mart.query(dialect);
-    const version = createHash('sha256')
-      .update(JSON.stringify([description, columns, sql]))
-      .digest('hex')
-      .slice(0, 16);
-    return { name, description, columns, sql, version };
+    const version = hash('sha256', JSON.stringify([description, columns, sql])).slice(0, 16);
+    return { name: mart.name, description, columns, sql, version };
   });
 };
 

@@ -9,7 +9,7 @@ import { columnsOf, openColumns, tables, wordsView } from '../../schemas/tables.
 import { CallsyncError, terminal } from '../lib/errors.ts';
 import { iso } from '../lib/timestamps.ts';
 import { cookbook } from '../marts/cookbook.ts';
-import { type Mart, martSettings, readSpeaker } from '../marts/mart.ts';
+import { martSettings, readSpeaker } from '../marts/mart.ts';
 import { marts, openMartColumns, wideColumns } from '../marts/render-views.ts';
 import { restrictedName } from '../warehouse/grants.ts';
 import type { Place } from '../warehouse/kind.ts';
@@ -36,9 +36,7 @@ interface AssistantOptions {
 /** JSON text of the tool's own part of the answer, and the number of rows in it. */
 type Found = { readonly json: string; readonly rows: number; readonly speech?: true };
 
-interface Relation extends Pick<Mart, 'name' | 'grain' | 'description' | 'key'> {
-  readonly columns: readonly { readonly name: string; readonly type: string; readonly description: string }[];
-}
+type Relation = ReturnType<typeof listRelations>[number];
 
 const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/, 'must be a day, such as 2026-11-23');
 const speechNote =
@@ -68,18 +66,16 @@ export const createAssistant = (options: AssistantOptions, user: string): McpSer
     inputSchema: S,
     run: (input: z.infer<S>, signal: AbortSignal) => Promise<Found>,
   ): void => {
-    const call = async (input: z.infer<S>, signal: AbortSignal): Promise<string> => {
-      const [{ json, rows, speech }, fresh] = await Promise.all([run(input, signal), freshness()]);
-      await options.record(`${name}: ${rows} rows`, user);
-      return `{${fresh}${speech === true ? `,"note":${JSON.stringify(speechNote)}` : ''},${json}}`;
-    };
     const annotations = { readOnlyHint: true, openWorldHint: false };
     server.registerTool(
       name,
       { description, inputSchema, annotations } as never,
       (async (input: z.infer<S>, context: { readonly mcpReq: { readonly signal: AbortSignal } }) => {
         try {
-          return { content: [{ type: 'text', text: await call(input, context.mcpReq.signal) }] };
+          const [{ json, rows, speech }, fresh] = await Promise.all([run(input, context.mcpReq.signal), freshness()]);
+          await options.record(`${name}: ${rows} rows`, user);
+          const note = speech === true ? `,"note":${JSON.stringify(speechNote)}` : '';
+          return { content: [{ type: 'text', text: `{${fresh}${note},${json}}` }] };
         } catch (error) {
           if (!(error instanceof CallsyncError)) throw error;
           await options.record(`${name}: ${error.code}`, user);
@@ -196,13 +192,10 @@ ${within.length === 0 ? '' : `WHERE ${within.join(' AND ')}\n`}ORDER BY business
     void server.registerResource(name, `callsync://${name}`, { description, mimeType: 'text/markdown' }, (uri) => ({
       contents: [{ uri: uri.href, mimeType: 'text/markdown', text: text() }],
     }));
-  const [tableNames, martNames] = [tables.map((one) => one.name as string), marts.map((one) => one.name)];
-  addPage('tables', 'Every table with its columns.', () =>
-    renderRelations(relations.filter(({ name }) => tableNames.includes(name) || name === wordsView.name)),
-  );
-  addPage('marts', 'Every mart with its columns.', () =>
-    renderRelations(relations.filter(({ name }) => martNames.includes(name))),
-  );
+  const render = (named: readonly { readonly name: string }[]) => (): string =>
+    renderRelations(relations.filter((one) => named.some(({ name }) => name === one.name)));
+  addPage('tables', 'Every table with its columns.', render([...tables, wordsView]));
+  addPage('marts', 'Every mart with its columns.', render(marts));
   addPage('cookbook', 'Questions of analysts, each as one query.', () => renderCookbook(options));
   return server;
 };
@@ -221,9 +214,9 @@ const instructions = ({ warehouse, limits }: AssistantOptions): string =>
   `callsync reads telephone calls from warehouse ${warehouse}. Call describe_tables first. Every answer has proven_through (everything before it is proven complete) and fresh_at. If a question touches later days, say that they are not proven. Queries return at most ${limits.rows} rows: aggregate in SQL. ${speechNote}`;
 
 /** Tables and marts with the columns that the role may read. */
-const listRelations = ({ search, analytics }: AssistantOptions): readonly Relation[] => {
+const listRelations = ({ search, analytics }: AssistantOptions) => {
   const own = martSettings(analytics).fields.flatMap(wideColumns);
-  const all: readonly Relation[] = [
+  const all = [
     ...[...tables, wordsView].map((one) => ({ ...one, columns: columnsOf(one) })),
     ...marts
       .filter(({ intermediate }) => intermediate !== true)

@@ -191,10 +191,7 @@ chunk_text text Utterances of the chunk in order, one a line, as in transcripts.
 ),
 cut AS (
   SELECT
-    call_id,
-    utterance_index,
-    word_count,
-    line,
+    *,
     DENSE_RANK() OVER (PARTITION BY call_id ORDER BY FLOOR(${d.float('words_before')} / 200)) - 1 AS chunk_index
   FROM spoken
 ),

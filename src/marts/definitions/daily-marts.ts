@@ -324,7 +324,7 @@ weeks_before int Number of the four weeks before that have transcripts, 0 to 4.`
   GROUP BY 1, 2
 ),
 placed AS (
-  SELECT week, word, calls, uses, LAG(week) OVER (PARTITION BY word ORDER BY week) AS last_week FROM weekly
+  SELECT *, LAG(week) OVER (PARTITION BY word ORDER BY week) AS last_week FROM weekly
 ),
 weeks AS (
   SELECT DISTINCT week FROM weekly

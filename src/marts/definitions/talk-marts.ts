@@ -8,10 +8,9 @@ const end = (d: Dialect): string => `${start(d)} + u.duration * ${d.factor('utte
 const toMicroseconds = (x: string): string => `ROUND((${x}) * 1000000) / 1000000 + 0`;
 
 /** CTE `numbered`: the columns of `marked`, and how many rows of the partition have `begins` = 1 up to here. */
-const numberRuns = (columns: string, partition: string, name: string): string => `numbered AS (
+const numberRuns = (partition: string, name: string): string => `numbered AS (
   SELECT
-    call_id,
-    ${columns.replaceAll(', ', ',\n    ')},
+    *,
     SUM(begins) OVER (
       PARTITION BY ${partition}
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
@@ -57,10 +56,7 @@ spoken AS (
 ),
 marked AS (
   SELECT
-    call_id,
-    speaker,
-    start_seconds,
-    end_seconds,
+    *,
     CASE
       WHEN start_seconds <= MAX(end_seconds) OVER (
         PARTITION BY call_id, speaker ORDER BY start_seconds, end_seconds
@@ -70,7 +66,7 @@ marked AS (
     END AS begins
   FROM spoken
 ),
-${numberRuns('speaker, start_seconds, end_seconds', 'call_id, speaker ORDER BY start_seconds, end_seconds', 'interval_number')}
+${numberRuns('call_id, speaker ORDER BY start_seconds, end_seconds', 'interval_number')}
 SELECT
   ${select('', { start_seconds: 'MIN(start_seconds)', end_seconds: 'MAX(end_seconds)' })}
 FROM numbered
@@ -104,20 +100,14 @@ length_seconds float From the start of the first utterance to the latest end, in
 ),
 marked AS (
   SELECT
-    call_id,
-    side,
-    word_count,
-    utterance_index,
-    place,
-    start_seconds,
-    end_seconds,
+    *,
     CASE
       WHEN side = LAG(side) OVER (PARTITION BY call_id ORDER BY place, utterance_index) THEN 0
       ELSE 1
     END AS begins
   FROM spoken
 ),
-${numberRuns('side, word_count, start_seconds, end_seconds', 'call_id ORDER BY place, utterance_index', 'turn_index')}
+${numberRuns('call_id ORDER BY place, utterance_index', 'turn_index')}
 SELECT
   ${select('', {
     utterances: 'COUNT(*)',
@@ -161,12 +151,9 @@ calls.agent
 +longest_monologue_side text Side that holds the longest monologue.
 +words_per_minute float Words per minute of talk.`,
   // Reads each view once, and joins calls_wide last, because PostgreSQL evaluates a view at each mention.
-  query: (d) => `WITH intervals AS (
+  query: (d, select) => `WITH intervals AS (
   SELECT
-    call_id,
-    speaker,
-    start_seconds,
-    end_seconds,
+    *,
     ${toMicroseconds('start_seconds - LAG(end_seconds) OVER (PARTITION BY call_id, speaker ORDER BY start_seconds)')} AS gap
   FROM ${d.mart('speech_intervals')} AS i
 ),
@@ -201,10 +188,7 @@ talk AS (
 ),
 ranked AS (
   SELECT
-    call_id,
-    side,
-    words,
-    length_seconds,
+    *,
     ROW_NUMBER() OVER (
       PARTITION BY call_id
       ORDER BY CASE WHEN length_seconds IS NULL THEN 1 ELSE 0 END, length_seconds DESC, turn_index
@@ -243,40 +227,36 @@ sides AS (
   LEFT JOIN talk AS t ON t.call_id = c.call_id
 )
 SELECT
-  s.call_id,
-  s.call_timestamp,
-  s.business_day,
-  s.campaign,
-  s.agent,
-  s.agent_side,
-  CASE
+  ${select('s', {
+    talk_status: `CASE
     ${talkStatus(d)}
-  END AS talk_status,
-  CASE
+  END`,
+    agent_status: `CASE
     WHEN s.agent_side IS NULL THEN 'side unknown: set analytics.agent_side'
     ${talkStatus(d)}
-  END AS agent_status,
-  COALESCE(n.turns, 0) AS turns,
-  COALESCE(n.words, 0) AS words,
-  ${toMicroseconds('s.talk_in')} AS talk_in_seconds,
-  ${toMicroseconds('s.talk_out')} AS talk_out_seconds,
-  ${toMicroseconds('s.talk_agent')} AS talk_agent_seconds,
-  ${toMicroseconds('s.talk_customer')} AS talk_customer_seconds,
-  s.talk_agent / NULLIF(s.talk_agent + s.talk_customer, 0) AS agent_talk_share,
-  ${toMicroseconds('s.speech')} AS speech_seconds,
-  CASE WHEN s.speech IS NOT NULL THEN COALESCE(i.interruptions, 0) END AS interruptions,
-  CASE
+  END`,
+    turns: 'COALESCE(n.turns, 0)',
+    words: 'COALESCE(n.words, 0)',
+    talk_in_seconds: toMicroseconds('s.talk_in'),
+    talk_out_seconds: toMicroseconds('s.talk_out'),
+    talk_agent_seconds: toMicroseconds('s.talk_agent'),
+    talk_customer_seconds: toMicroseconds('s.talk_customer'),
+    agent_talk_share: 's.talk_agent / NULLIF(s.talk_agent + s.talk_customer, 0)',
+    speech_seconds: toMicroseconds('s.speech'),
+    interruptions: 'CASE WHEN s.speech IS NOT NULL THEN COALESCE(i.interruptions, 0) END',
+    interruptions_by_agent: `CASE
     WHEN s.speech IS NULL THEN NULL
     WHEN s.agent_side = 'in' THEN COALESCE(i.interruptions_in, 0)
     WHEN s.agent_side = 'out' THEN COALESCE(i.interruptions_out, 0)
-  END AS interruptions_by_agent,
-  ${toMicroseconds('s.talk_all - s.speech')} AS overlap_seconds,
-  ${toMicroseconds('s.silence')} AS silence_seconds,
-  s.silence / NULLIF(s.span, 0) AS silence_share,
-  ${toMicroseconds('s.longest_silence')} AS longest_silence_seconds,
-  ${toMicroseconds('n.longest')} AS longest_monologue_seconds,
-  n.longest_side AS longest_monologue_side,
-  n.words / NULLIF(s.talk_all, 0) * 60 AS words_per_minute
+  END`,
+    overlap_seconds: toMicroseconds('s.talk_all - s.speech'),
+    silence_seconds: toMicroseconds('s.silence'),
+    silence_share: 's.silence / NULLIF(s.span, 0)',
+    longest_silence_seconds: toMicroseconds('s.longest_silence'),
+    longest_monologue_seconds: toMicroseconds('n.longest'),
+    longest_monologue_side: 'n.longest_side',
+    words_per_minute: 'n.words / NULLIF(s.talk_all, 0) * 60',
+  })}
 FROM sides AS s
 LEFT JOIN turns AS n ON n.call_id = s.call_id
 LEFT JOIN interruptions AS i ON i.call_id = s.call_id`,
