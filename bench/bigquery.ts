@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { simulatorOptionsSchema } from '../schemas/simulator.ts';
 import { flattenCall } from '../src/calls/flatten.ts';
 import { startBigQueryEmulator } from '../src/local/bigquery/emulator.ts';
-import { generateCall } from '../src/simulator/calls/generate-call.ts';
+import { generateContent } from '../src/simulator/calls/generate-call.ts';
 import { createRest } from '../src/warehouse/bigquery/client.ts';
 import { bigqueryWarehouseSchema } from '../src/warehouse/bigquery/config.ts';
 import { createStaging, encodeBatch } from '../src/warehouse/bigquery/load.ts';
@@ -97,7 +97,8 @@ function makeCalls(count: number): CallLoad[] {
     const callId = `bench-${String(index).padStart(6, '0')}`;
     const timestampMs = from + index * 60_000;
     const timestamp = new Date(timestampMs).toISOString();
-    const document = generateCall(settings, { index, callId, timestampMs, timestamp, status: 'qualified' }, false);
+    const head = { unique_id: callId, timestamp };
+    const document = { ...head, ...generateContent(settings, index, timestampMs, false), status: 'qualified' };
     const flat = flattenCall({
       callId,
       document,

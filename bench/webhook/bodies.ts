@@ -1,6 +1,7 @@
 /** Deliveries of the usual size: the simulator's calls of 40 utterances, about 40 KB each. */
+import type { CallDocument } from '../../schemas/call.ts';
 import { simulatorOptionsSchema } from '../../schemas/simulator.ts';
-import { generateCall } from '../../src/simulator/calls/generate-call.ts';
+import { generateContent } from '../../src/simulator/calls/generate-call.ts';
 import { callIdOf } from '../../src/simulator/calls/random.ts';
 import { numberStyles } from '../privacy/speak.ts';
 
@@ -35,8 +36,12 @@ export const makeCallBodies = (count: number, bytes = 40_000, isDictated = false
   const settings = simulatorOptionsSchema.parse({});
   const timestampMs = Date.UTC(2024, 2, 4, 9);
   return Array.from({ length: count }, (_, index) => {
-    const seed = { index, callId: callIdOf(settings.seed, index), timestampMs, status: 'qualified' };
-    const call = generateCall(settings, { ...seed, timestamp: new Date(timestampMs).toISOString() }, false);
+    const head = { unique_id: callIdOf(settings.seed, index), timestamp: new Date(timestampMs).toISOString() };
+    const call: CallDocument = {
+      ...head,
+      ...generateContent(settings, index, timestampMs, false),
+      status: 'qualified',
+    };
     const transcript = call.transcript_json as { callData?: unknown } | null;
     if (isDictated && index % dictatedEach === 0) dictate(transcript?.callData, index);
     const missing = bytes - Buffer.byteLength(JSON.stringify(call));

@@ -99,7 +99,7 @@ const createRouter = (parts: Parts) => {
     const url = new URL(request.url ?? '/', 'http://simulator');
     const source = addressOf(request);
     const exchange: Exchange = { request, response, url, source, settings, clock, counters, bodyFault: undefined };
-    if (isControlPath(url.pathname)) return answerControl(exchange, parts.control, parts.controlToken);
+    if (url.pathname.startsWith(controlPrefix)) return answerControl(exchange, parts.control, parts.controlToken);
     const { requests } = counters;
     requests.total++;
     response.on('close', () => countOne(requests.byStatus, response.headersSent ? response.statusCode : 'none'));
@@ -206,10 +206,8 @@ const closeServer = async (server: Server): Promise<void> => {
 
 // The control over HTTP, for a simulator in another process. The control changes the simulator, so it requires a token.
 
-const prefix = '/__sim/';
-
-/** Whether a path belongs to the control endpoint and not to the service. */
-const isControlPath = (pathname: string): boolean => pathname.startsWith(prefix);
+/** Paths that belong to the control endpoint and not to the service. */
+const controlPrefix = '/__sim/';
 
 /**
  * Answers `POST /__sim/{method}`. The body holds the arguments: a JSON array, or one value that is the only argument.
@@ -220,7 +218,7 @@ const answerControl = async (exchange: Exchange, control: SimulatorControl, toke
   if (isForeign(exchange)) return refuse(exchange, 403, 'SIMULATOR_FOREIGN_ORIGIN', 'foreign Host or Origin');
   if (!isSameText(request.headers.authorization ?? '', `Bearer ${token}`))
     return refuse(exchange, 401, 'SIMULATOR_TOKEN_WRONG', 'Authorization: Bearer with the control token is needed');
-  const name = url.pathname.slice(prefix.length);
+  const name = url.pathname.slice(controlPrefix.length);
   try {
     const body = await text(request);
     const given: unknown = body === '' ? [] : JSON.parse(body);

@@ -104,8 +104,6 @@ test('truth takes omitted fields from the last acknowledged webhook, the rest fr
   expect(known?.document?.audio_state).toBe(first.audio_state);
   expect((await simulator.truthOf(unsent))?.document).toEqual(listed.get(unsent));
   expect(known).toMatchObject({ version: 2, visibleInList: true, deliveredByWebhook: true, deliveredVersion: 1 });
-  expect(known?.versions.map((one) => one.sent)).toEqual([true, false]);
-  expect(known?.versions[1]?.hash).toBe(known?.hash);
   expect((await simulator.documentAt(sent, 1))?.metadata).toEqual(first.metadata);
   await simulator.edit({ callIds: [unsent], kinds: ['tags'], webhook: true });
   await simulator.drainWebhooks();

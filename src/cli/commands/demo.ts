@@ -3,7 +3,7 @@ import { countDifferent } from '../../simulator/demo/check-truth.ts';
 import { renderProof } from '../../simulator/demo/prove-days.ts';
 import { runDemo } from '../../simulator/demo/run-demo.ts';
 import { choice, flag, leaf, logLevel, option, parsed, wholeNumber } from '../shell/define.ts';
-import { endWith, print, renderTable, say, untilStopped } from '../shell/output.ts';
+import { endWith, lines, print, renderTable, say, untilStopped } from '../shell/output.ts';
 
 const listed = (counts: Readonly<Record<string, number>>, render: (name: string, n: number) => string): string =>
   Object.entries(counts)
@@ -18,37 +18,25 @@ const renderSummary = async (demo: Awaited<ReturnType<typeof runDemo>>, staysUp:
   const rows = Object.entries(result.rows).map(([table, count]) => ({ table, rows: count }));
   const compared = Object.entries(equal ?? {}).map(([table, one]) => ({ table, ...one }));
   const answers: string[] = [];
-  for (const { title, sql } of analystQueries) answers.push('', title, renderTable(await warehouse.query(sql)));
-  const places = [
-    ...(demo.temporalUi === undefined ? [] : [`Temporal's interface: ${demo.temporalUi}`]),
-    `Webhook receiver: ${demo.webhookAddress}`,
-    ...(statusPage === undefined
-      ? []
-      : [`Status page: ${statusPage.address}   (to act on it: user demo, password in ${statusPage.passwordFile})`]),
-  ];
-  return [
-    ...['', 'Rows per table', renderTable(rows), ...answers, ''],
-    `Truth check over ${calls} calls: lost ${lost}, duplicated ${duplicated}, stale ${stale}, mismatched ${mismatched}${erased > 0 ? `; ${erased} erased, kept out` : ''}`,
-    ...(equal === undefined
-      ? []
-      : ['', 'Rows in PostgreSQL and BigQuery, compared in all columns but load ids', renderTable(compared), '']),
+  for (const { title, sql } of analystQueries) answers.push(`\n${title}`, renderTable(await warehouse.query(sql)));
+  return lines(
+    `\nRows per table\n${renderTable(rows)}`,
+    answers,
+    `\nTruth check over ${calls} calls: lost ${lost}, duplicated ${duplicated}, stale ${stale}, mismatched ${mismatched}${erased > 0 ? `; ${erased} erased, kept out` : ''}`,
+    equal && `\nRows in PostgreSQL and BigQuery, compared in all columns but load ids\n${renderTable(compared)}\n`,
     `Webhook deliveries: ${listed(result.deliveries, (name, n) => `${n} ${name}`)}`,
     `Seconds: ${listed(result.seconds, (name, n) => `${name} ${n}`)}`,
-    '',
-    ...askLines(demo, staysUp),
-    ...(broken === undefined
-      ? []
-      : [
-          '',
-          `Broken on purpose: ${broken.altered} rows altered, ${broken.deleted} deleted. Found: ${broken.found} calls. Healed: ${broken.healed}.`,
-        ]),
-    ...(staysUp
-      ? places
-      : ['Without --exit, the demo keeps running, with psql, the status page and Temporal’s interface.']),
-    '',
-    'Newest settled days: calls in the service and in the warehouse',
-    renderProof(result.proof),
-  ].join('\n');
+    `\n${askLines(demo, staysUp).join('\n')}`,
+    broken &&
+      `\nBroken on purpose: ${broken.altered} rows altered, ${broken.deleted} deleted. Found: ${broken.found} calls. Healed: ${broken.healed}.`,
+    staysUp && demo.temporalUi !== undefined && `Temporal's interface: ${demo.temporalUi}`,
+    staysUp && `Webhook receiver: ${demo.webhookAddress}`,
+    staysUp &&
+      statusPage &&
+      `Status page: ${statusPage.address}   (to act on it: user demo, password in ${statusPage.passwordFile})`,
+    !staysUp && 'Without --exit, the demo keeps running, with psql, the status page and Temporal’s interface.',
+    `\nNewest settled days: calls in the service and in the warehouse\n${renderProof(result.proof)}`,
+  );
 };
 
 export default leaf({

@@ -1,6 +1,8 @@
 /** The content of a call, computed from seed and index: the record of interface §2.1 with its objects. */
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
+import { formatInstant } from '../../lib/count-of.ts';
+import { dateOf } from '../../lib/timestamps.ts';
 import { around, durationSecondsOf, transcriptShares } from './population.ts';
 import { fraction, hash32, pick, randomStream } from './random.ts';
 import { agents, campaigns, depts, phoneNumber, tagKinds, words } from './vocabulary.ts';
@@ -84,14 +86,12 @@ export const generateTranscript = (settings: SimulatorSettings, index: number, i
   };
 };
 
-const captureDate = (timestampMs: number): string => new Date(timestampMs).toISOString().slice(0, 19).replace('T', ' ');
-
 const generateMetadata = (index: number, timestampMs: number, ani: string, random: Random): Record<string, string> => {
   const unparsable = ['n/a', '12,5', '', '1 000'];
   const metadata: Record<string, string> = {
-    ClientCaptureDate: captureDate(timestampMs),
+    ClientCaptureDate: formatInstant(timestampMs),
     ClientID: `client-${1 + Math.floor(random() * 5_000)}`,
-    AudioFileLocation: `/audio/${new Date(timestampMs).toISOString().slice(0, 10)}/${index}.wav`,
+    AudioFileLocation: `/audio/${dateOf(timestampMs)}/${index}.wav`,
     ANI: ani,
     Agent: pick(agents, random()),
     Direction: random() < 0.7 ? 'IN' : 'OUT',
@@ -106,18 +106,13 @@ const generateMetadata = (index: number, timestampMs: number, ani: string, rando
   return metadata;
 };
 
-interface CallSeed {
-  readonly index: number;
-  readonly callId: string;
-  /** The call's own time, in milliseconds and as sent. */
-  readonly timestampMs: number;
-  readonly timestamp: string;
-  readonly status: string;
-}
-
-/** The first version of the webhook record of a call; `light` leaves the costly transcript out. */
-export const generateCall = (settings: SimulatorSettings, seed: CallSeed, light: boolean): CallDocument => {
-  const { index, callId, timestamp, timestampMs, status } = seed;
+/** The fields that are only content; `light` leaves the costly transcript out. @param timestampMs the call's own time */
+export const generateContent = (
+  settings: SimulatorSettings,
+  index: number,
+  timestampMs: number,
+  light: boolean,
+): CallDocument => {
   const random = randomStream(hash32(settings.seed, index, 400));
   const ivrEnd = round(2 + random() * 28, 2);
   const phone = phoneNumber(random());
@@ -130,12 +125,9 @@ export const generateCall = (settings: SimulatorSettings, seed: CallSeed, light:
   const tracking =
     random() < 0.3 ? { gclid: `g-${hash32(settings.seed, index, 401).toString(36)}`, medium: 'cpc' } : null;
   return {
-    unique_id: callId,
-    timestamp,
     transcript_json: random() < 0.01 || light ? null : generateTranscript(settings, index, ivrEnd, 0),
     duration: String(durationSecondsOf(settings, index)),
     ivr_end: ivrEnd,
-    status,
     campaign: pick(campaigns, random()),
     audio_state: random() < 0.95 ? 'AVAILABLE' : 'MISSING',
     metadata,

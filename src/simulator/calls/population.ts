@@ -9,12 +9,7 @@ import { otherStatuses } from './vocabulary.ts';
 
 const hourMs = 3_600_000;
 
-const saltTime = 1;
-const saltDelay = 2;
-const saltLate = 3;
-const saltLateBy = 4;
-const saltStatus = 5;
-const saltDuration = 7;
+const salts = { time: 1, delay: 2, late: 3, lateBy: 4, status: 5, duration: 7 } as const;
 
 export const around = (mean: number, random: number): number => Math.max(0, Math.round(mean * (0.75 + random * 0.5)));
 
@@ -26,7 +21,7 @@ const [wordSeconds, pauseSeconds] = [0.42, 0.5];
  * of the length; without speech, the length is up to 20 minutes.
  */
 export const durationSecondsOf = ({ seed, calls }: SimulatorSettings, index: number): number => {
-  const share = fraction(seed, index, saltDuration);
+  const share = fraction(seed, index, salts.duration);
   const utterances = around(calls.utterances, transcriptShares(seed, index).count);
   const speech = utterances * (calls.words * wordSeconds + pauseSeconds);
   return utterances === 0 ? 30 + Math.floor(share ** 2 * 1_200) : 31 + Math.floor(speech * (1.2 + 0.4 * share));
@@ -40,7 +35,7 @@ export const transcriptShares = (seed: number, index: number) => {
 
 export const statusOf = (settings: SimulatorSettings, index: number): string => {
   const { voidShare, otherShare } = settings.calls;
-  const at = fraction(settings.seed, index, saltStatus);
+  const at = fraction(settings.seed, index, salts.status);
   if (at < voidShare) return 'void';
   return at < voidShare + otherShare ? pick(otherStatuses, (at - voidShare) / otherShare) : 'qualified';
 };
@@ -92,10 +87,10 @@ export const planPopulation = (settings: SimulatorSettings, nowMs: number) => {
   const timestamps = new Float64Array(count);
   const qualified = new Float64Array(count);
   for (let i = 0; i < count; i++) {
-    const at = Math.floor(place((i + fraction(seed, i, saltTime)) / count) / unit) * unit;
+    const at = Math.floor(place((i + fraction(seed, i, salts.time)) / count) / unit) * unit;
     timestamps[i] = Math.max(at, from);
-    const typical = -Math.log2(1 - fraction(seed, i, saltDelay)) * processingSeconds * 1_000;
-    const late = fraction(seed, i, saltLate) < lateShare ? fraction(seed, i, saltLateBy) * lateMaxDays * dayMs : 0;
+    const typical = -Math.log2(1 - fraction(seed, i, salts.delay)) * processingSeconds * 1_000;
+    const late = fraction(seed, i, salts.late) < lateShare ? fraction(seed, i, salts.lateBy) * lateMaxDays * dayMs : 0;
     const end = at + durationSecondsOf(settings, i) * 1_000 + typical + late;
     qualified[i] = Math.floor(end / unit) * unit;
   }

@@ -1,5 +1,4 @@
 /** Knowledge of a perfect client about every call, to compare a warehouse with. */
-import { hash } from 'node:crypto';
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import { listDocument } from '../service/record-bytes.ts';
@@ -9,21 +8,11 @@ import type { World } from './world.ts';
 export type TruthEntry = ReturnType<typeof truthAt>;
 
 export interface TruthQuery {
-  /** Without documents and hashes: fast, for counting. */
+  /** Without documents: fast, for counting. */
   readonly light?: boolean;
   /** Expected calls, from the list and from webhooks. */
   readonly knowable?: boolean;
 }
-
-const canonical = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(canonical);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries.map(([name, inner]) => [name, canonical(inner)]));
-};
-
-/** SHA-256, hex, over the document with its keys sorted. */
-const hashDocument = (document: CallDocument): string => hash('sha256', JSON.stringify(canonical(document)));
 
 type TruthParts = { readonly world: World; readonly settings: SimulatorSettings; readonly sender: WebhookSender };
 
@@ -33,32 +22,12 @@ const knowableDocument = (
   index: number,
   listed: number | null,
   delivered: number | null,
-): CallDocument => {
-  const fromWebhook = delivered === null ? {} : world.documentOf(index, delivered);
-  if (listed === null) return fromWebhook;
-  return { ...fromWebhook, ...listDocument(world, settings, index, listed) };
-};
+): CallDocument => ({
+  ...(delivered !== null && world.documentOf(index, delivered)),
+  ...(listed !== null && listDocument(world, settings, index, listed)),
+});
 
-/**
- * `at` = time of the change, ISO 8601 on the simulated clock.
- * `hash` = hash of the document that a client would hold if this were the present version.
- * `sent` = sent by webhook at least once; the answer does not matter.
- */
-const describeVersions = (parts: TruthParts, index: number, delivered: number | null, light: boolean) => {
-  const { world, sender } = parts;
-  const latest = world.versionOf(index);
-  const hashed = !light && latest > 1;
-  return Array.from({ length: latest }, (_, i) => {
-    const version = i + 1;
-    const known = delivered === null ? null : Math.min(delivered, version);
-    return {
-      version,
-      at: new Date(world.versionedAt(index, version)).toISOString(),
-      hash: hashed ? hashDocument(knowableDocument(parts, index, version, known)) : '',
-      sent: sender.attempted.get(index)?.has(version) ?? false,
-    };
-  });
-};
+const isoOf = (ms: number): string => new Date(ms).toISOString();
 
 /** The truth about the call at an index. */
 export const truthAt = (parts: TruthParts, index: number, light: boolean) => {
@@ -81,15 +50,14 @@ export const truthAt = (parts: TruthParts, index: number, light: boolean) => {
      * 2XX, or stay absent or as listed. Null for a call that is neither listed nor delivered.
      */
     document,
-    hash: document === null ? null : hashDocument(document),
     version,
-    /** All versions, oldest first; their hashes only for calls that have more than one. */
-    versions: describeVersions(parts, index, delivered, light),
-    timestamp: world.formatTimestamp(place.timestamp),
-    qualified: world.formatTimestamp(place.qualified),
+    /** Since when it has this version. */
+    versionedAt: isoOf(world.versionedAt(index, version)),
+    timestamp: isoOf(place.timestamp),
+    qualified: isoOf(place.qualified),
     status: place.status,
     visibleInList: visible,
-    deletedAt: deletedAt === undefined ? null : new Date(deletedAt).toISOString(),
+    deletedAt: deletedAt === undefined ? null : isoOf(deletedAt),
     /** Whether any version was answered 2XX, and which was the last. */
     deliveredByWebhook: delivered !== null,
     deliveredVersion: delivered,

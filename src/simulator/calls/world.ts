@@ -4,7 +4,7 @@ import type { CallDocument } from '../../../schemas/call.ts';
 import type { EditKind, SimulatorSettings } from '../../../schemas/simulator.ts';
 import { dayMs } from '../../lib/timestamps.ts';
 import { createAxisIndex, everything, lowerBound } from './axis-index.ts';
-import { generateCall, generateTags, generateTranscript } from './generate-call.ts';
+import { generateContent, generateTags, generateTranscript } from './generate-call.ts';
 import { planPopulation, statusOf } from './population.ts';
 import { callIdOf, callIndexOf, fraction } from './random.ts';
 
@@ -84,6 +84,8 @@ export const createWorld = (settings: SimulatorSettings, clock: SimulatorClock) 
   };
   /** Version of a call, from 1. */
   const versionOf = (index: number): number => (states.get(index)?.edits.length ?? 0) + 1;
+  /** The edit that made a version; undefined for the first. */
+  const editOf = (index: number, version: number): Edit | undefined => states.get(index)?.edits[version - 2];
   const deletedAt = (index: number): number | undefined => states.get(index)?.deletedAt;
   /** Whether the call list shows the call at a simulated time, now or shortly before: processed and not deleted. */
   const isListed = (index: number, at: number): boolean => {
@@ -172,33 +174,25 @@ export const createWorld = (settings: SimulatorSettings, clock: SimulatorClock) 
     },
     placeOf: (index: number): Place => states.get(index)?.current ?? plannedPlace(index),
     versionOf,
-    versionedAt: (index: number, version: number): number =>
-      version === 1 ? originalOf(index).qualified : (states.get(index)?.edits[version - 2]?.at ?? 0),
+    versionedAt: (index: number, version: number): number => editOf(index, version)?.at ?? originalOf(index).qualified,
     deletedAt,
     isListed,
     /** The version of a call at a simulated time. */
     versionAt: (index: number, at: number): number =>
       (states.get(index)?.edits.filter((one) => one.at <= at).length ?? 0) + 1,
-    /** An instant as the truth tells it, in the precision by which the list filters. */
-    formatTimestamp: (ms: number): string => {
-      const text = new Date(ms).toISOString();
-      return settings.calls.precision === 'seconds' ? `${text.slice(0, 19)}Z` : text;
-    },
     printTimestamp,
     /** The record as a webhook carries it, in any of its versions; `light` leaves the transcript null. */
     documentOf: (index: number, version: number, light = false): CallDocument => {
-      const { timestamp: timestampMs, status } = originalOf(index);
-      const call = {
-        index,
-        callId: callIdOf(seed, index),
-        timestampMs,
-        timestamp: printTimestamp(index, timestampMs),
+      const { timestamp, status } = originalOf(index);
+      let document: CallDocument = {
+        unique_id: callIdOf(seed, index),
+        timestamp: printTimestamp(index, timestamp),
+        ...generateContent(settings, index, timestamp, light),
         status,
+        ...states.get(index)?.fields,
       };
-      const state = states.get(index);
-      let document: CallDocument = { ...generateCall(settings, call, light), ...state?.fields };
       for (let n = 1; n < version; n++) {
-        const made = state?.edits[n - 1] as Edit;
+        const made = editOf(index, n + 1) as Edit;
         const kinds = light ? made.kinds.filter((kind) => kind !== 'transcript') : made.kinds;
         document = applyEdit(settings, document, index, { ...made, kinds }, n);
         document.status = made.status;
@@ -206,8 +200,7 @@ export const createWorld = (settings: SimulatorSettings, clock: SimulatorClock) 
       }
       return document;
     },
-    qualifiedOf: (index: number, version: number): number =>
-      version > 1 ? (states.get(index)?.edits[version - 2]?.qualified ?? 0) : originalOf(index).qualified,
+    qualifiedOf: (index: number, version: number): number => (editOf(index, version) ?? originalOf(index)).qualified,
     edit,
     /** Adds a call; returns its index. A webhook sends the processed call, unless the request says otherwise. */
     insert: (request: InsertRequest): number => {

@@ -25,20 +25,17 @@ interface CallChoice {
 
 type ChangedCall = { readonly callId: string; readonly version: number };
 
-/** Sections to change while the service runs. Absent sections stay. */
-type RuntimeOptions = Omit<
-  SimulatorOptions,
-  'seed' | 'host' | 'port' | 'calls' | 'edits' | 'clock' | 'staticPages' | 'keep'
->;
-
-type Json = Record<string, unknown>;
-const fixed = ['seed', 'host', 'port', 'calls', 'edits', 'clock', 'staticPages', 'keep'];
+const fixed = ['seed', 'host', 'port', 'calls', 'edits', 'clock', 'staticPages', 'keep'] as const;
 const replaced = ['dialectOverrides', 'listAdds'];
+
+/** Sections to change while the service runs. Absent sections stay. */
+type RuntimeOptions = Omit<SimulatorOptions, (typeof fixed)[number]>;
+type Json = Record<string, unknown>;
 
 const mergeSettings = (current: Json, change: Json): Json => {
   const merged: Json = { ...current };
   for (const [name, value] of Object.entries(change)) {
-    if (fixed.includes(name))
+    if (fixed.some((one) => one === name))
       throw terminal('SIMULATOR_OPTION_FIXED', `The simulator cannot change ${name} while it runs.`);
     merged[name] =
       isObject(value) && isObject(current[name]) && !replaced.includes(name) ? { ...current[name], ...value } : value;

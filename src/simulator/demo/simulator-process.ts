@@ -1,6 +1,7 @@
 /** The simulated service as a process of its own, as the real one would be. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { unitFields } from '../../../schemas/config/analytics.ts';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { terminal } from '../../lib/errors.ts';
 import { findBuilt } from '../../lib/find-built.ts';
@@ -63,13 +64,6 @@ export const demoCalls = (range: { readonly count: number; readonly to: string }
 export const demoAnalytics = {
   time_zone: 'Europe/Paris',
   agent_side: { by_direction: { IN: 'out', OUT: 'in' } },
-  units: {
-    call_duration: 'seconds',
-    ivr_end: 'seconds',
-    utterance_start: 'seconds',
-    utterance_duration: 'seconds',
-    word_start: 'seconds',
-    word_length: 'seconds',
-  },
+  units: Object.fromEntries(unitFields.map((field) => [field, 'seconds'])),
   fields: { UDF_num_02: { name: 'deal_value', type: 'numeric' } },
 } as const;

@@ -6,30 +6,8 @@ const timestampWindow = { axis: 'timestamp', from: 'from', to: 'to' } as const;
 const sizes = { defaultSize: 50, maxSize: 200 } as const;
 const pages = { style: 'page', page: 'page', size: 'per_page', first: 1, defaultSize: 20, maxSize: 100 } as const;
 
-const activate: DialectInput = {
-  description: 'The public reference: limit and offset, count and data, both axes, inclusive bounds, order, exclude.',
-  scheme: 'bearer',
-  version: { by: 'none' },
-  paging: { style: 'offset', offset: 'offset', size: 'limit', maxOffset: 10_000, ...sizes },
-  windows: [
-    { axis: 'timestamp', from: 'timestamp_from', to: 'timestamp_to' },
-    { axis: 'qualified', from: 'qualified_from', to: 'qualified_to' },
-  ],
-  format: 'iso',
-  bounds: 'inclusive',
-  records: 'data',
-  totalPath: 'count',
-  overMax: 'refuse',
-  order: 'order',
-  status: 'status',
-  exclude: 'exclude',
-  single: true,
-  errors: 'detail',
-};
-
 /** A list of another maker: one time axis, nothing optional. */
-const plain: DialectInput = {
-  description: '',
+const plain: Omit<DialectInput, 'description'> = {
   scheme: 'bearer',
   version: { by: 'none' },
   paging: pages,
@@ -40,6 +18,22 @@ const plain: DialectInput = {
   overMax: 'clamp',
   single: false,
   errors: 'detail',
+};
+
+const activate: DialectInput = {
+  ...plain,
+  description: 'The public reference: limit and offset, count and data, both axes, inclusive bounds, order, exclude.',
+  paging: { style: 'offset', offset: 'offset', size: 'limit', maxOffset: 10_000, ...sizes },
+  windows: [
+    { axis: 'timestamp', from: 'timestamp_from', to: 'timestamp_to' },
+    { axis: 'qualified', from: 'qualified_from', to: 'qualified_to' },
+  ],
+  totalPath: 'count',
+  overMax: 'refuse',
+  order: 'order',
+  status: 'status',
+  exclude: 'exclude',
+  single: true,
 };
 
 export const dialects: Readonly<Record<string, DialectInput>> = {

@@ -72,8 +72,6 @@ export const answerTokenRequest = async (exchange: Exchange, tokens: TokenStore,
   });
 };
 
-type TokenState = 'valid' | 'unknown' | 'expired';
-
 type Issued = { readonly at: number; readonly expiresAt: number };
 
 export type TokenStore = ReturnType<typeof createTokenStore>;
@@ -81,7 +79,7 @@ export type TokenStore = ReturnType<typeof createTokenStore>;
 /** The issued tokens, until they expire. */
 export const createTokenStore = (settings: SimulatorSettings) => {
   const issued = new Map<string, Issued>();
-  const stateOf = (token: string, isGood: (known: Issued, now: number) => boolean): TokenState => {
+  const stateOf = (token: string, isGood: (known: Issued, now: number) => boolean) => {
     const known = issued.get(token);
     if (known === undefined) return 'unknown';
     return isGood(known, performance.now()) ? 'valid' : 'expired';

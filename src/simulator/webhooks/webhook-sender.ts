@@ -40,8 +40,6 @@ export const createWebhookSender = (parts: {
   const deliveries: DeliveryRecord[] = [];
   /** Highest version of each call (by index) that was answered 2XX. */
   const delivered = new Map<number, number>();
-  /** Versions of each call that were sent; the answer does not matter. */
-  const attempted = new Map<number, Set<number>>();
   let queue: Queued[] = [];
   let head = 0;
   let isActive = false;
@@ -81,7 +79,6 @@ export const createWebhookSender = (parts: {
     const key = secret();
     const deliveryId = nextDeliveryId();
     const delivery = { deliveryId, body, signature: key === undefined ? undefined : signBody(key, body) };
-    attempted.set(index, (attempted.get(index) ?? new Set()).add(version));
     const answers = [await attempt(delivery)];
     if (!answers.some(isSuccess)) {
       counts.retried++;
@@ -138,7 +135,6 @@ export const createWebhookSender = (parts: {
   return {
     deliveries,
     delivered,
-    attempted,
     enqueue,
     stop,
     /** Sends calls that are processed or edited from now on; `webhooks.from` adds those processed since then. */

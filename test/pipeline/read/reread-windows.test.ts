@@ -49,7 +49,7 @@ test('re-reading on stored times finds silent edits, and learns from them when c
   const ages: number[] = [];
   for (const { callId } of edited) {
     const truth = await here.simulator.truthOf(callId);
-    const at = Date.parse(truth?.versions.at(-1)?.at ?? '');
+    const at = Date.parse(truth?.versionedAt ?? '');
     ages.push((at - Date.parse(truth?.timestamp ?? '')) * 1000);
   }
   const known = after.flatMap(({ bucket, changes }) => Array(changes).fill(bucketEdges(bucket)));
