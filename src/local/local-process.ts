@@ -56,16 +56,11 @@ const passedOn = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'TEM
 export const minimalEnvironment = (env = process.env): NodeJS.ProcessEnv =>
   Object.fromEntries(passedOn.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 
-/** Processes that this process started and must end, each with its signal. */
+/** Processes that this process started and must end, each with its signal; `shareServer` decides about those it takes over. */
 const started = new Map<number, NodeJS.Signals>();
 process.once('exit', () => {
   for (const [pid, signal] of started) sendSignal(pid, signal);
 });
-
-/** From here on the process may outlive this one: `shareServer` decides about its end. */
-const letOutlive = (pid: number): void => {
-  started.delete(pid);
-};
 
 type StartOutcome<T> = { readonly pid: number; readonly ready: T } | { readonly failure: string };
 
@@ -93,7 +88,7 @@ export const startServer = async <T>(
     failure = cause.message;
   });
   child.once('exit', (code, name) => {
-    letOutlive(pid);
+    started.delete(pid);
     failure ??= `it ended with ${name ?? `code ${code}`}`;
   });
   child.unref();
@@ -116,7 +111,7 @@ export interface StopRules {
 
 /** Resolves when the process is gone. */
 export const stopLocalProcess = async (pid: number, { signal, lastSignal, stopDeadlineMs }: StopRules) => {
-  letOutlive(pid);
+  started.delete(pid);
   sendSignal(pid, signal);
   const deadline = Date.now() + stopDeadlineMs;
   while (isAlive(pid)) {
@@ -197,7 +192,7 @@ export const shareServer = async <Server extends { readonly pid: number }>(
         await pause(deadline, rules);
         continue;
       }
-      letOutlive(server.pid);
+      started.delete(server.pid);
       const leaveAtExit = () => void (leave().isLast && sendSignal(server.pid, rules.signal));
       process.once('exit', leaveAtExit);
       const stop = lazily(async () => {

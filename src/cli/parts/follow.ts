@@ -1,4 +1,5 @@
 /** Follows a workflow from outside: until it ends, the person stops looking, or no worker is there to do it. */
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isGrpcServiceError, WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import { CancelledFailure, type QueryDefinition } from '@temporalio/common';
@@ -30,24 +31,19 @@ export const followWorkflow = async <Result, Progress = never>(
   handle: WorkflowHandle,
   options: FollowOptions<Progress>,
 ): Promise<Followed<Result>> => {
-  const { signal, what } = options;
   const over = new AbortController();
+  const { what, signal = over.signal } = options;
   const result = handle.result().then((value): Followed<Result> => ({ ended: true, result: value as Result }));
-  const left = new Promise<Followed<Result>>((resolve) => {
-    const leave = (): void => resolve({ ended: false });
-    if (signal?.aborted) leave();
-    signal?.addEventListener('abort', leave, { once: true });
-  });
-  const workers = watchWorkers(handle, options.roles);
+  const left = Promise.resolve(signal.aborted || once(signal, 'abort')).then(
+    (): Followed<Result> => ({ ended: false }),
+  );
   void keepLooking(handle, options, over.signal);
   try {
-    return await Promise.race([result, left, workers.lost]);
+    return await Promise.race([result, left, workersLost(handle, over.signal, options.roles)]);
   } catch (error) {
     throw explain(what, error);
   } finally {
     over.abort();
-    workers.stop();
-    result.catch(() => undefined);
   }
 };
 
@@ -94,46 +90,36 @@ const graceMs = 15_000;
 const lookMs = 2_000;
 
 /**
- * Watches for workers that can run a workflow, and reports once if there is none.
- * `lost` = rejects with NO_WORKER once task queues have been without a worker for a quarter of a minute; never
- * resolves.
+ * Watches for workers that can run a workflow, and reports once if there is none. Rejects with NO_WORKER once task queues
+ * have been without a worker for a quarter of a minute, or at the signal; never resolves.
  */
-const watchWorkers = (handle: WorkflowHandle, roles?: readonly QueueRole[]) => {
-  const stopped = new AbortController();
-  const watch = async (): Promise<never> => {
-    const { client } = handle;
-    const prefix = (await handle.describe()).taskQueue;
-    let since: number | undefined;
-    for (;;) {
-      // When the server does not answer, the command that waits for the result reports it.
-      const missing = await unpolledQueues(client, prefix, roles).catch(() => []);
-      const where = `task queue${missing.length > 1 ? 's' : ''} ${missing.join(', ')}`;
-      if (missing.length === 0) since = undefined;
-      else if (since === undefined) {
-        since = Date.now();
-        say(`No worker answers on ${where} yet; waiting ${graceMs / 1000} s for one …`);
-      } else if (Date.now() - since >= graceMs) throw noWorker(where);
-      await delay(lookMs, undefined, { signal: stopped.signal });
-    }
-  };
-  const lost = watch();
-  lost.catch(() => undefined);
-  return { lost, stop: () => stopped.abort() };
+const workersLost = async (
+  handle: WorkflowHandle,
+  signal: AbortSignal,
+  roles?: readonly QueueRole[],
+): Promise<never> => {
+  const prefix = (await handle.describe()).taskQueue;
+  let since: number | undefined;
+  for (;;) {
+    // When the server does not answer, the command that waits for the result reports it.
+    const missing = await unpolledQueues(handle.client, prefix, roles).catch(() => []);
+    const where = `task queue${missing.length > 1 ? 's' : ''} ${missing.join(', ')}`;
+    if (missing.length === 0) since = undefined;
+    else if (since === undefined) {
+      since = Date.now();
+      say(`No worker answers on ${where} yet; waiting ${graceMs / 1000} s for one …`);
+    } else if (Date.now() - since >= graceMs)
+      throw transient('NO_WORKER', `No worker answers on ${where}.`, {
+        hint: 'Start callsync worker or callsync up; the request then continues.',
+      });
+    await delay(lookMs, undefined, { signal });
+  }
 };
-
-const noWorker = (where: string) =>
-  transient('NO_WORKER', `No worker answers on ${where}.`, {
-    hint: 'Start callsync worker or callsync up; the request then continues.',
-  });
 
 /** The outcome of `work`, which a worker must do. @throws transient NO_WORKER */
 export const needWorkers = async <T>(handle: WorkflowHandle, work: Promise<T>): Promise<T> => {
-  const workers = watchWorkers(handle, ['workflows']);
-  try {
-    return await Promise.race([work, workers.lost]);
-  } finally {
-    workers.stop();
-  }
+  const over = new AbortController();
+  return await Promise.race([work, workersLost(handle, over.signal, ['workflows'])]).finally(() => over.abort());
 };
 
 /**

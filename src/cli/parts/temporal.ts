@@ -50,12 +50,10 @@ export const findTemporal = async (services: Services<Pick<Config, 'store' | 'te
   const { store, temporal } = services.config;
   const home = join(resolveDataDir(store.data_dir), 'temporal');
   if (temporal.address === undefined && !(await isTemporalRunning(home))) return undefined;
-  try {
-    return await openTemporal(services);
-  } catch (error) {
+  return await openTemporal(services).catch((error: unknown) => {
     if (error instanceof CallsyncError && error.code === 'TEMPORAL_UNREACHABLE') return undefined;
     throw error;
-  }
+  });
 };
 
 /** Starts a backfill, or joins the running one of that name. Unset options come from the configuration. */
@@ -66,11 +64,11 @@ export const beginBackfill = (
 ): ReturnType<typeof startBackfill> => {
   const { sync, source } = services.config;
   return startBackfill(client, prefix, {
-    axis: defaultAxis(source.list).name,
-    direction: sync.order,
-    concurrency: sync.concurrency,
-    force: false,
     ...asked,
+    axis: asked.axis ?? defaultAxis(source.list).name,
+    direction: asked.direction ?? sync.order,
+    concurrency: asked.concurrency ?? sync.concurrency,
+    force: asked.force ?? false,
   });
 };
 
@@ -120,23 +118,21 @@ export const listBackfills = async (client: Client, prefix: string): Promise<Lis
 
 export type QueueRole = keyof TaskQueues;
 
-const allRoles: readonly QueueRole[] = ['workflows', 'live', 'read', 'load'];
 /**
  * A live worker polls at least once a minute, and Temporal remembers it for five minutes. The time is that of the server's clock.
  */
 const silentMs = 180_000;
 
-const askedAt = (time: { seconds?: unknown } | null | undefined): number => Number(time?.seconds ?? 0) * 1000;
-
 /** Task queues without a worker that polled recently. */
 export const unpolledQueues = async (
   { workflowService, options: { namespace } }: Pick<WorkflowClient, 'workflowService' | 'options'>,
   prefix: string,
-  roles: readonly QueueRole[] = allRoles,
+  roles?: readonly QueueRole[],
 ): Promise<readonly string[]> => {
   const unpolled: string[] = [];
-  for (const role of roles) {
-    const name = taskQueuesOf(prefix)[role];
+  const queues = taskQueuesOf(prefix);
+  for (const role of roles ?? (Object.keys(queues) as QueueRole[])) {
+    const name = queues[role];
     const { pollers } = await workflowService.describeTaskQueue({
       namespace,
       taskQueue: { name },
@@ -144,7 +140,8 @@ export const unpolledQueues = async (
     });
     // A worker that is busy with long activities polls for no others meanwhile.
     const since = role === 'workflows' ? Date.now() - silentMs : 0;
-    if (!(pollers ?? []).some(({ lastAccessTime }) => askedAt(lastAccessTime) >= since)) unpolled.push(name);
+    const isPolled = pollers?.some(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1000 >= since);
+    if (!isPolled) unpolled.push(name);
   }
   return unpolled;
 };

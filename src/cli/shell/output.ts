@@ -2,6 +2,7 @@
  * Results on standard output, remarks on standard error, and the exit code of a command. This file also renders times, tables
  * and the version.
  */
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { CallsyncError, type ErrorKind } from '../../lib/errors.ts';
 import { findBuilt } from '../../lib/find-built.ts';
@@ -184,15 +185,10 @@ export const exitOnSignals = (): void => {
 };
 
 /** Resolves at the first Ctrl-C, SIGTERM or SIGHUP. */
-export const untilStopped = (): { readonly stopped: Promise<void>; readonly signal: AbortSignal } => {
+export const untilStopped = () => {
   const controller = new AbortController();
-  const stopped = new Promise<void>((resolve) => {
-    atSignal = () => {
-      controller.abort();
-      resolve();
-    };
-  });
-  return { stopped, signal: controller.signal };
+  atSignal = () => controller.abort();
+  return { stopped: once(controller.signal, 'abort'), signal: controller.signal };
 };
 
 /** A server that does not answer must not delay the end of the process. */

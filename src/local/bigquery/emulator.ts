@@ -49,8 +49,7 @@ export const startBigQueryEmulator = async (options: {
   let upstreamPort = 0;
   const queue = createQueue(() => upstreamPort);
   try {
-    queue.listen(options.restPort ?? 0, '127.0.0.1');
-    await once(queue, 'listening');
+    await once(queue.listen(options.restPort ?? 0, '127.0.0.1'), 'listening');
   } catch (cause) {
     throw terminal('BIGQUERY_EMULATOR', `The local BigQuery cannot listen on port ${options.restPort}.`, {
       hint: 'callsync bigquery-emulator --port 0 takes any free port.',
@@ -139,6 +138,7 @@ const answers = (port: number): Promise<boolean> =>
 const run = promisify(execFile);
 const emulatorVersion = '1.4.0';
 const duckdbVersion = '1.5.5';
+const quietInstall = ['install', '--no-input', '--quiet', '--disable-pip-version-check'];
 const packages = [
   `bqemulator==${emulatorVersion}`,
   `duckdb==${duckdbVersion}`,
@@ -198,13 +198,7 @@ const install = async (folder: string, log: (message: string) => void): Promise<
   await rm(venv, { recursive: true, force: true });
   try {
     await run('python3', ['-m', 'venv', venv]);
-    await run(join(venv, 'bin', 'pip'), [
-      'install',
-      '--no-input',
-      '--quiet',
-      '--disable-pip-version-check',
-      ...packages,
-    ]);
+    await run(join(venv, 'bin', 'pip'), [...quietInstall, ...packages]);
     await mkdir(homeIn(folder), { recursive: true });
     const env = { ...minimalEnvironment(), HOME: homeIn(folder) };
     await run(join(venv, 'bin', 'python'), ['-c', copyExtension], { env });

@@ -5,6 +5,7 @@
 
 import { execFile } from 'node:child_process';
 import { createHmac, randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { chmod, chown, cp, mkdir, mkdtemp, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { connect } from 'node:net';
@@ -32,31 +33,26 @@ const ownerPassword = (adminPassword: string): string =>
   createHmac('sha256', adminPassword).update(owner).digest('hex');
 
 /** Creates the role and its database if they are missing. */
-const ensureOwner = (url: string, adminUrl: string): Promise<void> =>
-  withClient(new URL('/postgres', adminUrl).href, async (client) => {
+const ensureOwner = async (url: string, adminUrl: string): Promise<void> => {
+  const client = new pg.Client({ connectionString: new URL('/postgres', adminUrl).href });
+  // If the server goes away meanwhile, the statement fails.
+  client.on('error', () => undefined);
+  const exists = async (sql: string) => (await client.query(sql)).rowCount !== 0;
+  try {
+    await client.connect();
     await client.query('SELECT pg_advisory_lock(1)');
-    const exists = async (sql: string) => ((await client.query(sql)).rowCount ?? 0) > 0;
     if (!(await exists(`SELECT FROM pg_roles WHERE rolname = '${owner}'`))) await client.query(createOwner(url));
     if (!(await exists(`SELECT FROM pg_database WHERE datname = '${owner}'`)))
       await client.query(`CREATE DATABASE ${owner} OWNER ${owner}`);
-  });
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+};
 
 /** The owner creates the roles of receivers, analysts and queries, and may act as they do. */
 const createOwner = (url: string): string => {
   const verifier = scramVerifier(new URL(url).password);
   return `CREATE ROLE ${owner} LOGIN CREATEROLE PASSWORD '${verifier}'; ALTER ROLE ${owner} SET createrole_self_grant = 'set, inherit'`;
-};
-
-const withClient = async (url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> => {
-  const client = new pg.Client({ connectionString: url });
-  // If the server goes away meanwhile, the statement fails.
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    await work(client);
-  } finally {
-    await client.end().catch(() => undefined);
-  }
 };
 
 const startDeadlineMs = 60_000;
@@ -85,14 +81,13 @@ export const startEmbeddedPostgres = async (options: {
   readonly log?: (message: string) => void;
 }) => {
   const home = resolve(options.dataDir);
-  const log = options.log ?? (() => undefined);
+  const { durable = true, log = () => undefined } = options;
   const account = await resolvePostgresAccount();
   await mkdir(home, { recursive: true });
   if (account !== undefined) await openTo(account, home);
   const data = join(home, 'pgdata');
   const cluster = { home, data, account, binaries: await locatePostgresBinaries(account, log) };
-  const durable = options.durable ?? true;
-  if ((await stat(join(data, 'PG_VERSION')).catch(() => undefined)) === undefined) {
+  if (!existsSync(join(data, 'PG_VERSION'))) {
     log('Creating the embedded PostgreSQL database.');
     await createCluster(cluster, durable);
   }
@@ -176,8 +171,8 @@ export const createCluster = async ({ home, data, account, binaries }: Cluster, 
       { ...account, cwd: '/', env: minimalEnvironment() },
     );
     await rename(passwordFile, join(partial, adminFile));
-    await rename(partial, data).catch(async (cause: unknown) => {
-      if ((await stat(join(data, 'PG_VERSION')).catch(() => undefined)) === undefined) throw cause;
+    await rename(partial, data).catch((cause: unknown) => {
+      if (!existsSync(join(data, 'PG_VERSION'))) throw cause;
     });
   } catch (cause) {
     throw terminal('STORE_INIT', `The embedded PostgreSQL database could not be created in ${home}.`, {
@@ -282,7 +277,7 @@ export const locatePostgresBinaries = async (account: Account | undefined, log: 
   // A clone below a private folder, such as root's home.
   const { version } = JSON.parse(await readFile(join(installed, '..', 'package.json'), 'utf8')) as { version: string };
   const copy = join(sharedFolder, `postgresql-${version}`);
-  if ((await stat(copy).catch(() => undefined)) === undefined) {
+  if (!existsSync(copy)) {
     log(`Copying the PostgreSQL programs (60 MB) to ${copy}, where the account "postgres" can read them.`);
     await mkdir(sharedFolder, { recursive: true, mode: 0o755 });
     const partial = await mkdtemp(`${copy}.`);
@@ -308,11 +303,8 @@ const findInstalled = (): string => {
 };
 
 const programs = async (native: string) => {
-  const suffix = process.platform === 'win32' ? '.exe' : '';
-  const found = {
-    initdb: join(native, 'bin', `initdb${suffix}`),
-    postgres: join(native, 'bin', `postgres${suffix}`),
-  };
+  const at = (name: string): string => join(native, 'bin', process.platform === 'win32' ? `${name}.exe` : name);
+  const found = { initdb: at('initdb'), postgres: at('postgres') };
   for (const path of Object.values(found)) {
     const { mode } = await stat(path);
     if ((mode & 0o555) !== 0o555) await chmod(path, mode | 0o555);
