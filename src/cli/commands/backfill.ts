@@ -62,6 +62,9 @@ const control =
     return tellBackfill(name, await needWorkers(handle, change(handle)));
   };
 
+const halt = control('pause', (handle) => handle.executeUpdate(pauseUpdate));
+const resume = control('resume', (handle) => handle.executeUpdate(resumeUpdate));
+
 const cancel = async ({ name, handle, status }: Found): Promise<Answer> => {
   if (status === 'RUNNING') await handle.cancel();
   const text = status === 'RUNNING' ? 'will stop; calls that it read stay' : `has ended already (${wordOf(status)})`;
@@ -166,12 +169,19 @@ const change =
     return await tell(schedule, ...at);
   };
 
+const pause = change((schedule) => schedule.pause('Paused by an operator.'));
+const unpause = change((schedule) => schedule.unpause('Resumed by an operator.'));
+const trigger = change((schedule) => schedule.trigger());
+
 const remove: Act = async (schedule, name) => {
   await schedule.delete();
   return [{ deleted: name }, `${name} is deleted; a running backfill of it continues.`];
 };
 
 const name = argument('<name>', 'name of the schedule');
+
+/** The setting of `sync.backfills` that an option gives, such as time_zone for timeZone. */
+const settingOf = (option: string): string => option.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** A command about one schedule that exists: else it ends with USAGE_SCHEDULE. */
 const aboutSchedule = (verb: string, does: string, act: Act) =>
@@ -220,22 +230,9 @@ const schedule = group({
       within: withTemporal,
       run: async (name, options, temporal, services) => {
         const { client, prefix } = temporal;
-        const {
-          config,
-          json,
-          logLevel,
-          timeZone: time_zone,
-          catchupWindow: catchup_window,
-          overlapPolicy: overlap_policy,
-          ...wanted
-        } = options;
-        const parsed = scheduledBackfillSchema.safeParse({
-          ...wanted,
-          name,
-          time_zone,
-          catchup_window,
-          overlap_policy,
-        });
+        const { config, json, logLevel, ...wanted } = options;
+        const settings = Object.entries({ ...wanted, name }).map(([option, value]) => [settingOf(option), value]);
+        const parsed = scheduledBackfillSchema.safeParse(Object.fromEntries(settings));
         if (!parsed.success) {
           const problems = parsed.error.issues.map(
             ({ path, message }) => `${path.join('.') || 'the schedule'} ${message}`,
@@ -270,21 +267,9 @@ const schedule = group({
       },
     }),
     show: aboutSchedule('show', 'show a schedule with its last results', show),
-    pause: aboutSchedule(
-      'pause',
-      'stop starting runs',
-      change((schedule) => schedule.pause('Paused by an operator.')),
-    ),
-    resume: aboutSchedule(
-      'resume',
-      'start runs again',
-      change((schedule) => schedule.unpause('Resumed by an operator.')),
-    ),
-    run: aboutSchedule(
-      'run',
-      'start a run now, in addition to its schedule',
-      change((schedule) => schedule.trigger()),
-    ),
+    pause: aboutSchedule('pause', 'stop starting runs', pause),
+    resume: aboutSchedule('resume', 'start runs again', unpause),
+    run: aboutSchedule('run', 'start a run now, in addition to its schedule', trigger),
     delete: aboutSchedule('delete', 'remove the schedule; calls that it read stay', remove),
   },
 });
@@ -316,10 +301,9 @@ stopped watching, or windows were not shown complete. Exit code 4: no worker ans
         const range = untilNow(options);
         const { axis, order: direction, concurrency, force } = options;
         if (axis !== undefined) axisOf(services.config.source.list, axis);
-        const asked = { axis, direction, concurrency, force };
-        const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
         const name = options.name ?? `${iso(range.from).slice(0, 10)}_${iso(range.to).slice(0, 10)}`;
-        const handle = await beginBackfill(services, await openTemporal(services), { name, range, ...given });
+        const asked = { name, range, axis, direction, concurrency, force };
+        const handle = await beginBackfill(services, await openTemporal(services), asked);
         if (options.wait) return await watch({ name, handle });
         return [{ backfill: name, workflow: handle.workflowId }, `started: callsync backfill watch ${name}`];
       },
@@ -330,24 +314,14 @@ stopped watching, or windows were not shown complete. Exit code 4: no worker ans
       examples: ['callsync backfill list'],
       within: withTemporal,
       run: async (_options, { client, prefix }) => {
-        const rows = (await listBackfills(client, prefix)).map(({ status, ...one }) => ({
-          ...one,
-          state: wordOf(status),
-        }));
+        const listed = await listBackfills(client, prefix);
+        const rows = listed.map(({ status, ...one }) => ({ ...one, state: wordOf(status) }));
         return [rows, renderTable(rows)];
       },
     }),
     watch: about('watch', 'show a backfill until it ends; Ctrl-C leaves it running', watch),
-    pause: about(
-      'pause',
-      'finish running windows and start no others',
-      control('pause', (handle) => handle.executeUpdate(pauseUpdate)),
-    ),
-    resume: about(
-      'resume',
-      'continue after a pause',
-      control('resume', (handle) => handle.executeUpdate(resumeUpdate)),
-    ),
+    pause: about('pause', 'finish running windows and start no others', halt),
+    resume: about('resume', 'continue after a pause', resume),
     cancel: about('cancel', 'stop the backfill; calls that it read stay', cancel),
     concurrency: leaf({
       does: 'change the number of windows that are read at once',

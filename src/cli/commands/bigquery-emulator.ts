@@ -16,7 +16,7 @@ export default leaf({
   examples: ['callsync bigquery-emulator --ephemeral'],
   run: async (options) => {
     const { stopped } = untilStopped();
-    const { stop, ...emulator } = await startBigQueryEmulator({
+    const { stop, restUrl, grpcAddress, project } = await startBigQueryEmulator({
       dataDir: options.dataDir ?? join(resolveDataDir(undefined), 'bigquery'),
       ephemeral: options.ephemeral === true,
       project: options.project,
@@ -24,7 +24,6 @@ export default leaf({
       grpcPort: options.grpcPort,
       log: say,
     });
-    const { restUrl, grpcAddress, project } = emulator;
     const lines = `warehouses:\n  bigquery:\n    type: bigquery\n    project: ${project}\n    api_endpoint: ${restUrl}`;
     print(options, { restUrl, grpcAddress, project }, lines);
     say('This is a local BigQuery without quotas and credentials. Ctrl-C stops it.');

@@ -14,15 +14,8 @@ import { say, untilStopped } from '../shell/output.ts';
 const number = wholeNumber(1);
 const numbers = (text: string, before: readonly number[] = []): readonly number[] => [...before, number(text)];
 
-const line = ({
-  id,
-  state,
-  source,
-  origin,
-  bytes,
-  receivedAt,
-  reason,
-}: Awaited<ReturnType<typeof listQuarantine>>[number]): string =>
+type Entry = Awaited<ReturnType<typeof listQuarantine>>[number];
+const line = ({ id, state, source, origin, bytes, receivedAt, reason }: Entry): string =>
   `${String(id).padStart(6)}  ${state.padEnd(8)}  ${receivedAt.toISOString()}  ${source.padEnd(7)}  ${origin}  ${bytes} bytes: ${reason}`;
 
 /** A mistyped number must not look as if something had been done. @returns whether records are absent */

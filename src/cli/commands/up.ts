@@ -4,7 +4,7 @@ import { openWorkers } from '../parts/open-workers.ts';
 import { psqlLine, withServices } from '../parts/services.ts';
 import { ensureConfiguredSchedules } from '../parts/temporal.ts';
 import { flag, leaf } from '../shell/define.ts';
-import { print, untilStopped } from '../shell/output.ts';
+import { lines, print, untilStopped } from '../shell/output.ts';
 
 export default leaf({
   options: {
@@ -31,10 +31,8 @@ export default leaf({
       temporal: temporal.address,
       ui: temporal.uiUrl,
     };
-    const lines = Object.entries(addresses).flatMap(([name, value]) =>
-      value === undefined ? [] : [`${name.padEnd(10)} ${value}`],
-    );
-    print(options, addresses, lines.join('\n'));
+    const shown = Object.entries(addresses).map(([name, value]) => value && `${name.padEnd(10)} ${value}`);
+    print(options, addresses, lines(...shown));
     services.say('Running. Ctrl-C finishes the work in progress, then stops.');
     await Promise.race([stopped, workers.finished]);
   },

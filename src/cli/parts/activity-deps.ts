@@ -33,29 +33,26 @@ export const processedFieldOf = ({ source }: Pick<Config, 'source'>): string =>
 export const ingestDeps = <P extends { store: Store; targets: readonly WarehouseTarget[] }>(
   services: Services,
   parts: P,
-) => ({
-  ...parts,
-  ...privacyDeps(services.config),
-  log: services.log,
-  clockSkew: micros(services.config.sync.clock_skew),
-  confirmWebhooks: services.config.sync.confirm_webhooks,
-  drift: createDriftWatch(parts.store, services.log),
-  processedField: processedFieldOf(services.config),
-});
-
-/** The same for a command, with all configured warehouses open. */
-export const openIngest = async (services: Services, store: Store): Promise<IngestDeps> =>
-  ingestDeps(services, { store, targets: await openWarehouses(services, store) });
-
-const privacyDeps = (config: Config) => {
+) => {
+  const { config, log } = services;
   const privacy = openPrivacy(config);
   return {
+    ...parts,
     ages: openAges(config),
     sanitize: privacy?.sanitize,
     isForeign: privacy?.isForeign,
     ...(privacy && { seal: privacy.seal, rulesVersion: versionOfRules(config.privacy) ?? '' }),
+    log,
+    clockSkew: micros(config.sync.clock_skew),
+    confirmWebhooks: config.sync.confirm_webhooks,
+    drift: createDriftWatch(parts.store, log),
+    processedField: processedFieldOf(config),
   };
 };
+
+/** The same for a command, with all configured warehouses open. */
+export const openIngest = async (services: Services, store: Store): Promise<IngestDeps> =>
+  ingestDeps(services, { store, targets: await openWarehouses(services, store) });
 
 /** The configured limits of age; undefined where there are none. */
 export const openAges = ({ privacy: { retention } }: Pick<Config, 'privacy'>): Ages | undefined =>

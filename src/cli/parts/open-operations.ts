@@ -105,11 +105,8 @@ export const openPage = (services: Services, parts: Parts, receiver?: Pick<Recei
     readSpool: receiver && (() => describeSpool(receiver.status().spool)),
   });
   const access = createAccess({ isOpen: isLocal && readToken === undefined, readToken, users, hosts });
-  return createPage({
-    ...reader,
-    access,
-    actions: users.length === 0 ? undefined : createPageActions(services, parts),
-  });
+  const actions = users.length === 0 ? undefined : createPageActions(services, parts);
+  return createPage({ ...reader, access, actions });
 };
 
 const describeSpool = ({ records, oldest }: ReturnType<Receiver['status']>['spool']): Waiting => ({
@@ -121,13 +118,12 @@ const shownBackfills = 12;
 
 const readBackfills = async ({ client, prefix, uiUrl }: Parts['temporal']): Promise<PageBackfill[]> => {
   const listed = (await listBackfills(client, prefix)).slice(0, shownBackfills);
+  const { namespace } = client.options;
+  const workflows = uiUrl && `${trimSlashes(uiUrl)}/namespaces/${encodeURIComponent(namespace)}/workflows/`;
   return await Promise.all(
     listed.map(async (one) => {
       const { workflowId } = backfillHandle(client, prefix, one.name);
-      const link =
-        uiUrl === undefined
-          ? null
-          : `${trimSlashes(uiUrl)}/namespaces/${encodeURIComponent(client.options.namespace)}/workflows/${encodeURIComponent(workflowId)}`;
+      const link = workflows ? `${workflows}${encodeURIComponent(workflowId)}` : null;
       return { ...one, link, ...(await askProgress(client, workflowId, one.status === 'RUNNING')) };
     }),
   );
@@ -245,7 +241,6 @@ export const openParts = async (
 // The webhook receiver of a process with its spool and its wake-up.
 
 const gaugeDeadlineMs = 2_000;
-const purpose = 'store';
 
 /** Listens when it resolves. The store may be away: deliveries then wait in the spool. */
 export const openReceiver = async (
@@ -273,7 +268,7 @@ export const openReceiver = async (
     url: input.storeUrl,
     schema: store.schema,
     application: 'callsync receiver',
-    purpose,
+    purpose: 'store',
     max: webhook.group_commit.writers + 2,
     onConnect: compare,
   });

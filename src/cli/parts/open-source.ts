@@ -30,13 +30,7 @@ export const limitSpanMs = (rules: ReturnType<typeof requestLimitRules>): number
   rules.perMs + requestLimitMarginMs(rules);
 
 const slotsOf = (store: Store, rules: ReturnType<typeof requestLimitRules>) =>
-  createSharedSlots(store, {
-    name: 'source',
-    requests: rules.requests,
-    live: rules.live,
-    liveIdleMs,
-    spanMs: limitSpanMs(rules),
-  });
+  createSharedSlots(store, { ...rules, name: 'source', liveIdleMs, spanMs: limitSpanMs(rules) });
 
 /** Identifies a service. Another service has other calls, perhaps under the same ids. */
 const identityOf = ({ source }: Config): Readonly<Record<string, string>> => ({

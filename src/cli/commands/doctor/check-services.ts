@@ -22,10 +22,7 @@ export const sourceChecks = (services: Services, limiter?: RequestLimiter): Chec
   const opened = services.config.source;
   const open = lazily(() => openSource(services, undefined, limiter));
   let listed: Promise<unknown> | undefined;
-  const list = (signal: AbortSignal): Promise<unknown> => {
-    listed ??= askList(open(), signal);
-    return listed;
-  };
+  const list = (signal: AbortSignal): Promise<unknown> => (listed ??= askList(open(), signal));
   return {
     token: async (signal) => {
       const format = await findTokenFormat(opened, signal);

@@ -35,7 +35,8 @@ export const sendWebhook = async (options: {
 }) => {
   const { url, secret, hookId = 'sample-hook', prefix = 'X-Service-', timeoutMs = 10_000, retry = true } = options;
   const body = Buffer.isBuffer(options.body) ? options.body : Buffer.from(options.body);
-  const deliveryId = options.deliveryId ?? newDeliveryId(new Date());
+  // Seconds since the epoch with a fractional part, as the service's own ids look.
+  const { deliveryId = ((Date.now() + Math.random()) / 1_000).toFixed(6) } = options;
   const headers: Record<string, string> = {
     'Content-Type': 'application/json',
     'User-agent': `Service-Webhook/${senderVersion}`,
@@ -55,12 +56,6 @@ export const sendWebhook = async (options: {
 };
 
 const isDelivered = ({ status }: SendAttempt): boolean => status !== undefined && status >= 200 && status < 300;
-
-/** Seconds since the epoch with a fractional part, as the service's own ids look. */
-const newDeliveryId = (at: Date): string => {
-  const micros = Math.floor(Math.random() * 1_000);
-  return `${(at.getTime() / 1_000).toFixed(3)}${String(micros).padStart(3, '0')}`;
-};
 
 const sendOnce = async (url: string, sent: NonNullable<Parameters<typeof request>[1]>, timeoutMs: number) => {
   const startedAt = performance.now();
