@@ -1,7 +1,7 @@
 /** The metrics of one process, in Prometheus form; an OpenTelemetry collector scrapes the same address. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { withinTime } from '../../lib/timing.ts';
-import type { WorkObserver } from '../../pipeline/deps.ts';
+import type { ReadDeps, WorkObserver } from '../../pipeline/deps.ts';
 import type { Health, ProofHealth, StepLatency, WarehouseHealth, WarehouseUsage } from '../read-health.ts';
 
 /** Gauges that prom-client names like counters, which Prometheus' own check refuses; their parts by type stay. */
@@ -68,7 +68,7 @@ export const createMetrics = (registry: Registry) => {
 
 type Labels = Readonly<Record<string, string>>;
 /** A figure with its labels. */
-type Sample = readonly [value: number, labels: Labels];
+type Sample = readonly [value: number | null, labels: Labels];
 
 /** A figure that is read at each scrape; null gives no series. A metric whose name ends in `_total` is a counter. */
 export type Metric<T> = readonly [
@@ -102,8 +102,8 @@ export const watch = <T, P = T>(
         else this.reset();
         for (const part of state === undefined ? [] : partsOf(state)) {
           const found = figures(part);
-          for (const [value, labels] of typeof found === 'number' ? [[found, {}] as const] : (found ?? []))
-            this.inc({ ...labelsOf(part), ...labels }, value);
+          const samples: readonly Sample[] = typeof found === 'object' && found !== null ? found : [[found, {}]];
+          for (const [value, labels] of samples) if (value !== null) this.inc({ ...labelsOf(part), ...labels }, value);
         }
       },
     });
@@ -182,13 +182,10 @@ const latencyGauges: readonly Metric<StepLatency>[] = [
   [
     'delivery_visible_seconds',
     'Time from the arrival of the newest deliveries to the first load of their changes; later loads do not count.',
-    ({ p50, p95 }) =>
-      p50 === null || p95 === null
-        ? null
-        : [
-            [p50, { quantile: '0.5' }],
-            [p95, { quantile: '0.95' }],
-          ],
+    ({ p50, p95 }) => [
+      [p50, { quantile: '0.5' }],
+      [p95, { quantile: '0.95' }],
+    ],
     ['quantile'],
   ],
 ];
@@ -262,19 +259,7 @@ export const watchInbox = (options: { registry: Registry; read: () => Promise<In
 
 // Work of this process: folded calls, committed loads, requests to the service and to its identity provider.
 
-interface CountedSource {
-  readonly api: {
-    readonly counts: {
-      readonly requests: number;
-      readonly retries: number;
-      readonly rateLimited: number;
-      readonly wireBytes: number;
-      readonly waitedMs: number;
-      readonly answers: ReadonlyMap<string, number>;
-    };
-  };
-  readonly tokens: { readonly counts: { readonly requests: number; readonly failures: number } };
-}
+type CountedSource = Pick<ReadDeps['source'], 'api' | 'tokens'>;
 
 /** Registers the counters and returns the observer that counts into them. Call it once for a registry. */
 export const createWorkMetrics = (registry: Registry): WorkObserver => {

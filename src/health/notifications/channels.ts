@@ -17,7 +17,6 @@ export interface Message {
 }
 
 export interface Channel {
-  readonly name: string;
   /** @throws CallsyncError NOTIFICATION_FAILED, CONFIG_SECRET */
   send(message: Message): Promise<void>;
 }
@@ -32,17 +31,13 @@ export const openChannels = ({ channels }: NotificationsConfig): ReadonlyMap<str
 const openChannel = (config: ChannelConfig): Channel => {
   const send = senders[config.type](config as never);
   return {
-    name: config.name,
-    send: async (message) => {
-      try {
-        await send(message);
-      } catch (cause) {
+    send: (message) =>
+      send(message).catch((cause: unknown) => {
         throw transient('NOTIFICATION_FAILED', `The notification channel ${config.name} did not take the message.`, {
           hint: 'Check its address and its secret, then try callsync notify test.',
           cause,
         });
-      }
-    },
+      }),
   };
 };
 

@@ -1,4 +1,5 @@
 /** Health, readiness and metrics of a process on a separate port, which callers of the webhook cannot reach. */
+import { once } from 'node:events';
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
@@ -68,11 +69,7 @@ export const serveOperations = async (options: {
   const { server, watch } =
     options.tls === undefined ? { server: createServer(requestLimits, answer) } : openTls(options.tls, answer);
   limitConnections(server);
-  const listenOn = (on: number) =>
-    new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(on, listen, resolve);
-    });
+  const listenOn = (on: number) => once(server.listen(on, listen), 'listening');
   await listenOnPort(port, options.orAnyPort === true, listenOn).catch((cause) => {
     throw terminal('OPERATIONS_PORT_TAKEN', `Health and metrics cannot be served on ${listen}:${port}.`, {
       hint: 'Set operations.listen and operations.port to a free address of this machine.',
