@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse, parseDocument } from 'yaml';
 import type { z } from 'zod';
-import { type Config, configSchema, type ReceiverConfig, receiverConfigSchema } from '../../schemas/config.ts';
+import { type Config, configSchema, receiverConfigSchema } from '../../schemas/config.ts';
 import { terminal } from '../lib/errors.ts';
 import { dropNulls, isObject, mergeRaw, type Raw } from '../lib/parse-json.ts';
 import { applyPreset } from '../source/presets/presets.ts';
@@ -19,20 +19,13 @@ interface LoadConfigOptions {
   readonly overrides?: Raw;
 }
 
-interface LoadedConfig<C = Config> {
-  readonly config: C;
-  /** The file that was read; undefined when everything came from the environment. */
-  readonly path: string | undefined;
-}
-
 /** Throws `CallsyncError` CONFIG_MISSING or CONFIG_INVALID; its message names every key that is wrong. */
-export const loadConfig = (options: LoadConfigOptions = {}): Promise<LoadedConfig> => load(options, configSchema);
+export const loadConfig = (options: LoadConfigOptions = {}) => load(options, configSchema);
 
 /** The same for a receiver alone, which needs no section `source`. */
-export const loadReceiverConfig = (options: LoadConfigOptions = {}): Promise<LoadedConfig<ReceiverConfig>> =>
-  load(options, receiverConfigSchema);
+export const loadReceiverConfig = (options: LoadConfigOptions = {}) => load(options, receiverConfigSchema);
 
-const load = async <C>(options: LoadConfigOptions, schema: z.ZodType<C>): Promise<LoadedConfig<C>> => {
+const load = async <C>(options: LoadConfigOptions, schema: z.ZodType<C>) => {
   const { env = process.env, cwd = process.cwd(), overrides = {} } = options;
   const wanted = options.path ?? (env.CALLSYNC_CONFIG || undefined);
   const path = resolve(cwd, wanted ?? 'callsync.yaml');
@@ -43,10 +36,9 @@ const load = async <C>(options: LoadConfigOptions, schema: z.ZodType<C>): Promis
     throw terminal('CONFIG_MISSING', `There is no configuration: ${path} does not exist.`, {
       hint: 'Run callsync init to write one, or name a file with --config or CALLSYNC_CONFIG.',
     });
-  return {
-    config: check(raw, text === undefined ? 'the environment' : path, schema),
-    path: text === undefined ? undefined : path,
-  };
+  /** The file that was read; undefined when everything came from the environment. */
+  const from = text === undefined ? undefined : path;
+  return { config: check(raw, from ?? 'the environment', schema), path: from };
 };
 
 /** Checks settings and fills in defaults. @param origin names where they came from, for the error. */

@@ -2,19 +2,16 @@
 import { z } from 'zod';
 import { configSchema } from '../../schemas/config.ts';
 
-export interface SchemaNode {
+type Leaf = 'description' | 'pattern' | 'format' | 'minimum' | 'maximum' | 'required';
+
+/** What we read of a schema: its inner schemas are never `true` or `false`. */
+export interface SchemaNode extends Pick<z.core.JSONSchema.BaseSchema, Leaf> {
   readonly type?: string;
-  readonly description?: string;
   readonly default?: unknown;
   readonly const?: unknown;
   readonly enum?: readonly unknown[];
-  readonly pattern?: string;
-  readonly format?: string;
-  readonly minimum?: number;
   readonly exclusiveMinimum?: number;
-  readonly maximum?: number;
   readonly properties?: Readonly<Record<string, SchemaNode>>;
-  readonly required?: readonly string[];
   readonly additionalProperties?: SchemaNode | boolean;
   readonly items?: SchemaNode;
   readonly anyOf?: readonly SchemaNode[];

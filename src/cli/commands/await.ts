@@ -221,13 +221,8 @@ warehouse, worker, Temporal or store did not answer.`,
     const { axis } = requireAxis(config.source.list, processedFieldOf(config));
     const { sourceLevel: source, warehouseLevel: warehouse } = options;
     const timeoutMs = options.start ? options.timeout : 0;
-    const found = await awaitProof(store, services, {
-      axis,
-      range,
-      warehouses,
-      level: { source, warehouse },
-      timeoutMs,
-    });
+    const asked = { axis, range, warehouses, level: { source, warehouse }, timeoutMs };
+    const found = await awaitProof(store, services, asked);
     const level = { source: source ?? 'ids', warehouse: warehouse ?? 'guards' } as const;
     return [tellTimes({ ...found, level }), describe(found, level), !isShown(found) && 'incomplete'];
   },

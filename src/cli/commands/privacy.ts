@@ -125,77 +125,6 @@ const hold = group({
   },
 });
 
-const personCommands = {
-  export: leaf({
-    does: "print a person's stored calls, one JSON document a line",
-    options: personOptions,
-    examples: [
-      'callsync privacy export --by phone > calls.ndjson',
-      'callsync privacy export --by metadata --key ClientID --file clients.txt',
-    ],
-    /** Answers a request for access: the documents of the calls that an erasure would mean. */
-    run: (options) =>
-      withPerson(options, { mayCome: false }, async ({ meant, store, services }) => {
-        let [found, erased, unseen] = [0, 0, 0];
-        for (const id of await findCalls(store, meant)) {
-          const row = (await readRows(store, [id])).get(id);
-          if (row === undefined) unseen += 1;
-          else if (row.tombstone) erased += 1;
-          else {
-            found += 1;
-            process.stdout.write(`${JSON.stringify(row.document)}\n`);
-          }
-        }
-        const others = [erased > 0 && `; ${erased} erased`, unseen > 0 && `; ${unseen} unknown`].filter(Boolean);
-        services.say(`${countOf(found, 'call')}${others.join('')}.`);
-      }),
-  }),
-  receipt: leaf({
-    does: 'print the signed receipt of an earlier erasure',
-    args: [argument('<erasure>', 'name of the erasure, from the output of callsync erase')],
-    examples: ['callsync privacy receipt 0123456789abcdef --json'],
-    /** Prints the receipt of an earlier erasure. If no worker runs and nothing waits, it finishes the erasure here. */
-    within: withStore,
-    run: async (requestId, _options, store, services) => {
-      const deps = await openIngest(services, store);
-      const { waiting, receipt } = await finishErasure(deps, requestId, { load: false });
-      if (receipt !== undefined) return [receipt, describeErasure(receipt)];
-      const text = `Not signed yet: ${waiting.join(', ')} still has data.`;
-      return [{ requestId, receipt: null, waiting }, text, 'incomplete'];
-    },
-  }),
-  'public-key': leaf({
-    does: 'print the public key for checks of receipts',
-    examples: ['callsync privacy public-key > callsync.pem'],
-    within: withServices,
-    run: async (_options, { config }) => {
-      const { publicKey } = openProof(config).keys;
-      return [{ publicKey }, publicKey.trimEnd()];
-    },
-  }),
-  'check-receipt': leaf({
-    does: 'check the signature of a receipt; needs no configuration and no secret',
-    args: [argument('<file>', 'file with the output of callsync erase --json')],
-    options: {
-      publicKey: required(option('--public-key <file>', 'file with the output of callsync privacy public-key')),
-    },
-    examples: ['callsync privacy check-receipt receipt.json --public-key callsync.pem'],
-    remarks: 'Exit code 5: the signature is wrong.',
-    /** Needs neither a configuration nor a secret. */
-    run: async (file, { publicKey }) => {
-      const [text, pem] = await Promise.all([file, publicKey].map((path) => readFile(path, 'utf8'))).catch((cause) => {
-        throw terminal('USAGE_RECEIPT', 'The receipt or the public key cannot be read.', { cause });
-      });
-      const receipt: unknown = parseQuietly(Buffer.from(text as string));
-      if (!isReceipt(receipt)) throw terminal('USAGE_RECEIPT', 'The file is not a receipt that --json printed.');
-      const signed = isSignedBy(receipt, pem as string);
-      if (signed) return [{ signed }, 'The receipt was signed by the holder of this key.'];
-      return [{ signed }, 'The signature is wrong.', 'incomplete'];
-    },
-  }),
-  hold,
-};
-
 export default group({
   commands: {
     preview: leaf({
@@ -263,6 +192,75 @@ export default group({
         ];
       },
     }),
-    ...personCommands,
+    export: leaf({
+      does: "print a person's stored calls, one JSON document a line",
+      options: personOptions,
+      examples: [
+        'callsync privacy export --by phone > calls.ndjson',
+        'callsync privacy export --by metadata --key ClientID --file clients.txt',
+      ],
+      /** Answers a request for access: the documents of the calls that an erasure would mean. */
+      run: (options) =>
+        withPerson(options, { mayCome: false }, async ({ meant, store, services }) => {
+          let [found, erased, unseen] = [0, 0, 0];
+          for (const id of await findCalls(store, meant)) {
+            const row = (await readRows(store, [id])).get(id);
+            if (row === undefined) unseen += 1;
+            else if (row.tombstone) erased += 1;
+            else {
+              found += 1;
+              process.stdout.write(`${JSON.stringify(row.document)}\n`);
+            }
+          }
+          const others = [erased > 0 && `; ${erased} erased`, unseen > 0 && `; ${unseen} unknown`].filter(Boolean);
+          services.say(`${countOf(found, 'call')}${others.join('')}.`);
+        }),
+    }),
+    receipt: leaf({
+      does: 'print the signed receipt of an earlier erasure',
+      args: [argument('<erasure>', 'name of the erasure, from the output of callsync erase')],
+      examples: ['callsync privacy receipt 0123456789abcdef --json'],
+      /** Prints the receipt of an earlier erasure. If no worker runs and nothing waits, it finishes the erasure here. */
+      within: withStore,
+      run: async (requestId, _options, store, services) => {
+        const deps = await openIngest(services, store);
+        const { waiting, receipt } = await finishErasure(deps, requestId, { load: false });
+        if (receipt !== undefined) return [receipt, describeErasure(receipt)];
+        const text = `Not signed yet: ${waiting.join(', ')} still has data.`;
+        return [{ requestId, receipt: null, waiting }, text, 'incomplete'];
+      },
+    }),
+    'public-key': leaf({
+      does: 'print the public key for checks of receipts',
+      examples: ['callsync privacy public-key > callsync.pem'],
+      within: withServices,
+      run: async (_options, { config }) => {
+        const { publicKey } = openProof(config).keys;
+        return [{ publicKey }, publicKey.trimEnd()];
+      },
+    }),
+    'check-receipt': leaf({
+      does: 'check the signature of a receipt; needs no configuration and no secret',
+      args: [argument('<file>', 'file with the output of callsync erase --json')],
+      options: {
+        publicKey: required(option('--public-key <file>', 'file with the output of callsync privacy public-key')),
+      },
+      examples: ['callsync privacy check-receipt receipt.json --public-key callsync.pem'],
+      remarks: 'Exit code 5: the signature is wrong.',
+      /** Needs neither a configuration nor a secret. */
+      run: async (file, { publicKey }) => {
+        const [text, pem] = await Promise.all([file, publicKey].map((path) => readFile(path, 'utf8'))).catch(
+          (cause) => {
+            throw terminal('USAGE_RECEIPT', 'The receipt or the public key cannot be read.', { cause });
+          },
+        );
+        const receipt: unknown = parseQuietly(Buffer.from(text as string));
+        if (!isReceipt(receipt)) throw terminal('USAGE_RECEIPT', 'The file is not a receipt that --json printed.');
+        const signed = isSignedBy(receipt, pem as string);
+        if (signed) return [{ signed }, 'The receipt was signed by the holder of this key.'];
+        return [{ signed }, 'The signature is wrong.', 'incomplete'];
+      },
+    }),
+    hold,
   },
 });

@@ -3,20 +3,18 @@ import { loadConfig } from '../../config/load.ts';
 import type { RequestLimiter } from '../../source/http/limiter.ts';
 import { defaultProbeRequests, probeSource, renderProbe, writeListSection } from '../../source/probe/probe.ts';
 import { openConfigFile } from '../parts/services.ts';
-import { type CommonOptions, flag, leaf, parsed, wholeNumber } from '../shell/define.ts';
+import { type CommonOptions, flag, type Given, leaf, parsed, wholeNumber } from '../shell/define.ts';
 import { endWith, print, say } from '../shell/output.ts';
 
 type Pair = readonly [from: string, to: string];
 
-interface ProbeCommandOptions extends CommonOptions {
-  readonly write?: boolean;
-  /** Writes the findings without printing them. */
-  readonly quiet?: boolean;
-  readonly maxRequests?: number;
-  readonly tryParam?: readonly Pair[];
-  /** By default a limiter without earlier requests. */
-  readonly limiter?: RequestLimiter;
-}
+type ProbeCommandOptions = CommonOptions &
+  Partial<Given<typeof options>> & {
+    /** Writes the findings without printing them. */
+    readonly quiet?: boolean;
+    /** By default a limiter without earlier requests. */
+    readonly limiter?: RequestLimiter;
+  };
 
 const collectPairs = (text: string, before: readonly Pair[] = []): readonly Pair[] => {
   const [from, to, ...more] = text.split(',').map((name) => name.trim());

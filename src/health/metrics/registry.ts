@@ -200,7 +200,7 @@ const billedBytes: Metric<WarehouseUsage> = [
   (usage) => usage.billedBytes,
 ];
 
-export interface StoreReadings {
+interface StoreReadings {
   readonly health: SharedReading<Health>;
   readonly proofs: SharedReading<readonly ProofHealth[]>;
   readonly latency: SharedReading<readonly StepLatency[]>;

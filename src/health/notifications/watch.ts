@@ -146,8 +146,7 @@ export const watchHealth = (input: {
     }
     await notice(store, [...judge(readings), ...failuresOf(readings)], input.rules);
     await beat(store);
-    const isBack = silentSince !== undefined && Date.now() - silentSince > longSilenceMs;
-    if (silentSince !== undefined && isBack) {
+    if (silentSince !== undefined && Date.now() - silentSince > longSilenceMs) {
       const what = `The store did not answer from ${new Date(silentSince).toISOString()} on`;
       await recordEvent(store, { kind: 'recovery', what, actor: null });
     }
