@@ -4,7 +4,6 @@ import type { AnalyticsConfig, UnitField } from '../../schemas/config/analytics.
 import { type TableName, tableOf } from '../../schemas/tables.ts';
 import { terminal } from '../lib/errors.ts';
 import type { Fragments } from '../warehouse/fragments.ts';
-import type { SearchRequest } from '../warehouse/search.ts';
 
 export type MartType = 'text' | 'int' | 'float' | 'bool' | 'date' | 'timestamp' | 'json';
 
@@ -146,10 +145,7 @@ const agentSideSql = ({ agentSide }: Pick<MartSettings, 'agentSide'>, direction:
 };
 
 /** @param side as sent, such as in; or agent or customer, which the setting of the agent's side tells apart */
-export const readSpeaker = (
-  side: string | undefined,
-  config: AnalyticsConfig,
-): Pick<SearchRequest, 'side' | 'speaker'> => {
+export const readSpeaker = (side: string | undefined, config: AnalyticsConfig) => {
   if (side !== 'agent' && side !== 'customer') return { side };
   const settings = martSettings(config);
   const { byDirection, otherwise } = settings.agentSide;
@@ -158,7 +154,9 @@ export const readSpeaker = (
       hint: 'Set analytics.agent_side, or search by --side in or --side out.',
     });
   const operator = side === 'agent' ? '=' : '<>';
-  return { speaker: (said, direction) => `NULLIF(${said}, '') ${operator} ${agentSideSql(settings, direction)}` };
+  const speaker = (said: string, direction: string): string =>
+    `NULLIF(${said}, '') ${operator} ${agentSideSql(settings, direction)}`;
+  return { speaker };
 };
 
 export type MartSettings = ReturnType<typeof martSettings>;

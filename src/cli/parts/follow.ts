@@ -47,11 +47,7 @@ export const followWorkflow = async <Result, Progress = never>(
   }
 };
 
-const keepLooking = async <Progress>(
-  handle: WorkflowHandle,
-  { look }: FollowOptions<Progress>,
-  over: AbortSignal,
-): Promise<void> => {
+const keepLooking = async <Progress>(handle: WorkflowHandle, { look }: FollowOptions<Progress>, over: AbortSignal) => {
   if (look === undefined) return;
   while (!over.aborted) {
     const progress = await handle.query(look.query).catch(() => undefined);
@@ -93,11 +89,7 @@ const lookMs = 2_000;
  * Watches for workers that can run a workflow, and reports once if there is none. Rejects with NO_WORKER once task queues
  * have been without a worker for a quarter of a minute, or at the signal; never resolves.
  */
-const workersLost = async (
-  handle: WorkflowHandle,
-  signal: AbortSignal,
-  roles?: readonly QueueRole[],
-): Promise<never> => {
+const workersLost = async (handle: WorkflowHandle, signal: AbortSignal, roles?: readonly QueueRole[]) => {
   const prefix = (await handle.describe()).taskQueue;
   let since: number | undefined;
   for (;;) {

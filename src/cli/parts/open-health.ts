@@ -62,9 +62,7 @@ export const readNow = async (config: Config, store: Store): Promise<Readings> =
 };
 
 /** Usage of every warehouse with a quota. */
-export const readUsages = async (
-  targets: readonly Pick<WarehouseTarget, 'warehouse'>[],
-): Promise<readonly WarehouseUsage[]> => {
+export const readUsages = async (targets: readonly Pick<WarehouseTarget, 'warehouse'>[]) => {
   const usages: WarehouseUsage[] = [];
   for (const { warehouse } of targets) {
     const usage = await warehouse.readUsage?.();

@@ -1,5 +1,4 @@
 /** The content of a call, computed from seed and index: the record of interface §2.1 with its objects. */
-import type { CallDocument } from '../../../schemas/call.ts';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import { formatInstant } from '../../lib/count-of.ts';
 import { dateOf } from '../../lib/timestamps.ts';
@@ -107,12 +106,7 @@ const generateMetadata = (index: number, timestampMs: number, ani: string, rando
 };
 
 /** The fields that are only content; `light` leaves the costly transcript out. @param timestampMs the call's own time */
-export const generateContent = (
-  settings: SimulatorSettings,
-  index: number,
-  timestampMs: number,
-  light: boolean,
-): CallDocument => {
+export const generateContent = (settings: SimulatorSettings, index: number, timestampMs: number, light: boolean) => {
   const random = randomStream(hash32(settings.seed, index, 400));
   const ivrEnd = round(2 + random() * 28, 2);
   const phone = phoneNumber(random());

@@ -262,10 +262,7 @@ const ageOf = (settings: SimulatorSettings, index: number): number => {
   return Math.min(1, -Math.log(1 - at) / 5) * maxAgeDays * dayMs;
 };
 
-const planEdits = (
-  settings: SimulatorSettings,
-  population: ReturnType<typeof planPopulation>,
-): readonly PlannedEdit[] => {
+const planEdits = (settings: SimulatorSettings, population: ReturnType<typeof planPopulation>) => {
   const { share } = settings.edits;
   if (share === 0) return [];
   const planned: PlannedEdit[] = [];

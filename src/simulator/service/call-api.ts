@@ -39,20 +39,15 @@ const nest = (body: Record<string, unknown>, path: string, value: unknown): void
 const marker = '"@records@"';
 
 /** The body around the records, as the text before and after them. */
-const envelope = (
-  dialect: Dialect,
-  total: number,
-  cursor: string | undefined,
-  isPartial: boolean,
-): readonly [Buffer, Buffer] => {
-  if (dialect.records === '') return [Buffer.from('['), Buffer.from(']')];
+const envelope = (dialect: Dialect, total: number, cursor: string | undefined, isPartial: boolean) => {
+  if (dialect.records === '') return [Buffer.from('['), Buffer.from(']')] as const;
   const body: Record<string, unknown> = isPartial ? { error: { code: 'TIMEOUT' } } : {};
   const { paging } = dialect;
   if (dialect.totalPath !== undefined) nest(body, dialect.totalPath, total);
   if (paging.style === 'cursor' && paging.bodyPath !== undefined) nest(body, paging.bodyPath, cursor ?? null);
   nest(body, dialect.records, ['@records@']);
   const [before = '', after = ''] = JSON.stringify(body).split(marker);
-  return [Buffer.from(before), Buffer.from(after)];
+  return [Buffer.from(before), Buffer.from(after)] as const;
 };
 
 const pageHeaders = (exchange: Exchange, dialect: Dialect, page: Page, cursor: string | undefined) => {
