@@ -14,12 +14,13 @@ import { activityDeps, openWarehouses } from '../src/cli/parts/activity-deps.ts'
 import { openReceiver } from '../src/cli/parts/open-operations.ts';
 import { openSource } from '../src/cli/parts/open-source.ts';
 import { createServices, openStoreService } from '../src/cli/parts/services.ts';
-import { loadConfig } from '../src/config/load.ts';
+import { checkConfig } from '../src/config/load.ts';
 import { startEmbeddedPostgres } from '../src/local/postgres/embedded-postgres.ts';
 import { mergeInbox } from '../src/pipeline/load/merge-inbox.ts';
 import { readRangePart } from '../src/pipeline/read/read-range-part.ts';
 import { createRemoteControl } from '../src/simulator/control/remote-control.ts';
 import { sourceOf, startSimulatorProcess } from '../src/simulator/demo/simulator-process.ts';
+import { applyPreset } from '../src/source/presets/presets.ts';
 import { listenToInbox } from '../src/store/delivery/inbox-writer.ts';
 import { compareRuns, type Difference, type EnteredFunction, startRecorder } from './functions/entered.ts';
 import { makeCallBodies } from './webhook/bodies.ts';
@@ -38,17 +39,14 @@ const folder = await mkdtemp(join(tmpdir(), 'callsync-bench-functions-'));
 await chmod(folder, 0o711);
 const postgres = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), durable: false });
 const simulator = await startSimulatorProcess({ calls: { count: 40, density: 'even', lateShare: 0 } });
-const { config } = await loadConfig({
-  cwd: folder,
-  env: {},
-  overrides: {
-    source: { ...sourceOf(simulator), list: { preset: 'activate' } },
-    store: { url: postgres.url, data_dir: folder },
-    warehouses: { postgres: { type: 'postgres', url: postgres.url } },
-    webhook: { port: 0, secrets: [{ name: 'bench', secret }] },
-    operations: { enabled: false },
-  },
-});
+const settings = {
+  source: { ...sourceOf(simulator), list: { preset: 'activate' } },
+  store: { url: postgres.url, data_dir: folder },
+  warehouses: { postgres: { type: 'postgres', url: postgres.url } },
+  webhook: { port: 0, secrets: [{ name: 'bench', secret }] },
+  operations: { enabled: false },
+};
+const config = checkConfig(await applyPreset(settings), 'the bench');
 const services = createServices(
   config,
   () => undefined,

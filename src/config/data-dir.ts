@@ -35,8 +35,5 @@ const unlessMadeByAnother = (error: { code?: string }): void => {
 };
 
 /** Folders from the outermost to the folder itself. */
-const missingFolders = (dir: string): readonly string[] => {
-  const missing: string[] = [];
-  for (let at = dir; at !== dirname(at) && !existsSync(at); at = dirname(at)) missing.unshift(at);
-  return missing;
-};
+const missingFolders = (dir: string): readonly string[] =>
+  existsSync(dir) || dir === dirname(dir) ? [] : [...missingFolders(dirname(dir)), dir];

@@ -15,8 +15,6 @@ interface LoadConfigOptions {
   readonly path?: string | undefined;
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
-  /** Override every other source. Commands such as the demo set them. */
-  readonly overrides?: Raw;
 }
 
 /** Throws `CallsyncError` CONFIG_MISSING or CONFIG_INVALID; its message names every key that is wrong. */
@@ -26,11 +24,11 @@ export const loadConfig = (options: LoadConfigOptions = {}) => load(options, con
 export const loadReceiverConfig = (options: LoadConfigOptions = {}) => load(options, receiverConfigSchema);
 
 const load = async <C>(options: LoadConfigOptions, schema: z.ZodType<C>) => {
-  const { env = process.env, cwd = process.cwd(), overrides = {} } = options;
+  const { env = process.env, cwd = process.cwd() } = options;
   const wanted = options.path ?? (env.CALLSYNC_CONFIG || undefined);
   const path = resolve(cwd, wanted ?? 'callsync.yaml');
   const text = await readConfigFile(path, wanted !== undefined);
-  const written = mergeRaw(applyEnvironment(text === undefined ? {} : parseConfigText(text, path), env), overrides);
+  const written = applyEnvironment(text === undefined ? {} : parseConfigText(text, path), env);
   const raw = await applyPreset(written, dirname(path));
   if (text === undefined && Object.keys(raw).length === 0)
     throw terminal('CONFIG_MISSING', `There is no configuration: ${path} does not exist.`, {

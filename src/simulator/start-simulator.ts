@@ -263,11 +263,10 @@ const restoreCalls = (file: string, world: World, sender: WebhookSender): void =
 };
 
 /** Writes the file for the next start. */
-const keepCalls = (file: string, world: World, sender: WebhookSender): void =>
-  writeFileSync(
-    file,
-    JSON.stringify({ changes: world.changes(), delivered: [...sender.delivered] } satisfies KeptCalls),
-  );
+const keepCalls = (file: string, world: World, sender: WebhookSender): void => {
+  const kept: KeptCalls = { changes: world.changes(), delivered: [...sender.delivered] };
+  writeFileSync(file, JSON.stringify(kept));
+};
 
 // Runs a simulator until it is told to stop; for the `simulate` command and the child process.
 

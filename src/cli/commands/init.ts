@@ -155,11 +155,7 @@ const askAnswers = async (given: Answers, folder: string): Promise<Answers> => {
   const { confirm, input, select } = await loadPrompts();
   const askText = async (message: string, given = '', required = false): Promise<string | undefined> =>
     orNothing(await input({ message, default: given, required }));
-  const baseUrl = await input({
-    message: 'Address of the call API',
-    default: given.baseUrl,
-    validate: isAddress,
-  });
+  const baseUrl = await input({ message: 'Address of the call API', default: given.baseUrl, validate: isAddress });
   const authUrl = await askText('Address of the identity provider (empty = no token)', given.authUrl);
   const access =
     authUrl === undefined

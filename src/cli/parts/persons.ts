@@ -2,7 +2,6 @@
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
-import type { Config } from '../../../schemas/config.ts';
 import { suggest } from '../../config/suggest.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
@@ -66,15 +65,6 @@ const readPersonRequest = async ({ by, key, file }: PersonOptions): Promise<Pers
   return key === undefined ? { kind: by as Exclude<typeof by, 'metadata'>, values } : { kind: 'metadata', key, values };
 };
 
-/** Scope of a request, by the configured countries and rules. */
-const openMeant = (config: Pick<Config, 'privacy' | 'store'>, request: PersonRequest): PurgeScope => {
-  const privacy = openPrivacy(config);
-  return meantBy(request, {
-    countries: countriesOf(config.privacy),
-    tokensOf: (...value) => privacy?.tokensOf(...value) ?? [],
-  });
-};
-
 /**
  * Runs a command with the request that its options make, and the store.
  * @param mayCome whether the command also concerns calls that come later.
@@ -88,7 +78,11 @@ export const withPerson = <T>(
     const request = await readPersonRequest(options);
     const store = await openStoreService(services);
     await store.checkKeys();
-    const meant = openMeant(services.config, request);
+    const privacy = openPrivacy(services.config);
+    const meant = meantBy(request, {
+      countries: countriesOf(services.config.privacy),
+      tokensOf: (...value) => privacy?.tokensOf(...value) ?? [],
+    });
     await checkMetadataKey(store, meant, mayCome);
     return await work({ meant, store, services });
   });

@@ -32,27 +32,25 @@ const owner = 'callsync';
 const ownerPassword = (adminPassword: string): string =>
   createHmac('sha256', adminPassword).update(owner).digest('hex');
 
-/** Creates the role and its database if they are missing. */
+/**
+ * Creates the role and its database if they are missing. The owner creates the roles of receivers, analysts and queries, and
+ * may act as they do.
+ */
 const ensureOwner = async (url: string, adminUrl: string): Promise<void> => {
   const client = new pg.Client({ connectionString: new URL('/postgres', adminUrl).href });
   // If the server goes away meanwhile, the statement fails.
   client.on('error', () => undefined);
   const exists = async (sql: string) => (await client.query(sql)).rowCount !== 0;
+  const createOwner = `CREATE ROLE ${owner} LOGIN CREATEROLE PASSWORD '${scramVerifier(new URL(url).password)}'; ALTER ROLE ${owner} SET createrole_self_grant = 'set, inherit'`;
   try {
     await client.connect();
     await client.query('SELECT pg_advisory_lock(1)');
-    if (!(await exists(`SELECT FROM pg_roles WHERE rolname = '${owner}'`))) await client.query(createOwner(url));
+    if (!(await exists(`SELECT FROM pg_roles WHERE rolname = '${owner}'`))) await client.query(createOwner);
     if (!(await exists(`SELECT FROM pg_database WHERE datname = '${owner}'`)))
       await client.query(`CREATE DATABASE ${owner} OWNER ${owner}`);
   } finally {
     await client.end().catch(() => undefined);
   }
-};
-
-/** The owner creates the roles of receivers, analysts and queries, and may act as they do. */
-const createOwner = (url: string): string => {
-  const verifier = scramVerifier(new URL(url).password);
-  return `CREATE ROLE ${owner} LOGIN CREATEROLE PASSWORD '${verifier}'; ALTER ROLE ${owner} SET createrole_self_grant = 'set, inherit'`;
 };
 
 const startDeadlineMs = 60_000;
@@ -156,10 +154,7 @@ export const createCluster = async ({ home, data, account, binaries }: Cluster, 
   try {
     await mkdir(partial, { mode: 0o700 });
     await writeFile(passwordFile, `${randomBytes(24).toString('hex')}\n`, { mode: 0o600 });
-    if (account !== undefined) {
-      await chown(partial, account.uid, account.gid);
-      await chown(passwordFile, account.uid, account.gid);
-    }
+    if (account !== undefined) for (const path of [partial, passwordFile]) await chown(path, account.uid, account.gid);
     await run(
       binaries.initdb,
       [

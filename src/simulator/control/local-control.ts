@@ -17,10 +17,9 @@ import type { Counters } from './stats.ts';
 /** Selects calls: by id, or as a seeded choice among the listed ones. */
 interface CallChoice {
   readonly callIds?: readonly string[];
-  /** How many listed calls, chosen by `seed`; with `withinHours` only those processed in the last hours. */
+  /** How many listed calls, chosen by `seed`. */
   readonly random?: number;
   readonly seed?: number;
-  readonly withinHours?: number;
 }
 
 type ChangedCall = { readonly callId: string; readonly version: number };
@@ -64,9 +63,8 @@ export const createControl = (parts: {
           throw terminal('SIMULATOR_CALL_UNKNOWN', 'The simulator has no call with that identifier.');
         return index;
       });
-    const { random = 1, seed = 1, withinHours } = choice;
-    const since = withinHours === undefined ? everything.from : world.now() - withinHours * 3_600_000;
-    const ranked = world.listedSince(since).map((index) => [hash32(seed, index, 96), index] as const);
+    const { random = 1, seed = 1 } = choice;
+    const ranked = world.listedSince(everything.from).map((index) => [hash32(seed, index, 96), index] as const);
     return ranked
       .sort((a, b) => a[0] - b[0])
       .slice(0, random)

@@ -162,11 +162,8 @@ const checkFolder = async (folder: string, least: number): Promise<Finding> => {
 };
 
 /** The folder, or the closest one above it that exists. */
-const nearest = (folder: string): string => {
-  for (let at = folder; ; at = dirname(at)) {
-    if (existsSync(at) || at === dirname(at)) return at;
-  }
-};
+const nearest = (folder: string): string =>
+  existsSync(folder) || folder === dirname(folder) ? folder : nearest(dirname(folder));
 
 /** Number of calls whose ids the check reads. */
 const newestCalls = 200;
