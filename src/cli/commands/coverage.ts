@@ -24,11 +24,8 @@ const describeUnjudged = async ({ sync, source, ...config }: Config, store: Stor
   const level = `Proven: ${countOf(listed.length - days.length, 'day')}; rows compared in the last 30 days: ${listed.filter(isCompared).length}; other days: guards only (docs/explanation/completeness.md).`;
   if (days.length === 0) return { days: 0, judgedBy: null, lines: listed.length === 0 ? [] : [level] };
   const { judgedBy, hint } = forecast(sync.reconcile, days, now);
-  return {
-    days: days.length,
-    judgedBy,
-    lines: [level, `Read days that wait for a comparison: ${days.length}. ${hint}`],
-  };
+  const waiting = `Read days that wait for a comparison: ${days.length}. ${hint}`;
+  return { days: days.length, judgedBy, lines: [level, waiting] };
 };
 
 const forecast = (reconcile: Config['sync']['reconcile'], days: readonly JudgedDay[], now: number) => {

@@ -139,11 +139,7 @@ export default group({
         const calls = options.stored === undefined ? [sampleRecord()] : await readNewest(services, options.stored);
         const seen = calls.map((before) => ({ before, ...see(before) }));
         const findings = tally(seen.flatMap((one) => one.findings));
-        const shown = seen.map(({ before, fields, findings: found }) => ({
-          before,
-          after: fields,
-          findings: tally(found),
-        }));
+        const shown = seen.map(({ before, fields: after, findings: all }) => ({ before, after, findings: tally(all) }));
         const text = shown.flatMap(({ before, after }) => [
           `--- before\n${JSON.stringify(before, null, 2)}`,
           `+++ after\n${JSON.stringify(after, null, 2)}`,

@@ -37,17 +37,11 @@ export default group({
         const configured = config.webhook.secrets.map(({ name }) => name);
         const unused = configured.filter((name) => !used.some(({ key }) => key === name));
         const rows = [
-          ...used.map(({ key, deliveries, firstUsed, lastUsed }) => ({
-            key,
-            configured: key !== null && configured.includes(key),
-            deliveries,
-            firstUsed: firstUsed.toISOString(),
-            lastUsed: lastUsed.toISOString(),
-          })),
+          ...used.map((one) => ({ configured: one.key !== null && configured.includes(one.key), ...one })),
           ...unused.map((key) => ({ key, configured: true, deliveries: 0, firstUsed: null, lastUsed: null })),
         ];
         const text = rows.map(({ key, configured: inForce, deliveries, lastUsed }) => {
-          const use = lastUsed === null ? 'never used' : `${deliveries} deliveries, last ${lastUsed}`;
+          const use = lastUsed === null ? 'never used' : `${deliveries} deliveries, last ${lastUsed.toISOString()}`;
           return `${(key ?? '(unsigned)').padEnd(20)}  ${inForce ? 'in force' : 'not configured'}  ${use}`;
         });
         return [rows, text.join('\n') || 'No key is configured, and nothing was delivered.'];

@@ -86,11 +86,12 @@ export const watchParts = (
 /** Keeps the timeline and tells the configured channels, until the services are closed. */
 export const openHealthWatch = (services: Services, store: Store, { read }: HealthReadings): void => {
   const { notifications } = services.config;
-  const channels = openChannels(notifications);
-  const rules = notifications.rules.map(({ when, after, channels: named }) => ({
-    condition: when,
+  const opened = openChannels(notifications);
+  const all = [...opened.keys()];
+  const rules = notifications.rules.map(({ when: condition, after, channels = all }) => ({
+    condition,
     after,
-    channels: named ?? [...channels.keys()],
+    channels,
   }));
-  services.defer(watchHealth({ store, read, channels, rules, log: services.log }));
+  services.defer(watchHealth({ store, read, channels: opened, rules, log: services.log }));
 };

@@ -39,7 +39,7 @@ export const openWorkers = async (services: Services, parts: Parts, roles?: read
 };
 
 /** Starts the merge as soon as a receiver reports deliveries. The sweep finds deliveries whose notification was lost. */
-const wakeMerges = (services: Services, { store, temporal }: Parts): void => {
+const wakeMerges = (services: Services, { store: { url, schema }, temporal }: Parts): void => {
   const { config } = services;
   const wakeUp = createWakeUp({
     wake: () =>
@@ -50,13 +50,7 @@ const wakeMerges = (services: Services, { store, temporal }: Parts): void => {
     log: { warn: (fields, message) => services.log(message, { level: 'warn', ...fields }) },
     onFailure: () => undefined,
   });
-  const pool = openPool({
-    url: store.url,
-    schema: store.schema,
-    application: 'callsync listener',
-    purpose: 'store',
-    max: 1,
-  });
+  const pool = openPool({ url, schema, application: 'callsync listener', purpose: 'store', max: 1 });
   const listener = listenToInbox(pool, wakeUp.notify, (error) =>
     services.log('notifications of new deliveries do not arrive; deliveries wait for the sweep', {
       level: 'warn',

@@ -296,10 +296,8 @@ export const openErasures = (config: KeySettings): Erasures => {
 /** The keys of the proof chain and the file of its heads. @throws CallsyncError CONFIG_SECRET, PROOF_KEY */
 export const openProof = ({ store }: Pick<Config, 'store'>): Proof => {
   const { bytes, former } = proofKey({ store });
-  return {
-    keys: createProofKeys(bytes, ...former),
-    headsFile: store.proof_heads_file ?? inDataDir(store, 'proof-heads.json'),
-  };
+  const headsFile = store.proof_heads_file ?? inDataDir(store, 'proof-heads.json');
+  return { keys: createProofKeys(bytes, ...former), headsFile };
 };
 
 // The process log: one JSON line an event on standard error, of fields named here and nothing else.

@@ -102,9 +102,8 @@ type ListedBackfill = Pick<PageBackfill, 'name' | 'status' | 'startedAt' | 'clos
 export const listBackfills = async (client: Client, prefix: string): Promise<ListedBackfill[]> => {
   const own = backfillId(prefix, '');
   const newest = new Map<string, ListedBackfill>();
-  for await (const { workflowId, status, startTime, closeTime } of client.workflow.list({
-    query: "WorkflowType = 'backfill'",
-  })) {
+  const listed = client.workflow.list({ query: "WorkflowType = 'backfill'" });
+  for await (const { workflowId, status, startTime, closeTime } of listed) {
     if (!workflowId.startsWith(own)) continue;
     const name = workflowId.slice(own.length);
     const startedAt = startTime.toISOString();
@@ -133,11 +132,8 @@ export const unpolledQueues = async (
   const queues = taskQueuesOf(prefix);
   for (const role of roles ?? (Object.keys(queues) as QueueRole[])) {
     const name = queues[role];
-    const { pollers } = await workflowService.describeTaskQueue({
-      namespace,
-      taskQueue: { name },
-      taskQueueType: role === 'workflows' ? 1 : 2,
-    });
+    const taskQueueType = role === 'workflows' ? 1 : 2;
+    const { pollers } = await workflowService.describeTaskQueue({ namespace, taskQueue: { name }, taskQueueType });
     // A worker that is busy with long activities polls for no others meanwhile.
     const since = role === 'workflows' ? Date.now() - silentMs : 0;
     const isPolled = pollers?.some(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1000 >= since);

@@ -49,12 +49,9 @@ export const mergeTemporalMetrics = (registry: Registry, retrieve: () => Iterabl
   };
 };
 
-const create = (registry: Registry, { name, kind, unit, description = '' }: SdkUpdate['metric']): Apply => {
-  const options = {
-    help: description === '' ? `${name} of Temporal's SDK.` : description,
-    labelNames,
-    registers: [registry],
-  };
+const create = (registry: Registry, { name, kind, unit, description }: SdkUpdate['metric']): Apply => {
+  const help = description || `${name} of Temporal's SDK.`;
+  const options = { help, labelNames, registers: [registry] };
   if (kind === 'counter') {
     const counter = new Counter({ ...options, name: endingIn(name, '_total') });
     return (labels, value) => counter.inc(labels, value);

@@ -115,10 +115,8 @@ export const createActionRunner = (access: Access, actions: Actions) => {
       return { status: 303, text: await actions[name as ActionName](fields, actor) };
     } catch (error) {
       if (!(error instanceof CallsyncError)) throw error;
-      return {
-        status: error.kind === 'terminal' ? 400 : 503,
-        text: `${error.code}: ${error.message} ${error.hint ?? ''}\n`,
-      };
+      const text = `${error.code}: ${error.message} ${error.hint ?? ''}\n`;
+      return { status: error.kind === 'terminal' ? 400 : 503, text };
     }
   };
   return async (request: IncomingMessage, response: ServerResponse): Promise<ActionAnswer> => {

@@ -70,10 +70,8 @@ const headline = (state: PageState): Section => {
     (one) =>
       html`${one.summary} <span class="then">${one.since !== null && html`Since <time datetime="${new Date(one.since).toISOString()}">${formatInstant(one.since)}</time> UTC. `}Run ${command(one.command)}</span>`,
   );
-  return {
-    id: 'headline',
-    content: html`<section id="headline" class="headline ${mood}" aria-live="polite"><p><strong>${word}.</strong> ${sentence ?? worst}</p>${others.length > 0 && html`<ul>${others.map((other) => html`<li>${other}</li>`)}</ul>`}</section>`,
-  };
+  const content = html`<section id="headline" class="headline ${mood}" aria-live="polite"><p><strong>${word}.</strong> ${sentence ?? worst}</p>${others.length > 0 && html`<ul>${others.map((other) => html`<li>${other}</li>`)}</ul>`}</section>`;
+  return { id: 'headline', content };
 };
 
 /** Parts of the path that a condition stops; a condition of a warehouse stops that warehouse. */
@@ -152,10 +150,8 @@ const figures = ({ health, provenThrough, funnel }: PageState): Section => {
   const drawn = all.map(
     ([title, figure, note]) => html`<div><dt>${title}</dt><dd><strong>${figure}</strong> ${note}</dd></div>`,
   );
-  return {
-    id: 'figures',
-    content: html`<section id="figures" aria-label="Figures"><dl class="figures">${drawn}</dl></section>`,
-  };
+  const content = html`<section id="figures" aria-label="Figures"><dl class="figures">${drawn}</dl></section>`;
+  return { id: 'figures', content };
 };
 
 const coverage = ({ days }: PageState): Section =>

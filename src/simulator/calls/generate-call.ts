@@ -15,22 +15,15 @@ const round = (value: number, digits: 2 | 3): number => {
 
 const generateUtterance = (from: string, start: number, mean: number, random: Random, scored: boolean) => {
   const spoken = [];
-  const text = [];
   let at = start;
   for (let n = Math.max(1, around(mean, random())); n > 0; n--) {
     const value = pick(words, random());
     const length = round(0.12 + random() * 0.5, 2);
     spoken.push({ score: round(0.5 + random() * 0.5, 3), start: round(at, 2), value, length });
-    text.push(value);
     at += length + 0.05;
   }
-  const utterance = {
-    from,
-    words: spoken,
-    content: text.join(' '),
-    datetime: round(start, 2),
-    duration: round(at - start, 2),
-  };
+  const content = spoken.map(({ value }) => value).join(' ');
+  const utterance = { from, words: spoken, content, datetime: round(start, 2), duration: round(at - start, 2) };
   return {
     utterance: scored ? { ...utterance, score: round(0.5 + random() * 0.5, 3) } : utterance,
     end: at + random(),

@@ -121,10 +121,8 @@ export const createControl = (parts: {
 
     async insert(request: InsertRequest & { readonly count?: number }): Promise<readonly ChangedCall[]> {
       world.advance();
-      return Array.from({ length: request.count ?? 1 }, () => ({
-        callId: world.idOf(world.insert(request)),
-        version: 1,
-      }));
+      const { count = 1 } = request;
+      return Array.from({ length: count }, () => ({ callId: world.idOf(world.insert(request)), version: 1 }));
     },
 
     async delete(choice: CallChoice): Promise<readonly ChangedCall[]> {
