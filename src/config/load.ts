@@ -45,8 +45,8 @@ export const checkConfig = (raw: unknown, origin: string): Config => check(raw, 
 const check = <C>(raw: unknown, origin: string, schema: z.ZodType<C>): C => {
   const result = schema.safeParse(dropNulls(raw), { reportInput: true });
   if (result.success) return result.data;
-  const problems = describeIssues(result.error.issues);
-  throw terminal('CONFIG_INVALID', `The configuration (${origin}) is not valid: ${problems.join('; ')}.`, {
+  const problems = new Set(result.error.issues.flatMap((issue) => describeIssue(issue, [])));
+  throw terminal('CONFIG_INVALID', `The configuration (${origin}) is not valid: ${[...problems].join('; ')}.`, {
     hint: 'callsync config example shows every key and its meaning.',
   });
 };
@@ -86,10 +86,6 @@ const parseConfigText = (text: string, path: string): Raw => {
 };
 
 // Turns zod issues into sentences with the key and the allowed values, without the given value.
-
-const describeIssues = (issues: readonly z.core.$ZodIssue[]): string[] => [
-  ...new Set(issues.flatMap((issue) => describeIssue(issue, []))),
-];
 
 const describeIssue = (issue: z.core.$ZodIssue, above: readonly PropertyKey[]): string[] => {
   const path = [...above, ...issue.path];

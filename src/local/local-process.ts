@@ -1,5 +1,5 @@
 /** Starts, keeps and stops server processes on loopback: PostgreSQL, Temporal's development server, the BigQuery emulator. */
-import { spawn } from 'node:child_process';
+import { type SpawnOptions, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
@@ -36,16 +36,12 @@ export const keepServer = (first: KeptServer, start: () => Promise<KeptServer>, 
   };
 };
 
-interface LocalProcessOptions {
+/** `env` is added to `minimalEnvironment`. */
+interface LocalProcessOptions extends Pick<SpawnOptions, 'cwd' | 'env' | 'uid' | 'gid'> {
   readonly program: string;
   readonly args: readonly string[];
   /** Takes standard output and standard error. */
   readonly logFile: string;
-  readonly cwd: string;
-  /** Added to `minimalEnvironment`. */
-  readonly env?: NodeJS.ProcessEnv;
-  readonly uid?: number;
-  readonly gid?: number;
 }
 
 const passedOn = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'TEMP', 'SYSTEMROOT', 'LD_LIBRARY_PATH'];

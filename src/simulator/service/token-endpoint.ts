@@ -1,5 +1,6 @@
 /** The identity provider of interface §4.1: client credentials in, access token out. */
 import { randomBytes } from 'node:crypto';
+import { unescape as decodeForm } from 'node:querystring';
 import { buffer } from 'node:stream/consumers';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import { isObject, parseQuietly } from '../../lib/parse-json.ts';
@@ -19,13 +20,7 @@ const basicCredentials = (header: string | undefined): Fields => {
   const encoded = /^Basic (\S+)$/i.exec(header ?? '')?.[1];
   if (encoded === undefined) return {};
   const [id = '', secret = ''] = Buffer.from(encoded, 'base64').toString().split(':');
-  const decode = (text: string): string => {
-    try {
-      return decodeURIComponent(text.replaceAll('+', ' '));
-    } catch {
-      return text;
-    }
-  };
+  const decode = (text: string): string => decodeForm(text.replaceAll('+', ' '));
   return { client_id: decode(id), client_secret: decode(secret) };
 };
 
