@@ -7,10 +7,7 @@
 {% if var('callsync_incremental', false) %}SELECT q.*, k.load_id AS callsync_load_id FROM ({% endif %}
 WITH intervals AS (
   SELECT
-    call_id,
-    speaker,
-    start_seconds,
-    end_seconds,
+    *,
     ROUND((start_seconds - LAG(end_seconds) OVER (PARTITION BY call_id, speaker ORDER BY start_seconds)) * 1000000) / 1000000 + 0 AS gap
   FROM (WITH timed AS (
   SELECT
@@ -28,10 +25,7 @@ spoken AS (
 ),
 marked AS (
   SELECT
-    call_id,
-    speaker,
-    start_seconds,
-    end_seconds,
+    *,
     CASE
       WHEN start_seconds <= MAX(end_seconds) OVER (
         PARTITION BY call_id, speaker ORDER BY start_seconds, end_seconds
@@ -43,10 +37,7 @@ marked AS (
 ),
 numbered AS (
   SELECT
-    call_id,
-    speaker,
-    start_seconds,
-    end_seconds,
+    *,
     SUM(begins) OVER (
       PARTITION BY call_id, speaker ORDER BY start_seconds, end_seconds
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
@@ -93,10 +84,7 @@ talk AS (
 ),
 ranked AS (
   SELECT
-    call_id,
-    side,
-    words,
-    length_seconds,
+    *,
     ROW_NUMBER() OVER (
       PARTITION BY call_id
       ORDER BY CASE WHEN length_seconds IS NULL THEN 1 ELSE 0 END, length_seconds DESC, turn_index
@@ -115,13 +103,7 @@ ranked AS (
 ),
 marked AS (
   SELECT
-    call_id,
-    side,
-    word_count,
-    utterance_index,
-    place,
-    start_seconds,
-    end_seconds,
+    *,
     CASE
       WHEN side = LAG(side) OVER (PARTITION BY call_id ORDER BY place, utterance_index) THEN 0
       ELSE 1
@@ -130,11 +112,7 @@ marked AS (
 ),
 numbered AS (
   SELECT
-    call_id,
-    side,
-    word_count,
-    start_seconds,
-    end_seconds,
+    *,
     SUM(begins) OVER (
       PARTITION BY call_id ORDER BY place, utterance_index
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW

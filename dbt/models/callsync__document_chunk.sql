@@ -59,10 +59,7 @@ GROUP BY call_id) AS f ON f.call_id = c.call_id) AS c ON c.call_id = u.call_id
 ),
 cut AS (
   SELECT
-    call_id,
-    utterance_index,
-    word_count,
-    line,
+    *,
     DENSE_RANK() OVER (PARTITION BY call_id ORDER BY FLOOR({{ callsync.callsync_float("words_before") }} / 200)) - 1 AS chunk_index
   FROM spoken
 ),

@@ -11,7 +11,7 @@ WITH weekly AS (
   GROUP BY 1, 2
 ),
 placed AS (
-  SELECT week, word, calls, uses, LAG(week) OVER (PARTITION BY word ORDER BY week) AS last_week FROM weekly
+  SELECT *, LAG(week) OVER (PARTITION BY word ORDER BY week) AS last_week FROM weekly
 ),
 weeks AS (
   SELECT DISTINCT week FROM weekly

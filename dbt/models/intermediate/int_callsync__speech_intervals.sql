@@ -15,10 +15,7 @@ spoken AS (
 ),
 marked AS (
   SELECT
-    call_id,
-    speaker,
-    start_seconds,
-    end_seconds,
+    *,
     CASE
       WHEN start_seconds <= MAX(end_seconds) OVER (
         PARTITION BY call_id, speaker ORDER BY start_seconds, end_seconds
@@ -30,10 +27,7 @@ marked AS (
 ),
 numbered AS (
   SELECT
-    call_id,
-    speaker,
-    start_seconds,
-    end_seconds,
+    *,
     SUM(begins) OVER (
       PARTITION BY call_id, speaker ORDER BY start_seconds, end_seconds
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW

@@ -13,13 +13,7 @@ WITH spoken AS (
 ),
 marked AS (
   SELECT
-    call_id,
-    side,
-    word_count,
-    utterance_index,
-    place,
-    start_seconds,
-    end_seconds,
+    *,
     CASE
       WHEN side = LAG(side) OVER (PARTITION BY call_id ORDER BY place, utterance_index) THEN 0
       ELSE 1
@@ -28,11 +22,7 @@ marked AS (
 ),
 numbered AS (
   SELECT
-    call_id,
-    side,
-    word_count,
-    start_seconds,
-    end_seconds,
+    *,
     SUM(begins) OVER (
       PARTITION BY call_id ORDER BY place, utterance_index
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
