@@ -4,7 +4,7 @@ import { configSchema } from '../../schemas/config.ts';
 
 type Leaf = 'description' | 'pattern' | 'format' | 'minimum' | 'maximum' | 'required';
 
-/** What we read of a schema: its inner schemas are never `true` or `false`. */
+/** The parts of a schema that are read here. No inner schema is `true` or `false`. */
 export interface SchemaNode extends Pick<z.core.JSONSchema.BaseSchema, Leaf> {
   readonly type?: string;
   readonly default?: unknown;
