@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { sampleCall } from '../../src/cli/commands/webhook/send.ts';
 import { signatureVerifier, signBody, type Verifier } from '../../src/webhook/server/signature.ts';
 import { until } from '../support/until.ts';
@@ -30,166 +30,149 @@ const stored = async () => (await database.rows()).filter((row) => row.outcome !
 const body = Buffer.from(JSON.stringify(sampleCall('call-1')));
 const answerTo = async (...parts: (string | Buffer)[]) => (await exchange(started.port, parts)).answers[0];
 const post = (headers: Parameters<typeof head>[0], bytes = body) => answerTo(head(headers), bytes);
+const chunked = { ...deliveryHeaders(body, '1'), 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
 const statusOf = (headers: Parameters<typeof head>[0], bytes = body) => started.statusOf(headers, bytes);
 
-describe('a valid delivery', () => {
-  test('is in the inbox, whole and as it came, before it is answered', async () => {
-    const before = Date.now();
-    const woken = wakes;
-    expect(await post(deliveryHeaders(body, '1701699087.8115606'))).toMatchObject({ status: 200, body: '' });
-    const [row, ...others] = await stored();
-    expect(others).toEqual([]);
-    const sent = { delivery_id: '1701699087.8115606', hook_id: 'hook-1', agent: 'Service-Webhook/1.2.0' };
-    expect(row).toMatchObject({ ...sent, signing_key: 'primary', spooled: false, outcome: 'pending', reason: null });
-    expect(row?.body?.equals(body)).toBe(true);
-    expect(row?.body_hash?.equals(createHash('sha256').update(body).digest())).toBe(true);
-    expect(row?.received_at.getTime()).toBeGreaterThanOrEqual(before);
-    expect(row?.received_at.getTime()).toBeLessThanOrEqual(Date.now());
-    await until('the merge is woken', () => wakes > woken);
-  });
-
-  test("by GitHub's vector, over HTTP", async () => {
-    const secrets = [{ name: 'github', secret: "It's a Secret to Everybody" }];
-    const config = { secrets, header_prefix: 'X-Hub-' };
-    const other = await database.receive({ config });
-    const signature = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17';
-    const send = (name: string) =>
-      exchange(other.port, [head({ [name]: signature, 'Content-Length': '13' }), 'Hello, World!']);
-    expect((await send('X-Hub-Signature')).answers[0]?.status).toBe(200);
-    expect((await send('X-Service-Signature')).answers[0]?.status).toBe(403);
-    expect((await stored())[0]).toMatchObject({ signing_key: 'github', delivery_id: null, hook_id: null });
-  });
-
-  test('is never decompressed: the signature is over the bytes that came', async () => {
-    const bomb = gzipSync(Buffer.alloc(50_000_000));
-    const held = process.memoryUsage().rss;
-    const headers = { ...deliveryHeaders(bomb, '1'), 'Content-Encoding': 'gzip' };
-    expect(await statusOf(headers, bomb)).toBe(200);
-    expect((await stored())[0]?.body?.equals(bomb)).toBe(true);
-    expect(process.memoryUsage().rss - held).toBeLessThan(30_000_000);
-    expect(await statusOf({ ...deliveryHeaders(body, '2'), 'Content-Encoding': 'gzip, br, nonsense' })).toBe(200);
-  });
-
-  test('in chunks, slowly, and pipelined', async () => {
-    const chunked = { ...deliveryHeaders(body, '1'), 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
-    const chunks = [...body].map((byte) => Buffer.from([0x31, 0x0d, 0x0a, byte, 0x0d, 0x0a]));
-    expect((await answerTo(head(chunked), ...chunks, '0\r\n\r\n'))?.status).toBe(200);
-    const pipelined = ['a', 'b', 'c'].flatMap((id) => [head(deliveryHeaders(body, id)), body]);
-    const { answers: three } = await exchange(started.port, pipelined, { answers: 3 });
-    expect(three.map((answer) => answer.status)).toEqual([200, 200, 200]);
-    expect((await stored()).map((row) => row.body?.equals(body))).toEqual([true, true, true, true]);
-  });
+test('a valid delivery is in the inbox, whole and as it came, before it is answered', async () => {
+  const before = Date.now();
+  const woken = wakes;
+  expect(await post(deliveryHeaders(body, '1701699087.8115606'))).toMatchObject({ status: 200, body: '' });
+  const [row, ...others] = await stored();
+  expect(others).toEqual([]);
+  const sent = { delivery_id: '1701699087.8115606', hook_id: 'hook-1', agent: 'Service-Webhook/1.2.0' };
+  expect(row).toMatchObject({ ...sent, signing_key: 'primary', spooled: false, outcome: 'pending', reason: null });
+  expect([row?.body, row?.body_hash]).toEqual([body, createHash('sha256').update(body).digest()]);
+  expect(row?.received_at.getTime()).toBeGreaterThanOrEqual(before);
+  expect(row?.received_at.getTime()).toBeLessThanOrEqual(Date.now());
+  await until('the merge is woken', () => wakes > woken);
 });
 
-describe('a delivery that is not let in', () => {
-  const good = deliveryHeaders(body, '5.5');
-  const name = 'X-Service-Signature';
-  const digest = good[name] ?? '';
-  const cases: [string, string | readonly string[] | undefined, string][] = [
-    ['absent', undefined, 'signature_absent'],
-    ['repeated', [digest, digest], 'signature_malformed'],
-    ['wrong', signBody(body, 'another'), 'signature_wrong'],
-  ];
-
-  test.each(cases)('%s: 403, the same answer to all, recorded without a body', async (_what, signature, reason) => {
-    const answer = await post({ ...good, [name]: signature });
-    const { date: _date, ...headers } = answer?.headers ?? {};
-    expect({ ...answer, headers }).toEqual({
-      status: 403,
-      headers: { 'content-type': 'application/json; charset=utf-8', 'content-length': '21', connection: 'close' },
-      body: '{"error":"forbidden"}',
-    });
-    const recorded = async () => (await database.rows()).filter((row) => row.delivery_id === '5.5');
-    await until('it is recorded', async () => (await recorded()).length > 0);
-    expect(await recorded()).toHaveLength(1);
-    const kept = { body: null, body_hash: null, signing_key: null, delivery_id: '5.5' };
-    expect((await recorded())[0]).toMatchObject({ ...kept, outcome: 'rejected', reason });
-    const { rows } = await database.store.pool.query('SELECT warehouse, rejected FROM unloaded_deliveries');
-    expect(rows).toContainEqual({ warehouse: 'main', rejected: true });
-  });
+test("a valid delivery by GitHub's vector, over HTTP", async () => {
+  const secrets = [{ name: 'github', secret: "It's a Secret to Everybody" }];
+  const config = { secrets, header_prefix: 'X-Hub-' };
+  const other = await database.receive({ config });
+  const signature = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17';
+  const send = (name: string) =>
+    exchange(other.port, [head({ [name]: signature, 'Content-Length': '13' }), 'Hello, World!']);
+  expect((await send('X-Hub-Signature')).answers[0]?.status).toBe(200);
+  expect((await send('X-Service-Signature')).answers[0]?.status).toBe(403);
+  expect((await stored())[0]).toMatchObject({ signing_key: 'github', delivery_id: null, hook_id: null });
 });
 
-describe('everything else', () => {
-  test.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'])('%s: 405', async (method) => {
-    const answer = await answerTo(head({ Connection: 'close' }, `${method} /webhook HTTP/1.1`));
-    expect(answer).toMatchObject({ status: 405, headers: { allow: 'POST' } });
-  });
+test('a valid delivery is never decompressed: the signature is over the bytes that came', async () => {
+  const bomb = gzipSync(Buffer.alloc(50_000_000));
+  const held = process.memoryUsage().rss;
+  const headers = { ...deliveryHeaders(bomb, '1'), 'Content-Encoding': 'gzip' };
+  expect(await statusOf(headers, bomb)).toBe(200);
+  expect((await stored())[0]?.body?.equals(bomb)).toBe(true);
+  expect(process.memoryUsage().rss - held).toBeLessThan(30_000_000);
+  expect(await statusOf({ ...deliveryHeaders(body, '2'), 'Content-Encoding': 'gzip, br, nonsense' })).toBe(200);
+});
 
-  test.each([
-    ...'/ /webhook/ //webhook /Webhook /webhook/../webhook /./webhook /webhook%00 /webhook;x'.split(' '),
-    ...'/webhook%2f /healthz/webhook /%2e%2e/webhook'.split(' '),
-    '/webhook\\',
-  ])('path %s: 404, and nothing is stored', async (path) => {
-    expect((await answerTo(head(deliveryHeaders(body, '1'), `POST ${path} HTTP/1.1`), body))?.status).toBe(404);
-    expect(await stored()).toEqual([]);
-  });
+test('a valid delivery in chunks, slowly, and pipelined', async () => {
+  const chunks = [...body].map((byte) => Buffer.from([0x31, 0x0d, 0x0a, byte, 0x0d, 0x0a]));
+  expect((await answerTo(head(chunked), ...chunks, '0\r\n\r\n'))?.status).toBe(200);
+  const pipelined = ['a', 'b', 'c'].flatMap((id) => [head(deliveryHeaders(body, id)), body]);
+  const { answers: three } = await exchange(started.port, pipelined, { answers: 3 });
+  expect(three.map((answer) => answer.status)).toEqual([200, 200, 200]);
+  expect((await stored()).map((row) => row.body?.equals(body))).toEqual([true, true, true, true]);
+});
 
-  // Another spelling may be no path of ours; a query changes nothing.
-  test.each([
-    ['/webhook?x=1', [200]],
-    ['/%77ebhook', [200, 404]],
-    ['http://elsewhere/webhook', [200, 404]],
-  ])('path %s is the webhook, verified', async (path, allowed) => {
-    const send = async (more: object) =>
-      (await answerTo(head({ ...deliveryHeaders(body, '1'), ...more }, `POST ${path} HTTP/1.1`), body))?.status;
-    expect(allowed).toContain(await send({}));
-    expect([403, 404]).toContain(await send({ 'X-Service-Signature': 'sha256=' }));
-  });
+const good = deliveryHeaders(body, '5.5');
+const name = 'X-Service-Signature';
+const digest = good[name] ?? '';
+const cases: [string, string | readonly string[] | undefined, string][] = [
+  ['absent', undefined, 'signature_absent'],
+  ['repeated', [digest, digest], 'signature_malformed'],
+  ['wrong', signBody(body, 'another'), 'signature_wrong'],
+];
 
-  test('a body beyond the limit: 413, announced or not', async () => {
-    const large = Buffer.alloc(200_001, 'x');
-    expect(await statusOf(deliveryHeaders(large, '1'), large)).toBe(413);
-    const chunked = { ...deliveryHeaders(large, '1'), 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
-    const parts = [head(chunked), `${large.length.toString(16)}\r\n`, large];
-    expect((await answerTo(...parts))?.status).toBe(413);
-    const just = Buffer.alloc(200_000, 'x');
-    expect(await statusOf(deliveryHeaders(just, '1'), just)).toBe(200);
+test.each(cases)('%s: 403, the same answer to all, recorded without a body', async (_what, signature, reason) => {
+  const answer = await post({ ...good, [name]: signature });
+  const { date: _date, ...headers } = answer?.headers ?? {};
+  expect({ ...answer, headers }).toEqual({
+    status: 403,
+    headers: { 'content-type': 'application/json; charset=utf-8', 'content-length': '21', connection: 'close' },
+    body: '{"error":"forbidden"}',
   });
+  const recorded = async () => (await database.rows()).filter((row) => row.delivery_id === '5.5');
+  await until('it is recorded', async () => (await recorded()).length > 0);
+  const kept = { body: null, body_hash: null, signing_key: null, delivery_id: '5.5' };
+  expect(await recorded()).toMatchObject([{ ...kept, outcome: 'rejected', reason }]);
+  const { rows } = await database.store.pool.query('SELECT warehouse, rejected FROM unloaded_deliveries');
+  expect(rows).toContainEqual({ warehouse: 'main', rejected: true });
+});
 
-  test.each([
-    ['two lengths', { 'Content-Length': [String(body.length), '5'] }],
-    ['length and chunks', { 'Content-Length': String(body.length), 'Transfer-Encoding': 'chunked' }],
-    ['a length that is no number', { 'Content-Length': '0x10' }],
-    ['a negative length', { 'Content-Length': '-1' }],
-    ['an unknown transfer encoding', { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked, gzip' }],
-  ])('%s: 400', async (_what, headers) => {
-    expect((await answerTo(head({ ...deliveryHeaders(body, '1'), ...headers }), body))?.status).toBe(400);
-    expect(await stored()).toEqual([]);
-  });
+test.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'])('%s: 405', async (method) => {
+  const answer = await answerTo(head({ Connection: 'close' }, `${method} /webhook HTTP/1.1`));
+  expect(answer).toMatchObject({ status: 405, headers: { allow: 'POST' } });
+});
 
-  test('chunks that lie about their size end the request', async () => {
-    const headers = { ...deliveryHeaders(body, '1'), 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
-    for (const lie of ['zz\r\nabc\r\n0\r\n\r\n', '2\r\nabcdef\r\n0\r\n\r\n', '-5\r\nabc\r\n0\r\n\r\n'])
-      expect((await answerTo(head(headers), lie))?.status).toBe(400);
-    expect(await stored()).toEqual([]);
-  });
+test.each([
+  ...'/ /webhook/ //webhook /Webhook /webhook/../webhook /./webhook /webhook%00 /webhook;x'.split(' '),
+  ...'/webhook%2f /healthz/webhook /%2e%2e/webhook'.split(' '),
+  '/webhook\\',
+])('path %s: 404, and nothing is stored', async (path) => {
+  expect((await answerTo(head(deliveryHeaders(body, '1'), `POST ${path} HTTP/1.1`), body))?.status).toBe(404);
+  expect(await stored()).toEqual([]);
+});
 
-  test('a length that lies: too long waits and is cut off by the sender, too short is another body', async () => {
-    const long = { ...deliveryHeaders(body, '1'), 'Content-Length': String(body.length + 10) };
-    await expect(exchange(started.port, [head(long), body], { deadlineMs: 300 })).rejects.toThrow('no end');
-    const short = { ...deliveryHeaders(body, '1'), 'Content-Length': '10' };
-    expect([400, 403]).toContain((await answerTo(head(short), body))?.status);
-    expect(await stored()).toEqual([]);
-  });
+// Another spelling may be no path of ours; a query changes nothing.
+test.each([
+  ['/webhook?x=1', [200]],
+  ['/%77ebhook', [200, 404]],
+  ['http://elsewhere/webhook', [200, 404]],
+])('path %s is the webhook, verified', async (path, allowed) => {
+  const send = async (more: object) =>
+    (await answerTo(head({ ...deliveryHeaders(body, '1'), ...more }, `POST ${path} HTTP/1.1`), body))?.status;
+  expect(allowed).toContain(await send({}));
+  expect([403, 404]).toContain(await send({ 'X-Service-Signature': 'sha256=' }));
+});
 
-  test('a head beyond the limit: 431', async () => {
-    expect((await answerTo(head({ Padding: 'x'.repeat(20_000) })))?.status).toBe(431);
-  });
+const large = Buffer.alloc(200_001, 'x');
+test.each<[string, number, Parameters<typeof head>[0], (string | Buffer)[]]>([
+  ['a body beyond the limit', 413, deliveryHeaders(large, '1'), [large]],
+  ['a body beyond the limit, not announced', 413, chunked, [`${large.length.toString(16)}\r\n`, large]],
+  ['two lengths', 400, { 'Content-Length': [String(body.length), '5'] }, [body]],
+  ['length and chunks', 400, { 'Content-Length': String(body.length), 'Transfer-Encoding': 'chunked' }, [body]],
+  ['a length that is no number', 400, { 'Content-Length': '0x10' }, [body]],
+  ['a negative length', 400, { 'Content-Length': '-1' }, [body]],
+  ['an unknown transfer encoding', 400, { ...chunked, 'Transfer-Encoding': 'chunked, gzip' }, [body]],
+  ['a chunk whose size is no number', 400, chunked, ['zz\r\nabc\r\n0\r\n\r\n']],
+  ['a chunk that is longer than it says', 400, chunked, ['2\r\nabcdef\r\n0\r\n\r\n']],
+  ['a chunk of a negative size', 400, chunked, ['-5\r\nabc\r\n0\r\n\r\n']],
+  ['a head beyond the limit', 431, { Padding: 'x'.repeat(20_000) }, []],
+])('%s: %i, and nothing is stored', async (_what, status, headers, parts) => {
+  expect((await answerTo(head({ ...deliveryHeaders(body, '1'), ...headers }), ...parts))?.status).toBe(status);
+  expect(await stored()).toEqual([]);
+});
 
-  test('its state and its metrics are not on this port', async () => {
-    for (const path of ['/healthz', '/readyz', '/metrics'])
-      expect((await fetch(`${started.receiver.address}${path}`)).status).toBe(404);
-    expect(started.receiver.ready()).toBe(true);
-    await statusOf(deliveryHeaders(body, '1'));
-    // Those of the tests before that were cut off, too.
-    await until('nothing is held', () => started.receiver.status().inflightBytes === 0);
-    const metrics = await started.registry.metrics();
-    expect(metrics).toMatch(/callsync_webhook_accepted_total\{stored_in="inbox",key="primary"\} \d+/);
-    expect(metrics).toMatch(/callsync_webhook_rejected_total\{reason="signature_absent"\} \d+/);
-    expect(metrics).toMatch(/callsync_webhook_refused_total\{reason="too_large"\} \d+/);
-    expect(metrics).toMatch(/callsync_webhook_request_duration_seconds_count \d+/);
-    expect(metrics).toMatch(/callsync_webhook_inflight_bytes 0\n/);
-  });
+test('a body of just the limit is taken', async () => {
+  const just = Buffer.alloc(200_000, 'x');
+  expect(await statusOf(deliveryHeaders(just, '1'), just)).toBe(200);
+});
+
+test('a length that lies: too long waits and is cut off by the sender, too short is another body', async () => {
+  const long = { ...deliveryHeaders(body, '1'), 'Content-Length': String(body.length + 10) };
+  await expect(exchange(started.port, [head(long), body], { deadlineMs: 300 })).rejects.toThrow('no end');
+  const short = { ...deliveryHeaders(body, '1'), 'Content-Length': '10' };
+  expect([400, 403]).toContain((await answerTo(head(short), body))?.status);
+  expect(await stored()).toEqual([]);
+});
+
+test('its state and its metrics are not on this port', async () => {
+  for (const path of ['/healthz', '/readyz', '/metrics'])
+    expect((await fetch(`${started.receiver.address}${path}`)).status).toBe(404);
+  expect(started.receiver.ready()).toBe(true);
+  await statusOf(deliveryHeaders(body, '1'));
+  // Those of the tests before that were cut off, too.
+  await until('nothing is held', () => started.receiver.status().inflightBytes === 0);
+  const metrics = await started.registry.metrics();
+  expect(metrics).toMatch(/callsync_webhook_accepted_total\{stored_in="inbox",key="primary"\} \d+/);
+  expect(metrics).toMatch(/callsync_webhook_rejected_total\{reason="signature_absent"\} \d+/);
+  expect(metrics).toMatch(/callsync_webhook_refused_total\{reason="too_large"\} \d+/);
+  expect(metrics).toMatch(/callsync_webhook_request_duration_seconds_count \d+/);
+  expect(metrics).toMatch(/callsync_webhook_inflight_bytes 0\n/);
 });
 
 test('believes X-Forwarded-For of trusted proxies only, for the allow list', async () => {
@@ -238,7 +221,7 @@ test('gives the memory of a body back once it is written, and no earlier even if
   await other.stop();
 });
 
-test('survives a wake that fails or hangs', async () => {
+test('survives a wake that fails', async () => {
   let calls = 0;
   const wake = () => (++calls === 1 ? Promise.reject(new Error('away')) : Promise.resolve());
   const other = await database.receive({ config: { wake_interval_ms: 1 }, wake });
@@ -250,6 +233,5 @@ test('survives a wake that fails or hangs', async () => {
 });
 
 test('refuses to start on an address that is taken', async () => {
-  const taken = { port: started.port };
-  await expect(database.receive({ config: taken })).rejects.toThrow(/cannot listen on/);
+  await expect(database.receive({ config: { port: started.port } })).rejects.toThrow(/cannot listen on/);
 });

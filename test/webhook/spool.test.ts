@@ -1,6 +1,6 @@
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import type { Delivery } from '../../src/store/delivery/inbox-writer.ts';
 import { openSpool, type Spool } from '../../src/webhook/spool/spool.ts';
 import { useFolder } from '../support/folder.ts';
@@ -15,20 +15,17 @@ beforeEach(() => {
   logged = [];
 });
 
-const note = (_fields: object, message: string) => {
-  logged.push(message);
-};
+const note = (_fields: object, message: string) => void logged.push(message);
 const log = { info: note, warn: note, error: note };
-const open = (config: Partial<Parameters<typeof openSpool>[0]['config']> = {}, at = dir) => {
+/** Closed at the end of the test at the latest. */
+const open = async (config: Partial<Parameters<typeof openSpool>[0]['config']> = {}, at = dir) => {
   const usual = { max_bytes: 10_000_000, min_free_bytes: 0, segment_bytes: 1_000_000, damaged_retention: 86_400_000 };
-  return openSpool({ dir: at, config: { ...usual, ...config }, lockWaitMs: 0, log });
+  const spool = await openSpool({ dir: at, config: { ...usual, ...config }, lockWaitMs: 0, log });
+  onTestFinished(spool.close);
+  return spool;
 };
 /** The folder as a kill leaves it, copied: nothing of it was closed. */
-const crash = async () => {
-  const copy = `${dir}-crashed`;
-  await cp(dir, copy, { recursive: true });
-  return copy;
-};
+const crash = () => cp(dir, `${dir}-crashed`, { recursive: true }).then(() => `${dir}-crashed`);
 const segments = async () => (await readdir(dir)).filter((name) => name.endsWith('.spool')).sort();
 const drain = async (spool: Spool) => {
   const drained: Delivery[] = [];
@@ -52,137 +49,124 @@ test('hands back what it took, whole, in order and once, over many files', async
   expect((await segments()).length).toBeGreaterThan(3);
   expect(await drain(spool)).toEqual(deliveries);
   expect(spool.status()).toMatchObject({ records: 0, bytes: 0, oldest: undefined });
-  expect(await segments()).toEqual([]);
-  expect(await drain(spool)).toEqual([]);
+  expect([await segments(), await drain(spool)]).toEqual([[], []]);
+});
+
+test('after a crash, it has everything that was answered, wherever the last write was torn', async () => {
+  const spool = await open();
+  await spool.append([makeDelivery('a', 20), makeDelivery('b', 20)]);
+  const [name = ''] = await segments();
+  const answered = (await stat(join(dir, name))).size;
+  await spool.append([makeDelivery('c', 20)]);
+  const { size } = await stat(join(dir, name));
+  const whole = await readFile(join(dir, name));
+  for (let cut = answered; cut <= size; cut += cut === answered || cut > size - 4 ? 1 : 17) {
+    for (const tail of ['cut', 'zeros'] as const) {
+      await rm(dir, { recursive: true });
+      const fresh = await open();
+      await fresh.close();
+      await writeFile(join(dir, name), whole);
+      await truncate(join(dir, name), cut);
+      if (tail === 'zeros') await truncate(join(dir, name), size);
+      const again = await open();
+      expect(again.status().records).toBe(cut === size ? 3 : 2);
+      await again.append([makeDelivery('d')]);
+      expect(ids(await drain(again))).toEqual(cut === size ? ['a', 'b', 'c', 'd'] : ['a', 'b', 'd']);
+      await again.close();
+    }
+  }
+});
+
+test.each([
+  ['a', ['b', 'c']],
+  ['b', ['a', 'c']],
+  ['c', ['a', 'b']],
+])('after a crash, it keeps the records beside the damaged %s, and the damaged file', async (damaged, others) => {
+  const spool = await open();
+  for (const id of ['a', 'b', 'c']) await spool.append([makeDelivery(id, 100)]);
   await spool.close();
+  const [name = ''] = await segments();
+  const bytes = await readFile(join(dir, name));
+  const at = bytes.indexOf(`"unique_id":"${damaged}"`);
+  bytes[at + 3] = 0;
+  await writeFile(join(dir, name), bytes);
+  const again = await open();
+  expect(logged).toContain('A spool file is damaged; its other records are kept.');
+  expect(ids(await drain(again))).toEqual(others);
+  expect((await readdir(dir)).filter((one) => one.endsWith('.spool.damaged'))).toHaveLength(1);
+  expect(again.status()).toMatchObject({ records: 0, bytes: bytes.length });
 });
 
-describe('after a crash', () => {
-  test('has everything that was answered, wherever the last write was torn', async () => {
-    const spool = await open();
-    await spool.append([makeDelivery('a', 20), makeDelivery('b', 20)]);
-    const [name = ''] = await segments();
-    const answered = (await stat(join(dir, name))).size;
-    await spool.append([makeDelivery('c', 20)]);
-    const { size } = await stat(join(dir, name));
-    const whole = await readFile(join(dir, name));
-    for (let cut = answered; cut <= size; cut += cut === answered || cut > size - 4 ? 1 : 17) {
-      for (const tail of ['cut', 'zeros'] as const) {
-        await rm(dir, { recursive: true });
-        const fresh = await open();
-        await fresh.close();
-        await writeFile(join(dir, name), whole);
-        await truncate(join(dir, name), cut);
-        if (tail === 'zeros') await truncate(join(dir, name), size);
-        const again = await open();
-        expect(again.status().records).toBe(cut === size ? 3 : 2);
-        await again.append([makeDelivery('d')]);
-        expect(ids(await drain(again))).toEqual(cut === size ? ['a', 'b', 'c', 'd'] : ['a', 'b', 'd']);
-        await again.close();
-      }
-    }
-  });
-
-  test.each([
-    ['a', ['b', 'c']],
-    ['b', ['a', 'c']],
-    ['c', ['a', 'b']],
-  ])('keeps the records beside the damaged %s, and the damaged file', async (damaged, others) => {
-    const spool = await open();
-    for (const id of ['a', 'b', 'c']) await spool.append([makeDelivery(id, 100)]);
-    await spool.close();
-    const [name = ''] = await segments();
-    const bytes = await readFile(join(dir, name));
-    const at = bytes.indexOf(`"unique_id":"${damaged}"`);
-    bytes[at + 3] = 0;
-    await writeFile(join(dir, name), bytes);
-    const again = await open();
-    expect(logged).toContain('A spool file is damaged; its other records are kept.');
-    expect(ids(await drain(again))).toEqual(others);
-    expect((await readdir(dir)).filter((one) => one.endsWith('.spool.damaged'))).toHaveLength(1);
-    expect(again.status()).toMatchObject({ records: 0, bytes: bytes.length });
-    await again.close();
-  });
-
-  test('does not hand over again a file that was drained, nor forget one half drained', async () => {
-    const spool = await open({ segment_bytes: 3_000 });
-    for (let n = 0; n < 10; n += 1) await spool.append([makeDelivery(String(n), 1_000)]);
-    const taken: Delivery[] = [];
-    while (taken.length < 4) {
-      taken.push(...(await spool.read(3)));
-      await spool.advance();
-    }
-    const again = await open({}, await crash());
-    expect(ids([...taken, ...(await drain(again))])).toEqual(Array.from({ length: 10 }, (_, n) => String(n)));
-    await again.close();
-  });
+test('after a crash, it does not hand over again a file that was drained, nor forget one half drained', async () => {
+  const spool = await open({ segment_bytes: 3_000 });
+  for (let n = 0; n < 10; n += 1) await spool.append([makeDelivery(String(n), 1_000)]);
+  const taken: Delivery[] = [];
+  while (taken.length < 4) {
+    taken.push(...(await spool.read(3)));
+    await spool.advance();
+  }
+  const again = await open({}, await crash());
+  expect(ids([...taken, ...(await drain(again))])).toEqual(Array.from({ length: 10 }, (_, n) => String(n)));
 });
 
-describe('refuses', () => {
-  test('beyond its size, takes again when there is room, and loses nothing it took', async () => {
-    const spool = await open({ max_bytes: 5_000 });
-    const taken: string[] = [];
-    for (let n = 0; n < 10; n += 1) {
-      await spool.append([makeDelivery(String(n), 800)]).then(
-        () => taken.push(String(n)),
-        (error: unknown) => expect(error).toMatchObject({ code: 'SPOOL_FULL', kind: 'transient' }),
-      );
-    }
-    expect(taken).toEqual(['0', '1', '2', '3']);
-    expect(spool.status().full).toBe(true);
-    expect(ids(await drain(spool))).toEqual(taken);
-    await spool.append([makeDelivery('more')]);
-    expect(spool.status().full).toBe(false);
-    await spool.close();
-  });
+test('refuses beyond its size, takes again when there is room, and loses nothing it took', async () => {
+  const spool = await open({ max_bytes: 5_000 });
+  const taken: string[] = [];
+  for (let n = 0; n < 10; n += 1) {
+    await spool.append([makeDelivery(String(n), 800)]).then(
+      () => taken.push(String(n)),
+      (error: unknown) => expect(error).toMatchObject({ code: 'SPOOL_FULL', kind: 'transient' }),
+    );
+  }
+  expect(taken).toEqual(['0', '1', '2', '3']);
+  expect(spool.status().full).toBe(true);
+  expect(ids(await drain(spool))).toEqual(taken);
+  await spool.append([makeDelivery('more')]);
+  expect(spool.status().full).toBe(false);
+});
 
-  test('before the disk is full', async () => {
-    const spool = await open({ min_free_bytes: Number.MAX_SAFE_INTEGER });
-    await expect(spool.append([makeDelivery('a')])).rejects.toMatchObject({ code: 'SPOOL_FULL' });
-    await spool.close();
-  });
+test('refuses before the disk is full', async () => {
+  const spool = await open({ min_free_bytes: Number.MAX_SAFE_INTEGER });
+  await expect(spool.append([makeDelivery('a')])).rejects.toMatchObject({ code: 'SPOOL_FULL' });
+});
 
-  test('to write once another receiver has the folder', async () => {
-    const spool = await open();
-    await spool.append([makeDelivery('a')]);
-    // As after somebody cleared up, or where the file system holds no locks.
-    await rm(join(dir, 'lock'));
-    const other = await open();
-    await expect(spool.append([makeDelivery('lost')])).rejects.toMatchObject({ code: 'SPOOL_FAILED' });
-    expect(ids(await drain(other))).toEqual(['a']);
-    await other.close();
-    await spool.append([makeDelivery('again')]);
-    expect(ids(await drain(spool))).toEqual(['again']);
-    await spool.close();
-  });
+test('refuses to write once another receiver has the folder', async () => {
+  const spool = await open();
+  await spool.append([makeDelivery('a')]);
+  // As after somebody cleared up, or where the file system holds no locks.
+  await rm(join(dir, 'lock'));
+  const other = await open();
+  await expect(spool.append([makeDelivery('lost')])).rejects.toMatchObject({ code: 'SPOOL_FAILED' });
+  expect(ids(await drain(other))).toEqual(['a']);
+  await other.close();
+  await spool.append([makeDelivery('again')]);
+  expect(ids(await drain(spool))).toEqual(['again']);
+});
 
-  test('to count what was written to a file that was taken over, or is gone', async () => {
-    const spool = await open();
-    for (const removed of [rm, (path: string) => rename(path, `${path}.elsewhere`)]) {
-      await spool.append([makeDelivery('before')]);
-      const [name = ''] = await segments();
-      await removed(join(dir, name));
-      await expect(spool.append([makeDelivery('lost')])).rejects.toMatchObject({ kind: 'transient' });
-      await spool.append([makeDelivery('kept')]);
-      expect(ids(await drain(spool))).toEqual(['kept']);
-      expect(logged).toContain('A spool file is missing, so its deliveries are lost.');
-    }
-    await spool.close();
-  });
+test('refuses to count what was written to a file that was taken over, or is gone', async () => {
+  const spool = await open();
+  for (const removed of [rm, (path: string) => rename(path, `${path}.elsewhere`)]) {
+    await spool.append([makeDelivery('before')]);
+    const [name = ''] = await segments();
+    await removed(join(dir, name));
+    await expect(spool.append([makeDelivery('lost')])).rejects.toMatchObject({ kind: 'transient' });
+    await spool.append([makeDelivery('kept')]);
+    expect(ids(await drain(spool))).toEqual(['kept']);
+    expect(logged).toContain('A spool file is missing, so its deliveries are lost.');
+  }
+});
 
-  test('nothing for good when its folder is removed', async () => {
-    const spool = await open();
-    await spool.append([makeDelivery('a')]);
-    await rm(dir, { recursive: true });
-    await spool.append([makeDelivery('b')]);
-    expect(ids(await drain(spool))).toEqual(['b']);
-    await spool.close();
-  });
+test('refuses nothing for good when its folder is removed', async () => {
+  const spool = await open();
+  await spool.append([makeDelivery('a')]);
+  await rm(dir, { recursive: true });
+  await spool.append([makeDelivery('b')]);
+  expect(ids(await drain(spool))).toEqual(['b']);
+});
 
-  test('a folder that cannot be made', async () => {
-    await writeFile(dir, 'a file');
-    await expect(open({}, join(dir, 'below'))).rejects.toMatchObject({ code: 'SPOOL_UNUSABLE' });
-  });
+test('refuses a folder that cannot be made', async () => {
+  await writeFile(dir, 'a file');
+  await expect(open({}, join(dir, 'below'))).rejects.toMatchObject({ code: 'SPOOL_UNUSABLE' });
 });
 
 test('parks a delivery under its reason, and tries it again after everything else of the next start', async () => {
@@ -196,9 +180,7 @@ test('parks a delivery under its reason, and tries it again after everything els
   const again = await open({}, await crash());
   expect(again.status()).toMatchObject({ records: 3, parked: 0 });
   expect(ids(await drain(again))).toEqual(['poison', 'good', 'poison']);
-  await again.close();
   expect(ids(await drain(spool))).toEqual(['good']);
-  await spool.close();
 });
 
 test('keeps others out of a folder that was there before, and deletes damaged files in time', async () => {
@@ -214,5 +196,4 @@ test('keeps others out of a folder that was there before, and deletes damaged fi
   expect(spool.status().bytes).toBe(1);
   await spool.append([makeDelivery('a')]);
   expect(await segments()).toEqual(['000000000003.spool']);
-  await spool.close();
 });
