@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { useFolder } from '../support/folder.ts';
 import { modules, root } from '../support/repository.ts';
 
@@ -101,49 +101,47 @@ beforeAll(() => {
 const said = (path: string, line: number): string[] =>
   output.split('\n').filter((text) => text.startsWith(`${path}:${line}:`));
 
-describe('the rooms', () => {
-  test.each(violations)('are broken when $rule', ({ path, text, says }) => {
-    const line = (byPath.get(path)?.findIndex((other) => other.text === text) ?? 0) + 1;
-    expect(said(path, line)).toEqual([expect.stringContaining(says)]);
-  });
+test.each(violations)('the rooms are broken when $rule', ({ path, text, says }) => {
+  const line = (byPath.get(path)?.findIndex((other) => other.text === text) ?? 0) + 1;
+  expect(said(path, line)).toEqual([expect.stringContaining(says)]);
+});
 
-  test.each(cycles)('are broken by $rule', ({ files }) => {
-    const [first = ''] = Object.keys(files);
-    expect(said(first, 1)).toEqual([expect.stringContaining('cycle')]);
-  });
+test.each(cycles)('the rooms are broken by $rule', ({ files }) => {
+  const [first = ''] = Object.keys(files);
+  expect(said(first, 1)).toEqual([expect.stringContaining('cycle')]);
+});
 
-  test('are broken by a file in no room', () => {
-    expect(said('src/zz-no-room/zz.ts', 1)).toEqual([expect.stringContaining('is in no room')]);
-  });
+test('the rooms are broken by a file in no room', () => {
+  expect(said('src/zz-no-room/zz.ts', 1)).toEqual([expect.stringContaining('is in no room')]);
+});
 
-  test('let types pass where only types may', () => {
-    expect(output).not.toContain('zz-types.ts');
-  });
+test('the rooms let types pass where only types may', () => {
+  expect(output).not.toContain('zz-types.ts');
+});
 
-  test('name only rooms that exist, each once, and none imports in a circle', () => {
-    const inhabited = new Set([...modules.keys()].map((path) => roomOf(path)?.room));
-    expect([...inhabited].sort()).toEqual(rooms.map(({ room }) => room).sort());
-    for (const { imports = [], types = [] } of rooms) {
-      const unknown = [...imports, ...types].filter((entry) => !rooms.some(({ room }) => allows([entry], room)));
-      expect(unknown).toEqual([]);
+test('the rooms name only rooms that exist, each once, and none imports in a circle', () => {
+  const inhabited = new Set([...modules.keys()].map((path) => roomOf(path)?.room));
+  expect([...inhabited].sort()).toEqual(rooms.map(({ room }) => room).sort());
+  for (const { imports = [], types = [] } of rooms) {
+    const unknown = [...imports, ...types].filter((entry) => !rooms.some(({ room }) => allows([entry], room)));
+    expect(unknown).toEqual([]);
+  }
+  const reaches = (from: Room, seen = new Set<string>()): Set<string> => {
+    for (const next of rooms) {
+      if (!allows(from.imports ?? [], next.room) || seen.has(next.room)) continue;
+      seen.add(next.room);
+      reaches(next, seen);
     }
-    const reaches = (from: Room, seen = new Set<string>()): Set<string> => {
-      for (const next of rooms) {
-        if (!allows(from.imports ?? [], next.room) || seen.has(next.room)) continue;
-        seen.add(next.room);
-        reaches(next, seen);
-      }
-      return seen;
-    };
-    // Within source, simulator and webhook the parts may know each other; no-cycle guards their files.
-    const family = (room: string): string =>
-      room === 'src/simulator/demo' ? 'src/cli' : (room.match(/^src\/(source|simulator|webhook)/)?.[0] ?? room);
-    for (const room of rooms) {
-      const back = [...reaches(room)].filter((other) => {
-        const target = rooms.find((candidate) => candidate.room === other);
-        return target !== undefined && family(other) !== family(room.room) && reaches(target).has(room.room);
-      });
-      expect(back, room.room).toEqual([]);
-    }
-  });
+    return seen;
+  };
+  // Within source, simulator and webhook the parts may know each other; no-cycle guards their files.
+  const family = (room: string): string =>
+    room === 'src/simulator/demo' ? 'src/cli' : (room.match(/^src\/(source|simulator|webhook)/)?.[0] ?? room);
+  for (const room of rooms) {
+    const back = [...reaches(room)].filter((other) => {
+      const target = rooms.find((candidate) => candidate.room === other);
+      return target !== undefined && family(other) !== family(room.room) && reaches(target).has(room.room);
+    });
+    expect(back, room.room).toEqual([]);
+  }
 });

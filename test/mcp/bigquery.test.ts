@@ -16,106 +16,104 @@ import { program } from '../support/program.ts';
 
 const limits = { rows: 3, bytes: 100, billedBytes: 1_000 };
 
-describe('before a query runs', () => {
-  const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'p', dataset: 'calls' });
-  const ran: string[] = [];
-  /** A BigQuery whose dry runs say this; `closed` is how it answers when transcripts are asked for. */
-  const readerOf = (
-    plan: object,
-    { closed = [''], restricted = false, rows = 1, row = '{}', queryMs = 10_000, pauseMs = 0 } = {},
-  ) =>
-    openReader({
-      config,
-      rights: {
-        marts: 'calls_marts',
-        queryMs,
-        ...(restricted && { restricted: { restricted: 'r', analyst: 'a', marts: 'calls_marts', openMarts: {} } }),
+const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'p', dataset: 'calls' });
+const ran: string[] = [];
+/** A BigQuery whose dry runs say this; `closed` is how it answers when transcripts are asked for. */
+const readerOf = (
+  plan: object,
+  { closed = [''], restricted = false, rows = 1, row = '{}', queryMs = 10_000, pauseMs = 0 } = {},
+) =>
+  openReader({
+    config,
+    rights: {
+      marts: 'calls_marts',
+      queryMs,
+      ...(restricted && { restricted: { restricted: 'r', analyst: 'a', marts: 'calls_marts', openMarts: {} } }),
+    },
+    query: async () => [],
+    queries: {
+      plan: async (sql: string) => {
+        const code = sql.includes('utterances') ? closed.shift() : '';
+        if (code) throw terminal(code, 'The account may not read it, or there is no answer.');
+        return { type: 'SELECT', bytes: 10, reads: ['calls.calls'], ...plan };
       },
-      query: async () => [],
-      queries: {
-        plan: async (sql: string) => {
-          const code = sql.includes('utterances') ? closed.shift() : '';
-          if (code) throw terminal(code, 'The account may not read it, or there is no answer.');
-          return { type: 'SELECT', bytes: 10, reads: ['calls.calls'], ...plan };
-        },
-        async *stream({ sql }: { readonly sql: string }) {
-          ran.push(sql);
-          await delay(pauseMs);
-          for (let n = 0; n < rows; n += 1) yield { row };
-        },
-      } as never,
-    });
-  const refused = (plan: object, how = {}, sql = 'SELECT 1') =>
-    readerOf(plan, how)
-      .answer(sql, limits)
-      .then(
-        () => 'answered',
-        (error: { readonly code: string }) => error.code,
-      );
-
-  test('what changes something, reads too much, or reads beyond tables and marts is refused', async () => {
-    for (const type of ['INSERT', 'DELETE', 'MERGE', 'SCRIPT', 'EXPORT_DATA', 'CREATE_TABLE_AS_SELECT', 'CALL'])
-      expect(await refused({ type }), type).toBe('QUERY_REFUSED');
-    expect(await refused({ bytes: 1_001 })).toBe('QUERY_REFUSED');
-    for (const table of ['other.calls', 'calls_elsewhere.x', 'calls.INFORMATION_SCHEMA.TABLES', 'callsync.events'])
-      expect(await refused({ reads: ['calls.calls', table] }), table).toBe('QUERY_REFUSED');
-    expect(await refused({}, { restricted: true })).toBe('QUERY_READER');
-    for (const sql of [
-      'SELECT 1; SELECT 2',
-      "SELECT ';'; DROP TABLE calls",
-      "SELECT '''a\\''' ''' ; DROP TABLE calls; --'''",
-      'SELECT 1 /* ; */ ; # ;\nDROP TABLE calls',
-      'SELECT 1 -- a comment ends here\r; DROP TABLE calls',
-      "SELECT * FROM External_Query('us.books', 'SELECT * FROM customers')",
-    ])
-      expect(await refused({}, {}, sql), sql).toBe('QUERY_REFUSED');
-    expect(ran).toEqual([]);
-    for (const sql of [
-      'SELECT \';\' AS a, "x;y" AS b, `c;d` FROM t -- ; e\n;',
-      "SELECT '''it's; so''' # ;",
-      'SELECT 1;\n',
-    ])
-      expect(await refused({}, {}, sql), sql).toBe('answered');
-    for (const table of ['calls.calls', 'calls_marts.agent_daily', 'calls_restricted.calls'])
-      expect(await refused({ reads: [table] }), table).toBe('answered');
-    const denied = 'BIGQUERY_ACCESS_DENIED';
-    expect(await refused({}, { restricted: true, closed: [denied] })).toBe('answered');
-    // Without an answer, nothing is known of the account's rights: the next query asks again.
-    const unsure = readerOf({}, { restricted: true, closed: ['BIGQUERY_UNREACHABLE', denied] });
-    await expect(unsure.answer('SELECT 1', limits)).rejects.toMatchObject({ code: 'BIGQUERY_UNREACHABLE' });
-    expect(await unsure.answer('SELECT 1', limits)).toMatchObject({ complete: true });
+      async *stream({ sql }: { readonly sql: string }) {
+        ran.push(sql);
+        await delay(pauseMs);
+        for (let n = 0; n < rows; n += 1) yield { row };
+      },
+    } as never,
   });
+const refused = (plan: object, how = {}, sql = 'SELECT 1') =>
+  readerOf(plan, how)
+    .answer(sql, limits)
+    .then(
+      () => 'answered',
+      (error: { readonly code: string }) => error.code,
+    );
 
-  test('a dry run names tables and functions with their datasets', async () => {
-    const [table, routine] = [
-      { datasetId: 'calls', tableId: 'calls' },
-      { datasetId: 'elsewhere', routineId: 'send' },
-    ];
-    const query = {
-      statementType: 'SELECT',
-      referencedTables: [{ projectId: 'p', ...table }],
-      referencedRoutines: [
-        { projectId: 'p', ...routine },
-        { projectId: 'q', ...routine },
-      ],
-    };
-    const rest = async () => ({ statistics: { query } });
-    const queries = createQueries({ config, rest: rest as never, pause: async () => undefined }, {} as never);
-    expect((await queries.plan('SELECT 1')).reads).toEqual(['calls.calls', 'elsewhere.send', 'q.elsewhere.send']);
-  });
+test('what changes something, reads too much, or reads beyond tables and marts is refused', async () => {
+  for (const type of ['INSERT', 'DELETE', 'MERGE', 'SCRIPT', 'EXPORT_DATA', 'CREATE_TABLE_AS_SELECT', 'CALL'])
+    expect(await refused({ type }), type).toBe('QUERY_REFUSED');
+  expect(await refused({ bytes: 1_001 })).toBe('QUERY_REFUSED');
+  for (const table of ['other.calls', 'calls_elsewhere.x', 'calls.INFORMATION_SCHEMA.TABLES', 'callsync.events'])
+    expect(await refused({ reads: ['calls.calls', table] }), table).toBe('QUERY_REFUSED');
+  expect(await refused({}, { restricted: true })).toBe('QUERY_READER');
+  for (const sql of [
+    'SELECT 1; SELECT 2',
+    "SELECT ';'; DROP TABLE calls",
+    "SELECT '''a\\''' ''' ; DROP TABLE calls; --'''",
+    'SELECT 1 /* ; */ ; # ;\nDROP TABLE calls',
+    'SELECT 1 -- a comment ends here\r; DROP TABLE calls',
+    "SELECT * FROM External_Query('us.books', 'SELECT * FROM customers')",
+  ])
+    expect(await refused({}, {}, sql), sql).toBe('QUERY_REFUSED');
+  expect(ran).toEqual([]);
+  for (const sql of [
+    'SELECT \';\' AS a, "x;y" AS b, `c;d` FROM t -- ; e\n;',
+    "SELECT '''it's; so''' # ;",
+    'SELECT 1;\n',
+  ])
+    expect(await refused({}, {}, sql), sql).toBe('answered');
+  for (const table of ['calls.calls', 'calls_marts.agent_daily', 'calls_restricted.calls'])
+    expect(await refused({ reads: [table] }), table).toBe('answered');
+  const denied = 'BIGQUERY_ACCESS_DENIED';
+  expect(await refused({}, { restricted: true, closed: [denied] })).toBe('answered');
+  // Without an answer, nothing is known of the account's rights: the next query asks again.
+  const unsure = readerOf({}, { restricted: true, closed: ['BIGQUERY_UNREACHABLE', denied] });
+  await expect(unsure.answer('SELECT 1', limits)).rejects.toMatchObject({ code: 'BIGQUERY_UNREACHABLE' });
+  expect(await unsure.answer('SELECT 1', limits)).toMatchObject({ complete: true });
+});
 
-  test('a query ends when its time is over', async () => {
-    const slow = readerOf({}, { queryMs: 50, pauseMs: 5_000 });
-    await expect(slow.answer('SELECT 1', limits)).rejects.toMatchObject({ code: 'QUERY_FAILED' });
-  });
+test('a dry run names tables and functions with their datasets', async () => {
+  const [table, routine] = [
+    { datasetId: 'calls', tableId: 'calls' },
+    { datasetId: 'elsewhere', routineId: 'send' },
+  ];
+  const query = {
+    statementType: 'SELECT',
+    referencedTables: [{ projectId: 'p', ...table }],
+    referencedRoutines: [
+      { projectId: 'p', ...routine },
+      { projectId: 'q', ...routine },
+    ],
+  };
+  const rest = async () => ({ statistics: { query } });
+  const queries = createQueries({ config, rest: rest as never, pause: async () => undefined }, {} as never);
+  expect((await queries.plan('SELECT 1')).reads).toEqual(['calls.calls', 'elsewhere.send', 'q.elsewhere.send']);
+});
 
-  test('rows and bytes end an answer, and it says so', async () => {
-    expect(await readerOf({}, { rows: 3 }).answer('SELECT 1;', limits)).toMatchObject({ complete: true });
-    const many = await readerOf({}, { rows: 4 }).answer('SELECT 1', limits);
-    expect([many.complete, many.rows.length]).toEqual([false, 3]);
-    const large = await readerOf({}, { rows: 2, row: `{"x":"${'x'.repeat(60)}"}` }).answer('SELECT 1', limits);
-    expect([large.complete, large.rows.length]).toEqual([false, 1]);
-  });
+test('a query ends when its time is over', async () => {
+  const slow = readerOf({}, { queryMs: 50, pauseMs: 5_000 });
+  await expect(slow.answer('SELECT 1', limits)).rejects.toMatchObject({ code: 'QUERY_FAILED' });
+});
+
+test('rows and bytes end an answer, and it says so', async () => {
+  expect(await readerOf({}, { rows: 3 }).answer('SELECT 1;', limits)).toMatchObject({ complete: true });
+  const many = await readerOf({}, { rows: 4 }).answer('SELECT 1', limits);
+  expect([many.complete, many.rows.length]).toEqual([false, 3]);
+  const large = await readerOf({}, { rows: 2, row: `{"x":"${'x'.repeat(60)}"}` }).answer('SELECT 1', limits);
+  expect([large.complete, large.rows.length]).toEqual([false, 1]);
 });
 
 describe('the local BigQuery', () => {

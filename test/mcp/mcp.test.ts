@@ -207,51 +207,49 @@ describe('over standard input and output', async () => {
   });
 });
 
-describe('over HTTP', () => {
-  const send = (url: string, headers: Record<string, string>, body = '{}') =>
-    postTo(url, { 'content-type': 'application/json', ...headers }, body);
+const send = (url: string, headers: Record<string, string>, body = '{}') =>
+  postTo(url, { 'content-type': 'application/json', ...headers }, body);
 
-  test('all tools answer on loopback; other names, origins and paths are refused', async () => {
-    const url = await serveHttp('--transcripts');
-    const one = client();
-    await one.connect(new StreamableHTTPClientTransport(new URL(url)));
-    closers.push(() => one.close());
-    const expected = ['describe_tables', 'query', 'completeness', 'search_transcripts', 'get_call'];
-    expect((await one.listTools()).tools.map(({ name }) => name)).toEqual(expected);
-    expect((await call(one, 'query', { sql: 'SELECT count(*) AS n FROM calls' })).rows).toEqual([{ n: 120 }]);
-    const { calls } = await call(one, 'search_transcripts', { text: 'zanzibar' });
-    expect(calls).toHaveLength(1);
-    expect((await call(one, 'get_call', { call_id: calls[0].call_id })).turns[0].content).toMatch(/zanzibar/);
-    expect((await call(one, 'describe_tables', { name: 'calls' })).relations).toHaveLength(1);
-    expect((await call(one, 'completeness')).days.length).toBeGreaterThan(20);
-    for (const { uri } of (await one.listResources()).resources)
-      expect((await one.readResource({ uri })).contents).toHaveLength(1);
-    const { host } = new URL(url);
-    expect(await send(url, { host: 'evil.example' })).toBe(421);
-    expect(await send(url, { host, origin: 'https://evil.example' })).toBe(403);
-    expect(await send(url, { host, origin: 'null' })).toBe(403);
-    expect(await send(url.replace('/mcp', '/other'), { host })).toBe(404);
-    expect(await send(url, { host }, 'x'.repeat(1_000_000))).toBe(413);
-  });
+test('over HTTP, all tools answer on loopback; other names, origins and paths are refused', async () => {
+  const url = await serveHttp('--transcripts');
+  const one = client();
+  await one.connect(new StreamableHTTPClientTransport(new URL(url)));
+  closers.push(() => one.close());
+  const expected = ['describe_tables', 'query', 'completeness', 'search_transcripts', 'get_call'];
+  expect((await one.listTools()).tools.map(({ name }) => name)).toEqual(expected);
+  expect((await call(one, 'query', { sql: 'SELECT count(*) AS n FROM calls' })).rows).toEqual([{ n: 120 }]);
+  const { calls } = await call(one, 'search_transcripts', { text: 'zanzibar' });
+  expect(calls).toHaveLength(1);
+  expect((await call(one, 'get_call', { call_id: calls[0].call_id })).turns[0].content).toMatch(/zanzibar/);
+  expect((await call(one, 'describe_tables', { name: 'calls' })).relations).toHaveLength(1);
+  expect((await call(one, 'completeness')).days.length).toBeGreaterThan(20);
+  for (const { uri } of (await one.listResources()).resources)
+    expect((await one.readResource({ uri })).contents).toHaveLength(1);
+  const { host } = new URL(url);
+  expect(await send(url, { host: 'evil.example' })).toBe(421);
+  expect(await send(url, { host, origin: 'https://evil.example' })).toBe(403);
+  expect(await send(url, { host, origin: 'null' })).toBe(403);
+  expect(await send(url.replace('/mcp', '/other'), { host })).toBe(404);
+  expect(await send(url, { host }, 'x'.repeat(1_000_000))).toBe(413);
+});
 
-  test('a configured token is asked for; other addresses need a certificate, too', async () => {
-    const file = `${folder.path}/callsync.yaml`;
-    const config = await readFile(file, 'utf8');
-    const actor = { name: 'ada', token_file: `${folder.path}/token` };
-    await folder.write('callsync.yaml', `${config}operations: ${JSON.stringify({ users: [actor] })}\n`);
-    const exposed = await folder.run(['mcp', '--http', '0', '--listen', '0.0.0.0']);
-    expect(exposed).toMatchObject({ code: 2, stderr: expect.stringContaining('need a certificate') });
-    const url = await serveHttp('--listen', 'localhost');
-    expect(url).toMatch(/^http:..localhost:/);
-    const { host } = new URL(url);
-    expect(await send(url, { host })).toBe(401);
-    expect(await send(url, { host, authorization: 'Bearer wrong' })).toBe(401);
-    const one = client();
-    const headers = { authorization: 'Bearer a-token-of-forty-characters-for-assistants' };
-    await one.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
-    closers.push(() => one.close());
-    await call(one, 'describe_tables');
-    const events = await here.postgres.warehouse.query("SELECT what FROM callsync.events WHERE actor = 'ada'");
-    expect(events).toEqual([{ what: expect.stringMatching(/^describe_tables: \d+ rows$/) }]);
-  });
+test('over HTTP, a configured token is asked for; other addresses need a certificate, too', async () => {
+  const file = `${folder.path}/callsync.yaml`;
+  const config = await readFile(file, 'utf8');
+  const actor = { name: 'ada', token_file: `${folder.path}/token` };
+  await folder.write('callsync.yaml', `${config}operations: ${JSON.stringify({ users: [actor] })}\n`);
+  const exposed = await folder.run(['mcp', '--http', '0', '--listen', '0.0.0.0']);
+  expect(exposed).toMatchObject({ code: 2, stderr: expect.stringContaining('need a certificate') });
+  const url = await serveHttp('--listen', 'localhost');
+  expect(url).toMatch(/^http:..localhost:/);
+  const { host } = new URL(url);
+  expect(await send(url, { host })).toBe(401);
+  expect(await send(url, { host, authorization: 'Bearer wrong' })).toBe(401);
+  const one = client();
+  const headers = { authorization: 'Bearer a-token-of-forty-characters-for-assistants' };
+  await one.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
+  closers.push(() => one.close());
+  await call(one, 'describe_tables');
+  const events = await here.postgres.warehouse.query("SELECT what FROM callsync.events WHERE actor = 'ada'");
+  expect(events).toEqual([{ what: expect.stringMatching(/^describe_tables: \d+ rows$/) }]);
 });

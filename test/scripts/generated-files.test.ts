@@ -1,5 +1,5 @@
 /** Generated files (`npm run generate`) are current; the page of errors knows every code, that of the cookbook has results. */
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { renderConfigExample } from '../../scripts/config-pages.ts';
 import { renderCookbookPage } from '../../scripts/cookbook-page.ts';
@@ -21,23 +21,21 @@ test.each(Object.entries(files))('generated files %s is current (npm run generat
   expect(read(name)).toBe(text);
 });
 
-describe('callsync.example.yaml', () => {
-  test('is valid and says nothing but the defaults', () => {
-    expect(checkConfig(parse(renderConfigExample()), 'example')).toEqual(checkConfig(sample, 'defaults'));
-  });
+test('callsync.example.yaml is valid and says nothing but the defaults', () => {
+  expect(checkConfig(parse(renderConfigExample()), 'example')).toEqual(checkConfig(sample, 'defaults'));
+});
 
-  test('stays valid YAML when everything is switched on', () => {
-    const on = renderConfigExample().replaceAll(/^( *)#(?=[a-z-])/gm, '$1');
-    expect(() => parse(on, { uniqueKeys: false })).not.toThrow();
-  });
+test('callsync.example.yaml stays valid YAML when everything is switched on', () => {
+  const on = renderConfigExample().replaceAll(/^( *)#(?=[a-z-])/gm, '$1');
+  expect(() => parse(on, { uniqueKeys: false })).not.toThrow();
+});
 
-  test('has every key of the schema with its description', () => {
-    const example = renderConfigExample();
-    for (const { key, description } of collectKeys(configJsonSchema())) {
-      expect(example).toMatch(new RegExp(`^ *#?(- )?${key}:`, 'm'));
-      expect(description, `description of ${key}`).toBeTruthy();
-    }
-  });
+test('callsync.example.yaml has every key of the schema with its description', () => {
+  const example = renderConfigExample();
+  for (const { key, description } of collectKeys(configJsonSchema())) {
+    expect(example).toMatch(new RegExp(`^ *#?(- )?${key}:`, 'm'));
+    expect(description, `description of ${key}`).toBeTruthy();
+  }
 });
 
 const collectKeys = (node: SchemaNode): { key: string; description: string | undefined }[] => {

@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { until } from '../support/until.ts';
 import { collect, openApi } from './api.ts';
@@ -12,79 +12,77 @@ const start = async ({ webhooks, ...options }: SimulatorOptions, react?: Reactio
   return { received, ...(await openApi({ ...options, webhooks: { url, ...webhooks } })) };
 };
 
-describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
-  test('carry the exact headers, a signature over the bytes, and the fields of §2.1', async () => {
-    const { simulator, received } = await start({ calls: { ...small, count: 30, otherShare: 0 } });
-    await simulator.sendWebhooks({ count: 5 });
-    await simulator.drainWebhooks();
-    expect(received).toHaveLength(5);
-    for (const { headers, body, method } of received) {
-      expect(method).toBe('POST');
-      expect(headers['content-type']).toBe('application/json');
-      expect(headers['user-agent']).toMatch(/^Service-Webhook\/\d/);
-      expect(headers).toHaveProperty('x-service-hook-id');
-      expect(headers['x-service-delivery']).toMatch(/^\d{10}\.\d+$/);
-      expect(Math.abs(Number(headers['x-service-delivery']) - Date.now() / 1_000)).toBeLessThan(60);
-      const digest = createHmac('sha256', simulator.signingSecret as string)
-        .update(body)
-        .digest('hex');
-      expect(headers['x-service-signature']).toBe(`sha256=${digest}`);
-      expect(Object.keys(JSON.parse(body.toString())).sort()).toEqual(
-        'audio_state campaign duration in ivr_end metadata out status tags timestamp tracking_info transcript_json unique_id visit'.split(
-          ' ',
-        ),
-      );
-    }
-    expect((await collect(simulator.deliveries())).map((one) => one.bodyHash).sort()).toEqual(
-      received.map((one) => createHash('sha256').update(one.body).digest('hex')).sort(),
+test('webhook deliveries carry the exact headers, a signature over the bytes, and the fields of §2.1', async () => {
+  const { simulator, received } = await start({ calls: { ...small, count: 30, otherShare: 0 } });
+  await simulator.sendWebhooks({ count: 5 });
+  await simulator.drainWebhooks();
+  expect(received).toHaveLength(5);
+  for (const { headers, body, method } of received) {
+    expect(method).toBe('POST');
+    expect(headers['content-type']).toBe('application/json');
+    expect(headers['user-agent']).toMatch(/^Service-Webhook\/\d/);
+    expect(headers).toHaveProperty('x-service-hook-id');
+    expect(headers['x-service-delivery']).toMatch(/^\d{10}\.\d+$/);
+    expect(Math.abs(Number(headers['x-service-delivery']) - Date.now() / 1_000)).toBeLessThan(60);
+    const digest = createHmac('sha256', simulator.signingSecret as string)
+      .update(body)
+      .digest('hex');
+    expect(headers['x-service-signature']).toBe(`sha256=${digest}`);
+    expect(Object.keys(JSON.parse(body.toString())).sort()).toEqual(
+      'audio_state campaign duration in ivr_end metadata out status tags timestamp tracking_info transcript_json unique_id visit'.split(
+        ' ',
+      ),
     );
-  });
+  }
+  expect((await collect(simulator.deliveries())).map((one) => one.bodyHash).sort()).toEqual(
+    received.map((one) => createHash('sha256').update(one.body).digest('hex')).sort(),
+  );
+});
 
-  test('are sent for qualified and void only, when a call is processed', async () => {
-    const { simulator, received } = await start({ calls: { ...small, count: 0 }, webhooks: { secret: null } });
-    for (const status of ['qualified', 'void', 'error', 'unqualified']) await simulator.insert({ status });
-    const soon = new Date(Date.now() + 1_500).toISOString();
-    await simulator.insert({ status: 'qualified', qualified: soon });
-    expect(received.length).toBeLessThan(3);
-    await until('three arrive', () => received.length === 3);
-    const expected = ['qualified', 'qualified', 'void'];
-    expect(received.map((one) => JSON.parse(one.body.toString()).status).sort()).toEqual(expected);
-    expect(received[0]?.headers['x-service-signature']).toBeUndefined();
-  });
+test('webhook deliveries are sent for qualified and void only, when a call is processed', async () => {
+  const { simulator, received } = await start({ calls: { ...small, count: 0 }, webhooks: { secret: null } });
+  for (const status of ['qualified', 'void', 'error', 'unqualified']) await simulator.insert({ status });
+  const soon = new Date(Date.now() + 1_500).toISOString();
+  await simulator.insert({ status: 'qualified', qualified: soon });
+  expect(received.length).toBeLessThan(3);
+  await until('three arrive', () => received.length === 3);
+  const expected = ['qualified', 'qualified', 'void'];
+  expect(received.map((one) => JSON.parse(one.body.toString()).status).sort()).toEqual(expected);
+  expect(received[0]?.headers['x-service-signature']).toBeUndefined();
+});
 
-  test('are retried exactly once, under the same id, after anything but a 2XX in time', async () => {
-    const { simulator, received } = await start(
-      { calls: { ...small, count: 20, otherShare: 0 }, webhooks: { concurrency: 1, timeoutMs: 400 } },
-      (number) => ([500, 204, 301, 'hang'] as const)[number] ?? 200,
-    );
-    await simulator.sendWebhooks({ count: 3 });
-    await simulator.drainWebhooks();
-    const [a, b, c, d, e] = received.map(({ headers }) => headers['x-service-delivery']);
-    expect(received).toHaveLength(5);
-    expect([b, d]).toEqual([a, c]);
-    expect(new Set([a, c, e]).size).toBe(3);
-    expect(received[0]?.body).toEqual(received[1]?.body);
-    const { webhooks } = await simulator.stats();
-    expect(webhooks).toMatchObject({ delivered: 2, failed: 1, retried: 2, attempts: 5 });
-    expect((await collect(simulator.deliveries())).map((one) => [one.outcome, one.answers])).toEqual([
-      ['delivered', [500, 204]],
-      ['failed', [301, 'timeout']],
-      ['delivered', [200]],
-    ]);
-  });
+test('webhook deliveries are retried exactly once, under the same id, after anything but a 2XX in time', async () => {
+  const { simulator, received } = await start(
+    { calls: { ...small, count: 20, otherShare: 0 }, webhooks: { concurrency: 1, timeoutMs: 400 } },
+    (number) => ([500, 204, 301, 'hang'] as const)[number] ?? 200,
+  );
+  await simulator.sendWebhooks({ count: 3 });
+  await simulator.drainWebhooks();
+  const [a, b, c, d, e] = received.map(({ headers }) => headers['x-service-delivery']);
+  expect(received).toHaveLength(5);
+  expect([b, d]).toEqual([a, c]);
+  expect(new Set([a, c, e]).size).toBe(3);
+  expect(received[0]?.body).toEqual(received[1]?.body);
+  const { webhooks } = await simulator.stats();
+  expect(webhooks).toMatchObject({ delivered: 2, failed: 1, retried: 2, attempts: 5 });
+  expect((await collect(simulator.deliveries())).map((one) => [one.outcome, one.answers])).toEqual([
+    ['delivered', [500, 204]],
+    ['failed', [301, 'timeout']],
+    ['delivered', [200]],
+  ]);
+});
 
-  test('can be dropped', async () => {
-    const { simulator, received } = await start({
-      calls: { ...small, count: 400, otherShare: 0 },
-      webhooks: { dropShare: 0.2 },
-    });
-    await simulator.sendWebhooks({});
-    await simulator.drainWebhooks();
-    const { webhooks } = await simulator.stats();
-    expect(webhooks.dropped).toBeGreaterThan(40);
-    expect(webhooks.delivered).toBe(400 - webhooks.dropped);
-    expect(received).toHaveLength(webhooks.delivered);
+test('webhook deliveries can be dropped', async () => {
+  const { simulator, received } = await start({
+    calls: { ...small, count: 400, otherShare: 0 },
+    webhooks: { dropShare: 0.2 },
   });
+  await simulator.sendWebhooks({});
+  await simulator.drainWebhooks();
+  const { webhooks } = await simulator.stats();
+  expect(webhooks.dropped).toBeGreaterThan(40);
+  expect(webhooks.delivered).toBe(400 - webhooks.dropped);
+  expect(received).toHaveLength(webhooks.delivered);
 });
 
 test('truth takes omitted fields from the last acknowledged webhook, the rest from the present version', async () => {

@@ -40,9 +40,17 @@ export const json = (response: ServerResponse, status: number, body: unknown, he
   response.end(typeof body === 'string' ? body : JSON.stringify(body));
 };
 
-/** Answers token requests; every token is good. */
-export const answerToken = (response: ServerResponse): void =>
-  json(response, 200, { access_token: 'token-1', token_type: 'Bearer', expires_in: 3600 });
+/** Gives every request the same answer. */
+export const always =
+  (...answer: [status: number, body: unknown, headers?: Record<string, string>]): Handler =>
+  (_, response) =>
+    json(response, ...answer);
+
+/** Answers token requests with a token that is good, and leaves the others to the handler. */
+export const withTokens = (handler: Handler): Handler => {
+  const token = always(200, { access_token: 'token-1', token_type: 'Bearer', expires_in: 3600 });
+  return (request, response, url) => (url.pathname.startsWith('/realms/') ? token : handler)(request, response, url);
+};
 
 export const configFor = (url: string, more: Partial<SourceConfigInput> = {}): SourceConfig =>
   sourceConfigSchema.parse({

@@ -55,13 +55,14 @@ describe.each([5, 37, 100])('a silent cap of %i', (cap) => {
   });
 });
 
-describe('a list without window parameters', () => {
-  const page = { style: 'offset', size: 50 } as const;
-  test.each([
-    ['no_parameters', 37, { pagination: { style: 'none' as const } }, {}],
-    ['window_ignored', 137, { records: 'data', total_path: 'total', pagination: page }, {}],
-    ['window_ignored', 137, { records: 'data', pagination: page }, { totalPath: undefined }],
-  ])('%s with a silent cap of %i is not called complete, unless the user says what it can give', async (...one) => {
+const page = { style: 'offset', size: 50 } as const;
+test.each([
+  ['no_parameters', 37, { pagination: { style: 'none' as const } }, {}],
+  ['window_ignored', 137, { records: 'data', total_path: 'total', pagination: page }, {}],
+  ['window_ignored', 137, { records: 'data', pagination: page }, { totalPath: undefined }],
+])(
+  'a list without window parameters, %s with a silent cap of %i is not called complete, unless the user says what it can give',
+  async (...one) => {
     const [dialect, cap, list, overrides] = one;
     const options = { dialect, dialectOverrides: { cap, ...overrides }, calls: { count: 300 } };
     const read = await readAll(options, list, 'timestamp');
@@ -73,8 +74,8 @@ describe('a list without window parameters', () => {
     const small = { ...options, dialectOverrides: overrides, calls: { count: 30 } };
     const stated = await readAll(small, { ...list, max_results: 200 }, 'timestamp');
     expect([stated.missing, stated.problems]).toEqual([[], []]);
-  });
-});
+  },
+);
 
 test('a list without a cap is suspected little', async () => {
   const read = await readAll({});
@@ -84,52 +85,54 @@ test('a list without a cap is suspected little', async () => {
   expect(read.requests).toBeLessThanOrEqual(11);
 });
 
-describe('pages from which records are left out after they were cut', () => {
-  const page = { style: 'page', size_param: 'per_page', size: 50 } as const;
-  const byTime = [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }];
-  test.each([
-    ['page', 1, { records: 'items', pagination: page, cursor_fields: byTime }],
-    ['page', 12, { records: 'items', pagination: page, cursor_fields: byTime }],
-    ['page', 120, { records: 'items', pagination: page, cursor_fields: byTime }],
-    ['activate', 12, { preset: 'activate' }],
-  ])('%s with gaps of %i: several empty pages are not the end', async (dialect, records, list) => {
+const numbered: List = {
+  records: 'items',
+  pagination: { style: 'page', size_param: 'per_page', size: 50 },
+  cursor_fields: [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }],
+};
+test.each([
+  ['page', 1, numbered],
+  ['page', 12, numbered],
+  ['page', 120, numbered],
+  ['activate', 12, { preset: 'activate' }],
+])(
+  '%s with gaps of %i, as records are left out after pages were cut: several empty pages are not the end',
+  async (dialect, records, list) => {
     const quirks = { gaps: { share: 0.1, records } };
     const read = await readAll({ dialect, quirks, calls: { count: 700 } }, list, 'timestamp');
     if (read.problems.length === 0) expect(read.missing).toEqual([]);
     if (dialect === 'page') expect([read.missing, read.problems]).toEqual([[], []]);
-  });
+  },
+);
+
+test('times that differ by less than a second from what the list filters by are nothing to speak of', async () => {
+  const calls = { precision: 'milliseconds', printedPrecision: 'seconds', density: 'even', count: 3_000 } as const;
+  const times = { from: '2025-03-01T00:00:00Z', to: '2025-03-01T01:00:00Z', lateShare: 0 };
+  const read = await readAll({ calls: { ...calls, ...times } }, activate, 'timestamp', 40);
+  expect([read.missing, read.problems]).toEqual([[], []]);
 });
 
-describe('times that differ from what the list filters by', () => {
-  test('by less than a second are nothing to speak of', async () => {
-    const calls = { precision: 'milliseconds', printedPrecision: 'seconds', density: 'even', count: 3_000 } as const;
-    const times = { from: '2025-03-01T00:00:00Z', to: '2025-03-01T01:00:00Z', lateShare: 0 };
-    const read = await readAll({ calls: { ...calls, ...times } }, activate, 'timestamp', 40);
-    expect([read.missing, read.problems]).toEqual([[], []]);
-  });
+test('times that differ by up to 5 s from what the list filters by are kept, and the window says so', async () => {
+  const times = { from: '2025-03-01T00:00:00Z', to: '2025-03-01T01:00:00Z', density: 'even' } as const;
+  const calls = { count: 3_000, printedOffMs: 5_000, lateShare: 0, ...times };
+  const read = await readAll({ calls }, activate, 'timestamp', 40);
+  expect(read.missing.length).toBe(0);
+  for (const { problem, detail } of read.problems) {
+    expect(problem).toBe('outside');
+    expect(detail).toMatch(/up to [2-6] s outside the requested bounds/);
+  }
+});
 
-  test('by up to 5 s are kept, and the window says so', async () => {
-    const times = { from: '2025-03-01T00:00:00Z', to: '2025-03-01T01:00:00Z', density: 'even' } as const;
-    const calls = { count: 3_000, printedOffMs: 5_000, lateShare: 0, ...times };
-    const read = await readAll({ calls }, activate, 'timestamp', 40);
-    expect(read.missing.length).toBe(0);
-    for (const { problem, detail } of read.problems) {
-      expect(problem).toBe('outside');
-      expect(detail).toMatch(/up to [2-6] s outside the requested bounds/);
-    }
-  });
+test('times that differ from what the list filters by as they are local are all kept, and the window says so', async () => {
+  const read = await readAll({ calls: { printedZoneMinutes: 120 } }, activate, 'timestamp', 40);
+  expect(read.missing.length).toBe(0);
+  expect(read.problems.find(({ problem }) => problem === 'outside')?.detail).toContain('time zone');
+});
 
-  test('because they are local are all kept, and the window says so', async () => {
-    const read = await readAll({ calls: { printedZoneMinutes: 120 } }, activate, 'timestamp', 40);
-    expect(read.missing.length).toBe(0);
-    expect(read.problems.find(({ problem }) => problem === 'outside')?.detail).toContain('time zone');
-  });
-
-  test('nor outside a configured slack are they a problem', async () => {
-    const list = { preset: 'activate', bounds_slack_ms: 2 * 3_600_000 };
-    const read = await readAll({ calls: { printedZoneMinutes: 120 } }, list, 'timestamp');
-    expect([read.missing, read.problems]).toEqual([[], []]);
-  });
+test('times that differ from what the list filters by within a configured slack are no problem', async () => {
+  const list = { preset: 'activate', bounds_slack_ms: 2 * 3_600_000 };
+  const read = await readAll({ calls: { printedZoneMinutes: 120 } }, list, 'timestamp');
+  expect([read.missing, read.problems]).toEqual([[], []]);
 });
 
 test.each([
@@ -143,15 +146,16 @@ test.each([
   expect(read.requests).toBeLessThan(50);
 });
 
-describe('records with which no answer succeeds', () => {
-  const cases = [
-    { kind: 'error_500', light: true, single: true, lost: 2 },
-    { kind: 'broken_json', light: true, single: true, lost: 2 },
-    { kind: 'error_500', light: false, single: true, lost: 2 },
-    { kind: 'broken_json', light: false, single: false, lost: 0 },
-    { kind: 'error_500', light: true, single: false, lost: 2 },
-  ] as const;
-  test.each(cases)('$kind, in summaries $light, alone $single: the rest is read on', async (poison) => {
+const cases = [
+  { kind: 'error_500', light: true, single: true, lost: 2 },
+  { kind: 'broken_json', light: true, single: true, lost: 2 },
+  { kind: 'error_500', light: false, single: true, lost: 2 },
+  { kind: 'broken_json', light: false, single: false, lost: 0 },
+  { kind: 'error_500', light: true, single: false, lost: 2 },
+] as const;
+test.each(cases)(
+  'records with which no answer succeeds: $kind, in summaries $light, alone $single: the rest is read on',
+  async (poison) => {
     const { lost, ...how } = poison;
     const read = await readAll({ quirks: { poison: [150, 250].map((record) => ({ record, ...how })) } });
     expect(read.missing.length).toBe(lost);
@@ -159,15 +163,15 @@ describe('records with which no answer succeeds', () => {
     expect(read.problems.length).toBe(lost === 0 ? 0 : 4);
     expect(new Set(read.problems.map(({ problem }) => problem)).size).toBe(lost === 0 ? 0 : 1);
     for (const { window } of read.problems) expect(window.to - window.from).toBeLessThanOrEqual(1_000_000);
-  });
+  },
+);
 
-  test('are found in a list that cannot be cut', async () => {
-    const list = { records: 'data', total_path: 'total', pagination: { style: 'offset', size: 200 } } as const;
-    const poison = [{ record: 150, kind: 'error_500' as const, light: true, single: true }];
-    const read = await readAll({ dialect: 'window_ignored', quirks: { poison } }, list, 'timestamp');
-    expect(read.missing.length).toBe(1);
-    expect(read.problems.map(({ problem }) => problem)).toContain('unreadable');
-  });
+test('records with which no answer succeeds are found in a list that cannot be cut', async () => {
+  const list = { records: 'data', total_path: 'total', pagination: { style: 'offset', size: 200 } } as const;
+  const poison = [{ record: 150, kind: 'error_500' as const, light: true, single: true }];
+  const read = await readAll({ dialect: 'window_ignored', quirks: { poison } }, list, 'timestamp');
+  expect(read.missing.length).toBe(1);
+  expect(read.problems.map(({ problem }) => problem)).toContain('unreadable');
 });
 
 test.each(['page', 'no_parameters', 'bare_inclusive', 'silent_cap'])(

@@ -1,5 +1,5 @@
 /** Lists that end, count or fail in unusual ways: each call is read, or the reading does not say that it is complete. */
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { readWindow } from '../../src/source/read/read-window.ts';
 import { type MemoryAnswer, openMemoryList } from './memory-list.ts';
@@ -101,174 +101,171 @@ test('a total of all calls, whatever the window, does not cut windows for ever',
   expect(requests).toBeLessThan(300);
 });
 
-describe('behind its last page, a list', () => {
-  test.each<[string, Answer]>([
-    ['refuses', () => say(404, { detail: 'Invalid page.' })],
-    ['gives its last page again', counted],
-  ])('%s', async (_, beyond) => {
-    let last: Asked['records'] = [];
-    await readAll(80, { total_path: 'total' }, (of) => {
-      if (of.page > of.pages && of.page > 1) return beyond({ ...of, records: last });
-      last = of.records;
-      return counted(of);
-    });
+test.each<[string, Answer]>([
+  ['refuses', () => say(404, { detail: 'Invalid page.' })],
+  ['gives its last page again', counted],
+])('behind its last page, a list %s', async (_, beyond) => {
+  let last: Asked['records'] = [];
+  await readAll(80, { total_path: 'total' }, (of) => {
+    if (of.page > of.pages && of.page > 1) return beyond({ ...of, records: last });
+    last = of.records;
+    return counted(of);
   });
+});
 
-  test.each([404, 400, 416])('refuses with %i, and has no total', (status) =>
-    readAll(80, {}, ({ page, pages, records }) =>
-      page > pages && page > 1 ? say(status, { detail: 'Invalid page.' }) : say(200, { data: records }),
-    ),
+test.each([404, 400, 416])('behind its last page, a list refuses with %i, and has no total', (status) =>
+  readAll(80, {}, ({ page, pages, records }) =>
+    page > pages && page > 1 ? say(status, { detail: 'Invalid page.' }) : say(200, { data: records }),
+  ),
+);
+
+test('behind its last page, a list refuses, although pages of two, the most that it gives, leave calls out', async () => {
+  const { seen } = await read(60, paged, ({ page, records }) =>
+    page > 1 ? say(422, { detail: 'no' }) : say(200, { data: records.slice(0, 2) }),
   );
-
-  test('refuses, although pages of two, the most that it gives, leave calls out', async () => {
-    const { seen } = await read(60, paged, ({ page, records }) =>
-      page > 1 ? say(422, { detail: 'no' }) : say(200, { data: records.slice(0, 2) }),
-    );
-    expect(seen).toBe(60);
-  });
-
-  test('gives the same cursor with an empty page', () =>
-    readAll(90, cursors, ({ page, records }) =>
-      say(200, { next: records.length === 0 ? String(page) : String(page + 1), data: records }),
-    ));
+  expect(seen).toBe(60);
 });
 
-describe('a list with cursors', () => {
-  test('that loses one behind a full page: smaller questions give the rest', () =>
-    readAll(90, cursors, ({ page, pages, records }) => {
-      const isLost = records[0]?.unique_id === `c${middle}`;
-      return say(200, { next: page < pages && !isLost ? String(page + 1) : null, data: records });
-    }));
+test('behind its last page, a list gives the same cursor with an empty page', () =>
+  readAll(90, cursors, ({ page, records }) =>
+    say(200, { next: records.length === 0 ? String(page) : String(page + 1), data: records }),
+  ));
 
-  test('that begin with a slash: they are no addresses', () =>
-    readAll(90, cursors, ({ page, pages, records }) =>
-      say(200, { next: page < pages ? `/${page + 1}` : null, data: records }),
-    ));
+test('a list with cursors that loses one behind a full page: smaller questions give the rest', () =>
+  readAll(90, cursors, ({ page, pages, records }) => {
+    const isLost = records[0]?.unique_id === `c${middle}`;
+    return say(200, { next: page < pages && !isLost ? String(page + 1) : null, data: records });
+  }));
 
-  test('that names other calls for ever is an error', async () => {
-    let made = 0;
-    const timestamp = new Date(start).toISOString();
-    const first = read(0, cursors, ({ page }) =>
-      say(200, { next: String(page + 1), data: [{ unique_id: `made${made++}`, timestamp }] }),
-    );
-    await expect(first).rejects.toMatchObject({ code: 'LIST_LOOP' });
-  });
+test('a list with cursors that begin with a slash: they are no addresses', () =>
+  readAll(90, cursors, ({ page, pages, records }) =>
+    say(200, { next: page < pages ? `/${page + 1}` : null, data: records }),
+  ));
 
-  test('whose empty pages lead on for ever is an error', async () => {
-    const first = read(10, cursors, ({ page, records }) =>
-      say(200, { next: page < 500 ? String(page + 1) : null, data: records }),
-    );
-    await expect(first).rejects.toMatchObject({ code: 'LIST_LOOP' });
-  });
+test('a list with cursors that names other calls for ever is an error', async () => {
+  let made = 0;
+  const timestamp = new Date(start).toISOString();
+  const first = read(0, cursors, ({ page }) =>
+    say(200, { next: String(page + 1), data: [{ unique_id: `made${made++}`, timestamp }] }),
+  );
+  await expect(first).rejects.toMatchObject({ code: 'LIST_LOOP' });
 });
 
-describe('a window longer than the list shows at once is cut', () => {
-  test.each([
-    [24, 'beginning', 0],
-    [24, 'beginning', 500],
-    [6, 'beginning', 100],
-    [24, 'end', 0],
-    [6, 'end', 0],
-  ])('%i h of it, from its %s, and no call for %i h', (hours, shows, quiet) =>
+test('a list with cursors whose empty pages lead on for ever is an error', async () => {
+  const first = read(10, cursors, ({ page, records }) =>
+    say(200, { next: page < 500 ? String(page + 1) : null, data: records }),
+  );
+  await expect(first).rejects.toMatchObject({ code: 'LIST_LOOP' });
+});
+
+test.each([
+  [24, 'beginning', 0],
+  [24, 'beginning', 500],
+  [6, 'beginning', 100],
+  [24, 'end', 0],
+  [6, 'end', 0],
+])(
+  'a window longer than the list shows at once is cut: %i h of it, from its %s, and no call for %i h',
+  (hours, shows, quiet) =>
     readAll(60, {}, everything, { everyMs: hour, longestMs: hours * hour, quietMs: quiet * hour, shows, early: 10 }),
-  );
+);
 
-  const alone = { early: 0, times: 0 };
-  test.each(['beginning', 'end'])('also where its %s shows no call, and no other is known', (shows) =>
+const alone = { early: 0, times: 0 };
+test.each(['beginning', 'end'])(
+  'a window longer than the list shows at once is cut, also where its %s shows no call, and no other is known',
+  (shows) =>
     readAll(90, {}, everything, { ...alone, longestMs: 6 * hour, quietMs: 10 * hour, shows, restMs: 10 * hour }),
-  );
+);
 
-  test('also where the only call that it shows is at its end, and of the next window', () =>
-    readAll(3, {}, everything, { ...alone, everyMs: 12 * hour, longestMs: 2 * hour, shows: 'end', restMs: 24 * hour }));
+test('a window longer than the list shows at once is cut, also where the only call that it shows is at its end, and of the next window', () =>
+  readAll(3, {}, everything, { ...alone, everyMs: 12 * hour, longestMs: 2 * hour, shows: 'end', restMs: 24 * hour }));
 
-  test('but not where the list takes no bounds', () => {
-    const list = { cursor_fields: [{ name: 'timestamp', record_field: 'timestamp' }] };
-    return readAll(0, list, everything, { times: 0, restMs: 12 * hour });
-  });
+test('a window longer than the list shows at once is cut, but not where the list takes no bounds', () => {
+  const list = { cursor_fields: [{ name: 'timestamp', record_field: 'timestamp' }] };
+  return readAll(0, list, everything, { times: 0, restMs: 12 * hour });
+});
 
-  const days = { time_resolution_ms: 24 * hour, to_inclusive: false };
-  const byDays = { everyMs: 5 * hour, stepMs: 24 * hour, quietMs: 24 * hour - 45_000, ...alone };
-  test.each([
-    [6, 'beginning'],
-    [12, 'beginning'],
-    [6, 'end'],
-    [12, 'end'],
-  ])('or reported, where it is a day: %i h of it, from its %s', async (hours, shows) => {
+const days = { time_resolution_ms: 24 * hour, to_inclusive: false };
+const byDays = { everyMs: 5 * hour, stepMs: 24 * hour, quietMs: 24 * hour - 45_000, ...alone };
+test.each([
+  [6, 'beginning'],
+  [12, 'beginning'],
+  [6, 'end'],
+  [12, 'end'],
+])(
+  'a window longer than the list shows at once is cut or reported where it is a day: %i h of it, from its %s',
+  async (hours, shows) => {
     const times = { ...byDays, longestMs: hours * hour, shows };
     const { seen, problems } = await read(45, days, everything, times);
     expect(seen).toBeLessThan(45);
     expect(problems).toContainEqual(expect.objectContaining({ problem: 'looks_truncated' }));
-  });
+  },
+);
 
-  test.each([true, false])('a list by days that shows all of it is complete (from_inclusive: %s)', (from_inclusive) =>
-    readAll(90, { ...days, from_inclusive }, everything, byDays),
+test.each([true, false])('a list by days that shows all of it is complete (from_inclusive: %s)', (from_inclusive) =>
+  readAll(90, { ...days, from_inclusive }, everything, byDays),
+);
+
+test('a list that shows all of it pays a few requests once', async () => {
+  const { seen, problems, requests } = await read(90, {}, everything, { everyMs: hour, quietMs: 2_000 * hour });
+  expect([seen, problems]).toEqual([90, []]);
+  // Pages that are asked for ahead count, too.
+  expect(requests).toBeLessThanOrEqual(44);
+});
+
+const leaveOut =
+  (from: number): Answer =>
+  ({ records }) => {
+    const data = records.filter(({ unique_id }) => {
+      const index = (Number(unique_id.slice(1)) - start) / 1000;
+      return index < from || index >= from + 20;
+    });
+    return say(200, { total: data.length, data });
+  };
+test.each<[string, SourceConfigInput['list'], number]>([
+  ['all of a page', paged, 20],
+  ['all of the first page', paged, 0],
+  ['all of a page, where the total counts the page', { ...paged, total_path: 'total' }, 20],
+])('records left out of pages: %s: no end of the list', async (_, list, from) => {
+  const { seen, problems } = await read(90, list, leaveOut(from));
+  expect([seen, problems]).toEqual([70, []]);
+});
+
+test('records left out of pages: half of the only page, long after half a page was missing amid the list', async () => {
+  let asked = 0;
+  const answer: Answer = ({ records }) =>
+    say(200, { data: ++asked === 1 || records.length === 15 ? records.slice(0, 10) : records });
+  await readAll(60, paged, answer, { times: 20 });
+});
+
+test('records left out of pages: a page that comes again and again is an error at once', async () => {
+  const data = Array.from({ length: 20 }, (_, index) => ({ unique_id: `c${index}` }));
+  const first = read(90, paged, () => say(200, { data }));
+  await expect(first).rejects.toMatchObject({ code: 'LIST_LOOP' });
+});
+
+const answer = { error: { code: 'TIMEOUT' }, data: [] };
+
+test.each([
+  [answer, { error: null }],
+  [{ status: 'error', message: 'overload', data: [] }, { status: 'ok' }],
+  [{ code: 503, data: [] }, { code: 0 }],
+  [{ statusCode: '500', data: [] }, { statusCode: '200' }],
+])('an error in the body of an answer 200 is no empty list: it is asked again (%j)', async (failed, good) => {
+  let asked = 0;
+  await readAll(10, {}, ({ records }) => say(200, ++asked === 1 ? failed : { ...good, data: records }));
+});
+
+test('an error in the body of an answer 200 is none beside a part of the calls', async () => {
+  let asked = 0;
+  await readAll(10, { pagination: { style: 'none' } }, ({ records }) =>
+    say(200, ++asked === 1 ? { ...answer, data: records.slice(0, 1) } : { data: records }),
   );
-
-  test('a list that shows all of it pays a few requests once', async () => {
-    const { seen, problems, requests } = await read(90, {}, everything, { everyMs: hour, quietMs: 2_000 * hour });
-    expect([seen, problems]).toEqual([90, []]);
-    // Pages that are asked for ahead count, too.
-    expect(requests).toBeLessThanOrEqual(44);
-  });
 });
 
-describe('records left out of pages after these were made', () => {
-  const leaveOut =
-    (from: number): Answer =>
-    ({ records }) => {
-      const data = records.filter(({ unique_id }) => {
-        const index = (Number(unique_id.slice(1)) - start) / 1000;
-        return index < from || index >= from + 20;
-      });
-      return say(200, { total: data.length, data });
-    };
-  test.each<[string, SourceConfigInput['list'], number]>([
-    ['all of a page', paged, 20],
-    ['all of the first page', paged, 0],
-    ['all of a page, where the total counts the page', { ...paged, total_path: 'total' }, 20],
-  ])('%s: no end of the list', async (_, list, from) => {
-    const { seen, problems } = await read(90, list, leaveOut(from));
-    expect([seen, problems]).toEqual([70, []]);
-  });
-
-  test('half of the only page, long after half a page was missing amid the list', async () => {
-    let asked = 0;
-    const answer: Answer = ({ records }) =>
-      say(200, { data: ++asked === 1 || records.length === 15 ? records.slice(0, 10) : records });
-    await readAll(60, paged, answer, { times: 20 });
-  });
-
-  test('a page that comes again and again is an error at once', async () => {
-    const data = Array.from({ length: 20 }, (_, index) => ({ unique_id: `c${index}` }));
-    const first = read(90, paged, () => say(200, { data }));
-    await expect(first).rejects.toMatchObject({ code: 'LIST_LOOP' });
-  });
-});
-
-describe('an error in the body of an answer 200', () => {
-  const answer = { error: { code: 'TIMEOUT' }, data: [] };
-
-  test.each([
-    [answer, { error: null }],
-    [{ status: 'error', message: 'overload', data: [] }, { status: 'ok' }],
-    [{ code: 503, data: [] }, { code: 0 }],
-    [{ statusCode: '500', data: [] }, { statusCode: '200' }],
-  ])('is no empty list: it is asked again (%j)', async (failed, good) => {
-    let asked = 0;
-    await readAll(10, {}, ({ records }) => say(200, ++asked === 1 ? failed : { ...good, data: records }));
-  });
-
-  test('is none beside a part of the calls', async () => {
-    let asked = 0;
-    await readAll(10, { pagination: { style: 'none' } }, ({ records }) =>
-      say(200, ++asked === 1 ? { ...answer, data: records.slice(0, 1) } : { data: records }),
-    );
-  });
-
-  test('that stays is a failure', async () => {
-    const reading = read(10, {}, () => say(200, answer));
-    await expect(reading).rejects.toMatchObject({ code: 'LIST_FAILED', kind: 'transient' });
-  });
+test('an error in the body of an answer 200 that stays is a failure', async () => {
+  const reading = read(10, {}, () => say(200, answer));
+  await expect(reading).rejects.toMatchObject({ code: 'LIST_FAILED', kind: 'transient' });
 });
 
 test('where nothing leads to a second page, a page of five is a cap', async () => {
@@ -287,19 +284,20 @@ test('a step of coarse bounds with as many calls as any query is reported, also 
   expect(problems).toContainEqual(expect.objectContaining({ problem: 'looks_truncated' }));
 });
 
-describe('a list in whose order later pages repeat a call and pass another over, the same ones each time', () => {
-  const again: Answer = ({ page, all, records }) => {
-    const [first, second, ...rest] = records;
-    const at = Date.parse(first?.timestamp ?? '') - 1000;
-    const before = { unique_id: `c${at}`, timestamp: new Date(at || 0).toISOString() };
-    const isAgain = page > 1 && second !== undefined && at > middle;
-    return say(200, { total: all, data: isAgain ? [first, before, ...rest] : records });
-  };
-  test.each<[string, SourceConfigInput['list']]>([
-    ['has a total', { total_path: 'total', ...paged }],
-    ['has no total, and pages of one size', {}],
-  ])('%s: shorter windows show all', (_, list) => readAll(75, list, again));
-});
+const again: Answer = ({ page, all, records }) => {
+  const [first, second, ...rest] = records;
+  const at = Date.parse(first?.timestamp ?? '') - 1000;
+  const before = { unique_id: `c${at}`, timestamp: new Date(at || 0).toISOString() };
+  const isAgain = page > 1 && second !== undefined && at > middle;
+  return say(200, { total: all, data: isAgain ? [first, before, ...rest] : records });
+};
+test.each<[string, SourceConfigInput['list']]>([
+  ['has a total', { total_path: 'total', ...paged }],
+  ['has no total, and pages of one size', {}],
+])(
+  'a list whose later pages repeat a call and pass another over, the same ones each time, %s: shorter windows show all',
+  (_, list) => readAll(75, list, again),
+);
 
 test('a cap of whole pages that begins amid the reading is found, although larger answers came before', () =>
   readAll(90, paged, everything, { laterCap: 40 }));

@@ -104,64 +104,62 @@ describe.each(Object.entries(expected))('probing dialect %s', (dialect, list) =>
   });
 });
 
-describe('a probe', () => {
-  test('recognises both axes, the end of processing among them, and what the list lacks', async () => {
-    const simulator = await start('activate');
-    const report = await probe(simulator);
-    expect(report.list.cursor_fields).toMatchObject([
-      { name: 'qualified', end_of_processing: true, order: 'qualified' },
-      { name: 'timestamp', end_of_processing: false, order: 'timestamp' },
-    ]);
-    expect(report.list.exclude).toContain('transcript_json');
-    expect(report.findings.find(({ key }) => key === 'fields the list lacks')?.found).toContain('audio_state');
-    expect(report.findings.find(({ key }) => key === 'rate-limit headers')?.found).toContain('x-ratelimit-limit');
-  });
+test('a probe recognises both axes, the end of processing among them, and what the list lacks', async () => {
+  const simulator = await start('activate');
+  const report = await probe(simulator);
+  expect(report.list.cursor_fields).toMatchObject([
+    { name: 'qualified', end_of_processing: true, order: 'qualified' },
+    { name: 'timestamp', end_of_processing: false, order: 'timestamp' },
+  ]);
+  expect(report.list.exclude).toContain('transcript_json');
+  expect(report.findings.find(({ key }) => key === 'fields the list lacks')?.found).toContain('audio_state');
+  expect(report.findings.find(({ key }) => key === 'rate-limit headers')?.found).toContain('x-ratelimit-limit');
+});
 
-  test('never makes more requests than stated, and says that it stopped', async () => {
-    for (const maxRequests of [3, 10, 25]) {
-      const simulator = await start('nested_records');
-      const report = await probeSource({ config: await configOf(simulator), maxRequests });
-      const { requests } = await simulator.stats();
-      expect(requests.list + requests.call).toBeLessThanOrEqual(maxRequests);
-      expect(report.complete).toBe(false);
-      expect(report.findings.at(-2)?.key).toBe('the rest');
+test('a probe never makes more requests than stated, and says that it stopped', async () => {
+  for (const maxRequests of [3, 10, 25]) {
+    const simulator = await start('nested_records');
+    const report = await probeSource({ config: await configOf(simulator), maxRequests });
+    const { requests } = await simulator.stats();
+    expect(requests.list + requests.call).toBeLessThanOrEqual(maxRequests);
+    expect(report.complete).toBe(false);
+    expect(report.findings.at(-2)?.key).toBe('the rest');
+  }
+});
+
+test('a probe prints no personal data and no token', async () => {
+  const simulator = await start('activate', 60);
+  const text = renderProbe(await probe(simulator));
+  const words = new Set(text.split(/[^\p{L}\p{N}_]+/u));
+  let checked = 0;
+  for await (const { document } of simulator.truth({})) {
+    for (const value of contentOf(document)) {
+      checked++;
+      if (words.has(value) || (/\W/.test(value) && text.includes(value))) expect.fail(`it printed ${value}`);
     }
-  });
+  }
+  expect(checked).toBeGreaterThan(500);
+  expect(text).not.toContain(simulator.clientSecret);
+  expect(text).toContain('The preset activate fits');
+});
 
-  test('prints no personal data and no token', async () => {
-    const simulator = await start('activate', 60);
-    const text = renderProbe(await probe(simulator));
-    const words = new Set(text.split(/[^\p{L}\p{N}_]+/u));
-    let checked = 0;
-    for await (const { document } of simulator.truth({})) {
-      for (const value of contentOf(document)) {
-        checked++;
-        if (words.has(value) || (/\W/.test(value) && text.includes(value))) expect.fail(`it printed ${value}`);
-      }
-    }
-    expect(checked).toBeGreaterThan(500);
-    expect(text).not.toContain(simulator.clientSecret);
-    expect(text).toContain('The preset activate fits');
-  });
+test('a probe says what to do when the list is empty or refuses', async () => {
+  const empty = await start('activate', 0);
+  await expect(probeSource({ config: await simulatedConfig(empty) })).rejects.toMatchObject({ code: 'LIST_EMPTY' });
+  const path = await start('version_path');
+  const without = { ...(await simulatedConfig(path)), base_url: path.origin };
+  await expect(probeSource({ config: without })).rejects.toMatchObject({ code: 'LIST_REFUSED' });
+  const wrong = { ...(await simulatedConfig(await start('activate'))), client_secret: 'wrong' };
+  await expect(probeSource({ config: wrong })).rejects.toMatchObject({ code: 'TOKEN_REFUSED' });
+});
 
-  test('says what to do when the list is empty or refuses', async () => {
-    const empty = await start('activate', 0);
-    await expect(probeSource({ config: await simulatedConfig(empty) })).rejects.toMatchObject({ code: 'LIST_EMPTY' });
-    const path = await start('version_path');
-    const without = { ...(await simulatedConfig(path)), base_url: path.origin };
-    await expect(probeSource({ config: without })).rejects.toMatchObject({ code: 'LIST_REFUSED' });
-    const wrong = { ...(await simulatedConfig(await start('activate'))), client_secret: 'wrong' };
-    await expect(probeSource({ config: wrong })).rejects.toMatchObject({ code: 'TOKEN_REFUSED' });
-  });
-
-  test('tries the names of window parameters that the user passes', async () => {
-    const dialectOverrides = { windows: [{ axis: 'timestamp' as const, from: 'von', to: 'bis' }] };
-    const simulator = await openSimulator({ dialect: 'page', dialectOverrides, calls: few });
-    const config = await configOf(simulator);
-    expect((await probeSource({ config })).list.cursor_fields).toEqual([]);
-    const { list } = await probeSource({ config, bounds: [['von', 'bis']] });
-    expect(list.cursor_fields).toMatchObject([{ from_param: 'von', to_param: 'bis' }]);
-  });
+test('a probe tries the names of window parameters that the user passes', async () => {
+  const dialectOverrides = { windows: [{ axis: 'timestamp' as const, from: 'von', to: 'bis' }] };
+  const simulator = await openSimulator({ dialect: 'page', dialectOverrides, calls: few });
+  const config = await configOf(simulator);
+  expect((await probeSource({ config })).list.cursor_fields).toEqual([]);
+  const { list } = await probeSource({ config, bounds: [['von', 'bis']] });
+  expect(list.cursor_fields).toMatchObject([{ from_param: 'von', to_param: 'bis' }]);
 });
 
 // `npm run campaign -- lists probe` makes 20 runs of each.

@@ -13,7 +13,7 @@ import {
 import { createSharedSlots } from '../../src/store/request-limit.ts';
 import { openStore } from '../../src/store/store.ts';
 import { useDatabase } from '../support/postgres.ts';
-import { answerToken, configFor, json, startServer } from './local-server.ts';
+import { configFor, json, startServer, withTokens } from './local-server.ts';
 
 type SlotSource = Parameters<typeof createRequestLimiter>[0];
 
@@ -29,9 +29,7 @@ const rules = { requests: 10, perMs: 500, live: 3 };
 
 test('a process that starts while the service refuses knows from the store that it answered before', async () => {
   let status = 200;
-  const server = await startServer((_, response, url) =>
-    url.pathname.startsWith('/realms/') ? answerToken(response) : json(response, status, []),
-  );
+  const server = await startServer(withTokens((_, response) => json(response, status, [])));
   const store = await openWorker();
   const askAs = async (answer: number, path?: string) => {
     status = answer;

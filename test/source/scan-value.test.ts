@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { scanFields } from '../../src/lib/scan-value.ts';
 import { readPageBody } from '../../src/source/json/page-body.ts';
 import { inheritedNames } from '../support/inherited-names.ts';
@@ -43,120 +43,116 @@ const mutations = fc.array(
   { maxLength: 3 },
 );
 
-describe('scanning a record', () => {
-  test('accepts what JSON.parse accepts, and finds the same fields', () => {
-    let accepted = 0;
-    let refused = 0;
-    fc.assert(
-      fc.property(
-        fc.dictionary(fc.oneof(fc.string(), fc.constantFrom(...inheritedNames)), fc.jsonValue()),
-        fc.constantFrom(undefined, 1),
-        mutations,
-        (value, indent, cuts) => {
-          const text = mutate(JSON.stringify(value, undefined, indent), cuts);
-          if (!text.startsWith('{')) return;
-          const found = scan(text);
-          if (found === undefined || found.to < Buffer.byteLength(text.replace(/[ \t\r\n]+$/, ''))) {
-            refused += 1;
-            expect(parse(text)).toBeUndefined();
-            return;
-          }
-          accepted += 1;
-          const parsed = JSON.parse(text) as Record<string, unknown>;
-          const bytes = Buffer.from(text);
-          const fields = new Map(found.fields.map((field) => [field.name, field]));
-          expect([...fields.keys()].sort()).toEqual(Object.keys(parsed).sort());
-          for (const { name, from, to } of fields.values())
-            expect(JSON.parse(bytes.toString('utf8', from, to))).toEqual(parsed[name]);
-        },
-      ),
-      { numRuns: 1_600 },
-    );
-    expect(accepted).toBeGreaterThan(400);
-    expect(refused).toBeGreaterThan(200);
-  });
-
-  test('calls a field plain when JSON.stringify would write the same bytes', () => {
-    fc.assert(
-      fc.property(
-        fc.string({ unit: 'grapheme' }),
-        fc.double({ min: -1e15, max: 1e15, noNaN: true }),
-        fc.integer(),
-        (word, number, whole) => {
-          // Escapes and numbers below a hundredth are left to the parser, which costs time and nothing else.
-          fc.pre(!JSON.stringify(word).includes('\\') && (number === 0 || Math.abs(number) >= 0.01));
-          const text = JSON.stringify({ a: { word, list: [number, whole, null, true] } });
-          expect(scan(text)?.fields.map((field) => field.plain)).toEqual([true]);
-        },
-      ),
-      { numRuns: 400 },
-    );
-    const plain = (value: string): boolean | undefined => scan(`{"a":${value}}`)?.fields[0]?.plain;
-    for (const value of [
-      ...'1.0 -0 1e5 1E400 0.0000001'.split(' '),
-      '[1, 2]',
-      '{"a" :1}',
-      '"\\u0041"',
-      '"\\/"',
-      '123456789012345678',
-      '9007199254740993',
-      '0.10000000000000001',
-      '{"b":1,"1":2}',
-    ])
-      expect([value, plain(value)]).toEqual([value, false]);
-    for (const value of [...'0.9342876672744751 12345678901234567000 1 -1.5 0.05 "é" [] {} [1,{"b":null}]'.split(' ')])
-      expect(plain(value)).toBe(true);
-  });
+test('scanning a record accepts what JSON.parse accepts, and finds the same fields', () => {
+  let accepted = 0;
+  let refused = 0;
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.oneof(fc.string(), fc.constantFrom(...inheritedNames)), fc.jsonValue()),
+      fc.constantFrom(undefined, 1),
+      mutations,
+      (value, indent, cuts) => {
+        const text = mutate(JSON.stringify(value, undefined, indent), cuts);
+        if (!text.startsWith('{')) return;
+        const found = scan(text);
+        if (found === undefined || found.to < Buffer.byteLength(text.replace(/[ \t\r\n]+$/, ''))) {
+          refused += 1;
+          expect(parse(text)).toBeUndefined();
+          return;
+        }
+        accepted += 1;
+        const parsed = JSON.parse(text) as Record<string, unknown>;
+        const bytes = Buffer.from(text);
+        const fields = new Map(found.fields.map((field) => [field.name, field]));
+        expect([...fields.keys()].sort()).toEqual(Object.keys(parsed).sort());
+        for (const { name, from, to } of fields.values())
+          expect(JSON.parse(bytes.toString('utf8', from, to))).toEqual(parsed[name]);
+      },
+    ),
+    { numRuns: 1_600 },
+  );
+  expect(accepted).toBeGreaterThan(400);
+  expect(refused).toBeGreaterThan(200);
 });
 
-describe('a page whose transcripts stay bytes', () => {
-  const words = (count: number) =>
-    Array.from({ length: count }, (_, index) => ({ value: `word${index}`, start: index / 4 }));
-  const record = (id: number, extra: object = {}) => ({
-    unique_id: `call-${id}`,
-    timestamp: '2026-01-01T00:00:00Z',
-    transcript_json: { callData: [{ words: words(100) }] },
-    tags: [],
-    ...extra,
-  });
-  const read = (body: Buffer) => {
+test('scanning a record calls a field plain when JSON.stringify would write the same bytes', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: 'grapheme' }),
+      fc.double({ min: -1e15, max: 1e15, noNaN: true }),
+      fc.integer(),
+      (word, number, whole) => {
+        // Escapes and numbers below a hundredth are left to the parser, which costs time and nothing else.
+        fc.pre(!JSON.stringify(word).includes('\\') && (number === 0 || Math.abs(number) >= 0.01));
+        const text = JSON.stringify({ a: { word, list: [number, whole, null, true] } });
+        expect(scan(text)?.fields.map((field) => field.plain)).toEqual([true]);
+      },
+    ),
+    { numRuns: 400 },
+  );
+  const plain = (value: string): boolean | undefined => scan(`{"a":${value}}`)?.fields[0]?.plain;
+  for (const value of [
+    ...'1.0 -0 1e5 1E400 0.0000001'.split(' '),
+    '[1, 2]',
+    '{"a" :1}',
+    '"\\u0041"',
+    '"\\/"',
+    '123456789012345678',
+    '9007199254740993',
+    '0.10000000000000001',
+    '{"b":1,"1":2}',
+  ])
+    expect([value, plain(value)]).toEqual([value, false]);
+  for (const value of [...'0.9342876672744751 12345678901234567000 1 -1.5 0.05 "é" [] {} [1,{"b":null}]'.split(' ')])
+    expect(plain(value)).toBe(true);
+});
+
+const words = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ value: `word${index}`, start: index / 4 }));
+const record = (id: number, extra: object = {}) => ({
+  unique_id: `call-${id}`,
+  timestamp: '2026-01-01T00:00:00Z',
+  transcript_json: { callData: [{ words: words(100) }] },
+  tags: [],
+  ...extra,
+});
+const read = (body: Buffer) => {
+  const page = readPageBody(body, 'data');
+  if (typeof page === 'string') throw new Error(page);
+  return [...page.parts(1 << 20)].flat();
+};
+
+test('a page whose transcripts stay bytes gives back the memory of a body that is its own, and what was read of it fails', () => {
+  const [small, large] = [1, 100].map((count) => {
+    const records = Array.from({ length: count }, (_, index) => record(index));
+    const body = Buffer.from(` ${JSON.stringify({ data: records })}`);
     const page = readPageBody(body, 'data');
     if (typeof page === 'string') throw new Error(page);
-    return [...page.parts(1 << 20)].flat();
-  };
-
-  test('gives back the memory of a body that is its own, and what was read of it fails', () => {
-    const [small, large] = [1, 100].map((count) => {
-      const records = Array.from({ length: count }, (_, index) => record(index));
-      const body = Buffer.from(` ${JSON.stringify({ data: records })}`);
-      const page = readPageBody(body, 'data');
-      if (typeof page === 'string') throw new Error(page);
-      const [first] = [...page.parts(1 << 20)].flat();
-      page.free?.();
-      return { body, read: () => (first as { value: Record<string, unknown> }).value.transcript_json };
-    });
-    expect([small?.body.length === 0, large?.body.length]).toEqual([false, 0]);
-    expect(large?.read).toThrow(SyntaxError);
+    const [first] = [...page.parts(1 << 20)].flat();
+    page.free?.();
+    return { body, read: () => (first as { value: Record<string, unknown> }).value.transcript_json };
   });
+  expect([small?.body.length === 0, large?.body.length]).toEqual([false, 0]);
+  expect(large?.read).toThrow(SyntaxError);
+});
 
-  test('leaves to the parser what was written otherwise, what repeats a name, and what is not UTF-8', () => {
-    const spaced = JSON.stringify(record(1), undefined, 1);
-    const twice = JSON.stringify(record(2)).replace('"tags":[]', '"timestamp":"2026-02-02T00:00:00Z"');
-    const broken = JSON.stringify(record(3)).replace('"start":12.5', '"start":tru');
-    const text = `{"data":[${[spaced, twice, broken, ...Array.from({ length: 20 }, (_, index) => JSON.stringify(record(index + 4)))].join(',')}]}`;
-    const found = read(Buffer.from(text));
-    expect(found.map(({ encoded }) => [...(encoded?.keys() ?? [])])).toEqual([
-      [],
-      [],
-      [],
-      ...Array(20).fill(['transcript_json']),
-    ]);
-    expect(found[0]?.value).toEqual(record(1));
-    expect(found[1]?.value).toMatchObject({ timestamp: '2026-02-02T00:00:00Z' });
-    expect(found[2]?.value).toBeUndefined();
-    expect(found[2]?.bytes().toString()).toBe(broken);
-    const bad = Buffer.from(text);
-    bad[bad.indexOf('word50"', bad.indexOf('call-4'))] = 0xff;
-    expect(read(bad).every(({ encoded }) => encoded === undefined)).toBe(true);
-  });
+test('a page whose transcripts stay bytes leaves to the parser what was written otherwise, what repeats a name, and what is not UTF-8', () => {
+  const spaced = JSON.stringify(record(1), undefined, 1);
+  const twice = JSON.stringify(record(2)).replace('"tags":[]', '"timestamp":"2026-02-02T00:00:00Z"');
+  const broken = JSON.stringify(record(3)).replace('"start":12.5', '"start":tru');
+  const text = `{"data":[${[spaced, twice, broken, ...Array.from({ length: 20 }, (_, index) => JSON.stringify(record(index + 4)))].join(',')}]}`;
+  const found = read(Buffer.from(text));
+  expect(found.map(({ encoded }) => [...(encoded?.keys() ?? [])])).toEqual([
+    [],
+    [],
+    [],
+    ...Array(20).fill(['transcript_json']),
+  ]);
+  expect(found[0]?.value).toEqual(record(1));
+  expect(found[1]?.value).toMatchObject({ timestamp: '2026-02-02T00:00:00Z' });
+  expect(found[2]?.value).toBeUndefined();
+  expect(found[2]?.bytes().toString()).toBe(broken);
+  const bad = Buffer.from(text);
+  bad[bad.indexOf('word50"', bad.indexOf('call-4'))] = 0xff;
+  expect(read(bad).every(({ encoded }) => encoded === undefined)).toBe(true);
 });

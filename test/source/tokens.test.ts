@@ -5,40 +5,43 @@ import { createTokenSource } from '../../src/source/http/tokens.ts';
 import { findTokenFormat, type Source } from '../../src/source/source.ts';
 import { closedPort } from '../support/closed-port.ts';
 import { useFolder } from '../support/folder.ts';
-import { configFor, json, openSource, refusalOf, serve } from './local-server.ts';
+import { always, configFor, json, openSource, refusalOf, serve } from './local-server.ts';
 
 const file = join(useFolder('secret'), 'secret');
 
 const tokenRequests = ({ requests }: Awaited<ReturnType<typeof serve>>['server']): number =>
   requests.filter(({ path }) => path.startsWith('/realms/')).length;
+const unsignedToken = (claims: object): string =>
+  [{ alg: 'none' }, claims].map((part) => `${Buffer.from(JSON.stringify(part)).toString('base64url')}.`).join('');
 const readAll = async (source: Source): Promise<number> => {
   let records = 0;
   for await (const page of source.list.readPages({})) records += page.count;
   return records;
 };
 
-describe('the token request', () => {
-  test.each([
-    ['form', 'application/x-www-form-urlencoded', (body: string) => Object.fromEntries(new URLSearchParams(body))],
-    ['json', 'application/json', (body: string) => JSON.parse(body)],
-  ] as const)('is that of the interface, as %s', async (token_format, type, read) => {
-    const { server, source } = await serve((_, response) => json(response, 200, { access_token: 'a' }), {
-      token_format,
-    });
-    expect((await source.tokens.get()).value).toBe('a');
-    const [request] = server.requests;
-    expect(request?.path).toBe('/realms/demo/protocol/openid-connect/token');
-    expect(request?.headers['content-type']).toContain(type);
-    expect(request?.headers.authorization).toBeUndefined();
-    expect(read(request?.body ?? '')).toEqual({
-      grant_type: 'client_credentials',
-      client_id: 'id',
-      client_secret: 'not-a-secret',
-      scope: 'openid',
-    });
+test.each([
+  ['form', 'application/x-www-form-urlencoded', (body: string) => Object.fromEntries(new URLSearchParams(body))],
+  ['json', 'application/json', (body: string) => JSON.parse(body)],
+] as const)('the token request is that of the interface, as %s', async (token_format, type, read) => {
+  const { server, source } = await serve((_, response) => json(response, 200, { access_token: 'a' }), {
+    token_format,
   });
+  expect((await source.tokens.get()).value).toBe('a');
+  const [request] = server.requests;
+  expect(request?.path).toBe('/realms/demo/protocol/openid-connect/token');
+  expect(request?.headers['content-type']).toContain(type);
+  expect(request?.headers.authorization).toBeUndefined();
+  expect(read(request?.body ?? '')).toEqual({
+    grant_type: 'client_credentials',
+    client_id: 'id',
+    client_secret: 'not-a-secret',
+    scope: 'openid',
+  });
+});
 
-  test.each([400, 415])('is tried in the other form when the first is refused with %i', async (status) => {
+test.each([400, 415])(
+  'the token request is tried in the other form when the first is refused with %i',
+  async (status) => {
     const { server, source } = await serve((request, response) =>
       request.headers['content-type'] === 'application/json'
         ? json(response, 200, { access_token: 'a' })
@@ -48,99 +51,95 @@ describe('the token request', () => {
     expect(await findTokenFormat(configFor(server.url, { token_format: 'json' }))).toBe('json');
     const expected = { code: 'TOKEN_FORM_REFUSED', hint: expect.stringContaining('token_format') };
     expect(await refusalOf(source.tokens.get())).toMatchObject(expected);
-  });
+  },
+);
 
-  test('is not tried in the other form with credentials that are refused', async () => {
-    const { server } = await serve((_, response) => json(response, 401, { error: 'invalid_client' }));
-    expect(await refusalOf(findTokenFormat(configFor(server.url)))).toMatchObject({ code: 'TOKEN_REFUSED' });
-    expect(server.requests.length).toBe(1);
-  });
+test('the token request is not tried in the other form with credentials that are refused', async () => {
+  const { server } = await serve(always(401, { error: 'invalid_client' }));
+  expect(await refusalOf(findTokenFormat(configFor(server.url)))).toMatchObject({ code: 'TOKEN_REFUSED' });
+  expect(server.requests.length).toBe(1);
+});
 
-  test('is made once for 500 callers at once', async () => {
-    const { server, source } = await serve((_, response) => {
-      setTimeout(() => json(response, 200, { access_token: 'a', expires_in: 60 }), 30);
-    });
-    const tokens = await Promise.all(Array.from({ length: 500 }, () => source.tokens.get()));
-    expect(new Set(tokens.map((token) => token.value))).toEqual(new Set(['a']));
-    expect(server.requests.length).toBe(1);
+test('the token request is made once for 500 callers at once', async () => {
+  const { server, source } = await serve((_, response) => {
+    setTimeout(() => json(response, 200, { access_token: 'a', expires_in: 60 }), 30);
   });
+  const tokens = await Promise.all(Array.from({ length: 500 }, () => source.tokens.get()));
+  expect(new Set(tokens.map((token) => token.value))).toEqual(new Set(['a']));
+  expect(server.requests.length).toBe(1);
+});
 
-  test.each([
-    ['text', '"300"', 300_000],
-    ['zero', '0', 3_600_000],
-    ['nonsense', '"soon"', 3_600_000],
-    ['null', 'null', 3_600_000],
-  ])('takes expires_in as %s', async (_, sent, lifetime) => {
-    const { source } = await serve((_request, response) =>
-      json(response, 200, `{"access_token":"a","expires_in":${sent}}`),
-    );
-    const token = await source.tokens.get();
-    expect(token.expiresAt - token.requestedAt).toBe(lifetime);
-  });
+test.each([
+  ['text', '"300"', 300_000],
+  ['zero', '0', 3_600_000],
+  ['nonsense', '"soon"', 3_600_000],
+  ['null', 'null', 3_600_000],
+])('the token request takes expires_in as %s', async (_, sent, lifetime) => {
+  const { source } = await serve(always(200, `{"access_token":"a","expires_in":${sent}}`));
+  const token = await source.tokens.get();
+  expect(token.expiresAt - token.requestedAt).toBe(lifetime);
+});
 
-  test.each([
-    ['an id_token that is no token', { id_token: 'garbage' }],
-    ['an id_token of another issuer', { id_token: unsignedToken({ iss: 'https://other.example', exp: 1 }) }],
-    ['an id_token that is not text', { id_token: 17 }],
-    ['another token_type', { token_type: 'mac' }],
-  ])('is not troubled by %s', async (_, surprise) => {
-    const { source } = await serve((_request, response) =>
-      json(response, 200, { access_token: 'a', token_type: 'Bearer', ...surprise }),
-    );
-    expect((await source.tokens.get()).value).toBe('a');
-  });
+test.each([
+  ['an id_token that is no token', { id_token: 'garbage' }],
+  ['an id_token of another issuer', { id_token: unsignedToken({ iss: 'https://other.example', exp: 1 }) }],
+  ['an id_token that is not text', { id_token: 17 }],
+  ['another token_type', { token_type: 'mac' }],
+])('the token request is not troubled by %s', async (_, surprise) => {
+  const { source } = await serve(always(200, { access_token: 'a', token_type: 'Bearer', ...surprise }));
+  expect((await source.tokens.get()).value).toBe('a');
+});
 
-  test.each([
-    [400, '{"error":"invalid_client","error_description":"not-a-secret is wrong"}', 'TOKEN_REFUSED', 'terminal'],
-    [401, '{"error":"unauthorized_client"}', 'TOKEN_REFUSED', 'terminal'],
-    [403, '<html>not-a-secret</html>', 'TOKEN_REFUSED', 'terminal'],
-    [404, '{"error":"Realm does not exist"}', 'TOKEN_ENDPOINT_MISSING', 'terminal'],
-    [200, '<html>Sign in</html>', 'TOKEN_MALFORMED', 'transient'],
-    [200, '{"access_token":17}', 'TOKEN_MALFORMED', 'transient'],
-    [500, 'oops', 'TOKEN_UNAVAILABLE', 'transient'],
-    [429, '{"errors":[{"id":1}]}', 'TOKEN_UNAVAILABLE', 'transient'],
-  ])('explains %d %s', async (status, body, code, kind) => {
-    const { source } = await serve((_, response) => json(response, status, body));
-    const error = await refusalOf(source.tokens.get());
-    expect(error).toMatchObject({ code, kind });
-    expect(JSON.stringify([error.message, error.hint, String(error.cause), error.stack])).not.toContain('not-a-secret');
-  });
+test.each([
+  [400, '{"error":"invalid_client","error_description":"not-a-secret is wrong"}', 'TOKEN_REFUSED', 'terminal'],
+  [401, '{"error":"unauthorized_client"}', 'TOKEN_REFUSED', 'terminal'],
+  [403, '<html>not-a-secret</html>', 'TOKEN_REFUSED', 'terminal'],
+  [404, '{"error":"Realm does not exist"}', 'TOKEN_ENDPOINT_MISSING', 'terminal'],
+  [200, '<html>Sign in</html>', 'TOKEN_MALFORMED', 'transient'],
+  [200, '{"access_token":17}', 'TOKEN_MALFORMED', 'transient'],
+  [500, 'oops', 'TOKEN_UNAVAILABLE', 'transient'],
+  [429, '{"errors":[{"id":1}]}', 'TOKEN_UNAVAILABLE', 'transient'],
+])('the token request explains %d %s', async (status, body, code, kind) => {
+  const { source } = await serve(always(status, body));
+  const error = await refusalOf(source.tokens.get());
+  expect(error).toMatchObject({ code, kind });
+  expect(JSON.stringify([error.message, error.hint, String(error.cause), error.stack])).not.toContain('not-a-secret');
+});
 
-  test('names an unreachable identity provider', async () => {
-    const { tokens } = openSource(configFor(`http://127.0.0.1:${closedPort}`));
-    expect(await refusalOf(tokens.get())).toMatchObject({ code: 'SERVICE_UNREACHABLE', kind: 'transient' });
-  });
+test('the token request names an unreachable identity provider', async () => {
+  const { tokens } = openSource(configFor(`http://127.0.0.1:${closedPort}`));
+  expect(await refusalOf(tokens.get())).toMatchObject({ code: 'SERVICE_UNREACHABLE', kind: 'transient' });
+});
 
-  test('sends neither secret nor token over plain http beyond this machine, unless that is allowed', () => {
-    const url = 'http://service.example';
-    const version = { by: 'host', value: 'service.example' } as const;
-    const settings = [
-      { auth_url: url },
-      { base_url: url },
-      { token_url: url },
-      { version },
-      { token: 'a', base_url: url },
-    ];
-    for (const more of settings) {
-      const open = (allow_http: boolean) => openSource(configFor('http://127.0.0.1:1', { ...more, allow_http }));
-      expect(() => open(false)).toThrowError(expect.objectContaining({ code: 'TOKEN_INSECURE' }));
-      open(true);
-    }
-  });
+test('the token request sends neither secret nor token over plain http beyond this machine, unless that is allowed', () => {
+  const url = 'http://service.example';
+  const version = { by: 'host', value: 'service.example' } as const;
+  const settings = [
+    { auth_url: url },
+    { base_url: url },
+    { token_url: url },
+    { version },
+    { token: 'a', base_url: url },
+  ];
+  for (const more of settings) {
+    const open = (allow_http: boolean) => openSource(configFor('http://127.0.0.1:1', { ...more, allow_http }));
+    expect(() => open(false)).toThrowError(expect.objectContaining({ code: 'TOKEN_INSECURE' }));
+    open(true);
+  }
+});
 
-  test('reads the secret file again for each request', async () => {
-    await writeFile(file, 'first\n');
-    const { server, source } = await serve(
-      (_, response) => json(response, 200, { access_token: `t${server.requests.length}` }),
-      { client_secret: undefined, client_secret_file: file },
-    );
-    const first = await source.tokens.get();
-    await writeFile(file, 'second\n');
-    source.tokens.invalidate(first.value);
-    await source.tokens.get();
-    const secrets = server.requests.map(({ body }) => new URLSearchParams(body).get('client_secret'));
-    expect(secrets).toEqual(['first', 'second']);
-  });
+test('the token request reads the secret file again for each request', async () => {
+  await writeFile(file, 'first\n');
+  const { server, source } = await serve(
+    (_, response) => json(response, 200, { access_token: `t${server.requests.length}` }),
+    { client_secret: undefined, client_secret_file: file },
+  );
+  const first = await source.tokens.get();
+  await writeFile(file, 'second\n');
+  source.tokens.invalidate(first.value);
+  await source.tokens.get();
+  const secrets = server.requests.map(({ body }) => new URLSearchParams(body).get('client_secret'));
+  expect(secrets).toEqual(['first', 'second']);
 });
 
 describe('renewal', () => {
@@ -190,35 +189,33 @@ describe('renewal', () => {
   });
 });
 
-describe('a rejected token', () => {
-  test('makes one renewal in a storm of 401s', async () => {
-    let issued = 0;
-    const { server, source } = await serve(
-      (request, response, url) => {
-        if (url.pathname.startsWith('/realms/'))
-          return void setTimeout(() => json(response, 200, { access_token: `t${++issued}` }), 5);
-        setTimeout(
-          () => (request.headers.authorization === 'bearer t1' ? json(response, 401, {}) : json(response, 200, [{}])),
-          Math.random() * 60,
-        );
-      },
-      { limits: { concurrency: 100 } },
-    );
-    const counts = await Promise.all(Array.from({ length: 300 }, () => readAll(source)));
-    expect(counts.every((count) => count === 1)).toBe(true);
-    expect(tokenRequests(server)).toBe(2);
-  });
+test('a rejected token makes one renewal in a storm of 401s', async () => {
+  let issued = 0;
+  const { server, source } = await serve(
+    (request, response, url) => {
+      if (url.pathname.startsWith('/realms/'))
+        return void setTimeout(() => json(response, 200, { access_token: `t${++issued}` }), 5);
+      setTimeout(
+        () => (request.headers.authorization === 'bearer t1' ? json(response, 401, {}) : json(response, 200, [{}])),
+        Math.random() * 60,
+      );
+    },
+    { limits: { concurrency: 100 } },
+  );
+  const counts = await Promise.all(Array.from({ length: 300 }, () => readAll(source)));
+  expect(counts.every((count) => count === 1)).toBe(true);
+  expect(tokenRequests(server)).toBe(2);
+});
 
-  test('is terminal when fresh ones are never taken, and the list is asked just twice', async () => {
-    const { server, source } = await serve((_, response, url) =>
-      url.pathname.startsWith('/realms/')
-        ? json(response, 200, { access_token: `t${Math.random()}` })
-        : json(response, 401, {}),
-    );
-    expect(await refusalOf(readAll(source))).toMatchObject({ code: 'TOKEN_REJECTED', kind: 'terminal' });
-    expect(server.requests.filter(({ path }) => path.startsWith('/calls')).length).toBe(2);
-    expect(tokenRequests(server)).toBe(2);
-  });
+test('a rejected token is terminal when fresh ones are never taken, and the list is asked just twice', async () => {
+  const { server, source } = await serve((_, response, url) =>
+    url.pathname.startsWith('/realms/')
+      ? json(response, 200, { access_token: `t${Math.random()}` })
+      : json(response, 401, {}),
+  );
+  expect(await refusalOf(readAll(source))).toMatchObject({ code: 'TOKEN_REJECTED', kind: 'terminal' });
+  expect(server.requests.filter(({ path }) => path.startsWith('/calls')).length).toBe(2);
+  expect(tokenRequests(server)).toBe(2);
 });
 
 test('a fixed token is sent with its scheme, and no token is requested', async () => {
@@ -230,8 +227,3 @@ test('a fixed token is sent with its scheme, and no token is requested', async (
   await readAll(source);
   expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Token fixed']);
 });
-
-const unsignedToken = (claims: object): string => {
-  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-  return `${part({ alg: 'none' })}.${part(claims)}.`;
-};

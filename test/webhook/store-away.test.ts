@@ -1,6 +1,6 @@
 /** The store is slow, always refuses a delivery, lies behind a slow link, or stops. */
 import { join } from 'node:path';
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { useFolder } from '../support/folder.ts';
 import { openLink } from '../support/link.ts';
 import { until } from '../support/until.ts';
@@ -13,68 +13,66 @@ beforeEach(() => database.empty());
 
 const stored = async () => (await database.rows()).map((row) => row.delivery_id).sort();
 
-describe('a store that is slow', () => {
-  const insertsUnderWay = async () => {
-    const inserts = await database.store.query(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+const insertsUnderWay = async () => {
+  const inserts = await database.store.query(
+    `SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
          AND state = 'active' AND query LIKE 'INSERT INTO callsync.inbox%'`,
-    );
-    return inserts.length;
-  };
+  );
+  return inserts.length;
+};
 
-  test('is waited for until the deadline; then the spool answers, and each delivery lands once', async () => {
-    const started = await database.receive({ config: { group_commit: { deadline_s: 3 } } });
-    const release = await database.hold();
-    const startedAt = Date.now();
-    const first = await started.send('first');
-    expect(first.delivered).toBe(true);
-    expect(first.attempts[0]?.ms).toBeGreaterThan(2_900);
-    const insert = vi.spyOn(started.inbox, 'insert');
-    const others = await Promise.all(['a', 'b', 'c'].map((id) => started.send(id)));
-    expect(others.map(({ delivered }) => delivered)).toEqual([true, true, true]);
-    // Not one more waits for the deadline.
-    expect(insert).not.toHaveBeenCalled();
-    expect(started.spool.status().records).toBe(4);
-    expect(started.receiver.status().storeUsable).toBe(false);
-    const spooledBy = Date.now();
+test('a store that is slow is waited for until the deadline; then the spool answers, and each delivery lands once', async () => {
+  const started = await database.receive({ config: { group_commit: { deadline_s: 3 } } });
+  const release = await database.hold();
+  const startedAt = Date.now();
+  const first = await started.send('first');
+  expect(first.delivered).toBe(true);
+  expect(first.attempts[0]?.ms).toBeGreaterThan(2_900);
+  const insert = vi.spyOn(started.inbox, 'insert');
+  const others = await Promise.all(['a', 'b', 'c'].map((id) => started.send(id)));
+  expect(others.map(({ delivered }) => delivered)).toEqual([true, true, true]);
+  // Not one more waits for the deadline.
+  expect(insert).not.toHaveBeenCalled();
+  expect(started.spool.status().records).toBe(4);
+  expect(started.receiver.status().storeUsable).toBe(false);
+  const spooledBy = Date.now();
 
-    // The insert given up on was still waiting for the lock: it and the drain bring the same delivery.
-    await release();
-    await until('the spool is drained', () => started.spool.status().records === 0);
-    await until('the store is used again', () => started.receiver.status().storeUsable);
-    expect((await started.send('after')).delivered).toBe(true);
-    await until('all are stored', async () => (await database.rows()).length >= 5);
-    // It would come back into the table that the next test empties.
-    await until('the insert given up on has ended', async () => (await insertsUnderWay()) === 0);
-    const rows = await database.rows();
-    expect(await stored()).toEqual(['a', 'after', 'b', 'c', 'first']);
-    for (const row of rows.filter((one) => one.delivery_id !== 'after')) {
-      expect(row.received_at.getTime()).toBeGreaterThanOrEqual(startedAt);
-      expect(row.received_at.getTime()).toBeLessThanOrEqual(spooledBy);
-    }
-    const metrics = await started.registry.metrics();
-    expect(metrics).toContain('callsync_webhook_accepted_total{stored_in="spool",key="primary"} 4');
-    expect(metrics).toContain('callsync_webhook_drained_total 4');
-    expect(metrics).toContain('callsync_spool_records 0');
-  });
+  // The insert given up on was still waiting for the lock: it and the drain bring the same delivery.
+  await release();
+  await until('the spool is drained', () => started.spool.status().records === 0);
+  await until('the store is used again', () => started.receiver.status().storeUsable);
+  expect((await started.send('after')).delivered).toBe(true);
+  await until('all are stored', async () => (await database.rows()).length >= 5);
+  // It would come back into the table that the next test empties.
+  await until('the insert given up on has ended', async () => (await insertsUnderWay()) === 0);
+  const rows = await database.rows();
+  expect(await stored()).toEqual(['a', 'after', 'b', 'c', 'first']);
+  for (const row of rows.filter((one) => one.delivery_id !== 'after')) {
+    expect(row.received_at.getTime()).toBeGreaterThanOrEqual(startedAt);
+    expect(row.received_at.getTime()).toBeLessThanOrEqual(spooledBy);
+  }
+  const metrics = await started.registry.metrics();
+  expect(metrics).toContain('callsync_webhook_accepted_total{stored_in="spool",key="primary"} 4');
+  expect(metrics).toContain('callsync_webhook_drained_total 4');
+  expect(metrics).toContain('callsync_spool_records 0');
+});
 
-  test('without room in the spool: 503 long before the service gives up, and not ready', async () => {
-    const config = { group_commit: { deadline_s: 0.3 }, spool: { max_bytes: 10 } };
-    const small = await database.receive({ config });
-    const release = await database.hold();
-    const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => small.send(`${n}`)));
-    // The sender gives up after ten seconds, as the service does, and has no status then.
-    for (const { attempts } of answers) expect(attempts[0]?.status).toBe(503);
-    expect(small.receiver.ready()).toBe(false);
-    await release();
-    await until('the store is used again', () => small.receiver.status().storeUsable);
-    // On a busy machine an insert takes longer than its deadline now and then, and there is no spool to help.
-    await until('a later one is taken', async () => (await small.send('later')).delivered);
-    await small.stop();
-    // Not a line for each.
-    expect(small.logged.filter((line) => line.includes('since the last such line'))).toHaveLength(1);
-    expect(small.logged.length).toBeLessThan(answers.length);
-  });
+test('a store that is slow without room in the spool: 503 long before the service gives up, and not ready', async () => {
+  const config = { group_commit: { deadline_s: 0.3 }, spool: { max_bytes: 10 } };
+  const small = await database.receive({ config });
+  const release = await database.hold();
+  const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => small.send(`${n}`)));
+  // The sender gives up after ten seconds, as the service does, and has no status then.
+  for (const { attempts } of answers) expect(attempts[0]?.status).toBe(503);
+  expect(small.receiver.ready()).toBe(false);
+  await release();
+  await until('the store is used again', () => small.receiver.status().storeUsable);
+  // On a busy machine an insert takes longer than its deadline now and then, and there is no spool to help.
+  await until('a later one is taken', async () => (await small.send('later')).delivered);
+  await small.stop();
+  // Not a line for each.
+  expect(small.logged.filter((line) => line.includes('since the last such line'))).toHaveLength(1);
+  expect(small.logged.length).toBeLessThan(answers.length);
 });
 
 test('a delivery that the store always refuses holds up no other; it is parked, and tried again at the next start', async () => {
