@@ -1,17 +1,16 @@
 /** Messages of failing commands: one sentence, the next step, no stack trace, an exit code. */
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import { type CliFolder, type CliResult, openCliAndService, openCliFolder } from '../support/cli.ts';
 import { closedPort } from '../support/closed-port.ts';
+import { listen } from '../support/listen.ts';
 
 const { simulator, folder, database } = await openCliAndService({ calls: { count: 20 } });
 
 const configOf = (over: { source?: object; store?: object; temporal?: object } = {}) => ({
   source: { ...sourceOf(simulator), limits: { retries: 1, retry_base_ms: 10, retry_max_ms: 20 }, ...over.source },
   store: { url: database.url, ...over.store },
-  ...(over.temporal === undefined ? {} : { temporal: over.temporal }),
+  ...(over.temporal && { temporal: over.temporal }),
 });
 
 /** The next step stands on a line of its own. */
@@ -21,11 +20,9 @@ const expectFailure = (result: CliResult, code: number, sentence: RegExp): void 
   expect(joined(result.stderr)).toMatch(sentence);
   expect(result.stderr).toMatch(/^callsync: [A-Z_]+: \S.*\n {2}\S.*\n/m);
   expect(result.stderr).not.toMatch(/^\s+at |node:internal|\.js:\d+|Unexpected fault/m);
-  expect(result.stdout).toBe('');
-  expect(result.code).toBe(code);
+  expect(result).toMatchObject({ stdout: '', code });
   const said = result.stderr.split('\n').filter((line) => line.startsWith('callsync:'));
-  expect(said).toHaveLength(1);
-  expect(said[0]).toMatch(/^callsync: [A-Z_]+: \S/);
+  expect(said).toEqual([expect.stringMatching(/^callsync: [A-Z_]+: \S/)]);
 };
 
 describe('a failure is a code with one clear sentence, and the next step', () => {
@@ -69,10 +66,10 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
       [/--calls .* whole number/, 'simulate', '--calls', 'many'],
       [/--port .* whole number from 0 to 65535/, 'simulate', '--port', '70000'],
       [
-        /live: Unrecognized key: "callsPerSecnd"; Unrecognized key: "nothing"\./,
+        /live: Unrecognized key: "perSecnd"; Unrecognized key: "no"\./,
         'simulate',
         '--options',
-        '{live: {callsPerSecnd: 5}, nothing: 1}',
+        '{live: {perSecnd: 5}, no: 1}',
       ],
       [/live\.callsPerSecond: expected number/, 'simulate', '--options', '{live: {callsPerSecond: many}}'],
       [/--options is not valid YAML or JSON/, 'simulate', '--options', '{live: '],
@@ -212,11 +209,9 @@ describe('where nobody answers, a failure is one clear sentence', { concurrent: 
     inFolder(async (folder) => {
       await folder.configure(configOf({ temporal: { address: `127.0.0.1:${closedPort}` } }));
       expectFailure(await folder.run(['backfill', 'pause', 'x']), 4, temporalAway);
-      const mute = createServer().listen(0, '127.0.0.1');
-      await once(mute, 'listening');
-      const { port } = mute.address() as { port: number };
-      await folder.configure(configOf({ temporal: { address: `127.0.0.1:${port}` } }));
+      const mute = await listen(() => undefined);
+      await folder.configure(configOf({ temporal: { address: new URL(mute.url).host } }));
       expectFailure(await folder.run(['backfill', '--from', '2025-01-01']), 4, temporalAway);
-      mute.close();
+      await mute.close();
     }));
 });

@@ -17,33 +17,18 @@ const leavesOf = (command: Command): readonly Command[] =>
 
 /** All of its help, with what stands after the options. */
 const helpOf = (command: Command): string => {
-  let text = '';
-  command.configureOutput({
-    writeOut: (part) => {
-      text += part;
-    },
-  });
-  command.outputHelp();
-  return text;
+  const parts: string[] = [];
+  command.configureOutput({ writeOut: (part) => void parts.push(part) }).outputHelp();
+  return parts.join('');
 };
 
 test.each(leavesOf(program).map((leaf) => [pathOf(leaf), leaf] as const))(
   '%s has a description and examples',
   (path, leaf) => {
     expect(leaf.description()).not.toBe('');
-    const [, examples = ''] = helpOf(leaf).split('\nExamples:\n');
-    const lines =
-      examples
-        .split('\n\n')[0]
-        ?.split('\n')
-        .filter((line) => line.trim() !== '') ?? [];
-    expect(lines.length).toBeGreaterThan(0);
-    const parent = leaf.parent as Command;
-    const words =
-      (parent as unknown as { _defaultCommandName?: string })._defaultCommandName === leaf.name()
-        ? pathOf(parent)
-        : path;
-    expect(lines.some((line) => line.includes(`callsync ${words}`))).toBe(true);
+    const examples = helpOf(leaf).split('\nExamples:\n')[1]?.split('\n\n')[0];
+    const parent = leaf.parent as Command & { _defaultCommandName?: string };
+    expect(examples).toContain(`callsync ${parent._defaultCommandName === leaf.name() ? pathOf(parent) : path}`);
   },
 );
 

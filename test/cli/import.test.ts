@@ -103,8 +103,8 @@ test('a request that finds less than it names says so, and one that can find not
 
 test('a host with another key of tokens is refused; with the same key, an erasure finds the calls of both hosts', async () => {
   const other = await openCliFolder();
-  const [tombstone_key_file, proof_key_file] = ['tombstone', 'proof'].map((name) =>
-    join(folder.path, `data/${name}.key`),
+  const [tombstone_key_file, proof_key_file] = ['tombstone', 'proof'].map((key) =>
+    join(folder.path, `data/${key}.key`),
   );
   const store = { ...base.store, tombstone_key_file, proof_key_file };
   const configured = (privacy: object) => ({ ...base, store, privacy: { ...rules, ...privacy } });

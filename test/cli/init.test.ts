@@ -93,14 +93,9 @@ test('asks on a terminal, takes no nonsense, and shows no secret', async () => {
   expect((await ended)[0]).toBe(0);
   expect(screen).not.toContain('hush-hush');
   const { config } = await loadConfig({ path: join(folder.path, 'asked.yaml') });
+  const addresses = { base_url: 'https://api.example.com', auth_url: 'https://login.example.com' };
   expect(config).toMatchObject({
-    source: {
-      base_url: 'https://api.example.com',
-      auth_url: 'https://login.example.com',
-      realm: 'main',
-      client_id: 'me',
-      list: { preset: 'activate' },
-    },
+    source: { ...addresses, realm: 'main', client_id: 'me', list: { preset: 'activate' } },
     webhook: { enabled: true, secrets: [{ secret_file: join(folder.path, 'signing-secret') }] },
   });
   expect(await readFile(join(folder.path, 'client-secret'), 'utf8')).toBe('hush-hush');

@@ -33,11 +33,8 @@ test('a command without a worker says so and ends, instead of waiting for ever; 
   await Promise.race([once(started, 'asked'), first]);
   const waited = asked.slice(1).map((args) => folder.run(args, { deadlineMs, ownProcess: true }));
   const results = await Promise.all([first, ...waited]);
-  const says = [
-    'callsync: NO_WORKER: No worker answers on task queue',
-    temporal.taskQueue,
-    'callsync worker or callsync up',
-  ];
+  const sentence = 'callsync: NO_WORKER: No worker answers on task queue';
+  const says = [sentence, temporal.taskQueue, 'callsync worker or callsync up'];
   for (const [index, { code, stdout, stderr }] of results.entries()) {
     const name = asked[index]?.join(' ');
     expect({ code, stdout }, `${name}: ${stderr}`).toEqual({ code: 4, stdout: '' });
@@ -75,12 +72,9 @@ test('calls are erased without a worker all the same; what was not waited for is
 test('a backfill that does not exist is named, with how to list those that do', async () => {
   const asked = [['watch'], ['pause'], ['resume'], ['cancel'], ['concurrency', '3']];
   const results = await Promise.all(asked.map(([verb = '', ...more]) => run('backfill', verb, 'nowhere', ...more)));
-  for (const { code, stderr } of results) {
-    expect(code, stderr).toBe(2);
-    expect(stderr).toBe(
-      'callsync: USAGE_BACKFILL: There is no backfill named “nowhere”.\n  Run callsync backfill list for the names.\n',
-    );
-  }
+  const stderr =
+    'callsync: USAGE_BACKFILL: There is no backfill named “nowhere”.\n  Run callsync backfill list for the names.\n';
+  for (const result of results) expect(result).toMatchObject({ code: 2, stderr });
 });
 
 test('a backfill is scheduled, shown, paused, resumed and deleted; its runs wait for a worker', async () => {
@@ -89,8 +83,7 @@ test('a backfill is scheduled, shown, paused, resumed and deleted; its runs wait
   const times = ['--cron', '30 3 * * *', '--time-zone', 'Europe/Paris', '--catchup-window', '1h'];
   const created = await facts('create', 'nightly', ...times, '--overlap-policy', 'skip');
   const expected = { name: 'nightly', owner: 'operator', paused: false, overlapPolicy: 'SKIP', runs: 0 };
-  expect(created).toMatchObject(expected);
-  expect(created.catchupWindowSeconds).toBe(3_600);
+  expect(created).toMatchObject({ ...expected, catchupWindowSeconds: 3_600 });
   expect(created.nextRuns).toHaveLength(5);
   expect(created.nextRuns[0]).toMatch(/T0[12]:30:00\.000Z$/);
 
@@ -99,11 +92,11 @@ test('a backfill is scheduled, shown, paused, resumed and deleted; its runs wait
     schedule('create', 'twice', '--every', '6h', '--cron', '0 3 * * *'),
     schedule('pause', 'unknown'),
   ]);
-  expect(refused.map(({ code }) => code)).toEqual([2, 2, 2]);
-  const said = refused.map(({ stderr }) => stderr);
-  expect(said[0]).toContain('There is a schedule named “nightly” already.');
-  expect(said[1]).toContain('takes one of `cron`, `calendar` and `every`');
-  expect(said[2]).toContain('There is no scheduled backfill named “unknown”.');
+  expect(refused).toMatchObject([
+    { code: 2, stderr: expect.stringContaining('There is a schedule named “nightly” already.') },
+    { code: 2, stderr: expect.stringContaining('takes one of `cron`, `calendar` and `every`') },
+    { code: 2, stderr: expect.stringContaining('There is no scheduled backfill named “unknown”.') },
+  ]);
 
   expect(await facts('pause', 'nightly')).toMatchObject({ paused: true });
   expect(await facts('resume', 'nightly')).toMatchObject({ paused: false });

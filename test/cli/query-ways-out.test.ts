@@ -1,45 +1,30 @@
 /** Forbidden queries of a person, on every server of this machine: the embedded one, and Debian's PostgreSQL 15. */
-import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chown, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { stopLocalProcess } from '../../src/local/local-process.ts';
-import { launch, resolvePostgresAccount, stopRules } from '../../src/local/postgres/embedded-postgres.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import { type CliFolder, openCliFolder, withoutService } from '../support/cli.ts';
-import { createDatabase, makeServerFolder, runOnServer as run, type TestDatabase } from '../support/postgres.ts';
+import { startInstalledPostgres } from '../support/installed-postgres.ts';
+import { createDatabase, runOnServer as run, type TestDatabase } from '../support/postgres.ts';
 
 const debian = '/usr/lib/postgresql/15/bin';
 
 /** A server of somebody's own: callsync owns a database, and makes roles. */
 const startDebian = async (): Promise<TestDatabase> => {
-  const home = await makeServerFolder();
-  const account = await resolvePostgresAccount();
-  const data = join(home, 'pgdata');
-  await mkdir(data, { mode: 0o700 });
-  if (account !== undefined) await chown(data, account.uid, account.gid);
-  const initdb = ['--pgdata', data, '--username', 'admin', '--auth', 'trust', '--no-sync', '--encoding', 'UTF8'];
-  execFileSync(`${debian}/initdb`, initdb, { ...account, cwd: '/', stdio: 'ignore' });
-  const binaries = { initdb: `${debian}/initdb`, postgres: `${debian}/postgres` };
-  const server = (await launch({ home, data, account, binaries }, undefined, {})) as NonNullable<
-    Awaited<ReturnType<typeof launch>>
-  >;
-  const address = (user: string, name: string) => `postgres://${user}@127.0.0.1:${server.port}/${name}`;
-  await run(address('admin', 'postgres'), "CREATE ROLE callsync LOGIN CREATEROLE PASSWORD 'owner'");
-  await run(address('admin', 'postgres'), 'CREATE DATABASE callsync OWNER callsync');
-  await writeFile(
-    join(data, 'pg_hba.conf'),
-    'host all admin 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n',
-  );
-  await run(address('admin', 'postgres'), 'SELECT pg_reload_conf()');
+  const server = await startInstalledPostgres(debian);
+  const address = (user: string, name: string) => `postgres://${user}@${new URL(server.url).host}/${name}`;
+  await run(server.url, 'CREATE ROLE admin SUPERUSER LOGIN');
+  const admin = (sql: string) => run(address('admin', 'postgres'), sql);
+  await admin("ALTER ROLE callsync RENAME TO first; CREATE ROLE callsync LOGIN CREATEROLE PASSWORD 'owner'");
+  await admin('CREATE DATABASE callsync OWNER callsync');
+  const rules = ['host all admin 127.0.0.1/32 trust', 'host all all 127.0.0.1/32 scram-sha-256'];
+  const { rows } = await admin('SHOW hba_file');
+  await admin(`COPY (SELECT unnest(ARRAY['${rules.join("', '")}'])) TO '${rows[0].hba_file}'`);
+  await admin('SELECT pg_reload_conf()');
   return {
     url: address('callsync:owner', 'callsync'),
     adminUrl: address('admin', 'callsync'),
-    drop: async () => {
-      await stopLocalProcess(server.pid, stopRules);
-      await rm(home, { recursive: true, force: true });
-    },
+    drop: server.dispose,
   };
 };
 

@@ -53,16 +53,10 @@ test.each([
   ['all was', 1_000, '  100 % of the range was read before and is skipped; --force reads it again'],
   ['nearly nothing was', 1, '  1 % of the range was read before and is skipped; --force reads it again'],
 ])('backfill: %s read before', (_, skippedSeconds, line) => {
+  const range = { from: 0, to: 1_000_000_000 };
   const told = describeBackfill('old', {
-    state: 'done',
-    axis: 'qualified',
-    range: { from: 0, to: 1_000_000_000 },
-    share: 1,
+    ...{ state: 'done', axis: 'qualified', range, share: 1, expected: 2_343, concurrency: 1, startedAt: 0, todo: [] },
     totals: { ...emptyTotals, calls: 23, skippedSeconds },
-    expected: 2_343,
-    concurrency: 1,
-    startedAt: 0,
-    todo: [],
   });
   expect(told.split('\n').find((one) => one.includes('skipped'))).toBe(line);
 });
@@ -71,14 +65,9 @@ test('ranges and instants are told in ISO 8601 wherever they are, and counts sta
   const range = { from: 1_700_000_000_000_000, to: 1_700_000_000_123_456 };
   const told = { from: '2023-11-14T22:13:20.000Z', to: '2023-11-14T22:13:20.123Z' };
   const facts = { ...range, todo: [range], warehouses: { main: [range] }, calls: 7, startedAt: new Date(0), by: null };
-  expect(tellTimes(facts)).toEqual({
-    ...told,
-    todo: [told],
-    warehouses: { main: [told] },
-    calls: 7,
-    startedAt: '1970-01-01T00:00:00.000Z',
-    by: null,
-  });
-  const expected = { from: 'a', receiver: { at: '1970-01-01T00:00:00.000Z', url: 'b' } };
+  const startedAt = '1970-01-01T00:00:00.000Z';
+  const rest = { todo: [told], warehouses: { main: [told] }, calls: 7, startedAt, by: null };
+  expect(tellTimes(facts)).toEqual({ ...told, ...rest });
+  const expected = { from: 'a', receiver: { at: startedAt, url: 'b' } };
   expect(tellTimes({ from: 'a', receiver: { at: 0, url: 'b' } })).toEqual(expected);
 });

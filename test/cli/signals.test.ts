@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const child of children.splice(0)) await endProcess(child, 'SIGTERM');
   // Leftovers of a failed test.
-  const { pid } = await postmaster();
+  const pid = await postmaster();
   sendSignal(pid, 'SIGINT');
   await until('no server is left', () => !isAlive(pid));
   await rm(folder, { recursive: true, force: true });
@@ -42,21 +42,16 @@ const start = async (args: readonly string[], port = 0): Promise<ChildProcess> =
   return child;
 };
 
-const postmaster = async (): Promise<{ pid: number }> => {
-  const lines = (await readFile(join(folder, 'postgres', 'pgdata', 'postmaster.pid'), 'utf8').catch(() => '')).split(
-    '\n',
-  );
-  return { pid: Number(lines[0]) };
-};
+const postmaster = async (): Promise<number> =>
+  Number.parseInt(await readFile(join(folder, 'postgres/pgdata/postmaster.pid'), 'utf8').catch(() => ''), 10);
 
 // The exit code of Ctrl-C is in query.test.ts.
 test.each(['SIGTERM', 'SIGHUP'] as const)('%s in the middle of a start leaves no server', async (signal) => {
   const child = await start(['doctor']);
-  await until('the server is being started', async () => isAlive((await postmaster()).pid));
+  await until('the server is being started', async () => isAlive(await postmaster()));
   expect(child.exitCode).toBeNull();
-  const { pid } = await postmaster();
+  const pid = await postmaster();
   child.kill(signal);
-  const [code] = (await once(child, 'exit')) as [number | null];
-  expect(code).toBe({ SIGHUP: 129, SIGTERM: 143 }[signal]);
+  expect((await once(child, 'exit'))[0]).toBe({ SIGHUP: 129, SIGTERM: 143 }[signal]);
   await until('PostgreSQL has ended', async () => !isAlive(pid));
 });

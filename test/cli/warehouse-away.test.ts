@@ -1,6 +1,5 @@
 /** A warehouse that is away at the start holds back neither the worker nor the other warehouses. */
 import { expect, test } from 'vitest';
-import { warehousesConfigSchema } from '../../schemas/config/warehouses.ts';
 import { openWarehouses } from '../../src/cli/parts/activity-deps.ts';
 import { createServices, openStoreService } from '../../src/cli/parts/services.ts';
 import { checkConfig } from '../../src/config/load.ts';
@@ -8,6 +7,7 @@ import { CallsyncError } from '../../src/lib/errors.ts';
 import { countPending, markPending, planLoad } from '../../src/store/loads/loads.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { withoutService } from '../support/cli.ts';
 import { closedPort } from '../support/closed-port.ts';
 import { useFolder } from '../support/folder.ts';
 import { openLink } from '../support/link.ts';
@@ -24,23 +24,15 @@ const open = async <T>(
   work: (store: Store, warehouses: readonly Warehouse[]) => Promise<T>,
 ): Promise<T> => {
   const configured = Object.entries(warehouses).map(([name, one]) => [name, { type: 'postgres', ...one }]);
-  const config = checkConfig(
-    {
-      source: { base_url: 'http://127.0.0.1:1', client_id: 'a', client_secret: 'b' },
-      store: { url: database.url, data_dir: folder },
-      warehouses: warehousesConfigSchema.parse(Object.fromEntries(configured)),
-    },
-    'test',
-  );
+  const { source, store } = withoutService(database.url);
+  const config = { source, store: { ...store, data_dir: folder }, warehouses: Object.fromEntries(configured) };
   const tell = (message: string) => void said.push(message);
-  const services = createServices(config, () => undefined, tell);
+  const services = createServices(checkConfig(config, 'test'), () => undefined, tell);
   try {
     const store = await openStoreService(services);
     const targets = await openWarehouses(services, store);
-    return await work(
-      store,
-      targets.map(({ warehouse }) => warehouse),
-    );
+    const opened = targets.map(({ warehouse }) => warehouse);
+    return await work(store, opened);
   } finally {
     await services.close();
   }

@@ -1,14 +1,16 @@
 /** The demo command as a user runs it, and its status page in a real browser while it stays up. */
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Page } from 'puppeteer-core';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
-import { pictures, testInBrowser } from '../operations/browser-cases.ts';
+import { overhang, pictures, usePage, violations } from '../operations/support/browser.ts';
 import { useFolder } from '../support/folder.ts';
+import { listen } from '../support/listen.ts';
 import { type Running, startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
@@ -47,12 +49,21 @@ test('ends with the truth intact and every settled day proven', async () => {
   expect(first.stderr()).not.toMatch(/\n\s+at /);
 });
 
+const patience = { timeout: 120_000, interval: 200 };
+/** As the page names a backfill of these days. */
+const backfill = '1975-01-01_2024-12-31';
+const daysAgo = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
+
 describe('a second start finds its data again, heals the rows that --break alters, stays up, and', () => {
   let second: Running;
   let store: pg.Pool;
   let operations = '';
-  let password = '';
+  /** Somebody who may act on the page. */
+  const actor = { username: 'demo', password: '' };
   let taken: Server[] = [];
+  const { held, text } = usePage();
+  let page: Page;
+  const query = async (sql: string, values: readonly unknown[] = []) => (await store.query(sql, [...values])).rows;
   beforeAll(async () => {
     taken = takeWishedPorts();
     second = startProgram(['demo', '--json', '--break', '--calls', calls, '--data-dir', folder]);
@@ -65,25 +76,21 @@ describe('a second start finds its data again, heals the rows that --break alter
     expect(second.stdout()).toBe('');
     const said = second.stderr();
     expect(said).toMatch(/over \d+ calls: lost 0, duplicated 0, stale 0, mismatched 0/);
-    const [, page = '', file = ''] = /Status page: (\S+) .*password in (\S+)\)/.exec(said) ?? [];
-    expect(page).not.toMatch(/:9464/);
+    const [, address = '', file = ''] = /Status page: (\S+) .*password in (\S+)\)/.exec(said) ?? [];
+    expect(address).not.toMatch(/:9464/);
     expect(parse(readFileSync(join(folder, 'demo/callsync.yaml'), 'utf8'))).toMatchObject({
-      operations: { port: Number(new URL(page).port) },
+      operations: { port: Number(new URL(address).port) },
       webhook: { port: expect.not.toBeOneOf([0, 8780]) },
     });
     const [, secretFile = '', host, port, user, database] =
       /PGPASSWORD=\$\(cat '([^']+)'\) psql -h (\S+) -p (\d+) -U (\S+) (\S+)/.exec(said) ?? [];
-    operations = page;
-    password = readFileSync(file, 'utf8').trim();
-    store = new pg.Pool({
-      host,
-      port: Number(port),
-      user,
-      password: readFileSync(secretFile, 'utf8').trim(),
-      database,
-      max: 1,
-      options: '-c search_path=callsync',
-    });
+    operations = address;
+    actor.password = readFileSync(file, 'utf8').trim();
+    ({ page } = held);
+    await page.authenticate(actor);
+    const password = readFileSync(secretFile, 'utf8').trim();
+    const options = '-c search_path=callsync';
+    store = new pg.Pool({ host, port: Number(port), user, password, database, max: 1, options });
   });
   afterAll(async () => {
     await store?.end();
@@ -107,19 +114,169 @@ describe('a second start finds its data again, heals the rows that --break alter
     });
   });
 
-  testInBrowser(() => ({
-    operations,
-    actor: { username: 'demo', password },
-    stopService: async () => {
-      const line = `ps --ppid ${second.child.pid} -o pid=,args= | grep simulator | awk '{print $1}' | xargs kill`;
-      return await promisify(execFile)('bash', ['-c', line]);
-    },
-    proveAgain: async () => {
-      const [from, to] = [40, 0.5].map((days) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10));
-      const range = ['--from', from ?? '', '--to', to ?? '', '--force'];
-      expect(await startProgram(['reconcile', ...range, '--config', join(folder, 'demo/callsync.yaml')]).ended).toBe(0);
-    },
-    said: () => second.stderr().split('\r').join('\n').split('\n').slice(-21).join('\n'),
-    query: async (sql, values = []) => (await store.query(sql, [...values])).rows,
-  }));
+  /** Tabs until an element has the focus, then presses Enter: no mouse is used. */
+  const reach = async (selector: string): Promise<void> => {
+    await page.focus('body');
+    for (let tabs = 0; tabs < 150; tabs += 1) {
+      await page.keyboard.press('Tab');
+      if (await page.evaluate(`document.activeElement?.matches(${JSON.stringify(selector)}) === true`)) return;
+    }
+    throw new Error(`not reached by keyboard: ${selector}`);
+  };
+  const press = async (selector: string): Promise<void> => {
+    await reach(selector);
+    await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')]);
+  };
+
+  test('follows what happens without being loaded again', async () => {
+    const errors: string[] = [];
+    page.on('pageerror', (error) => errors.push(String(error)));
+    page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
+    await page.goto(operations);
+    await page.evaluate('window.kept = true');
+    await expect.poll(() => text('#live'), patience).toMatch(/^Live/);
+    const before = await text('#path');
+    await expect.poll(() => text('#path'), patience).not.toBe(before);
+    // No queue is shown that is empty.
+    await expect.poll(() => text('#waiting'), patience).not.toMatch(/Quarantine|Spool/);
+    // A broken delivery, as the receiver keeps it: the merge of the inbox puts it into quarantine.
+    await query(`INSERT INTO inbox (received_at, body, body_hash) VALUES (now(), 'x', sha256('x'))`);
+    await expect.poll(() => text('#waiting'), patience).toMatch(/Quarantine1[\d.]+ /);
+    expect(await text('#headline')).toMatch(/Attention.*quarantine/);
+    expect(await page.evaluate('window.kept')).toBe(true);
+    expect(errors).toEqual([]);
+  });
+
+  test('starts, pauses and resumes a backfill and replays a record by keyboard, and tells who did it', async () => {
+    const body = JSON.stringify({ unique_id: 'replayed-1', timestamp: new Date().toISOString() });
+    await query(`UPDATE quarantine SET body = $1 WHERE origin LIKE 'inbox:%'`, [body]);
+    await page.goto(operations);
+    await reach('#actions summary');
+    await page.keyboard.press('Enter');
+    // Fifty years of nothing: at the pace that the service allows, their reading takes minutes.
+    for (const [name, typed] of [
+      ['from', '01011975'],
+      ['to', '12312024'],
+    ] as const) {
+      await reach(`form[action="/actions/backfill"] input[name="${name}"]`);
+      await page.keyboard.type(typed);
+    }
+    await press('form[action="/actions/backfill"] button');
+    await expect.poll(() => page.$(`button[aria-label="Pause ${backfill}"]`), patience).not.toBeNull();
+    await press(`button[aria-label="Pause ${backfill}"]`);
+    await expect.poll(() => page.$(`button[aria-label="Resume ${backfill}"]`), patience).not.toBeNull();
+    await press(`button[aria-label="Resume ${backfill}"]`);
+    await expect.poll(() => page.$(`button[aria-label="Pause ${backfill}"]`), patience).not.toBeNull();
+    await reach('#actions summary');
+    await page.keyboard.press('Enter');
+    await press('form[action="/actions/replay"] button');
+    const { username } = actor;
+    await expect
+      .poll(() => text('#events'), patience)
+      .toMatch(new RegExp(`Replayed 1 quarantined records, 0 still refused by ${username}`));
+    expect(await text('#events')).toMatch(
+      new RegExp(`Resumed ${backfill} by ${username}[\\s\\S]*Paused ${backfill} by ${username}[\\s\\S]*Started`),
+    );
+    expect(await query(`SELECT call_id FROM ledger WHERE call_id = 'replayed-1'`)).toHaveLength(1);
+  });
+
+  const forms = [
+    ['narrow', 320, 800, 'light'],
+    ['narrow-dark', 320, 800, 'dark'],
+    ['light', 1_280, 1_150, 'light'],
+    ['dark', 1_280, 1_150, 'dark'],
+  ] as const;
+  const look = async (width: number, height: number, value: string): Promise<void> => {
+    await page.setViewport({ width, height });
+    await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value }]);
+    await page.goto(operations);
+  };
+  const takePictures = async (state: string): Promise<void> => {
+    mkdirSync(pictures ?? '', { recursive: true });
+    for (const [name, width, height, scheme] of forms) {
+      if (name === 'narrow-dark') continue;
+      await look(width, height, scheme);
+      const end = await page.$eval(
+        width < 400 ? '#figures' : '#coverage',
+        (section) => section.getBoundingClientRect().bottom,
+      );
+      const clip = { x: 0, y: 0, width, height: Math.ceil(end) + 16 };
+      await page.screenshot({ path: join(pictures ?? '', `status-${state}-${name}.png`), clip });
+    }
+  };
+
+  test('fits 320 pixels and a desktop, in light and in dark, and axe finds nothing', async () => {
+    for (const [name, width, height, scheme] of forms) {
+      await look(width, height, scheme);
+      expect(await overhang(page), name).toBeLessThanOrEqual(0);
+      expect(await violations(page), name).toEqual([]);
+    }
+    await page.goto(`${operations}/verdicts?warehouse=postgres&day=${new Date().toISOString().slice(0, 10)}`);
+    expect(await violations(page)).toEqual([]);
+  });
+
+  test('lets a page of another origin do nothing', async () => {
+    const stranger = await listen((_, response) => {
+      response.setHeader('content-type', 'text/html');
+      response.end(`<form method="post" action="${operations}/actions/pause"><input name="name" value="${backfill}"></form>
+        <iframe src="${operations}"></iframe>`);
+    });
+    const other = await held.browser.newPage();
+    onTestFinished(async () => {
+      await other.close();
+      await stranger.close();
+    });
+    // The browser has been told the token, and would send it along.
+    await other.authenticate(actor);
+    await other.goto(stranger.url.replace('127.0.0.1', 'localhost'));
+    const read = await other.evaluate(`fetch('${operations}/').then(() => 'read', () => 'refused')`);
+    const acted = await other.evaluate(
+      `fetch('${operations}/actions/pause', { method: 'POST', mode: 'no-cors', body: 'name=${backfill}' }).then(() => 'sent', () => 'refused')`,
+    );
+    expect([read, acted]).toEqual(['refused', 'refused']);
+    const [answer] = await Promise.all([
+      other.waitForNavigation(),
+      other.evaluate(`document.querySelector('form').submit()`),
+    ]);
+    expect(answer?.status()).toBe(403);
+    expect(other.frames().some((frame) => frame.url() === `${operations}/`)).toBe(false);
+    expect(await query('SELECT FROM events WHERE what = $1', [`Paused ${backfill}`])).toHaveLength(1);
+  });
+
+  test.runIf(pictures !== undefined)('takes pictures of the page on time, behind and broken', async () => {
+    const range = ['--from', daysAgo(40), '--to', daysAgo(0.5), '--force'];
+    expect(await startProgram(['reconcile', ...range, '--config', join(folder, 'demo/callsync.yaml')]).ended).toBe(0);
+    await page.goto(operations);
+    await expect.poll(() => text('#headline'), patience).toMatch(/^On time/);
+    await takePictures('on-time');
+    const line = `ps --ppid ${second.child.pid} -o pid=,args= | grep simulator | awk '{print $1}' | xargs kill`;
+    await promisify(execFile)('bash', ['-c', line]);
+    const failed = async () => await query('SELECT FROM watermarks WHERE last_error IS NOT NULL');
+    await expect.poll(failed, patience).not.toEqual([]);
+    for (const [state, word, age] of [
+      ['behind', /^Attention/, '2 minutes'],
+      ['broken', /^Action required/, '20 minutes'],
+    ] as const) {
+      await query(`UPDATE watermarks SET (seen_to, watermark) = (now() - $1::interval, now() - $1::interval)`, [age]);
+      await page.goto(operations);
+      await expect.poll(() => text('#headline'), patience).toMatch(word);
+      await takePictures(state);
+    }
+    // The page's security policy would refuse the style.
+    await page.goto('about:blank');
+    await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'light' }]);
+    await page.setViewport({ width: 860, height: 200 });
+    await page.setContent(
+      `<pre style="font: 14px/1.4 monospace; padding: 8px; white-space: pre-wrap; overflow-wrap: anywhere"></pre>`,
+    );
+    await page.$eval(
+      'pre',
+      (element, said) => {
+        element.textContent = said;
+      },
+      // The last lines before it stays up.
+      second.stderr().split('\r').join('\n').split('\n').slice(-21).join('\n'),
+    );
+    await (await page.$('pre'))?.screenshot({ path: join(pictures ?? '', 'demo.png') as `${string}.png` });
+  });
 });

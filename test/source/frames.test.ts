@@ -31,9 +31,9 @@ const start = async (
     onEvent: (event) => void events.push(event),
   });
   done.catch(() => undefined);
-  const end = () => {
+  const end = async () => {
     stop.abort();
-    return done;
+    return await done;
   };
   onTestFinished(async () => void (await end().catch(() => undefined)));
   return { simulator, frames, events, done, stop: end };

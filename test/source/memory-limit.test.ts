@@ -1,3 +1,4 @@
+import { setImmediate as settle } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createMemoryLimit, type Permit } from '../../src/source/read/memory-limit.ts';
 
@@ -17,14 +18,9 @@ const limitAfter = async (bytes: number): Promise<MemoryLimit> => {
 /** Asks for a permit and says what became of it so far. */
 const ask = (limit: MemoryLimit, signal = quiet) => {
   const asked = { permit: undefined as Permit | undefined, settled: limit.acquire('whole', signal) };
-  asked.settled.then(
-    (permit) => (asked.permit = permit),
-    () => undefined,
-  );
+  asked.settled.then((permit) => (asked.permit = permit)).catch(() => undefined);
   return asked;
 };
-
-const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('the memory limit of pages holds the first page alone until its size is known', async () => {
   const limit = createMemoryLimit(100);

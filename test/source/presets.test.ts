@@ -30,9 +30,9 @@ test('presets lie under what the user writes', async () => {
     webhook: { header_prefix: 'X-Mine-' },
   });
   const source = sourceConfigSchema.parse(merged.source);
-  expect(source.list).toMatchObject({ records: 'data', exclude: ['tags'], axis: 'qualified' });
+  const list = { records: 'data', exclude: ['tags'], axis: 'qualified' };
+  expect(source).toMatchObject({ list, limits: { requests: 10, per_s: 10 } });
   expect(source.list.pagination).toEqual({ style: 'offset', offset_param: 'offset', size_param: 'limit', size: 50 });
-  expect(source.limits).toMatchObject({ requests: 10, per_s: 10 });
   expect(merged.webhook).toEqual({ header_prefix: 'X-Mine-' });
 });
 
@@ -51,6 +51,6 @@ test('presets can be a copy of the user’s own', async () => {
 });
 
 test('presets that do not exist are named', async () => {
-  const applying = applyPreset({ source: { list: { preset: 'nope' } } });
-  await expect(applying).rejects.toMatchObject({ code: 'PRESET_UNREADABLE' });
+  const nope = { source: { list: { preset: 'nope' } } };
+  await expect(applyPreset(nope)).rejects.toMatchObject({ code: 'PRESET_UNREADABLE' });
 });

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
-import type { Window } from '../../src/source/list/list-query.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
 import type { readWindow } from '../../src/source/read/read-window.ts';
 import type { Source } from '../../src/source/source.ts';
@@ -30,11 +29,7 @@ const openActivate = (calls: readonly ServedCall[], options: ActivateOptions = {
   const answer = (url: URL): MemoryAnswer => {
     const other = options.respond?.(url);
     if (other !== undefined) return other;
-    const single = /^\/calls\/(.+)$/.exec(url.pathname)?.[1];
-    if (single !== undefined) {
-      const call = calls.find((one) => one.unique_id === single);
-      return [call === undefined ? 404 : 200, call ?? { detail: 'unknown' }];
-    }
+    if (url.pathname !== '/calls') return [404, { detail: 'unknown' }];
     activate.beforePage(++pages);
     const query = url.searchParams;
     const limit = Math.min(maxLimit, Number(query.get('limit') ?? 50));
@@ -46,22 +41,12 @@ const openActivate = (calls: readonly ServedCall[], options: ActivateOptions = {
       const text = query.get(name);
       return text === null ? unbounded : Date.parse(text);
     };
-    const bounds = (['timestamp', 'qualified'] as const)
-      .map((axis) => ({
-        axis,
-        from: instant(`${axis}_from`, Number.NEGATIVE_INFINITY),
-        to: instant(`${axis}_to`, Number.POSITIVE_INFINITY),
-      }))
-      .filter(({ from, to }) => Number.isFinite(from) || Number.isFinite(to));
-    const within = (call: ServedCall): boolean =>
-      statuses.includes(call.status) &&
-      bounds.every(({ axis, from, to }) => {
-        const at = Date.parse(call[axis]);
-        return at >= from && at <= to;
-      });
+    const isWithin = (call: ServedCall, axis: 'timestamp' | 'qualified'): boolean =>
+      Date.parse(call[axis]) >= instant(`${axis}_from`, Number.NEGATIVE_INFINITY) &&
+      Date.parse(call[axis]) <= instant(`${axis}_to`, Number.POSITIVE_INFINITY);
     const matching = calls
-      .filter(within)
-      .sort((a, b) => (a[order] < b[order] ? -1 : a[order] > b[order] ? 1 : a.unique_id < b.unique_id ? -1 : 1));
+      .filter((call) => statuses.includes(call.status) && isWithin(call, 'timestamp') && isWithin(call, 'qualified'))
+      .sort((a, b) => a[order].localeCompare(b[order]) || a.unique_id.localeCompare(b.unique_id));
     const excluded = query.get('exclude')?.split(',') ?? [];
     const data = matching
       .slice(offset, offset + limit)
@@ -85,19 +70,28 @@ const start = async (calls: ServedCall[], server: ActivateOptions = {}, list: So
   return { server: activate, source: { list: openMemoryList(section, activate.answer) } };
 };
 
-const range = (axis: string, from: number, to: number): Window => ({ axis, from: from * 1000, to: to * 1000 });
-
+/** @param range its axis, and its ends in milliseconds. */
 const collect = async (
   source: Pick<Source, 'list'>,
-  window: Window,
+  [axis, from, to]: readonly [axis: string, from: number, to: number],
   more: Partial<Parameters<typeof readWindow>[0]> = {},
 ) => {
-  const { result, inside } = await readSimulated(source, window, more);
+  const { result, inside } = await readSimulated(source, { axis, from: from * 1000, to: to * 1000 }, more);
   return { result, ids: [...inside].sort() };
 };
 
 const everySecond = (count: number): ServedCall[] =>
   Array.from({ length: count }, (_, i) => servedCall(i, t0 + i * second));
+
+/** On both axes. */
+const ofOneInstant = (count: number, statuses: readonly string[]): ServedCall[] => {
+  const qualified = new Date(t0).toISOString();
+  return everySecond(count).map((_, i) => ({
+    ...servedCall(i, t0),
+    qualified,
+    status: statuses[i % statuses.length] ?? '',
+  }));
+};
 
 test('finds the call that a leaving and a joining one hide from the total', async () => {
   const calls = everySecond(600);
@@ -108,7 +102,7 @@ test('finds the call that a leaving and a joining one hide from the total', asyn
     const [left] = calls.splice(10, 1);
     if (left !== undefined) calls.push({ ...servedCall(9_999, t0 + 599 * second + 500), unique_id: 'zz-late' });
   };
-  const { result, ids } = await collect(source, range('timestamp', t0, t0 + 600 * second));
+  const { result, ids } = await collect(source, ['timestamp', t0, t0 + 600 * second]);
   for (const call of calls) expect(ids).toContain(call.unique_id);
   expect(result).toMatchObject({ calls: 600, shown: 'second_listing', problems: [] });
 });
@@ -119,7 +113,7 @@ test('loses no call where one leaves while an empty second page is asked for', a
   server.beforePage = (pages) => {
     if (pages === 2) calls.splice(10, 1);
   };
-  const { result, ids } = await collect(source, range('timestamp', t0, t0 + 300 * second));
+  const { result, ids } = await collect(source, ['timestamp', t0, t0 + 300 * second]);
   for (const call of calls) expect(ids).toContain(call.unique_id);
   expect(result).toMatchObject({ calls: 200, shown: 'second_listing', problems: [] });
 });
@@ -131,59 +125,41 @@ test('re-reads when a call leaves the past of the end-of-processing axis', async
     const moved = calls[10];
     if (pages === 2 && moved !== undefined) moved.qualified = new Date(t0 + 86_400_000).toISOString();
   };
-  const { result, ids } = await collect(source, range('qualified', t0, t0 + 20_000 * second));
+  const { result, ids } = await collect(source, ['qualified', t0, t0 + 20_000 * second]);
   expect(result).toMatchObject({ calls: 599, shown: 'total' });
   for (const [index, call] of calls.entries()) if (index !== 10) expect(ids).toContain(call.unique_id);
 });
 
 test.each([1, 1_000])('cuts an instant that is too large on the other axis, in steps of %i ms', async (step) => {
   // Times of the other axis need not lie on whole steps.
-  const calls = Array.from({ length: 300 }, (_, i) => ({
-    ...servedCall(i, t0 + 1_000_000 + i * 777),
-    timestamp: new Date(t0).toISOString(),
-  }));
-  const { source } = await start(
-    calls,
-    { maxOffset: 130, maxLimit: 60 },
-    { max_results: 130, time_resolution_ms: step },
-  );
-  const { result, ids } = await collect(source, range('timestamp', t0 - 60_000, t0 + 60_000));
+  const timestamp = new Date(t0).toISOString();
+  const calls = everySecond(300).map((_, i) => ({ ...servedCall(i, t0 + 1_000_000 + i * 777), timestamp }));
+  const list = { max_results: 130, time_resolution_ms: step };
+  const { source } = await start(calls, { maxOffset: 130, maxLimit: 60 }, list);
+  const { result, ids } = await collect(source, ['timestamp', t0 - 60_000, t0 + 60_000]);
   expect(ids.length).toBe(300);
   expect(result).toMatchObject({ calls: 300, problems: [] });
 });
 
 test('cuts an instant by status when both axes are one instant, and reports what is still too large', async () => {
-  const same = new Date(t0).toISOString();
-  const calls = Array.from({ length: 300 }, (_, i) => ({
-    ...servedCall(i, t0),
-    qualified: same,
-    status: i % 2 === 0 ? 'void' : 'qualified',
-  }));
+  const calls = ofOneInstant(300, ['void', 'qualified']);
   const fitting = await start(calls, { maxOffset: 160, maxLimit: 60 }, { max_results: 160 });
-  const cut = await collect(fitting.source, range('timestamp', t0 - 1, t0 + 2));
-  expect(cut.ids.length).toBe(300);
-  expect(cut.result.problems).toEqual([]);
+  const cut = await collect(fitting.source, ['timestamp', t0 - 1, t0 + 2]);
+  expect([cut.ids.length, cut.result.problems]).toEqual([300, []]);
 
   const tooLarge = await start(calls, { maxOffset: 60, maxLimit: 60 }, { max_results: 60 });
-  const { result, ids } = await collect(tooLarge.source, range('timestamp', t0 - 1, t0 + 2));
-  expect(result.problems).toMatchObject([{ problem: 'instant_too_large' }]);
-  expect(result.problems[0]?.detail).toContain('300 calls');
-  expect(result.shown).toBe('none');
+  const { result, ids } = await collect(tooLarge.source, ['timestamp', t0 - 1, t0 + 2]);
+  const detail = expect.stringContaining('300 calls');
+  expect(result).toMatchObject({ problems: [{ problem: 'instant_too_large', detail }], shown: 'none' });
   expect(ids.length).toBeGreaterThan(0);
 });
 
 test('reports an instant that was cut by status where no total says how many calls it has', async () => {
-  const same = new Date(t0).toISOString();
-  const status = (i: number) => ['void', 'qualified', 'archived'][i % 3] as string;
-  const calls = Array.from({ length: 120 }, (_, i) => ({ ...servedCall(i, t0), qualified: same, status: status(i) }));
-  const { source } = await start(
-    calls,
-    { total: false, maxOffset: 49, maxLimit: 50 },
-    { max_results: 50, status_values: ['void', 'qualified'] },
-  );
-  const { result } = await collect(source, range('timestamp', t0 - 1, t0 + 2));
-  expect(result.problems.map(({ problem }) => problem)).toEqual(['unverified_cut']);
-  expect(result.shown).toBe('none');
+  const calls = ofOneInstant(120, ['void', 'qualified', 'archived']);
+  const list = { max_results: 50, status_values: ['void', 'qualified'] };
+  const { source } = await start(calls, { total: false, maxOffset: 49, maxLimit: 50 }, list);
+  const { result } = await collect(source, ['timestamp', t0 - 1, t0 + 2]);
+  expect(result).toMatchObject({ problems: [{ problem: 'unverified_cut' }], shown: 'none' });
 });
 
 test('reads around a record that fails each answer, although the service refuses to answer for long ago', async () => {
@@ -200,24 +176,19 @@ test('reads around a record that fails each answer, although the service refuses
       return [from < t0 - 86_400_000 ? 400 : isPoisoned ? 500 : 200, { count: data.length, data: page }];
     },
   });
-  const { result, ids } = await collect(source, range('timestamp', t0, t0 + 40 * second));
+  const { result, ids } = await collect(source, ['timestamp', t0, t0 + 40 * second]);
   expect(ids.length).toBe(39);
   expect(result.problems.map(({ problem }) => problem)).toContain('unreadable');
 });
 
 test('hands malformed records on apart, and keeps their neighbours', async () => {
   const calls: unknown[] = [...everySecond(5), { timestamp: new Date(t0).toISOString() }, 17, null, { unique_id: 9 }];
-  const { source } = await start([], {
-    respond: () => {
-      const records = [...calls.map((call) => JSON.stringify(call)), '{"unique_id": tru}'];
-      return [200, Buffer.from(`{"count":10,"data":[${records.join()}]}`)];
-    },
-  });
+  const records = [...calls.map((call) => JSON.stringify(call)), '{"unique_id": tru}'];
+  const answer = Buffer.from(`{"count":10,"data":[${records.join()}]}`);
+  const { source } = await start([], { respond: () => [200, answer] });
   const reasons: string[] = [];
-  const { ids } = await collect(source, range('timestamp', t0, t0 + 10 * second), {
-    onRejected: (records) => {
-      reasons.push(...records.map((record) => record.reason));
-    },
+  const { ids } = await collect(source, ['timestamp', t0, t0 + 10 * second], {
+    onRejected: (records) => void reasons.push(...records.map((record) => record.reason)),
   });
   expect(ids.length).toBe(5);
   expect(reasons).toEqual([

@@ -1,18 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { parseQuietly } from '../../src/lib/parse-json.ts';
 import { scanFields } from '../../src/lib/scan-value.ts';
 import { readPageBody } from '../../src/source/json/page-body.ts';
 import { inheritedNames } from '../support/inherited-names.ts';
 
 const scan = (text: string) => scanFields(Buffer.from(text), 0);
-
-const parse = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
 
 /** Bytes removed, repeated or replaced by bytes of JSON. */
 const mutate = (text: string, cuts: readonly { at: number; what: string; remove: number }[]): string =>
@@ -21,27 +14,10 @@ const mutate = (text: string, cuts: readonly { at: number; what: string; remove:
     return current.slice(0, place) + what + current.slice(place + remove);
   }, text);
 
-const mutations = fc.array(
-  fc.record({
-    at: fc.nat(2_000),
-    what: fc.constantFrom(
-      '',
-      '"',
-      '\\',
-      '\\u00e9',
-      '\\x',
-      ...', : { } [ ] 0 - . e1'.split(' '),
-      ' ',
-      '\n',
-      '\u0001',
-      'null',
-      'tru',
-      'é',
-    ),
-    remove: fc.nat(2),
-  }),
-  { maxLength: 3 },
-);
+const bits = ['', ' ', '\n', '\u0001', ...'" \\ \\u00e9 \\x , : { } [ ] 0 - . e1 null tru é'.split(' ')];
+const mutations = fc.array(fc.record({ at: fc.nat(2_000), what: fc.constantFrom(...bits), remove: fc.nat(2) }), {
+  maxLength: 3,
+});
 
 test('scanning a record accepts what JSON.parse accepts, and finds the same fields', () => {
   let accepted = 0;
@@ -57,7 +33,7 @@ test('scanning a record accepts what JSON.parse accepts, and finds the same fiel
         const found = scan(text);
         if (found === undefined || found.to < Buffer.byteLength(text.replace(/[ \t\r\n]+$/, ''))) {
           refused += 1;
-          expect(parse(text)).toBeUndefined();
+          expect(parseQuietly(Buffer.from(text))).toBeUndefined();
           return;
         }
         accepted += 1;
@@ -91,17 +67,8 @@ test('scanning a record calls a field plain when JSON.stringify would write the 
     { numRuns: 400 },
   );
   const plain = (value: string): boolean | undefined => scan(`{"a":${value}}`)?.fields[0]?.plain;
-  for (const value of [
-    ...'1.0 -0 1e5 1E400 0.0000001'.split(' '),
-    '[1, 2]',
-    '{"a" :1}',
-    '"\\u0041"',
-    '"\\/"',
-    '123456789012345678',
-    '9007199254740993',
-    '0.10000000000000001',
-    '{"b":1,"1":2}',
-  ])
+  const numbers = '1.0 -0 1e5 1E400 0.0000001 123456789012345678 9007199254740993 0.10000000000000001'.split(' ');
+  for (const value of [...numbers, '[1, 2]', '{"a" :1}', '"\\u0041"', '"\\/"', '{"b":1,"1":2}'])
     expect([value, plain(value)]).toEqual([value, false]);
   for (const value of [...'0.9342876672744751 12345678901234567000 1 -1.5 0.05 "é" [] {} [1,{"b":null}]'.split(' ')])
     expect(plain(value)).toBe(true);

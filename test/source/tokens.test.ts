@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate as settle } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { createTokenSource } from '../../src/source/http/tokens.ts';
 import { findTokenFormat, type Source } from '../../src/source/source.ts';
@@ -114,14 +115,8 @@ test('the token request names an unreachable identity provider', async () => {
 test('the token request sends neither secret nor token over plain http beyond this machine, unless that is allowed', () => {
   const url = 'http://service.example';
   const version = { by: 'host', value: 'service.example' } as const;
-  const settings = [
-    { auth_url: url },
-    { base_url: url },
-    { token_url: url },
-    { version },
-    { token: 'a', base_url: url },
-  ];
-  for (const more of settings) {
+  const urls = [{ auth_url: url }, { base_url: url }, { token_url: url }, { token: 'a', base_url: url }];
+  for (const more of [...urls, { version }]) {
     const open = (allow_http: boolean) => openSource(configFor('http://127.0.0.1:1', { ...more, allow_http }));
     expect(() => open(false)).toThrowError(expect.objectContaining({ code: 'TOKEN_INSECURE' }));
     open(true);
@@ -148,14 +143,13 @@ describe('renewal', () => {
     const source = createTokenSource(
       async () => {
         state.requests++;
-        if (state.down) throw Object.assign(new Error('down'));
+        if (state.down) throw new Error('down');
         return { accessToken: `t${state.requests}`, expiresIn: lifetimeSeconds };
       },
       { assumedLifetimeMs: 3_600_000, now: () => state.now, attempts: 1 },
     );
     return { state, source };
   };
-  const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
   test('starts before the end, while the old token still serves', async () => {
     const { state, source } = clockwork(300);

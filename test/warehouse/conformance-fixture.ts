@@ -1,6 +1,7 @@
 /** One warehouse of its own for a group of conformance tests, migrated and empty. */
-import { afterAll, beforeAll, expect } from 'vitest';
-import type { DigestedName, LoadBatch, Warehouse } from '../../src/warehouse/warehouse.ts';
+import { expect } from 'vitest';
+import type { DigestedName, LoadBatch } from '../../src/warehouse/warehouse.ts';
+import { useOpened } from '../support/opened.ts';
 import { collect } from '../support/rows.ts';
 import { type CallShape, makeBatch, makeCall, rowsOfCall } from './batches.ts';
 import type { Target } from './conformance-targets.ts';
@@ -8,44 +9,34 @@ import type { Target } from './conformance-targets.ts';
 export type Fixture = ReturnType<typeof useFixture>;
 
 /** Filled before the first test of the group runs. */
-export const useFixture = (useTarget: () => Promise<Target>) => {
-  let target: Target;
-  let warehouse: Warehouse;
-  let next = 0;
-  beforeAll(async () => {
-    target = await useTarget();
-    warehouse = target.open();
+export const useFixture = (useTarget: () => Promise<Target>) =>
+  useOpened(async () => {
+    const target = await useTarget();
+    const warehouse = target.open();
     await warehouse.migrate();
+    let next = 1;
+    return {
+      target,
+      warehouse,
+      newId: () => `call-${String(next++).padStart(3, '0')}`,
+      close: target.dispose,
+      /** A load of one call. */
+      load: (shape: CallShape, over: Partial<LoadBatch> = {}) =>
+        warehouse.load(makeBatch({ calls: [makeCall(shape)], ...over })),
+      /** How many calls a load of one call has changed: it, or none. */
+      changed: async (shape: CallShape, over: Partial<LoadBatch> = {}) =>
+        (await warehouse.load(makeBatch({ calls: [makeCall(shape)], ...over }))).changed,
+      /** Rows of a call in a table. */
+      rows: (table: DigestedName, callId: string) => rowsOfCall(warehouse, table, callId),
+      /** Of all rows of calls: equal while nothing of them changes. */
+      digests: (...callIds: readonly string[]) => collect(warehouse.digestCalls(callIds)),
+      /** How many rows a call has in each child table. */
+      childRows: async (callId: string) => (await collect(warehouse.listGuards({ callIds: [callId] })))[0]?.childRows,
+      /** The one row of a call. */
+      async callRow(callId: string) {
+        const rows = await rowsOfCall(warehouse, 'calls', callId);
+        expect(rows).toHaveLength(1);
+        return rows[0] as Record<string, unknown>;
+      },
+    };
   });
-  afterAll(() => target.dispose());
-  return {
-    get target() {
-      return target;
-    },
-    get warehouse() {
-      return warehouse;
-    },
-    newId() {
-      next += 1;
-      return `call-${String(next).padStart(3, '0')}`;
-    },
-    /** A load of one call. */
-    load: (shape: CallShape, over: Partial<LoadBatch> = {}) =>
-      warehouse.load(makeBatch({ calls: [makeCall(shape)], ...over })),
-    /** How many calls a load of one call has changed: it, or none. */
-    changed: async (shape: CallShape, over: Partial<LoadBatch> = {}) =>
-      (await warehouse.load(makeBatch({ calls: [makeCall(shape)], ...over }))).changed,
-    /** Rows of a call in a table. */
-    rows: (table: DigestedName, callId: string) => rowsOfCall(warehouse, table, callId),
-    /** Of all rows of calls: equal while nothing of them changes. */
-    digests: (...callIds: readonly string[]) => collect(warehouse.digestCalls(callIds)),
-    /** How many rows a call has in each child table. */
-    childRows: async (callId: string) => (await collect(warehouse.listGuards({ callIds: [callId] })))[0]?.childRows,
-    /** The one row of a call. */
-    async callRow(callId: string) {
-      const rows = await rowsOfCall(warehouse, 'calls', callId);
-      expect(rows).toHaveLength(1);
-      return rows[0] as Record<string, unknown>;
-    },
-  };
-};

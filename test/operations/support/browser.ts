@@ -21,6 +21,9 @@ export const openBrowser = async (): Promise<Browser> =>
     headless: 'shell',
   });
 
+/** Folder for the pictures of the docs; without it none are taken. */
+export const pictures = process.env.CALLSYNC_SCREENSHOTS;
+
 /** A page for the tests of a group, from `beforeAll` on, and the text of an element of it. */
 export const usePage = () => {
   const held = {} as { browser: Browser; page: Page };

@@ -4,29 +4,19 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePort } from '../../../src/local/local-process.ts';
-import { deleteSchedules, endProcess, type Installation, install } from '../../support/installation.ts';
+import { deleteSchedules, endProcess, install } from '../../support/installation.ts';
 import { connect, runOnServer } from '../../support/postgres.ts';
 import { startProgram } from '../../support/program.ts';
 
 const signingSecret = 'a shared secret';
 
-export interface Site extends Installation {
-  /** Where the receiver takes deliveries. */
-  readonly webhook: string;
-  /** Address of the operations port of the process that runs now. */
-  operations(): string;
-  /** The process that was started last. */
-  process(): ChildProcess;
-  /** Starts `callsync up` anew after its process has ended. */
-  start(): Promise<void>;
-  scrape(): Promise<string>;
-}
+export type Site = Awaited<ReturnType<typeof openSite>>;
 
 const daysAgo = (days: number): string =>
   new Date((Math.floor(Date.now() / 86_400_000) - days) * 86_400_000).toISOString();
 
 /** A running `callsync up`; `ann` may act, with the token `act`. @param config more of its configuration */
-export const openSite = async (config: Record<string, unknown> = {}): Promise<Site> => {
+export const openSite = async (config: Record<string, unknown> = {}) => {
   const folder = await mkdtemp(join(tmpdir(), 'callsync-token-'));
   const tokenFile = join(folder, 'ann');
   await writeFile(tokenFile, 'act\n', { mode: 0o600 });
@@ -67,9 +57,13 @@ export const openSite = async (config: Record<string, unknown> = {}): Promise<Si
   await start();
   return {
     ...site,
+    /** Where the receiver takes deliveries. */
     webhook,
+    /** Address of the operations port of the process that runs now. */
     operations: () => address,
+    /** The process that was started last. */
     process: () => running,
+    /** Starts `callsync up` anew after its process has ended. */
     start,
     scrape: async () => await (await fetch(`${address}/metrics`)).text(),
     dispose: async () => {

@@ -5,33 +5,32 @@ import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll } from 'vitest';
 import type { Receiver } from '../../../src/webhook/server/receiver.ts';
 import { useFolder } from '../../support/folder.ts';
+import { useOpened } from '../../support/opened.ts';
 import { useInboxDatabase } from './inbox-database.ts';
 import type { ReceiverProcessOptions } from './receiver-process.ts';
 
 type ReceiverStatus = ReturnType<Receiver['status']>;
 
 /** A file of `test/`, such as `webhook/support/receiver-process`, with what it imports, compiled before the tests of a file or group. */
-export const useProgram = (name: string): { readonly entry: string } => {
-  const held = { entry: '', folder: '' };
-  beforeAll(async () => {
-    const cache = resolve('node_modules/.cache');
-    await mkdir(cache, { recursive: true });
-    held.folder = await mkdtemp(join(cache, 'program-'));
-    const source = `test/${name}.ts`;
-    held.entry = join(held.folder, source.replace('.ts', '.js'));
-    // The type check of the whole project covers them.
-    const compile = ['--ignoreConfig', '--noCheck', '--module', 'nodenext', '--target', 'es2023', '--types', 'node'];
-    const files = ['--rewriteRelativeImportExtensions', '--rootDir', '.', '--outDir', held.folder, source];
-    await promisify(execFile)(process.execPath, ['node_modules/typescript/bin/tsc', ...compile, ...files]);
-    const schema = 'src/store/schema.sql';
-    await cp(schema, join(held.folder, schema));
-  });
-  afterAll(() => rm(held.folder, { recursive: true, force: true }));
-  return held;
-};
+export const useProgram = (name: string) =>
+  useOpened(
+    async () => {
+      const cache = resolve('node_modules/.cache');
+      await mkdir(cache, { recursive: true });
+      const folder = await mkdtemp(join(cache, 'program-'));
+      const source = `test/${name}.ts`;
+      // The type check of the whole project covers them.
+      const compile = ['--ignoreConfig', '--noCheck', '--module', 'nodenext', '--target', 'es2023', '--types', 'node'];
+      const files = ['--rewriteRelativeImportExtensions', '--rootDir', '.', '--outDir', folder, source];
+      await promisify(execFile)(process.execPath, ['node_modules/typescript/bin/tsc', ...compile, ...files]);
+      const schema = 'src/store/schema.sql';
+      await cp(schema, join(folder, schema));
+      return { folder, entry: join(folder, source.replace('.ts', '.js')) };
+    },
+    ({ folder }) => rm(folder, { recursive: true, force: true }),
+  );
 
 /** A database, and receivers of it as processes, with one spool, for the tests of a file or group. */
 export const useReceiver = (name: string) => {
