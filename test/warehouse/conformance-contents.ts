@@ -224,16 +224,9 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       const second = { deliveries: [delivery(1, 'repeat')], verdicts: [verdict('proven')] };
       await on.warehouse.load(makeBatch({ logs: first }));
       await on.warehouse.load(makeBatch({ logs: second, calls: [makeCall({ callId: on.newId() })] }));
-      const rows = (await allRows(on.warehouse, 'deliveries')).map((row) => [
-        Number(row.seq),
-        row.outcome,
-        row.call_id,
-      ]);
-      const expected = [
-        [1, 'repeat', null],
-        [big, 'duplicate', 'a-person'],
-      ];
-      expect(rows.sort((a, b) => (a[0] as number) - (b[0] as number))).toEqual(expected);
+      const rows = (await allRows(on.warehouse, 'deliveries')).sort(by('seq'));
+      const found = rows.map(({ seq, outcome, call_id }) => `${seq} ${outcome} ${call_id}`);
+      expect(found).toEqual(['1 repeat null', `${big} duplicate a-person`]);
       expect((await allRows(on.warehouse, 'verdicts')).map((row) => row.outcome)).toEqual(['proven']);
     });
 
@@ -251,30 +244,19 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       const loads = (await countRows(on.warehouse)).loads;
       await on.warehouse.expireLogs({ deliveries: 10 * day, loads: -day, verdicts: 20 * day });
       const recent = async (table: 'deliveries' | 'verdicts', column: string) =>
-        (await allRows(on.warehouse, table)).map((row) => row[column]);
-      expect((await recent('deliveries', 'seq')).map(Number)).toEqual([808]);
-      expect(await recent('verdicts', 'digest')).toEqual(['aged 18']);
+        (await allRows(on.warehouse, table)).map((row) => String(row[column]));
+      expect([await recent('deliveries', 'seq'), await recent('verdicts', 'digest')]).toEqual([['808'], ['aged 18']]);
       expect((await countRows(on.warehouse)).loads).toBe(loads);
-    });
-
-    test('loads say what they sent and changed', async () => {
-      const callId = on.newId();
-      const batch = makeBatch({ calls: [makeCall({ callId }), makeCall({ callId: on.newId() })], origin: 'inbox' });
-      await on.warehouse.load(batch);
-      const [row] = await on.warehouse.query(
-        `SELECT origin, calls_sent, calls_changed FROM loads WHERE load_id = '${batch.loadId}'`,
-      );
-      expect(row && Object.values(row).map(String)).toEqual(['inbox', '2', '2']);
     });
 
     test('counts agree with the rows, the words among them', async () => {
       const counts = await countRows(on.warehouse, true);
       for (const table of ['calls', 'deliveries', 'verdicts', ...children] as const)
         expect(Number(counts[table])).toBe((await allRows(on.warehouse, table)).length);
-      const words = (await allRows(on.warehouse, 'utterances')).map(
-        (row) => (row.words as { value: unknown[] }).value.length,
+      const words = (await allRows(on.warehouse, 'utterances')).flatMap(
+        (row) => (row.words as { value: unknown[] }).value,
       );
-      expect(Number(counts.words)).toBe(words.reduce((sum, count) => sum + count, 0));
+      expect(Number(counts.words)).toBe(words.length);
     });
 
     test('guards are listed by time and by id, with the children that are really there', async () => {

@@ -1,5 +1,6 @@
 /** The warehouses that the conformance suite runs over, each on real parts. */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createRest } from '../../src/warehouse/bigquery/client.ts';
 import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { relationsOf } from '../../src/warehouse/bigquery/ddl.ts';
@@ -57,24 +58,21 @@ async function useBigqueryTarget(): Promise<Target> {
   const config = bigqueryWarehouseSchema.parse({ ...settings, api_endpoint: strict.url });
   // Waits of seconds become waits of milliseconds; gzip as it would be over a network.
   const open = () => openBigquery({ name: 'bq', config, compress: true, pause: (ms) => sleep(ms / 50) });
-  const upstream = { ...config, api_endpoint: emulator.restUrl };
-  return {
-    isEmulated: true,
-    open,
-    execute: async (sql) => void (await executeIn(upstream, sql)),
-    dropColumn: (table, column) => remakeWithout(upstream, table, column),
-    dispose: () => strict.close(),
-  };
+  return { ...handOf({ ...config, api_endpoint: emulator.restUrl }), isEmulated: true, open, dispose: strict.close };
 }
+
+const handOf = (config: BigqueryWarehouseConfig): Pick<Target, 'execute' | 'dropColumn'> => ({
+  execute: async (sql) => void (await executeIn(config, sql)),
+  dropColumn: (table, column) => remakeWithout(config, table, column),
+});
 
 /** The real service; its clients share no lease, so it is the service that keeps them apart. */
 export const useLiveBigqueryTarget = async (place: { project: string; location: string }): Promise<Target> => {
   const dataset = `callsync_live_${randomBytes(6).toString('hex')}`;
   const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', ...place, dataset, documents: true });
   return {
+    ...handOf(config),
     open: () => openBigquery({ name: 'live', config }),
-    execute: async (sql) => void (await executeIn(config, sql)),
-    dropColumn: (table, column) => remakeWithout(config, table, column),
     async dispose() {
       const rest = createRest(config, 60_000);
       await rest({ method: 'DELETE', path: `/datasets/${dataset}`, query: { deleteContents: true } });
@@ -84,7 +82,7 @@ export const useLiveBigqueryTarget = async (place: { project: string; location: 
 
 /** One statement by hand; tables are named without dataset. */
 export const executeIn = async (config: BigqueryWarehouseConfig, sql: string): Promise<Record<string, unknown>[]> => {
-  const connection = { config, rest: createRest(config, 60_000), pause: sleep };
+  const connection = { config, rest: createRest(config, 60_000), pause: (ms: number) => sleep(ms) };
   return await createQueries(connection, createJobs(connection)).run({ sql });
 };
 
@@ -98,5 +96,3 @@ const remakeWithout = async (config: BigqueryWarehouseConfig, table: string, col
   const json = tableResource(config, { ...relation, fields });
   await rest({ method: 'POST', path: `/datasets/${config.dataset}/tables`, json });
 };
-
-const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));

@@ -34,9 +34,8 @@ test.each([
 
 test('every terminal error says what to do, and messages quote nothing of the data that was refused', () => {
   for (const reason of ['accessDenied', 'invalid', 'billingNotEnabled', 'notFound', 'responseTooLarge', 'unheardOf']) {
-    const error = errorOf({ reason, message: 'x' }, 'load');
-    expect(error.kind).toBe('terminal');
-    expect(error.hint).toMatch(/\.$/);
+    const told = { kind: 'terminal', hint: expect.stringMatching(/\.$/) };
+    expect(errorOf({ reason, message: 'x' }, 'load')).toMatchObject(told);
   }
   const spent = errorOf({ reason: 'quotaExceeded', message: 'x' }, 'load');
   expect(spent).toMatchObject({ kind: 'transient', retryAfterMs: 600_000 });
@@ -62,36 +61,29 @@ test('an error without an answer is a lost request, one with a status is not', (
   expect(faultOf(answered)).toEqual({ status: 403, reason: 'accessDenied', message: 'no' });
 });
 
-/** Searching a BigQuery that cannot search. */
-const searchFailing = (message: string) => {
-  const run: Queries['run'] = () => Promise.reject(errorOf({ reason: 'notFound', message }, 'run a query'));
-  const search = createTranscriptSearch({ run } as Queries, { project: 'acme', dataset: 'calls' });
-  return search.find({ text: 'contrat', limit: 1 });
+/** Searching a BigQuery whose queries all fail so. */
+const searchOf = (reason: string, message: string, api_endpoint?: string) => {
+  const run: Queries['run'] = () => Promise.reject(errorOf({ reason, message }, 'run a query'));
+  return createTranscriptSearch({ run } as Queries, { project: 'acme', dataset: 'calls', api_endpoint });
 };
 
 test('prefixes, exclusions and alternatives are refused, in a later text too', async () => {
   for (const [text, thenText] of [['contr*'], ['a -b'], ['a or b'], ['a', 'contr*']] as const) {
-    const search = createTranscriptSearch({} as Queries, { project: 'acme', dataset: 'calls' });
-    await expect(search.find({ text, thenText, limit: 1 })).rejects.toMatchObject({ code: 'USAGE_SEARCH' });
+    const asked = searchOf('', 'nothing is asked').find({ text, thenText, limit: 1 });
+    await expect(asked).rejects.toMatchObject({ code: 'USAGE_SEARCH' });
   }
 });
 
-test('a stand-in without SEARCH is told from a table that is missing', async () => {
+test('a stand-in that cannot search is told from a table that is missing', async () => {
   const refusal = { code: 'SEARCH_UNSUPPORTED', kind: 'terminal' };
-  await expect(searchFailing('Function not found: search; Did you mean each? at [5:8]')).rejects.toMatchObject(refusal);
-  await expect(searchFailing('Table not found: utterances')).rejects.toMatchObject({ code: 'BIGQUERY_NOT_FOUND' });
-});
-
-test('a stand-in without search indexes says so, and a table that is missing in BigQuery is still told', async () => {
-  const indexFailing = (message: string, api_endpoint?: string) => {
-    const run: Queries['run'] = () => Promise.reject(errorOf({ reason: 'invalidQuery', message }, 'run a query'));
-    return createTranscriptSearch({ run } as Queries, { project: 'acme', dataset: 'calls', api_endpoint });
-  };
-  const local = indexFailing(`Parser Error: syntax error at or near "SEARCH" in CREATE SEARCH INDEX`, 'http://local');
-  for (const ask of [() => local.create(), () => local.drop(), () => local.status()])
-    await expect(ask()).rejects.toMatchObject({ code: 'SEARCH_UNSUPPORTED', kind: 'terminal' });
-  await expect(indexFailing('Parser Error: at "x"').create()).rejects.toMatchObject({ code: 'BIGQUERY_REFUSED' });
-  await expect(indexFailing('no such table', 'http://local').create()).rejects.toMatchObject({
-    code: 'BIGQUERY_REFUSED',
-  });
+  const find = (message: string) => searchOf('notFound', message).find({ text: 'contrat', limit: 1 });
+  await expect(find('Function not found: search; Did you mean each? at [5:8]')).rejects.toMatchObject(refusal);
+  await expect(find('Table not found: utterances')).rejects.toMatchObject({ code: 'BIGQUERY_NOT_FOUND' });
+  const parser = 'Parser Error: syntax error at or near "SEARCH" in CREATE SEARCH INDEX';
+  const { create, drop, status } = searchOf('invalidQuery', parser, 'http://local');
+  for (const ask of [create, drop, status]) await expect(ask()).rejects.toMatchObject(refusal);
+  for (const [message, place] of [['Parser Error: at "x"'], ['no such table', 'http://local']] as const) {
+    const creating = searchOf('invalidQuery', message, place).create();
+    await expect(creating).rejects.toMatchObject({ code: 'BIGQUERY_REFUSED' });
+  }
 });

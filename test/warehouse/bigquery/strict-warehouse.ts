@@ -1,4 +1,5 @@
 /** A BigQuery warehouse behind the strict stand-in, with waits of seconds cut to milliseconds. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import { useBigQuery } from '../../support/bigquery.ts';
 import { openBigquery } from '../../support/open-bigquery.ts';
@@ -14,14 +15,8 @@ export const setUpStrict = async () => {
   const strict = await startStrictBigquery({ upstream: emulator.restUrl });
   const { project, dataset } = emulator;
   const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project, dataset, api_endpoint: strict.url });
-  const open = (options: Partial<BigqueryWarehouseOptions> = {}) =>
-    openBigquery({
-      name: 'bq',
-      config,
-      requestTimeoutMs: 20_000,
-      pause: (ms) => new Promise((done) => setTimeout(done, ms / 50)),
-      ...options,
-    });
+  const usual = { name: 'bq', config, requestTimeoutMs: 20_000, pause: (ms: number) => sleep(ms / 50) };
+  const open = (options: Partial<BigqueryWarehouseOptions> = {}) => openBigquery({ ...usual, ...options });
   const warehouse = open();
   await warehouse.migrate();
   return {
@@ -31,11 +26,8 @@ export const setUpStrict = async () => {
     warehouse,
     open,
     /** Straight to the emulator, past the strict rules. */
-    ask: (method: string, path: string, json?: unknown) =>
-      fetch(`${emulator.restUrl}/bigquery/v2/projects/${emulator.project}${path}`, {
-        method,
-        ...(json === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(json) }),
-      }),
+    ask: (method: string, path: string) =>
+      fetch(`${emulator.restUrl}/bigquery/v2/projects/${emulator.project}${path}`, { method }),
     dispose: () => strict.close(),
   };
 };

@@ -1,6 +1,4 @@
 /** Two transactions at once: interleavings that a test through the public interface meets only by luck. */
-
-import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openPool } from '../../../src/postgres/database.ts';
@@ -33,8 +31,6 @@ afterAll(async () => {
 const call = (callId: string, revision: number) => makeCall({ callId, revision, status: `revision ${revision}` });
 const tombstone = (callId: string, revision: number) => makeTombstone(callId, revision, []);
 
-type OpenLoad = Awaited<ReturnType<typeof startLoad>>;
-
 /** A load whose transaction stays open until it is ended. */
 const startLoad = async (batch: LoadBatch) => {
   const client = await pool.connect();
@@ -53,11 +49,6 @@ const startLoad = async (batch: LoadBatch) => {
       (await pool.query(`SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Lock'`, [rows[0].pid]))
         .rowCount === 1,
   };
-};
-
-const untilWaiting = async (load: OpenLoad): Promise<void> => {
-  for (const end = Date.now() + 50_000; Date.now() < end; await delay(5)) if (await load.isWaiting()) return;
-  throw new Error('the load does not wait');
 };
 
 const statuses = async (): Promise<Record<string, string>> =>
@@ -85,7 +76,7 @@ describe.each(['known to the warehouse', 'new to the warehouse'])('a call that i
     const open = await startLoad(makeBatch(first));
     await open.result;
     const waiting = await startLoad(makeBatch(second));
-    await untilWaiting(waiting);
+    await expect.poll(waiting.isWaiting, { interval: 5 }).toBe(true);
     await open.end(how);
     expect(await waiting.result).toEqual(result);
     await waiting.end('COMMIT');
