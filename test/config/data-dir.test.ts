@@ -32,16 +32,14 @@ test('a secret names key and path when the file is gone or empty, and nothing of
 });
 
 test('a secret is nothing when nothing is configured', () => {
-  expect(openSecret({ key: 'store.url' })).toBeUndefined();
-  expect(openSecret({ key: 'store.url', value: '' })).toBeUndefined();
-  expect(openSecret({ key: 'store.url', value: 'v' })?.read()).toBe('v');
+  const read = (value?: string) => openSecret({ key: 'store.url', ...(value !== undefined && { value }) })?.read();
+  expect([read(), read(''), read('v')]).toEqual([undefined, undefined, 'v']);
 });
 
-test('a secret keeps every byte of a secret but the line end, as a signing key needs them', () => {
-  writeFileSync(file, Buffer.from([0x20, 0xff, 0xfe, 0x20, 0x0d, 0x0a]));
-  expect(openSecret({ key: 'webhook.secrets[0].secret', file })?.readBytes()).toEqual(
-    Buffer.from([0x20, 0xff, 0xfe, 0x20]),
-  );
+test('a secret keeps its every byte but the line end, as a signing key needs them', () => {
+  const bytes = Buffer.from([0x20, 0xff, 0xfe, 0x20]);
+  writeFileSync(file, Buffer.concat([bytes, Buffer.from('\r\n')]));
+  expect(openSecret({ key: 'webhook.secrets[0].secret', file })?.readBytes()).toEqual(bytes);
 });
 
 test('the data folder takes what is configured, with ~ for the home folder', () => {
@@ -78,26 +76,16 @@ describe('a data folder that another file is the first in can be passed by other
   const note = () => undefined;
   const alone = { transaction: (work: (tx: unknown) => unknown) => work({ query: note }) } as never;
   const settings = { max_bytes: 10_000, min_free_bytes: 0, segment_bytes: 1_000, damaged_retention: 1_000 };
+  const log = { info: note, warn: note, error: note };
+  const verdict = { warehouse: 'main', ledger_epoch: 1, verdict_id: 1, digest: 'd' };
   test.each<[string, (file: string) => Promise<unknown>, number]>([
     ['a key', async (file) => openOwnSecret('store.proof_key', file), 0o600],
-    [
-      'the heads of the proof chain',
-      (file) => recordChainHead(alone, file, { warehouse: 'main', ledger_epoch: 1, verdict_id: 1, digest: 'd' }),
-      0o600,
-    ],
-    [
-      'the spool',
-      async (dir) =>
-        (
-          await openSpool({ dir, config: settings, lockWaitMs: 0, log: { info: note, warn: note, error: note } })
-        ).close(),
-      0o700,
-    ],
+    ['the heads of the proof chain', (file) => recordChainHead(alone, file, verdict), 0o600],
+    ['the spool', async (dir) => (await openSpool({ dir, config: settings, lockWaitMs: 0, log })).close(), 0o700],
   ])('%s', async (what, make, mode) => {
     const file = join(folder, what, 'data', 'own');
     await make(file);
-    expect(await modeOf(file)).toBe(mode);
-    expect(await modeOf(dirname(file))).toBe(0o711);
-    expect(await modeOf(dirname(dirname(file)))).toBe(0o711);
+    const modes = await Promise.all([file, dirname(file), dirname(dirname(file))].map(modeOf));
+    expect(modes).toEqual([mode, 0o711, 0o711]);
   });
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { checkConfig, loadConfig, loadReceiverConfig } from '../../src/config/load.ts';
 import type { CallsyncError } from '../../src/lib/errors.ts';
+import { refusalOf } from '../source/local-server.ts';
 import { useFolder } from '../support/folder.ts';
 
 const cwd = useFolder('config');
@@ -16,10 +17,7 @@ const load = async (yaml: string | undefined, env: NodeJS.ProcessEnv = {}) => {
 };
 
 const failure = (yaml: string | undefined, env: NodeJS.ProcessEnv = {}): Promise<CallsyncError> =>
-  load(yaml, env).then(
-    () => expect.fail('was accepted'),
-    (error) => error,
-  );
+  refusalOf(load(yaml, env));
 
 test('a configuration needs no more than an address', async () => {
   const config = await load(minimal);

@@ -12,11 +12,7 @@ const dataDir = useFolder('dev-server');
 
 const withClient = async <Result>(address: string, use: (client: Client) => Promise<Result>): Promise<Result> => {
   const connection = await Connection.connect({ address });
-  try {
-    return await use(new Client({ connection }));
-  } finally {
-    await connection.close();
-  }
+  return await use(new Client({ connection })).finally(() => connection.close());
 };
 
 const isRunning = (server: Awaited<ReturnType<typeof startTemporalDevServer>>, workflowId: string) =>
@@ -27,8 +23,7 @@ test('serves the web interface, is joined, and keeps workflows and addresses ove
   const first = await startTemporalDevServer(options);
   for (const name of ['.', 'temporal.db']) expect((await stat(join(dataDir, name))).mode & 0o077).toBe(0);
   const page = await fetch(first.uiUrl as string);
-  expect(page.status).toBe(200);
-  expect(await page.text()).toContain('<!doctype html>');
+  expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('<!doctype html>')]);
   await withClient(first.address, (client) =>
     client.workflow.start('nobodyRunsThis', { taskQueue: 'none', workflowId: 'survivor' }),
   );

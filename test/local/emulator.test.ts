@@ -27,11 +27,9 @@ test('answers with its own rows, whatever else is asked at the same time', async
   const client = connect({ restUrl, project });
   await client.createDataset(dataset);
   const names = ['a', 'b', 'c'];
-  for (const name of names) {
-    await client.query(
-      `CREATE TABLE ${dataset}.${name} AS SELECT '${name}' AS name, n FROM UNNEST(GENERATE_ARRAY(1, 2000)) AS n`,
-    );
-  }
+  const some = 'FROM UNNEST(GENERATE_ARRAY(1, 2000)) AS n';
+  for (const name of names)
+    await client.query(`CREATE TABLE ${dataset}.${name} AS SELECT '${name}' AS name, n ${some}`);
   const list = async (name: string) => {
     const answer = await fetch(`${restUrl}/bigquery/v2/projects/${project}/datasets/${dataset}/tables/${name}/data`);
     const { rows } = (await answer.json()) as { rows: { f: { v: string }[] }[] };

@@ -18,19 +18,13 @@ test.skipIf(!existsSync('/proc/self/environ'))('a server does not get the secret
   const program = process.execPath;
   const args = ['-e', 'console.log("up"); setInterval(() => {}, 1000)'];
   const logFile = join(folder, 'log');
-  const outcome = await startServer(
-    { program, args, logFile, cwd: folder, env: { EXTRA: 'given' } },
-    {
-      ...stopRules,
-      startDeadlineMs: 30_000,
-      probe: async () => ((await readFile(logFile, 'utf8')).includes('up') ? true : undefined),
-    },
-  );
+  const probe = async () => ((await readFile(logFile, 'utf8')).includes('up') ? true : undefined);
+  const task = { program, args, logFile, cwd: folder, env: { EXTRA: 'given' } };
+  const outcome = await startServer(task, { ...stopRules, startDeadlineMs: 30_000, probe });
   if ('failure' in outcome) throw new Error(outcome.failure);
   const environment = await readFile(`/proc/${outcome.pid}/environ`, 'utf8');
   await stopLocalProcess(outcome.pid, stopRules);
-  expect(environment).toContain('EXTRA=given');
-  expect(environment).toContain('PATH=');
+  for (const part of ['EXTRA=given', 'PATH=']) expect(environment).toContain(part);
   expect(environment).not.toContain('hunter2');
   expect(isAlive(outcome.pid)).toBe(false);
 });

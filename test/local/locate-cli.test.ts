@@ -47,10 +47,8 @@ const log = () => undefined;
 const locate = async (env: NodeJS.ProcessEnv) => {
   caches += 1;
   const cache = join(folder, `cache-${caches}`);
-  const outcome = await locateTemporalCli({ env: { PATH: '/nowhere', XDG_CACHE_HOME: cache, ...env }, log }).then(
-    () => 'found',
-    (error: Error) => error.message,
-  );
+  const locating = locateTemporalCli({ env: { PATH: '/nowhere', XDG_CACHE_HOME: cache, ...env }, log });
+  const outcome = await locating.then(() => 'found').catch((error: Error) => error.message);
   return { outcome, kept: await readdir(join(cache, 'callsync', `temporal-${version}`)) };
 };
 const notFound = 'The Temporal CLI was not found, could not be downloaded, and Go is not installed to build it.';
@@ -65,23 +63,20 @@ test('an archive with its published checksum becomes the program, and nothing el
   expect(await readdir(join(path, '..'))).toEqual(['temporal']);
   expect(said).toEqual([expect.stringMatching(/^Downloading the Temporal CLI 1.5.1/)]);
   // From the cache, without any request.
-  expect(await locateTemporalCli({ env: { ...env, CALLSYNC_TEMPORAL_RELEASES: 'http://127.0.0.1:1' }, log })).toBe(
-    path,
-  );
+  const offline = { ...env, CALLSYNC_TEMPORAL_RELEASES: 'http://127.0.0.1:1' };
+  expect(await locateTemporalCli({ env: offline, log })).toBe(path);
 });
 
 test('a cache that cannot be made is an error with a next step', async () => {
-  const notAFolder = join(folder, 'LICENSE');
-  await expect(locateTemporalCli({ env: { PATH: '/nowhere', XDG_CACHE_HOME: notAFolder }, log })).rejects.toMatchObject(
-    { code: 'CACHE_FOLDER', kind: 'terminal', hint: expect.stringContaining('XDG_CACHE_HOME') },
-  );
+  const env = { PATH: '/nowhere', XDG_CACHE_HOME: join(folder, 'LICENSE') };
+  const refusal = { code: 'CACHE_FOLDER', kind: 'terminal', hint: expect.stringContaining('XDG_CACHE_HOME') };
+  await expect(locateTemporalCli({ env, log })).rejects.toMatchObject(refusal);
 });
 
 test('another checksum is refused, and nothing is kept', async () => {
   const { url } = await listen(serve(release(`${'0'.repeat(64)}  ${archive}\n`)));
-  const { outcome, kept } = await locate({ CALLSYNC_TEMPORAL_RELEASES: url });
-  expect(outcome).toContain('checksum');
-  expect(kept).toEqual([]);
+  const refused = { outcome: expect.stringContaining('checksum'), kept: [] };
+  expect(await locate({ CALLSYNC_TEMPORAL_RELEASES: url })).toEqual(refused);
 });
 
 test('a silent host is given up after five seconds; no release, nothing for this platform and a broken transfer at once', async () => {

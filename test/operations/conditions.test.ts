@@ -17,9 +17,9 @@ test.each<[string, Partial<Readings>, boolean, string]>([
   ['stale', { sync: { ...sync, lag: 61, lastError: 'SERVICE_UNREACHABLE' } }, false, '61 s (SERVICE_UNREACHABLE)'],
   [
     'stale',
-    { sync: { ...sync, lag: null, watermarkAge: 600, lastError: 'SERVICE_REFUSED' } },
+    { sync: { ...sync, lag: null, watermarkAge: 600, lastError: 'REFUSED' } },
     false,
-    'been read yet (SERVICE_REFUSED).',
+    'been read yet (REFUSED).',
   ],
   ['stale', { sync: { ...sync, lag: 121 } }, false, '2 min.'],
   ['stale', { sync: { ...sync, lag: 1_200 } }, true, 'New calls have not been read for 20 min.'],

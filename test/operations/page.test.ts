@@ -15,27 +15,22 @@ import { healthy, warehouse } from './support/healthy.ts';
 const evil = `<img src=x onerror="alert(1)">'&`;
 const day = (date: string, state: PageState['days'][string][number]['state']) => ({ date, state, calls: 7 });
 const calm: PageState = {
-  at: healthy.at,
-  version: '1.2.3',
-  health: healthy,
-  away: { store: null, temporal: null },
-  requestsAMinute: 12,
-  days: { main: [day('2026-01-02', 'proven')] },
-  provenThrough: '2026-01-03',
-  spool: null,
+  ...{ at: healthy.at, version: '1.2.3', health: healthy, away: { store: null, temporal: null }, requestsAMinute: 12 },
+  ...{
+    days: { main: [day('2026-01-02', 'proven')] },
+    provenThrough: '2026-01-03',
+    spool: null,
+    backfills: [],
+    events: [],
+  },
   funnel: [{ warehouse: null, calls: 9, p50: 0.2, p95: 1.5 }],
   ways: { both: 8, pollOnly: 1, webhookOnly: 1, importOnly: 0 },
-  backfills: [],
   limits: [{ what: 'Requests', used: 20, limit: 40, note: '' }],
-  events: [],
 };
 
 test('sums everything up in one sentence while nothing is wrong', () => {
-  expect(sumUp(calm)).toMatchObject({
-    mood: 'good',
-    word: 'On time',
-    sentence: 'The newest visible call is 5.0 s old; all is proven through 2026-01-03.',
-  });
+  const sentence = 'The newest visible call is 5.0 s old; all is proven through 2026-01-03.';
+  expect(sumUp(calm)).toMatchObject({ mood: 'good', word: 'On time', sentence });
   expect(sumUp({ ...calm, provenThrough: null }).sentence).toContain('; no day is proven yet.');
   expect(sumUp({ ...calm, health: { ...healthy, sync: null } }).word).toBe('Not started');
   const expected = { mood: 'action', wrong: [{ command: 'callsync doctor', since: 7 }] };
@@ -57,12 +52,9 @@ test('Temporal that stays away is wrong too, and a short silence is not', () => 
 test('gives each part of the path a light, a rate and an age', () => {
   expect(draw(calm, 'path')).toContain('Service works 12 requests a minute listed 65 s ago');
   expect(draw(calm, 'path')).toContain('main works 61 calls loaded a minute newest call 5.0 s old, 4,000,000 pending');
-  const behind = { ...warehouse, liveOldestAge: 1_000 };
-  const faulty = {
-    ...calm,
-    health: { ...healthy, workerAge: 60, warehouses: [behind], refused: { count: 9, oldestAge: 9, newestAge: 1 } },
-  };
-  expect(draw(faulty, 'path')).toMatch(
+  const faults = { workerAge: 60, refused: { count: 9, oldestAge: 9, newestAge: 1 } };
+  const warehouses = [{ ...warehouse, liveOldestAge: 1_000 }];
+  expect(draw({ ...calm, health: { ...healthy, ...faults, warehouses } }, 'path')).toMatch(
     /Service works.*Webhook attention.*Poll attention.*Inbox attention.*Ledger attention.*main action required/,
   );
 });
@@ -118,9 +110,7 @@ const ask = async (port: number, head: string): Promise<string> => {
   return String(Buffer.concat(await socket.toArray()));
 };
 
-const backfill = {
-  ...{ startedAt: '2026-01-01T00:00:00Z', closedAt: null, link: 'http://127.0.0.1/', progress: null },
-};
+const backfill = { startedAt: '2026-01-01T00:00:00Z', closedAt: null, link: 'http://127.0.0.1/', progress: null };
 
 test('shows hostile names as text, under a policy that runs nothing but its own script', async () => {
   const hostile: PageState = {
@@ -139,11 +129,8 @@ test('shows hostile names as text, under a policy that runs nothing but its own 
   expect(text).not.toMatch(/<img|onerror="/);
   expect(text).toContain('&lt;img src=x onerror=&quot;');
   expect(answer.headers.get('content-security-policy')).toMatch(/default-src 'none'; script-src 'self'/);
-  expect(
-    [...text.matchAll(/(?:src|href)="([^"]*)"/g)]
-      .map(([, target]) => target)
-      .filter((one) => /^(https?:)?\/\//.test(one ?? '')),
-  ).toEqual(['http://127.0.0.1/']);
+  const targets = [...text.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, target = '']) => target);
+  expect(targets.filter((one) => /^(https?:)?\/\//.test(one))).toEqual(['http://127.0.0.1/']);
   expect(text).not.toMatch(/style="|<style|<script>/);
   const verdicts = await fetch(`${address}/verdicts?warehouse=${encodeURIComponent(evil)}&day=2026-01-02`);
   expect([verdicts.status, (await verdicts.text()).includes('<img')]).toEqual([200, false]);
@@ -170,7 +157,7 @@ test('asks for a token where it is not open, and takes none by half', async () =
   const users = [{ name: 'ann', token: () => 'act' }];
   const { address } = await serve({ isOpen: false, readToken: () => 'read', users });
   const status = async (authorization?: string) =>
-    (await fetch(address, authorization === undefined ? {} : { headers: { authorization } })).status;
+    (await fetch(address, { headers: authorization === undefined ? {} : { authorization } })).status;
   const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
   const refused = ['Bearer ', 'Bearer rea', basic('bob:act'), basic('ann:'), basic('ann'), 'Digest read'];
   for (const wrong of [undefined, ...refused]) expect(await status(wrong), wrong ?? 'none').toBe(401);
@@ -197,10 +184,9 @@ test('reads its state once for many clients, and not at all for nobody', async (
 test('sends sections that changed, and has room for few readers', async () => {
   const { address } = await serve();
   const aborts: AbortController[] = [];
-  const open = async () => {
-    const abort = new AbortController();
-    aborts.push(abort);
-    return await fetch(`${address}/events`, { signal: abort.signal });
+  const open = () => {
+    aborts.push(new AbortController());
+    return fetch(`${address}/events`, { signal: aborts.at(-1)?.signal ?? null });
   };
   const first = await open();
   const reader = first.body?.pipeThrough(new TextDecoderStream()).getReader();

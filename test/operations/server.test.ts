@@ -21,16 +21,16 @@ afterAll(() => Promise.all([open.close(), guarded.close()]));
 
 test('tells without a token that the process lives, and whether it is ready', async () => {
   for (const { address } of [open, guarded]) {
+    const ask = async (path: string) => {
+      const answer = await fetch(`${address}/${path}`);
+      return [answer.status, await answer.json(), answer.headers.get('connection')];
+    };
     ready = true;
-    const alive = await fetch(`${address}/healthz?probe`);
-    expect([alive.status, await alive.json()]).toEqual([200, { alive: true }]);
     // Nobody can hold its connections.
-    expect(alive.headers.get('connection')).toBe('close');
-    const before = await fetch(`${address}/readyz`);
-    expect([before.status, await before.json()]).toEqual([200, { ready: true }]);
+    expect(await ask('healthz?probe')).toEqual([200, { alive: true }, 'close']);
+    expect(await ask('readyz')).toEqual([200, { ready: true }, 'close']);
     ready = false;
-    const after = await fetch(`${address}/readyz`, { method: 'GET' });
-    expect([after.status, await after.json()]).toEqual([503, { ready: false }]);
+    expect(await ask('readyz')).toEqual([503, { ready: false }, 'close']);
     expect((await fetch(`${address}/readyz`, { method: 'HEAD' })).status).toBe(503);
   }
 });

@@ -17,24 +17,14 @@ export const rules: readonly Rule[] = (
 
 /** Runs promtool, from CALLSYNC_PROMTOOL or PATH; undefined where there is none. */
 export const promtool = (args: readonly string[], input = ''): { code: number | null; said: string } | undefined => {
-  const { status, stdout, stderr, error } = spawnSync(process.env.CALLSYNC_PROMTOOL ?? 'promtool', args, {
-    input,
-    encoding: 'utf8',
-  });
+  const program = process.env.CALLSYNC_PROMTOOL ?? 'promtool';
+  const { status, stdout, stderr, error } = spawnSync(program, args, { input, encoding: 'utf8' });
   return error === undefined ? { code: status, said: `${stdout}${stderr}` } : undefined;
 };
 
 /** Series of a scrape, `name{labels}` → value. */
 export const seriesOf = (scrape: string): ReadonlyMap<string, number> =>
-  new Map(
-    scrape
-      .split('\n')
-      .filter((line) => line !== '' && !line.startsWith('#'))
-      .map((line) => {
-        const end = line.lastIndexOf(' ');
-        return [line.slice(0, end), Number(line.slice(end + 1))];
-      }),
-  );
+  new Map([...scrape.matchAll(/^([^#\n].*) (\S+)$/gm)].map(([, series = '', value]) => [series, Number(value)]));
 
 /** Names under which the scrape has, or announces, series. */
 export const namesOf = (scrape: string): ReadonlySet<string> => {
