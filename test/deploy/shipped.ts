@@ -63,13 +63,8 @@ const makeSecrets = (names: readonly string[], { simulator, databaseUrl }: Surro
   const made = Object.fromEntries(names.map((name) => [name, randomBytes(24).toString('hex')]));
   const receiver = new URL(databaseUrl);
   [receiver.username, receiver.password] = ['callsync_receiver', made.receiver_password as string];
-  return {
-    ...made,
-    client_secret: simulator.clientSecret,
-    store_url: databaseUrl,
-    receiver_url: receiver.href,
-    signing_secret: signingSecret,
-  };
+  const urls = { store_url: databaseUrl, receiver_url: receiver.href };
+  return { ...made, ...urls, client_secret: simulator.clientSecret, signing_secret: signingSecret };
 };
 
 const readCompose = (around: Surroundings): ((name: string) => Shipped) => {
@@ -184,23 +179,15 @@ export const openDeployment = (of: keyof typeof deployments, around: Surrounding
       }
       const settings = { ...env, HOME: join(here, 'home'), PATH: process.env.PATH };
       const identity = isRoot ? { uid: account, gid: account } : {};
-      child = spawn(process.execPath, [join(root, 'dist/src/cli/main.js'), ...own], {
-        cwd: '/',
-        env: settings,
-        ...identity,
-      });
+      const words = [join(root, 'dist/src/cli/main.js'), ...own];
+      child = spawn(process.execPath, words, { cwd: '/', env: settings, ...identity });
     } else {
       const files = ['/run/secrets', '/etc/callsync'].filter((path) =>
         Object.keys(shipped.files).some((file) => file.startsWith(`${path}/`)),
       );
-      child = spawnInImage(image, {
-        args: own,
-        env,
-        mounts: [
-          ...files.map((path) => ({ path, from: join(here, path), isReadOnly: true })),
-          ...volumes.map(({ path, shared }) => ({ path, from: shared, isReadOnly: false })),
-        ],
-      });
+      const readOnly = files.map((path) => ({ path, from: join(here, path), isReadOnly: true }));
+      const written = volumes.map(({ path, shared }) => ({ path, from: shared, isReadOnly: false }));
+      child = spawnInImage(image, { args: own, env, mounts: [...readOnly, ...written] });
     }
     running.push(child);
     let said = '';
@@ -253,18 +240,14 @@ const spawnInImage = (
 
 /** Waits until the port of operations answers well. */
 export const becomeHealthy = async ({ child, said, ports }: Started, path: '/readyz' | '/healthz'): Promise<void> => {
-  await expect
-    .poll(
-      async () => {
-        if (child.exitCode !== null) throw new Error(`ended with ${child.exitCode}: ${said()}`);
-        return await fetch(`http://127.0.0.1:${ports.operations}${path}`).then(
-          ({ ok }) => ok,
-          () => false,
-        );
-      },
-      { interval: 25 },
-    )
-    .toBe(true);
+  const isWell = async (): Promise<boolean> => {
+    if (child.exitCode !== null) throw new Error(`ended with ${child.exitCode}: ${said()}`);
+    return await fetch(`http://127.0.0.1:${ports.operations}${path}`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  };
+  await expect.poll(isWell, { interval: 25 }).toBe(true);
 };
 
 /** Waits for the end of processes, which must be clean. */

@@ -50,6 +50,5 @@ test('what has no source goes from dist, everything else stays', async () => {
   const gone = ['dist/src/unfold.js', 'dist/src/unfold.js.map', 'dist/src/old/0003_renamed.sql'];
   for (const path of ['src/fold.ts', 'src/a.sql', ...kept, ...gone]) write(path);
   expect((await removeStale(place, dist)).map((path) => `dist/${path}`).sort()).toEqual([...gone].sort());
-  expect(kept.every((path) => existsSync(join(place, path)))).toBe(true);
-  expect(gone.some((path) => existsSync(join(place, path)))).toBe(false);
+  expect([...kept, ...gone].filter((path) => existsSync(join(place, path)))).toEqual(kept);
 });

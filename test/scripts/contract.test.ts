@@ -35,17 +35,11 @@ test('another shape has another version: the second number for what is added, th
   await expect(`${shape.join('\n')}\n`).toMatchFileSnapshot(`contract-shapes/${contract.version}.txt`);
   const folder = join(import.meta.dirname, 'contract-shapes');
   const numbersOf = (version: string) => version.split('.').map(Number) as [number, number, number];
-  const versions = readdirSync(folder)
-    .map((name) => name.replace(/\.txt$/, ''))
-    .sort((one, other) => {
-      const [left, right] = [numbersOf(one), numbersOf(other)];
-      return left[0] - right[0] || left[1] - right[1] || left[2] - right[2];
-    });
+  const versions = readdirSync(folder).map((name) => name.replace(/\.txt$/, ''));
+  versions.sort((one, other) => one.localeCompare(other, 'en', { numeric: true }));
   expect(versions.at(-1)).toBe(contract.version);
-  const linesOf = (version: string) =>
-    readFileSync(join(folder, `${version}.txt`), 'utf8')
-      .trimEnd()
-      .split('\n');
+  const linesOf = (version: string): string[] =>
+    readFileSync(join(folder, `${version}.txt`), 'utf8').match(/.+/g) ?? [];
   for (const [index, version] of versions.slice(1).entries()) {
     const former = versions[index] as string;
     const [before, now] = [linesOf(former), linesOf(version)];
@@ -62,10 +56,8 @@ test('another shape has another version: the second number for what is added, th
 test('the contract is valid by the Open Data Contract Standard, and a broken one is not', () => {
   expect(validate(contract), JSON.stringify(validate.errors)).toBe(true);
   expect(validate({ ...contract, kind: 'Contract' })).toBe(false);
-  const [first] = contract.schema;
-  expect(validate({ ...contract, schema: [{ ...first, properties: [{ name: 'x', logicalType: 'text' }] }] })).toBe(
-    false,
-  );
+  const wrong = { ...contract.schema[0], properties: [{ name: 'x', logicalType: 'text' }] };
+  expect(validate({ ...contract, schema: [wrong] })).toBe(false);
 });
 
 test('it has every table and column with its key, and hides transcripts, numbers and free fields', () => {
@@ -78,13 +70,8 @@ test('it has every table and column with its key, and hides transcripts, numbers
     expect(flat, table.name).toEqual(columns.map(({ name }) => name));
     expect(found?.properties.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)).toEqual(table.key);
   }
-  const hidden = (table: string, column: string) =>
-    contract.schema.find(({ name }) => name === table)?.properties.find(({ name }) => name === column)?.classification;
-  for (const [table = '', column = ''] of [
-    ['utterances', 'content'],
-    ['calls', 'ani'],
-    ['udfs', 'value_text'],
-  ])
-    expect(hidden(table, column)).toBe('restricted');
-  expect(hidden('calls', 'duration')).toBe('internal');
+  const lineOf = (column: string) => shape.find((line) => line.startsWith(`${column} `));
+  for (const column of ['utterances.content', 'calls.ani', 'udfs.value_text'])
+    expect(lineOf(column)).toMatch(/ restricted$/);
+  expect(lineOf('calls.duration')).toMatch(/ internal$/);
 });

@@ -57,9 +57,7 @@ const facts = calls.map((document) => {
     campaign: document.campaign as string,
     agent,
     agent_side: agentSideOf(document),
-    words: utterances
-      .flatMap(({ words }) => words as { readonly value: string }[])
-      .map(({ value }) => value.toLowerCase()),
+    words: utterances.flatMap(({ words }) => (words as { value: string }[]).map(({ value }) => value.toLowerCase())),
     status: document.status as string,
     duration_seconds: Number(document.duration),
     deal_value: /^\d+\.?\d*$/.test(deal) ? Number(deal) : null,
@@ -83,10 +81,7 @@ const provenShareOf = (day: string, levels = ['rows', 'guards']): number => {
   return proven.length / quarters.length;
 };
 
-const completenessOf = (share: number): string => {
-  if (share === 1) return 'proven';
-  return share > 0 ? 'partly proven' : 'not proven';
-};
+const completenessOf = (share: number): string => (share === 1 ? 'proven' : share > 0 ? 'partly proven' : 'not proven');
 
 const mondayOf = (day: string): string => {
   const ms = Date.parse(day);
@@ -98,10 +93,7 @@ const group = <T extends { readonly business_day: string }>(items: readonly T[],
 
 const groupBy = <T>(items: readonly T[], keyOf: (item: T) => string): readonly (readonly [T, ...T[]])[] => {
   const groups = new Map<string, [T, ...T[]]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    groups.set(key, [...(groups.get(key) ?? []), item] as [T, ...T[]]);
-  }
+  for (const item of items) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item] as [T, ...T[]]);
   return [...groups.values()];
 };
 
