@@ -23,9 +23,3 @@ export const openApi = async (options: SimulatorOptions, scheme = 'bearer') => {
   };
   return { simulator, token, get, list };
 };
-
-export const collect = async <T>(items: AsyncIterable<T>): Promise<T[]> => {
-  const found: T[] = [];
-  for await (const item of items) found.push(item);
-  return found;
-};

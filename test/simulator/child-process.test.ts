@@ -1,11 +1,10 @@
-import { fork, spawn } from 'node:child_process';
+import { fork, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
-import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
 import { createRemoteControl } from '../../src/simulator/control/remote-control.ts';
 import type { SimulatorAddresses } from '../../src/simulator/start-simulator.ts';
-import { collect } from './api.ts';
+import { collect } from '../support/rows.ts';
 
 /** Built by `npm run build`, which `npm test` runs first. */
 const entry = resolve('dist/src/simulator/control/child.js');
@@ -26,13 +25,7 @@ test('runs as a process of its own, driven and asked over HTTP, and ends with it
 });
 
 test('says what is wrong with its options and ends', async () => {
-  const child = spawn(process.execPath, [entry], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, CALLSYNC_SIMULATOR: '{"dialect":"unheard-of"}' },
-  });
-  // It may have ended before its line is read.
-  const ended = once(child, 'exit');
-  const [text] = await once(createInterface({ input: child.stderr }), 'line');
-  expect(text).toMatch(/no dialect named unheard-of/);
-  expect((await ended)[0]).toBe(1);
+  const env = { ...process.env, CALLSYNC_SIMULATOR: '{"dialect":"unheard-of"}' };
+  const stderr = expect.stringContaining('no dialect named unheard-of');
+  expect(spawnSync(process.execPath, [entry], { env, encoding: 'utf8' })).toMatchObject({ status: 1, stderr });
 });

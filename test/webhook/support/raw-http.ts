@@ -30,8 +30,7 @@ export const exchange = (
       if (parseAnswers(text).length >= wanted) finish();
     });
     // A reset after the answer is the other side's way to say that it does not want the rest.
-    socket.on('error', finish);
-    socket.on('close', finish);
+    socket.on('error', finish).on('close', finish);
     for (const part of parts) socket.write(part);
   });
 };

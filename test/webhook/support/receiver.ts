@@ -38,9 +38,7 @@ export const startReceiver = async (options: StartOptions) => {
     spool: { min_free_bytes: 0, ...options.config?.spool },
   });
   const logged: string[] = [];
-  const write = (level: string) => (_fields: object, message: string) => {
-    logged.push(`${level} ${message}`);
-  };
+  const write = (level: string) => (_fields: object, message: string) => void logged.push(`${level} ${message}`);
   const log: ReceiverLog = { info: write('info'), warn: write('warn'), error: write('error') };
   const { databaseUrl, intervalMs } = options;
   const pool = openPool({ url: databaseUrl, schema: 'callsync', application: 'receiver', purpose: 'store', max: 5 });
@@ -68,10 +66,10 @@ export const startReceiver = async (options: StartOptions) => {
     url,
     port,
     /** Sends a call of that id once, signed. */
-    send: (id: string, more: Partial<Parameters<typeof sendWebhook>[0]> = {}) =>
-      sendWebhook({
-        ...{ url, body: JSON.stringify({ unique_id: id }), secret: testSecret, deliveryId: id, retry: false, ...more },
-      }),
+    send: (id: string, more: Partial<Parameters<typeof sendWebhook>[0]> = {}) => {
+      const usual = { url, body: JSON.stringify({ unique_id: id }), secret: testSecret, deliveryId: id, retry: false };
+      return sendWebhook({ ...usual, ...more });
+    },
     /** Status of the answer to a delivery by hand. */
     statusOf: async (headers: Parameters<typeof head>[0], body: string | Buffer) =>
       (await exchange(port, [head(headers), body])).answers[0]?.status,
