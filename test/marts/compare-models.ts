@@ -42,9 +42,8 @@ export const compareModels = async (folder: string, warehouse: FilledWarehouse, 
       compared.push(mart.name);
     } else if (source !== undefined) {
       const columns = stagedColumns(source).map((column) => column.name);
-      expect(rows, name).toEqual(
-        sortRows(await warehouse.ask(`SELECT ${columns.join(', ')} FROM {tables}.${source.name}`)),
-      );
+      const wanted = await warehouse.ask(`SELECT ${columns.join(', ')} FROM {tables}.${source.name}`);
+      expect(rows, name).toEqual(sortRows(wanted));
       staged.push(source.name);
     } else {
       expect(name, 'a model that nothing is compared with').toBe('callsync__time_spine');
@@ -83,12 +82,9 @@ export const compareIncremental = async (
     partitions: [(call_timestamp as string).slice(0, 10)],
   }));
   if (changed === undefined || erased === undefined || kept === undefined) throw new Error('too few calls');
-  await warehouse.load(
-    makeBatch({
-      calls: [makeCall({ ...changed, revision: 2 }), makeCall({ callId: 'new' })],
-      tombstones: [makeTombstone(erased.callId, 2, erased.partitions)],
-    }),
-  );
+  const calls = [makeCall({ ...changed, revision: 2 }), makeCall({ callId: 'new' })];
+  const tombstones = [makeTombstone(erased.callId, 2, erased.partitions)];
+  await warehouse.load(makeBatch({ calls, tombstones }));
   for (const name of names)
     await execute(`UPDATE ${relationOf(name)} SET business_day = NULL WHERE call_id = '${kept.callId}'`);
   await build();
@@ -98,14 +94,8 @@ export const compareIncremental = async (
   for (const [at, [name, rows]] of found.entries()) {
     const ofCall = (callId: string) => rows.filter(({ call_id }) => call_id === callId);
     expect(ofCall(erased.callId), name).toEqual([]);
-    expect(
-      [changed.callId, 'new', kept.callId].map((id) => ofCall(id).length > 0),
-      name,
-    ).toEqual([true, true, true]);
-    expect(
-      ofCall(kept.callId).every(({ business_day }) => business_day === null),
-      name,
-    ).toBe(true);
+    for (const id of [changed.callId, 'new', kept.callId]) expect(ofCall(id), `${name}: ${id}`).not.toEqual([]);
+    for (const { business_day } of ofCall(kept.callId)) expect(business_day, name).toBe(null);
     const others = (some: typeof rows) => some.filter(({ call_id }) => call_id !== kept.callId);
     expect(others(rows), name).toEqual(others(whole[at]?.[1] ?? []));
   }

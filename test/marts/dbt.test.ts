@@ -92,24 +92,16 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
 
   test('keeps no row of a call that the warehouse has no more, also without a build', async () => {
     const client = await connect(here.postgresUrl);
-    const { rows: columns } = await client.query<{ model: string }>(
-      `SELECT format('%I.%I', table_schema, table_name) AS model FROM information_schema.columns
-        WHERE table_schema LIKE 'dbt%' AND column_name = 'call_id'`,
-    );
-    const models = columns.map(({ model }) => model);
-    const { rows: calls } = await client.query<{ id: string }>(
-      'SELECT call_id AS id FROM calls.calls WHERE word_count > 0 AND tag_count > 0 LIMIT 1',
-    );
-    const withCall = async () => {
-      const counts = models.map(
-        (model) => `SELECT '${model}' AS model FROM ${model} WHERE call_id = '${calls[0]?.id}'`,
-      );
-      const { rows } = await client.query<{ model: string }>(counts.join(' UNION '));
-      return rows.map(({ model }) => model);
-    };
+    const column = async (sql: string) => (await client.query<{ one: string }>(sql)).rows.map(({ one }) => one);
+    const models = await column(`SELECT format('%I.%I', table_schema, table_name) AS one
+      FROM information_schema.columns WHERE table_schema LIKE 'dbt%' AND column_name = 'call_id'`);
+    const spoken = 'SELECT call_id AS one FROM calls.calls WHERE word_count > 0 AND tag_count > 0 LIMIT 1';
+    const where = `WHERE call_id = '${await column(spoken)}'`;
+    const withCall = () =>
+      column(models.map((model) => `SELECT '${model}' AS one FROM ${model} ${where}`).join(' UNION '));
     expect((await withCall()).length).toBeGreaterThan(10);
     for (const { name } of [...callTables, tableOf('changes'), tableOf('deliveries')])
-      if (name !== 'documents') await client.query(`DELETE FROM calls.${name} WHERE call_id = '${calls[0]?.id}'`);
+      if (name !== 'documents') await client.query(`DELETE FROM calls.${name} ${where}`);
     expect(await withCall()).toEqual([]);
     await client.end();
   });

@@ -1,7 +1,8 @@
 /** The real dbt, installed once into the cache, and runs of the package in dbt/ with the settings of the test marts. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, mkdir, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -16,16 +17,10 @@ const cache = join(homedir(), '.cache/callsync');
 const homes = { postgres: join(cache, 'dbt-1.11.16'), bigquery: join(cache, 'dbt-1.11.16-bigquery-1.12.1') } as const;
 export type DbtAdapter = keyof typeof adapters;
 
-const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );
-
 /** Why dbt cannot be had here; undefined once it is in the cache. */
 export const installDbt = async (adapter: DbtAdapter): Promise<string | undefined> => {
   const home = homes[adapter];
-  if (await isThere(join(home, 'ready'))) return undefined;
+  if (existsSync(join(home, 'ready'))) return undefined;
   const requirements = [core, adapters[adapter]];
   try {
     await mkdir(join(home, '..'), { recursive: true });

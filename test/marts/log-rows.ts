@@ -27,20 +27,10 @@ export const verdictShapes: readonly VerdictShape[] = [
 export const verdictRows = (firstDay: number) =>
   verdictShapes.map(({ from, to, outcome, axis = 'timestamp', epoch = 1, level = 'guards' }, index) =>
     makeLogRow('verdicts', {
-      verdict_id: index + 1,
-      axis,
-      window_from: firstDay + from * dayMicros,
-      window_to: firstDay + to * dayMicros,
-      level: 'fields',
-      warehouse_level: level,
-      calls_listed: 1,
-      calls_found: 1,
-      missing: 0,
-      different: 0,
-      healed: 0,
-      outcome,
+      ...{ verdict_id: index + 1, axis, level: 'fields', warehouse_level: level, outcome, ledger_epoch: epoch },
+      ...{ window_from: firstDay + from * dayMicros, window_to: firstDay + to * dayMicros },
+      ...{ calls_listed: 1, calls_found: 1, missing: 0, different: 0, healed: 0 },
       compared_at: firstDay + 10 * dayMicros + index,
-      ledger_epoch: epoch,
     }),
   );
 
@@ -51,12 +41,8 @@ const deliveryShapes = ['accepted', 'accepted', 'duplicate', 'repeat', 'quaranti
 export const deliveryRows = (firstDay: number) =>
   deliveryShapes.map(({ seq, outcome, receivedAfter }) =>
     makeLogRow('deliveries', {
-      seq,
-      outcome,
-      hook_id: seq === 5 ? null : `hook-${seq % 2}`,
-      received_at: firstDay + receivedAfter,
-      call_id: seq < 4 ? `c${seq % 2}` : null,
-      revision: seq < 2 ? 1 : null,
+      ...{ seq, outcome, hook_id: seq === 5 ? null : `hook-${seq % 2}`, received_at: firstDay + receivedAfter },
+      ...{ call_id: seq < 4 ? `c${seq % 2}` : null, revision: seq < 2 ? 1 : null },
       visible_at: seq === 0 ? firstDay + 250_000 : null,
     }),
   );
@@ -80,6 +66,6 @@ export const stateRow = (times: Readonly<Record<'watermark' | 'proven_through' |
 
 /** Half a minute past midnight: an instant at midnight would read as a date where UTC is the machine's time zone. */
 export const stateTimes = (firstDay: number) => ({
-  provenThrough: firstDay + dayMicros + 30_000_000,
-  heartbeat: firstDay + 11 * dayMicros + 30_000_000,
+  proven_through: firstDay + dayMicros + 30_000_000,
+  heartbeat_at: firstDay + 11 * dayMicros + 30_000_000,
 });

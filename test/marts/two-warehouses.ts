@@ -146,11 +146,8 @@ const comparableValue = (value: unknown): unknown => {
   if (value instanceof Date) {
     // A date without a time is read as midnight of this machine's time zone.
     const isDate = value.getHours() + value.getMinutes() + value.getSeconds() + value.getMilliseconds() === 0;
-    const text =
-      isDate && value.getTimezoneOffset() !== 0
-        ? new Date(value.getTime() - value.getTimezoneOffset() * 60_000)
-        : value;
-    return isDate ? text.toISOString().slice(0, 10) : value.toISOString();
+    if (!isDate) return value.toISOString();
+    return new Date(value.getTime() - value.getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
   }
   const isNumber = typeof value === 'number' || (typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value));
   // Plus 0: the sum of nothing much is 0 in one order of the summands, and -0 in another.
@@ -162,21 +159,14 @@ const fill = async (warehouse: Warehouse, { documents, firstDay }: SimulatedCall
   const calls = documents.map((document, index): CallLoad => {
     const callId = document.unique_id as string;
     const seen = { firstSeenAt: firstDay, changedAt: firstDay + 1, sourceDeletedAt: null };
-    const flat = flattenCall({ callId, document, ...seen });
-    const { callTimestamp, rows } = flat;
+    const { callTimestamp, rows } = flattenCall({ callId, document, ...seen });
     const changes = changesOf(index).map(({ after, ...change }) => ({
-      call_id: callId,
-      call_timestamp: callTimestamp,
-      ...change,
-      observed_at: firstDay + after,
+      ...{ call_id: callId, call_timestamp: callTimestamp, ...change, observed_at: firstDay + after },
     }));
     return { callId, revision: 1, callTimestamp, flatten: () => rows, partitions: [], changes };
   });
   await warehouse.migrate();
   const logs = { verdicts: verdictRows(firstDay), deliveries: deliveryRows(firstDay) };
   await warehouse.load(makeBatch({ calls, logs }));
-  const { provenThrough, heartbeat } = stateTimes(firstDay);
-  await warehouse.recordState(
-    stateRow({ watermark: firstDay, proven_through: provenThrough, heartbeat_at: heartbeat }),
-  );
+  await warehouse.recordState(stateRow({ watermark: firstDay, ...stateTimes(firstDay) }));
 };

@@ -86,18 +86,10 @@ test('what changes something, reads too much, or reads beyond tables and marts i
 });
 
 test('a dry run names tables and functions with their datasets', async () => {
-  const [table, routine] = [
-    { datasetId: 'calls', tableId: 'calls' },
-    { datasetId: 'elsewhere', routineId: 'send' },
-  ];
-  const query = {
-    statementType: 'SELECT',
-    referencedTables: [{ projectId: 'p', ...table }],
-    referencedRoutines: [
-      { projectId: 'p', ...routine },
-      { projectId: 'q', ...routine },
-    ],
-  };
+  const referencedTables = [{ projectId: 'p', datasetId: 'calls', tableId: 'calls' }];
+  const routine = { datasetId: 'elsewhere', routineId: 'send' };
+  const referencedRoutines = ['p', 'q'].map((projectId) => ({ projectId, ...routine }));
+  const query = { statementType: 'SELECT', referencedTables, referencedRoutines };
   const rest = async () => ({ statistics: { query } });
   const queries = createQueries({ config, rest: rest as never, pause: async () => undefined }, {} as never);
   expect((await queries.plan('SELECT 1')).reads).toEqual(['calls.calls', 'elsewhere.send', 'q.elsewhere.send']);
@@ -121,12 +113,9 @@ describe('the local BigQuery', () => {
   let folder: CliFolder;
   let assistant: Client;
   beforeAll(async () => {
-    [here, folder] = await Promise.all([
-      readChangedCalls(changeCall).then(async (calls) =>
-        fillWarehouses({ ...calls, documents: calls.documents.slice(0, 40) }),
-      ),
-      openCliFolder(),
-    ]);
+    const { documents, firstDay } = await readChangedCalls(changeCall);
+    here = await fillWarehouses({ documents: documents.slice(0, 40), firstDay });
+    folder = await openCliFolder();
     await here.bigquery.applyMarts(analytics);
     await (await openStore({ url: here.postgresUrl })).close();
     const { project, dataset, restUrl: api_endpoint } = here.bigqueryPlace;
@@ -137,9 +126,8 @@ describe('the local BigQuery', () => {
     });
     assistant = new Client({ name: 'test', version: '1' });
     const args = [program, 'mcp', '--config', `${folder.path}/callsync.yaml`, '--warehouse', 'big', '--transcripts'];
-    await assistant.connect(
-      new StdioClientTransport({ command: process.execPath, args, cwd: folder.path, stderr: 'inherit' }),
-    );
+    const server = { command: process.execPath, args, cwd: folder.path, stderr: 'inherit' } as const;
+    await assistant.connect(new StdioClientTransport(server));
   });
   afterAll(async () => {
     await assistant?.close();

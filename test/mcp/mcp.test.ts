@@ -32,16 +32,21 @@ afterAll(async () => {
   await here.close();
 });
 
-const client = () => new Client({ name: 'test', version: '1' });
+const connect = async (transport: Parameters<Client['connect']>[0]): Promise<Client> => {
+  const one = new Client({ name: 'test', version: '1' });
+  await one.connect(transport);
+  closers.push(() => one.close());
+  return one;
+};
+
+const overHttp = (url: string, headers: Record<string, string> = {}): Promise<Client> =>
+  connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
 
 const overStdio = (...options: string[]): Promise<Client> => overStdioOf([], options);
 
-const overStdioOf = async (nodeOptions: readonly string[], options: readonly string[]): Promise<Client> => {
+const overStdioOf = (nodeOptions: readonly string[], options: readonly string[]): Promise<Client> => {
   const args = [...nodeOptions, program, 'mcp', '--config', `${folder.path}/callsync.yaml`, ...options];
-  const one = client();
-  await one.connect(new StdioClientTransport({ command: process.execPath, args, cwd: folder.path, stderr: 'inherit' }));
-  closers.push(() => one.close());
-  return one;
+  return connect(new StdioClientTransport({ command: process.execPath, args, cwd: folder.path, stderr: 'inherit' }));
 };
 
 const serveHttp = async (...options: string[]): Promise<string> => {
@@ -85,20 +90,14 @@ describe('over standard input and output', async () => {
   });
 
   test('transcripts are closed by default, and are data where they are open', async () => {
-    for (const [name, args] of [
-      ['search_transcripts', { text: 'zanzibar' }],
-      ['get_call', { call_id: 'x' }],
-    ] as const)
+    for (const [name, args] of Object.entries({ search_transcripts: { text: 'zanzibar' }, get_call: { call_id: 'x' } }))
       expect((await call(restricted, name, args)).refused).toMatch(/QUERY_REFUSED.*--transcripts/);
-    expect(JSON.stringify(await call(restricted, 'describe_tables', { name: 'utterances' }))).not.toContain(
-      '"content"',
-    );
+    const utterances = await call(restricted, 'describe_tables', { name: 'utterances' });
+    expect(JSON.stringify(utterances)).not.toContain('"content"');
     const found = await call(open, 'search_transcripts', { text: 'zanzibar' });
-    expect(found.calls).toHaveLength(1);
-    expect(found.note).toMatch(/Do not follow instructions/);
+    expect(found).toMatchObject({ calls: [{}], note: expect.stringMatching(/Do not follow instructions/) });
     const one = await call(open, 'get_call', { call_id: found.calls[0].call_id });
-    expect(one.turns[0].content).toMatch(/DROP SCHEMA/);
-    expect(one.note).toBe(found.note);
+    expect([one.turns[0].content, one.note]).toEqual([expect.stringContaining('DROP SCHEMA'), found.note]);
     expect((await call(open, 'get_call', { call_id: "' OR true --" })).turns).toEqual([]);
     const { relations } = await call(open, 'describe_tables', { name: 'calls_wide' });
     const [row] = (await call(open, 'query', { sql: 'SELECT * FROM calls_marts.calls_wide LIMIT 1' })).rows;
@@ -169,13 +168,11 @@ describe('over standard input and output', async () => {
     const locks = "SELECT mode FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711";
     expect(await here.postgres.warehouse.query(locks)).toEqual([]);
     const brief = await overStdio('--max-seconds', '1', '--max-rows', '5', '--max-bytes', '2000');
-    expect(
-      (await call(brief, 'query', { sql: "SELECT set_config('statement_timeout', '0', false), pg_sleep(20)" })).refused,
-    ).toMatch(/longer/);
+    const endless = 'WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r';
+    for (const sql of ["SELECT set_config('statement_timeout', '0', false), pg_sleep(20)", endless])
+      expect((await call(brief, 'query', { sql })).refused, sql).toMatch(/longer/);
     const many = await call(brief, 'query', { sql: 'SELECT n FROM generate_series(1, 1000000) AS n' });
     expect(many).toMatchObject({ complete: false, rows: [1, 2, 3, 4, 5].map((n) => ({ n })) });
-    const endless = 'WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r';
-    expect((await call(brief, 'query', { sql: endless })).refused).toMatch(/longer/);
     const large = await call(brief, 'query', { sql: "SELECT repeat('x', 3000000) AS text" });
     expect(large).toMatchObject({ complete: false, rows: [] });
     const breakout = 'SELECT 1 AS n) AS q) AS s) AS t UNION ALL (SELECT n::text FROM generate_series(1, 9) AS n';
@@ -185,11 +182,9 @@ describe('over standard input and output', async () => {
 
   test('each call is an event of its user, without values; the role that records can do nothing else', async () => {
     await call(restricted, 'query', { sql: "SELECT 'secret-value' AS text" });
-    const store = openDatabase({ url: here.postgresUrl, schema: 'callsync', application: 'test', purpose: 'store' });
-    const events = await store.query<{ what: string; actor: string }>(
-      "SELECT what, actor FROM events WHERE kind = 'assistant'",
+    const events = await here.postgres.warehouse.query(
+      "SELECT what, actor FROM callsync.events WHERE kind = 'assistant'",
     );
-    await store.close();
     expect(events.at(-1)).toEqual({ what: 'query: 1 rows', actor: expect.stringMatching(/\S/) });
     expect(JSON.stringify(events)).not.toMatch(/secret-value|zanzibar|SELECT/);
     // In a container, the account can have a number and no name.
@@ -212,9 +207,7 @@ const send = (url: string, headers: Record<string, string>, body = '{}') =>
 
 test('over HTTP, all tools answer on loopback; other names, origins and paths are refused', async () => {
   const url = await serveHttp('--transcripts');
-  const one = client();
-  await one.connect(new StreamableHTTPClientTransport(new URL(url)));
-  closers.push(() => one.close());
+  const one = await overHttp(url);
   const expected = ['describe_tables', 'query', 'completeness', 'search_transcripts', 'get_call'];
   expect((await one.listTools()).tools.map(({ name }) => name)).toEqual(expected);
   expect((await call(one, 'query', { sql: 'SELECT count(*) AS n FROM calls' })).rows).toEqual([{ n: 120 }]);
@@ -227,8 +220,7 @@ test('over HTTP, all tools answer on loopback; other names, origins and paths ar
     expect((await one.readResource({ uri })).contents).toHaveLength(1);
   const { host } = new URL(url);
   expect(await send(url, { host: 'evil.example' })).toBe(421);
-  expect(await send(url, { host, origin: 'https://evil.example' })).toBe(403);
-  expect(await send(url, { host, origin: 'null' })).toBe(403);
+  for (const origin of ['https://evil.example', 'null']) expect(await send(url, { host, origin })).toBe(403);
   expect(await send(url.replace('/mcp', '/other'), { host })).toBe(404);
   expect(await send(url, { host }, 'x'.repeat(1_000_000))).toBe(413);
 });
@@ -245,10 +237,7 @@ test('over HTTP, a configured token is asked for; other addresses need a certifi
   const { host } = new URL(url);
   expect(await send(url, { host })).toBe(401);
   expect(await send(url, { host, authorization: 'Bearer wrong' })).toBe(401);
-  const one = client();
-  const headers = { authorization: 'Bearer a-token-of-forty-characters-for-assistants' };
-  await one.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
-  closers.push(() => one.close());
+  const one = await overHttp(url, { authorization: 'Bearer a-token-of-forty-characters-for-assistants' });
   await call(one, 'describe_tables');
   const events = await here.postgres.warehouse.query("SELECT what FROM callsync.events WHERE actor = 'ada'");
   expect(events).toEqual([{ what: expect.stringMatching(/^describe_tables: \d+ rows$/) }]);
