@@ -10,7 +10,7 @@ import type { BackfillProgress } from '../../workflows/messages.ts';
 import { type Installation, install } from '../support/installation.ts';
 import { useOpened } from '../support/opened.ts';
 
-const day = 86_400_000;
+const daysAgo = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString();
 const none = { lost: 0, duplicated: 0, stale: 0, mismatched: 0 };
 
 export interface ActivateCase {
@@ -34,16 +34,9 @@ const openSite = async ({ calls, seconds, pageSize, maxOffset, targetCalls }: Ac
     simulator: {
       seed: 17,
       calls: {
-        count: calls,
         // All of them are processed by now, some of them days after their time.
-        from: new Date(Date.now() - 36 * day).toISOString(),
-        to: new Date(Date.now() - 6 * day).toISOString(),
-        utterances: 1,
-        words: 2,
-        tags: 1,
-        otherShare: 0,
-        lateShare: 0.1,
-        lateMaxDays: 5,
+        ...{ from: daysAgo(36), to: daysAgo(6), lateShare: 0.1, lateMaxDays: 5 },
+        ...{ count: calls, utterances: 1, words: 2, tags: 1, otherShare: 0 },
       },
       dialectOverrides: {
         paging: { style: 'offset', offset: 'offset', size: 'limit', defaultSize: 50, maxSize: 200, maxOffset },
@@ -52,11 +45,7 @@ const openSite = async ({ calls, seconds, pageSize, maxOffset, targetCalls }: Ac
     },
     source: {
       limits: { requests: 40, per_s: seconds },
-      list: {
-        preset: 'activate',
-        max_results: maxOffset,
-        pagination: { style: 'offset', offset_param: 'offset', size_param: 'limit', size: pageSize },
-      },
+      list: { preset: 'activate', max_results: maxOffset, pagination: { style: 'offset', size: pageSize } },
     },
     config: { sync: { settle: '1s', window: { initial: '31d', target_calls: targetCalls } } },
   });

@@ -1,4 +1,5 @@
 /** The demo into both warehouses. That a change in one of them is found: test/cli/check-truth.test.ts. */
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
@@ -22,13 +23,9 @@ const watchAddresses = async (pid: number, seen: Set<string>, ended: AbortSignal
 const take = async (port: number): Promise<() => Promise<void>> => {
   // A client that looks at the port is sent away at once: the server closes only when nobody is connected.
   const server = createServer((socket) => socket.destroy());
-  const listens = await new Promise<boolean>((resolve) => {
-    server.once('error', () => resolve(false));
-    server.listen(port, '127.0.0.1', () => resolve(true));
-  });
-  return async () => {
-    if (listens) await new Promise((resolve) => server.close(resolve));
-  };
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening').catch(() => undefined);
+  return () => new Promise((resolve) => server.close(() => resolve()));
 };
 
 const folder = useFolder('demo-both');

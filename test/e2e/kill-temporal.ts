@@ -59,16 +59,13 @@ export const killTemporalDuringBackfill = async (kills: number, calls: number) =
     const runningAtLastRestart = (await handle.describe()).status.name === 'RUNNING';
     const before = gate.passed();
     gate.open();
-    for (;;) {
-      try {
-        await handle.result();
-        break;
-      } catch (error) {
-        // Only the client's own connection may have suffered.
-        if (!/UNAVAILABLE|DEADLINE|connect|reset|dropped/i.test(String(error) + String((error as Error).cause)))
-          throw error;
-      }
-    }
+    /** Only the client's own connection may suffer. */
+    const end = (): Promise<unknown> =>
+      handle.result().catch((error: Error) => {
+        if (!/UNAVAILABLE|DEADLINE|connect|reset|dropped/i.test(`${error}${error.cause}`)) throw error;
+        return end();
+      });
+    await end();
     const secondsAfterLastRestart = (performance.now() - restarted) / 1000;
     expect(await handle.query(progressQuery)).toMatchObject({ state: 'done', totals: { problems: 0 } });
     // Warnings of the SDK's core while the server is away are no result.

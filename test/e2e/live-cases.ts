@@ -21,36 +21,22 @@ const figuresOf = (seconds: readonly number[]) => {
   };
 };
 
-const sync = {
-  interval: '5s',
-  settle: '10s',
-  lookback: '1m',
-  inbox_sweep: '5s',
-  start_from: '1h',
-  reread: { horizon: '1h' },
-};
+const pace = { interval: '5s', settle: '10s', lookback: '1m', inbox_sweep: '5s' };
+const sync = { ...pace, start_from: '1h', reread: { horizon: '1h' } };
 
 /** Live calls beside a backfill with concurrency 8 and a reconcile, which never end while it is measured. */
 export const liveBesideBackfill = async (durationMs: number) => {
+  // More than a backfill reads meanwhile, in pages of 20.
+  const count = Math.max(20_000, durationMs / 2);
+  const to = new Date(Date.now() - 7_200_000).toISOString();
   const site = await install({
     simulator: {
       seed: 53,
-      // More than a backfill reads meanwhile, in pages of 20.
-      calls: {
-        count: Math.max(20_000, durationMs / 2),
-        utterances: 2,
-        lateShare: 0,
-        to: new Date(Date.now() - 7_200_000).toISOString(),
-      },
+      calls: { count, utterances: 2, lateShare: 0, to },
       live: { callsPerSecond: 2, processingSeconds: 1 },
       rateLimit: { requests: 40, seconds: 10 },
     },
-    source: {
-      list: {
-        preset: 'activate',
-        pagination: { style: 'offset', offset_param: 'offset', size_param: 'limit', size: 20 },
-      },
-    },
+    source: { list: { preset: 'activate', pagination: { style: 'offset', size: 20 } } },
     config: { sync },
   });
   try {
@@ -71,8 +57,8 @@ const measureLive = async (site: Installation, durationMs: number) => {
   const seen = new Map<string, number>();
   while (Date.now() - begun < durationMs || seen.size < 5) {
     const { rows } = await site.store.pool.query<{ call_id: string; listed: number }>(
-      `SELECT call_id, extract(epoch FROM processed_at)::float8 AS listed FROM calls.calls WHERE processed_at > to_timestamp($1)`,
-      [begun / 1000],
+      'SELECT call_id, extract(epoch FROM processed_at)::float8 AS listed FROM calls.calls WHERE processed_at > $1',
+      [new Date(begun)],
     );
     for (const { call_id, listed } of rows)
       if (!seen.has(call_id)) seen.set(call_id, Math.max(0, Date.now() / 1000 - listed));
@@ -103,20 +89,13 @@ export const listAway = async (durationMs: number): Promise<LiveFigures & { read
       return at;
     };
     const isVisible = async (callId: string): Promise<boolean> =>
-      (await site.store.pool.query('SELECT 1 FROM calls.calls WHERE call_id = $1', [callId])).rowCount === 1;
-    const rereads = async (): Promise<number> =>
-      (await site.store.pool.query<{ n: number }>('SELECT count(*) AS n FROM rereads')).rows[0]?.n ?? 0;
+      (await site.store.query`SELECT FROM calls.calls WHERE call_id = ${callId}`).length === 1;
+    const rereads = async (): Promise<number> => (await site.store.query('SELECT FROM rereads')).length;
+    const pending = "SELECT FROM inbox WHERE outcome = 'pending'";
     // The same body under another id, after the call has changed: only the list can say what holds.
-    for (const [status, id] of [
-      ['void', 'one'],
-      ['qualified', 'two'],
-      ['void', 'three'],
-    ] as const) {
-      await send('repeated', status, id);
-      await until(
-        'it is merged',
-        async () => (await site.store.pool.query("SELECT 1 FROM inbox WHERE outcome = 'pending'")).rowCount === 0,
-      );
+    for (const [id, status] of ['void', 'qualified', 'void'].entries()) {
+      await send('repeated', status, `${id}`);
+      await until('it is merged', async () => (await site.store.query(pending)).length === 0);
     }
     await until('a repeat waits for the list', async () => (await rereads()) > 0);
     const begun = performance.now();

@@ -28,14 +28,8 @@ import { executeIn } from '../warehouse/conformance-targets.ts';
 
 type Site = Awaited<ReturnType<typeof openSite>>;
 
-const sync = {
-  interval: '2s',
-  settle: '1s',
-  lookback: '1m',
-  inbox_sweep: '2s',
-  start_from: '2h',
-  reread: { horizon: '2h' },
-};
+const pace = { interval: '2s', settle: '1s', lookback: '1m', inbox_sweep: '2s' };
+const sync = { ...pace, start_from: '2h', reread: { horizon: '2h' } };
 
 const minutesAgo = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString();
 
@@ -51,19 +45,13 @@ interface SiteOptions {
 const openSite = async ({ programs, isSmall = false, databaseUrl }: SiteOptions) => {
   const server = programs === undefined ? undefined : await startInstalledPostgres(programs);
   const bigquery = isSmall ? undefined : await openBigquery();
+  const range = { from: minutesAgo(110), to: minutesAgo(40) };
   const installation = await install({
     databaseUrl: server?.url ?? databaseUrl,
     simulator: {
       seed: 71,
-      calls: {
-        count: 150,
-        utterances: 2,
-        lateShare: 0,
-        // All of them have ended and are processed when it begins: none appears while warehouses are compared.
-        processingSeconds: 1,
-        from: minutesAgo(110),
-        to: minutesAgo(40),
-      },
+      // All of them have ended and are processed when it begins: none appears while warehouses are compared.
+      calls: { ...range, count: 150, utterances: 2, lateShare: 0, processingSeconds: 1 },
       live: { callsPerSecond: 2, processingSeconds: 1, editShare: 0.05 },
       // Fields that only webhooks carry cannot be read again, so the list carries everything.
       listOmits: [],
@@ -125,14 +113,9 @@ const openSite = async ({ programs, isSmall = false, databaseUrl }: SiteOptions)
 /** The tables of a dataset of its own, which can be copied, set back and dropped. */
 const openBigquery = async () => {
   const emulator = await useBigQuery();
-  const config = bigqueryWarehouseSchema.parse({
-    type: 'bigquery',
-    project: emulator.project,
-    dataset: emulator.dataset,
-    api_endpoint: emulator.restUrl,
-    commit_interval_s: 2,
-    quota: { jobs_per_day: 100_000 },
-  });
+  const place = { project: emulator.project, dataset: emulator.dataset, api_endpoint: emulator.restUrl };
+  const pace = { commit_interval_s: 2, quota: { jobs_per_day: 100_000 } };
+  const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', ...place, ...pace });
   const { dataset } = config;
   const tables = relationsOf(config).map(({ name }) => name);
   const run = async (sql: readonly string[]): Promise<void> => void (await executeIn(config, `${sql.join(';\n')};`));
@@ -144,25 +127,22 @@ const openBigquery = async () => {
       const copyOf = (table: string) => `\`${dataset}.copy_${copies}_${table}\``;
       const names = tables.map((table) => ({ of: `\`${dataset}.${table}\``, copy: copyOf(table) }));
       await run(names.map(({ of, copy }) => `CREATE TABLE ${copy} AS SELECT * FROM ${of}`));
-      return () =>
-        run(
-          names.flatMap(({ of, copy }) => [`DELETE FROM ${of} WHERE TRUE`, `INSERT INTO ${of} SELECT * FROM ${copy}`]),
-        );
+      const back = names.flatMap(({ of, copy }) => [
+        `DELETE FROM ${of} WHERE TRUE`,
+        `INSERT INTO ${of} SELECT * FROM ${copy}`,
+      ]);
+      return () => run(back);
     },
     drop: () => run(tables.map((table) => `DROP TABLE \`${dataset}.${table}\``)),
   };
 };
 
 /** Workers hold locks in an order of their own. */
-const retryDeadlock = async (work: () => Promise<void>): Promise<void> => {
-  for (;;) {
-    try {
-      return await work();
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== '40P01') throw error;
-    }
-  }
-};
+const retryDeadlock = (work: () => Promise<void>): Promise<void> =>
+  work().catch((error: { code?: unknown }) => {
+    if (error.code !== '40P01') throw error;
+    return retryDeadlock(work);
+  });
 
 /** Ledger and warehouses set back or lost under running workers and live webhooks, while the driver keeps the truth. */
 /** Those of a server need a server of the site's own. */
@@ -322,14 +302,11 @@ const serverOf = ({ server }: Site): InstalledPostgres => {
 };
 
 /** Tables may be missing for a while, and a server away. */
-const unlessMissing = async (ask: () => Promise<boolean>): Promise<boolean> => {
-  try {
-    return await ask();
-  } catch (error) {
+const unlessMissing = (ask: () => Promise<boolean>): Promise<boolean> =>
+  ask().catch((error: unknown) => {
     if (error instanceof CallsyncError) return false;
     throw error;
-  }
-};
+  });
 
 const hasAtLeast = (site: Site, calls: number): Promise<boolean> =>
   unlessMissing(async () => {
@@ -399,13 +376,10 @@ const compareTruth = async (
   tell: (wrong: WrongCall) => void,
 ): Promise<Record<string, TruthReport>> => {
   const reports: Record<string, TruthReport> = {};
+  const isWanted = ({ callId, status }: TruthEntry): boolean => listed.includes(status) && !erased.has(callId);
   for (const warehouse of warehouses) {
-    reports[warehouse.name] = await checkTruth(
-      control,
-      warehouse,
-      ({ callId, status }) => listed.includes(status) && !erased.has(callId),
-      { tell: (entry, wrong) => tell({ entry, wrong, warehouse }) },
-    );
+    const told = (entry: TruthEntry, wrong: Wrong) => tell({ entry, wrong, warehouse });
+    reports[warehouse.name] = await checkTruth(control, warehouse, isWanted, { tell: told });
   }
   return reports;
 };

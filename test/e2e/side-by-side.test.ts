@@ -9,6 +9,7 @@ import { type Installation, install } from '../support/installation.ts';
 import { openBigquery } from '../support/open-bigquery.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';
+import { column } from '../support/rows.ts';
 import { settledRange } from '../support/settled-range.ts';
 import { until } from '../support/until.ts';
 
@@ -25,14 +26,9 @@ beforeAll(async () => {
     const bigquery = localBigquery(await useBigQuery());
     datasets.push(bigquery);
     const schemas = { store: `${name}_store`, warehouse: `${name}_calls` };
+    const calls = { count: 60 + 20 * index, utterances: 2, ...settledRange };
     const site = await install({
-      databaseUrl: database.url,
-      schemas,
-      simulator: {
-        seed: 8,
-        calls: { count: 60 + 20 * index, utterances: 2, ...settledRange },
-        rateLimit: { requests: 0 },
-      },
+      ...{ databaseUrl: database.url, schemas, simulator: { seed: 8, calls, rateLimit: { requests: 0 } } },
       config: { warehouses: { postgres: { type: 'postgres', schema: schemas.warehouse }, bigquery } },
     });
     sites.push(site);
@@ -61,12 +57,9 @@ test('two installations in one database keep their calls, their work and their e
   const ids = async (at: number): Promise<unknown[]> => {
     const config = bigqueryWarehouseSchema.parse(datasets[at]);
     const warehouse = openBigquery({ name: 'bigquery', config });
-    return (await warehouse.query('SELECT call_id FROM calls ORDER BY 1')).map(({ call_id: id }) => id);
+    return await column(warehouse, 'SELECT call_id FROM calls ORDER BY 1');
   };
-  const kept = async (site: Installation): Promise<unknown[]> =>
-    (await site.store.query<{ id: string }>('SELECT call_id AS id FROM ledger WHERE NOT tombstone ORDER BY 1')).map(
-      ({ id }) => id,
-    );
+  const kept = ({ store }: Installation) => column(store, 'SELECT call_id FROM ledger WHERE NOT tombstone ORDER BY 1');
   await until('BigQuery has what each ledger has', async () => {
     for (const [at, site] of sites.entries())
       if (JSON.stringify(await ids(at)) !== JSON.stringify(await kept(site))) return false;

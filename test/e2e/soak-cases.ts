@@ -26,33 +26,19 @@ export interface Sample {
 }
 
 const minuteMs = 60_000;
+const minutesAgo = (minutes: number): string => new Date(Date.now() - minutes * minuteMs).toISOString();
 
 /** @param pace seconds of a fault at most, of a pause after it at most, between samples, and between syncs */
 export const soak = async (
   minutes: number,
-  {
-    seed,
-    ...pace
-  }: {
-    readonly seed: number;
-    readonly fault: number;
-    readonly pause: number;
-    readonly sample: number;
-    readonly sync: number;
-  },
+  { seed, ...pace }: Readonly<Record<'seed' | 'fault' | 'pause' | 'sample' | 'sync', number>>,
 ) => {
+  const range = { from: minutesAgo(40), to: minutesAgo(10) };
   const site = await install({
     simulator: {
       seed,
       // Few at first: tables then grow as the calls do, and their size a call can be flat.
-      calls: {
-        count: 100,
-        utterances: 6,
-        lateShare: 0,
-        processingSeconds: 1,
-        from: new Date(Date.now() - 40 * minuteMs).toISOString(),
-        to: new Date(Date.now() - 10 * minuteMs).toISOString(),
-      },
+      calls: { ...range, count: 100, utterances: 6, lateShare: 0, processingSeconds: 1 },
       live: { callsPerSecond: 1, processingSeconds: 1, editShare: 0.2 },
       listOmits: [],
       edits: { requalifyShare: 0.5, webhookShare: 1 },
@@ -141,16 +127,10 @@ export const soak = async (
 const putBetween = async (site: Installation): Promise<Toxiproxy<Server>> => {
   const config = parse(await readFile(site.configPath, 'utf8'));
   const { store, temporal, source } = config;
-  const toxiproxy = await startToxiproxy({
-    store: new URL(store.url).host,
-    temporal: temporal.address,
-    service: `127.0.0.1:${site.simulator.port}`,
-  });
-  const through = (url: string, server: Server): string => {
-    const changed = new URL(url);
-    changed.host = toxiproxy.addresses[server];
-    return changed.href;
-  };
+  const service = `127.0.0.1:${site.simulator.port}`;
+  const toxiproxy = await startToxiproxy({ store: new URL(store.url).host, temporal: temporal.address, service });
+  const through = (url: string, server: Server): string =>
+    Object.assign(new URL(url), { host: toxiproxy.addresses[server] }).href;
   store.url = through(store.url, 'store');
   temporal.address = toxiproxy.addresses.temporal;
   source.base_url = through(site.simulator.url, 'service');
