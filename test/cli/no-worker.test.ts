@@ -13,8 +13,7 @@ await folder.configure({
   temporal: { address: temporal.address, task_queue: temporal.taskQueue },
 });
 
-const deadlineMs = 120_000;
-const run = (...args: string[]) => folder.run(args, { deadlineMs });
+const run = (...args: string[]) => folder.run(args);
 
 test('a command without a worker says so and ends, instead of waiting for ever; what was asked for is kept', async () => {
   const asked = [
@@ -27,11 +26,10 @@ test('a command without a worker says so and ends, instead of waiting for ever; 
   // Each of them waits: all at once, the others as soon as the backfill is there.
   const started = new EventEmitter();
   const first = folder.run(asked[0] as string[], {
-    deadlineMs,
     onStderr: (said) => said.includes('No worker answers') && started.emit('asked'),
   });
   await Promise.race([once(started, 'asked'), first]);
-  const waited = asked.slice(1).map((args) => folder.run(args, { deadlineMs, ownProcess: true }));
+  const waited = asked.slice(1).map((args) => folder.run(args, { ownProcess: true }));
   const results = await Promise.all([first, ...waited]);
   const sentence = 'callsync: NO_WORKER: No worker answers on task queue';
   const says = [sentence, temporal.taskQueue, 'callsync worker or callsync up'];
@@ -40,13 +38,12 @@ test('a command without a worker says so and ends, instead of waiting for ever; 
     expect({ code, stdout }, `${name}: ${stderr}`).toEqual({ code: 4, stdout: '' });
     for (const words of says) expect(stderr, name).toContain(words);
   }
-  expect(await folder.json(['backfill', 'list'], { deadlineMs })).toMatchObject([{ name: 'lonely', state: 'running' }]);
+  expect(await folder.json(['backfill', 'list'])).toMatchObject([{ name: 'lonely', state: 'running' }]);
 });
 
 test('Ctrl-C leaves the view at once', async () => {
   const args = ['backfill', '--from', '2025-01-01', '--name', 'left'];
   const left = await folder.run(args, {
-    deadlineMs,
     onStderr: (said, child) => said.includes('No worker answers') && child.kill('SIGINT'),
   });
   expect(left.stderr).toMatch(
@@ -59,13 +56,13 @@ test('Ctrl-C leaves the view at once', async () => {
 
 test('calls are erased without a worker all the same; what was not waited for is kept', async () => {
   const erase = ['erase', '--by', 'call', '--yes'];
-  const waited = await folder.run([...erase, '--json'], { input: 'call-1', deadlineMs });
+  const waited = await folder.run([...erase, '--json'], { input: 'call-1' });
   expect(waited.stderr).toContain('No worker answers, so this process loads the tombstones.');
   expect(waited.code, waited.stderr).toBe(0);
   expect(JSON.parse(waited.stdout)).toMatchObject({ erased: 1, found: { warehouses: [{ erased: 1, waiting: 0 }] } });
 
-  const { requestId } = await folder.json([...erase, '--no-wait'], { input: 'call-2', deadlineMs });
-  const shown = await folder.json(['privacy', 'receipt', requestId], { code: 5, deadlineMs });
+  const { requestId } = await folder.json([...erase, '--no-wait'], { input: 'call-2' });
+  const shown = await folder.json(['privacy', 'receipt', requestId], { code: 5 });
   expect(shown).toEqual({ requestId, receipt: null, waiting: ['postgres'] });
 });
 
@@ -79,7 +76,7 @@ test('a backfill that does not exist is named, with how to list those that do', 
 
 test('a backfill is scheduled, shown, paused, resumed and deleted; its runs wait for a worker', async () => {
   const schedule = (...args: string[]) => run('backfill', 'schedule', ...args);
-  const facts = (...args: string[]) => folder.json(['backfill', 'schedule', ...args], { deadlineMs });
+  const facts = (...args: string[]) => folder.json(['backfill', 'schedule', ...args]);
   const times = ['--cron', '30 3 * * *', '--time-zone', 'Europe/Paris', '--catchup-window', '1h'];
   const created = await facts('create', 'nightly', ...times, '--overlap-policy', 'skip');
   const expected = { name: 'nightly', owner: 'operator', paused: false, overlapPolicy: 'SKIP', runs: 0 };

@@ -1,7 +1,7 @@
 /** Benches in forms of seconds: one that nobody starts breaks unseen. */
-import { spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
+import { startProgram } from '../support/program.ts';
 
 export const root = resolve(import.meta.dirname, '../..');
 
@@ -33,14 +33,9 @@ export const describeBenches = (names: readonly string[] = Object.keys(forms)): 
   });
 
   test.each(short)('%s', async (name, args) => {
-    const child = spawn(process.execPath, [join(root, 'dist/bench', `${name}.js`), ...args], { cwd: root });
-    let said = '';
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.on('data', (chunk: Buffer) => {
-        said += chunk.toString('utf8');
-      });
-    }
-    const code = await new Promise((ended) => child.once('exit', ended));
+    const { ended, stdout, stderr } = startProgram(args, { entry: join(root, 'dist/bench', `${name}.js`), cwd: root });
+    const code = await ended;
+    const said = `${stdout()}${stderr()}`;
     // Some judge what they measured by the code 1; a fault has a stack.
     expect(said).not.toMatch(/^\s+at .*\(?(file:|node:|\/)/m);
     expect(code, said).toBeLessThanOrEqual(1);

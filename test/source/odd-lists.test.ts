@@ -1,8 +1,8 @@
 /** Lists that end, count or fail in unusual ways: each call is read, or the reading does not say that it is complete. */
 import { expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
-import { readWindow } from '../../src/source/read/read-window.ts';
 import { type MemoryAnswer, openMemoryList } from './memory-list.ts';
+import { readSimulated } from './simulated.ts';
 
 const start = Date.UTC(2024, 6, 1);
 type Asked = { page: number; pages: number; all: number; records: { unique_id: string; timestamp: string }[] };
@@ -65,15 +65,12 @@ const read = async (
   });
   const seen = new Set<string>();
   const results = [];
-  for (const [from, to] of [
-    ...Array.from({ length: times }, () => [start, middle] as const),
-    [middle, later + restMs] as const,
-  ]) {
+  const first = Array.from({ length: times }, () => [start, middle] as const);
+  for (const [from, to] of [...first, [middle, later + restMs] as const]) {
     const window = { axis: 'timestamp', from: from * 1000, to: to * 1000 };
-    const onPage = (observations: readonly { callId: string }[]) => {
-      for (const { callId } of observations) seen.add(callId);
-    };
-    results.push(await readWindow({ client, window, onPage }));
+    const reading = await readSimulated({ list: client }, window);
+    for (const callId of reading.seen.keys()) seen.add(callId);
+    results.push(reading.result);
   }
   const problems = results.flatMap(({ problems }) => problems);
   return { seen: seen.size, requests, problems, cap: client.learned.cap };

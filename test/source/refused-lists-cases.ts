@@ -6,8 +6,8 @@ import { expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { CallsyncError } from '../../src/lib/errors.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
-import { readWindow } from '../../src/source/read/read-window.ts';
 import { type MemoryAnswer, openMemoryList } from './memory-list.ts';
+import { readSimulated } from './simulated.ts';
 
 const start = Date.UTC(2024, 6, 1);
 const refusals = [404, 400, 416, 422, 429, 500, 503] as const;
@@ -81,36 +81,30 @@ const readRefused = async (list: RefusedList) => {
     list: {
       records: 'data',
       time_format: 'iso',
-      ...(total ? { total_path: 'total' } : {}),
-      ...(excludes ? { exclude_param: 'exclude', exclude: ['transcript_json'] } : {}),
-      pagination:
-        style === 'offset'
-          ? { style, size, size_param: 'limit' }
-          : { style, size, ...(sized ? { size_param: 'limit' } : {}) },
+      ...(total && { total_path: 'total' }),
+      ...(excludes && { exclude_param: 'exclude', exclude: ['transcript_json'] }),
+      pagination: { style, size, ...((sized || style === 'offset') && { size_param: 'limit' }) },
       cursor_fields: [
-        { name: 'timestamp', record_field: 'timestamp', ...(cuttable ? { from_param: 'from', to_param: 'to' } : {}) },
+        { name: 'timestamp', record_field: 'timestamp', ...(cuttable && { from_param: 'from', to_param: 'to' }) },
       ],
     },
   };
   const client = openMemoryList(section, answerOf(list));
-  const seen = new Set<string>();
   const window = { axis: 'timestamp', from: start * 1000, to: (start + 1_000_000) * 1000 };
-  const onPage = (observations: readonly { callId: string }[]): void => {
-    for (const { callId } of observations) seen.add(callId);
-  };
   try {
-    const { problems, shown } = await readWindow({ client, window, onPage });
-    return { lost: list.count - seen.size, problems: problems.map(({ problem }) => problem), shown, failed: undefined };
+    const { result, seen } = await readSimulated({ list: client }, window);
+    const problems = result.problems.map(({ problem }) => problem);
+    return { lost: list.count - seen.size, problems, shown: result.shown, failed: undefined };
   } catch (error) {
     if (!(error instanceof CallsyncError)) throw error;
-    return { lost: list.count - seen.size, problems: [], shown: 'none', failed: error.code };
+    return { lost: undefined, problems: [], shown: 'none', failed: error.code };
   }
 };
 
 /** The fault that breaks the promise; undefined if the promise holds. */
 const violationOf = (list: RefusedList, read: Awaited<ReturnType<typeof readRefused>>): string | undefined => {
   const isComplete = read.problems.length === 0 && read.failed === undefined;
-  if (read.lost > 0 && isComplete) return `complete (${read.shown}), and ${read.lost} of ${list.count} lost`;
+  if (read.lost !== 0 && isComplete) return `complete (${read.shown}), and ${read.lost} of ${list.count} lost`;
   const isHonest = list.place === undefined && list.requests === undefined && list.cuttable;
   // All calls of one instant leave nothing to compare a full page with.
   if (isHonest && !isComplete && list.everyMs > 0) return `an undisturbed list is not read: ${JSON.stringify(read)}`;

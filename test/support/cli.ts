@@ -109,7 +109,7 @@ export const openCliAndService = async (options: SimulatorOptions) => {
   return { simulator, ...(await openCli()) };
 };
 
-const usualDeadlineMs = 110_000;
+const usualDeadlineMs = 150_000;
 
 const runAlone = async (
   args: readonly string[],

@@ -1,4 +1,4 @@
-/** The built program as a process of its own, and what it says. */
+/** The built program, or another, as a process of its own, and what it says. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -9,9 +9,13 @@ export type Running = ReturnType<typeof startProgram>;
 
 export const startProgram = (
   args: readonly string[],
-  { input = '', ...options }: { input?: string; cwd?: string; env?: NodeJS.ProcessEnv } = {},
+  {
+    input = '',
+    entry = program,
+    ...options
+  }: { input?: string; entry?: string; cwd?: string; env?: NodeJS.ProcessEnv } = {},
 ) => {
-  const child = spawn(process.execPath, [program, ...args], { ...options, stdio: 'pipe' });
+  const child = spawn(process.execPath, [entry, ...args], { ...options, stdio: 'pipe' });
   child.stdin.on('error', () => undefined).end(input);
   const texts = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const)

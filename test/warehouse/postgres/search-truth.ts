@@ -1,5 +1,6 @@
 /** The expected findings of a search in random calls: each utterance is read word by word, without any index. */
 import type pg from 'pg';
+import { randomStream } from '../../../src/simulator/calls/random.ts';
 
 export type Language = 'fr' | 'en';
 
@@ -22,11 +23,7 @@ const words = `facture factures contrat résilier résilié annulée élève pro
   le la là de du dû à pas sûr sur the with a my will willing`.split(/\s+/);
 
 export const createRandom = (seed: number) => {
-  let state = seed;
-  const random = (): number => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
+  const random = randomStream(seed);
   const below = (most: number): number => Math.floor(random() * most);
   const word = (): string => {
     const one = words[below(words.length)] ?? '';
@@ -55,13 +52,10 @@ export const makeQuestion = ({ random, below, some }: Random): Question =>
 
 export const writeQuestion = (question: Question): string =>
   question
-    .map(({ words: outside, phrases, excludedPhrases }) =>
-      [
-        ...outside,
-        ...phrases.map((phrase) => `"${phrase.join(' ')}"`),
-        ...excludedPhrases.map((phrase) => `-"${phrase.join(' ')}"`),
-      ].join(' '),
-    )
+    .map(({ words: outside, phrases, excludedPhrases }) => {
+      const [said, excluded] = [phrases, excludedPhrases].map((all) => all.map((phrase) => `"${phrase.join(' ')}"`));
+      return [...outside, ...(said ?? []), ...(excluded ?? []).map((phrase) => `-${phrase}`)].join(' ');
+    })
     .join(' or ');
 
 export const createTruth = async (client: pg.Client, sayings: readonly Saying[]) => {
@@ -85,15 +79,10 @@ export const createTruth = async (client: pg.Client, sayings: readonly Saying[])
       const read = readingsOf(lang, word);
       return isStop(read) ? read.slice(0, 1) : read;
     });
-  const spelled = sayings.map(({ callId, lang, says }) => ({
-    callId,
-    lang,
-    utterances: says.map(([side, spoken], index) => ({
-      side,
-      index,
-      words: spoken.map((word) => readingsOf(lang, word)),
-    })),
-  }));
+  const spelled = sayings.map(({ callId, lang, says }) => {
+    const read = (spoken: readonly string[]) => spoken.map((word) => readingsOf(lang, word));
+    return { callId, lang, utterances: says.map(([side, spoken], index) => ({ side, index, words: read(spoken) })) };
+  });
   return {
     /** Calls to find, and for each the utterances that may be shown. */
     find: (question: Question) => {

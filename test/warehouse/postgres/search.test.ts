@@ -62,9 +62,8 @@ const call = (callId: string, minute: number, ...said: readonly string[]): Spoke
 });
 /** The index must be equal to an index made anew. */
 const expectFresh = async (): Promise<void> => {
-  const read = async () =>
-    (await admin.query('SELECT call_id, side, language, document FROM calls.transcript_search ORDER BY call_id, side'))
-      .rows;
+  const rows = 'SELECT call_id, side, language, document FROM calls.transcript_search ORDER BY call_id, side';
+  const read = async () => (await admin.query(rows)).rows;
   const kept = await read();
   await warehouse.search.drop();
   await warehouse.search.create();
@@ -122,7 +121,11 @@ test('a text and then, in a later utterance, another; by the agent or the custom
     call(
       'fr-3',
       3,
-      ...'out annuler|out facture|in un geste|in la facture magique|out geste commercial et annuler'.split('|'),
+      'out annuler',
+      'out facture',
+      'in un geste',
+      'in la facture magique',
+      'out geste commercial et annuler',
     ),
     call('fr-4', 4, 'in annuler contre un geste commercial'),
     call('en-5', 5, 'in please cancel', 'in the contract', 'out a refund'),
@@ -154,10 +157,8 @@ test('a text and then, in a later utterance, another; by the agent or the custom
   expect(() => readSpeaker('agent', analyticsConfigSchema.parse({}))).toThrow('The side of the agent is unknown');
 
   // Beyond the newest rows, by a walk and by the index.
-  const newest = Array.from({ length: 2_100 }, (_, at) =>
-    call(`fr-x${at}`, 50, `out ${at % 2 === 0 ? 'annuler' : 'autre'}`),
-  );
-  await load(...newest);
+  const said = ['out annuler', 'out autre'];
+  await load(...Array.from({ length: 2_100 }, (_, at) => call(`fr-x${at}`, 50, said[at % 2] ?? '')));
   await findAll(warehouse, { text: 'autre', limit: 1 });
   await expectThen('annuler', 'geste', ['fr-3', 'fr-1']);
   await expectThen('geste', 'annuler', ['fr-3', 'fr-2']);
@@ -241,18 +242,12 @@ test('random words, phrases, excluded phrases and alternatives find what a reade
     const wanted = truth.find(question);
     const { calls } = await search({ text, limit: 100 });
     const newestFirst = [...wanted.keys()].sort().reverse();
-    expect(
-      calls.map(({ callId }) => callId),
-      text,
-    ).toEqual(newestFirst);
+    const ids = calls.map(({ callId }) => callId);
+    expect(ids, text).toEqual(newestFirst);
     expect(await find(text, { limit: 3 }), text).toEqual(newestFirst.slice(0, 3));
     for (const { callId, hits } of calls) {
-      expect(hits.length, `${text} in ${callId}`).toBeGreaterThan(0);
-      expect(
-        hits.filter((hit) => !wanted.get(callId)?.has(hit.utteranceIndex)),
-        `${text} in ${callId}`,
-      ).toEqual([]);
-      expect(hits.filter((hit) => hit.highlights.length === 0)).toEqual([]);
+      const isWrong = (hit: SearchHit) => !wanted.get(callId)?.has(hit.utteranceIndex) || hit.highlights.length === 0;
+      expect([hits.length > 0, hits.filter(isWrong)], `${text} in ${callId}`).toEqual([true, []]);
     }
     found += calls.length;
   }
@@ -341,10 +336,10 @@ const loadOnly = async (...calls: readonly Spoken[]) => (await beginLoad(...call
 
 const held = async (client: pg.Client = admin) => {
   const { rows } = await client.query<{ indexed: string[]; pending: string[] }>(
-    `SELECT array_remove(array_agg(DISTINCT CASE WHEN document IS NOT NULL THEN call_id END), NULL) AS indexed,
-            array_remove(array_agg(DISTINCT CASE WHEN document IS NULL THEN call_id END), NULL) AS pending FROM calls.transcript_search`,
+    `SELECT ARRAY(SELECT DISTINCT call_id FROM calls.transcript_search WHERE document IS NOT NULL ORDER BY 1) AS indexed,
+            ARRAY(SELECT DISTINCT call_id FROM calls.transcript_search WHERE document IS NULL ORDER BY 1) AS pending`,
   );
-  return { indexed: rows[0]?.indexed ?? [], pending: rows[0]?.pending ?? [] };
+  return rows[0];
 };
 const isWaiting = async (): Promise<boolean> =>
   (await admin.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
@@ -363,8 +358,8 @@ test('a load makes no documents in its transaction; worker, next worker and sear
   await warehouse.migrate();
   await expect.poll(held).toEqual({ indexed: ['b'], pending: [] });
   await warehouse.load(makeBatch({ calls: Array.from({ length: 250 }, (_, at) => spoken(says(`c${at}`, 'ciao'))) }));
-  await expect.poll(async () => (await held()).pending).toEqual([]);
-  expect((await held()).indexed).toHaveLength(251);
+  await expect.poll(async () => (await held())?.pending).toEqual([]);
+  expect((await held())?.indexed).toHaveLength(251);
 });
 
 /** Each with the calls that say `salut` after it; `bonjour` says only the other one. */
