@@ -68,9 +68,7 @@ const cycles: readonly { rule: string; files: Readonly<Record<string, string>> }
 ];
 
 const violations = rooms.flatMap(violationsOf);
-const byPath = new Map(
-  violations.map(({ path }) => [path, violations.filter((violation) => violation.path === path)] as const),
-);
+const byPath = new Map(violations.map(({ path }) => [path, violations.filter((one) => one.path === path)] as const));
 
 const write = (folder: string, files: Readonly<Record<string, string>>): void => {
   for (const [name, text] of Object.entries(files)) {
@@ -98,9 +96,7 @@ beforeAll(() => {
 });
 
 /** The linter's finding about the line of a file. */
-const said = (path: string, line: number): string[] =>
-  output.split('\n').filter((text) => text.startsWith(`${path}:${line}:`));
-
+const said = (path: string, line: number) => output.split('\n').filter((text) => text.startsWith(`${path}:${line}:`));
 test.each(violations)('the rooms are broken when $rule', ({ path, text, says }) => {
   const line = (byPath.get(path)?.findIndex((other) => other.text === text) ?? 0) + 1;
   expect(said(path, line)).toEqual([expect.stringContaining(says)]);

@@ -12,9 +12,8 @@ const program = await createProgram(() => true);
 const pathOf = (command: Command): string =>
   command.parent === null ? '' : `${pathOf(command.parent)} ${command.name()}`.trim();
 
-const leavesOf = (command: Command): readonly Command[] =>
+const leavesOf = (command: Command): Command[] =>
   command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
-
 /** All of its help, with what stands after the options. */
 const helpOf = (command: Command): string => {
   const parts: string[] = [];

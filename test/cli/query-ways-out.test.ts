@@ -103,12 +103,7 @@ describe.each(servers.filter(([, isHere]) => isHere))('on %s', (_name, _isHere, 
   let folder: CliFolder;
   const admin = (sql: string) => run(database.adminUrl, sql);
   const open = (over: object = {}) =>
-    createPostgresWarehouse({
-      name: 'postgres',
-      url: database.url,
-      config: { schema: 'calls', documents: false },
-      ...over,
-    });
+    createPostgresWarehouse({ name: 'pg', url: database.url, config: { schema: 'calls', documents: false }, ...over });
   beforeAll(async () => {
     [database, folder] = await Promise.all([start(), openCliFolder()]);
     await folder.configure(withoutService(database.url));

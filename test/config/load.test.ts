@@ -2,7 +2,6 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { checkConfig, loadConfig, loadReceiverConfig } from '../../src/config/load.ts';
-import type { CallsyncError } from '../../src/lib/errors.ts';
 import { refusalOf } from '../source/local-server.ts';
 import { useFolder } from '../support/folder.ts';
 
@@ -16,9 +15,7 @@ const load = async (yaml: string | undefined, env: NodeJS.ProcessEnv = {}) => {
   return (await loadConfig({ cwd, env })).config;
 };
 
-const failure = (yaml: string | undefined, env: NodeJS.ProcessEnv = {}): Promise<CallsyncError> =>
-  refusalOf(load(yaml, env));
-
+const failure = (yaml: string | undefined, env: NodeJS.ProcessEnv = {}) => refusalOf(load(yaml, env));
 test('a configuration needs no more than an address', async () => {
   const config = await load(minimal);
   expect(config.source.base_url).toBe('https://api.example.com');

@@ -135,9 +135,8 @@ test('a command that no test runs says why', () => {
 });
 
 test('every command that the status page or an alert names does something as it is', () => {
-  const drawn = ['draw', 'state'].flatMap((file) => [
-    ...read(`src/health/page/${file}.ts`).matchAll(/'(callsync [^']+)'/g),
-  ]);
+  const sources = ['draw', 'state'].map((file) => read(`src/health/page/${file}.ts`));
+  const drawn = sources.flatMap((text) => [...text.matchAll(/'(callsync [^']+)'/g)]);
   const named = [
     ...Object.values(conditions).map(({ command }) => command),
     ...alerts.flatMap(({ action }) => action.split(/[;:] /).filter((part) => part.startsWith('callsync '))),

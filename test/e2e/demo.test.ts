@@ -196,10 +196,8 @@ describe('a second start finds its data again, heals the rows that --break alter
     for (const [name, width, height, scheme] of forms) {
       if (name === 'narrow-dark') continue;
       await look(width, height, scheme);
-      const end = await page.$eval(
-        width < 400 ? '#figures' : '#coverage',
-        (section) => section.getBoundingClientRect().bottom,
-      );
+      const last = width < 400 ? '#figures' : '#coverage';
+      const end = await page.$eval(last, (section) => section.getBoundingClientRect().bottom);
       const clip = { x: 0, y: 0, width, height: Math.ceil(end) + 16 };
       await page.screenshot({ path: join(pictures ?? '', `status-${state}-${name}.png`), clip });
     }
@@ -234,10 +232,8 @@ describe('a second start finds its data again, heals the rows that --break alter
       `fetch('${operations}/actions/pause', { method: 'POST', mode: 'no-cors', body: 'name=${backfill}' }).then(() => 'sent', () => 'refused')`,
     );
     expect([read, acted]).toEqual(['refused', 'refused']);
-    const [answer] = await Promise.all([
-      other.waitForNavigation(),
-      other.evaluate(`document.querySelector('form').submit()`),
-    ]);
+    const submitting = other.evaluate(`document.querySelector('form').submit()`);
+    const [answer] = await Promise.all([other.waitForNavigation(), submitting]);
     expect(answer?.status()).toBe(403);
     expect(other.frames().some((frame) => frame.url() === `${operations}/`)).toBe(false);
     expect(await query('SELECT FROM events WHERE what = $1', [`Paused ${backfill}`])).toHaveLength(1);

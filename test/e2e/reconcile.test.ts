@@ -23,10 +23,8 @@ beforeAll(async () => {
 });
 const reconcile = async (name: string): Promise<{ handle: WorkflowHandle; progress: ReconcileProgress }> => {
   const [from, to] = [range.from, range.to].map((time) => Date.parse(time) * 1000) as [number, number];
-  const handle = await startReconcile(site.client, site.prefix, {
-    name,
-    request: { range: { from, to }, force: true },
-  });
+  const request = { range: { from, to }, force: true };
+  const handle = await startReconcile(site.client, site.prefix, { name, request });
   return { handle, progress: (await handle.result()) as ReconcileProgress };
 };
 

@@ -127,10 +127,7 @@ const openBigquery = async () => {
       const copyOf = (table: string) => `\`${dataset}.copy_${copies}_${table}\``;
       const names = tables.map((table) => ({ of: `\`${dataset}.${table}\``, copy: copyOf(table) }));
       await run(names.map(({ of, copy }) => `CREATE TABLE ${copy} AS SELECT * FROM ${of}`));
-      const back = names.flatMap(({ of, copy }) => [
-        `DELETE FROM ${of} WHERE TRUE`,
-        `INSERT INTO ${of} SELECT * FROM ${copy}`,
-      ]);
+      const back = names.map(({ of, copy }) => `DELETE FROM ${of} WHERE TRUE; INSERT INTO ${of} SELECT * FROM ${copy}`);
       return () => run(back);
     },
     drop: () => run(tables.map((table) => `DROP TABLE \`${dataset}.${table}\``)),
@@ -320,9 +317,7 @@ const countLoads = async ({ warehouses }: Site): Promise<number> => {
   return loads;
 };
 
-const hasEpoch = ({ installation: { store } }: Site): Promise<boolean> =>
-  unlessMissing(async () => (await store.epoch()) > 0);
-
+const hasEpoch = ({ installation: { store } }: Site) => unlessMissing(async () => (await store.epoch()) > 0);
 /** Calls that the service has, two at a time; some that callsync does not know yet. */
 const eraseSome = async ({ installation: { control, store } }: Site, erased: Set<string>, random: () => number) => {
   const known: string[] = [];

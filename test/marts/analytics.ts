@@ -2,15 +2,11 @@
 import type { ChangeCall } from './two-warehouses.ts';
 
 export type Utterance = { from: string; datetime: number; duration: number; words: unknown[]; content: string };
+const utteranceUnits = { utterance_start: 'seconds', utterance_duration: 'milliseconds' };
 export const analytics = {
   time_zone: 'Europe/Paris',
   agent_side: { default: 'unknown', by_direction: { IN: 'out', OUT: 'in' } },
-  units: {
-    call_duration: 'seconds',
-    ivr_end: 'seconds',
-    utterance_start: 'seconds',
-    utterance_duration: 'milliseconds',
-  },
+  units: { call_duration: 'seconds', ivr_end: 'seconds', ...utteranceUnits },
   silence_gap_s: 0.305,
   fields: {
     UDF_num_02: { name: 'deal_value', type: 'numeric' },

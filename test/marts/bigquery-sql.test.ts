@@ -56,8 +56,7 @@ const listColumns = (): { shown: readonly string[]; closed: readonly string[] } 
     ]),
   ]);
   const open: Readonly<Record<string, readonly string[]>> = { ...openColumns, ...openMartColumns };
-  const select = (name: string, column: string): string =>
-    `SELECT ${column} FROM \`acme-prod.calls_restricted.${name}\``;
+  const select = (name: string, column: string) => `SELECT ${column} FROM \`acme-prod.calls_restricted.${name}\``;
   return {
     shown: Object.entries(open).flatMap(([name, list]) => list.map((column) => select(name, column))),
     closed: [...columns].flatMap(([name, list]) =>

@@ -40,9 +40,8 @@ test('every metric of rules and panels is in a live scrape, under a name that Pr
   const unknown = new Set(queries.flatMap(metricsOf).filter((name) => !names.has(name) && !shownLater.has(name)));
   expect([...unknown]).toEqual([]);
   // An id, a number or a name of a person would stand in one of these labels.
-  const labels = new Set(
-    [...seriesOf(healthy).keys()].flatMap((one) => [...one.matchAll(/[{,](\w+)="/g)].map(([, label]) => label)),
-  );
+  const named = [...seriesOf(healthy).keys()].flatMap((one) => [...one.matchAll(/[{,](\w+)="/g)]);
+  const labels = new Set(named.map(([, label]) => label));
   expect([...labels].filter((label) => /call|phone|caller|workflow_id|delivery/.test(label ?? ''))).toEqual([]);
   const checked = promtool(['check', 'metrics'], healthy);
   if (checked !== undefined) expect(checked, checked.said).toEqual({ code: 0, said: '' });
@@ -57,9 +56,8 @@ test('the status page shows the installation, and follows it', async () => {
   await expect.poll(read, soon).toMatch(/Arrival to visible<\/dt><dd><strong>\d[\d.]* m?s \/ /);
   await expect.poll(read, soon).toContain('Signing key main verified its first delivery');
   await expect.poll(read, soon).toMatch(/callsync \S+ runs/);
-  expect(await read(`/verdicts?warehouse=postgres&day=${new Date().toISOString().slice(0, 10)}`)).toContain(
-    'No verdict was given',
-  );
+  const today = new Date().toISOString().slice(0, 10);
+  expect(await read(`/verdicts?warehouse=postgres&day=${today}`)).toContain('No verdict was given');
   await site.backfill('page', { direction: 'oldest_first' });
   await expect.poll(read, soon).toMatch(/>page<\/(a|th)>/);
 });

@@ -38,8 +38,10 @@ test('another shape has another version: the second number for what is added, th
   const versions = readdirSync(folder).map((name) => name.replace(/\.txt$/, ''));
   versions.sort((one, other) => one.localeCompare(other, 'en', { numeric: true }));
   expect(versions.at(-1)).toBe(contract.version);
-  const linesOf = (version: string): string[] =>
-    readFileSync(join(folder, `${version}.txt`), 'utf8').match(/.+/g) ?? [];
+  const linesOf = (version: string) =>
+    readFileSync(join(folder, `${version}.txt`), 'utf8')
+      .split('\n')
+      .slice(0, -1);
   for (const [index, version] of versions.slice(1).entries()) {
     const former = versions[index] as string;
     const [before, now] = [linesOf(former), linesOf(version)];

@@ -174,8 +174,7 @@ const counted: Readonly<Record<string, () => readonly Row[]>> = {
       words.map((word) => ({ week: mondayOf(business_day), word, call_id })),
     );
     const weeks = [...new Set(uses.map(({ week }) => week))].sort();
-    const isBefore = (one: string, week: string): boolean =>
-      one < week && Date.parse(week) - Date.parse(one) <= 28 * 86_400_000;
+    const isBefore = (one: string, week: string) => one < week && Date.parse(week) - Date.parse(one) <= 28 * 86_400_000;
     return groupBy(uses, ({ week, word }) => `${week} ${word}`).flatMap((some) => {
       const [{ week, word }] = some;
       if (uses.some((one) => one.word === word && isBefore(one.week, week))) return [];

@@ -96,9 +96,8 @@ const expectedOf = (bytes: Buffer): unknown[] | undefined => {
   return Array.isArray(data) ? data.filter(isUsable) : [];
 };
 
-const isUsable = (record: unknown): boolean =>
+const isUsable = (record: unknown) =>
   observeRecord(record, { observedAt: 0, carries: new Set() }).kind === 'observation';
-
 /** @param rounds mutated responses. */
 export const describeListFuzz = (rounds: number): void => {
   describe(`${rounds} mutated list responses`, () => {

@@ -80,9 +80,7 @@ const collect = async (
   return { result, ids: [...inside].sort() };
 };
 
-const everySecond = (count: number): ServedCall[] =>
-  Array.from({ length: count }, (_, i) => servedCall(i, t0 + i * second));
-
+const everySecond = (count: number) => Array.from({ length: count }, (_, i) => servedCall(i, t0 + i * second));
 /** On both axes. */
 const ofOneInstant = (count: number, statuses: readonly string[]): ServedCall[] => {
   const qualified = new Date(t0).toISOString();

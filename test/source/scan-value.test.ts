@@ -15,9 +15,8 @@ const mutate = (text: string, cuts: readonly { at: number; what: string; remove:
   }, text);
 
 const bits = ['', ' ', '\n', '\u0001', ...'" \\ \\u00e9 \\x , : { } [ ] 0 - . e1 null tru é'.split(' ')];
-const mutations = fc.array(fc.record({ at: fc.nat(2_000), what: fc.constantFrom(...bits), remove: fc.nat(2) }), {
-  maxLength: 3,
-});
+const mutation = fc.record({ at: fc.nat(2_000), what: fc.constantFrom(...bits), remove: fc.nat(2) });
+const mutations = fc.array(mutation, { maxLength: 3 });
 
 test('scanning a record accepts what JSON.parse accepts, and finds the same fields', () => {
   let accepted = 0;
@@ -109,12 +108,8 @@ test('a page whose transcripts stay bytes leaves to the parser what was written 
   const broken = JSON.stringify(record(3)).replace('"start":12.5', '"start":tru');
   const text = `{"data":[${[spaced, twice, broken, ...Array.from({ length: 20 }, (_, index) => JSON.stringify(record(index + 4)))].join(',')}]}`;
   const found = read(Buffer.from(text));
-  expect(found.map(({ encoded }) => [...(encoded?.keys() ?? [])])).toEqual([
-    [],
-    [],
-    [],
-    ...Array(20).fill(['transcript_json']),
-  ]);
+  const kept = [[], [], [], ...Array(20).fill(['transcript_json'])];
+  expect(found.map(({ encoded }) => [...(encoded?.keys() ?? [])])).toEqual(kept);
   expect(found[0]?.value).toEqual(record(1));
   expect(found[1]?.value).toMatchObject({ timestamp: '2026-02-02T00:00:00Z' });
   expect(found[2]?.value).toBeUndefined();

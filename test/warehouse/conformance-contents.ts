@@ -326,7 +326,4 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
   });
 };
 
-const by =
-  (name: string) =>
-  (a: Record<string, unknown>, b: Record<string, unknown>): number =>
-    Number(a[name]) - Number(b[name]);
+const by = (name: string) => (a: Record<string, unknown>, b: typeof a) => Number(a[name]) - Number(b[name]);

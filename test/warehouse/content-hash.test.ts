@@ -66,9 +66,8 @@ const otherValue = (type: string, value: unknown): unknown => {
 };
 
 /** The canonical text of a value of such a column. */
-const textOf = (type: Column['type'], value: unknown): string =>
+const textOf = (type: Column['type'], value: unknown) =>
   canonicalRow([{ name: type, type, description: '' }], { [type]: value });
-
 test('equal values have one text, whatever their form', () => {
   const none = { value: [], start: [], length: [], score: [] };
   for (const [type, one, other] of [

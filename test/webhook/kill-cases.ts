@@ -22,8 +22,7 @@ export const describeKills = ({ kills }: { kills: number }): void => {
       const config = { port, secrets: [{ name: 'k', secret }], group_commit: { deadline_s: 0.2 }, spool };
       const results = new Map<string, Awaited<ReturnType<typeof sendWebhook>>>();
       let answered = 0;
-      const answeredMore = (count: number, goal = answered + count) =>
-        until(`${count} more answers`, () => answered >= goal);
+      const answeredMore = (count: number, goal = answered + count) => until('more answers', () => answered >= goal);
       const filler = 'x'.repeat(20_000);
 
       let child = await start(config);
@@ -62,6 +61,5 @@ export const describeKills = ({ kills }: { kills: number }): void => {
     60_000 + kills * 10_000,
   );
 
-  const spooledRows = async (): Promise<number> =>
-    (await database.store.query('SELECT FROM inbox WHERE spooled')).length;
+  const spooledRows = async () => (await database.store.query('SELECT FROM inbox WHERE spooled')).length;
 };

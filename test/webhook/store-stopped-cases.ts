@@ -24,8 +24,7 @@ export const describeStoreStopped = ({ awayMs }: { awayMs: number }): void => {
       if (delivered) answered.set(id, { from, to: Date.now() });
       else refused.push(`${id} ${attempts[0]?.status ?? attempts[0]?.failure}`);
     });
-    const answeredMore = (count: number, goal = answered.size + count) =>
-      until(`${count} more answers`, () => answered.size >= goal);
+    const answeredMore = (count: number, goal = answered.size + count) => until('more', () => answered.size >= goal);
     await answeredMore(100);
     await server.stop();
     await Promise.all([answeredMore(200), sleep(awayMs)]);

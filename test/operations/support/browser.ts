@@ -28,8 +28,7 @@ export const usePage = () => {
     held.page = await held.browser.newPage();
   });
   afterAll(() => held.browser?.close());
-  const text = async (selector: string): Promise<string> =>
-    (await held.page.$eval(selector, (element) => element.textContent)) ?? '';
+  const text = async (selector: string) => (await held.page.$eval(selector, ({ textContent }) => textContent)) ?? '';
   return { held, text };
 };
 

@@ -12,9 +12,7 @@ const signingSecret = 'a shared secret';
 
 export type Site = Awaited<ReturnType<typeof openSite>>;
 
-const daysAgo = (days: number): string =>
-  new Date((Math.floor(Date.now() / 86_400_000) - days) * 86_400_000).toISOString();
-
+const daysAgo = (days: number) => new Date((Math.floor(Date.now() / 86_400_000) - days) * 86_400_000).toISOString();
 /** A running `callsync up`; `ann` may act, with the token `act`. @param config more of its configuration */
 export const openSite = async (config: Record<string, unknown> = {}) => {
   const folder = await mkdtemp(join(tmpdir(), 'callsync-token-'));

@@ -57,10 +57,8 @@ test('a workload-identity file exchanges its subject token', async () => {
   };
   await writeFile(file, JSON.stringify(identity));
   expect(await tokenOf(configOf({ key_file: file }))).toBe('token-1');
-  expect(requests[0]).toMatchObject({
-    path: '/exchange',
-    body: expect.stringContaining('subject_token=subject-token'),
-  });
+  const body = expect.stringContaining('subject_token=subject-token');
+  expect(requests[0]).toMatchObject({ path: '/exchange', body });
 });
 
 test('a key file is read by its path, and impersonation starts from it', async () => {

@@ -121,9 +121,8 @@ export const describeKills = (rounds: number, points: readonly (typeof strictPoi
 };
 
 const startLoader = (task: unknown) => {
-  const child = spawn(process.execPath, [resolve(import.meta.dirname, 'load-once.mjs')], {
-    stdio: ['pipe', 'ignore', 'inherit'],
-  });
+  const script = resolve(import.meta.dirname, 'load-once.mjs');
+  const child = spawn(process.execPath, [script], { stdio: ['pipe', 'ignore', 'inherit'] });
   child.stdin.on('error', () => undefined);
   child.stdin.end(JSON.stringify(task));
   return {

@@ -146,8 +146,7 @@ test('the fence is cleared once no row of an earlier epoch is left', async () =>
   const clock = { now: Date.now() };
   const setup = await setUpStrict();
   const warehouse = setup.open({ clock: () => clock.now });
-  const load = (callId: string, epoch: number) =>
-    warehouse.load(makeBatch({ epoch, calls: [makeCall({ callId, revision: 1 })] }));
+  const load = (callId: string, epoch: number) => warehouse.load(makeBatch({ epoch, calls: [makeCall({ callId })] }));
   const earlier = async () => (await warehouse.query('SELECT earlier_epochs AS e FROM fence'))[0]?.e;
   onTestFinished(() => setup.dispose());
   await warehouse.load(makeBatch({ calls: ['a', 'b'].map((callId) => makeCall({ callId })) }));

@@ -27,9 +27,7 @@ const checkDocumentedLimits = (commits: readonly number[]): void => {
   expect(mostWithin(10_000)).toBeLessThanOrEqual(5);
 };
 
-const pausesOf = (commits: readonly number[]): number[] =>
-  commits.slice(1).map((at, index) => at - (commits[index] as number));
-
+const pausesOf = (commits: readonly number[]) => commits.slice(1).map((at, n) => at - (commits[n] as number));
 const calls = [makeCall({ callId: 'c', utterances: 0 })];
 
 /** A warehouse of which only the pace is real: commits take 5 s of virtual time. */

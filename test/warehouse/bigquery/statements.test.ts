@@ -48,9 +48,8 @@ test('what a load may touch: old, new and missing dates of its calls, as constan
 
 test('what a load may touch: a table of which nothing is staged gets no statement that inserts, but loses its old rows', () => {
   const script = scriptOf({}, new Set(['calls', 'tags']));
-  const targets = [...script.matchAll(/(DELETE FROM|INSERT INTO) `p\.d\.(\w+)`/g)].map(
-    ([, verb, name]) => `${verb} ${name}`,
-  );
+  const found = script.matchAll(/(DELETE FROM|INSERT INTO) `p\.d\.(\w+)`/g);
+  const targets = [...found].map(([, verb, name]) => `${verb} ${name}`);
   const deleted = callTables.map(({ name }) => `DELETE FROM ${name}`);
   expect(targets).toEqual([...deleted, 'INSERT INTO calls', 'INSERT INTO tags', 'INSERT INTO loads']);
 });
