@@ -37,8 +37,7 @@ const argsOf = (...more: string[]) => {
   const range = ['--from', site.simulator.range.from, '--parallel-run', '3s'];
   return ['go-live', '--config', site.configPath, ...range, ...more];
 };
-const refusalOf = async (code: number, ...more: string[]): Promise<string> =>
-  (await folder.json(argsOf(...more), { code })).error.code;
+const refusalOf = async (code: number, ...more: string[]) => (await folder.json(argsOf(...more), { code })).error.code;
 
 test('goes on step by step, through every obstacle, until schedules are on', async () => {
   expect(await refusalOf(4, '--url', url)).toBe('GO_LIVE_WORKER');

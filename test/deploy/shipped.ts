@@ -149,7 +149,7 @@ export const openDeployment = (of: keyof typeof deployments, around: Surrounding
     chmodSync(join(here, 'home'), 0o555);
     const paths = [...Object.keys(shipped.folders), '/run/secrets', '/etc/callsync'];
     const elsewhere = new RegExp(`(?<![\\w./-])(?:${paths.join('|')})(?![\\w-])`, 'g');
-    const moved = (text: string): string =>
+    const moved = (text: string) =>
       image === undefined ? text.replaceAll(elsewhere, (path) => join(here, path)) : text;
     const volumes = Object.entries(shipped.folders).map(([path, volume]) => {
       const shared = join(around.scratch, `${of}-volume-${volume}`);

@@ -12,7 +12,7 @@ import { read, root } from '../support/repository.ts';
 import { isRunnable, pages, readAllCommands } from './support/read-commands.ts';
 
 /** Without blocks of code, where brackets mean something else. */
-const proseOf = (page: string): string =>
+const proseOf = (page: string) =>
   read(page)
     .replaceAll(/```[\s\S]*?```/g, '')
     .replaceAll(/`[^`\n]*`/g, '');

@@ -11,6 +11,7 @@ import { type Installation, install } from '../support/installation.ts';
 import { useOpened } from '../support/opened.ts';
 
 const daysAgo = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString();
+const offsets = { style: 'offset', offset: 'offset', size: 'limit' } as const;
 const none = { lost: 0, duplicated: 0, stale: 0, mismatched: 0 };
 
 export interface ActivateCase {
@@ -38,9 +39,7 @@ const openSite = async ({ calls, seconds, pageSize, maxOffset, targetCalls }: Ac
         ...{ from: daysAgo(36), to: daysAgo(6), lateShare: 0.1, lateMaxDays: 5 },
         ...{ count: calls, utterances: 1, words: 2, tags: 1, otherShare: 0 },
       },
-      dialectOverrides: {
-        paging: { style: 'offset', offset: 'offset', size: 'limit', defaultSize: 50, maxSize: 200, maxOffset },
-      },
+      dialectOverrides: { paging: { ...offsets, defaultSize: 50, maxSize: 200, maxOffset } },
       rateLimit: { requests: 40, seconds },
     },
     source: {

@@ -34,6 +34,7 @@ export const soak = async (
   { seed, ...pace }: Readonly<Record<'seed' | 'fault' | 'pause' | 'sample' | 'sync', number>>,
 ) => {
   const range = { from: minutesAgo(40), to: minutesAgo(10) };
+  const interval = `${pace.sync}s`;
   const site = await install({
     simulator: {
       seed,
@@ -46,9 +47,7 @@ export const soak = async (
       rateLimit: { requests: 0 },
     },
     source: { limits: { requests: 400, per_s: 1 } },
-    config: {
-      sync: { interval: `${pace.sync}s`, settle: '1s', lookback: '1m', inbox_sweep: `${pace.sync}s`, start_from: '3h' },
-    },
+    config: { sync: { interval, settle: '1s', lookback: '1m', inbox_sweep: interval, start_from: '3h' } },
   });
   const closers: (() => Promise<unknown>)[] = [() => site.dispose(), () => deleteSchedules(site)];
   try {

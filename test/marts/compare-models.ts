@@ -72,9 +72,8 @@ export const compareIncremental = async (
   const nodes = Object.values(await readManifest(folder)).filter(({ name }) => names.includes(name));
   expect(nodes.map(({ config }) => config.materialized)).toEqual(names.map(() => 'incremental'));
   const relationOf = (name: string) => nodes.find((node) => node.name === name)?.relation_name;
-  const read = () =>
-    Promise.all(names.map(async (name) => [name, sortRows(await ask(`SELECT * FROM ${relationOf(name)}`))] as const));
-
+  const readOne = async (name: string) => [name, sortRows(await ask(`SELECT * FROM ${relationOf(name)}`))] as const;
+  const read = () => Promise.all(names.map(readOne));
   const spoken = `SELECT call_id, call_timestamp FROM {tables}.calls
     WHERE call_timestamp IS NOT NULL AND tag_count > 1 AND utterance_count > 2 ORDER BY call_id LIMIT 3`;
   const [changed, erased, kept] = (await ask(spoken)).map(({ call_id, call_timestamp }) => ({

@@ -139,10 +139,8 @@ test('without settings a figure that needs them is null and says so, and no othe
       new Set(['unit unknown: set analytics.units.utterance_start and utterance_duration (callsync calibrate)']),
     );
     expect(new Set(talk.map((row) => row.agent_status))).toEqual(new Set(['side unknown: set analytics.agent_side']));
-    for (const row of talk)
-      expect([row.talk_in_seconds, row.agent_talk_share, row.longest_silence_seconds, row.words_per_minute]).toEqual(
-        Array(4).fill(null),
-      );
+    const figures = ['talk_in_seconds', 'agent_talk_share', 'longest_silence_seconds', 'words_per_minute'];
+    for (const row of talk) expect(figures.map((name) => row[name])).toEqual(Array(4).fill(null));
     expect(talk.some((row) => Number(row.turns) > 2)).toBe(true);
     const calls = await one.readMart('calls_wide');
     for (const row of calls) expect([row.duration_seconds, row.agent_side]).toEqual([null, null]);
@@ -169,9 +167,8 @@ test('where business days are UTC days, they are as proven as callsync coverage 
   // The copy of completeness_daily in BigQuery was taken in another time zone, which its own definition does not name.
   for (const [one, mart] of [[here.postgres, 'completeness_daily'] as const, [here.bigquery, 'proven_days'] as const]) {
     await one.applyMarts({});
-    expect(await one.ask(`SELECT business_day, proven_share FROM {marts}.${mart} ORDER BY business_day`)).toEqual(
-      expected,
-    );
+    const shares = `SELECT business_day, proven_share FROM {marts}.${mart} ORDER BY business_day`;
+    expect(await one.ask(shares)).toEqual(expected);
   }
 });
 

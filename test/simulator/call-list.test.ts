@@ -18,7 +18,9 @@ const utterance = z.looseObject({
 });
 const meta = z.looseObject({ ivr_end: number, obfuscated: text, lang: text, asr_model: text });
 const transcript = z.looseObject({
-  ...{ callData: z.array(utterance).optional(), callUniqueId: text, meta: meta.optional() },
+  callData: z.array(utterance).optional(),
+  callUniqueId: text,
+  meta: meta.optional(),
 });
 const tag = z.looseObject({ unique_id: text, display_name: text, confidence: number, type: text });
 const contact = z.looseObject({ label: z.string().nullish(), data: text, type: text });

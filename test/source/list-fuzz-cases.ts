@@ -74,9 +74,8 @@ const mutateBytes = (random: Random, bytes: Buffer): Buffer => {
 };
 
 const makeResponse = (random: Random): Buffer => {
-  const records = Array.from({ length: random.below(8) }, (_, i) =>
-    random.next() < 0.35 ? random.pick(strange) : validRecord(random, i),
-  );
+  const one = (n: number) => (random.next() < 0.35 ? random.pick(strange) : validRecord(random, n));
+  const records = Array.from({ length: random.below(8) }, (_, n) => one(n));
   const bytes = Buffer.from(random.pick(envelopes)(records.join(random.pick([',', ' , ', ',\n']))));
   return random.next() < 0.5 ? bytes : mutateBytes(random, bytes);
 };

@@ -10,6 +10,7 @@ import { type MemoryAnswer, openMemoryList } from './memory-list.ts';
 import { readSimulated } from './simulated.ts';
 
 const start = Date.UTC(2024, 6, 1);
+const bounds = { from_param: 'from', to_param: 'to' };
 const refusals = [404, 400, 416, 422, 429, 500, 503] as const;
 
 /** The behaviour of one list; all of it follows from the seed. */
@@ -84,9 +85,7 @@ const readRefused = async (list: RefusedList) => {
       ...(total && { total_path: 'total' }),
       ...(excludes && { exclude_param: 'exclude', exclude: ['transcript_json'] }),
       pagination: { style, size, ...((sized || style === 'offset') && { size_param: 'limit' }) },
-      cursor_fields: [
-        { name: 'timestamp', record_field: 'timestamp', ...(cuttable && { from_param: 'from', to_param: 'to' }) },
-      ],
+      cursor_fields: [{ name: 'timestamp', record_field: 'timestamp', ...(cuttable && bounds) }],
     },
   };
   const client = openMemoryList(section, answerOf(list));

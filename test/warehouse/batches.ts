@@ -101,6 +101,5 @@ export const makeLogRow = (table: 'deliveries' | 'verdicts', values: Record<stri
 export const rowsOfCall = async (warehouse: Warehouse, table: DigestedName, callId: string) =>
   (await allRows(warehouse, table)).filter((row) => row.call_id === callId);
 
-export const allRows = (warehouse: Warehouse, table: DigestedName): Promise<Record<string, unknown>[]> =>
-  collect(warehouse.rowsOf(table));
+export const allRows = (warehouse: Warehouse, table: DigestedName) => collect(warehouse.rowsOf(table));
 export const children = ['utterances', 'tags', 'metadata', 'udfs', 'contacts', 'redactions', 'documents'] as const;

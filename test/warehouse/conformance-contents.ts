@@ -253,9 +253,8 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       const counts = await countRows(on.warehouse, true);
       for (const table of ['calls', 'deliveries', 'verdicts', ...children] as const)
         expect(Number(counts[table])).toBe((await allRows(on.warehouse, table)).length);
-      const words = (await allRows(on.warehouse, 'utterances')).flatMap(
-        (row) => (row.words as { value: unknown[] }).value,
-      );
+      const said = await allRows(on.warehouse, 'utterances');
+      const words = said.flatMap((row) => (row.words as { value: unknown[] }).value);
       expect(Number(counts.words)).toBe(words.length);
     });
 

@@ -135,9 +135,8 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
       const last = see(confirmed, 'webhook', 400, { status: 'other', tags: [1], note: 'b' });
       const load = (row: LedgerRow, date: number, partitions: readonly string[], over = {}) => {
         const call = makeCall({ callId, revision: row.revision, timestamp: at(date), partitions });
-        return on.warehouse.load(
-          makeBatch({ calls: [{ ...call, changes: flattenChanges(row, call.callTimestamp) }], ...over }),
-        );
+        const calls = [{ ...call, changes: flattenChanges(row, call.callTimestamp) }];
+        return on.warehouse.load(makeBatch({ calls, ...over }));
       };
       const logged = async () => {
         const rows = await on.warehouse.query(`SELECT * FROM changes WHERE call_id = '${callId}'`);

@@ -74,9 +74,8 @@ test('a trusted proxy opens as many as it likes', async () => {
 });
 
 const folder = useFolder('connections');
-const openTls = (port: number) =>
-  open(connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }), 'secureConnect');
-
+const trusting = { host: '127.0.0.1', rejectUnauthorized: false };
+const openTls = (port: number) => open(connectTls({ port, ...trusting }), 'secureConnect');
 test('connections under TLS are shared in the same way', async () => {
   const config = { tls: await writeCertificate(folder), limits: { ...limits, connections_per_sender: 3 } };
   const { port } = await database.receive({ config });

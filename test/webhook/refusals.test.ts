@@ -16,7 +16,12 @@ const key = (name: string, secret = name, hookIds?: readonly string[]): ReturnTy
 const body = Buffer.from('{"unique_id":"a"}');
 const verify = (input: Partial<Parameters<(typeof signatureVerifier)['verify']>[0]>) =>
   signatureVerifier.verify({
-    ...{ body, signature: undefined, hookId: null, keys: [key('k')], allowUnsigned: false, ...input },
+    body,
+    signature: undefined,
+    hookId: null,
+    keys: [key('k')],
+    allowUnsigned: false,
+    ...input,
   });
 
 const good = signBody(body, 'k');

@@ -61,8 +61,7 @@ const readCommands = (page: string): readonly DocumentedCommand[] => {
   return commands;
 };
 
-export const readAllCommands = (): readonly DocumentedCommand[] =>
-  pages.filter((page) => !generated.test(page)).flatMap(readCommands);
+export const readAllCommands = () => pages.filter((page) => !generated.test(page)).flatMap(readCommands);
 
 /** A command of callsync, also behind a pipe or in a crontab, or a line that a file gets. */
 export const isRunnable = ({ text, notRun }: DocumentedCommand): boolean =>

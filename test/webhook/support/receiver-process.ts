@@ -1,9 +1,7 @@
 /** A receiver as a process of its own, to be killed. Options as JSON in its first argument; prints its address once. */
 import { type StartOptions, startReceiver } from './receiver.ts';
 
-export interface ReceiverProcessOptions extends Pick<StartOptions, 'spoolDir' | 'config'> {
-  readonly databaseUrl: string;
-}
+export type ReceiverProcessOptions = Pick<StartOptions, 'spoolDir' | 'config'> & { readonly databaseUrl: string };
 
 const { receiver } = await startReceiver(JSON.parse(process.argv[2] ?? '') as ReceiverProcessOptions);
 process.stdout.write(`${JSON.stringify({ address: receiver.address })}\n`);
