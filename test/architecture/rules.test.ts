@@ -111,9 +111,7 @@ test('the rooms are broken by a file in no room', () => {
   expect(said('src/zz-no-room/zz.ts', 1)).toEqual([expect.stringContaining('is in no room')]);
 });
 
-test('the rooms let types pass where only types may', () => {
-  expect(output).not.toContain('zz-types.ts');
-});
+test('the rooms let types pass where only types may', () => expect(output).not.toContain('zz-types.ts'));
 
 test('the rooms name only rooms that exist, each once, and none imports in a circle', () => {
   const inhabited = new Set([...modules.keys()].map((path) => roomOf(path)?.room));

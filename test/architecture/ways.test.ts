@@ -80,6 +80,4 @@ test('every file and folder that it names exists', () => {
   expect(named.filter((path) => !existsSync(resolve(root, path)))).toEqual([]);
 });
 
-test('it stays short enough to be read', () => {
-  expect(text.split('\n').length).toBeLessThanOrEqual(151);
-});
+test('it stays short enough to be read', () => expect(text.split('\n').length).toBeLessThanOrEqual(151));

@@ -70,9 +70,7 @@ test('asks on a terminal, takes no nonsense, and shows no secret', async () => {
   const command = [process.execPath, program, 'init', '--config', 'asked.yaml', '--no-probe', '--no-doctor'];
   const child = spawn('python3', ['-c', terminal, ...command], { cwd: folder.path });
   let screen = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    screen += chunk.toString('utf8');
-  });
+  child.stdout.on('data', (chunk: Buffer) => (screen += chunk.toString('utf8')));
   const ended = once(child, 'exit');
   const answer = async (question: string, typed: string): Promise<void> => {
     await expect.poll(() => stripVTControlCharacters(screen)).toContain(question);

@@ -19,9 +19,7 @@ test.each([
   ['instants', { from: 0, to: 1_000_000 }, 'Europe/Paris', '1970-01-01T00:00:00.000Z', '1970-01-01T00:00:01.000Z'],
   // With a day of 23 hours.
   ['last week', { lastWeek: true }, 'Europe/Paris', '2026-03-22T23:00:00.000Z', '2026-03-29T22:00:00.000Z'],
-] as const)('await: %s', (_, input, zone, ...expected) => {
-  expect(told(input, zone)).toEqual(expected);
-});
+] as const)('await: %s', (_, input, zone, ...expected) => expect(told(input, zone)).toEqual(expected));
 
 test.each([
   ['nothing', {}],

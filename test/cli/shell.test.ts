@@ -18,6 +18,4 @@ test('output waits for a reader that is slower than the command', async () => {
   expect(await pipeTo(lineByLine)).toBe(`${whole}ended with 0\n`);
 });
 
-test('a reader that goes away is no fault', async () => {
-  expect(await pipeTo('true')).toBe('ended with 0\n');
-});
+test('a reader that goes away is no fault', async () => expect(await pipeTo('true')).toBe('ended with 0\n'));

@@ -12,9 +12,7 @@ import { useTemporal } from '../support/temporal.ts';
 import { becomeHealthy, endWell, openDeployment, signingSecret } from './shipped.ts';
 
 const [simulator, scratch] = await Promise.all([startSimulator({ calls: { count: 20 } }), makeServerFolder()]);
-afterAll(async () => {
-  await Promise.all([simulator.stop(), rm(scratch, { recursive: true, force: true })]);
-});
+afterAll(() => Promise.all([simulator.stop(), rm(scratch, { recursive: true, force: true })]));
 
 test.each(['compose', 'kubernetes'] as const)('role, receiver and workers of %s', async (of) => {
   const [database, temporal] = await Promise.all([createDatabase(), useTemporal()]);

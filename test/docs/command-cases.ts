@@ -93,10 +93,7 @@ const runAll = async (some: readonly DocumentedCommand[]): Promise<string> => {
  * @param scope the quickstart alone, or all
  * @param findProgram line of shell that runs callsync; by default the build
  */
-export const testCommands = (
-  scope: 'quickstart' | 'all',
-  findProgram = () => `"${process.execPath}" "${program}"`,
-): void => {
+export const testCommands = (scope: 'quickstart' | 'all', findProgram = () => `"${process.execPath}" "${program}"`) => {
   beforeAll(async () => {
     await mkdir(join(folder, 'bin'));
     await writeFile(join(folder, 'bin/callsync'), `#!/bin/sh\nexec ${findProgram()} "$@"\n`, { mode: 0o755 });

@@ -31,9 +31,7 @@ export const killTemporalDuringBackfill = async (kills: number, calls: number) =
     let printed = '';
     const listen = async (): Promise<ChildProcess> => {
       const worker = await startWorker();
-      worker.stdout?.on('data', (chunk: Buffer) => {
-        printed += chunk.toString('utf8');
-      });
+      worker.stdout?.on('data', (chunk: Buffer) => (printed += chunk.toString('utf8')));
       return worker;
     };
     const worker = await listen();

@@ -17,11 +17,7 @@ const utterance = z.looseObject({
   ...{ from: text, words: z.array(word).optional(), content: text, datetime: number, duration: number },
 });
 const meta = z.looseObject({ ivr_end: number, obfuscated: text, lang: text, asr_model: text });
-const transcript = z.looseObject({
-  callData: z.array(utterance).optional(),
-  callUniqueId: text,
-  meta: meta.optional(),
-});
+const transcript = z.looseObject({ callData: utterance.array().optional(), callUniqueId: text, meta: meta.optional() });
 const tag = z.looseObject({ unique_id: text, display_name: text, confidence: number, type: text });
 const contact = z.looseObject({ label: z.string().nullish(), data: text, type: text });
 
@@ -137,7 +133,7 @@ test('calls leave and join between two pages, keeping the count', async () => {
 test('planned edits happen as the clock passes them', async () => {
   const { simulator } = await openApi({ calls: { ...small, count: 300 }, edits: { share: 1, maxAgeDays: 40 } });
   const versions = async () =>
-    (await collect(simulator.truth({ light: true }))).filter((call) => call.version > 1).length;
+    (await collect(simulator.truth({ light: true }))).filter((one) => one.version > 1).length;
   const before = await versions();
   expect(before).toBeGreaterThan(0);
   expect(before).toBeLessThan(300);

@@ -73,8 +73,7 @@ test('scanning a record calls a field plain when JSON.stringify would write the 
     expect(plain(value)).toBe(true);
 });
 
-const words = (count: number) =>
-  Array.from({ length: count }, (_, index) => ({ value: `word${index}`, start: index / 4 }));
+const words = (count: number) => Array.from({ length: count }, (_, n) => ({ value: `word${n}`, start: n / 4 }));
 const record = (id: number, extra: object = {}) => ({
   unique_id: `call-${id}`,
   timestamp: '2026-01-01T00:00:00Z',

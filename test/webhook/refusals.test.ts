@@ -13,16 +13,10 @@ const key = (name: string, secret = name, hookIds?: readonly string[]): ReturnTy
   secret: Buffer.from(secret),
   hookIds: hookIds && new Set(hookIds),
 });
+const keyK = key('k');
 const body = Buffer.from('{"unique_id":"a"}');
 const verify = (input: Partial<Parameters<(typeof signatureVerifier)['verify']>[0]>) =>
-  signatureVerifier.verify({
-    body,
-    signature: undefined,
-    hookId: null,
-    keys: [key('k')],
-    allowUnsigned: false,
-    ...input,
-  });
+  signatureVerifier.verify({ body, signature: undefined, hookId: null, keys: [keyK], allowUnsigned: false, ...input });
 
 const good = signBody(body, 'k');
 const hex = good.slice('sha256='.length);
@@ -47,9 +41,7 @@ test.each([
   ['another secret', signBody(body, 'other'), 'signature_wrong'],
   ['an empty secret', signBody(body, ''), 'signature_wrong'],
   ['a plain hash', `sha256=${createHmac('sha256', '').update(body).digest('hex')}`, 'signature_wrong'],
-])('refuses %s', (_what, signature, reason) => {
-  expect(verify({ signature })).toEqual({ ok: false, reason });
-});
+])('refuses %s', (_what, signature, reason) => expect(verify({ signature })).toEqual({ ok: false, reason }));
 
 test('refuses everything when there is no key', () => {
   expect(verify({ keys: [], signature: signBody(body, '') }).ok).toBe(false);
@@ -110,12 +102,8 @@ test('records few of many, counts the rest in one row, and starts anew with the 
   const rejections = createRejections({
     perMinute: 3,
     minuteMs: 600,
-    record: async (more) => {
-      rows.push(...more);
-    },
-    onUnrecorded: (count) => {
-      unrecorded += count;
-    },
+    record: async (more) => void rows.push(...more),
+    onUnrecorded: (count) => void (unrecorded += count),
   });
   for (let n = 0; n < 1_000; n += 1) rejections.note(rejected(n));
   await until('the minute is over', () => rows.length === 4);

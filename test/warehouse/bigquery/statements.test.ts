@@ -69,9 +69,7 @@ test.each([
   [Date.parse('2026-03-01T00:00:00Z') * 1000, '2026-03-01'],
   [-62_135_596_800_000_000, '0001-01-01'],
   [null, null],
-])('the partition of %s is %s', (micros, date) => {
-  expect(partitionOf(micros)).toBe(date);
-});
+])('the partition of %s is %s', (micros, date) => expect(partitionOf(micros)).toBe(date));
 
 test('ranges cover every date, are sorted and disjoint, and never more than the limit', () => {
   const property = fc.property(

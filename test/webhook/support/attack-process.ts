@@ -37,9 +37,7 @@ const sendBodies = async (signature: string | undefined): Promise<void> => {
   while (!stopped) {
     const socket = await open();
     let answer = '';
-    socket.on('data', (bytes) => {
-      answer += bytes.toString('latin1');
-    });
+    socket.on('data', (bytes) => (answer += bytes.toString('latin1')));
     done.requests += 1;
     socket.write(head({ 'X-Service-Signature': signature, 'Content-Length': String(bodyBytes) }));
     for (let sent = 0; sent < bodyBytes && !socket.destroyed && !stopped; sent += chunk.length) {
