@@ -16,7 +16,9 @@ beforeAll(async () => {
   started = await startReceiver({
     databaseUrl: database.url,
     config: { limits: { body_bytes: 200_000 }, rejected_per_minute: 1_000 },
-    wake: async () => void (wakes += 1),
+    wake: async () => {
+      wakes += 1;
+    },
   });
 });
 afterAll(() => started?.stop());

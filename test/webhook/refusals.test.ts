@@ -103,7 +103,9 @@ test('records few of many, counts the rest in one row, and starts anew with the 
     perMinute: 3,
     minuteMs: 600,
     record: async (more) => void rows.push(...more),
-    onUnrecorded: (count) => void (unrecorded += count),
+    onUnrecorded: (count) => {
+      unrecorded += count;
+    },
   });
   for (let n = 0; n < 1_000; n += 1) rejections.note(rejected(n));
   await until('the minute is over', () => rows.length === 4);

@@ -33,7 +33,9 @@ const calls = [makeCall({ callId: 'c', utterances: 0 })];
 /** A warehouse of which only the pace is real: commits take 5 s of virtual time. */
 const openModel = (clock: { now: number }) => {
   const commits: number[] = [];
-  const pass = async (ms: number) => void (clock.now += ms);
+  const pass = async (ms: number): Promise<void> => {
+    clock.now += ms;
+  };
   const nothing = async () => undefined;
   const deps = {
     name: 'model',
@@ -96,7 +98,9 @@ test('a restart does not forget what is spent', async () => {
 test('what is remembered of a day stays small, and counts every job until its day is over', async () => {
   const clock = { now: 0 };
   let spent: readonly { at: number; jobs: number }[] = [];
-  const write = async (next: typeof spent) => void (spent = next);
+  const write = async (next: typeof spent): Promise<void> => {
+    spent = next;
+  };
   const quota = createQuota(limits, () => clock.now, { read: async () => spent, write });
   for (let minute = 0; minute < 1_400; minute += 1) {
     clock.now = minute * 60_000;
