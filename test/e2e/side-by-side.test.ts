@@ -7,7 +7,7 @@ import { localBigquery } from '../pipeline/persons/bigquery-target.ts';
 import { useBigQuery } from '../support/bigquery.ts';
 import { type Installation, install } from '../support/installation.ts';
 import { openBigquery } from '../support/open-bigquery.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createDatabase } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';
 import { column } from '../support/rows.ts';
 import { settledRange } from '../support/settled-range.ts';
@@ -16,12 +16,11 @@ import { until } from '../support/until.ts';
 const none = { lost: 0, duplicated: 0, stale: 0, mismatched: 0 };
 const names = ['north', 'south'] as const;
 
-let database: TestDatabase;
+const database = await createDatabase();
 const sites: Installation[] = [];
 const datasets: ReturnType<typeof localBigquery>[] = [];
 
 beforeAll(async () => {
-  database = await createDatabase();
   for (const [index, name] of names.entries()) {
     const bigquery = localBigquery(await useBigQuery());
     datasets.push(bigquery);
@@ -36,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const site of sites) await site.dispose();
-  await database?.drop();
+  await database.drop();
 });
 
 test('two installations in one database keep their calls, their work and their erasures apart', async () => {

@@ -1,24 +1,18 @@
 /** Two transactions at once: interleavings that a test through the public interface meets only by luck. */
-import type pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { openPool } from '../../../src/postgres/database.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import { createLoader } from '../../../src/warehouse/postgres/load.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
-import type { LoadBatch, Warehouse } from '../../../src/warehouse/warehouse.ts';
-import { useDatabase } from '../../support/postgres.ts';
+import type { LoadBatch } from '../../../src/warehouse/warehouse.ts';
+import { createDatabase } from '../../support/postgres.ts';
 import { makeBatch, makeCall, makeTombstone } from '../batches.ts';
 
 const layout = { schema: 'calls', documents: true } as const;
-const database = useDatabase();
-let pool: pg.Pool;
-let warehouse: Warehouse;
-
-beforeAll(async () => {
-  pool = openPool({ url: database.url, schema: 'calls', application: 'test', purpose: 'test', max: 12 });
-  warehouse = createPostgresWarehouse({ name: 'main', url: database.url, config: layout, maxConnections: 8 });
-  await warehouse.migrate();
-});
+const database = await createDatabase();
+const pool = openPool({ url: database.url, schema: 'calls', application: 'test', purpose: 'test', max: 12 });
+const warehouse = createPostgresWarehouse({ name: 'main', url: database.url, config: layout, maxConnections: 8 });
+await warehouse.migrate();
 
 const contents = 'calls, utterances, tags, metadata, udfs, contacts, redactions, documents, changes, tombstones, loads';
 beforeEach(() => pool.query(`TRUNCATE ${contents}`));
@@ -26,6 +20,7 @@ beforeEach(() => pool.query(`TRUNCATE ${contents}`));
 afterAll(async () => {
   await warehouse.close();
   await pool.end();
+  await database.drop();
 });
 
 const call = (callId: string, revision: number) => makeCall({ callId, revision, status: `revision ${revision}` });

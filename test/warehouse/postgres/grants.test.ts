@@ -1,5 +1,4 @@
 /** The rights of the two roles of readers: every present relation and function, tried as the restricted role. */
-import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { analyticsConfigSchema } from '../../../schemas/config/analytics.ts';
 import { openColumns, tables } from '../../../schemas/tables.ts';
@@ -8,8 +7,7 @@ import { openMartColumns, renderViews } from '../../../src/marts/render-views.ts
 import { postgresWarehouseSchema } from '../../../src/warehouse/postgres/config.ts';
 import { postgres } from '../../../src/warehouse/postgres/index.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
-import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
-import { connect, useDatabase } from '../../support/postgres.ts';
+import { connect, createDatabase } from '../../support/postgres.ts';
 import { makeBatch, makeCall } from '../batches.ts';
 
 const config = { schema: 'calls', documents: true } as const;
@@ -20,15 +18,11 @@ const [analyst, restricted] = [`analyst "${mark}"`, `restricted '${mark}'`];
 const readers = { analyst, restricted, marts: 'marts', openMarts: openMartColumns };
 const quote = (role: string): string => `"${role.replaceAll('"', '""')}"`;
 
-const database = useDatabase();
-let admin: pg.Client;
-let catalog: pg.Client;
-let warehouse: Warehouse;
+const database = await createDatabase();
+const [admin, catalog] = [await connect(database.url), await connect(database.adminUrl)];
+const warehouse = createPostgresWarehouse({ name: 'pg', url: database.url, config });
 
 beforeAll(async () => {
-  admin = await connect(database.url);
-  catalog = await connect(database.adminUrl);
-  warehouse = createPostgresWarehouse({ name: 'pg', url: database.url, config });
   await warehouse.migrate();
   const free = 'freecanary';
   const contact = { label: free, data: '+33 199 00 12 34', type: 'PHONE' };
@@ -56,6 +50,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await warehouse.close();
   await Promise.all([admin.end(), catalog.end()]);
+  await database.drop();
 });
 
 const place = { ...postgres.place(postgresWarehouseSchema.parse({ type: 'postgres' })), marts: 'marts' };

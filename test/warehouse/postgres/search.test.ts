@@ -1,28 +1,23 @@
 /** The search index of a PostgreSQL warehouse: what is found, and that every load, erasure and removal keeps it right. */
 import type pg from 'pg';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeEach, expect, test } from 'vitest';
 import { analyticsConfigSchema } from '../../../schemas/config/analytics.ts';
 import { readSpeaker } from '../../../src/marts/mart.ts';
 import { createLoader } from '../../../src/warehouse/postgres/load.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import type { SearchHit, SearchRequest } from '../../../src/warehouse/search.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
-import { connect, useDatabase } from '../../support/postgres.ts';
+import { connect, createDatabase } from '../../support/postgres.ts';
 import { collect } from '../../support/rows.ts';
 import { makeBatch, makeTombstone } from '../batches.ts';
 import { createRandom, createTruth, makeQuestion, makeSayings, writeQuestion } from './search-truth.ts';
 import { findAll, type Spoken, spoken } from './spoken-calls.ts';
 
 const config = { schema: 'calls', documents: false } as const;
-const database = useDatabase();
-let admin: pg.Client;
-let warehouse: Warehouse;
-
-beforeAll(async () => {
-  admin = await connect(database.url);
-  warehouse = createPostgresWarehouse({ name: 'pg', url: database.url, config });
-  await warehouse.migrate();
-});
+const database = await createDatabase();
+const admin = await connect(database.url);
+const warehouse = createPostgresWarehouse({ name: 'pg', url: database.url, config });
+await warehouse.migrate();
 beforeEach(async () => {
   await warehouse.search.drop();
   await admin.query('TRUNCATE calls.calls, calls.utterances, calls.tombstones');
@@ -30,6 +25,7 @@ beforeEach(async () => {
 afterAll(async () => {
   await warehouse.close();
   await admin.end();
+  await database.drop();
 });
 
 const load = (...calls: readonly Spoken[]) => warehouse.load(makeBatch({ calls: calls.map(spoken) }));
