@@ -142,17 +142,7 @@ const retryDeadlock = (work: () => Promise<void>): Promise<void> =>
   });
 
 /** Ledger and warehouses set back or lost under running workers and live webhooks, while the driver keeps the truth. */
-/** Those of a server need a server of the site's own. */
-export type Incident =
-  | 'ledger'
-  | 'ledger anew'
-  | 'ledger lost'
-  | 'warehouses'
-  | 'warehouses lost'
-  | 'both'
-  | 'ledger from a dump'
-  | 'server from its files'
-  | Kill;
+export type Incident = keyof typeof incidentsOf;
 
 /** Cases that take nothing away: everything is right again by itself. */
 export type Kill = 'worker killed' | 'receiver killed' | 'server killed' | 'server away';
@@ -193,7 +183,7 @@ const runIncidents = async (site: Site, incidents: readonly Incident[], random: 
   const pause = (most: number): Promise<void> => delay(random() * most * pace);
   await until('the first calls are here', () => hasAtLeast(site, 100));
   for (const incident of incidents) {
-    const setBack = await prepareIncident(site, incident);
+    const setBack = await incidentsOf[incident](site);
     const loaded = await countLoads(site);
     await pause(4_000);
     await eraseSome(site, erased, random);
@@ -254,44 +244,32 @@ export const reconcileAll = async ({ client, prefix }: Installation): Promise<vo
   await reconcile.result();
 };
 
-/** Makes the backups that it needs; returns what makes it happen. */
-const prepareIncident = async (site: Site, incident: Incident): Promise<() => Promise<void>> => {
-  const { store } = site.installation;
-  const restoreLedger = async (anew: boolean): Promise<() => Promise<void>> => {
-    const restore = await backUp(store.pool, 'callsync');
-    return () => retryDeadlock(() => restore(anew ? () => migrateStore(store) : undefined));
-  };
-  switch (incident) {
-    case 'ledger':
-      return await restoreLedger(false);
-    case 'ledger anew':
-      return await restoreLedger(true);
-    case 'ledger lost':
-      return () => retryDeadlock(async () => void (await store.pool.query('DROP SCHEMA callsync CASCADE')));
-    case 'warehouses':
-      return await site.backUpWarehouses();
-    case 'warehouses lost':
-      return () => retryDeadlock(site.dropWarehouses);
-    case 'ledger from a dump':
-      return await serverOf(site).dump('callsync');
-    case 'server from its files':
-      return await serverOf(site).copyData();
-    case 'worker killed':
-      return site.replaceWorker;
-    case 'receiver killed':
-      return site.replaceReceiver;
-    case 'server killed':
-      return () => serverOf(site).restart('SIGKILL', 0);
-    case 'server away':
-      return () => serverOf(site).restart('SIGINT', awayMs);
-    case 'both': {
-      const restores = [await restoreLedger(false), await site.backUpWarehouses()];
-      return async () => {
-        for (const restore of restores) await restore();
-      };
-    }
-  }
+const backUpLedger = async ({ installation: { store } }: Site, anew = false): Promise<() => Promise<void>> => {
+  const restore = await backUp(store.pool, 'callsync');
+  return () => retryDeadlock(() => restore(anew ? () => migrateStore(store) : undefined));
 };
+
+const loseLedger = async ({ installation: { store } }: Site): Promise<void> =>
+  void (await store.pool.query('DROP SCHEMA callsync CASCADE'));
+
+/** Each makes the backups that it needs, and returns what makes it happen. Those of a server need a server of the site's own. */
+const incidentsOf = {
+  ledger: (site) => backUpLedger(site),
+  'ledger anew': (site) => backUpLedger(site, true),
+  'ledger lost': (site) => () => retryDeadlock(() => loseLedger(site)),
+  'ledger from a dump': (site) => serverOf(site).dump('callsync'),
+  warehouses: (site) => site.backUpWarehouses(),
+  'warehouses lost': (site) => () => retryDeadlock(site.dropWarehouses),
+  both: async (site) => {
+    const [ledger, warehouses] = [await backUpLedger(site), await site.backUpWarehouses()];
+    return () => ledger().then(warehouses);
+  },
+  'server from its files': (site) => serverOf(site).copyData(),
+  'server killed': (site) => () => serverOf(site).restart('SIGKILL', 0),
+  'server away': (site) => () => serverOf(site).restart('SIGINT', awayMs),
+  'worker killed': (site) => site.replaceWorker,
+  'receiver killed': (site) => site.replaceReceiver,
+} satisfies Record<string, (site: Site) => (() => Promise<void>) | Promise<() => Promise<void>>>;
 
 const serverOf = ({ server }: Site): InstalledPostgres => {
   if (server === undefined) throw new Error('the site has no server of its own');

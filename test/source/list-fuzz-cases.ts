@@ -47,30 +47,19 @@ const envelopes: readonly ((records: string) => string)[] = [
   (records) => `{"text":"\\"data\\":[","nested":{"data":[[{}]]},"data":[${records}],"tail":[{"a":"]"}]}`,
 ];
 
+/** Cut short, with a byte changed, put in or left out, with its end again, or with five bytes changed. */
 const mutateBytes = (random: Random, bytes: Buffer): Buffer => {
-  const copy = Buffer.from(bytes);
-  const at = random.below(copy.length);
-  switch (random.below(6)) {
-    case 0:
-      return copy.subarray(0, at);
-    case 1:
-      copy[at] = random.below(256);
-      return copy;
-    case 2:
-      return Buffer.concat([
-        copy.subarray(0, at),
-        Buffer.from(random.pick(['"', '\\', '{', '}', '[', ']', ',', ':', '\u0000', '\xff'])),
-        copy.subarray(at),
-      ]);
-    case 3:
-      return Buffer.concat([copy.subarray(0, at), copy.subarray(Math.min(copy.length, at + 1 + random.below(20)))]);
-    case 4:
-      return Buffer.concat([copy, copy.subarray(at)]);
-    default: {
-      for (let i = 0; i < 5; i++) copy[random.below(copy.length)] = random.below(256);
-      return copy;
-    }
-  }
+  const at = random.below(bytes.length);
+  const [before, behind] = [bytes.subarray(0, at), bytes.subarray(at)];
+  const change = (times: number): Buffer => {
+    const copy = Buffer.from(bytes);
+    for (let n = 0; n < times; n++) copy[random.below(copy.length)] = random.below(256);
+    return copy;
+  };
+  const more = () => Buffer.concat([before, Buffer.from(random.pick([...'"\\{}[],:\u0000\xff'])), behind]);
+  const less = () => Buffer.concat([before, behind.subarray(1 + random.below(20))]);
+  const again = () => Buffer.concat([bytes, behind]);
+  return random.pick([() => before, () => change(1), more, less, again, () => change(5)])();
 };
 
 const makeResponse = (random: Random): Buffer => {
