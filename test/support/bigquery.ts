@@ -22,18 +22,12 @@ declare module 'vitest' {
   }
 }
 
-interface Facts {
-  readonly restUrl: string;
-  readonly grpcAddress: string;
-  readonly project: string;
-}
+type Facts = Pick<Awaited<ReturnType<typeof startBigQueryEmulator>>, 'restUrl' | 'grpcAddress' | 'project'>;
 
-export interface TestBigQuery extends Facts {
-  /** A name that no other test uses; not created yet. */
-  readonly dataset: string;
-}
+export type TestBigQuery = Awaited<ReturnType<typeof useBigQuery>>;
 
-export const useBigQuery = async (): Promise<TestBigQuery> => {
+/** Its dataset has a name that no other test uses; it is not created yet. */
+export const useBigQuery = async () => {
   const facts = await knock<Facts>(inject('bigQueryDoor'));
   return { ...facts, dataset: `test_${randomBytes(6).toString('hex')}` };
 };

@@ -27,18 +27,14 @@ interface RunOptions {
   readonly onStderr?: (said: string, child: ChildProcess) => unknown;
 }
 
-export interface CliFolder {
-  readonly path: string;
-  /** Writes callsync.yaml. */
-  configure(config: unknown): Promise<void>;
-  write(name: string, content: string | Buffer): Promise<string>;
-  /** Runs `callsync` in the folder; killed after the deadline, so that a hanging command fails its test. */
-  run(args: readonly string[], options?: RunOptions): Promise<CliResult>;
-  /** The same with --json: expects this exit code, and returns what the command reports. */
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the command reports
-  json(args: readonly string[], options?: RunOptions & { readonly code?: number }): Promise<any>;
-  remove(): Promise<void>;
+interface JsonOptions extends RunOptions {
+  readonly code?: number;
 }
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever a command reports
+type Report = any;
+
+export type CliFolder = Awaited<ReturnType<typeof openCliFolder>>;
 
 /** Keys and logs of a store on a shared server lie in a folder of its own: in the usual one, another run's erasures wait. */
 const withOwnData = (config: unknown, dataDir: string): unknown => {
@@ -61,31 +57,34 @@ export const withoutService = (url: string) => ({
 });
 
 /** A folder of one's own to run in, without settings of the surroundings. */
-export const openCliFolder = async (): Promise<CliFolder> => {
+export const openCliFolder = async () => {
   const path = await mkdtemp(join(tmpdir(), 'callsync-cli-'));
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('CALLSYNC_')));
-  const write: CliFolder['write'] = async (name, content) => {
+  const write = async (name: string, content: string | Buffer): Promise<string> => {
     await writeFile(join(path, name), content);
     return join(path, name);
   };
   const turns = takeTurns({ cwd: path, env });
-  const run: CliFolder['run'] = (args, options = {}) =>
+  const run = (args: readonly string[], options: RunOptions = {}): Promise<CliResult> =>
     options.ownProcess === true || options.onStderr !== undefined
       ? runAlone(args, options, { cwd: path, env })
       : turns.run(args, options);
   return {
     path,
     write,
+    /** Runs `callsync` in the folder; killed after the deadline, so that a hanging command fails its test. */
     run,
-    json: async (args, { code = 0, ...options } = {}) => {
+    /** The same with --json: expects this exit code, and returns what the command reports. */
+    json: async (args: readonly string[], { code = 0, ...options }: JsonOptions = {}): Promise<Report> => {
       const { stdout, ...ended } = await run([...args, '--json'], options);
       expect(ended, args.join(' ')).toMatchObject({ code });
       return JSON.parse(stdout);
     },
-    configure: async (config) => {
+    /** Writes callsync.yaml. */
+    configure: async (config: unknown): Promise<void> => {
       await write('callsync.yaml', stringify(withOwnData(config, join(path, 'data'))));
     },
-    remove: async () => {
+    remove: async (): Promise<void> => {
       await turns.end();
       await rm(path, { recursive: true, force: true });
     },
@@ -131,7 +130,7 @@ interface Said {
   readonly code?: number;
 }
 
-const takeTurns = (surroundings: Surroundings): Pick<CliFolder, 'run'> & { end(): Promise<void> } => {
+const takeTurns = (surroundings: Surroundings) => {
   let running: ChildProcess | undefined;
   let turn: Promise<unknown> = Promise.resolve();
   const start = (): ChildProcess => {
@@ -161,7 +160,7 @@ const takeTurns = (surroundings: Surroundings): Pick<CliFolder, 'run'> & { end()
       child.send({ words: args, input: Buffer.from(input as string).toString('base64') });
     });
   return {
-    run: (args, options = {}) => {
+    run: (args: readonly string[], options: RunOptions) => {
       const result = turn.then(() => runNext(args, options));
       turn = result;
       return result;

@@ -53,21 +53,17 @@ export const makeServerFolder = async (): Promise<string> => {
   return folder;
 };
 
-export interface TestDatabase {
-  readonly url: string;
-  /** The same database as the superuser sees it. */
-  readonly adminUrl: string;
-  drop(): Promise<void>;
-}
+export type TestDatabase = Awaited<ReturnType<typeof createDatabase>>;
 
-export const createDatabase = async (): Promise<TestDatabase> => {
+export const createDatabase = async () => {
   const adminUrl = inject('postgresAdminUrl');
   const name = `test_${randomBytes(6).toString('hex')}`;
   await runOnServer(adminUrl, `CREATE DATABASE ${name} OWNER callsync`);
   return {
     url: new URL(`/${name}`, inject('postgresUrl')).href,
+    /** The same database as the superuser sees it. */
     adminUrl: new URL(`/${name}`, adminUrl).href,
-    drop: async () => void (await runOnServer(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`)),
+    drop: async (): Promise<void> => void (await runOnServer(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`)),
   };
 };
 

@@ -31,19 +31,16 @@ export const useTemporal = async () => {
   };
 };
 
-export interface OwnTemporal extends Awaited<ReturnType<typeof startTemporalDevServer>> {
-  readonly dataDir: string;
-  /** Also removes its data. */
-  dispose(): Promise<void>;
-}
+export type OwnTemporal = Awaited<ReturnType<typeof startTemporal>>;
 
 /** A server of one's own, for tests that stop or kill it (`dataDir` of the killed one restarts it), or configure it. */
-export const startTemporal = async (options: { port?: number; dataDir?: string } = {}): Promise<OwnTemporal> => {
+export const startTemporal = async (options: { port?: number; dataDir?: string } = {}) => {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'callsync-temporal-')));
   const server = await startTemporalDevServer({ ...options, dataDir, headless: true, log: console.error });
   return {
     ...server,
     dataDir,
+    /** Also removes its data. */
     async dispose() {
       await server.stop();
       await rm(dataDir, { recursive: true, force: true });
