@@ -24,26 +24,16 @@ const makeDocument = (shape: CallShape): Record<string, unknown> => {
   return {
     unique_id: shape.callId,
     ...(timestamp === null ? {} : { timestamp }),
-    status: shape.status ?? 'qualified',
-    duration: '61.25',
-    ivr_end: 1.5,
-    campaign: 'spring',
+    ...{ status: shape.status ?? 'qualified', duration: '61.25', ivr_end: 1.5, campaign: 'spring' },
     metadata: { Agent: 'Ann', UDF_num_01: '123.450', UDF_num_02: 'n/a', UDF_text_01: text },
-    tags: Array.from({ length: tags }, (_, index) => ({
-      unique_id: `tag-${index}`,
-      display_name: `Tag ${index}`,
-      confidence: 0.5,
-      type: 'bool',
-      value: index % 2 === 0,
+    tags: Array.from({ length: tags }, (_, n) => ({
+      ...{ unique_id: `tag-${n}`, display_name: `Tag ${n}`, confidence: 0.5, type: 'bool', value: n % 2 === 0 },
     })),
     visit: { page: '/', depth: [1, 2.5, null] },
     in: { label: null, data: '+1 555 0100', type: 'PHONE' },
     transcript_json: {
       callData: Array.from({ length: utterances }, (_, index) => ({
-        from: index % 2 === 0 ? 'out' : 'in',
-        content: text,
-        datetime: index,
-        duration: 0.9,
+        ...{ from: index % 2 === 0 ? 'out' : 'in', content: text, datetime: index, duration: 0.9 },
         words: text.split(' ').map((value, at) => ({ value, start: index + at / 10, length: 0.1, score: 0.75 })),
       })),
       meta: { lang: 'en', obfuscated: 'false' },
@@ -55,24 +45,13 @@ const makeDocument = (shape: CallShape): Record<string, unknown> => {
 
 export const makeCall = (shape: CallShape): CallLoad => {
   const seen = { firstSeenAt: 1_767_600_000_000_000, changedAt: 1_767_600_000_000_001, sourceDeletedAt: null };
-  const call = { callId: shape.callId, document: makeDocument(shape), ...seen, rules: 'some rules' };
-  const flat = flattenCall(call, { documents: true });
-  return {
-    callId: shape.callId,
-    revision: shape.revision ?? 1,
-    callTimestamp: flat.callTimestamp,
-    flatten: () => flat.rows,
-    partitions: shape.partitions ?? [],
-    changes: shape.changes ?? [changeRow(shape.callId, flat.callTimestamp, {})],
-  };
+  const { callId, revision = 1, partitions = [] } = shape;
+  const call = { callId, document: makeDocument(shape), ...seen, rules: 'some rules' };
+  const { callTimestamp, rows } = flattenCall(call, { documents: true });
+  const change = { call_id: callId, call_timestamp: callTimestamp, field: '*', revision: 1, source: 'poll' };
+  const changes = shape.changes ?? [{ ...change, observed_at: seen.firstSeenAt }];
+  return { callId, revision, callTimestamp, flatten: () => rows, partitions, changes };
 };
-
-/** A row of table changes, by default that of a call which was first seen. */
-const changeRow = (callId: string, at: number | null, more: Row): Row => ({
-  ...{ call_id: callId, call_timestamp: at, field: '*', revision: 1, source: 'poll' },
-  observed_at: 1_767_600_000_000_000,
-  ...more,
-});
 
 export const keyOf = (callId: string): string => `key-of-${callId}`;
 

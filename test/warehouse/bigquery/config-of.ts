@@ -3,12 +3,8 @@ import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../../../
 
 export const configOf = (over: Record<string, unknown>): BigqueryWarehouseConfig =>
   bigqueryWarehouseSchema.parse({
-    type: 'bigquery',
-    project: 'acme-prod',
-    dataset: 'calls',
-    staging_dataset: 'calls_staging',
-    labels: { app: 'callsync' },
-    ...over,
+    ...{ type: 'bigquery', project: 'acme-prod', dataset: 'calls', staging_dataset: 'calls_staging' },
+    ...{ labels: { app: 'callsync' }, ...over },
   });
 
 /** Settings that show in DDL. */

@@ -19,17 +19,10 @@ export const setUpStrict = async () => {
   const open = (options: Partial<BigqueryWarehouseOptions> = {}) => openBigquery({ ...usual, ...options });
   const warehouse = open();
   await warehouse.migrate();
-  return {
-    strict,
-    emulator,
-    config,
-    warehouse,
-    open,
-    /** Straight to the emulator, past the strict rules. */
-    ask: (method: string, path: string) =>
-      fetch(`${emulator.restUrl}/bigquery/v2/projects/${emulator.project}${path}`, { method }),
-    dispose: () => strict.close(),
-  };
+  /** Straight to the emulator, past the strict rules. */
+  const ask = (method: string, path: string) =>
+    fetch(`${emulator.restUrl}/bigquery/v2/projects/${project}${path}`, { method });
+  return { strict, emulator, config, warehouse, open, ask, dispose: strict.close };
 };
 
 /** No staging table is left that would stay for ever. */
