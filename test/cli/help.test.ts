@@ -22,7 +22,7 @@ const helpOf = (command: Command): string => {
 };
 
 test.each(leavesOf(program).map((leaf) => [pathOf(leaf), leaf] as const))(
-  '%s has a description and examples',
+  '%s is described, with examples',
   (path, leaf) => {
     expect(leaf.description()).not.toBe('');
     const examples = helpOf(leaf).split('\nExamples:\n')[1]?.split('\n\n')[0];

@@ -122,20 +122,17 @@ export const describeActivateBackfill = (label: string, options: ActivateCase): 
       expect(share).toBeGreaterThanOrEqual(options.leastShare ?? 0);
     }, 1_800_000);
 
-    test.skipIf(options.again === 0)(
-      'is read completely on the axis on which calls join and leave windows that are being paged',
-      async () => {
-        const to = Date.parse(site.simulator.range.to);
-        const from = to - (to - Date.parse(site.simulator.range.from)) * options.again;
-        await site.control.configure({ churn: { everyPages: 2, limit: 60 } });
-        const { totals } = await readRange(site, 'again', 'timestamp', { from, to });
-        const { churn } = await site.control.stats();
-        console.log(`activate, ${label}: ${totals.calls} calls read while ${churn.joined} joined and as many left`);
-        expect(churn.joined).toBeGreaterThan(20);
-        expect(totals.problems).toBe(0);
-        expect(await site.checkTruth()).toMatchObject(none);
-      },
-      1_800_000,
-    );
+    const title = 'is read completely on the axis on which calls join and leave windows that are being paged';
+    test.skipIf(options.again === 0)(title, { timeout: 1_800_000 }, async () => {
+      const to = Date.parse(site.simulator.range.to);
+      const from = to - (to - Date.parse(site.simulator.range.from)) * options.again;
+      await site.control.configure({ churn: { everyPages: 2, limit: 60 } });
+      const { totals } = await readRange(site, 'again', 'timestamp', { from, to });
+      const { churn } = await site.control.stats();
+      console.log(`activate, ${label}: ${totals.calls} calls read while ${churn.joined} joined and as many left`);
+      expect(churn.joined).toBeGreaterThan(20);
+      expect(totals.problems).toBe(0);
+      expect(await site.checkTruth()).toMatchObject(none);
+    });
   });
 };

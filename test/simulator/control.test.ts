@@ -48,21 +48,18 @@ test('calls are as long as their speech', async () => {
   expect(shares.length).toBeGreaterThan(270);
 });
 
-test.skipIf(!existsSync('/proc/self/environ'))(
-  'the process of the simulated service gets no secret of ours',
-  async () => {
-    process.env.CALLSYNC_TEST_SECRET = 'hunter2';
-    const child = await startSimulatorProcess({ calls: { count: 1, utterances: 0 } });
-    onTestFinished(async () => {
-      delete process.env.CALLSYNC_TEST_SECRET;
-      await child.stop();
-    });
-    const tasks = `/proc/${process.pid}/task`;
-    const children = readdirSync(tasks).flatMap(
-      (task) => readFileSync(`${tasks}/${task}/children`, 'utf8').match(/\d+/g) ?? [],
-    );
-    const environments = children.map((pid) => readFileSync(`/proc/${pid}/environ`, 'utf8'));
-    const itsOwn = environments.filter((environment) => environment.includes('CALLSYNC_SIMULATOR='));
-    expect(itsOwn).toEqual([expect.not.stringContaining('hunter2')]);
-  },
-);
+test.skipIf(!existsSync('/proc/self/environ'))('the process of the simulated service gets no secret', async () => {
+  process.env.CALLSYNC_TEST_SECRET = 'hunter2';
+  const child = await startSimulatorProcess({ calls: { count: 1, utterances: 0 } });
+  onTestFinished(async () => {
+    delete process.env.CALLSYNC_TEST_SECRET;
+    await child.stop();
+  });
+  const tasks = `/proc/${process.pid}/task`;
+  const children = readdirSync(tasks).flatMap(
+    (task) => readFileSync(`${tasks}/${task}/children`, 'utf8').match(/\d+/g) ?? [],
+  );
+  const environments = children.map((pid) => readFileSync(`/proc/${pid}/environ`, 'utf8'));
+  const itsOwn = environments.filter((environment) => environment.includes('CALLSYNC_SIMULATOR='));
+  expect(itsOwn).toEqual([expect.not.stringContaining('hunter2')]);
+});

@@ -95,15 +95,12 @@ test.each([
   ['page', 12, numbered],
   ['page', 120, numbered],
   ['activate', 12, { preset: 'activate' }],
-])(
-  '%s with gaps of %i, as records are left out after pages were cut: several empty pages are not the end',
-  async (dialect, records, list) => {
-    const quirks = { gaps: { share: 0.1, records } };
-    const read = await readAll({ dialect, quirks, calls: { count: 700 } }, list, 'timestamp');
-    if (read.problems.length === 0) expect(read.missing).toEqual([]);
-    if (dialect === 'page') expect([read.missing, read.problems]).toEqual([[], []]);
-  },
-);
+])('%s with gaps of %i left out after pages were cut: empty pages are not the end', async (dialect, records, list) => {
+  const quirks = { gaps: { share: 0.1, records } };
+  const read = await readAll({ dialect, quirks, calls: { count: 700 } }, list, 'timestamp');
+  if (read.problems.length === 0) expect(read.missing).toEqual([]);
+  if (dialect === 'page') expect([read.missing, read.problems]).toEqual([[], []]);
+});
 
 test('times that differ by less than a second from what the list filters by are nothing to speak of', async () => {
   const calls = { precision: 'milliseconds', printedPrecision: 'seconds', density: 'even', count: 3_000 } as const;
@@ -136,7 +133,7 @@ test('times that differ from what the list filters by within a configured slack 
 });
 
 test.each(['qualified', 'timestamp'])(
-  'calls that the list names and counts twice are accepted at the second look (%s)',
+  'calls listed and counted twice are accepted at the second look (%s)',
   async (axis) => {
     const read = await readAll({ quirks: { doubledShare: 0.05 } }, activate, axis);
     expect([read.missing, read.problems]).toEqual([[], []]);
@@ -153,18 +150,15 @@ const cases = [
   { kind: 'broken_json', light: false, single: false, lost: 0 },
   { kind: 'error_500', light: true, single: false, lost: 2 },
 ] as const;
-test.each(cases)(
-  'records with which no answer succeeds: $kind, in summaries $light, alone $single: the rest is read on',
-  async (poison) => {
-    const { lost, ...how } = poison;
-    const read = await readAll({ quirks: { poison: [150, 250].map((record) => ({ record, ...how })) } });
-    expect(read.missing.length).toBe(lost);
-    // Bounds include their ends: two windows are given the record, and a time that it prints does not say which has it.
-    expect(read.problems.length).toBe(lost === 0 ? 0 : 4);
-    expect(new Set(read.problems.map(({ problem }) => problem)).size).toBe(lost === 0 ? 0 : 1);
-    for (const { window } of read.problems) expect(window.to - window.from).toBeLessThanOrEqual(1_000_000);
-  },
-);
+test.each(cases)('records with which no answer succeeds: $kind, in summaries $light, alone $single', async (poison) => {
+  const { lost, ...how } = poison;
+  const read = await readAll({ quirks: { poison: [150, 250].map((record) => ({ record, ...how })) } });
+  expect(read.missing.length).toBe(lost);
+  // Bounds include their ends: two windows are given the record, and a time that it prints does not say which has it.
+  expect(read.problems.length).toBe(lost === 0 ? 0 : 4);
+  expect(new Set(read.problems.map(({ problem }) => problem)).size).toBe(lost === 0 ? 0 : 1);
+  for (const { window } of read.problems) expect(window.to - window.from).toBeLessThanOrEqual(1_000_000);
+});
 
 test('records with which no answer succeeds are found in a list that cannot be cut', async () => {
   const list = { records: 'data', total_path: 'total', pagination: { style: 'offset', size: 200 } } as const;
@@ -175,7 +169,7 @@ test('records with which no answer succeeds are found in a list that cannot be c
 });
 
 test.each(['page', 'no_parameters', 'bare_inclusive', 'silent_cap'])(
-  'a list whose paging nobody configured %s is never called complete',
+  '%s, whose paging nobody configured, is never called complete',
   async (dialect) => {
     const records = { page: 'items', silent_cap: 'data' }[dialect] ?? '';
     const read = await readAll({ dialect }, { records }, 'timestamp');

@@ -190,7 +190,7 @@ test.each([
   [6, 'end'],
   [12, 'end'],
 ])(
-  'a window longer than the list shows at once is cut or reported where it is a day: %i h of it, from its %s',
+  'a window longer than a day is cut or reported where the list shows %i h of it, from its %s',
   async (hours, shows) => {
     const times = { ...byDays, longestMs: hours * hour, shows };
     const { seen, problems } = await read(45, days, everything, times);

@@ -59,40 +59,37 @@ const presets: Record<string, string> = {
   ...{ version_path: 'activate', version_header: 'activate', version_query: 'activate' },
 };
 const withTotal = new Set([...Object.keys(presets), 'page_total', 'window_ignored', 'nested_records']);
-test.each(Object.entries(dialectLists))(
-  'probing dialect %s finds settings that read it whole',
-  async (dialect, known) => {
-    const simulator = await start(dialect);
-    const config = await configOf(simulator, { version: known.version });
-    const report = await probeSource({ config });
-    expect(report).toMatchObject({ complete: true, list: expected[dialect] ?? {} });
-    expect(report.requests).toBeLessThanOrEqual(report.maxRequests);
-    expect((await simulator.stats()).requests.list).toBeLessThanOrEqual(report.maxRequests);
-    expect(report.preset?.preset).toBe(presets[dialect]);
-    expect(report.list.total_path === undefined).toBe(!withTotal.has(dialect));
+test.each(Object.entries(dialectLists))('probing %s finds settings that read it whole', async (dialect, known) => {
+  const simulator = await start(dialect);
+  const config = await configOf(simulator, { version: known.version });
+  const report = await probeSource({ config });
+  expect(report).toMatchObject({ complete: true, list: expected[dialect] ?? {} });
+  expect(report.requests).toBeLessThanOrEqual(report.maxRequests);
+  expect((await simulator.stats()).requests.list).toBeLessThanOrEqual(report.maxRequests);
+  expect(report.preset?.preset).toBe(presets[dialect]);
+  expect(report.list.total_path === undefined).toBe(!withTotal.has(dialect));
 
-    const written = parse(writeListSection('# mine\nsource:\n  realm: kept # here\n', report)) as { source: object };
-    expect(written.source).toMatchObject({ realm: 'kept' });
-    const { realm: _realm, ...section } = written.source as { realm: string };
-    const source = openSource(sourceConfigSchema.parse({ ...config, ...section }));
-    const axis = defaultAxis(source.config.list).name;
-    const listed = await listedIds(simulator);
-    const { from, to } = wholeRange(simulator, axis);
-    const middle = Math.round((from + (Date.parse(simulator.range.to) * 1000 - from) * 0.6) / 1e6) * 1e6;
-    const first = await readSimulated(source, { axis, from, to: middle });
-    const windows = [first, await readSimulated(source, { axis, from: middle, to })] as const;
-    expect(missingFrom(listed, new Map(windows.flatMap(({ seen }) => [...seen])))).toEqual([]);
-    // Each call in one of two neighbouring windows.
-    expect(windows[0].inside.size + windows[1].inside.size).toBe(listed.size);
-    // Nothing shows that a list without window parameters has no cap: the user has to say so.
-    const isUncut = report.list.cursor_fields.length === 0;
-    for (const { result } of windows)
-      expect(result.problems.map(({ problem }) => problem)).toEqual(isUncut ? ['looks_truncated'] : []);
-    // It names the size of pages for `activate-v1`, which the list of `dialectLists` does not.
-    const shown = dialect === 'activate-v1' ? 'page_overlap' : known.shown;
-    if (!isUncut) expect(windows[0].result.shown).toBe(shown);
-  },
-);
+  const written = parse(writeListSection('# mine\nsource:\n  realm: kept # here\n', report)) as { source: object };
+  expect(written.source).toMatchObject({ realm: 'kept' });
+  const { realm: _realm, ...section } = written.source as { realm: string };
+  const source = openSource(sourceConfigSchema.parse({ ...config, ...section }));
+  const axis = defaultAxis(source.config.list).name;
+  const listed = await listedIds(simulator);
+  const { from, to } = wholeRange(simulator, axis);
+  const middle = Math.round((from + (Date.parse(simulator.range.to) * 1000 - from) * 0.6) / 1e6) * 1e6;
+  const first = await readSimulated(source, { axis, from, to: middle });
+  const windows = [first, await readSimulated(source, { axis, from: middle, to })] as const;
+  expect(missingFrom(listed, new Map(windows.flatMap(({ seen }) => [...seen])))).toEqual([]);
+  // Each call in one of two neighbouring windows.
+  expect(windows[0].inside.size + windows[1].inside.size).toBe(listed.size);
+  // Nothing shows that a list without window parameters has no cap: the user has to say so.
+  const isUncut = report.list.cursor_fields.length === 0;
+  for (const { result } of windows)
+    expect(result.problems.map(({ problem }) => problem)).toEqual(isUncut ? ['looks_truncated'] : []);
+  // It names the size of pages for `activate-v1`, which the list of `dialectLists` does not.
+  const shown = dialect === 'activate-v1' ? 'page_overlap' : known.shown;
+  if (!isUncut) expect(windows[0].result.shown).toBe(shown);
+});
 
 test('a probe recognises both axes, the end of processing among them, and what the list lacks', async () => {
   const simulator = await start('activate');
@@ -153,16 +150,13 @@ test('a probe tries the names of window parameters that the user passes', async 
 });
 
 // `npm run campaign -- lists probe` makes 20 runs of each.
-test.each(Object.entries(liveCases))(
-  'a list paged by %s is recognised while calls come',
-  async (name, [, pagination]) => {
-    const report = await probeLive(name, 1);
-    expect(report).toMatchObject({ complete: true, list: { pagination } });
-    expect(report.list.cursor_fields.length).toBeGreaterThan(0);
-    expect(report.list.max_results).toBe(name === 'offset' ? 10_000 : undefined);
-    expect(report.findings.filter(({ key }) => key === 'contradiction')).toEqual([]);
-  },
-);
+test.each(Object.entries(liveCases))('a list paged by %s is recognised as calls come', async (name, [, pagination]) => {
+  const report = await probeLive(name, 1);
+  expect(report).toMatchObject({ complete: true, list: { pagination } });
+  expect(report.list.cursor_fields.length).toBeGreaterThan(0);
+  expect(report.list.max_results).toBe(name === 'offset' ? 10_000 : undefined);
+  expect(report.findings.filter(({ key }) => key === 'contradiction')).toEqual([]);
+});
 
 test('it waits where the service says that it was too many', async () => {
   const rateLimit = { requests: 15, seconds: 2, retryAfter: 'seconds' } as const;

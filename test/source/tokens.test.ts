@@ -37,20 +37,17 @@ test.each([
   expect(read(request?.body ?? '')).toEqual(wanted);
 });
 
-test.each([400, 415])(
-  'the token request is tried in the other form when the first is refused with %i',
-  async (status) => {
-    const { server, source } = await serve((request, response) =>
-      request.headers['content-type'] === 'application/json'
-        ? json(response, 200, { access_token: 'a' })
-        : json(response, status, { error: 'invalid_request' }),
-    );
-    expect(await findTokenFormat(configFor(server.url))).toBe('json');
-    expect(await findTokenFormat(configFor(server.url, { token_format: 'json' }))).toBe('json');
-    const expected = { code: 'TOKEN_FORM_REFUSED', hint: expect.stringContaining('token_format') };
-    expect(await refusalOf(source.tokens.get())).toMatchObject(expected);
-  },
-);
+test.each([400, 415])('the token request is tried in the other form when one is refused with %i', async (status) => {
+  const { server, source } = await serve((request, response) =>
+    request.headers['content-type'] === 'application/json'
+      ? json(response, 200, { access_token: 'a' })
+      : json(response, status, { error: 'invalid_request' }),
+  );
+  expect(await findTokenFormat(configFor(server.url))).toBe('json');
+  expect(await findTokenFormat(configFor(server.url, { token_format: 'json' }))).toBe('json');
+  const expected = { code: 'TOKEN_FORM_REFUSED', hint: expect.stringContaining('token_format') };
+  expect(await refusalOf(source.tokens.get())).toMatchObject(expected);
+});
 
 test('the token request is not tried in the other form with credentials that are refused', async () => {
   const { server } = await serve(always(401, { error: 'invalid_client' }));

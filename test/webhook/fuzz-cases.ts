@@ -173,29 +173,26 @@ export const describeFuzz = ({ count }: { count: number }): void => {
     return answered;
   };
 
-  test(
-    `accepts exactly the valid ones of ${count} (seed ${seed}), never fails, and has what it accepted`,
-    async () => {
-      const answered = await fuzz(count, seed);
-      const wrong = answered.filter(({ valid, accepted }) => accepted && !valid);
-      const refused = answered.filter(({ valid, accepted }) => valid && !accepted);
-      const failed = answered.filter(({ status }) => status !== undefined && status >= 500);
-      const faults = [wrong, refused, failed].map((some) =>
-        some.map(({ mutation, status, number }) => `${number} ${mutation}: ${status}`),
-      );
-      expect(faults, 'wrong, refused, failed').toEqual([[], [], []]);
-      const { rows } = await database.store.pool.query<{ hash: Buffer; body: Buffer }>(
-        "SELECT body_hash AS hash, sha256(body) AS body FROM inbox WHERE outcome = 'pending'",
-      );
-      const stored = rows.map((row) => row.body.toString('hex')).sort();
-      const accepted = answered.filter((one) => one.accepted);
-      expect(stored).toEqual(accepted.map((one) => createHash('sha256').update(one.body).digest('hex')).sort());
-      expect(rows.every((row) => row.hash.equals(row.body))).toBe(true);
-      console.log({ count, seed, accepted: accepted.length });
-      expect(accepted.length).toBeGreaterThan(count / 20);
-    },
-    60_000 + count * 20,
-  );
+  const title = `accepts exactly the valid ones of ${count} (seed ${seed}), never fails, and has what it accepted`;
+  test(title, { timeout: 60_000 + count * 20 }, async () => {
+    const answered = await fuzz(count, seed);
+    const wrong = answered.filter(({ valid, accepted }) => accepted && !valid);
+    const refused = answered.filter(({ valid, accepted }) => valid && !accepted);
+    const failed = answered.filter(({ status }) => status !== undefined && status >= 500);
+    const faults = [wrong, refused, failed].map((some) =>
+      some.map(({ mutation, status, number }) => `${number} ${mutation}: ${status}`),
+    );
+    expect(faults, 'wrong, refused, failed').toEqual([[], [], []]);
+    const { rows } = await database.store.pool.query<{ hash: Buffer; body: Buffer }>(
+      "SELECT body_hash AS hash, sha256(body) AS body FROM inbox WHERE outcome = 'pending'",
+    );
+    const stored = rows.map((row) => row.body.toString('hex')).sort();
+    const accepted = answered.filter((one) => one.accepted);
+    expect(stored).toEqual(accepted.map((one) => createHash('sha256').update(one.body).digest('hex')).sort());
+    expect(rows.every((row) => row.hash.equals(row.body))).toBe(true);
+    console.log({ count, seed, accepted: accepted.length });
+    expect(accepted.length).toBeGreaterThan(count / 20);
+  });
 
   describe('finds a verifier that', () => {
     const digestOf = (text: Buffer, secret: Buffer) => createHmac('sha256', secret).update(text).digest('hex');

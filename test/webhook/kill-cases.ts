@@ -12,54 +12,51 @@ const seed = Number(process.env.CALLSYNC_SEED ?? Math.floor(Math.random() * 2 **
 export const describeKills = ({ kills }: { kills: number }): void => {
   const { database, start } = useReceiver('kill');
 
-  test(
-    `loses and doubles nothing that was answered, over ${kills} kills (seed ${seed})`,
-    async () => {
-      const random = randomStream(seed);
-      const port = await findFreePort();
-      const secret = 'kill-secret';
-      const spool = { min_free_bytes: 0, segment_bytes: 200_000 };
-      const config = { port, secrets: [{ name: 'k', secret }], group_commit: { deadline_s: 0.2 }, spool };
-      const results = new Map<string, Awaited<ReturnType<typeof sendWebhook>>>();
-      let answered = 0;
-      const answeredMore = (count: number, goal = answered + count) => until('more answers', () => answered >= goal);
-      const filler = 'x'.repeat(20_000);
+  const timeout = 60_000 + kills * 10_000;
+  test(`loses and doubles nothing that was answered, over ${kills} kills (seed ${seed})`, { timeout }, async () => {
+    const random = randomStream(seed);
+    const port = await findFreePort();
+    const secret = 'kill-secret';
+    const spool = { min_free_bytes: 0, segment_bytes: 200_000 };
+    const config = { port, secrets: [{ name: 'k', secret }], group_commit: { deadline_s: 0.2 }, spool };
+    const results = new Map<string, Awaited<ReturnType<typeof sendWebhook>>>();
+    let answered = 0;
+    const answeredMore = (count: number, goal = answered + count) => until('more answers', () => answered >= goal);
+    const filler = 'x'.repeat(20_000);
 
-      let child = await start(config);
-      const stop = keepSending([...'abcdefgh'], async (id) => {
-        const body = JSON.stringify({ unique_id: id, filler });
-        const result = await sendWebhook({ url: `http://127.0.0.1:${port}/webhook`, body, secret, deliveryId: id });
-        results.set(id, result);
-        if (result.delivered) answered += 1;
-        else await sleep(20);
-      });
-      for (let kill = 0; kill < kills; kill += 1) {
-        const release = kill % 2 === 1 ? await database.hold() : undefined;
-        await answeredMore(10 + Math.floor(random() * 60));
-        // Every other time close behind an answer: what it promised must hold already.
-        if (kill % 4 >= 2) await sleep(random() * 900);
-        await child.kill();
-        child = await start(config);
-        await release?.();
-      }
-      await answeredMore(10);
-      await stop();
-      await until('the spool is drained', async () => (await child.status()).spool.records === 0);
+    let child = await start(config);
+    const stop = keepSending([...'abcdefgh'], async (id) => {
+      const body = JSON.stringify({ unique_id: id, filler });
+      const result = await sendWebhook({ url: `http://127.0.0.1:${port}/webhook`, body, secret, deliveryId: id });
+      results.set(id, result);
+      if (result.delivered) answered += 1;
+      else await sleep(20);
+    });
+    for (let kill = 0; kill < kills; kill += 1) {
+      const release = kill % 2 === 1 ? await database.hold() : undefined;
+      await answeredMore(10 + Math.floor(random() * 60));
+      // Every other time close behind an answer: what it promised must hold already.
+      if (kill % 4 >= 2) await sleep(random() * 900);
       await child.kill();
+      child = await start(config);
+      await release?.();
+    }
+    await answeredMore(10);
+    await stop();
+    await until('the spool is drained', async () => (await child.status()).spool.records === 0);
+    await child.kill();
 
-      const counts = new Map<string, number>();
-      for (const { delivery_id: id } of await database.rows()) counts.set(id ?? '', (counts.get(id ?? '') ?? 0) + 1);
-      const all = [...results];
-      const lost = all.filter(([id, { delivered }]) => delivered && !counts.has(id)).map(([id]) => id);
-      // A delivery whose first attempt was cut off may have been stored by it too: the merge tells the two from each other.
-      const doubled = all.filter(([id, { attempts }]) => (counts.get(id) ?? 0) > attempts.length).map(([id]) => id);
-      console.log({ kills, seed, sent: all.length, spooledRows: await spooledRows() });
-      expect({ lost, doubled }).toEqual({ lost: [], doubled: [] });
-      expect(all.filter(([, { delivered }]) => delivered).length).toBeGreaterThan(kills * 10);
-      expect(await spooledRows()).toBeGreaterThan(0);
-    },
-    60_000 + kills * 10_000,
-  );
+    const counts = new Map<string, number>();
+    for (const { delivery_id: id } of await database.rows()) counts.set(id ?? '', (counts.get(id ?? '') ?? 0) + 1);
+    const all = [...results];
+    const lost = all.filter(([id, { delivered }]) => delivered && !counts.has(id)).map(([id]) => id);
+    // A delivery whose first attempt was cut off may have been stored by it too: the merge tells the two from each other.
+    const doubled = all.filter(([id, { attempts }]) => (counts.get(id) ?? 0) > attempts.length).map(([id]) => id);
+    console.log({ kills, seed, sent: all.length, spooledRows: await spooledRows() });
+    expect({ lost, doubled }).toEqual({ lost: [], doubled: [] });
+    expect(all.filter(([, { delivered }]) => delivered).length).toBeGreaterThan(kills * 10);
+    expect(await spooledRows()).toBeGreaterThan(0);
+  });
 
   const spooledRows = async () => (await database.store.query('SELECT FROM inbox WHERE spooled')).length;
 };

@@ -25,7 +25,7 @@ export const describeSpoolLock = ({ runs, atOnce }: { runs: number; atOnce: numb
   const folder = useFolder('spool-lock');
   let spools = 0;
   const started: ChildProcess[] = [];
-  const timeoutMs = 60_000 + runs * 20_000;
+  const timeout = 60_000 + runs * 20_000;
   afterAll(async () => {
     for (const child of started) await endProcess(child, 'SIGKILL');
   });
@@ -72,52 +72,44 @@ export const describeSpoolLock = ({ runs, atOnce }: { runs: number; atOnce: numb
     ['one of another PID namespace', ['unshare', '--pid', '--fork', '--kill-child'], mayUnshare],
   ];
   describe.each(cases)('%s', (_name, wrapper, possible) => {
-    test.skipIf(!possible)(
-      `loses nothing that was answered, ${runs} times`,
-      async () => {
-        let lost = 0;
-        for (let run = 0; run < runs; run += 1) {
-          const dir = newSpool();
-          const first = await start(dir);
-          const answered = await append(first, ['a', 'b', 'c']);
-          if (wrapper.length === 0) {
-            first.child.kill('SIGSTOP');
-            // As after a minute: no lock may go by the age of a file.
-            await utimes(join(dir, 'lock'), new Date(Date.now() - 60_000), new Date(Date.now() - 60_000));
-          }
-          const second = await start(dir, wrapper);
-          const drained = second.state === 'ready' ? (JSON.parse(await second.ask('drain')) as string[]) : [];
-          first.child.kill('SIGCONT');
-          answered.push(...(await append(first, ['d', 'e', 'f'])));
-          await endAll([first, second]);
-          const found = new Set([...drained, ...(await readRest(dir))]);
-          lost += answered.filter((id) => !found.has(id)).length;
-          expect(answered).toHaveLength(6);
-          expect(second.state).toBe('SPOOL_IN_USE');
-        }
-        expect(lost).toBe(0);
-      },
-      timeoutMs,
-    );
-  });
-
-  test(
-    `of ${atOnce} started at the same moment one gets the folder, ${runs} times`,
-    async () => {
+    test.skipIf(!possible)(`loses nothing that was answered, ${runs} times`, { timeout }, async () => {
+      let lost = 0;
       for (let run = 0; run < runs; run += 1) {
         const dir = newSpool();
-        // Leftovers of a killed process.
-        const before = await start(dir);
-        const answered = await append(before, ['before']);
-        await before.kill();
-        const holders = await Promise.all(Array.from({ length: atOnce }, () => start(dir)));
-        const ready = holders.filter((one) => one.state === 'ready');
-        for (const [index, holder] of ready.entries()) answered.push(...(await append(holder, [`${index}`])));
-        await endAll(holders);
-        expect(ready).toHaveLength(1);
-        expect((await readRest(dir)).toSorted()).toEqual(answered.toSorted());
+        const first = await start(dir);
+        const answered = await append(first, ['a', 'b', 'c']);
+        if (wrapper.length === 0) {
+          first.child.kill('SIGSTOP');
+          // As after a minute: no lock may go by the age of a file.
+          await utimes(join(dir, 'lock'), new Date(Date.now() - 60_000), new Date(Date.now() - 60_000));
+        }
+        const second = await start(dir, wrapper);
+        const drained = second.state === 'ready' ? (JSON.parse(await second.ask('drain')) as string[]) : [];
+        first.child.kill('SIGCONT');
+        answered.push(...(await append(first, ['d', 'e', 'f'])));
+        await endAll([first, second]);
+        const found = new Set([...drained, ...(await readRest(dir))]);
+        lost += answered.filter((id) => !found.has(id)).length;
+        expect(answered).toHaveLength(6);
+        expect(second.state).toBe('SPOOL_IN_USE');
       }
-    },
-    timeoutMs,
-  );
+      expect(lost).toBe(0);
+    });
+  });
+
+  test(`of ${atOnce} started at the same moment one gets the folder, ${runs} times`, { timeout }, async () => {
+    for (let run = 0; run < runs; run += 1) {
+      const dir = newSpool();
+      // Leftovers of a killed process.
+      const before = await start(dir);
+      const answered = await append(before, ['before']);
+      await before.kill();
+      const holders = await Promise.all(Array.from({ length: atOnce }, () => start(dir)));
+      const ready = holders.filter((one) => one.state === 'ready');
+      for (const [index, holder] of ready.entries()) answered.push(...(await append(holder, [`${index}`])));
+      await endAll(holders);
+      expect(ready).toHaveLength(1);
+      expect((await readRest(dir)).toSorted()).toEqual(answered.toSorted());
+    }
+  });
 };

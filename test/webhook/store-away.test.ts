@@ -13,7 +13,7 @@ beforeEach(() => database.empty());
 
 const stored = async () => (await database.rows()).map((row) => row.delivery_id).sort();
 
-const insertsUnderWay = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+const inserting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
   AND state = 'active' AND query LIKE 'INSERT INTO callsync.inbox%'`;
 
 test('a store that is slow is waited for until the deadline; then the spool answers, and each delivery lands once', async () => {
@@ -38,10 +38,7 @@ test('a store that is slow is waited for until the deadline; then the spool answ
   expect((await started.send('after')).delivered).toBe(true);
   await until('all are stored', async () => (await database.rows()).length >= 5);
   // It would come back into the table that the next test empties.
-  await until(
-    'the insert given up on has ended',
-    async () => (await database.store.query(insertsUnderWay)).length === 0,
-  );
+  await until('the insert given up on has ended', async () => (await database.store.query(inserting)).length === 0);
   const rows = await database.rows();
   expect(await stored()).toEqual(['a', 'after', 'b', 'c', 'first']);
   for (const row of rows.filter((one) => one.delivery_id !== 'after')) {

@@ -67,25 +67,22 @@ test.each([
   ['after an idle day', 0],
   ['after a day of continuous sync', 24],
   ['after nine hours of it', 9],
-])(
-  'while 11,000 commits wait, whoever sends them, a new call is there within 2 minutes at any hour: %s',
-  async (_name, hours) => {
-    const clock = { now: 0 };
-    const model = openModel(clock);
-    while (clock.now < hours * hourMs) {
-      clock.now += 65_000;
-      await model.load('pending');
-    }
-    const [begin, before] = [clock.now, model.commits.length];
-    const origins = ['backfill:history', 'pending', 'import', 'await', 'reconcile', 'fill'];
-    for (let turn = 0; clock.now < begin + 1.25 * dayMs; turn += 1)
-      await model.load(origins[turn % origins.length] as string);
-    expect(Math.max(...pausesOf([begin, ...model.commits.slice(before)]))).toBeLessThan(115_000);
-    checkDocumentedLimits(model.commits);
-    // The backlog gets all that the quota has.
-    expect(model.commits.length - before).toBeGreaterThan(1.25 * 1_200);
-  },
-);
+])('while 11,000 commits wait, a new call is there within 2 minutes at any hour: %s', async (_name, hours) => {
+  const clock = { now: 0 };
+  const model = openModel(clock);
+  while (clock.now < hours * hourMs) {
+    clock.now += 65_000;
+    await model.load('pending');
+  }
+  const [begin, before] = [clock.now, model.commits.length];
+  const origins = ['backfill:history', 'pending', 'import', 'await', 'reconcile', 'fill'];
+  for (let turn = 0; clock.now < begin + 1.25 * dayMs; turn += 1)
+    await model.load(origins[turn % origins.length] as string);
+  expect(Math.max(...pausesOf([begin, ...model.commits.slice(before)]))).toBeLessThan(115_000);
+  checkDocumentedLimits(model.commits);
+  // The backlog gets all that the quota has.
+  expect(model.commits.length - before).toBeGreaterThan(1.25 * 1_200);
+});
 
 test('a restart does not forget what is spent', async () => {
   const spent = Array.from({ length: 1_400 }, (_, at) => ({ at: at * 1_000, jobs: 1 }));

@@ -365,24 +365,21 @@ const changes: Readonly<Record<string, readonly [() => Promise<unknown>, readonl
   'a deletion by hand': [() => admin.query(`DELETE FROM calls.utterances WHERE call_id = 'x'`), []],
 };
 
-test.each(Object.entries(changes))(
-  '%s that comes while documents are made takes them away',
-  async (_, [change, salut]) => {
-    await warehouse.search.create();
-    await loadOnly(says('x', 'bonjour'), says('y', 'bonjour'));
-    const { client, commit } = await begin();
-    await client.query(`SELECT calls.transcript_search_fill('', 100)`);
-    // Others pass these rows over.
-    const filling = warehouse.query(`SELECT calls.transcript_search_fill('', 100) AS last`);
-    expect(await filling.catch(() => [{ last: null }])).toEqual([{ last: null }]);
-    const changing = change();
-    await commit();
-    await changing;
-    expect(await find('bonjour')).toEqual(['y']);
-    expect(await find('salut')).toEqual(salut);
-    expect(await held()).toEqual({ indexed: [...salut, 'y'], pending: [] });
-  },
-);
+test.each(Object.entries(changes))('%s while documents are made takes them away', async (_, [change, salut]) => {
+  await warehouse.search.create();
+  await loadOnly(says('x', 'bonjour'), says('y', 'bonjour'));
+  const { client, commit } = await begin();
+  await client.query(`SELECT calls.transcript_search_fill('', 100)`);
+  // Others pass these rows over.
+  const filling = warehouse.query(`SELECT calls.transcript_search_fill('', 100) AS last`);
+  expect(await filling.catch(() => [{ last: null }])).toEqual([{ last: null }]);
+  const changing = change();
+  await commit();
+  await changing;
+  expect(await find('bonjour')).toEqual(['y']);
+  expect(await find('salut')).toEqual(salut);
+  expect(await held()).toEqual({ indexed: [...salut, 'y'], pending: [] });
+});
 
 test('an index that is made while an erasure is under way holds nothing of the erased call, and two who make it share it', async () => {
   await load(says('x', 'bonjour'), says('y', 'bonjour'));
