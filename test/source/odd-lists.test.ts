@@ -6,12 +6,17 @@ import { readSimulated } from './simulated.ts';
 
 const start = Date.UTC(2024, 6, 1);
 type Asked = { page: number; pages: number; all: number; records: { unique_id: string; timestamp: string }[] };
-type Answer = (of: Asked) => MemoryAnswer;
-const say = (status: number, body: unknown): MemoryAnswer => [status, body];
-const everything: Answer = ({ records }) => say(200, { data: records });
-const counted: Answer = ({ all, records }) => say(200, { total: all, data: records });
+/** A body, or a status with one. */
+type Answer = (of: Asked) => object | MemoryAnswer;
+const everything: Answer = ({ records }) => ({ data: records });
+const counted: Answer = ({ all, records }) => ({ total: all, data: records });
+const invalid: MemoryAnswer = [404, { detail: 'Invalid page.' }];
+const unpaged = { pagination: { style: 'none' } } as const;
 const paged = { pagination: { style: 'page', size_param: 'size', size: 20 } } as const;
+const twenty = Array.from({ length: 20 }, (_, index) => ({ unique_id: `c${index}` }));
 const cursors = { pagination: { style: 'cursor', cursor_param: 'page', next_path: 'next' } } as const;
+const onTo = (next: string | null, { records }: Asked) => ({ next, data: records });
+const further = (of: Asked) => onTo(of.page < of.pages ? `${of.page + 1}` : null, of);
 const hour = 3_600_000;
 
 const middle = start + 45_000;
@@ -46,7 +51,7 @@ const read = async (
   const cursor_fields = [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }];
   const section = { limits, list: { records: 'data', pagination: { style: 'page' as const }, cursor_fields, ...list } };
   const client = openMemoryList(section, (url) => {
-    if (url.pathname !== '/calls') return say(404, { detail: 'Not found.' });
+    if (url.pathname !== '/calls') return invalid;
     requests++;
     const { from, to, page: number = '1', size = '20', offset: given } = Object.fromEntries(url.searchParams);
     const page = number.replace('/', '');
@@ -61,7 +66,8 @@ const read = async (
       .slice(offset, offset + pageSize)
       .map((at) => ({ unique_id: `c${at}`, timestamp: new Date(at).toISOString() }));
     const [pages, all] = [Math.ceil(inside.length / pageSize), calls.slice(late).filter(isInside).length];
-    return answer({ page: Number(page), pages, all, records });
+    const answered = answer({ page: Number(page), pages, all, records });
+    return Array.isArray(answered) ? (answered as unknown as MemoryAnswer) : [200, answered];
   });
   const seen = new Set<string>();
   const results = [];
@@ -88,18 +94,18 @@ test.each<[string, (of: Asked) => unknown]>([
   ['of rows, as text', ({ all }) => String(all)],
 ])('a total %s does not end a list before its time', async (_, totalOf) => {
   const list = { total_path: 'total', pagination: { style: 'page', size_param: 'size', size: 100 } } as const;
-  await readAll(90, list, (of) => say(200, { total: totalOf(of), data: of.records }));
+  await readAll(90, list, (of) => ({ total: totalOf(of), data: of.records }));
 });
 
 test('a total of all calls, whatever the window, does not cut windows for ever', async () => {
   const list = { total_path: 'total', max_results: 50, time_format: 'iso_seconds' } as const;
-  const { seen, requests } = await read(90, list, ({ records }) => say(200, { total: 90, data: records }));
+  const { seen, requests } = await read(90, list, ({ records }) => ({ total: 90, data: records }));
   expect(seen).toBe(90);
   expect(requests).toBeLessThan(300);
 });
 
 test.each<[string, Answer]>([
-  ['refuses', () => say(404, { detail: 'Invalid page.' })],
+  ['refuses', () => invalid],
   ['gives its last page again', counted],
 ])('behind its last page, a list %s', async (_, beyond) => {
   let last: Asked['records'] = [];
@@ -111,48 +117,27 @@ test.each<[string, Answer]>([
 });
 
 test.each([404, 400, 416])('behind its last page, a list refuses with %i, and has no total', (status) =>
-  readAll(80, {}, ({ page, pages, records }) =>
-    page > pages && page > 1 ? say(status, { detail: 'Invalid page.' }) : say(200, { data: records }),
-  ),
+  readAll(80, {}, ({ page, pages, records }) => (page > pages && page > 1 ? [status, {}] : { data: records })),
 );
 
 test('behind its last page, a list refuses, although pages of two, the most that it gives, leave calls out', async () => {
-  const { seen } = await read(60, paged, ({ page, records }) =>
-    page > 1 ? say(422, { detail: 'no' }) : say(200, { data: records.slice(0, 2) }),
-  );
-  expect(seen).toBe(60);
+  const answer: Answer = ({ page, records }) => (page > 1 ? [422, {}] : { data: records.slice(0, 2) });
+  expect((await read(60, paged, answer)).seen).toBe(60);
 });
 
-test('behind its last page, a list gives the same cursor with an empty page', () =>
-  readAll(90, cursors, ({ page, records }) =>
-    say(200, { next: records.length === 0 ? String(page) : String(page + 1), data: records }),
-  ));
+test.each<[string, Answer]>([
+  ['lose one behind a full page', (of) => (of.records[0]?.unique_id === `c${middle}` ? onTo(null, of) : further(of))],
+  ['begin with a slash, and are no addresses', (of) => onTo(of.page < of.pages ? `/${of.page + 1}` : null, of)],
+  ['stay the same where a page is empty', (of) => onTo(`${of.records.length === 0 ? of.page : of.page + 1}`, of)],
+])('a list whose cursors %s is read whole', (_, answer) => readAll(90, cursors, answer));
 
-test('a list with cursors that loses one behind a full page: smaller questions give the rest', () =>
-  readAll(90, cursors, ({ page, pages, records }) => {
-    const isLost = records[0]?.unique_id === `c${middle}`;
-    return say(200, { next: page < pages && !isLost ? String(page + 1) : null, data: records });
-  }));
-
-test('a list with cursors that begin with a slash: they are no addresses', () =>
-  readAll(90, cursors, ({ page, pages, records }) =>
-    say(200, { next: page < pages ? `/${page + 1}` : null, data: records }),
-  ));
-
-test('a list with cursors that names other calls for ever is an error', async () => {
-  let made = 0;
-  const timestamp = new Date(start).toISOString();
-  const first = read(0, cursors, ({ page }) =>
-    say(200, { next: String(page + 1), data: [{ unique_id: `made${made++}`, timestamp }] }),
-  );
-  await expect(first).rejects.toMatchObject({ code: 'LIST_LOOP' });
-});
-
-test('a list with cursors whose empty pages lead on for ever is an error', async () => {
-  const first = read(10, cursors, ({ page, records }) =>
-    say(200, { next: page < 500 ? String(page + 1) : null, data: records }),
-  );
-  await expect(first).rejects.toMatchObject({ code: 'LIST_LOOP' });
+const made = ({ page }: Asked) => [{ unique_id: `made${page}`, timestamp: new Date(start).toISOString() }];
+test.each<[string, number, SourceConfigInput['list'], Answer]>([
+  ['with cursors that names other calls', 0, cursors, (of) => ({ next: `${of.page + 1}`, data: made(of) })],
+  ['whose empty pages lead on', 10, cursors, (of) => onTo(of.page < 500 ? `${of.page + 1}` : null, of)],
+  ['whose full page comes', 90, paged, () => ({ data: twenty })],
+])('a list %s for ever is an error', async (_, count, list, answer) => {
+  await expect(read(count, list, answer)).rejects.toMatchObject({ code: 'LIST_LOOP' });
 });
 
 test.each([
@@ -217,7 +202,7 @@ const leaveOut =
       const index = (Number(unique_id.slice(1)) - start) / 1000;
       return index < from || index >= from + 20;
     });
-    return say(200, { total: data.length, data });
+    return { total: data.length, data };
   };
 test.each<[string, SourceConfigInput['list'], number]>([
   ['all of a page', paged, 20],
@@ -230,15 +215,9 @@ test.each<[string, SourceConfigInput['list'], number]>([
 
 test('records left out of pages: half of the only page, long after half a page was missing amid the list', async () => {
   let asked = 0;
-  const answer: Answer = ({ records }) =>
-    say(200, { data: ++asked === 1 || records.length === 15 ? records.slice(0, 10) : records });
+  const isShort = (records: Asked['records']) => ++asked === 1 || records.length === 15;
+  const answer: Answer = ({ records }) => ({ data: isShort(records) ? records.slice(0, 10) : records });
   await readAll(60, paged, answer, { times: 20 });
-});
-
-test('records left out of pages: a page that comes again and again is an error at once', async () => {
-  const data = Array.from({ length: 20 }, (_, index) => ({ unique_id: `c${index}` }));
-  const first = read(90, paged, () => say(200, { data }));
-  await expect(first).rejects.toMatchObject({ code: 'LIST_LOOP' });
 });
 
 const answer = { error: { code: 'TIMEOUT' }, data: [] };
@@ -250,32 +229,28 @@ test.each([
   [{ statusCode: '500', data: [] }, { statusCode: '200' }],
 ])('an error in the body of an answer 200 is no empty list: it is asked again (%j)', async (failed, good) => {
   let asked = 0;
-  await readAll(10, {}, ({ records }) => say(200, ++asked === 1 ? failed : { ...good, data: records }));
+  await readAll(10, {}, ({ records }) => (++asked === 1 ? failed : { ...good, data: records }));
 });
 
 test('an error in the body of an answer 200 is none beside a part of the calls', async () => {
   let asked = 0;
-  await readAll(10, { pagination: { style: 'none' } }, ({ records }) =>
-    say(200, ++asked === 1 ? { ...answer, data: records.slice(0, 1) } : { data: records }),
-  );
+  const some: Answer = ({ records }) => (++asked === 1 ? { ...answer, data: records.slice(0, 1) } : { data: records });
+  await readAll(10, unpaged, some);
 });
 
 test('an error in the body of an answer 200 that stays is a failure', async () => {
-  const reading = read(10, {}, () => say(200, answer));
+  const reading = read(10, {}, () => answer);
   await expect(reading).rejects.toMatchObject({ code: 'LIST_FAILED', kind: 'transient' });
 });
 
 test('where nothing leads to a second page, a page of five is a cap', async () => {
-  const { seen, cap } = await read(90, { pagination: { style: 'none' } }, ({ records }) =>
-    say(200, { data: records.slice(0, 5) }),
-  );
-  expect(seen).toBe(90);
-  expect(cap).toBe(5);
+  const { seen, cap } = await read(90, unpaged, ({ records }) => ({ data: records.slice(0, 5) }));
+  expect([seen, cap]).toEqual([90, 5]);
 });
 
 test('a step of coarse bounds with as many calls as any query is reported, also if they are few', async () => {
   const list = { time_resolution_ms: hour };
-  const few: Answer = ({ page, records }) => say(200, { data: page > 1 ? [] : records.slice(0, 7) });
+  const few: Answer = ({ page, records }) => ({ data: page > 1 ? [] : records.slice(0, 7) });
   const { seen, problems } = await read(60, list, few, { stepMs: hour });
   expect(seen).toBe(7);
   expect(problems).toContainEqual(expect.objectContaining({ problem: 'looks_truncated' }));
@@ -286,7 +261,7 @@ const again: Answer = ({ page, all, records }) => {
   const at = Date.parse(first?.timestamp ?? '') - 1000;
   const before = { unique_id: `c${at}`, timestamp: new Date(at || 0).toISOString() };
   const isAgain = page > 1 && second !== undefined && at > middle;
-  return say(200, { total: all, data: isAgain ? [first, before, ...rest] : records });
+  return { total: all, data: isAgain ? [first, before, ...rest] : records };
 };
 test.each<[string, SourceConfigInput['list']]>([
   ['has a total', { total_path: 'total', ...paged }],
@@ -300,11 +275,11 @@ test('a cap of whole pages that begins amid the reading is found, although large
   readAll(90, paged, everything, { laterCap: 40 }));
 
 test('an answer without pages that ends where it holds so many bytes is cut, although others held more calls', () =>
-  readAll(90, { pagination: { style: 'none' } }, ({ records }) => {
+  readAll(90, unpaged, ({ records }) => {
     const noteOf = (id: string) => 'x'.repeat(id >= `c${middle}` ? 300 : 1);
     const data = records.map((record) => ({ ...record, note: noteOf(record.unique_id) }));
     while (JSON.stringify(data).length > 2_000) data.pop();
-    return say(200, { data });
+    return { data };
   }));
 
 test('replicas in turn, and smaller pages than asked for: the pages of a second listing end elsewhere', () => {
