@@ -57,12 +57,9 @@ export const startStrictBigquery = async (options: { readonly upstream: string }
   // The emulator does not isolate what runs at once.
   let turn: Promise<unknown> = Promise.resolve();
 
-  const forward = async (arrival: Arrival): Promise<{ status: number; body: string }> => {
-    const response = await fetch(`${options.upstream}${arrival.url}`, {
-      method: arrival.method,
-      headers: arrival.headers,
-      ...(arrival.body.length === 0 ? {} : { body: new Uint8Array(arrival.body) }),
-    });
+  const forward = async ({ url, method, headers, body }: Arrival): Promise<{ status: number; body: string }> => {
+    const sent = { method, headers, ...(body.length > 0 && { body: new Uint8Array(body) }) };
+    const response = await fetch(`${options.upstream}${url}`, sent);
     return { status: response.status, body: await response.text() };
   };
 
@@ -85,12 +82,12 @@ export const startStrictBigquery = async (options: { readonly upstream: string }
     const work = async (): Promise<void> => {
       try {
         const fault = trouble?.kind === 'job-error' ? trouble : conflict;
-        if (fault !== undefined) {
-          finish(job, { errorResult: { reason: fault.reason, message: fault.message } });
-          return;
-        }
+        if (fault !== undefined) return finish(job, { errorResult: { reason: fault.reason, message: fault.message } });
         const answer = await forward(gunzipMedia(arrival));
-        const body = JSON.parse(answer.body) as { status?: { errorResult?: unknown }; error?: WireErrorBody };
+        const body = JSON.parse(answer.body) as {
+          status?: { errorResult?: unknown };
+          error?: { errors?: readonly unknown[] };
+        };
         if (body.error !== undefined) finish(job, { errorResult: body.error.errors?.[0] ?? body.error });
         else finish(job, { errorResult: body.status?.errorResult });
       } finally {
@@ -110,14 +107,9 @@ export const startStrictBigquery = async (options: { readonly upstream: string }
     if (trouble?.kind === 'refused') return answerError(response, trouble.error);
     if (jobs.has(id))
       return answerError(response, { status: 409, reason: 'duplicate', message: `Already Exists: Job ${id}` });
-    const job: StoredJob = {
-      resource: {
-        kind: 'bigquery#job',
-        jobReference: { projectId: arrival.project, jobId: id, location: 'EU' },
-        status: { state: 'RUNNING' },
-      },
-      finished: Promise.resolve(),
-    };
+    const jobReference = { projectId: arrival.project, jobId: id, location: 'EU' };
+    const resource = { kind: 'bigquery#job', jobReference, status: { state: 'RUNNING' } };
+    const job: StoredJob = { resource, finished: Promise.resolve() };
     jobs.set(id, job);
     accepted[kind] += 1;
     if (kind !== 'query') await listener(`${kind}-accepted`);
@@ -184,10 +176,6 @@ export const startStrictBigquery = async (options: { readonly upstream: string }
   };
 };
 
-interface WireErrorBody {
-  readonly errors?: readonly unknown[];
-}
-
 const finish = (job: StoredJob, result: { readonly errorResult?: unknown }): void => {
   const status = result.errorResult === undefined ? {} : { errorResult: result.errorResult };
   job.resource = { ...job.resource, status: { state: 'DONE', ...status } };
@@ -205,12 +193,10 @@ const answer = (response: ServerResponse, status: number, body: string): void =>
   response.end(body);
 };
 
-const answerError = (response: ServerResponse, { status, reason, message }: WireError): void =>
-  answer(
-    response,
-    status,
-    JSON.stringify({ error: { code: status, message, errors: [{ domain: 'global', reason, message }] } }),
-  );
+const answerError = (response: ServerResponse, { status, reason, message }: WireError): void => {
+  const error = { code: status, message, errors: [{ domain: 'global', reason, message }] };
+  answer(response, status, JSON.stringify({ error }));
+};
 
 type Arrival = Awaited<ReturnType<typeof parseArrival>>;
 
@@ -245,24 +231,13 @@ const parseJob = (url: string, type: string, body: Buffer) => {
   const media = url.startsWith('/upload') ? splitMultipart(type, body) : undefined;
   const { jobReference, configuration } = JSON.parse((media?.json ?? body).toString()) as JobBody;
   const sql = configuration.query?.query ?? '';
-  const target = configuration.load?.destinationTable;
-  return {
-    dryRun: configuration.dryRun === true,
-    job: {
-      id: jobReference?.jobId ?? `unnamed_${Math.random()}`,
-      /** `script` changes something, `query` only reads. */
-      kind:
-        target !== undefined
-          ? ('load' as const)
-          : changedTables(sql).length > 0
-            ? ('script' as const)
-            : ('query' as const),
-      sql,
-      destination: target === undefined ? undefined : `${target.datasetId}.${target.tableId}`,
-      createDisposition: configuration.load?.createDisposition,
-    },
-    media,
-  };
+  const { destinationTable: target, createDisposition } = configuration.load ?? {};
+  const id = jobReference?.jobId ?? `unnamed_${Math.random()}`;
+  /** `script` changes something, `query` only reads. */
+  const ofQuery = changedTables(sql).length > 0 ? ('script' as const) : ('query' as const);
+  const kind = target === undefined ? ofQuery : ('load' as const);
+  const destination = target && `${target.datasetId}.${target.tableId}`;
+  return { dryRun: configuration.dryRun === true, job: { id, kind, sql, destination, createDisposition }, media };
 };
 
 const splitMultipart = (type: string, body: Buffer) => {
