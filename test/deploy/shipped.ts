@@ -240,10 +240,8 @@ const spawnInImage = (
 export const becomeHealthy = async ({ child, said, ports }: Started, path: '/readyz' | '/healthz'): Promise<void> => {
   const isWell = async (): Promise<boolean> => {
     if (child.exitCode !== null) throw new Error(`ended with ${child.exitCode}: ${said()}`);
-    return await fetch(`http://127.0.0.1:${ports.operations}${path}`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
+    const answering = fetch(`http://127.0.0.1:${ports.operations}${path}`);
+    return await answering.then(({ ok }) => ok).catch(() => false);
   };
   await expect.poll(isWell, { interval: 25 }).toBe(true);
 };

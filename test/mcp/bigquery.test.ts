@@ -44,13 +44,10 @@ const readerOf = (
       },
     } as never,
   });
-const refused = (plan: object, how = {}, sql = 'SELECT 1') =>
-  readerOf(plan, how)
-    .answer(sql, limits)
-    .then(
-      () => 'answered',
-      (error: { readonly code: string }) => error.code,
-    );
+const refused = (plan: object, how = {}, sql = 'SELECT 1') => {
+  const answering = readerOf(plan, how).answer(sql, limits);
+  return answering.then(() => 'answered').catch(({ code }: { code: string }) => code);
+};
 
 test('what changes something, reads too much, or reads beyond tables and marts is refused', async () => {
   for (const type of ['INSERT', 'DELETE', 'MERGE', 'SCRIPT', 'EXPORT_DATA', 'CREATE_TABLE_AS_SELECT', 'CALL'])
@@ -69,11 +66,8 @@ test('what changes something, reads too much, or reads beyond tables and marts i
   ])
     expect(await refused({}, {}, sql), sql).toBe('QUERY_REFUSED');
   expect(ran).toEqual([]);
-  for (const sql of [
-    'SELECT \';\' AS a, "x;y" AS b, `c;d` FROM t -- ; e\n;',
-    "SELECT '''it's; so''' # ;",
-    'SELECT 1;\n',
-  ])
+  const within = 'SELECT \';\' AS a, "x;y" AS b, `c;d` FROM t -- ; e\n;';
+  for (const sql of [within, "SELECT '''it's; so''' # ;", 'SELECT 1;\n'])
     expect(await refused({}, {}, sql), sql).toBe('answered');
   for (const table of ['calls.calls', 'calls_marts.agent_daily', 'calls_restricted.calls'])
     expect(await refused({ reads: [table] }), table).toBe('answered');

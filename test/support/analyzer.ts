@@ -1,16 +1,14 @@
 /** Google's SQL analyzer, where this machine has it: no BigQuery runs here that would refuse what the real one refuses. */
 import { execFile } from 'node:child_process';
-import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const analyzer = process.env.CALLSYNC_GSQLCHECK ?? join(homedir(), '.cache/callsync/gsqlcheck/gsqlcheck');
 
-export const hasAnalyzer: boolean = await access(analyzer).then(
-  () => true,
-  () => false,
-);
+export const hasAnalyzer = existsSync(analyzer);
 if (!hasAnalyzer)
   console.warn(`The SQL is not analyzed: no GoogleSQL analyzer at ${analyzer}. Set CALLSYNC_GSQLCHECK to one.`);
 
@@ -22,13 +20,10 @@ export const analyze = async (statements: readonly string[]) => {
     // The analyzer takes each parameter of a file once.
     const known = new Set<string>();
     const text = statements.map((sql) => `${sql.trim().replace(/;$/, '')};`).join('\n\n');
-    await writeFile(
-      file,
-      text.replace(/^-- @param .*$/gm, (line) => (known.has(line) ? '' : known.add(line) && line)),
-    );
-    const { stdout, stderr } = await promisify(execFile)(analyzer, [file], { maxBuffer: 64_000_000 }).catch(
-      (error: { readonly stdout: string; readonly stderr: string }) => error,
-    );
+    const once = (line: string) => (known.has(line) ? '' : known.add(line) && line);
+    await writeFile(file, text.replace(/^-- @param .*$/gm, once));
+    const running = promisify(execFile)(analyzer, [file], { maxBuffer: 64_000_000 });
+    const { stdout, stderr } = await running.catch((error: { stdout: string; stderr: string }) => error);
     const [, checked, failed] = /(\d+) checked, (\d+) failed/.exec(stdout) ?? [];
     const failures = stdout.split('\n').filter((line) => line.startsWith('FAIL'));
     if (failures.length !== Number(failed)) throw new Error(`The analyzer said: ${(stdout + stderr).slice(-2_000)}`);

@@ -75,19 +75,9 @@ export const setup = async (project: TestProject): Promise<() => Promise<void>> 
   const door = await openDoor<Facts>(async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'callsync-bigquery-'));
     const cheap = { ...process.env, CALLSYNC_BQEMULATOR: await makeCheapEmulator(dataDir) };
-    const { stop, ...facts } = await startBigQueryEmulator({
-      dataDir,
-      ephemeral: true,
-      env: cheap,
-      log: console.error,
-    });
-    return {
-      facts,
-      async dispose() {
-        await stop();
-        await rm(dataDir, { recursive: true, force: true });
-      },
-    };
+    const options = { dataDir, ephemeral: true, env: cheap, log: console.error };
+    const { stop, ...facts } = await startBigQueryEmulator(options);
+    return { facts, dispose: () => stop().then(() => rm(dataDir, { recursive: true, force: true })) };
   });
   project.provide('bigQueryDoor', door.url);
   return door.close;

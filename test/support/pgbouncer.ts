@@ -27,9 +27,8 @@ export const createBouncedDatabase = async () => {
       const url = new URL(database.url);
       const users = join(folder, `users-${mode}`);
       const file = join(folder, `${mode}.ini`);
-      await writeFile(users, `"${decodeURIComponent(url.username)}" "${decodeURIComponent(url.password)}"\n`, {
-        mode: 0o600,
-      });
+      const [name, password] = [url.username, url.password].map(decodeURIComponent);
+      await writeFile(users, `"${name}" "${password}"\n`, { mode: 0o600 });
       await writeFile(
         file,
         `[databases]\n* = host=${url.hostname} port=${url.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\n` +

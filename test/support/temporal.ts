@@ -24,11 +24,8 @@ export type TestTemporal = Awaited<ReturnType<typeof useTemporal>>;
 /** The shared server. Workflow ids are the test's own business: put `taskQueue` in them. */
 export const useTemporal = async () => {
   const address = await knock<string>(inject('temporalDoor'));
-  return {
-    address,
-    namespace: 'default' /** Nobody else's: a prefix for every queue of the test file. */,
-    taskQueue: `test-${randomBytes(6).toString('hex')}`,
-  };
+  // Nobody else's: a prefix for every queue of the test file.
+  return { address, namespace: 'default', taskQueue: `test-${randomBytes(6).toString('hex')}` };
 };
 
 export type OwnTemporal = Awaited<ReturnType<typeof startTemporal>>;
