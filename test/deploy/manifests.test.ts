@@ -102,10 +102,10 @@ test('Kubernetes manifests name only what exists', () => {
   ] as const) {
     const { template } = find(kind, name).spec;
     const [container] = template.spec.containers;
-    const namesOf = (named: Manifest[] = []) => named.map(({ name }) => name);
+    const namesOf = (named: Manifest[]): string[] => named.map(({ name }) => name);
     const mounted = namesOf(container.volumeMounts);
     expect([...namesOf(template.spec.volumes), 'spool']).toEqual(expect.arrayContaining(mounted));
-    const ports = namesOf(container.ports);
+    const ports = namesOf(container.ports ?? []);
     for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) {
       if (container[probe] !== undefined) expect(ports).toContain(container[probe].httpGet.port);
     }
