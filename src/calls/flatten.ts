@@ -13,18 +13,14 @@ import { readRedactions, redactionsField } from './redactions.ts';
 export const flattenVersion = 4;
 
 /** Source of rows: a row of the ledger, or a part of one. Times are microseconds since the epoch. */
-interface FlattenInput {
+interface FlattenInput extends Partial<Pick<LedgerRow, 'json' | 'rules'>> {
   readonly callId: string;
   /** Null counts as an object without fields. */
   readonly document: CallDocument | null;
-  /** Fields as JSON: bytes are plain JSON (see `FieldSpan`). */
-  readonly json?: LedgerRow['json'];
   readonly firstSeenAt: number | null;
   /** `last_seen_at` of the latest observation that changed the call. */
   readonly changedAt: number | null;
   readonly sourceDeletedAt: number | null;
-  /** Privacy rules that were applied to the document; without any its list of redactions is a field like any unknown one. */
-  readonly rules?: string | null;
 }
 
 interface FlattenOptions {
@@ -32,12 +28,6 @@ interface FlattenOptions {
   readonly processedField?: string | undefined;
   /** Also make the row of table documents. */
   readonly documents?: boolean;
-}
-
-interface FlatCall {
-  /** Microseconds since the epoch; null when absent or unreadable. */
-  readonly callTimestamp: number | null;
-  readonly rows: Readonly<Record<CallTableName, readonly Row[]>>;
 }
 
 const known = new Set(knownCallFields.filter((name) => name !== 'qualified'));
@@ -128,11 +118,14 @@ const utteranceRow = rowMaker('utterances');
 const tagRow = rowMaker('tags');
 const contactRow = rowMaker('contacts');
 
-/** A field of the wrong type becomes null with an entry in `issues`; nothing makes it throw. */
+/**
+ * A field of the wrong type becomes null with an entry in `issues`; nothing makes it throw.
+ * `callTimestamp` = microseconds since the epoch; null when absent or unreadable.
+ */
 export const flattenCall = (
   input: FlattenInput,
   { processedField = 'qualified', documents = false }: FlattenOptions = {},
-): FlatCall => {
+) => {
   const bytes = documents ? undefined : input.json?.transcript_json;
   const cut = typeof bytes === 'object' ? cutWords(bytes) : undefined;
   // A copy parses each encoded field once. Without a prototype, `__proto__` is a field like any other.
@@ -168,20 +161,18 @@ export const flattenCall = (
     ...Object.fromEntries(contacts.map((row) => [row.side, row])),
   };
   const counts = { utterances: utterances.length, tags: tags.length, words };
-  const whole = documents ? [{ ...keys, document: read.json(document, 'document') ?? '{}' }] : [];
-  return {
-    callTimestamp: at,
-    rows: {
-      calls: [callRow({ value, field: '', index: 0 }, { ...call, counts })],
-      utterances,
-      tags,
-      metadata,
-      udfs: metadata.flatMap((row) => udfOf(row)),
-      contacts,
-      redactions: (input.rules ?? null) === null ? [] : flattenRedactions(keys, transcript),
-      documents: whole,
-    },
+  const rows: Readonly<Record<CallTableName, readonly Row[]>> = {
+    calls: [callRow({ value, field: '', index: 0 }, { ...call, counts })],
+    utterances,
+    tags,
+    metadata,
+    udfs: metadata.flatMap(udfOf),
+    contacts,
+    // Without rules the list is a field like any unknown one.
+    redactions: (input.rules ?? null) === null ? [] : flattenRedactions(keys, transcript),
+    documents: documents ? [{ ...keys, document: read.json(document, 'document') ?? '{}' }] : [],
   };
+  return { callTimestamp: at, rows };
 };
 
 /** The fields of a call that callsync does not know, as JSON. */
@@ -266,11 +257,9 @@ const readMetadata = (metadata: unknown, read: FieldReader): ReadonlyMap<string,
   for (const rawKey of Object.keys(given).sort()) {
     const rawValue = given[rawKey];
     let key = read.clean(rawKey, 'metadata');
-    if (key.length > maxKeyLength || key.length * 3 > maxKeyBytes) {
-      if (key.length > maxKeyLength || Buffer.byteLength(key) > maxKeyBytes) {
-        read.note('metadata', `a key longer than ${maxKeyLength} characters was cut`);
-        key = cutKey(key);
-      }
+    if (key.length > maxKeyLength || Buffer.byteLength(key) > maxKeyBytes) {
+      read.note('metadata', `a key longer than ${maxKeyLength} characters was cut`);
+      key = cutKey(key);
     }
     values.set(
       key,
@@ -321,8 +310,6 @@ export const flattenChanges = (row: LedgerRow, callTimestamp: number | null): re
   return [...rows.values()];
 };
 
-type Issue = { readonly field: string; readonly reason: string };
-
 const maxIssues = 50;
 
 const typeName = (value: unknown): string => (Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value);
@@ -336,18 +323,18 @@ const holdsRounded = (value: unknown, depth: number): boolean => {
 
 /** Null and absent read as null without an issue. Reasons name types, never values: those may be personal. */
 class FieldReader {
-  private readonly issues: Issue[] = [];
+  /** As JSON. */
+  private readonly issues: string[] = [];
 
   note(field: string, reason: string): null {
-    this.issues.push({ field, reason });
+    this.issues.push(JSON.stringify({ field, reason }));
     return null;
   }
 
   /** The issues as JSON, null without any. Sorted, so that they do not depend on the order in which fields were read. */
   issuesText(): string | null {
     if (this.issues.length === 0) return null;
-    const texts = this.issues.map((issue) => JSON.stringify(issue)).sort();
-    return `[${texts.slice(0, maxIssues).join(',')}]`;
+    return `[${this.issues.sort().slice(0, maxIssues).join(',')}]`;
   }
 
   private wrong(field: string, expected: string, value: unknown): null {
@@ -495,13 +482,9 @@ const normalizePhone = (text: string): string | undefined => {
 type CutWords = { -readonly [K in keyof WordArrays]: WordArrays[K][number][] };
 
 const wordsKey = '"words":[';
-const wordKey = (name: keyof WordArrays): Buffer => Buffer.from(`"${name}":`);
-const wordKeys = {
-  value: wordKey('value'),
-  start: wordKey('start'),
-  length: wordKey('length'),
-  score: wordKey('score'),
-};
+const [valueKey, startKey, lengthKey, scoreKey] = (['value', 'start', 'length', 'score'] as const).map((name) =>
+  Buffer.from(`"${name}":`),
+) as [Buffer, Buffer, Buffer, Buffer];
 const quote = 0x22;
 const comma = 0x2c;
 const minus = 0x2d;
@@ -564,10 +547,10 @@ class WordReader {
       do {
         this.at += 1;
         const isRead =
-          (this.skipKey(wordKeys.score) && this.number(score)) ||
-          (this.skipKey(wordKeys.start) && this.number(start)) ||
-          (this.skipKey(wordKeys.value) && this.string(value)) ||
-          (this.skipKey(wordKeys.length) && this.number(length));
+          (this.skipKey(scoreKey) && this.number(score)) ||
+          (this.skipKey(startKey) && this.number(start)) ||
+          (this.skipKey(valueKey) && this.string(value)) ||
+          (this.skipKey(lengthKey) && this.number(length));
         if (!isRead) return undefined;
       } while (bytes[this.at] === comma);
       if (bytes[this.at] !== closeBrace) return undefined;

@@ -232,8 +232,11 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
     const held = own(row.versions, name);
     const candidate = versionOf(observation, name);
     if (held !== undefined && !isHigher(candidate, held)) continue;
-    if (held === undefined || (!isSameHash(held[2], candidate[2]) && isOther(row, observation, name)))
-      changes.push(name);
+    // Two hashes of one value differ where its keys come in another order.
+    const isSame =
+      isSameHash(held?.[2], candidate[2]) ||
+      (held && isDeepStrictEqual(row.document?.[name], observation.fields[name]));
+    if (!isSame) changes.push(name);
     versions[name] = candidate;
   }
   const seen = {
@@ -255,11 +258,8 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
   const revision = row.revision + 1;
   const fieldChanges: Record<string, FieldChange> = bare(row.fieldChanges);
   for (const name of changes) {
-    if (row.revision > 0)
-      fieldChanges[name] = [
-        ...([revision, observation.observedAt, sourceRank[observation.source]] as const),
-        kindOf(row, name, observation.json[name]),
-      ];
+    const kind = kindOf(row, name, observation.json[name]);
+    if (row.revision > 0) fieldChanges[name] = [revision, observation.observedAt, sourceRank[observation.source], kind];
     const bytes = observation.encoded?.get(name);
     if (bytes === undefined) document[name] = observation.fields[name];
     else defineEncoded(document, name, bytes);
@@ -275,12 +275,6 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
     revision,
     changedAt: higher(row.changedAt, observation.observedAt),
   };
-};
-
-/** Two hashes of one value differ where its keys come in another order. */
-const isOther = ({ document }: LedgerRow, { fields }: PreparedObservation, name: string): boolean => {
-  if (document === null) throw new Error('fold: the document was not fetched');
-  return !isDeepStrictEqual(document[name], fields[name]);
 };
 
 /** Erasure is a fold too: nothing of the call stays but its identity, and no later observation brings it back. */

@@ -25,9 +25,9 @@ const mostBytes = 3;
  * HMAC as RFC 2104 has it, of two hashes: an object of `createHmac` for each text takes several times as long.
  * @returns hex.
  */
-export const createKeyedHash = (key: Buffer): ((text: string) => string) => {
+export const createKeyedHash = (key: Uint8Array): ((text: string) => string) => {
   const block = Buffer.alloc(blockLength);
-  (key.length > blockLength ? hash('sha256', key, 'buffer') : key).copy(block);
+  block.set(key.length > blockLength ? hash('sha256', key, 'buffer') : key);
   const inner = Buffer.concat([block.map((byte) => byte ^ 0x36), Buffer.alloc(longest * mostBytes)]);
   const outer = Buffer.concat([block.map((byte) => byte ^ 0x5c), Buffer.alloc(hashLength)]);
   return (text) => {
@@ -39,4 +39,4 @@ export const createKeyedHash = (key: Buffer): ((text: string) => string) => {
 };
 
 /** Distinguishes keys, and reveals no key that has 16 random bytes. */
-export const fingerprintOf = (key: Buffer): string => createKeyedHash(key)('callsync fingerprint').slice(0, 16);
+export const fingerprintOf = (key: Uint8Array): string => createKeyedHash(key)('callsync fingerprint').slice(0, 16);

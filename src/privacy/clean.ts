@@ -21,15 +21,7 @@ interface CleanOptions extends DetectOptions {
   readonly keys: TokenKeys;
 }
 
-/** Options, and their decisions on repeated values. */
-interface Rules extends CleanOptions {
-  /** The tokens of a whole value: of its number or address where it is one. */
-  readonly tokensOf: (text: string) => Tokens;
-  /** Tokens since the last clearing. */
-  readonly aliases: Aliases;
-  /** Names in which nothing was found. */
-  readonly plainNames: Set<string>;
-}
+type Rules = ReturnType<typeof openRules>;
 
 /** Lines, agents and customers recur; working a token out takes as long as reading the rest of a small record. */
 const mostTokens = 1_000;
@@ -47,11 +39,15 @@ const identity = 'unique_id';
 /** Replaces a value that is left out. */
 const gone = Symbol('gone');
 
-export const openRules = (options: CleanOptions): Rules => ({
+/** Options, and their decisions on repeated values. */
+export const openRules = (options: CleanOptions) => ({
   ...options,
+  /** The tokens of a whole value: of its number or address where it is one. */
   tokensOf: rememberRecent(mostTokens, (text) => makeTokensOf(text, options)),
-  aliases: new Map(),
-  plainNames: new Set(),
+  /** Tokens since the last clearing. */
+  aliases: new Map() as Aliases,
+  /** Names in which nothing was found. */
+  plainNames: new Set<string>(),
 });
 
 /**
@@ -90,10 +86,9 @@ const cleanValue = (value: unknown, node: RuleNode, { name, depth }: At, pass: P
   if (depth > maxDepth) throw new RangeError('nested too deeply');
   if (!node.mayAct) return value;
   if (Array.isArray(value)) {
-    const items = value.map((item) => cleanValue(item, node, { name, depth: depth + 1 }, pass));
+    const items = mapChanged(value, (item) => cleanValue(item, node, { name, depth: depth + 1 }, pass));
     if (items.every((item) => item === gone) && node.action === 'drop') return gone;
-    if (items.every((item, index) => item === value[index])) return value;
-    return items.filter((item) => item !== gone);
+    return items === value ? value : items.filter((item) => item !== gone);
   }
   const fields = cleanFields(value as Fields, node, pass, (item, inner, own) =>
     cleanValue(item, inner, { name: own, depth: depth + 1 }, pass),

@@ -2,7 +2,7 @@
 import { type Claims, findRuns, spansOf, textOf } from './detect-numbers.ts';
 import type { Span } from './finding.ts';
 import type { Piece, Spoken } from './read-pieces.ts';
-import { toKey } from './read-text.ts';
+import { setOf, toKey } from './read-text.ts';
 
 /** Over text without accents. */
 const contexts = {
@@ -52,13 +52,8 @@ export const claimAnnounced = (
   const find = detector === 'cvv' ? findCodes : findDates;
   const known = new Map<number, Heard>();
   const hear = (utterance: number): Heard => {
-    const text = spoken[utterance]?.text ?? '';
-    const heard = known.get(utterance) ?? {
-      values: find(pieces[utterance] ?? []),
-      next: 0,
-      lastReplaced: text.lastIndexOf(`[${detector}]`),
-      claimed: new Uint8Array(text.length),
-    };
+    const heard =
+      known.get(utterance) ?? hearValues(detector, spoken[utterance]?.text ?? '', find(pieces[utterance] ?? []));
     known.set(utterance, heard);
     return heard;
   };
@@ -84,16 +79,18 @@ export const claimAnnounced = (
   }
 };
 
+type Heard = ReturnType<typeof hearValues>;
+
 /** Announcements and values in one utterance. */
-interface Heard {
-  readonly values: readonly Announced[];
+const hearValues = (detector: string, text: string, values: readonly Announced[]) => ({
+  values,
   /** Values before it stand before every further mention. */
-  next: number;
+  next: 0,
   /** Position of the last replaced value; -1 if there is none. */
-  readonly lastReplaced: number;
+  lastReplaced: text.lastIndexOf(`[${detector}]`),
   /** Characters at which a value of the kind begins: each mention announces one. */
-  readonly claimed: Uint8Array;
-}
+  claimed: new Uint8Array(text.length),
+});
 
 const isAnswered = ({ lastReplaced, claimed }: Heard, from: number): boolean =>
   lastReplaced >= from || claimed.subarray(from, from + reach).includes(1);
@@ -108,7 +105,6 @@ const firstWithin = (heard: Heard, from: number, claims: Claims): Announced | un
 
 type Said = Exclude<Piece, { kind: 'turn' }>;
 
-const setOf = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/));
 const months = setOf(
   `janvier january jan janv fevrier february feb fev fevr mars march mar avril april avr apr mai may juin june jun juillet july jul juil
    aout august aug septembre september sep sept octobre october oct novembre november nov decembre december dec`,

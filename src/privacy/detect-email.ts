@@ -2,6 +2,7 @@
 import { type Claims, spansOf } from './detect-numbers.ts';
 import type { Finding } from './finding.ts';
 import { addressDots, addressSigns, type Piece } from './read-pieces.ts';
+import { setOf } from './read-text.ts';
 
 /** Most characters of an address before its sign, and after it. */
 const mostLocal = 64;
@@ -31,15 +32,11 @@ const connectors = new Map([
   ...['underscore', '_', 'souligne'].map((word) => [word, '_'] as const),
 ]);
 /** Ends of addresses; behind "arobase" any short word will do, behind "at" only these. */
-const endings = new Set(
-  'com fr net org eu be ch de es it uk ca us io co info biz pro lu pt nl ie me gouv edu dev app'.split(' '),
-);
+const endings = setOf('com fr net org eu be ch de es it uk ca us io co info biz pro lu pt nl ie me gouv edu dev app');
 /** Words that stand before an address and are no part of it. */
-const before = new Set(
+const before = setOf(
   `est c a mail email e adresse sur vers avec par the is to be me my it s at sure would login write line je vous mon ma voila alors
-   oui donc for l de que pour and et or ou`
-    .split(/\s+/)
-    .filter((word) => word !== ''),
+   oui donc for l de que pour and et or ou`,
 );
 
 type Said = Exclude<Piece, { kind: 'turn' }>;
@@ -68,10 +65,8 @@ export const claimSpokenEmails = (pieces: readonly Piece[], claims: Claims): voi
 };
 
 /** Hosts that people have addresses at. */
-const hosts = new Set(
-  'gmail googlemail outlook hotmail yahoo live msn icloud proton protonmail aol gmx orange free laposte wanadoo sfr'.split(
-    ' ',
-  ),
+const hosts = setOf(
+  'gmail googlemail outlook hotmail yahoo live msn icloud proton protonmail aol gmx orange free laposte wanadoo sfr',
 );
 const announcement = /^(?:e?mails?|mailto|courriel|address|contact|write|send|reach|inbox|login|username)$/;
 /** Number of words before "at" that may announce an address. */

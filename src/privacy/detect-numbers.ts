@@ -5,6 +5,7 @@ import type { CountryCode } from 'libphonenumber-js/max';
 import type { DetectorName, Finding, Span } from './finding.ts';
 import { mayBeDialled, readDialled } from './phone-number.ts';
 import type { Budget, Piece, Spoken } from './read-pieces.ts';
+import { setOf } from './read-text.ts';
 
 /** Characters that are already part of a value. */
 export class Claims {
@@ -41,7 +42,9 @@ const unkeyedNir: Shape = { ...nir, least: 13, most: 13 };
 const nirContext = /\bsecu\b|securite sociale|vitale|assure|matricule|immatricul|\bnir\b|ss\b/;
 
 interface NumberOptions {
+  /** Detectors that look; the others find nothing. */
   readonly isOn: (name: DetectorName) => boolean;
+  /** ISO codes of the countries whose national numbers are telephone numbers; the first is the default. */
   readonly countries: readonly CountryCode[];
   readonly budget: Budget;
   /** Whether words near an utterance say that digits are a social security number. */
@@ -120,7 +123,7 @@ const noteRun = (read: Set<string>, kind: string, run: readonly Atom[]): boolean
   return true;
 };
 
-const corrections = new Set('non pardon sorry correction plutot rather actually erreur no'.split(' '));
+const corrections = setOf('non pardon sorry correction plutot rather actually erreur no');
 
 /** Without numbers that the speaker takes back: "12 euh non 13" says 13, and so does "zero one sorry 13". */
 const dropCorrected = (pieces: readonly Piece[]): readonly Piece[] => {
@@ -262,8 +265,9 @@ const joinCorsica = (pieces: readonly Piece[]): readonly Piece[] => {
 };
 
 /** Letters of an account: one at a time, or a group of capitals. */
-const lettersOf = (piece: Piece | undefined): string | undefined =>
-  piece?.kind === 'word' && (piece.text.length === 1 || /^[A-Z]{1,4}$/.test(piece.text))
+/** The first part of an account may be any word, because it names the country. */
+const lettersOf = (piece: Piece | undefined, isFirst = false): string | undefined =>
+  piece?.kind === 'word' && (isFirst || piece.text.length === 1 || /^[A-Z]{1,4}$/.test(piece.text))
     ? piece.key.toUpperCase()
     : undefined;
 
@@ -289,7 +293,7 @@ const collectIban = (pieces: readonly Piece[], from: number, length: number): At
   let words = interruptionWords;
   for (let at = from; at < pieces.length && count < length; at += 1) {
     const piece = pieces[at] as Piece;
-    const text = piece.kind === 'number' ? piece.text : at === from ? wordOf(piece) : lettersOf(piece);
+    const text = piece.kind === 'number' ? piece.text : lettersOf(piece, at === from);
     if (text !== undefined && piece.kind !== 'turn') {
       const { utterance, start, end } = piece;
       atoms.push({ text, utterance, start, end, others: [], isInternational: false });
@@ -302,8 +306,6 @@ const collectIban = (pieces: readonly Piece[], from: number, length: number): At
   }
   return count === length ? atoms : undefined;
 };
-
-const wordOf = (piece: Piece): string | undefined => (piece.kind === 'word' ? piece.key.toUpperCase() : undefined);
 
 /** Beginnings and lengths that networks give out; one in ten of other digits has a right check digit too. */
 const networks: readonly (readonly [pattern: RegExp, lengths: readonly number[]])[] = [
@@ -343,15 +345,7 @@ const nirKey = (number: string): string =>
 // Numbers that follow each other closely enough to be one value that is dictated in parts.
 
 /** A part of a value: digits, or letters where a value may have them. */
-interface Atom {
-  readonly text: string;
-  readonly utterance: number;
-  readonly start: number;
-  readonly end: number;
-  /** Other readings of the same words. */
-  readonly others: readonly string[];
-  readonly isInternational: boolean;
-}
+type Atom = Omit<Extract<Piece, { kind: 'number' }>, 'kind'>;
 
 /** Words that are no fillers, of which so many may stand after an interruption ("go on"), or between the parts of a value. */
 export const interruptionWords = 2;

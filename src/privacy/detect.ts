@@ -3,21 +3,18 @@
  * Order decides between two meanings: a written address, values with check digits (IBAN, card, NIR), telephone
  * numbers, values that their context reveals, and configured patterns.
  */
-import type { CountryCode } from 'libphonenumber-js/max';
 import { announces, claimAnnounced } from './detect-context.ts';
 import { claimSpokenEmails, findWrittenEmails } from './detect-email.ts';
 import { announcesNir, Claims, detectNumbers, findRuns, interruptionWords, spansOf } from './detect-numbers.ts';
-import type { DetectorName, Finding } from './finding.ts';
+import type { Finding } from './finding.ts';
 import { chooseUtterances, lookAt } from './first-look.ts';
 import type { Reading } from './number-words.ts';
 import { Budget, joinTurns, type Piece, readPieces, type Spoken } from './read-pieces.ts';
 import { readPlain, readTokens, toKey } from './read-text.ts';
 
-interface DetectOptions {
-  /** Detectors that look; the others find nothing. */
-  readonly isOn: (name: DetectorName) => boolean;
-  /** ISO codes of the countries whose national numbers are telephone numbers; the first is the default. */
-  readonly countries: readonly CountryCode[];
+type NumberOptions = Parameters<typeof detectNumbers>[1];
+
+interface DetectOptions extends Pick<NumberOptions, 'isOn' | 'countries'> {
   /** Patterns of the configuration, by name. */
   readonly patterns: readonly { readonly name: string; readonly pattern: RegExp }[];
 }
@@ -45,7 +42,7 @@ export const detect = (conversation: readonly Spoken[], options: DetectOptions, 
   }));
 };
 
-type ReadOptions = DetectOptions & { readonly budget: Budget; readonly read: Set<string> };
+type ReadOptions = DetectOptions & Pick<NumberOptions, 'budget' | 'read'>;
 /** Pieces of each utterance. */
 type Pieces = readonly (readonly Piece[])[];
 

@@ -7,14 +7,7 @@ import { interruptionWords, leastDigits } from './detect-numbers.ts';
 import { mostDigitsOf } from './number-words.ts';
 import { addressDots, addressSigns, fillers, longestInterruption, type Spoken } from './read-pieces.ts';
 
-/** Content of one text. */
-interface Look {
-  /** In order: most digits of a number. A negative value counts words that are neither numbers nor fillers. */
-  readonly parts: readonly number[];
-  readonly hasNumber: boolean;
-  readonly hasSign: boolean;
-  readonly hasDot: boolean;
-}
+type Look = ReturnType<typeof lookAt>;
 
 /** Neighbours that may hold the beginning of a value, such as the letters of an account, or its end. */
 const reach = 2;
@@ -37,7 +30,11 @@ const addWord = (parts: number[]): void => {
   else parts.push(-1);
 };
 
-export const lookAt = (text: string): Look => {
+/**
+ * Content of one text. `parts` = in order, most digits of a number; a negative value counts words that are neither
+ * numbers nor fillers.
+ */
+export const lookAt = (text: string) => {
   const parts: number[] = [];
   let [hasNumber, hasSign, hasDot] = [false, false, false];
   const count = (digits: number): void => {

@@ -19,17 +19,17 @@ export type Privacy = ReturnType<typeof createPrivacy>;
 /** Stored form of a verified delivery, and the keyed hash of its raw bytes. */
 export type Admitted = { readonly body: Buffer; readonly bodyHash: Buffer; readonly privacyVersion: string };
 
-export interface PrivacyKeys {
-  /** Key of tokens and hashes. */
-  readonly token: Buffer;
-  /** Keys of `PrivacyConfig.former_keys`, in their order. */
-  readonly former?: readonly Buffer[];
-  /** Public key for sealing; undefined = unreadable records are dropped. */
-  readonly seal: Buffer | undefined;
-}
-
 /** Bytes as another thread gets them. */
 export type Bytes = Uint8Array;
+
+export interface PrivacyKeys {
+  /** Key of tokens and hashes. */
+  readonly token: Bytes;
+  /** Keys of `PrivacyConfig.former_keys`, in their order. */
+  readonly former?: readonly Bytes[];
+  /** Public key for sealing; undefined = unreadable records are dropped. */
+  readonly seal: Bytes | undefined;
+}
 
 export const asBuffer = ({ buffer, byteOffset, byteLength }: Bytes): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
@@ -60,7 +60,7 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
     keys: tokenKeys,
   });
   const version = `${versionOfRules(config) ?? ''}.${markOf(tokenKeys[0])}`;
-  const close = keys.seal === undefined ? () => dropped : createSealer(keys.seal);
+  const close = keys.seal === undefined ? () => dropped : createSealer(asBuffer(keys.seal));
   // The oldest key that there is: a body that is repeated after a change of the key has the same hash.
   const bodyKey = keys.former?.[0] ?? keys.token;
   const hashBody = (body: Buffer): Buffer => createHmac('sha256', bodyKey).update('body\0').update(body).digest();

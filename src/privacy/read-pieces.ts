@@ -1,6 +1,8 @@
 /** Spoken text as numbers and the words between them, over one utterance or a whole dictation. */
+
+import type { Span } from './finding.ts';
 import { type Reading, readOtherwise, readSpokenNumber } from './number-words.ts';
-import type { Token } from './read-text.ts';
+import { setOf, type Token } from './read-text.ts';
 
 /** One utterance, or one text of another field. */
 export interface Spoken {
@@ -39,8 +41,6 @@ export class Budget {
   }
 }
 
-type Place = { readonly utterance: number; readonly start: number; readonly end: number };
-
 interface Between {
   readonly key: string;
   readonly isSpaced: boolean;
@@ -49,7 +49,7 @@ interface Between {
 }
 
 export type Piece =
-  | (Place & {
+  | (Span & {
       readonly kind: 'number';
       /** Digits of the piece. */
       readonly text: string;
@@ -57,18 +57,16 @@ export type Piece =
       readonly others: readonly string[];
       readonly isInternational: boolean;
     })
-  | (Place & Between & { readonly kind: 'word'; readonly text: string })
-  | (Place & Between & { readonly kind: 'mark' })
+  | (Span & Between & { readonly kind: 'word'; readonly text: string })
+  | (Span & Between & { readonly kind: 'mark' })
   /** The speaker was interrupted, or another utterance begins. */
   | { readonly kind: 'turn' };
 
 /** Said between the parts of a number without ending it. */
-export const fillers = new Set(
+export const fillers = setOf(
   `et puis apres ensuite alors enfin euh heu hum hm mm mmm um uh er and then so well voila oui ok okay d accord accorde yes
    yeah yep right tiret point slash espace blanc dash dot space comme c est le les la er ere st nd rd th donc plus encore
-   sure note got it finalement pardon sorry excusez moi attendez alors bon ben bah hein hop non no uhm`
-    .split(/\s+/)
-    .filter((word) => word !== ''),
+   sure note got it finalement pardon sorry excusez moi attendez alors bon ben bah hein hop non no uhm`,
 );
 /** Spoken signs of an address, and the spoken words for the dot. */
 export const addressSigns = new Set(['arobase', 'arrobase', 'arobas', 'arobaz', 'at']);

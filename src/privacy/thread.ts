@@ -3,8 +3,7 @@ import { Tinypool } from 'tinypool';
 import { asBuffer, type Bytes, createPrivacy } from './privacy.ts';
 import type { ThreadData } from './threads.ts';
 
-const { config, token, former = [], seal } = Tinypool.workerData as ThreadData;
-const keys = { token: asBuffer(token), former: former.map(asBuffer), seal: seal && asBuffer(seal) };
+const { config, ...keys } = Tinypool.workerData as ThreadData;
 const { admit } = createPrivacy(config, keys);
 
 export default (bodies: readonly Bytes[]) => bodies.map((body) => admit(asBuffer(body)));

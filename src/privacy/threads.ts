@@ -18,13 +18,8 @@ interface Cleaner {
   close(): Promise<void>;
 }
 
-/** Start message of a thread; buffers arrive as plain arrays of bytes. */
-export interface ThreadData {
-  readonly config: PrivacyConfig;
-  readonly token: Bytes;
-  readonly former?: readonly Bytes[];
-  readonly seal: Bytes | undefined;
-}
+/** Start message of a thread. */
+export type ThreadData = PrivacyKeys & { readonly config: PrivacyConfig };
 
 /** Bytes of a body that the main thread cleans faster than a thread could start, with and without reading of speech. */
 const smallBytes = { speech: 4_096, fields: 262_144 } as const;

@@ -10,7 +10,7 @@ type TokenKind = JoinedDetector | 'text';
 interface TokenKey {
   /** Part of each token: lower-case letters and digits. */
   readonly id: string;
-  readonly bytes: Buffer;
+  readonly bytes: Uint8Array;
 }
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';

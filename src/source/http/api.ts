@@ -63,15 +63,12 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
   refusePlainHttp(base, 'source.base_url', config);
   const counts = startCounts();
   const refusals = createRefusals();
-  let accessProven = false;
   let proofKept = proof === undefined;
 
   /** Asked after failures only. A store that does not answer proves nothing. */
   const isProven = async (): Promise<boolean> => {
-    if (accessProven || !(await proof?.has().catch(() => false))) return accessProven;
-    refusals.proven();
-    accessProven = true;
-    return true;
+    if (!refusals.isProven() && (await proof?.has().catch(() => false))) refusals.proven();
+    return refusals.isProven();
   };
 
   const sendOnce = createSender({ config, http, tokens, limiter, base, counts, isProven });
@@ -87,7 +84,6 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
       await isProven();
       throw refusals.judge(failure, url.href);
     }
-    accessProven ||= good;
     if (good) refusals.answered(url.href);
     /** The service's time at which the request was sent. */
     const observedAt = clock.observe({ sentAt: response.sentAt, headAt: response.headAt, date: response.headers.date });

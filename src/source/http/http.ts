@@ -1,9 +1,11 @@
 /** One HTTP exchange: kept-alive connections, a timeout for each phase, bounded bodies, no token to another host. */
-import { pipeline, Readable, type Transform, Writable } from 'node:stream';
+import type { Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import { Agent, request as send } from 'undici';
 import type { SourceConfig, SourceLimits } from '../../../schemas/config/source.ts';
 import { CallsyncError, isUntrusted, terminal, transient } from '../../lib/errors.ts';
+import { isObject, parseQuietly } from '../../lib/parse-json.ts';
 
 interface HttpRequest {
   readonly url: URL;
@@ -34,9 +36,6 @@ export const createHttp = (limits: SourceLimits) => {
   const exchange = async (request: HttpRequest) => {
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(new Error('total timeout')), limits.total_timeout_s * 1000);
-    const onAbort = (): void => deadline.abort(request.signal?.reason);
-    request.signal?.addEventListener('abort', onAbort, { once: true });
-    if (request.signal?.aborted) onAbort();
     /** Local milliseconds, as `headAt`. */
     const sentAt = steadyNow();
     try {
@@ -45,16 +44,11 @@ export const createHttp = (limits: SourceLimits) => {
         method: request.method ?? 'GET',
         headers: { 'accept-encoding': acceptEncoding, 'user-agent': 'callsync', ...request.headers },
         body: request.body ?? null,
-        signal: deadline.signal,
+        signal: AbortSignal.any([deadline.signal, ...(request.signal ? [request.signal] : [])]),
       });
       const headAt = steadyNow();
       const headers = flatHeaders(response.headers);
-      const length = Number(headers['content-length'] ?? Number.NaN);
-      const collected = await collectBody(response.body, {
-        encoding: headers['content-encoding'],
-        length: Number.isFinite(length) ? length : undefined,
-        maxBytes: limits.max_response_bytes,
-      }).catch((error: unknown) => {
+      const collected = await collectBody(response.body, headers, limits.max_response_bytes).catch((error: unknown) => {
         response.body.destroy();
         throw error;
       });
@@ -65,7 +59,6 @@ export const createHttp = (limits: SourceLimits) => {
       throw explainFailure(request.url, error);
     } finally {
       clearTimeout(timer);
-      request.signal?.removeEventListener('abort', onAbort);
     }
   };
 
@@ -193,27 +186,23 @@ const decoderOf = (encoding: string | undefined): Transform | undefined => {
   );
 };
 
-interface BodyRules {
-  readonly encoding: string | undefined;
-  readonly length: number | undefined;
-  readonly maxBytes: number;
-}
-
 /**
  * Collects a body, decoded; a body beyond `maxBytes`, on the wire or decoded, is terminal RESPONSE_TOO_LARGE.
  * `wireBytes` = bytes as they crossed the wire.
  */
-const collectBody = async (source: Readable, rules: BodyRules) => {
-  const decoder = decoderOf(rules.encoding);
-  if ((rules.length ?? 0) > rules.maxBytes) throw tooLarge(rules.maxBytes);
+const collectBody = async (source: Readable, headers: Readonly<Record<string, string>>, maxBytes: number) => {
+  const decoder = decoderOf(headers['content-encoding']);
+  const announced = Number(headers['content-length'] ?? Number.NaN);
+  if (announced > maxBytes) throw tooLarge(maxBytes);
+  const expected = decoder === undefined && Number.isFinite(announced) ? announced : 65_536;
   let wireBytes = 0;
   // Unused room costs address space, not memory. The room grows in few, large steps, because each step copies.
-  let room: Buffer = Buffer.allocUnsafe(Math.max(1024, decoder === undefined ? (rules.length ?? 65_536) : 65_536));
+  let room: Buffer = Buffer.allocUnsafe(Math.max(1024, expected));
   let filled = 0;
   const keep = (chunk: Buffer): void => {
-    if (filled + chunk.length > rules.maxBytes) throw tooLarge(rules.maxBytes);
+    if (filled + chunk.length > maxBytes) throw tooLarge(maxBytes);
     if (filled + chunk.length > room.length) {
-      const larger = Buffer.allocUnsafe(Math.max(filled + chunk.length, Math.min(rules.maxBytes, room.length * 4)));
+      const larger = Buffer.allocUnsafe(Math.max(filled + chunk.length, Math.min(maxBytes, room.length * 4)));
       room.copy(larger, 0, 0, filled);
       // A smaller one may share its memory.
       if (room.length >= 65_536) structuredClone(undefined, { transfer: [room.buffer as ArrayBuffer] });
@@ -226,34 +215,22 @@ const collectBody = async (source: Readable, rules: BodyRules) => {
     for await (const chunk of source) {
       const bytes = chunk as Buffer;
       wireBytes += bytes.length;
-      if (wireBytes > rules.maxBytes) throw tooLarge(rules.maxBytes);
+      if (wireBytes > maxBytes) throw tooLarge(maxBytes);
       yield bytes;
     }
   };
-  if (decoder === undefined) for await (const chunk of measured()) keep(chunk);
+  const keepAll = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
+    for await (const chunk of chunks) keep(chunk);
+  };
+  if (decoder === undefined) await keepAll(measured());
   else {
-    await new Promise<void>((resolve, reject) => {
-      pipeline([Readable.from(measured()), decoder, keepAll(keep)], (error) => {
-        // Nothing at all is no broken stream.
-        if (error && (wireBytes > 0 || error.code !== 'Z_BUF_ERROR')) reject(error);
-        else resolve();
-      });
+    await pipeline(measured, decoder, keepAll).catch((error: NodeJS.ErrnoException) => {
+      // Nothing at all is no broken stream.
+      if (wireBytes > 0 || error.code !== 'Z_BUF_ERROR') throw error;
     });
   }
   return { body: room.subarray(0, filled), wireBytes };
 };
-
-const keepAll = (keep: (chunk: Buffer) => void): Writable =>
-  new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
-      try {
-        keep(chunk);
-        done();
-      } catch (error) {
-        done(error instanceof Error ? error : new Error(String(error)));
-      }
-    },
-  });
 
 const tooLarge = (maxBytes: number): Error =>
   terminal('RESPONSE_TOO_LARGE', `The service sent more than ${maxBytes} bytes in one response.`, {
@@ -296,13 +273,7 @@ export const failureOf = (response: HttpResponse): CallsyncError => {
 /** A short text of the error body with everything that could be a person's data left out. */
 const describeError = (response: HttpResponse): string | undefined => {
   if (response.body.length === 0 || response.body.length > 20_000) return undefined;
-  let text: string | undefined;
-  try {
-    text = findText(JSON.parse(response.body.toString('utf8')), 0);
-  } catch {
-    return undefined;
-  }
-  return text
+  return findText(parseQuietly(response.body), 0)
     ?.slice(0, 160)
     .replace(/\S*[@]\S*/g, '…')
     .replace(/\+?\d[\d\s().-]{4,}\d/g, '…')
@@ -314,14 +285,10 @@ const textKeys = ['detail', 'title', 'message', 'error_description', 'error', 'e
 
 const findText = (value: unknown, depth: number): string | undefined => {
   if (typeof value === 'string') return value;
-  if (depth > 3 || typeof value !== 'object' || value === null) return undefined;
+  if (depth > 3) return undefined;
   if (Array.isArray(value)) return findText(value[0], depth + 1);
-  const fields = value as Record<string, unknown>;
-  for (const key of textKeys) {
-    const text = fields[key] === undefined ? undefined : findText(fields[key], depth + 1);
-    if (text !== undefined) return text;
-  }
-  return undefined;
+  if (!isObject(value)) return undefined;
+  return textKeys.map((key) => findText(value[key], depth + 1)).find((text) => text !== undefined);
 };
 
 /** Longest wait that a service can ask for. */
@@ -366,7 +333,8 @@ export const createRefusals = (now: () => number = () => performance.now()) => {
   let proven = false;
   const since = new Map<string, { readonly at: number; count: number }>();
   return {
-    /** The service is known to have answered before. */
+    /** Whether the service is known to have answered before. */
+    isProven: () => proven,
     proven: () => {
       proven = true;
     },
@@ -414,11 +382,9 @@ export const createServiceClock = (allowedSkewMs: number) => {
   let known: { low: number; high: number; at: number } | undefined;
 
   const narrow = (low: number, high: number, at: number): { low: number; high: number } => {
-    const widening = known === undefined ? 0 : (at - known.at) * drift;
-    const merged =
-      known === undefined
-        ? { low, high }
-        : { low: Math.max(low, known.low - widening), high: Math.min(high, known.high + widening) };
+    const before = known ?? { low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY, at };
+    const widening = (at - before.at) * drift;
+    const merged = { low: Math.max(low, before.low - widening), high: Math.min(high, before.high + widening) };
     // No overlap: a clock was set, and earlier measurements are void.
     known = merged.low <= merged.high ? { ...merged, at } : { low, high, at };
     return known;
