@@ -68,15 +68,11 @@ export const createLocalSlots = (rules: RequestLimitRules, now: () => number = (
   const live = { size: rules.live, granted: [] as number[] };
   let blockedUntil = 0;
   let liveAt = Number.NEGATIVE_INFINITY;
-  const next = ({ size, granted }: typeof live): number =>
-    size === 0
-      ? Number.POSITIVE_INFINITY
-      : Math.max(
-          now(),
-          blockedUntil,
-          granted.length >= size ? (granted.at(-size) as number) + span : 0,
-          granted.at(-1) ?? 0,
-        );
+  const next = ({ size, granted }: typeof live): number => {
+    if (size === 0) return Number.POSITIVE_INFINITY;
+    const free = granted.length >= size ? (granted.at(-size) as number) + span : 0;
+    return Math.max(now(), blockedUntil, free, granted.at(-1) ?? 0);
+  };
   return {
     /** The slot: milliseconds from now until it, and its time on the clock of the source of slots. */
     grant: async (isLive: boolean) => {

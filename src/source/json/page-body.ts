@@ -1,5 +1,6 @@
 /** The records of one list response: small ones parsed at once, of larger ones only the small fields. */
 import { isUtf8 } from 'node:buffer';
+import { partsOf } from '../../lib/pages.ts';
 import { parseQuietly, pathKeys, valueAt } from '../../lib/parse-json.ts';
 import { type FieldSpan, readRecord, scanFields } from '../../lib/scan-value.ts';
 
@@ -15,6 +16,7 @@ export interface RawRecord {
 export interface PageBody {
   /** The document; whether its records are still in it is left open. */
   readonly envelope: unknown;
+  /** Records on the page, the overlap with the page before included. */
   readonly count: number;
   /** The records in parts of about `maxBytes` of JSON. */
   parts(maxBytes: number): Iterable<readonly RawRecord[]>;
@@ -67,12 +69,10 @@ const wholePage = (body: Buffer, path: string, envelope: unknown, records: reado
     envelope,
     count: records.length,
     dispose: () => undefined,
-    *parts(maxBytes) {
+    parts(maxBytes) {
       const perPart = Math.max(1, Math.floor((records.length * maxBytes) / Math.max(1, body.length)));
-      for (let from = 0; from < records.length; from += perPart)
-        yield records
-          .slice(from, from + perPart)
-          .map((value, index) => ({ value, bytes: () => bytesOf(from + index) }));
+      const raw = records.map((value, index) => ({ value, bytes: () => bytesOf(index) }));
+      return partsOf(raw, perPart);
     },
   };
 };
@@ -101,8 +101,7 @@ const scannedPage = (body: Buffer, envelope: unknown, spans: readonly RecordSpan
       let part: RawRecord[] = [];
       let size = 0;
       const partBytes = isLarge ? Math.min(maxBytes, scannedPartBytes) : maxBytes;
-      for (const span of spans) {
-        const [from, to, fields = []] = span;
+      for (const [from, to, fields = []] of spans) {
         if (part.length > 0 && size + to - from > partBytes) {
           yield part;
           part = [];
@@ -128,7 +127,7 @@ interface ScannedList {
 }
 
 /** Start and end of a record; its fields where it is an object and valid JSON. */
-type RecordSpan = readonly [from: number, to: number, fields?: readonly FieldSpan[]];
+type RecordSpan = readonly [from: number, to: number, fields: readonly FieldSpan[] | undefined];
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -154,7 +153,7 @@ const scanRecords = (bytes: Buffer, path: string): ScannedList | undefined => {
   if (found !== undefined) return found;
   const last = locate(bytes, start, pathKeys(path), 'last');
   if (last !== undefined && last !== first) return scanArray(bytes, start, last, path);
-  parse(bytes, start, bytes.length);
+  parseText(bytes.toString('utf8', start));
   return undefined;
 };
 
@@ -165,30 +164,21 @@ const placeholder = '\u0000records';
 const scanArray = (bytes: Buffer, start: number, array: number, path: string): ScannedList | undefined => {
   const spans: RecordSpan[] = [];
   let at = skipBlank(bytes, array + 1);
-  if (bytes[at] !== closeBracket) {
-    for (;;) {
-      const span = scanRecord(bytes, at);
-      spans.push(span);
-      const end = span[1];
-      at = skipBlank(bytes, end);
-      if (bytes[at] === closeBracket) break;
-      if (bytes[at] !== comma) throw new MalformedList('records are not separated by commas');
-      at = skipBlank(bytes, at + 1);
-    }
+  // Behind a comma there must be a record.
+  while (bytes[at] !== closeBracket || spans.length > 0) {
+    // Broken content is skipped by its brackets, so that its neighbours stay intact.
+    const { to, fields } = scanFields(bytes, at) ?? { to: skipValue(bytes, at), fields: undefined };
+    spans.push([at, to, fields]);
+    at = skipBlank(bytes, to);
+    if (bytes[at] === closeBracket) break;
+    if (bytes[at] !== comma) throw new MalformedList('records are not separated by commas');
+    at = skipBlank(bytes, at + 1);
   }
   const before = bytes.toString('utf8', start, array);
   const after = bytes.toString('utf8', at + 1);
   if (valueAt(parseText(before + JSON.stringify(placeholder) + after), path) !== placeholder) return undefined;
   return { envelope: parseText(`${before}[]${after}`), spans };
 };
-
-/** Skips broken content by its brackets, so that its neighbours stay intact. */
-const scanRecord = (bytes: Buffer, from: number): RecordSpan => {
-  const found = scanFields(bytes, from);
-  return found === undefined ? [from, skipValue(bytes, from)] : [from, found.to, found.fields];
-};
-
-const parse = (bytes: Buffer, from: number, to: number): unknown => parseText(bytes.toString('utf8', from, to));
 
 const parseText = (text: string): unknown => {
   try {
@@ -216,7 +206,7 @@ const findKey = (bytes: Buffer, object: number, key: string, which: 'first' | 'l
   let at = skipBlank(bytes, object + 1);
   while (bytes[at] === quote) {
     const end = skipString(bytes, at);
-    const name: unknown = parse(bytes, at, end);
+    const name = parseText(bytes.toString('utf8', at, end));
     at = skipBlank(bytes, end);
     if (bytes[at] !== colon) throw new MalformedList('a key without a value');
     at = skipBlank(bytes, at + 1);
@@ -269,19 +259,14 @@ const skipValue = (bytes: Buffer, from: number): number => {
         break;
       case closeBrace:
       case closeBracket:
-        if (depth === 0) {
-          if (at === from) throw new MalformedList('a value is missing');
-          return at;
-        }
-        at++;
-        if (--depth === 0) return at;
-        break;
       case comma:
         if (depth === 0) {
           if (at === from) throw new MalformedList('a value is missing');
           return at;
         }
+        if (bytes[at] !== comma) depth--;
         at++;
+        if (depth === 0) return at;
         break;
       default:
         at++;

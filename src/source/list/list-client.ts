@@ -17,11 +17,7 @@ export type FetchedCall = NonNullable<Awaited<ReturnType<ListClient['fetchCall']
 
 export type ListClient = ReturnType<typeof createListClient>;
 
-export interface AskOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** Fewer attempts than source.limits.retries allows. */
-  readonly retries?: number | undefined;
-}
+export type AskOptions = Pick<ListQuery, 'signal' | 'retries'>;
 
 const [fewestAtEnd, mostAtEnd] = [2, 20];
 
@@ -134,14 +130,13 @@ const fetchPage = async (asking: Asking, query: ListQuery, request: PageRequest,
   else if (isEmpty && emptyBefore + 1 >= emptyAtEnd) learned.emptyAtEnd = Math.max(learned.leastAtEnd, emptyAtEnd - 1);
   const total = readTotalOf(list, value.envelope, response);
   return {
+    ...value,
     request,
     url,
     total,
     observedAt,
     emptyAtEnd,
     index: request.index,
-    /** Records on the page, the overlap included. */
-    count: value.count,
     /** As many records as asked for, or as the largest page so far. */
     isFull: value.count >= fullPage,
     /** The service refused it, as it may refuse pages beyond the end. */
@@ -149,16 +144,10 @@ const fetchPage = async (asking: Asking, query: ListQuery, request: PageRequest,
     /** Records on the page before, where only refusals say that the list ends there. */
     refusedBehind: isShownEnd === undefined ? behind : undefined,
     totalIsProven: learned.totalIsProven,
-    envelope: value.envelope,
     headers: response.headers,
     isShownEnd: isShownEnd === true,
     bytes: response.body.length,
     receivedAt: new Date(),
-    /** The records in parts of about `maxBytes` of JSON; large pages are parsed part by part. */
-    parts: value.parts,
-    /** Lets go of the bytes of a large page. */
-    dispose: value.dispose,
-    free: value.free,
   };
 };
 
@@ -212,10 +201,8 @@ type Fetched = { readonly permit: Permit; readonly answer: Promise<Page> };
 async function* readAhead(limit: ReturnType<typeof createMemoryLimit>, asking: Asking, query: ListQuery) {
   const { pagination } = asking;
   const stop = new AbortController();
-  const onAbort = (): void => stop.abort(query.signal?.reason);
-  query.signal?.addEventListener('abort', onAbort, { once: true });
-  if (query.signal?.aborted) onAbort();
-  const guarded = { ...query, signal: stop.signal };
+  const signal = AbortSignal.any([stop.signal, ...(query.signal ? [query.signal] : [])]);
+  const guarded = { ...query, signal };
   const kind = query.summary ? 'summary' : 'whole';
   const asked = new Set<string>();
   const permits = new Set<Permit>();
@@ -238,7 +225,7 @@ async function* readAhead(limit: ReturnType<typeof createMemoryLimit>, asking: A
     let total: number | undefined;
     let isBehindRefused = false;
     while (next !== undefined) {
-      const { permit, answer }: Fetched = ahead ?? start(next, await limit.acquire(kind, stop.signal), total);
+      const { permit, answer }: Fetched = ahead ?? start(next, await limit.acquire(kind, signal), total);
       const page = await answer;
       if (isBehindRefused && page.count > 0) throw refusedAmid(page.url);
       isBehindRefused = page.isRefused;
@@ -252,7 +239,6 @@ async function* readAhead(limit: ReturnType<typeof createMemoryLimit>, asking: A
     }
   } finally {
     for (const permit of permits) permit.release();
-    query.signal?.removeEventListener('abort', onAbort);
     stop.abort();
   }
 }
@@ -296,21 +282,15 @@ const readAnswer = (response: HttpResponse, list: ListConfig, shapeProven: boole
 /** Whether a document holds an error. Some services answer errors with 200, also beside some of the records. */
 const saysFailed = (envelope: unknown): boolean =>
   ['success', 'ok'].some((name) => valueAt(envelope, name) === false) ||
-  ['error', 'errors'].some((name) => {
-    const value = valueAt(envelope, name);
-    return Boolean(value) && !isEmpty(value);
-  }) ||
+  ['error', 'errors'].some((name) => Boolean(valueAt(envelope, name)) && !isEmpty(valueAt(envelope, name))) ||
   ['status', 'code', 'statusCode'].some((name) =>
     /^((?!404)[45]\d\d|error|fail.*)$/i.test(String(valueAt(envelope, name))),
   );
 
 const readTotalOf = (list: ListConfig, envelope: unknown, response: HttpResponse): number | undefined => {
-  const found =
-    list.total_header !== undefined
-      ? response.headers[list.total_header.toLowerCase()]
-      : list.total_path !== undefined
-        ? valueAt(envelope, list.total_path)
-        : undefined;
+  const { total_header: header, total_path: path } = list;
+  const inBody = path === undefined ? undefined : valueAt(envelope, path);
+  const found = header === undefined ? inBody : response.headers[header.toLowerCase()];
   const total = typeof found === 'string' && /^\s*\d{1,12}\s*$/.test(found) ? Number(found) : found;
   return typeof total === 'number' && Number.isSafeInteger(total) && total >= 0 ? total : undefined;
 };

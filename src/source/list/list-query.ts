@@ -29,6 +29,9 @@ export interface ListQuery {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** A query of a part of the list. */
+export type WindowQuery = ListQuery & { readonly window: Window };
+
 /** Where no axis is configured, the list is read whole and cut locally by the call's own time. */
 const ownTime: AxisConfig = { name: 'timestamp', record_field: 'timestamp', end_of_processing: false };
 
@@ -40,7 +43,7 @@ export const axisOf = (list: ListConfig, name: string): AxisConfig => {
   const axis = axesOf(list).find((candidate) => candidate.name === name);
   if (axis === undefined) {
     const known = axesOf(list)
-      .map((candidate) => candidate.name)
+      .map(({ name: own }) => own)
       .join(', ');
     throw terminal('AXIS_UNKNOWN', `The list has no axis “${name}” (it has ${known}).`, {
       hint: 'Correct source.list.cursor_fields; callsync probe finds them.',

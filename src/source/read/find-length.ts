@@ -3,11 +3,9 @@
 import type { ListConfig } from '../../../schemas/config/list.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { dayMicros as day, type Micros, nowMicros } from '../../lib/timestamps.ts';
-import { axisOf, boundStep, isCuttable, type ListQuery, type Window } from '../list/list-query.ts';
+import { axisOf, boundStep, isCuttable, type Window, type WindowQuery } from '../list/list-query.ts';
 import type { ReadContext } from './read-context.ts';
 import { createPassState, type Pass, passOver, takePage } from './read-pass.ts';
-
-type WindowQuery = ListQuery & { readonly window: Window };
 
 /** No list shows less of a window, in microseconds. */
 const hour = day / 24;
@@ -84,7 +82,7 @@ const ifAnswered = async <T>(asked: Promise<T> | undefined): Promise<T | undefin
 const showsCall = async (context: ReadContext, query: WindowQuery, id: string, isLast = false): Promise<boolean> => {
   const { client, tally } = context;
   const { pageSize = 1 } = client;
-  const until = (ids: Pass['ids']): boolean => ids.has(id);
+  const until = (ids: ReadonlyMap<string, boolean>): boolean => ids.has(id);
   const total = (isLast && (await client.readTotal(query))) || 0;
   const offset = Math.floor((total - 1) / pageSize) * pageSize;
   const page = offset > 0 ? await client.readRows?.(query, offset, pageSize) : undefined;

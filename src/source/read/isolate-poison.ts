@@ -2,13 +2,11 @@
 import { CallsyncError } from '../../lib/errors.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 import { isPoison, type ListClient } from '../list/list-client.ts';
-import { axisOf, canLeaveOut, isCuttable, type ListQuery, type Window } from '../list/list-query.ts';
+import { axisOf, canLeaveOut, isCuttable, type Window, type WindowQuery } from '../list/list-query.ts';
 import { observeCall } from '../list/observe-call.ts';
 import { type ReadContext, reportProblem } from './read-context.ts';
 import { chooseProof, isSameSet, notShown, readAs } from './read-part.ts';
 import { capOf, createPassState, isCall, passOver, rejectRecord, takePage } from './read-pass.ts';
-
-type WindowQuery = ListQuery & { readonly window: Window };
 
 /** Rows asked for at once; halved down to one where they fail. A power of two, so that halves are pages too. */
 const rowsAtOnce = 64;

@@ -66,7 +66,5 @@ export const reportProblem = (
   problem: WindowProblem['problem'],
   detail: string,
 ): void => {
-  problems.push({ window, problem, detail: `${describeWindow(window)} ${detail}` });
+  problems.push({ window, problem, detail: `${window.axis} ${iso(window.from)} ${detail}` });
 };
-
-const describeWindow = ({ axis, from }: Window): string => `${axis} ${iso(from)}`;

@@ -1,13 +1,11 @@
 /** Reads a window that holds a single step of the bounds and more calls than one query gives. */
 
 import { dayMicros, nowMicros } from '../../lib/timestamps.ts';
-import type { ListQuery, Window } from '../list/list-query.ts';
+import type { Window, WindowQuery } from '../list/list-query.ts';
 import { axisOf, boundStep, halveWindow, isCuttable, otherAxis } from '../list/list-query.ts';
 import { type ReadContext, reportProblem, type WindowProblem } from './read-context.ts';
 import { type CutPart, notShown, type ReadPart, readAs, readPart } from './read-part.ts';
 import { insideIds, passOver } from './read-pass.ts';
-
-type InstantQuery = ListQuery & { readonly window: Window };
 
 /** Records of an instant so far. */
 interface Found {
@@ -20,11 +18,11 @@ interface Found {
  * @param cut why the instant cannot be read as it is.
  * @throws CallsyncError of a finally failed request, or the signal's reason.
  */
-export const readInstant = async (context: ReadContext, query: InstantQuery, cut: CutPart): Promise<ReadPart> => {
+export const readInstant = async (context: ReadContext, query: WindowQuery, cut: CutPart): Promise<ReadPart> => {
   const { list } = context.client;
   const cuttable = isCuttable(axisOf(list, query.window.axis));
   const canTighten = cuttable && cut.pass.aligned && list.to_inclusive && query.window.to % boundStep(list) === 0;
-  const exact: InstantQuery = { ...query, tight: true };
+  const exact: WindowQuery = { ...query, tight: true };
   const tight = canTighten ? await readPart(context, exact) : undefined;
   if (tight?.kind === 'read' && (await isWholeStep(context, query, cut, tight))) return tight;
   const [asked, last] = tight?.kind === 'cut' ? [exact, tight] : [query, cut];
@@ -40,7 +38,7 @@ export const readInstant = async (context: ReadContext, query: InstantQuery, cut
  * Whether exact bounds gave every call of the step. If the service compares finer times than it prints, exact bounds
  * omit calls within the step. The calls of the wide bounds are then at neither end.
  */
-const isWholeStep = async (context: ReadContext, query: InstantQuery, { pass }: CutPart, tight: ReadPart) => {
+const isWholeStep = async (context: ReadContext, query: WindowQuery, { pass }: CutPart, tight: ReadPart) => {
   const shown = pass.rows > 0 ? pass : await passOver(context, query, { upToCap: true, quiet: true });
   if (!shown.aligned || shown.rows === 0) return false;
   const others = [...shown.ids.keys()].filter((id) => !tight.pass.ids.has(id));
@@ -52,7 +50,7 @@ const isWholeStep = async (context: ReadContext, query: InstantQuery, { pass }: 
 };
 
 /** Reads an instant by ever shorter windows on the other axis. */
-const cutByOtherAxis = async (context: ReadContext, query: InstantQuery, found: Found) => {
+const cutByOtherAxis = async (context: ReadContext, query: WindowQuery, found: Found) => {
   const { list } = context.client;
   const other = otherAxis(list, query.window.axis);
   if (other === undefined) return undefined;
@@ -70,7 +68,7 @@ const cutByOtherAxis = async (context: ReadContext, query: InstantQuery, found: 
   return complete ? readWhole(context, query, found) : undefined;
 };
 
-const cutByStatus = async (context: ReadContext, query: InstantQuery, found: Found): Promise<ReadPart | undefined> => {
+const cutByStatus = async (context: ReadContext, query: WindowQuery, found: Found): Promise<ReadPart | undefined> => {
   const { list } = context.client;
   if (list.status_param === undefined || list.status_values.length < 2) return undefined;
   let complete = true;
@@ -83,14 +81,14 @@ const cutByStatus = async (context: ReadContext, query: InstantQuery, found: Fou
 };
 
 /** The split instant. Shown complete if its pieces have as many calls as its total; undefined if they have fewer. */
-const readWhole = (context: ReadContext, query: InstantQuery, found: Found): ReadPart | undefined => {
+const readWhole = (context: ReadContext, query: WindowQuery, found: Found): ReadPart | undefined => {
   const { ids, last } = found;
   const { lastTotal } = last.pass;
   if (lastTotal === undefined) return report(context, query, 'unverified_cut', found);
   return ids.size >= lastTotal ? readAs(last.pass, 'total', ids) : undefined;
 };
 
-const readUpToCap = async (context: ReadContext, query: InstantQuery, found: Found): Promise<ReadPart> => {
+const readUpToCap = async (context: ReadContext, query: WindowQuery, found: Found): Promise<ReadPart> => {
   const { last, ids } = found;
   if (last.why !== 'too_large') return report(context, query, last.why, found);
   for (const id of insideIds(await passOver(context, query, { upToCap: true }))) ids.add(id);
@@ -99,7 +97,7 @@ const readUpToCap = async (context: ReadContext, query: InstantQuery, found: Fou
 
 const report = (
   context: ReadContext,
-  { window }: InstantQuery,
+  { window }: WindowQuery,
   problem: 'instant_too_large' | 'looks_truncated' | 'disagrees' | 'unverified_cut',
   { ids, last: { pass } }: Found,
 ): ReadPart => {

@@ -10,11 +10,8 @@ import { axisOf, axisTime, boundStep, isCuttable, outsideBounds } from '../list/
 import { leftOutFields, observeRecord } from '../list/observe.ts';
 import type { ReadContext } from './read-context.ts';
 
-/** Result of one pass, without the fields of the reading itself. */
-export type Pass = Readonly<Omit<PassState, ReadingField | 'ids' | 'repeatedLater'>> & {
-  readonly ids: ReadonlyMap<string, boolean>;
-  readonly repeatedLater: ReadonlySet<string>;
-};
+/** Result of one pass. */
+export type Pass = Readonly<PassState>;
 
 interface PassOptions {
   /** Reads the reachable part of a query that holds more. */
@@ -26,7 +23,6 @@ interface PassOptions {
 }
 
 type PassState = ReturnType<typeof createPassState>;
-type ReadingField = 'firstTotal' | 'lastKey' | 'barrenPages' | 'emptyPages';
 
 /** More empty pages in a row, each leading on to another, are a list without an end. */
 const mostEmpty = 50;

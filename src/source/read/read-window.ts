@@ -5,7 +5,7 @@ import type { Shown } from '../../../schemas/observation.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { dayMicros as day, type Micros, nowMicros } from '../../lib/timestamps.ts';
 import { hasGaps, isPoison, type ListClient } from '../list/list-client.ts';
-import type { ListQuery, Window } from '../list/list-query.ts';
+import type { ListQuery, Window, WindowQuery } from '../list/list-query.ts';
 import { axisOf, boundStep, halveWindow, isCuttable, splitWindow } from '../list/list-query.ts';
 import { findLength, lengthAsked, shortest } from './find-length.ts';
 import { isolatePoison, isServiceUp } from './isolate-poison.ts';
@@ -229,13 +229,11 @@ const reportUnproven = (context: ReadContext, window: Window, { pass, ids }: Rea
   reportProblem(context, window, 'outside', detail);
 };
 
+/** The weakest first. */
 const strength: readonly Shown[] = ['none', 'page_overlap', 'second_listing', 'one_response', 'total'];
 
 const weakest = (parts: readonly WindowPart[]): Shown =>
-  parts.reduce<Shown>(
-    (worst, { shown }) => (strength.indexOf(shown) < strength.indexOf(worst) ? shown : worst),
-    'total',
-  );
+  strength.find((shown) => parts.some((part) => part.shown === shown)) ?? 'total';
 
 // Finds out whether a service gives fewer records than a query holds without saying so.
 
@@ -247,8 +245,6 @@ const fewest = 3;
  */
 const smallestCap = ({ pagination }: ListConfig): number => (pagination?.style === 'none' ? 2 : 10);
 const fewestOf = (list: ListConfig): number => Math.min(fewest, smallestCap(list));
-
-type WindowQuery = ListQuery & { readonly window: Window };
 
 /**
  * Evidence of a read window about a cap. `none`: below its count. `found`: now in `learned.cap`. `changed`: calls
@@ -388,8 +384,7 @@ const cutAmidCalls = (window: Window, { span, outOfBounds }: Pass, step: Micros)
 const summaryOf = (query: ListQuery, window: Window): ListQuery => ({ ...query, window, summary: true });
 
 /** The total of all times: where it is larger than a count, totals are not capped at that count. */
-const askForTotal = async ({ client, tally }: ReadContext, { window, signal }: ListQuery): Promise<void> => {
-  if (window === undefined) return;
+const askForTotal = async ({ client, tally }: ReadContext, { window, signal }: WindowQuery): Promise<void> => {
   tally.requests++;
   const always = { axis: window.axis, from: Date.UTC(2000, 0, 1) * 1000, to: nowMicros() + day };
   try {
