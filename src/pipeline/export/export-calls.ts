@@ -1,9 +1,7 @@
 /** Writes calls of the ledger to files. The folder appears when it is complete. */
-import { once } from 'node:events';
-import { closeSync, createWriteStream, openSync, writeSync } from 'node:fs';
+import { appendFileSync, closeSync, openSync, writeSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { finished } from 'node:stream/promises';
 import type { SchemaElement } from 'hyparquet';
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import type { Column, ColumnType, Row, WordArrays } from '../../../schemas/tables.ts';
@@ -48,11 +46,11 @@ export const exportCalls = async (
     let calls = 0;
     for await (const row of readLedgerRange(store, input)) {
       signal.throwIfAborted();
-      await writer.write(row);
+      writer.write(row);
       calls += 1;
       if (calls % progressEvery === 0) onProgress(calls);
     }
-    const files = await writer.finish();
+    const files = writer.finish();
     const range = { from: iso(input.from), to: iso(input.to) };
     const manifest = { format: input.format, ...range, calls, rows: files, made_by: `callsync ${input.version}` };
     await writeFile(join(partial, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
@@ -68,28 +66,24 @@ const openWriter = (folder: string, { format, processedField, units }: ExportInp
 
 /** Takes calls one by one. Memory holds only calls that are not on disk yet. */
 interface ExportWriter {
-  write(row: LedgerRow): Promise<void>;
+  write(row: LedgerRow): void;
   /** Ends every file; returns rows by file name. */
-  finish(): Promise<Readonly<Record<string, number>>>;
+  finish(): Readonly<Record<string, number>>;
 }
 
-/** A file of lines, written as fast as the disk takes them. @param toLine undefined = the call has none. */
+/** A file of lines. @param toLine undefined = the call has none. */
 const createLinesWriter = (folder: string, name: string, toLine: (row: LedgerRow) => string | undefined) => {
-  const file = createWriteStream(join(folder, name), { mode: 0o600 });
-  const done = finished(file);
-  // Reported by the next write, or by the end.
-  done.catch(() => undefined);
+  const file = openSync(join(folder, name), 'wx', 0o600);
   let lines = 0;
   return {
-    async write(row: LedgerRow) {
+    write(row: LedgerRow) {
       const line = toLine(row);
       if (line === undefined) return;
       lines += 1;
-      if (!file.write(`${line}\n`)) await Promise.race([once(file, 'drain'), done]);
+      appendFileSync(file, `${line}\n`);
     },
-    async finish() {
-      file.end();
-      await done;
+    finish() {
+      closeSync(file);
       return { [name]: lines };
     },
   };
@@ -180,7 +174,7 @@ const createParquetWriter = (folder: string, processedField: string): ExportWrit
     .map((table) => ({ table: table.name, file: openTable(folder, table.name, table.columns) }));
   const words = openTable(folder, wordsView.name, wordsView.columns);
   return {
-    async write(row) {
+    write(row) {
       const { rows } = flattenCall(row, { processedField });
       for (const { table, file } of tables) for (const one of rows[table as keyof typeof rows]) file.add(one);
       for (const utterance of rows.utterances) {
@@ -191,7 +185,7 @@ const createParquetWriter = (folder: string, processedField: string): ExportWrit
         }
       }
     },
-    finish: async () =>
+    finish: () =>
       Object.fromEntries([...tables.map(({ file }) => file), words].map((file) => [file.name, file.finish()])),
   };
 };

@@ -1,5 +1,6 @@
 /** Reads quarantined records again, after a fix or with a time that was missing. */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
+import { addTotals } from '../../../schemas/orchestration.ts';
 import { identifyRecord, webhookObservedAt } from '../../calls/fold.ts';
 import { parseQuietly } from '../../lib/parse-json.ts';
 import { isSealed, sealedReason } from '../../lib/sealed.ts';
@@ -49,11 +50,7 @@ export const replayQuarantine = async (deps: IngestDeps, input: ReplayInput): Pr
     if (last === undefined) return result;
     after = last.id;
     const done = await replayBatch(deps, input, batch);
-    result = {
-      replayed: result.replayed + done.replayed,
-      refused: result.refused + done.refused,
-      changed: result.changed + done.changed,
-    };
+    result = addTotals(result, done);
     input.onProgress?.(result);
   }
 };

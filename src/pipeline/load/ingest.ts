@@ -11,7 +11,7 @@ import type { Transaction } from '../../postgres/database.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
 import { quarantineRecords } from '../../store/delivery/quarantine.ts';
 import { type LateContext, recordLateChanges } from '../../store/ledger/late-changes.ts';
-import { type FoldedRules, foldIntoLedger, olderInLedger } from '../../store/ledger/ledger.ts';
+import { foldIntoLedger, olderInLedger } from '../../store/ledger/ledger.ts';
 import type { InvisibleDelivery, PlannedLoad } from '../../store/loads/loads.ts';
 import { completeLoad, failLoad, keepLoad, markPending, planLoad } from '../../store/loads/loads.ts';
 import { admit } from '../../store/persons/gate.ts';
@@ -55,7 +55,7 @@ interface FoldedBatch {
 export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<FoldedBatch> => {
   let seen: readonly Observation[] = [];
   let origin: string | undefined;
-  const { store, sanitize } = deps;
+  const { store, sanitize, rulesVersion } = deps;
   const clean = ({ observations }: IncomingBatch) =>
     observations.map((one) => ({ observation: one, clean: unlessTooDeep(() => sanitize?.(one) ?? one) }));
   // Rules take long: nothing is locked meanwhile where the batch is known by now.
@@ -71,27 +71,23 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
     const { changed, replaced, unchanged } = await foldIntoLedger(tx, kept, {
       processedField: deps.processedField,
       tombstoned,
-      privacy: foldedRulesOf(deps),
+      privacy: sanitize && rulesVersion !== undefined ? { sanitize, version: rulesVersion } : undefined,
       // Without rules nothing is written for it, and the key of tombstones is not asked for.
       index: sanitize && store.index,
     });
     if (texts.length > 0) await quarantineRecords(tx, texts);
-    const loads = changed.length === 0 ? [] : await planLoads(deps, tx, changed, batch.origin);
+    const changedIds = changed.map(({ callId }) => callId);
+    if (changed.length > 0) await markPending(tx, changedIds, isBacklog(batch.origin) ? 'backlog' : 'change');
+    const loads = changed.length > 0 ? await planLoads(deps, tx, changed, batch.origin) : [];
     if (replaced.length > 0)
       await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: batch.late });
-    await batch.settle?.(
-      tx,
-      changed.map(({ callId }) => callId),
-    );
+    await batch.settle?.(tx, changedIds);
     return { changed, unchanged, rejected: refused, loads, free: batch.free };
   });
   await deps.drift?.see(seen);
   if (origin !== undefined) deps.observer?.folded({ ...folded, origin, changed: folded.changed.length });
   return folded;
 };
-
-const foldedRulesOf = ({ sanitize, rulesVersion }: IngestDeps): FoldedRules | undefined =>
-  sanitize === undefined || rulesVersion === undefined ? undefined : { sanitize, version: rulesVersion };
 
 /** Folding of one batch overlaps with loading of the batch before it; memory holds two batches. */
 export const createPipeline = (deps: IngestDeps) => {
@@ -243,13 +239,8 @@ const refuseById =
 /** Loads on request, however large, never delay current changes. */
 const isBacklog = (origin: string): boolean => origin === 'import' || origin.startsWith('backfill:');
 
-/** Marks the calls pending in every warehouse and plans one load for each immediate one. */
+/** Plans one load for each immediate warehouse. */
 const planLoads = async (deps: IngestDeps, tx: Transaction, changed: readonly LedgerRow[], origin: string) => {
-  await markPending(
-    tx,
-    changed.map(({ callId }) => callId),
-    isBacklog(origin) ? 'backlog' : 'change',
-  );
   const loads: { plan: PlannedLoad; target: WarehouseTarget }[] = [];
   for (const target of deps.targets.filter(({ warehouse }) => warehouse.immediate)) {
     const plan = await planLoad(tx, { warehouse: target.warehouse.name, flattenVersion, origin }, changed);

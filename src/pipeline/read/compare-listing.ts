@@ -68,21 +68,17 @@ export const compareListing = async (deps: ReadDeps, input: CompareListingInput,
   return { calls, result, observedAt };
 };
 
+const idOf = ({ callId }: Observation): string => callId;
+
 const comparePage = async (deps: ReadDeps, observations: readonly Observation[], level: SourceLevel) => {
-  const agedIds = deps.ages === undefined ? [] : observations.map(({ callId }) => callId);
+  const agedIds = deps.ages === undefined ? [] : observations.map(idOf);
   const held = await findHeldCalls(deps.store, agedIds, deps.store.keyOf);
   const prepared = observations
     .map((observation) => tryPrepare(deps, observation, held))
     .filter((observation) => observation !== undefined);
-  const heads = await readHeads(
-    deps.store,
-    prepared.map(({ callId }) => callId),
-  );
+  const heads = await readHeads(deps.store, prepared.map(idOf));
   const doubtful = prepared.filter((one) => level !== 'ids' && mayBeEqual(heads.get(one.callId), one));
-  const whole = await readRows(
-    deps.store,
-    doubtful.map(({ callId }) => callId),
-  );
+  const whole = await readRows(deps.store, doubtful.map(idOf));
   return prepared.map((observation): Compared => {
     const head = heads.get(observation.callId);
     if (head === undefined) return { observation, state: 'new', worthNoting: false };

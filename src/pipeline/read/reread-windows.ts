@@ -353,11 +353,7 @@ const rereadWaiting = async (deps: ReadDeps, signal: AbortSignal): Promise<{ rer
     if (requests.length === 0) return { reread, failed };
     const ask: Ask =
       client.list.single_path === undefined
-        ? await askInWindows(
-            deps,
-            requests.map(({ callId }) => callId),
-            signal,
-          )
+        ? await askInWindows(deps, requests, signal)
         : (callId) => observeCall(client, callId, { signal });
     const done: Reread[] = [];
     const missed: Reread[] = [];
@@ -379,12 +375,13 @@ const rereadWaiting = async (deps: ReadDeps, signal: AbortSignal): Promise<{ rer
 };
 
 /** Without an endpoint for one call, it is searched among the calls of its instant. */
-const askInWindows = async (deps: ReadDeps, callIds: readonly string[], signal: AbortSignal): Promise<Ask> => {
+const askInWindows = async (deps: ReadDeps, requests: readonly Reread[], signal: AbortSignal): Promise<Ask> => {
   const client = deps.source.list;
   const chosen = chooseAxis(client.list, deps.processedField);
   if (chosen === undefined || !chosen.cuttable) return async () => ({ kind: 'unaskable' });
   const { axis, column } = chosen;
   const step = boundStep(client.list);
+  const callIds = requests.map(({ callId }) => callId);
   const times = await readCallTimes(deps.store, column, callIds);
   return async (callId) => {
     const time = times.get(callId);

@@ -9,7 +9,8 @@ import { axisTime, canLeaveOut } from '../../source/list/list-query.ts';
 import { markMissing } from '../../store/ledger/ledger.ts';
 import { findTombstones, listWindowCalls, revisionsDigest } from '../../store/ledger/read-ledger.ts';
 import { markPending } from '../../store/loads/loads.ts';
-import { addVerdict, listedInEarlierWeeks, readWithdrawals, type StoredVerdict } from '../../store/windows/verdicts.ts';
+import type { StoredVerdict, VerdictOutcome } from '../../store/windows/verdicts.ts';
+import { addVerdict, listedInEarlierWeeks, readWithdrawals } from '../../store/windows/verdicts.ts';
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
 import type { ListingComparison } from '../read/compare-listing.ts';
 import { readChanged } from '../read/read-changed.ts';
@@ -163,11 +164,6 @@ const reconcileWarehouse = async (
 
 // The verdict on one window of one warehouse, from everything that reconciling found: pure.
 
-type Judgement = Pick<
-  Parameters<typeof addVerdict>[1],
-  'outcome' | 'calls_found' | 'missing' | 'different' | 'healed' | 'unexpected'
-> & { readonly excluded: number };
-
 /**
  * `proven`: no difference. `healed`: all differences were repaired. `unproven`: a part is incomplete or still
  * different. `suspicious_empty` comes first: the service listed too few calls.
@@ -195,7 +191,7 @@ export const judgeWindow = (found: {
   readonly listingComplete: boolean;
   /** The listing is too empty to be believed. */
   readonly suspicious: boolean;
-}): Judgement => {
+}) => {
   const missing = new Set([...found.missing, ...[...found.fresh].filter((id) => !found.excluded.has(id))]);
   const different = new Set([...found.different].filter((id) => !missing.has(id)));
   for (const id of found.changed) if (!missing.has(id)) different.add(id);
@@ -209,9 +205,9 @@ export const judgeWindow = (found: {
     left === 0 &&
     found.unhealed.size === 0;
   const settled = wrong.size + found.unexpected.length > 0 ? 'healed' : 'proven';
-  const judged = complete ? settled : 'unproven';
+  const outcome: VerdictOutcome = complete ? settled : 'unproven';
   return {
-    outcome: found.suspicious ? 'suspicious_empty' : judged,
+    outcome: found.suspicious ? 'suspicious_empty' : outcome,
     calls_found: listed.filter((id) => !wrong.has(id) && !found.excluded.has(id)).length,
     excluded: listed.filter((id) => !wrong.has(id) && found.excluded.has(id)).length,
     missing: missing.size,
@@ -248,14 +244,7 @@ const isSuspiciouslyEmpty = (counts: {
 
 // Calls that a listing no longer names: asked for one by one, and marked missing when the service has none.
 
-interface GoneCalls {
-  /** Newly marked missing. */
-  readonly marked: readonly string[];
-  /** Still served one by one; folded. */
-  readonly found: readonly string[];
-  /** Found calls that the listing should have named: it was not complete. */
-  readonly omitted: number;
-}
+type GoneCalls = Awaited<ReturnType<typeof confirmGone>>;
 
 interface UnlistedCalls extends Pick<ReconcileWindowInput, 'axis' | 'range'> {
   readonly callIds: readonly string[];
@@ -266,7 +255,7 @@ interface UnlistedCalls extends Pick<ReconcileWindowInput, 'axis' | 'range'> {
  * Where the service has no endpoint for one call, two agreeing listings of the window decide; one alone does not.
  * @throws CallsyncError of the source or the store.
  */
-const confirmGone = async (deps: ReadDeps, input: UnlistedCalls, options: RunOptions): Promise<GoneCalls> => {
+const confirmGone = async (deps: ReadDeps, input: UnlistedCalls, options: RunOptions) => {
   const { result, observedAt } = input.listing;
   const isShown = result.shown !== 'none' && result.problems.length === 0;
   const { found, unknown: gone } =
@@ -280,8 +269,14 @@ const confirmGone = async (deps: ReadDeps, input: UnlistedCalls, options: RunOpt
     await markPending(db, ids);
     return ids;
   });
-  const omitted = found.filter((observation) => shouldBeListed(deps, input, observation)).length;
-  return { marked, found: found.map(({ callId }) => callId), omitted };
+  return {
+    /** Newly marked missing. */
+    marked,
+    /** Still served one by one; folded. */
+    found: found.map(({ callId }) => callId),
+    /** Found calls that the listing should have named: it was not complete. */
+    omitted: found.filter((observation) => shouldBeListed(deps, input, observation)).length,
+  };
 };
 
 const shouldBeListed = (deps: ReadDeps, { axis, range }: { axis: string; range: Range }, { fields }: Observation) => {

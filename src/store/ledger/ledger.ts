@@ -73,7 +73,7 @@ const readLedgerRow = ({ body, ...row }: StoredLedgerRow): LedgerRow => {
 const readDocument = (body: Buffer) => JSON.parse(inflateRawSync(body).toString('utf8')) as CallDocument;
 
 /** Version of the privacy rules of the observations. */
-export interface FoldedRules {
+interface FoldedRules {
   readonly sanitize: (observation: Observation) => Observation;
   readonly version: string;
 }

@@ -7,7 +7,7 @@
  */
 import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
-import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CallsyncError, terminal } from '../../lib/errors.ts';
@@ -67,18 +67,11 @@ export const recoverSegment = async (path: string): Promise<SealedSegment & { re
     let oldest: Date | undefined;
     let damaged = false;
     let at = 0;
-    while (at < size) {
-      const found = await readRecord(file, at, size);
-      if (found) {
-        records += 1;
-        oldest ??= found.delivery.receivedAt;
-        at = found.end;
-        continue;
-      }
-      const next = await findRecord(file, at + 1, size);
-      if (next === undefined) break;
-      damaged = true;
-      at = next;
+    for await (const { delivery, start, end } of readRecords(file, 0, size)) {
+      records += 1;
+      oldest ??= delivery.receivedAt;
+      damaged ||= start > at;
+      at = end;
     }
     const cutBytes = at < size && (await isHalfWritten(file, at, size)) ? size - at : 0;
     if (cutBytes > 0) {
@@ -108,11 +101,7 @@ export const createSegment = async (dir: string, number: number) => {
     append: async (bytes: Buffer, records: number, oldest: Date): Promise<void> => {
       const before = written;
       try {
-        let done = 0;
-        while (done < bytes.length) {
-          const { bytesWritten } = await file.write(bytes, done, bytes.length - done, before.bytes + done);
-          done += bytesWritten;
-        }
+        await file.appendFile(bytes);
         await file.datasync();
         // Checked after the write: the new owner reads all writes before its takeover.
         if (!(await isFileAt(file, path))) throw new SegmentGone();
@@ -144,13 +133,7 @@ export const discardSegment = async (dir: string, segment: SealedSegment): Promi
 
 /** Writes one record to a separate file, which is not drained until the next takeover. Durable when it resolves. */
 export const parkRecord = async (dir: string, number: number, record: Buffer): Promise<void> => {
-  const file = await open(`${segmentPath(dir, number)}.parked`, 'wx', 0o600);
-  try {
-    await file.writeFile(record);
-    await file.datasync();
-  } finally {
-    await file.close();
-  }
+  await writeFile(`${segmentPath(dir, number)}.parked`, record, { flag: 'wx', mode: 0o600, flush: true });
   await syncFolder(dir);
 };
 
@@ -218,11 +201,18 @@ export const encodeRecord = (delivery: Delivery, reason?: string): Buffer => {
   return Buffer.concat([magic, lengths, checksum(lengths, metaBytes, delivery.body), metaBytes, delivery.body]);
 };
 
-/**
- * The record that begins at `offset`; undefined when there is no whole and undamaged one.
- * `end` = offset of the byte behind the record.
- */
-export const readRecord = async (file: FileHandle, offset: number, fileBytes: number) => {
+/** The whole and undamaged records from `offset` on. `end` = offset of the byte behind the record. */
+export async function* readRecords(file: FileHandle, offset: number, fileBytes: number) {
+  for (let at = offset; at < fileBytes; ) {
+    const found = (await readRecord(file, at, fileBytes)) ?? (await findRecord(file, at + 1, fileBytes));
+    if (found === undefined) return;
+    yield found;
+    at = found.end;
+  }
+}
+
+/** The record that begins at `offset`; undefined when there is no whole and undamaged one. */
+const readRecord = async (file: FileHandle, offset: number, fileBytes: number) => {
   if (offset + headBytes > fileBytes) return undefined;
   const head = await readExactly(file, offset, headBytes);
   if (head === undefined || !head.subarray(0, magic.length).equals(magic)) return undefined;
@@ -236,7 +226,7 @@ export const readRecord = async (file: FileHandle, offset: number, fileBytes: nu
   const meta = content.subarray(0, metaLength);
   const body = content.subarray(metaLength);
   if (!checksum(lengths, meta, body).equals(head.subarray(magic.length + 8))) return undefined;
-  return { delivery: toDelivery(JSON.parse(meta.toString('utf8')) as Meta, body), end };
+  return { delivery: toDelivery(JSON.parse(meta.toString('utf8')) as Meta, body), start: offset, end };
 };
 
 /** Whether the file ends within a record whose written part is in order. */
@@ -247,15 +237,16 @@ const isHalfWritten = async (file: FileHandle, offset: number, fileBytes: number
   return offset + headBytes + head.readUInt32BE(magic.length) + head.readUInt32BE(magic.length + 4) > fileBytes;
 };
 
-/** Offset of the next undamaged record at or behind `offset`; undefined when there is none. */
-export const findRecord = async (file: FileHandle, offset: number, fileBytes: number): Promise<number | undefined> => {
+/** The next undamaged record at or behind `offset`; undefined when there is none. */
+const findRecord = async (file: FileHandle, offset: number, fileBytes: number) => {
   const step = 1024 * 1024;
   for (let at = offset; at + headBytes <= fileBytes; at += step) {
     // The steps overlap by the magic's length, so that one across two steps is found.
     const bytes = await readExactly(file, at, Math.min(step + magic.length - 1, fileBytes - at));
     if (bytes === undefined) return undefined;
     for (let hit = bytes.indexOf(magic); hit !== -1; hit = bytes.indexOf(magic, hit + 1)) {
-      if (await readRecord(file, at + hit, fileBytes)) return at + hit;
+      const found = await readRecord(file, at + hit, fileBytes);
+      if (found !== undefined) return found;
     }
   }
   return undefined;

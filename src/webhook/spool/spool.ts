@@ -288,22 +288,16 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
 /** @param start in the segment */
 const readFrom = async (segment: SealedSegment, start: number, limit: number): Promise<Reading> => {
   const deliveries: Delivery[] = [];
-  let at = start;
   let bytes = 0;
   const file = await open(segment.path, 'r');
   try {
-    while (at < segment.bytes && deliveries.length < limit && bytes < groupBytes) {
-      const found = await files.readRecord(file, at, segment.bytes);
-      if (found === undefined) {
-        at = (await files.findRecord(file, at + 1, segment.bytes)) ?? segment.bytes;
-        continue;
-      }
+    for await (const found of files.readRecords(file, start, segment.bytes)) {
       deliveries.push(found.delivery);
-      bytes += found.end - at;
-      at = found.end;
+      bytes += found.end - found.start;
+      if (deliveries.length >= limit || bytes >= groupBytes) return { deliveries, end: found.end };
     }
   } finally {
     await file.close();
   }
-  return { deliveries, end: at };
+  return { deliveries, end: segment.bytes };
 };
