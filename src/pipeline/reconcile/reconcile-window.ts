@@ -205,9 +205,10 @@ export const judgeWindow = (found: {
     left === 0 &&
     found.unhealed.size === 0;
   const settled = wrong.size + found.unexpected.length > 0 ? 'healed' : 'proven';
-  const outcome: VerdictOutcome = complete ? settled : 'unproven';
+  const judged = complete ? settled : 'unproven';
+  const outcome: VerdictOutcome = found.suspicious ? 'suspicious_empty' : judged;
   return {
-    outcome: found.suspicious ? 'suspicious_empty' : outcome,
+    outcome,
     calls_found: listed.filter((id) => !wrong.has(id) && !found.excluded.has(id)).length,
     excluded: listed.filter((id) => !wrong.has(id) && found.excluded.has(id)).length,
     missing: missing.size,
