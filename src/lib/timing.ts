@@ -49,6 +49,15 @@ export const repeatEvery = (ms: number, work: () => Promise<void>): (() => Promi
   };
 };
 
+/** A function whose calls join the run under way. */
+export const joining = <T>(work: () => Promise<T>): (() => Promise<T>) => {
+  let running: Promise<T> | undefined;
+  return () =>
+    (running ??= work().finally(() => {
+      running = undefined;
+    }));
+};
+
 /** A function whose value is made at its first call. */
 export const lazily = <T>(make: () => T): (() => T) => {
   let made: T | undefined;

@@ -8,16 +8,6 @@ import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 import { findBuilt } from '../lib/find-built.ts';
 import { type Admitted, asBuffer, type Bytes, createPrivacy, type PrivacyKeys } from './privacy.ts';
 
-interface Cleaner {
-  /**
-   * As `Privacy.admit`. If a thread hangs over a body, the body is sealed, or dropped without a seal key. Rejects, and
-   * stores nothing, if a thread ends before it was done.
-   */
-  clean(body: Buffer): Promise<Admitted>;
-  /** Ends the threads; nothing may be under way. */
-  close(): Promise<void>;
-}
-
 /** Start message of a thread. */
 export type ThreadData = PrivacyKeys & { readonly config: PrivacyConfig };
 
@@ -43,7 +33,7 @@ interface Waiting {
  * @param patienceMs for one body; tests have less.
  * @throws CallsyncError BUILD_MISSING, and as `createPrivacy`.
  */
-export const openCleaner = (config: PrivacyConfig, keys: PrivacyKeys, patienceMs = hangsAfterMs): Cleaner => {
+export const openCleaner = (config: PrivacyConfig, keys: PrivacyKeys, patienceMs = hangsAfterMs) => {
   const { admit, admitUnread, readsSpeech, version: privacyVersion } = createPrivacy(config, keys);
   // Patterns of the configuration may take any time.
   const ownBytes = config.patterns.length > 0 ? 0 : smallBytes[readsSpeech ? 'speech' : 'fields'];
@@ -92,13 +82,18 @@ export const openCleaner = (config: PrivacyConfig, keys: PrivacyKeys, patienceMs
   };
 
   return {
-    async clean(body) {
+    /**
+     * As `Privacy.admit`. If a thread hangs over a body, the body is sealed, or dropped without a seal key. Rejects, and
+     * stores nothing, if a thread ends before it was done.
+     */
+    async clean(body: Buffer) {
       if (body.length < ownBytes) return admit(body);
-      return await new Promise((resolve, reject) => {
+      return await new Promise<Admitted>((resolve, reject) => {
         waiting.push({ body, resolve, reject });
         sendWaiting();
       });
     },
+    /** Ends the threads; nothing may be under way. */
     close: () => pool.destroy(),
   };
 };

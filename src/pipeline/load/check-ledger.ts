@@ -8,6 +8,7 @@ import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError, transient } from '../../lib/errors.ts';
 import { partsOf } from '../../lib/pages.ts';
 import { iso } from '../../lib/timestamps.ts';
+import { joining } from '../../lib/timing.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
 import { isKey } from '../../store/erasure-log.ts';
 import { olderInLedger } from '../../store/ledger/ledger.ts';
@@ -44,10 +45,9 @@ export const createLedgerCheck = (deps: LedgerCheckDeps) => {
   /** The latest load of each warehouse. */
   const latest = new Map<string, string>();
   let accepted: string | undefined;
-  let running: Promise<boolean> | undefined;
   let dropped = 0;
 
-  const compare = (): Promise<boolean> =>
+  const run = joining(() =>
     history.createLease(store).run('ledger-check', async () => {
       const { identity } = await readLedgerMark(store, []);
       const { away, restored } = await compareAll(deps);
@@ -57,13 +57,8 @@ export const createLedgerCheck = (deps: LedgerCheckDeps) => {
       for (const [name, error] of away) suspects.set(name, error);
       accepted = identity;
       return restored;
-    });
-  const run = (): Promise<boolean> => {
-    running ??= compare().finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
+    }),
+  );
   /** Whether the next load would meet another ledger or warehouse. */
   const isOther = async (mark: Awaited<ReturnType<typeof readLedgerMark>>, asked: number, warehouse: Warehouse) =>
     mark.identity !== accepted ||

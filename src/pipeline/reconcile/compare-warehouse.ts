@@ -128,15 +128,14 @@ const isEqual = (
 const readDigests = async (target: WarehouseTarget, callIds: readonly string[], guards: Guards) => {
   const present = callIds.flatMap((id) => guards.get(id) ?? []);
   const { warehouse } = target;
-  const dates = new Set(present.map(({ callTimestamp }) => warehouse.partitionOf(callTimestamp)).filter(isPartition));
+  const partitions = present.map(({ callTimestamp }) => warehouse.partitionOf(callTimestamp));
+  // A warehouse without partitions has none to name.
+  const dates = new Set(partitions.filter((one) => one !== undefined));
   const digests = new Map<string, CallDigest>();
   const ids = present.map(({ callId }) => callId);
   for await (const digest of warehouse.digestCalls(ids, dates)) digests.set(digest.callId, digest);
   return digests;
 };
-
-/** A warehouse without partitions has none to name. */
-const isPartition = (partition: string | null | undefined): partition is string | null => partition !== undefined;
 
 // Repairs the rows of one warehouse from the ledger, after a comparison.
 

@@ -8,12 +8,7 @@ const liveWork = new AsyncLocalStorage<true>();
 /** Requests made within `work` are live. Carried with the work: all layers of the source are between it and the limiter. */
 export const asLive = <T>(work: () => Promise<T>): Promise<T> => liveWork.run(true, work);
 
-export interface RequestLimiter {
-  /** Resolves when one request may be sent. */
-  acquire(signal?: AbortSignal): Promise<void>;
-  /** No request for `ms` from now: the service said that it was too many. */
-  penalize(ms: number): Promise<void>;
-}
+export type RequestLimiter = ReturnType<typeof createRequestLimiter>;
 
 interface RequestLimitRules {
   readonly requests: number;
@@ -38,10 +33,11 @@ type SlotSource = ReturnType<typeof createLocalSlots>;
  * Waits for granted slots. A slot that a busy process used late moves to the time of its use, so that the service
  * never sees too many requests. A slot within a later block stays unused.
  */
-export const createRequestLimiter = (slots: SlotSource, rules: RequestLimitRules): RequestLimiter => {
+export const createRequestLimiter = (slots: SlotSource, rules: RequestLimitRules) => {
   const tolerance = requestLimitMarginMs(rules) / 4;
   return {
-    acquire: async (signal) => {
+    /** Resolves when one request may be sent. */
+    acquire: async (signal?: AbortSignal) => {
       for (;;) {
         const asked = performance.now();
         const { waitMs, at } = await slots.grant(liveWork.getStore() === true);
@@ -54,7 +50,8 @@ export const createRequestLimiter = (slots: SlotSource, rules: RequestLimitRules
         return;
       }
     },
-    penalize: (ms) => slots.block(ms),
+    /** No request for `ms` from now: the service said that it was too many. */
+    penalize: (ms: number) => slots.block(ms),
   };
 };
 

@@ -2,7 +2,7 @@
 
 import { CallsyncError } from '../../lib/errors.ts';
 import type { SecretSource } from '../../lib/secret.ts';
-import { type BackoffRules, backoffMs, wait } from '../../lib/timing.ts';
+import { type BackoffRules, backoffMs, joining, wait } from '../../lib/timing.ts';
 import type { RequestGrant } from './grant.ts';
 import { createRefusals } from './http.ts';
 
@@ -14,16 +14,7 @@ interface Token {
   readonly expiresAt: number;
 }
 
-export interface TokenSource {
-  /** A token that is good for now. While renewal fails, the current one as long as it lasts. */
-  get(signal?: AbortSignal): Promise<Token>;
-  /** Forgets the token if it is the rejected token; a newer token stays. */
-  invalidate(rejected: string): void;
-  /** A token requested at most `maxAgeMs` ago. */
-  fresh(maxAgeMs: number, signal?: AbortSignal): Promise<Token>;
-  /** Requests to the identity provider. */
-  readonly counts: Readonly<Record<'requests' | 'failures', number>>;
-}
+export type TokenSource = ReturnType<typeof createTokenSource>;
 
 interface TokenRules {
   /** Lifetime where the response does not say one, in milliseconds. */
@@ -39,12 +30,11 @@ interface TokenRules {
  * Measures ages on our monotonic clock from the request on. A skewed clock or a slow answer therefore never makes a
  * token look too young.
  */
-export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules): TokenSource => {
+export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules) => {
   const now = rules.now ?? (() => performance.now());
   const attempts = rules.attempts ?? 4;
   const backoff = rules.backoff ?? { baseMs: 250, maxMs: 5_000 };
   let current: Token | undefined;
-  let inFlight: Promise<Token> | undefined;
   let failures = 0;
   let notBefore = 0;
   const refusals = createRefusals(now);
@@ -62,41 +52,36 @@ export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules)
     return { value: grant.accessToken, requestedAt, expiresAt: requestedAt + lifetime };
   };
 
-  const renew = (): Promise<Token> => {
-    inFlight ??= (async () => {
+  const renew = joining(async () => {
+    for (let attempt = 0; ; attempt++) {
       try {
-        for (let attempt = 0; ; attempt++) {
-          try {
-            current = await requestOnce();
-            refusals.answered('token');
-            failures = 0;
-            notBefore = 0;
-            return current;
-          } catch (cause) {
-            const error = cause instanceof CallsyncError ? refusals.judge(cause, 'token') : cause;
-            const again = error instanceof CallsyncError && error.kind === 'transient' && attempt + 1 < attempts;
-            const askedMs = error instanceof CallsyncError ? error.retryAfterMs : undefined;
-            const pause = backoffMs(failures++, backoff, askedMs);
-            // A request with a valid token uses it, and renews it later.
-            if (!again || usable(current)) {
-              notBefore = now() + Math.max(pause, 250);
-              throw error;
-            }
-            await wait(pause);
-          }
+        current = await requestOnce();
+        refusals.answered('token');
+        failures = 0;
+        notBefore = 0;
+        return current;
+      } catch (cause) {
+        const error = cause instanceof CallsyncError ? refusals.judge(cause, 'token') : cause;
+        const again = error instanceof CallsyncError && error.kind === 'transient' && attempt + 1 < attempts;
+        const askedMs = error instanceof CallsyncError ? error.retryAfterMs : undefined;
+        const pause = backoffMs(failures++, backoff, askedMs);
+        // A request with a valid token uses it, and renews it later.
+        if (!again || usable(current)) {
+          notBefore = now() + Math.max(pause, 250);
+          throw error;
         }
-      } finally {
-        inFlight = undefined;
+        await wait(pause);
       }
-    })();
-    return inFlight;
-  };
+    }
+  });
 
   const usable = (token: Token | undefined): boolean => token !== undefined && now() < token.expiresAt - guard(token);
 
   return {
+    /** Requests to the identity provider. */
     counts,
-    get: async (signal) => {
+    /** A token that is good for now. While renewal fails, the current one as long as it lasts. */
+    get: async (signal?: AbortSignal) => {
       const token = current;
       if (token !== undefined && now() < token.expiresAt - margin(token)) return token;
       if (token !== undefined && usable(token)) {
@@ -105,10 +90,12 @@ export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules)
       }
       return abortable(renew(), signal);
     },
-    invalidate: (rejected) => {
+    /** Forgets the token if it is the rejected token; a newer token stays. */
+    invalidate: (rejected: string) => {
       if (current?.value === rejected) current = undefined;
     },
-    fresh: async (maxAgeMs, signal) => {
+    /** A token requested at most `maxAgeMs` ago. */
+    fresh: async (maxAgeMs: number, signal?: AbortSignal) => {
       const token = current;
       if (token !== undefined && usable(token) && now() - token.requestedAt < maxAgeMs) return token;
       const renewed = await abortable(renew(), signal);

@@ -1,5 +1,6 @@
 /** One call, asked for by its id: the one implementation of fetching it and turning the answer into an observation. */
 import type { Observation } from '../../../schemas/observation.ts';
+import { partsOf } from '../../lib/pages.ts';
 import type { AskOptions, FetchedCall, ListClient } from './list-client.ts';
 import { observeRecord } from './observe.ts';
 
@@ -32,9 +33,8 @@ const parallel = 4;
 
 /** Asks for calls several at once; yields each group's answers by call id. @throws CallsyncError, or the signal's reason. */
 export async function* observeCalls(client: ListClient, callIds: readonly string[], signal: AbortSignal) {
-  for (let start = 0; start < callIds.length; start += parallel) {
+  for (const group of partsOf(callIds, parallel)) {
     signal.throwIfAborted();
-    const group = callIds.slice(start, start + parallel);
     yield new Map(
       await Promise.all(group.map(async (callId) => [callId, await observeCall(client, callId, { signal })] as const)),
     );

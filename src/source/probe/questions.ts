@@ -1,6 +1,6 @@
 /** Questions of a probe about a list, and the table of names that it tries. The records must show each answer. */
 import { knownCallFields } from '../../../schemas/call.ts';
-import type { AxisConfig, ListConfig, PaginationConfig } from '../../../schemas/config/list.ts';
+import type { ListConfig, PaginationConfig } from '../../../schemas/config/list.ts';
 import { paginationSchema } from '../../../schemas/config/list.ts';
 import { isObject, valueAt } from '../../lib/parse-json.ts';
 import { formatStep, formatTimestamp, type Micros, parseTimestamp, type TimeFormat } from '../../lib/timestamps.ts';
@@ -130,7 +130,7 @@ export const findPaging = async (inquiry: Inquiry): Promise<PaginationConfig> =>
   say(totalKey, total, isSure ? 'sure' : 'likely', atLeast);
 
   const none: Style = [{ style: 'none' }, 'none', 'no link, cursor, or usual page or offset parameter had an effect'];
-  const [style, words, evidence] = (await findStyle(trial, inquiry.recordsPath)) ?? none;
+  const [style, words, evidence] = (await findStyle(trial)) ?? none;
   say('pagination.style', words, style === none[0] ? 'likely' : 'sure', evidence);
   const size = sizeParam === undefined ? base.records.length : await findSize(session, base, sizeParam);
   say('pagination.size', String(size), 'likely', 'the largest page that the service returned within limits');
@@ -144,13 +144,13 @@ export const findPaging = async (inquiry: Inquiry): Promise<PaginationConfig> =>
   return list.pagination;
 };
 
-const findStyle = async (trial: Trial, recordsPath: string): Promise<Style | undefined> => {
+const findStyle = async (trial: Trial): Promise<Style | undefined> => {
   const { headers, url } = trial.short;
   const next = findLink(headers.link, 'next');
   if (next !== undefined && URL.canParse(next, url.href))
     return [{ style: 'link', rel: 'next' }, 'Link header', 'an answer had one'];
   return (
-    (await findCursor(trial, recordsPath)) ??
+    (await findCursor(trial)) ??
     (await findCounted(trial, 'offset', candidates.offset)) ??
     (await findCounted(trial, 'page', candidates.page))
   );
@@ -158,10 +158,10 @@ const findStyle = async (trial: Trial, recordsPath: string): Promise<Style | und
 
 const cursorName = /cursor|next|continuation|token|after/i;
 
-const findCursor = async (trial: Trial, recordsPath: string): Promise<Style | undefined> => {
+const findCursor = async (trial: Trial): Promise<Style | undefined> => {
   const { session, short } = trial;
   const found = [
-    ...leavesBeside(short.body, recordsPath).map(([path, value]) => [{ next_path: path }, path, value] as const),
+    ...leavesOf(short.body).map(([path, value]) => [{ next_path: path }, path, value] as const),
     ...Object.entries(short.headers)
       .filter(([name]) => name !== 'link')
       .map(([name, value]) => [{ next_header: name }, name, value] as const),
@@ -204,7 +204,7 @@ const totalName =
   /(^|[._])(total|count|total_?count|total_?(items|results|records|elements|hits)|nb_?(hits|results)|found|matches|hits)$/i;
 
 /** A total is a number beside the records, or in a header, that does not shrink when the page is made shorter. */
-const findTotal = ({ base, recordsPath }: Inquiry, short: Look, isShorter: boolean) => {
+const findTotal = ({ base }: Inquiry, short: Look, isShorter: boolean) => {
   const numberOf = (value: unknown): number =>
     typeof value === 'number' || (typeof value === 'string' && /^\d+$/.test(value)) ? Number(value) : Number.NaN;
   const fits = (value: unknown, other: unknown): boolean => {
@@ -213,23 +213,18 @@ const findTotal = ({ base, recordsPath }: Inquiry, short: Look, isShorter: boole
     // The total may grow meanwhile; a count of the page shrinks with the page.
     return !isShorter || (again >= total * 0.9 - 2 && again <= total * 1.1 + 50);
   };
-  for (const [path, value] of leavesBeside(base.body, recordsPath))
+  for (const [path, value] of leavesOf(base.body))
     if (totalName.test(path) && fits(value, valueAt(short.body, path))) return ['total_path', path] as const;
   for (const [name, value] of Object.entries(base.headers))
     if (/total|count/i.test(name) && fits(value, short.headers[name])) return ['total_header', name] as const;
   return undefined;
 };
 
-/** Leaves of the document beside its records, as dotted paths. */
-const leavesBeside = (body: unknown, recordsPath: string): [path: string, value: unknown][] => {
-  const leaves: [string, unknown][] = [];
-  const visit = (value: unknown, path: readonly string[]): void => {
-    if (path.join('.') === recordsPath || path.length > 4) return;
-    if (isObject(value)) for (const [key, inner] of Object.entries(value)) visit(inner, [...path, key]);
-    else if (!Array.isArray(value)) leaves.push([path.join('.'), value]);
-  };
-  if (recordsPath !== '') visit(body, []);
-  return leaves;
+/** Leaves of the document beside its lists, as dotted paths. */
+const leavesOf = (value: unknown, path: readonly string[] = []): [path: string, value: unknown][] => {
+  if (Array.isArray(value) || path.length > 4) return [];
+  if (!isObject(value)) return [[path.join('.'), value]];
+  return Object.entries(value).flatMap(([key, inner]) => leavesOf(inner, [...path, key]));
 };
 
 /** A page should not weigh more than this. */
@@ -251,15 +246,11 @@ const findSize = async (session: ProbeSession, base: Look, sizeParam: string): P
 // ---- Windows
 
 /** Test data of windows and fields: enough records to choose times from, and the parameters that returned them. */
-interface Sample {
-  readonly session: ProbeSession;
-  readonly look: Look;
-  readonly sized: Params;
-}
+type Sample = Awaited<ReturnType<typeof takeSample>>;
 
 /** A page of up to 100 records. */
-export const takeSample = async ({ session }: Inquiry, { size_param, size }: PaginationConfig): Promise<Sample> => {
-  const sized = size_param === undefined ? {} : allAt([size_param], Math.min(100, size));
+export const takeSample = async ({ session }: Inquiry, { size_param, size }: PaginationConfig) => {
+  const sized: Params = size_param === undefined ? {} : allAt([size_param], Math.min(100, size));
   return { session, sized, look: await session.look(sized) };
 };
 
@@ -342,18 +333,17 @@ const timeFields = ({ records }: Look, param: string): string[] => {
   return usual.sort((a, b) => rank(a) - rank(b));
 };
 
-interface FoundAxis extends AxisConfig {
-  readonly format: TimeFormat;
-  /** Records that came for the part of the sample that was asked for. */
-  readonly came: number;
-}
+type FoundAxis = NonNullable<Awaited<ReturnType<typeof identifyAxis>>>;
 
-/** The field by which two parameters cut the list, and the first of the formats in which they do. */
+/**
+ * The field by which two parameters cut the list, and the first of the formats in which they do.
+ * `came` = records that came for the part of the sample that was asked for.
+ */
 export const identifyAxis = async (
   { session, look: sample, sized }: Sample,
   [from_param, to_param]: BoundNames,
   tried: readonly TimeFormat[],
-): Promise<FoundAxis | undefined> => {
+) => {
   const fields = timeFields(sample, from_param);
   for (const format of tried) {
     const step = formatStep(format);
@@ -377,7 +367,7 @@ export const identifyAxis = async (
 /** Whether each bound belongs to the window; exclusive where nothing shows it, because asking wider is always right. */
 const findInclusive = async (
   { session, look, sized }: Sample,
-  { record_field, format, from_param = '', to_param = '' }: FoundAxis,
+  { record_field, format, from_param, to_param }: FoundAxis,
 ): Promise<[from: boolean, to: boolean]> => {
   const times = look.records.map((record) => parseTimestamp(record[record_field]) ?? Number.NaN);
   const index = times.findIndex((time) => time % formatStep(format) === 0);

@@ -29,14 +29,11 @@ interface ReadWindowOptions extends Handlers {
 }
 
 /** A contiguous part of the window that was read in one piece. */
-interface WindowPart {
+interface WindowPart extends Pick<ReadPart, 'shown' | 'reason'> {
   readonly from: Micros;
   readonly to: Micros;
   /** Distinct calls inside the part. */
   readonly calls: number;
-  readonly shown: Shown;
-  /** Reason of a missing proof, in one sentence without personal data; only with `none`. */
-  readonly reason?: string;
 }
 
 export type WindowResult = Awaited<ReturnType<typeof readWindow>>;

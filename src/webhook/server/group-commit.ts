@@ -3,6 +3,7 @@
  * A delivery waits for a group and is answered after its write. A delivery that is not durable after `limits.answer_within_s`
  * gets an error. The service then sends it again, and the merge recognises it.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 import { transient } from '../../lib/errors.ts';
 import type { Delivery, InboxWriter } from '../../store/delivery/inbox-writer.ts';
@@ -148,11 +149,10 @@ export const createWakeUp = (options: {
   onFailure: () => void;
 }) => {
   const { wake, intervalMs, log, onFailure } = options;
-  let timer: NodeJS.Timeout | undefined;
-  let underWay: Promise<void> | undefined;
+  const stop = new AbortController();
+  let running: Promise<void> | undefined;
   let wanted = false;
   let failing = false;
-  let closed = false;
 
   const attempt = async (): Promise<void> => {
     wanted = false;
@@ -169,12 +169,13 @@ export const createWakeUp = (options: {
       }
       failing = true;
     }
-    underWay = undefined;
-    if (closed) return;
-    timer = setTimeout(() => {
-      timer = undefined;
-      if (wanted) underWay = attempt();
-    }, intervalMs);
+  };
+  const run = async (): Promise<void> => {
+    while (wanted && !stop.signal.aborted) {
+      await attempt();
+      await sleep(intervalMs, undefined, { signal: stop.signal }).catch(() => {});
+    }
+    running = undefined;
   };
 
   return {
@@ -184,12 +185,11 @@ export const createWakeUp = (options: {
      */
     notify() {
       wanted = true;
-      if (!closed && underWay === undefined && timer === undefined) underWay = attempt();
+      if (!stop.signal.aborted) running ??= run();
     },
     async close() {
-      clearTimeout(timer);
-      closed = true;
-      await underWay;
+      stop.abort();
+      await running;
       if (wanted) await attempt();
     },
   };
