@@ -210,14 +210,8 @@ const readUtterances = (callData: unknown, read: FieldReader, cut?: ReadonlyMap<
 
 /** Of lists that `cutWords` left: calls from the ledger, and words in another form. The usual field takes no call. */
 const wordArrays = (words: readonly unknown[], field: string, read: FieldReader): Words => {
-  const count = words.length;
-  const arrays = {
-    value: new Array<unknown>(count),
-    start: new Array<unknown>(count),
-    length: new Array<unknown>(count),
-    score: new Array<unknown>(count),
-  };
-  for (let index = 0; index < count; index += 1) {
+  const arrays: Record<keyof Words, unknown[]> = { value: [], start: [], length: [], score: [] };
+  for (let index = 0; index < words.length; index += 1) {
     const word = words[index];
     if (!isObject(word)) {
       arrays.value[index] = arrays.start[index] = arrays.length[index] = arrays.score[index] = null;

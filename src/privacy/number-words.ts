@@ -44,11 +44,7 @@ type Part = { readonly value: number; readonly next: number };
 
 const isSpoken = (token: Token | undefined): boolean =>
   token !== undefined &&
-  (token.kind === 'digits' ||
-    units.has(token.key) ||
-    tens.has(token.key) ||
-    repeats.has(token.key) ||
-    zeros.has(token.key));
+  (token.kind === 'digits' || [units, tens, repeats, zeros].some((words) => words.has(token.key)));
 
 /** The number that begins at a word; undefined when none does. */
 export const readSpokenNumber = (tokens: readonly Token[], at: number, reading: Reading, isAfterNumber: boolean) => {

@@ -58,8 +58,10 @@ export const exportCalls = async (
   });
 
 const openWriter = (folder: string, { format, processedField, units }: ExportInput): ExportWriter => {
-  if (format === 'ndjson') return createNdjsonWriter(folder);
-  return format === 'vcon' ? createVconWriter(folder, units) : createParquetWriter(folder, processedField);
+  if (format === 'parquet') return createParquetWriter(folder, processedField);
+  if (format === 'ndjson')
+    return createLinesWriter(folder, 'calls.ndjson', ({ document }) => JSON.stringify(document ?? {}));
+  return createLinesWriter(folder, 'calls.vcon.ndjson', (row) => JSON.stringify(toVcon(row, units), infinityAsText));
 };
 
 // Exports of one record a line: documents as `callsync import` reads them, and vCons.
@@ -88,15 +90,6 @@ const createLinesWriter = (folder: string, name: string, toLine: (row: LedgerRow
     },
   };
 };
-
-const createNdjsonWriter = (folder: string): ExportWriter =>
-  createLinesWriter(folder, 'calls.ndjson', (row) => JSON.stringify(row.document ?? {}));
-
-const createVconWriter = (folder: string, units: VconUnits): ExportWriter =>
-  createLinesWriter(folder, 'calls.vcon.ndjson', (row) => {
-    const vcon = toVcon(row, units);
-    return vcon && JSON.stringify(vcon, infinityAsText);
-  });
 
 // A Parquet file for each table, with the rows that warehouses get; words as rows of their own.
 

@@ -54,15 +54,6 @@ const defaultBatchBytes = 4 * 1024 * 1024;
 /** Four times the largest delivery that the receiver takes by default. */
 const defaultRecordBytes = 64 * 1024 * 1024;
 
-interface Opened {
-  readonly name: string;
-  readonly size: number | null;
-  /** Under which progress is stored; undefined for a stream, which cannot be resumed. */
-  readonly key: string | undefined;
-  readonly bytes: Bytes;
-  readonly close: () => void;
-}
-
 /**
  * Reads NDJSON or a JSON array in batches of bounded bytes; memory stays constant. The first bytes tell gzip, never
  * the name.
@@ -93,7 +84,15 @@ export const importFile = async (deps: IngestDeps, input: ImportInput, options: 
 const importOpened = async (
   deps: IngestDeps,
   input: ImportInput,
-  { file, state, now }: { readonly file: Opened; readonly state: ImportState | undefined; readonly now: number },
+  {
+    file,
+    state,
+    now,
+  }: {
+    readonly file: Awaited<ReturnType<typeof openInput>>;
+    readonly state: ImportState | undefined;
+    readonly now: number;
+  },
   options: ImportOptions,
 ) => {
   let bytes = 0;
@@ -192,7 +191,8 @@ const unpack = async (name: string, packed: Bytes): Promise<Bytes> => {
   return pipeline(Readable.from(rest, { objectMode: false }), createGunzip(), () => undefined);
 };
 
-const openInput = async (from: ImportInput['from']): Promise<Opened> => {
+/** `key` = under which progress is stored; undefined for a stream, which cannot be resumed. */
+const openInput = async (from: ImportInput['from']) => {
   if (typeof from !== 'string')
     return { ...from, size: null, key: undefined, close: () => void (from.bytes as Partial<Readable>).destroy?.() };
   const path = resolve(from);

@@ -27,13 +27,8 @@ interface ReplayInput {
   readonly onProgress?: (result: ReplayResult) => void;
 }
 
-interface ReplayResult {
-  readonly replayed: number;
-  /** Still refused: they stay open, with the reason of now. */
-  readonly refused: number;
-  /** Calls whose document changed. */
-  readonly changed: number;
-}
+/** Records that were replayed, records that are still refused and stay open, and calls whose document changed. */
+type ReplayResult = Readonly<Record<'replayed' | 'refused' | 'changed', number>>;
 
 const batchRecords = 200;
 

@@ -20,7 +20,6 @@ import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { LoadBatch, Warehouse } from '../../warehouse/warehouse.ts';
 import { replayErasures } from './replay-erasures.ts';
 
-type LostLoads = Parameters<typeof history.sendAgain>[2];
 type Loads = Awaited<ReturnType<typeof history.listCommitted>>;
 
 interface LedgerCheckDeps {
@@ -251,15 +250,7 @@ const healLedger = async ({ store, say }: LedgerCheckDeps, epoch: number, compar
 
 type UnknownLoad = { readonly loadId: string; readonly epoch: number };
 
-interface Comparison {
-  /**
-   * Loads of this ledger's epoch, or a later one, that the ledger does not know: it was set back. Where calls are stored under
-   * their dates, all of them, if the warehouse was never compared before: then the ledger does not know these dates.
-   */
-  readonly unknown: readonly UnknownLoad[];
-  /** Loads that the ledger knows to be committed and the warehouse lacks. */
-  readonly lost: LostLoads | undefined;
-}
+type Comparison = Awaited<ReturnType<typeof compare>>;
 
 /** Least number of loads to compare, of any age. */
 const comparedLoads = 1_000;
@@ -312,7 +303,7 @@ const listForgotten = async (store: Store, warehouse: Warehouse, loads: readonly
   return ids.slice(0, limit);
 };
 
-const compare = async (store: Store, warehouse: Warehouse, epoch: number): Promise<Comparison> => {
+const compare = async (store: Store, warehouse: Warehouse, epoch: number) => {
   const last = await history.lastComparison(store, warehouse.name);
   const since = last === undefined ? {} : { since: last - clockMargin };
   // Read before the warehouse, so that loads that commit in between do not look lost.
@@ -329,7 +320,12 @@ const compare = async (store: Store, warehouse: Warehouse, epoch: number): Promi
   // Under dates that the store has forgotten, or never knew of a dataset that had another name.
   const isNew = last === undefined && warehouse.partitionOf(null) !== undefined;
   return {
+    /**
+     * Loads of this ledger's epoch, or a later one, that the ledger does not know: it was set back. Where calls are stored under
+     * their dates, all of them, if the warehouse was never compared before: then the ledger does not know these dates.
+     */
     unknown: epoch === 0 ? [] : isNew ? own : await listUnknown(store, own),
+    /** Loads that the ledger knows to be committed and the warehouse lacks. */
     lost: lost === undefined && (await isEmptied(store, warehouse)) ? { since: 0, loadIds: [] } : lost,
   };
 };
@@ -376,8 +372,12 @@ export const hasLost = async (store: Store, warehouse: Warehouse): Promise<boole
 };
 
 const listUnknown = async (store: Store, loads: readonly UnknownLoad[]): Promise<readonly UnknownLoad[]> => {
-  const asked = loads.map(({ loadId }) => loadId);
-  const unknown = new Set(await history.unknownLoads(store, asked));
+  const unknown = new Set(
+    await history.unknownLoads(
+      store,
+      Array.from(loads, ({ loadId }) => loadId),
+    ),
+  );
   return loads.filter(({ loadId }) => unknown.has(loadId));
 };
 

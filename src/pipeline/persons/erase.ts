@@ -42,9 +42,7 @@ export const previewErasure = async ({ store, targets }: Pick<IngestDeps, 'store
     erasedBefore: tombstones,
     erased: 0,
     held: (await findHeldCalls(store, ids, store.keyOf)).size,
-    purged: undefined,
     sealed: 0,
-    found: undefined,
     copies: listCopies(targets, at),
   };
 };
@@ -263,11 +261,12 @@ export interface ErasureReceipt {
   readonly erased: number;
   /** Calls under a legal hold. */
   readonly held: number;
-  readonly purged: Purged | undefined;
+  /** Undefined for a dry run, as `found`. */
+  readonly purged?: Purged;
   /** Records in quarantine that only the holder of the private key can look into. */
   readonly sealed: number;
-  /** Result of the search afterwards; undefined for a dry run. */
-  readonly found: ErasureCheck | undefined;
+  /** Result of the search afterwards. */
+  readonly found?: ErasureCheck;
   /** Copies that platforms keep for a while, and until when; `until` is null where only its own settings say so. */
   readonly copies: readonly PlatformCopy[];
   /** Place of the receipt in the chain that `verdicts verify` checks; a dry run has none. */
@@ -296,11 +295,9 @@ interface WarehouseCheck {
 type PlatformCopy = { readonly of: string; readonly until: string | null; readonly why: string };
 
 /** Content of the receipt before its signature. */
-interface ErasureDraft extends Pick<ErasureReceipt, 'at' | 'dryRun' | 'erased' | 'request'> {
-  readonly known: number;
-  readonly erasedBefore: number;
-  readonly purged: Purged;
-}
+type ErasureDraft = Required<
+  Pick<ErasureReceipt, 'at' | 'dryRun' | 'erased' | 'erasedBefore' | 'known' | 'purged' | 'request'>
+>;
 
 /** @param at when the last tombstones were loaded. */
 export const listCopies = (targets: readonly WarehouseTarget[], at: Date): PlatformCopy[] => [

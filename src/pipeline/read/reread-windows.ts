@@ -25,12 +25,7 @@ interface RereadDeps extends ReadDeps {
   readonly reread: RereadRules;
 }
 
-interface PlannedRereads extends RereadPlan {
-  readonly axis: string;
-  /** Microseconds: the instant that the plan is made for, and the horizon it follows. */
-  readonly at: number;
-  readonly horizon: number;
-}
+type PlannedRereads = Awaited<ReturnType<typeof planRereads>>;
 
 const emptyRereadTotals: RereadTotals = { listed: 0, changed: 0, fetched: 0, requests: 0 };
 
@@ -43,8 +38,11 @@ const rereadAxis = ({ source, processedField }: ReadDeps): { readonly axis: stri
   };
 };
 
-/** Computed from the stored distribution and the stored times of earlier runs, never from the scheduled time. */
-export const planRereads = async (deps: RereadDeps): Promise<PlannedRereads> => {
+/**
+ * Computed from the stored distribution and the stored times of earlier runs, never from the scheduled time.
+ * `at`, `horizon` = microseconds: the instant that the plan is made for, and the horizon it follows.
+ */
+export const planRereads = async (deps: RereadDeps) => {
   const { axis, basis } = rereadAxis(deps);
   const { store } = deps;
   const at = deps.now().getTime() * 1000;
@@ -164,12 +162,6 @@ interface RereadPart extends Interval {
   readonly weight: number;
 }
 
-interface RereadPlan {
-  readonly parts: readonly RereadPart[];
-  /** Coverage up to now once all parts are read. */
-  readonly covers: readonly Omit<late.CoveredBand, 'coveredAt'>[];
-}
-
 /** Grid of the sample. A window stays in or out of it permanently, so that its calls are read again and again. */
 const cell = 3_600_000_000;
 
@@ -234,7 +226,7 @@ export const planParts = (
   states: readonly late.CoveredBand[],
   rules: RereadRules,
   { now, trackedSince }: { readonly now: number; readonly trackedSince: number },
-): RereadPlan => {
+) => {
   const { delay, maxHorizon, sample } = rules;
   const known = new Map(states.map((state) => [`${state.kind}:${state.band}`, state.coveredAt]));
   const dueBefore = now - delay + planningInterval(delay);
@@ -242,7 +234,8 @@ export const planParts = (
     bands.some(({ band }) => (known.get(`${kind}:${band}`) ?? Number.NEGATIVE_INFINITY) <= dueBefore);
 
   const parts: RereadPart[] = [];
-  const covers: RereadPlan['covers'][number][] = [];
+  /** Coverage up to now once all parts are read. */
+  const covers: Omit<late.CoveredBand, 'coveredAt'>[] = [];
   if (isDue('all', horizon.bands)) {
     const oldest = Math.max(trackedSince - delay, now - maxHorizon);
     const coveredAt = ({ band }: AgeBand) => known.get(`all:${band}`) ?? oldest;

@@ -109,12 +109,11 @@ export const untrusted = (url: URL, code: string, cause: unknown): CallsyncError
   });
 
 const codeOf = (error: unknown): string => {
-  for (let current = error; current instanceof Error; current = current.cause) {
-    const { code } = current as NodeJS.ErrnoException;
-    if (typeof code === 'string') return code;
-    if (current instanceof AggregateError && current.errors.length > 0) return codeOf(current.errors[0]);
-  }
-  return '';
+  if (!(error instanceof Error)) return '';
+  const { code } = error as NodeJS.ErrnoException;
+  if (typeof code === 'string') return code;
+  const [first] = error instanceof AggregateError ? error.errors : [];
+  return codeOf(first ?? error.cause);
 };
 
 const explainFailure = (url: URL, error: unknown): CallsyncError => {

@@ -120,12 +120,6 @@ const scannedPage = (body: Buffer, envelope: unknown, spans: readonly RecordSpan
 // Finds the records inside the bytes of a list response without building the whole document, to bound memory. A
 // broken record leaves its neighbours intact, and a refused one keeps its exact bytes.
 
-interface ScannedList {
-  /** The document with its records left out. */
-  readonly envelope: unknown;
-  readonly spans: readonly RecordSpan[];
-}
-
 /** Start and end of a record; its fields where it is an object and valid JSON. */
 type RecordSpan = readonly [from: number, to: number, fields: readonly FieldSpan[] | undefined];
 
@@ -145,7 +139,7 @@ class MalformedList extends Error {}
  * @returns undefined when there is no array at the path.
  * @throws MalformedList when the bytes are not JSON.
  */
-const scanRecords = (bytes: Buffer, path: string): ScannedList | undefined => {
+const scanRecords = (bytes: Buffer, path: string) => {
   const start = skipBlank(bytes, bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0);
   if (start >= bytes.length) throw new MalformedList('empty');
   const first = locate(bytes, start, pathKeys(path), 'first');
@@ -160,8 +154,8 @@ const scanRecords = (bytes: Buffer, path: string): ScannedList | undefined => {
 /** Stands for the records in the document around them. */
 const placeholder = '\u0000records';
 
-/** Undefined if a later repetition of a key replaces the array at this offset. */
-const scanArray = (bytes: Buffer, start: number, array: number, path: string): ScannedList | undefined => {
+/** Undefined if a later repetition of a key replaces the array at this offset. `envelope` = the document without its records. */
+const scanArray = (bytes: Buffer, start: number, array: number, path: string) => {
   const spans: RecordSpan[] = [];
   let at = skipBlank(bytes, array + 1);
   // Behind a comma there must be a record.

@@ -122,21 +122,15 @@ export const axisTime = (list: ListConfig, axis: string, record: unknown): Micro
  * Cuts a window into `parts` of about equal length whose inner borders are multiples of `step`. Fewer parts, down
  * to the window itself, where there are not enough steps in it.
  */
-export const splitWindow = (window: Window, parts: number, step: Micros): Window[] => {
-  const borders: Micros[] = [window.from];
-  for (let part = 1; part < parts; part++) {
-    const ideal = window.from + ((window.to - window.from) * part) / parts;
-    const border = Math.round(ideal / step) * step;
-    const previous = borders[borders.length - 1] ?? window.from;
-    if (border > previous && border < window.to) borders.push(border);
+export const splitWindow = ({ axis, from, to }: Window, parts: number, step: Micros): Window[] => {
+  const [first, last] = [(Math.floor(from / step) + 1) * step, (Math.ceil(to / step) - 1) * step];
+  const inner = new Set<Micros>();
+  for (let part = 1; part < parts && first <= last; part++) {
+    const ideal = from + ((to - from) * part) / parts;
+    inner.add(Math.min(last, Math.max(first, Math.round(ideal / step) * step)));
   }
-  if (borders.length === 1) {
-    // The rounded middle may have left the window although one border is inside it.
-    const inner = (Math.floor(window.from / step) + 1) * step;
-    if (parts > 1 && inner < window.to) borders.push(inner);
-  }
-  borders.push(window.to);
-  return borders.slice(1).map((to, index) => ({ axis: window.axis, from: borders[index] ?? window.from, to }));
+  const borders = [from, ...inner, to];
+  return borders.slice(1).map((end, index) => ({ axis, from: borders[index] ?? from, to: end }));
 };
 
 /** The two halves of a window, or undefined when it holds a single step and cannot be split. */

@@ -3,7 +3,7 @@ import { lookup } from 'node:dns/promises';
 import { connect } from 'node:net';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 
-type MrcpOutcome = 'answers' | 'refused' | 'unreachable' | 'timed_out' | 'unknown_host';
+type MrcpOutcome = 'not_configured' | 'answers' | 'refused' | 'unreachable' | 'timed_out' | 'unknown_host';
 
 /**
  * Connects to the configured host and port and closes at once. Never throws.
@@ -11,15 +11,8 @@ type MrcpOutcome = 'answers' | 'refused' | 'unreachable' | 'timed_out' | 'unknow
  * `hint` = the next step; absent when the port answers.
  */
 export const checkMrcp = async ({ host, port, timeout_s }: SourceConfig['mrcp']) => {
-  if (host === undefined)
-    return {
-      outcome: 'not_configured',
-      message: 'No MRCP host is configured.',
-      hint: 'Set source.mrcp.host if you use the MRCP interface.',
-      ms: 0,
-    };
   const started = performance.now();
-  const outcome = await reach(host, port, timeout_s * 1000);
+  const outcome = host === undefined ? 'not_configured' : await reach(host, port, timeout_s * 1000);
   const ms = Math.round(performance.now() - started);
   return { outcome, ms, ...explain(outcome, `${host}:${port}`, timeout_s) };
 };
@@ -44,6 +37,7 @@ const reach = async (host: string, port: number, timeoutMs: number): Promise<Mrc
 
 const explain = (outcome: MrcpOutcome, address: string, seconds: number) => {
   const [message, hint] = {
+    not_configured: ['No MRCP host is configured.', 'Set source.mrcp.host if you use the MRCP interface.'],
     answers: [`${address} accepts connections.`],
     refused: [
       `${address} refuses connections: the network leads there, but nothing listens or this address is not allowed.`,

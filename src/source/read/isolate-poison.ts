@@ -55,8 +55,7 @@ export const isolatePoison = async (context: ReadContext, query: WindowQuery, ca
   // Calls come and go. A call that left can hide a call that slipped between two answers, but not twice in the same way.
   const reading =
     isWhole(first) && chooseProof(context, query) !== 'total' ? await readApart(context, query, cause) : first;
-  const { state, total, unread, isListed } = reading;
-  const { isSteady } = reading;
+  const { state, total, unread, isListed, isSteady } = reading;
   const pass = { ...state, firstTotal: total, lastTotal: total, largestTotal: total, isSteady };
   if (isWhole(first) && isWhole(reading) && isSameSet(first.state.ids, state.ids)) return readAs(pass, 'total');
   const what = !isListed

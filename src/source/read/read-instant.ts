@@ -3,7 +3,7 @@
 import { dayMicros, nowMicros } from '../../lib/timestamps.ts';
 import type { Window, WindowQuery } from '../list/list-query.ts';
 import { axisOf, boundStep, halveWindow, isCuttable, otherAxis } from '../list/list-query.ts';
-import { type ReadContext, reportProblem, type WindowProblem } from './read-context.ts';
+import { type ReadContext, reportProblem } from './read-context.ts';
 import { type CutPart, notShown, type ReadPart, readAs, readPart } from './read-part.ts';
 import { insideIds, passOver } from './read-pass.ts';
 
@@ -108,11 +108,6 @@ const report = (
     disagrees: 'returned different calls each time',
     unverified_cut: 'was split by another axis or by status, without a total for comparison',
   };
-  reportProblem(
-    context,
-    window,
-    problem satisfies WindowProblem['problem'],
-    `${reasons[problem]}; ${ids.size} were read.`,
-  );
+  reportProblem(context, window, problem, `${reasons[problem]}; ${ids.size} were read.`);
   return notShown(pass, reasons[problem], ids);
 };

@@ -29,7 +29,7 @@ interface GroupCommitOptions {
 interface Entry {
   readonly delivery: Delivery;
   readonly since: number;
-  resolve(storedIn: StoredIn): void;
+  resolve(stored: Promise<StoredIn>): void;
   reject(error: unknown): void;
 }
 
@@ -46,16 +46,11 @@ export const createGroupCommit = (options: GroupCommitOptions) => {
 
   const store = createStorer(options);
   const write = async (group: readonly Entry[]): Promise<void> => {
-    let answer: (entry: Entry) => void;
-    try {
-      const storedIn = await store(group.map((entry) => entry.delivery));
-      answer = (entry) => entry.resolve(storedIn);
-    } catch (error) {
-      answer = (entry) => entry.reject(error);
-    }
+    const stored = store(group.map((entry) => entry.delivery));
+    await Promise.allSettled([stored]);
     for (const entry of group) {
       bodies.free(entry.delivery.body);
-      if (unanswered.delete(entry)) answer(entry);
+      if (unanswered.delete(entry)) entry.resolve(stored);
     }
   };
 

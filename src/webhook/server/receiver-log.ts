@@ -9,12 +9,9 @@ export interface ReceiverLog {
 
 /** The code of a callsync or system error, for a log line; messages could have data that must not be logged. */
 export const errorCode = (error: unknown): string => {
-  for (let at: unknown = error; at instanceof Error; at = at.cause) {
-    const deepest = at.cause === undefined;
-    if (deepest && 'code' in at && typeof at.code === 'string') return at.code;
-    if (deepest) return at.name;
-  }
-  return 'unknown';
+  if (!(error instanceof Error)) return 'unknown';
+  if (error.cause !== undefined) return errorCode(error.cause);
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 };
 
 /** One line a minute for all that was refused or dropped: a line each would let anyone fill the disk. */
