@@ -1,6 +1,5 @@
 /** Reads quarantined records again, after a fix or with a time that was missing. */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
-import { addTotals } from '../../../schemas/orchestration.ts';
 import { identifyRecord, webhookObservedAt } from '../../calls/fold.ts';
 import { parseQuietly } from '../../lib/parse-json.ts';
 import { isSealed, sealedReason } from '../../lib/sealed.ts';
@@ -37,7 +36,7 @@ const batchRecords = 200;
  * with the new reason. Can be interrupted and run again.
  */
 export const replayQuarantine = async (deps: IngestDeps, input: ReplayInput): Promise<ReplayResult> => {
-  let result: ReplayResult = { replayed: 0, refused: 0, changed: 0 };
+  const result = { replayed: 0, refused: 0, changed: 0 };
   for (let after = 0; ; ) {
     input.signal?.throwIfAborted();
     const batch = await readOpenBatch(deps.store, { after, ids: input.ids, limit: batchRecords });
@@ -45,7 +44,9 @@ export const replayQuarantine = async (deps: IngestDeps, input: ReplayInput): Pr
     if (last === undefined) return result;
     after = last.id;
     const done = await replayBatch(deps, input, batch);
-    result = addTotals(result, done);
+    result.replayed += done.replayed;
+    result.refused += done.refused;
+    result.changed += done.changed;
     input.onProgress?.(result);
   }
 };

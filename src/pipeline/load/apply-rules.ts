@@ -1,6 +1,6 @@
 /** Applies privacy rules to data that was stored before them, or under looser rules. */
+import type { Observation } from '../../../schemas/observation.ts';
 import type { Transaction } from '../../postgres/database.ts';
-import type { Admitted, Privacy } from '../../privacy/privacy.ts';
 import { resanitizeInbox, sealQuarantine } from '../../store/delivery/quarantine.ts';
 import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
 import { listUnderOthers } from '../../store/ledger/read-ledger.ts';
@@ -37,8 +37,10 @@ const callsAtOnce = 100;
  */
 export const applyRules = async (
   deps: IngestDeps,
-  door: Pick<Privacy, 'sanitize' | 'version'> & {
-    readonly admit: (body: Buffer) => Pick<Admitted, 'body' | 'bodyHash'>;
+  door: {
+    readonly version: string;
+    readonly sanitize: (observation: Observation) => Observation;
+    readonly admit: (body: Buffer) => { readonly body: Buffer; readonly bodyHash: Buffer };
   },
   onProgress: (calls: number) => void = () => undefined,
 ) => {

@@ -1,5 +1,4 @@
 /** `callsync frames`: keeps the streaming WebSocket open and hands on its frames as they came (interface §5.2, §6). */
-import { on } from 'node:events';
 import { WebSocket } from 'ws';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { CallsyncError, isUntrusted, terminal, transient } from '../../lib/errors.ts';
@@ -93,11 +92,11 @@ const runConnection = async (
     followRedirects: false,
   });
   let connection = 0;
+  let waiting = 0;
+  let fault: unknown;
   let alive = true;
-  let broken: Error | undefined;
-  let refusal: CallsyncError | undefined;
-  let code = 1006;
-  const arrivals: Date[] = [];
+  // Frames are handed on one after the other; the chain ends when the last is stored.
+  let stored: Promise<void> = Promise.resolve();
   let lastResort: NodeJS.Timeout | undefined;
   const onAbort = (): void => {
     if (socket.readyState === WebSocket.OPEN) socket.close(1000);
@@ -114,39 +113,46 @@ const runConnection = async (
   socket.on('pong', () => {
     alive = true;
   });
-  socket.on('message', () => {
+  socket.on('message', (data, binary) => {
     alive = true;
-    arrivals.push(new Date());
-  });
-  socket.on('open', () => {
-    connection = ++totals.connections;
-    onOpen();
-    onEvent?.({ kind: 'opened', connection, tokenAgeMs: performance.now() - token.requestedAt });
-  });
-  socket.on('unexpected-response', (_, response) => {
-    const status = response.statusCode ?? 0;
-    if (status === 401) tokens.invalidate(token.value);
-    refusal = explainRefusal(url, status);
-    socket.terminate();
-  });
-  socket.on('error', (error) => {
-    broken = error;
-  });
-  socket.on('close', (closed) => {
-    code = closed;
+    const frame: StreamFrame = { at: new Date(), binary, body: bytesOf(data), connection };
+    if (++waiting >= highWater) socket.pause();
+    stored = stored
+      .then(() => (fault === undefined ? onFrame(frame) : undefined))
+      .then(() => {
+        totals.frames++;
+        totals.bytes += frame.body.length;
+      })
+      .catch((error: unknown) => {
+        fault ??= error;
+        socket.terminate();
+      })
+      .finally(() => {
+        if (--waiting < highWater / 2) socket.resume();
+      });
   });
   try {
-    // Frames that came before the end are handed on before the iteration ends.
-    const rules = { close: ['close'], highWaterMark: highWater, lowWaterMark: highWater / 2 };
-    for await (const [data, binary] of on(socket, 'message', rules)) {
-      const body = bytesOf(data);
-      await onFrame({ at: arrivals.shift() as Date, binary, body, connection });
-      totals.frames++;
-      totals.bytes += body.length;
-    }
+    const code = await new Promise<number>((resolve, reject) => {
+      socket.on('open', () => {
+        connection = ++totals.connections;
+        onOpen();
+        onEvent?.({ kind: 'opened', connection, tokenAgeMs: performance.now() - token.requestedAt });
+      });
+      socket.on('unexpected-response', (_, response) => {
+        const status = response.statusCode ?? 0;
+        if (status === 401) tokens.invalidate(token.value);
+        socket.terminate();
+        reject(explainRefusal(url, status));
+      });
+      socket.on('error', (error) => reject(explainError(url, error)));
+      socket.on('close', resolve);
+    });
+    await stored;
+    if (fault !== undefined) throw fault;
     onEvent?.({ kind: 'closed', connection, code, explanation: explainClose(code) });
   } catch (error) {
-    throw error instanceof Error && error === broken ? (refusal ?? explainError(url, error)) : error;
+    await stored;
+    throw fault ?? error;
   } finally {
     clearInterval(ping);
     clearTimeout(lastResort);
