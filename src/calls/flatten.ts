@@ -186,15 +186,10 @@ const extraOf = ({ document, processedField, read }: Call): string | null => {
 
 const flattenRedactions = (keys: Row, transcript: Readonly<Record<string, unknown>> | undefined): Row[] =>
   readRedactions(transcript?.[redactionsField]).map(
-    ([utterance_index, first_word, last_word, detector, version], index) => ({
-      ...keys,
-      redaction_index: index,
-      utterance_index,
-      first_word,
-      last_word,
-      detector,
-      detector_version: version,
-    }),
+    ([utterance_index, first_word, last_word, detector, detector_version], redaction_index) => {
+      const place = { redaction_index, utterance_index, first_word, last_word, detector, detector_version };
+      return { ...keys, ...place };
+    },
   );
 
 type Words = Readonly<Record<keyof WordArrays, readonly unknown[]>>;

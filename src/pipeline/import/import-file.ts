@@ -199,15 +199,11 @@ const openInput = async (from: ImportInput['from']) => {
   const name = basename(path);
   try {
     const { size } = await stat(path);
-    const handle = await open(path);
-    try {
-      const head = Buffer.alloc(Math.min(headBytes, size));
-      await handle.read(head, 0, head.length, 0);
-      const stream = createReadStream(path, { highWaterMark: 256 * 1024 });
-      return { name, size, key: importKey({ path, size, head }), bytes: stream, close: () => void stream.destroy() };
-    } finally {
-      await handle.close();
-    }
+    await using handle = await open(path);
+    const head = Buffer.alloc(Math.min(headBytes, size));
+    await handle.read(head, 0, head.length, 0);
+    const stream = createReadStream(path, { highWaterMark: 256 * 1024 });
+    return { name, size, key: importKey({ path, size, head }), bytes: stream, close: () => void stream.destroy() };
   } catch (cause) {
     throw terminal(
       'IMPORT_FILE_UNREADABLE',

@@ -67,9 +67,7 @@ export const createLedgerCheck = (deps: LedgerCheckDeps) => {
 
   return {
     /** Compares the ledger with every warehouse; an unreachable warehouse is compared before its next load. @throws CallsyncError */
-    run: async () => {
-      await run();
-    },
+    run,
     /**
      * Compares first where the ledger or the warehouse looks like another one. @throws CallsyncError LEDGER_RESTORED
      * when the load has to be planned again; also of a warehouse that does not answer

@@ -98,18 +98,13 @@ export const createOffenders = (options: {
 const plainAddress = (address: string): string =>
   address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address;
 
-interface Allowance {
-  readonly left: number;
-  readonly at: number;
-}
-
 /** More senders are forgotten, the longest unheard of first. */
 const mostSenders = 10_000;
 /** The debt is bounded: after a fixed time, a sender may send again. */
 const longestDebtSeconds = 60;
 
 const createAllowances = ({ most, perSecond }: typeof reading, clock: () => number) => {
-  const allowances = new Map<string, Allowance>();
+  const allowances = new Map<string, { readonly left: number; readonly at: number }>();
   const of = (sender: string): number => {
     const known = allowances.get(sender);
     if (known === undefined) return most;

@@ -10,7 +10,7 @@ import { constants, type Stats } from 'node:fs';
 import { type FileHandle, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type CallsyncError, terminal } from '../../lib/errors.ts';
+import { terminal } from '../../lib/errors.ts';
 import { loadTryLock } from '../../lib/file-lock.ts';
 import type { Delivery } from '../../store/delivery/inbox-writer.ts';
 
@@ -60,29 +60,25 @@ export const takeOverSegments = async (dir: string): Promise<{ paths: string[]; 
 
 /** Checks every record. A half-written record at the end was never answered and is cut off; other bytes there are damage. */
 export const recoverSegment = async (path: string): Promise<SealedSegment & { readonly cutBytes: number }> => {
-  const file = await open(path, 'r+');
-  try {
-    const { size } = await file.stat();
-    let records = 0;
-    let oldest: Date | undefined;
-    let damaged = false;
-    let at = 0;
-    for await (const { delivery, start, end } of readRecords(file, 0, size)) {
-      records += 1;
-      oldest ??= delivery.receivedAt;
-      damaged ||= start > at;
-      at = end;
-    }
-    const cutBytes = at < size && (await isHalfWritten(file, at, size)) ? size - at : 0;
-    if (cutBytes > 0) {
-      await file.truncate(at);
-      await file.datasync();
-    }
-    const bytes = size - cutBytes;
-    return { path, bytes, records, oldest, damaged: damaged || at < bytes, cutBytes };
-  } finally {
-    await file.close();
+  await using file = await open(path, 'r+');
+  const { size } = await file.stat();
+  let records = 0;
+  let oldest: Date | undefined;
+  let damaged = false;
+  let at = 0;
+  for await (const { delivery, start, end } of readRecords(file, 0, size)) {
+    records += 1;
+    oldest ??= delivery.receivedAt;
+    damaged ||= start > at;
+    at = end;
   }
+  const cutBytes = at < size && (await isHalfWritten(file, at, size)) ? size - at : 0;
+  if (cutBytes > 0) {
+    await file.truncate(at);
+    await file.datasync();
+  }
+  const bytes = size - cutBytes;
+  return { path, bytes, records, oldest, damaged: damaged || at < bytes, cutBytes };
 };
 
 /** Appends to a new file; the folder is synced, so that the file itself survives a crash. */
@@ -104,7 +100,7 @@ export const createSegment = async (dir: string, number: number) => {
         await file.appendFile(bytes);
         await file.datasync();
         // Checked after the write: the new owner reads all writes before its takeover.
-        if (!(await isFileAt(file, path))) throw new SegmentGone();
+        if (!(await isFileAt(file, path))) throw Object.assign(new Error('gone'), { code: 'SEGMENT_GONE' });
       } catch (error) {
         await file.truncate(before.bytes).catch(() => {});
         throw error;
@@ -120,10 +116,6 @@ export const createSegment = async (dir: string, number: number) => {
   };
 };
 
-class SegmentGone extends Error {
-  readonly code = 'SEGMENT_GONE';
-}
-
 /** Removes a drained segment; a damaged one is kept under another name. */
 export const discardSegment = async (dir: string, segment: SealedSegment): Promise<void> => {
   if (segment.damaged) await rename(segment.path, `${segment.path}.damaged`);
@@ -138,12 +130,8 @@ export const parkRecord = async (dir: string, number: number, record: Buffer): P
 };
 
 const syncFolder = async (dir: string): Promise<void> => {
-  const folder = await open(dir, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
+  await using folder = await open(dir, 'r');
+  await folder.sync();
 };
 
 /** Deletes damaged files older than `before`. Returns the bytes of the other files, and the number of deleted files. */
@@ -300,7 +288,10 @@ export const lockSpool = async (dir: string, options: { readonly waitMs?: number
     // receivers would then each lock a file of their own.
     if (tryLock(file.fd) && (await isHeld())) return { isHeld, release: () => file.close() };
     await file.close();
-    if (performance.now() > giveUpAt) throw inUse(dir);
+    if (performance.now() > giveUpAt)
+      throw terminal('SPOOL_IN_USE', `Another receiver uses the spool folder ${dir}.`, {
+        hint: 'Stop it, or give each receiver its own webhook.spool.dir.',
+      });
     await sleep(retryMs);
   }
 };
@@ -310,8 +301,3 @@ const isFileAt = async (file: FileHandle, path: string): Promise<boolean> => {
   const [opened, found] = await Promise.all([file.stat(), stat(path).catch((): Stats | undefined => undefined)]);
   return opened.nlink > 0 && found?.ino === opened.ino && found.dev === opened.dev;
 };
-
-const inUse = (dir: string): CallsyncError =>
-  terminal('SPOOL_IN_USE', `Another receiver uses the spool folder ${dir}.`, {
-    hint: 'Stop it, or give each receiver its own webhook.spool.dir.',
-  });

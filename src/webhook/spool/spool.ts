@@ -289,15 +289,11 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
 const readFrom = async (segment: SealedSegment, start: number, limit: number): Promise<Reading> => {
   const deliveries: Delivery[] = [];
   let bytes = 0;
-  const file = await open(segment.path, 'r');
-  try {
-    for await (const found of files.readRecords(file, start, segment.bytes)) {
-      deliveries.push(found.delivery);
-      bytes += found.end - found.start;
-      if (deliveries.length >= limit || bytes >= groupBytes) return { deliveries, end: found.end };
-    }
-  } finally {
-    await file.close();
+  await using file = await open(segment.path, 'r');
+  for await (const found of files.readRecords(file, start, segment.bytes)) {
+    deliveries.push(found.delivery);
+    bytes += found.end - found.start;
+    if (deliveries.length >= limit || bytes >= groupBytes) return { deliveries, end: found.end };
   }
   return { deliveries, end: segment.bytes };
 };
