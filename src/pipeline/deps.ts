@@ -58,13 +58,8 @@ export interface WorkObserver {
 /** Reading the service as well. */
 export interface ReadDeps extends IngestDeps {
   readonly source: Source;
-  readonly windows: {
-    /** Microseconds. */
-    readonly initial: number;
-    readonly min: number;
-    readonly max: number;
-    readonly targetCalls: number;
-  };
+  /** Lengths of windows in microseconds, and the calls that one is to have. */
+  readonly windows: Readonly<Record<'initial' | 'min' | 'max' | 'targetCalls', number>>;
 }
 
 /** Stops a long use case, and takes its signs of life. */

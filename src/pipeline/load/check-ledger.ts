@@ -272,11 +272,9 @@ const compareWithWarehouse = async (deps: LedgerCheckDeps, warehouse: Warehouse,
   }
 };
 
-const missingCodes: ReadonlySet<string> = new Set(['DATABASE_INCOMPLETE', 'BIGQUERY_NOT_FOUND']);
-
 /** The tables of the warehouse were dropped, or it is being restored. */
 const isTableMissing = (error: unknown): error is CallsyncError =>
-  error instanceof CallsyncError && missingCodes.has(error.code);
+  error instanceof CallsyncError && ['DATABASE_INCOMPLETE', 'BIGQUERY_NOT_FOUND'].includes(error.code);
 
 /** The highest epoch of anything that the warehouse holds; 0 = nothing. */
 const findHighestEpoch = async (warehouse: Warehouse): Promise<number> => {

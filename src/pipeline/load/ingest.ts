@@ -151,26 +151,21 @@ const beatMs = 5_000;
 export const commitLoad = async (deps: IngestDeps, target: WarehouseTarget, load: RowsToLoad): Promise<LoadResult> => {
   const { store } = deps;
   const startedAt = performance.now();
-  const observe = (outcome: 'committed' | 'failed'): void =>
-    deps.observer?.loaded({
-      warehouse: load.plan.warehouse,
-      outcome,
-      calls: load.rows.length,
-      seconds: (performance.now() - startedAt) / 1000,
-    });
+  let outcome: 'committed' | 'failed' = 'failed';
   const beat = setInterval(() => void keepLoad(store, load.plan.loadId).catch(() => undefined), beatMs);
   try {
     const result = await target.warehouse.load(makeLoadBatch(deps, target, load));
     const isKnown = await completeLoad(store, load.plan, (found) => timesVisible(target.warehouse, result, found));
     if (!isKnown) await askForgotten(store, load.rows);
-    observe('committed');
+    outcome = 'committed';
     return result;
   } catch (error) {
-    observe('failed');
     await failLoad(store, load.plan.loadId, error instanceof CallsyncError ? error.code : 'UNEXPECTED');
     throw error;
   } finally {
     clearInterval(beat);
+    const seconds = (performance.now() - startedAt) / 1000;
+    deps.observer?.loaded({ warehouse: load.plan.warehouse, outcome, calls: load.rows.length, seconds });
   }
 };
 

@@ -251,12 +251,10 @@ export const planParts = (
   return { parts: parts.sort((a, b) => b.to - a.to), covers };
 };
 
-interface AgeBand {
+/** Ages `[from, to)`. */
+interface AgeBand extends Interval {
   /** Bucket of the window. */
   readonly band: number;
-  /** Ages `[from, to)`. */
-  readonly from: number;
-  readonly to: number;
 }
 
 type Horizon = ReturnType<typeof learnHorizon>;
@@ -332,10 +330,9 @@ type Answer =
   | { readonly kind: 'unknown' | 'rejected' | 'unaskable' };
 
 /** Returns the number of calls that were read again, with calls that the API does not know. */
-export const rereadCalls = (deps: ReadDeps, signal: AbortSignal): Promise<{ reread: number; failed: number }> =>
-  asLive(() => rereadWaiting(deps, signal));
+export const rereadCalls = (deps: ReadDeps, signal: AbortSignal) => asLive(() => rereadWaiting(deps, signal));
 
-const rereadWaiting = async (deps: ReadDeps, signal: AbortSignal): Promise<{ reread: number; failed: number }> => {
+const rereadWaiting = async (deps: ReadDeps, signal: AbortSignal) => {
   const { store } = deps;
   const client = deps.source.list;
   let reread = 0;

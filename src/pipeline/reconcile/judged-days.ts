@@ -61,17 +61,13 @@ const listUnjudged = async (store: Store, input: { axis: string; warehouses: rea
 /**
  * When every day that was read will have been judged by the schedule, in microseconds; undefined when all are. Days
  * that are too young are judged as soon as they are old enough.
+ * @param settings microseconds: how old a window must be (`age`), how far back a run looks for windows without a verdict
+ * (`span`), and the time between two runs (`interval`). `backlogDays` before the span are taken by each run as well, oldest
+ * first, until all that was read is judged.
  */
 export const forecastVerdicts = (
   unjudged: readonly Range[],
-  settings: {
-    /** Microseconds: how old a window must be, how far back a run looks for windows without a verdict, and the time between two runs. */
-    readonly age: number;
-    readonly span: number;
-    readonly interval: number;
-    /** Days before the span that each run takes as well, oldest first, until all that was read is judged. */
-    readonly backlogDays: number;
-  },
+  settings: Readonly<Record<'age' | 'span' | 'interval' | 'backlogDays', number>>,
   now: number,
 ): number | undefined => {
   if (unjudged.length === 0) return undefined;

@@ -10,12 +10,8 @@ export const asLive = <T>(work: () => Promise<T>): Promise<T> => liveWork.run(tr
 
 export type RequestLimiter = ReturnType<typeof createRequestLimiter>;
 
-interface RequestLimitRules {
-  readonly requests: number;
-  readonly perMs: number;
-  /** Part of `requests` that live work keeps while there is some. */
-  readonly live: number;
-}
+/** `live` = part of `requests` that live work keeps while there is some. */
+type RequestLimitRules = Readonly<Record<'requests' | 'perMs' | 'live', number>>;
 
 /** Live work is taken for ended when it has asked for nothing for so long; until it asks again, others use its share. */
 export const liveIdleMs = 5 * 60_000;

@@ -13,8 +13,6 @@ import { isEmpty } from './observe.ts';
 
 export type Page = Awaited<ReturnType<typeof fetchPage>>;
 
-export type FetchedCall = NonNullable<Awaited<ReturnType<ListClient['fetchCall']>>>;
-
 export type ListClient = ReturnType<typeof createListClient>;
 
 export type AskOptions = Pick<ListQuery, 'signal' | 'retries'>;

@@ -1,31 +1,23 @@
 /** One call, asked for by its id: the one implementation of fetching it and turning the answer into an observation. */
-import type { Observation } from '../../../schemas/observation.ts';
 import { partsOf } from '../../lib/pages.ts';
-import type { AskOptions, FetchedCall, ListClient } from './list-client.ts';
+import type { AskOptions, ListClient } from './list-client.ts';
 import { observeRecord } from './observe.ts';
 
-type CallAnswer =
-  | { readonly kind: 'observation'; readonly observation: Observation; readonly fetched: FetchedCall }
-  /** The service does not know the call (404), or has no endpoint for one call. */
-  | { readonly kind: 'unknown' }
-  /** The answer is no record of this call. */
-  | { readonly kind: 'rejected'; readonly reason: string; readonly fetched: FetchedCall };
-
-/** @throws CallsyncError of the request. */
-export const observeCall = async (
-  client: ListClient,
-  callId: string,
-  options: AskOptions = {},
-): Promise<CallAnswer> => {
+/**
+ * `unknown`: the service does not know the call (404), or has no endpoint for one call. `rejected`: the answer is no
+ * record of this call. @throws CallsyncError of the request.
+ */
+export const observeCall = async (client: ListClient, callId: string, options: AskOptions = {}) => {
   const fetched = await client.fetchCall(callId, options);
-  if (fetched === undefined) return { kind: 'unknown' };
+  if (fetched === undefined) return { kind: 'unknown' } as const;
   const carries = new Set(client.list.authoritative_fields);
   const { record, observedAt, bytes } = fetched;
   const observed = observeRecord(record, { observedAt, carries, bytes: () => bytes });
   if (observed.kind === 'rejected') return { ...observed, fetched };
   const { observation } = observed;
-  if (observation.callId !== callId) return { kind: 'rejected', reason: 'the answer is another call', fetched };
-  return { kind: 'observation', observation, fetched };
+  if (observation.callId !== callId)
+    return { kind: 'rejected', reason: 'the answer is another call', fetched } as const;
+  return { kind: 'observation', observation, fetched } as const;
 };
 
 /** Calls asked for at once; the request limit paces them. */

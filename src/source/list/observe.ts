@@ -1,19 +1,11 @@
 /** Turns list records into observations: pure, one record never troubles another. */
 import { isUtf8 } from 'node:buffer';
-import { type CallDocument, maxCallIdLength } from '../../../schemas/call.ts';
+import { maxCallIdLength } from '../../../schemas/call.ts';
 import type { ListConfig } from '../../../schemas/config/list.ts';
 import type { Observation } from '../../../schemas/observation.ts';
+import { isObject } from '../../lib/parse-json.ts';
 import { defineEncoded } from '../../lib/scan-value.ts';
 import type { Micros } from '../../lib/timestamps.ts';
-
-type ObservedRecord =
-  | {
-      readonly kind: 'observation';
-      readonly observation: Observation;
-      /** Fields sent without content (`isEmpty`) that the list is not known to carry: dropped, reported as drift. */
-      readonly uncarried: readonly string[];
-    }
-  | { readonly kind: 'rejected'; readonly reason: string };
 
 interface ObserveRules {
   readonly observedAt: Micros;
@@ -29,25 +21,24 @@ interface ObserveRules {
 /** Deeper than this nothing downstream could write a record again. */
 const maxDepth = 200;
 
-/** @param record one element of the list, as parsed. */
-export const observeRecord = (
-  record: unknown,
-  { observedAt, carries, leftOut = [], encoded, bytes }: ObserveRules,
-): ObservedRecord => {
-  if (record === undefined) return { kind: 'rejected', reason: 'the record is not valid JSON' };
-  if (typeof record !== 'object' || record === null || Array.isArray(record))
-    return { kind: 'rejected', reason: 'the record is not an object' };
-  const id = (record as CallDocument).unique_id;
+/**
+ * @param record one element of the list, as parsed.
+ * `uncarried` = fields sent without content (`isEmpty`) that the list is not known to carry: dropped, reported as drift.
+ */
+export const observeRecord = (record: unknown, { observedAt, carries, leftOut = [], encoded, bytes }: ObserveRules) => {
+  if (record === undefined) return reject('the record is not valid JSON');
+  if (!isObject(record)) return reject('the record is not an object');
+  const id = record.unique_id;
   const refusal = refuseId(id, bytes);
-  if (refusal !== undefined) return { kind: 'rejected', reason: refusal };
+  if (refusal !== undefined) return reject(refusal);
   const uncarried: string[] = [];
   const entries: [string, unknown][] = [];
   const kept = new Map<string, Buffer>();
   for (const name of Object.keys(record)) {
     const bytes = encoded?.get(name);
-    const value = bytes === undefined ? (record as CallDocument)[name] : undefined;
+    const value = bytes === undefined ? record[name] : undefined;
     if (typeof value === 'object' && value !== null && deeperThan(value, maxDepth - 1))
-      return { kind: 'rejected', reason: `the record nests deeper than ${maxDepth} levels` };
+      return reject(`the record nests deeper than ${maxDepth} levels`);
     if (leftOut.includes(name)) continue;
     if (!carries.has(name) && (bytes === undefined ? isEmpty(value) : isEmptyJson(bytes))) {
       uncarried.push(name);
@@ -58,13 +49,15 @@ export const observeRecord = (
   }
   const fields = Object.fromEntries(entries);
   for (const [name, bytes] of kept) defineEncoded(fields, name, bytes);
-  const observation = { callId: id as string, source: 'poll', observedAt, fields } as const;
+  const observation: Observation = { callId: id as string, source: 'poll', observedAt, fields };
   return {
     kind: 'observation',
     observation: kept.size === 0 ? observation : { ...observation, encoded: kept },
     uncarried,
-  };
+  } as const;
 };
+
+const reject = (reason: string) => ({ kind: 'rejected', reason }) as const;
 
 const refuseId = (id: unknown, bytes: (() => Buffer) | undefined): string | undefined => {
   if (id === undefined || id === null) return 'unique_id is missing';

@@ -73,10 +73,7 @@ const isExhausted = (
   return totalIsProven && !isFull && offset + count === total;
 };
 
-interface Sized {
-  readonly size_param?: string | undefined;
-  readonly size: number;
-}
+type Sized = Pick<PaginationConfig, 'size' | 'size_param'>;
 
 /** A page that is asked for by itself, `offset` records behind the first. */
 const pageAt = (

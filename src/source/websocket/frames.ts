@@ -149,7 +149,7 @@ const runConnection = async (
     });
     await stored;
     if (fault !== undefined) throw fault;
-    onEvent?.({ kind: 'closed', connection, code, explanation: explainClose(code) });
+    onEvent?.({ kind: 'closed', connection, code, explanation: closings.get(code) ?? `closed with code ${code}` });
   } catch (error) {
     await stored;
     throw fault ?? error;
@@ -165,30 +165,25 @@ const bytesOf = (data: WebSocket.RawData): Buffer =>
   Array.isArray(data) ? Buffer.concat(data) : Buffer.isBuffer(data) ? data : Buffer.from(data);
 
 const explainRefusal = (url: URL, status: number): CallsyncError => {
-  switch (status) {
-    case 401:
-      return transient(
-        'STREAM_TOKEN',
-        `${url.host} refused the token (401): a token must be at most 5 minutes old when the connection opens.`,
-        {
-          hint: 'callsync requests a new token. If the error persists, check that the client_id may use the WebSocket API.',
-        },
-      );
-    case 403:
-      return terminal('STREAM_IP_NOT_ALLOWED', `${url.host} refuses connections from this IP address (403).`, {
-        hint: 'Ask the account manager to add the public address of this machine to the allowed addresses of your client_id.',
-      });
-    case 404:
-    case 405:
-    case 426:
-      return terminal('STREAM_PATH', `There is no WebSocket at ${url.host}${url.pathname} (${status}).`, {
-        hint: 'Check source.websocket.url with the account manager; the interface does not show it.',
-      });
-    default:
-      return status >= 500 || status === 429 || status === 408
-        ? transient('STREAM_UNAVAILABLE', `${url.host} cannot open a WebSocket now (${status}).`)
-        : terminal('STREAM_REFUSED', `${url.host} refused the WebSocket with status ${status}.`);
-  }
+  if (status === 401)
+    return transient(
+      'STREAM_TOKEN',
+      `${url.host} refused the token (401): a token must be at most 5 minutes old when the connection opens.`,
+      {
+        hint: 'callsync requests a new token. If the error persists, check that the client_id may use the WebSocket API.',
+      },
+    );
+  if (status === 403)
+    return terminal('STREAM_IP_NOT_ALLOWED', `${url.host} refuses connections from this IP address (403).`, {
+      hint: 'Ask the account manager to add the public address of this machine to the allowed addresses of your client_id.',
+    });
+  if ([404, 405, 426].includes(status))
+    return terminal('STREAM_PATH', `There is no WebSocket at ${url.host}${url.pathname} (${status}).`, {
+      hint: 'Check source.websocket.url with the account manager; the interface does not show it.',
+    });
+  return status >= 500 || status === 429 || status === 408
+    ? transient('STREAM_UNAVAILABLE', `${url.host} cannot open a WebSocket now (${status}).`)
+    : terminal('STREAM_REFUSED', `${url.host} refused the WebSocket with status ${status}.`);
 };
 
 const explainError = (url: URL, error: Error): CallsyncError => {
@@ -208,5 +203,3 @@ const closings = new Map([
   [1012, 'the service restarts or is overloaded'],
   [1013, 'the service restarts or is overloaded'],
 ]);
-
-const explainClose = (code: number): string => closings.get(code) ?? `closed with code ${code}`;

@@ -50,13 +50,11 @@ class SharedBodies {
   held = 0;
   private readonly heldBy = new Map<string, number>();
   private readonly isKnown: (sender: string) => boolean;
-  private readonly maxInflightBytes: number;
-  private readonly maxUnknownBytes: number;
+  private readonly limits: WebhookConfig['limits'];
 
-  constructor({ body_bytes, inflight_bytes }: WebhookConfig['limits'], isKnown: (sender: string) => boolean) {
+  constructor(limits: WebhookConfig['limits'], isKnown: (sender: string) => boolean) {
     this.isKnown = isKnown;
-    this.maxInflightBytes = inflight_bytes;
-    this.maxUnknownBytes = Math.max(inflight_bytes / 2, body_bytes + overheadBytes);
+    this.limits = limits;
   }
 
   hold(sender: string, bytes: number): void {
@@ -68,8 +66,10 @@ class SharedBodies {
 
   isOver(): boolean {
     if (this.readings.size === 0) return false;
-    if (this.held > this.maxInflightBytes) return true;
-    return this.listUnknown().reduce((sum, reading) => sum + reading.bytes(), 0) > this.maxUnknownBytes;
+    const { body_bytes, inflight_bytes } = this.limits;
+    if (this.held > inflight_bytes) return true;
+    const mostUnknown = Math.max(inflight_bytes / 2, body_bytes + overheadBytes);
+    return this.listUnknown().reduce((sum, reading) => sum + reading.bytes(), 0) > mostUnknown;
   }
 
   /** Bodies of unknown senders. Senders are few: the bodies, of which there are many, are looked at only where one is unknown. */
