@@ -42,7 +42,9 @@ export const previewErasure = async ({ store, targets }: Pick<IngestDeps, 'store
     erasedBefore: tombstones,
     erased: 0,
     held: (await findHeldCalls(store, ids, store.keyOf)).size,
+    purged: undefined,
     sealed: 0,
+    found: undefined,
     copies: listCopies(targets, at),
   };
 };
