@@ -61,8 +61,8 @@ const listUnjudged = async (store: Store, input: { axis: string; warehouses: rea
 /**
  * When every day that was read will have been judged by the schedule, in microseconds; undefined when all are. Days
  * that are too young are judged as soon as they are old enough.
- * @param settings microseconds: how old a window must be (`age`), how far back a run looks for windows without a verdict
- * (`span`), and the time between two runs (`interval`). `backlogDays` before the span are taken by each run as well, oldest
+ * @param settings microseconds. `age`: how old a window must be. `span`: how far back a run looks for windows without a
+ * verdict. `interval`: the time between two runs. `backlogDays`: days before the span that each run takes as well, oldest
  * first, until all that was read is judged.
  */
 export const forecastVerdicts = (
