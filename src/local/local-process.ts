@@ -145,7 +145,9 @@ const tryPort = (port: number): Promise<number> =>
 // Servers that several callsync processes share. Commands on the same data join one server, and the last of them
 // stops it. Each user shares a lock; the only holder is the last.
 
-interface ServerRules<Server extends { readonly pid: number }> extends StopRules {
+type Running = { readonly pid: number };
+
+interface ServerRules<Server extends Running> extends StopRules {
   readonly startDeadlineMs: number;
   /** The server that runs on this data, if any. */
   find(): Promise<Server | undefined>;
@@ -162,10 +164,7 @@ const tryEveryMs = 100;
  * @returns the server. `started`: it was not running. `stop` ends our use, as an exit of the process does.
  * @throws the errors of `launch` and `blocked`, and CallsyncError SPOOL_LOCK_UNSUPPORTED
  */
-export const shareServer = async <Server extends { readonly pid: number }>(
-  home: string,
-  rules: ServerRules<Server>,
-) => {
+export const shareServer = async <Server extends Running>(home: string, rules: ServerRules<Server>) => {
   const tryLock = await loadTryLock();
   const deadline = Date.now() + rules.startDeadlineMs;
   const openLock = (): number => openSync(join(home, 'users.lock'), 'a+', 0o600);

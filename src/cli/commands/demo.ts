@@ -18,7 +18,8 @@ const renderSummary = async (demo: Awaited<ReturnType<typeof runDemo>>, staysUp:
   const rows = Object.entries(result.rows).map(([table, count]) => ({ table, rows: count }));
   const compared = Object.entries(equal ?? {}).map(([table, one]) => ({ table, ...one }));
   const answers: string[] = [];
-  for (const { title, sql } of analystQueries) answers.push(`\n${title}`, renderTable(await warehouse.query(sql)));
+  for (const [title, sql] of Object.entries(analystQueries))
+    answers.push(`\n${title}`, renderTable(await warehouse.query(sql)));
   return lines(
     `\nRows per table\n${renderTable(rows)}`,
     answers,

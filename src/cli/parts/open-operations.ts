@@ -223,10 +223,7 @@ export type Parts = Awaited<ReturnType<typeof openParts>>;
  * `registry` has the metrics of all parts.
  * @throws CallsyncError CONFIG_SOURCE where the store holds calls of another service, and those of the parts
  */
-export const openParts = async (
-  services: Services,
-  { acceptSource = false }: { readonly acceptSource?: boolean } = {},
-) => {
+export const openParts = async (services: Services, { acceptSource }: { readonly acceptSource?: boolean }) => {
   const registry = createRegistry({ ...services.config.operations, version: readVersion() });
   const store = await openStoreService(services);
   await claimSource(store, services.config, acceptSource ? 'accept' : 'keep');

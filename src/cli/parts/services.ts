@@ -192,30 +192,23 @@ const proofKey = ({ store }: Pick<Config, 'store'>): StoreKey => ({
   former: store.former_proof_key_files.map((file) => givenKey('PROOF_KEY', 'store.former_proof_key', file)),
 });
 
-/** The keys of tokens by their ids, the present one first. */
-const tokenKeys = ({ privacy, store }: KeySettings): readonly (StoreKey & { readonly id: string })[] => [
-  {
-    ...ownKey('PRIVACY_KEY', 'privacy.key', privacy.key_file, inDataDir(store, 'privacy.key')),
-    id: privacy.key_id,
-  },
-  ...privacy.former_keys.map(({ id, file }) => {
+/** The keys of tokens with their ids, the present one first. */
+const tokenKeys = ({ privacy, store }: KeySettings): readonly StoreKey[] => {
+  const own = ownKey('PRIVACY_KEY', 'privacy.key', privacy.key_file, inDataDir(store, 'privacy.key'));
+  const former = privacy.former_keys.map(({ id, file }) => {
     const bytes = givenKey('PRIVACY_KEY', 'privacy.former_key', file);
-    return { code: 'PRIVACY_KEY' as const, name: 'privacy.key', id, file, bytes, former: [] };
-  }),
-];
+    return { ...own, name: `privacy.key:${id}`, file, bytes };
+  });
+  return [{ ...own, name: `privacy.key:${privacy.key_id}` }, ...former];
+};
 
 /** Undefined where nothing is sealed. */
 const sealKey = ({ privacy }: KeySettings): StoreKey | undefined => {
-  const { unreadable, seal_key_file: file, former_seal_key_files: former } = privacy;
+  const { unreadable, seal_key_file: file, former_seal_key_files: files } = privacy;
   if (unreadable === 'drop' || file === undefined) return undefined;
-  const read = (name: string) => (path: string) => givenKey('SEAL_KEY', name, path);
-  return {
-    code: 'SEAL_KEY',
-    name: 'privacy.seal_key',
-    file,
-    bytes: read('privacy.seal_key')(file),
-    former: former.map(read('privacy.former_seal_key')),
-  };
+  const bytes = givenKey('SEAL_KEY', 'privacy.seal_key', file);
+  const former = files.map((path) => givenKey('SEAL_KEY', 'privacy.former_seal_key', path));
+  return { code: 'SEAL_KEY', name: 'privacy.seal_key', file, bytes, former };
 };
 
 /** @throws CallsyncError CONFIG_SECRET, or the code of a key that is too short */
@@ -228,8 +221,7 @@ const listKeys = (config: KeySettings): readonly StoreKey[] => [
 /** Keys of a receiver; none without privacy rules. @throws CallsyncError as `listKeys` */
 export const listPrivacyKeys = (config: KeySettings): readonly StoreKey[] => {
   if (versionOfRules(config.privacy) === undefined) return [];
-  const tokens = tokenKeys(config).map(({ id, ...key }) => ({ ...key, name: `${key.name}:${id}` }));
-  return [...tokens, sealKey(config)].filter((key) => key !== undefined);
+  return [...tokenKeys(config), sealKey(config)].filter((key) => key !== undefined);
 };
 
 /**

@@ -57,12 +57,8 @@ export const createMetrics = (registry: Registry) => {
     counter: <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
       new Counter<Label>({ name: `callsync_${name}`, help, labelNames, registers }),
     /** @param buckets upper bounds */
-    histogram: <Label extends string>(
-      name: string,
-      help: string,
-      buckets: number[],
-      labelNames: readonly Label[] = [],
-    ) => new Histogram<Label>({ name: `callsync_${name}`, help, buckets, labelNames, registers }),
+    histogram: <Label extends string>(name: string, help: string, buckets: number[], labels: readonly Label[] = []) =>
+      new Histogram<Label>({ name: `callsync_${name}`, help, buckets, labelNames: labels, registers }),
   };
 };
 

@@ -123,6 +123,7 @@ export const checkTruth = async (
 
 // Whether two warehouses hold the same rows after a demo.
 
+type Rows = Pick<Warehouse, 'rowsOf'>;
 type Equality = Awaited<ReturnType<typeof checkEqual>>;
 
 /** `changes`, `loads`, `verdicts` and `sync_state` tell of one warehouse each; `words` is a view over `utterances`, whose words are compared. */
@@ -131,18 +132,14 @@ const attempts = 3;
 const examplesPerTable = 5;
 
 /** Every column that digests cover, of every row, also of a child whose call is gone. */
-export const checkEqual = async (
-  left: Pick<Warehouse, 'rowsOf'>,
-  right: Pick<Warehouse, 'rowsOf'>,
-  tables: readonly string[],
-) => {
+export const checkEqual = async (left: Rows, right: Rows, tables: readonly string[]) => {
   /** For each table, the rows in either warehouse, and the rows that differ. */
   const equal: Record<string, { rows: number; different: number }> = {};
   /** Some of the rows that differ, without their values: name and value of each key column, such as `call_id=c-1 tag_index=0`. */
   const differences: { readonly table: DigestedName; readonly key: string }[] = [];
   for (const table of tables.filter((name) => !notCompared.has(name)) as Exclude<DigestedName, 'words'>[]) {
     const sums = new Map<string, bigint>();
-    const addUp = async (warehouse: Pick<Warehouse, 'rowsOf'>, sign: bigint): Promise<void> => {
+    const addUp = async (warehouse: Rows, sign: bigint): Promise<void> => {
       for await (const row of warehouse.rowsOf(table)) {
         const key = tableOf(table)
           .key.map((name) => `${name}=${row[name]}`)

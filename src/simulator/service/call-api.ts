@@ -223,7 +223,7 @@ const scanPage = (world: World, query: ListQuery, options: PageOptions): Page =>
   const end = Math.min(query.offset + query.size, limit);
   const found: Entry[] = [];
   let total = 0;
-  scanMatches(world, query, options, options.at, (entry) => {
+  scanMatches(world, query, options, (entry) => {
     if (total >= limit) return false;
     if (total >= query.offset && total < end) found.push(entry);
     total++;
@@ -242,7 +242,7 @@ const arrangePage = (world: World, query: ListQuery, options: PageOptions): Page
   const whole = { ...query, after: undefined };
   const timesNamed = (index: number): number => (fraction(seed, index, 62) < doubledShare ? 2 : 1);
   const entries: Entry[] = [];
-  scanMatches(world, whole, options, at, (entry) => {
+  scanMatches(world, whole, options, (entry) => {
     for (let n = timesNamed(entry[1]); n > 0; n--) entries.push(entry);
     return true;
   });
@@ -253,7 +253,7 @@ const arrangePage = (world: World, query: ListQuery, options: PageOptions): Page
   let counted = entries.length;
   if (countLagSeconds !== 0) {
     counted = 0;
-    scanMatches(world, whole, options, at - countLagSeconds * 1_000, ([, index]) => {
+    scanMatches(world, whole, { ...options, at: at - countLagSeconds * 1_000 }, ([, index]) => {
       counted += timesNamed(index);
       return true;
     });
@@ -305,10 +305,9 @@ const otherAxis = { timestamp: 'qualified', qualified: 'timestamp' } as const;
 const scanMatches = (
   world: World,
   query: ListQuery,
-  { settings }: PageOptions,
-  at: number,
+  { settings, at }: PageOptions,
   visit: (entry: Entry) => boolean,
-): void => {
+) => {
   const other = otherAxis[query.axis];
   const within = query.ranges[other];
   const restricted = within !== everything;

@@ -158,12 +158,8 @@ export const createWebhookSender = (parts: {
 
 /* One attempt to deliver, as interface §4.3 and §5.4 say. */
 
-interface OutgoingDelivery {
-  readonly deliveryId: string;
-  readonly body: Buffer;
-  /** Undefined when no secret has been provided. */
-  readonly signature: string | undefined;
-}
+/** Without a signature when no secret has been provided. */
+type OutgoingDelivery = { readonly deliveryId: string; readonly body: Buffer; readonly signature: string | undefined };
 
 /** Status of the answer, or why there was none within the time. */
 type AttemptResult = number | 'timeout' | 'connection';
