@@ -19,6 +19,7 @@ import {
 } from '../../src/calls/fold.ts';
 import { observeRecord } from '../../src/source/list/observe.ts';
 import { canonicalRow } from '../../src/warehouse/digest.ts';
+import { forAll } from '../support/for-all.ts';
 import { inheritedNames, withInheritedNames } from '../support/inherited-names.ts';
 import { observationOf } from '../support/pipeline.ts';
 
@@ -175,80 +176,65 @@ const flatRows = (row: LedgerRow): Record<string, string[]> => {
   );
 };
 
-test('observations in any order and number end as the same document, versions and rows, and as the order of design.md demands', () => {
-  fc.assert(
-    fc.property(observationsInOrders('c'), ({ observations, arrivals }) => {
-      const expected = expectedDocument(observations);
-      const [first, ...others] = arrivals.map(foldAll);
-      expect(first?.document).toEqual(expected);
-      for (const other of others) {
-        expect(other.document).toEqual(expected);
-        expect(other.versions).toEqual(first?.versions);
-        expect(other.firstSeenAt).toBe(first?.firstSeenAt);
-        expect(other.lastSeenAt).toBe(first?.lastSeenAt);
-        expect(other.seenBy).toEqual(first?.seenBy);
-        expect(flatRows(other)).toEqual(flatRows(first as LedgerRow));
-      }
-    }),
-    { numRuns: 300 },
-  );
-});
+test('observations in any order and number end as the same document, versions and rows, and as the order of design.md demands', () =>
+  forAll([observationsInOrders('c')], { numRuns: 300 }, ({ observations, arrivals }) => {
+    const expected = expectedDocument(observations);
+    const [first, ...others] = arrivals.map(foldAll);
+    expect(first?.document).toEqual(expected);
+    for (const other of others) {
+      expect(other.document).toEqual(expected);
+      expect(other.versions).toEqual(first?.versions);
+      expect(other.firstSeenAt).toBe(first?.firstSeenAt);
+      expect(other.lastSeenAt).toBe(first?.lastSeenAt);
+      expect(other.seenBy).toEqual(first?.seenBy);
+      expect(flatRows(other)).toEqual(flatRows(first as LedgerRow));
+    }
+  }));
 
-test('observations in any order and number: rows of one revision are the same, whatever was seen since: warehouses load them at different times', () => {
+test('observations in any order and number: rows of one revision are the same, whatever was seen since: warehouses load them at different times', async () => {
   const shown = ({ document, firstSeenAt, changedAt, sourceDeletedAt }: LedgerRow): unknown => ({
     document,
     firstSeenAt,
     changedAt,
     sourceDeletedAt,
   });
-  fc.assert(
-    fc.property(observationsInOrders('c'), ({ arrivals }) => {
-      for (const observations of arrivals) {
-        const revisions = new Map<number, unknown>();
-        let row = emptyRow('c');
-        for (const observation of observations.map(prepareObservation)) {
-          row = fold(row, observation);
-          if (revisions.has(row.revision)) expect(shown(row)).toEqual(revisions.get(row.revision));
-          revisions.set(row.revision, shown(row));
-        }
+  await forAll([observationsInOrders('c')], { numRuns: 200 }, ({ arrivals }) => {
+    for (const observations of arrivals) {
+      const revisions = new Map<number, unknown>();
+      let row = emptyRow('c');
+      for (const observation of observations.map(prepareObservation)) {
+        row = fold(row, observation);
+        if (revisions.has(row.revision)) expect(shown(row)).toEqual(revisions.get(row.revision));
+        revisions.set(row.revision, shown(row));
       }
-    }),
-    { numRuns: 200 },
-  );
+    }
+  });
 });
 
-test('observations in any order and number end the same whether the row went through the store in between or not, with the document fetched only when asked for', () => {
-  fc.assert(
-    fc.property(observationsInOrders('c', 1), ({ arrivals: [arrival = []] }) => {
-      const whole = foldAll(arrival);
-      const stepped = arrival.map(prepareObservation).reduce((row, observation) => {
-        const head = { ...stored(row), document: row.revision === 0 ? {} : null };
-        if (needsDocument(head, observation)) return fold(stored(row), observation);
-        const next = fold(head, observation);
-        return { ...next, document: next.document ?? stored(row).document };
-      }, emptyRow('c'));
-      expect(stepped.document).toEqual(whole.document);
-      expect(stepped.versions).toEqual(whole.versions);
-      expect(stepped.revision).toBe(whole.revision);
-      expect(flatRows(stored(whole))).toEqual(flatRows(whole));
-    }),
-    { numRuns: 200 },
-  );
-});
+test('observations in any order and number end the same whether the row went through the store in between or not, with the document fetched only when asked for', () =>
+  forAll([observationsInOrders('c', 1)], { numRuns: 200 }, ({ arrivals: [arrival = []] }) => {
+    const whole = foldAll(arrival);
+    const stepped = arrival.map(prepareObservation).reduce((row, observation) => {
+      const head = { ...stored(row), document: row.revision === 0 ? {} : null };
+      if (needsDocument(head, observation)) return fold(stored(row), observation);
+      const next = fold(head, observation);
+      return { ...next, document: next.document ?? stored(row).document };
+    }, emptyRow('c'));
+    expect(stepped.document).toEqual(whole.document);
+    expect(stepped.versions).toEqual(whole.versions);
+    expect(stepped.revision).toBe(whole.revision);
+    expect(flatRows(stored(whole))).toEqual(flatRows(whole));
+  }));
 
-test('observations in any order and number: a tombstone among them wins and stays', () => {
-  fc.assert(
-    fc.property(observationsInOrders('c', 1), fc.nat(), ({ arrivals: [arrival = []] }, position) => {
-      const cut = position % (arrival.length + 1);
-      const before = arrival.slice(0, cut).map(prepareObservation).reduce(fold, emptyRow('c'));
-      const erased = foldErasure(before);
-      expect(erased).toMatchObject({ tombstone: true, revision: before.revision + 1, versions: {}, document: {} });
-      expect(arrival.slice(cut).map(prepareObservation).reduce(fold, erased)).toBe(erased);
-      expect(foldErasure(erased)).toBe(erased);
-    }),
-    { numRuns: 300 },
-  );
-});
+test('observations in any order and number: a tombstone among them wins and stays', () =>
+  forAll([observationsInOrders('c', 1), fc.nat()], { numRuns: 300 }, ({ arrivals: [arrival = []] }, position) => {
+    const cut = position % (arrival.length + 1);
+    const before = arrival.slice(0, cut).map(prepareObservation).reduce(fold, emptyRow('c'));
+    const erased = foldErasure(before);
+    expect(erased).toMatchObject({ tombstone: true, revision: before.revision + 1, versions: {}, document: {} });
+    expect(arrival.slice(cut).map(prepareObservation).reduce(fold, erased)).toBe(erased);
+    expect(foldErasure(erased)).toBe(erased);
+  }));
 
 test('of one instant a poll wins over a webhook, and a webhook over an import', () => {
   const ways = (['poll', 'import', 'webhook'] as const).map((way) => observationOf('c', 7, { status: way }, way));
@@ -362,21 +348,17 @@ test('privacy rules change no row, and an erasure leaves none', () => {
   expect(changesOf(foldErasure(row))).toEqual([]);
 });
 
-test('every row is told apart by its key, and its revision is one that the call has had', () => {
-  fc.assert(
-    fc.property(observationsInOrders('c'), ({ arrivals }) => {
-      for (const arrival of arrivals) {
-        const row = foldAll(arrival);
-        const rows = changesOf(row);
-        const keys = rows.map((one) => JSON.stringify(tableOf('changes').key.map((name) => one[name])));
-        expect(new Set(keys).size).toBe(rows.length);
-        for (const { revision, observed_at } of rows.slice(1)) {
-          expect(revision).toBeGreaterThan(1);
-          expect(revision).toBeLessThanOrEqual(row.revision);
-          expect(arrival.some(({ observedAt }) => observedAt === observed_at)).toBe(true);
-        }
+test('every row is told apart by its key, and its revision is one that the call has had', () =>
+  forAll([observationsInOrders('c')], { numRuns: 100 }, ({ arrivals }) => {
+    for (const arrival of arrivals) {
+      const row = foldAll(arrival);
+      const rows = changesOf(row);
+      const keys = rows.map((one) => JSON.stringify(tableOf('changes').key.map((name) => one[name])));
+      expect(new Set(keys).size).toBe(rows.length);
+      for (const { revision, observed_at } of rows.slice(1)) {
+        expect(revision).toBeGreaterThan(1);
+        expect(revision).toBeLessThanOrEqual(row.revision);
+        expect(arrival.some(({ observedAt }) => observedAt === observed_at)).toBe(true);
       }
-    }),
-    { numRuns: 100 },
-  );
-});
+    }
+  }));

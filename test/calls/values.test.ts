@@ -9,6 +9,7 @@ import { defineEncoded, scanFields } from '../../src/lib/scan-value.ts';
 import { formatTimestamp, parseTimestamp } from '../../src/lib/timestamps.ts';
 import { axisTime } from '../../src/source/list/list-query.ts';
 import { canonicalDecimal } from '../../src/warehouse/digest.ts';
+import { forAll } from '../support/for-all.ts';
 import { inheritedNames, withInheritedNames } from '../support/inherited-names.ts';
 
 const rowsOf = (document: Record<string, unknown>) =>
@@ -54,15 +55,12 @@ test.each([
   expect(decimalOf(text)).toBeUndefined();
 });
 
-test('decimals agree with the reading of the digests', () => {
-  fc.assert(
-    fc.property(fc.tuple(fc.integer(), fc.nat(), fc.integer({ min: -20, max: 15 })), ([whole, part, exponent]) => {
-      const text = `${whole}.${part}e${exponent}`;
-      const parsed = decimalOf(text);
-      if (parsed !== undefined) expect(canonicalDecimal(text)).toBe(parsed);
-    }),
-  );
-});
+test('decimals agree with the reading of the digests', () =>
+  forAll([fc.tuple(fc.integer(), fc.nat(), fc.integer({ min: -20, max: 15 }))], {}, ([whole, part, exponent]) => {
+    const text = `${whole}.${part}e${exponent}`;
+    const parsed = decimalOf(text);
+    if (parsed !== undefined) expect(canonicalDecimal(text)).toBe(parsed);
+  }));
 
 test.each([
   ['123', 123],
@@ -165,11 +163,13 @@ test.each([
   expect(parseTimestamp(value)).toBeUndefined();
 });
 
-test('any instant that is exact comes back, and bounds are written as they are read', () => {
-  fc.assert(
-    fc.property(fc.date({ min: new Date('1685-01-01'), max: new Date('2255-01-01'), noInvalidDate: true }), (at) => {
+test('any instant that is exact comes back, and bounds are written as they are read', async () => {
+  await forAll(
+    [fc.date({ min: new Date('1685-01-01'), max: new Date('2255-01-01'), noInvalidDate: true })],
+    {},
+    (at) => {
       expect(parseTimestamp(at.toISOString())).toBe(at.getTime() * 1000);
-    }),
+    },
   );
   const instant = second + 123_000;
   const written = (['iso', 'iso_seconds', 'epoch_s', 'epoch_ms'] as const).map((form) =>
@@ -221,21 +221,17 @@ const transcripts = fc.record({
 
 const unseen = { callId: 'c', firstSeenAt: 1, changedAt: 1, sourceDeletedAt: null };
 
-test('words that are read out of bytes make the same rows as parsed ones', () => {
-  fc.assert(
-    fc.property(transcripts, (transcript) => {
-      const bytes = Buffer.from(JSON.stringify(transcript));
-      const [field] = scanFields(Buffer.from(`{"transcript_json":${bytes}}`), 0)?.fields ?? [];
-      fc.pre(field?.plain === true);
-      const document: CallDocument = {};
-      defineEncoded(document, 'transcript_json', bytes);
-      expect(flattenCall({ ...unseen, document, json: { transcript_json: bytes } })).toEqual(
-        flattenCall({ ...unseen, document: { transcript_json: JSON.parse(bytes.toString()) } }),
-      );
-    }),
-    { numRuns: 300 },
-  );
-});
+test('words that are read out of bytes make the same rows as parsed ones', () =>
+  forAll([transcripts], { numRuns: 300 }, (transcript) => {
+    const bytes = Buffer.from(JSON.stringify(transcript));
+    const [field] = scanFields(Buffer.from(`{"transcript_json":${bytes}}`), 0)?.fields ?? [];
+    fc.pre(field?.plain === true);
+    const document: CallDocument = {};
+    defineEncoded(document, 'transcript_json', bytes);
+    expect(flattenCall({ ...unseen, document, json: { transcript_json: bytes } })).toEqual(
+      flattenCall({ ...unseen, document: { transcript_json: JSON.parse(bytes.toString()) } }),
+    );
+  }));
 
 test('a list of usual words is not parsed, one with another word is', () => {
   const [hello, other] = [{ score: 0.937, start: 14, value: 'été', length: 1.15 }, { value: 'x' }];

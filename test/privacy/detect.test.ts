@@ -6,6 +6,7 @@ import { detect } from '../../src/privacy/detect.ts';
 import { readDialled } from '../../src/privacy/phone-number.ts';
 import { Budget } from '../../src/privacy/read-pieces.ts';
 import { makeTokens } from '../../src/privacy/tokens.ts';
+import { forAll } from '../support/for-all.ts';
 
 const options = { isOn: () => true, countries: ['FR' as const, 'GB' as const], patterns: [] };
 /** `in|text` is the other speaker's. */
@@ -129,7 +130,7 @@ test('nothing is found in tokens and in what replaces values', () => {
   expect(texts.flatMap((text) => find(`le ${text} [cvv] … merci`))).toEqual([]);
 });
 
-test('any text: findings lie within it, and do not overlap', () => {
+test('any text: findings lie within it, and do not overlap', async () => {
   const words = fc.constantFrom(
     ...'zéro six vingt quatre quatre-vingt-dix cent 06 12 34 FR76 at dot @ oui née le 1985 mars + double . -'.split(
       ' ',
@@ -139,20 +140,17 @@ test('any text: findings lie within it, and do not overlap', () => {
     fc.array(words, { maxLength: 30 }).map((list) => list.join(' ')),
     fc.string({ unit: 'grapheme' }),
   );
-  fc.assert(
-    fc.property(fc.array(text, { maxLength: 4 }), (lines) => {
-      const spoken = say(...lines);
-      const ends = new Map<string, number>();
-      const spans = detect(spoken, options).flatMap((finding) => finding.spans);
-      for (const { utterance, start, end } of spans.sort((a, b) => a.utterance - b.utterance || a.start - b.start)) {
-        expect(start).toBeGreaterThanOrEqual(ends.get(String(utterance)) ?? 0);
-        expect(end).toBeGreaterThan(start);
-        expect(end).toBeLessThanOrEqual(spoken[utterance]?.text.length ?? 0);
-        ends.set(String(utterance), end);
-      }
-    }),
-    { numRuns: 200 },
-  );
+  await forAll([fc.array(text, { maxLength: 4 })], { numRuns: 200 }, (lines) => {
+    const spoken = say(...lines);
+    const ends = new Map<string, number>();
+    const spans = detect(spoken, options).flatMap((finding) => finding.spans);
+    for (const { utterance, start, end } of spans.sort((a, b) => a.utterance - b.utterance || a.start - b.start)) {
+      expect(start).toBeGreaterThanOrEqual(ends.get(String(utterance)) ?? 0);
+      expect(end).toBeGreaterThan(start);
+      expect(end).toBeLessThanOrEqual(spoken[utterance]?.text.length ?? 0);
+      ends.set(String(utterance), end);
+    }
+  });
 });
 
 const ambiguous = 'neuf cent quatre vingt dix neuf mille neuf cent quatre vingt dix neuf';
@@ -184,20 +182,17 @@ test('work: halves of a number beside such an utterance go with it', () => {
   expect(covered.sort()).toEqual(['06 39 98', lines[1], 'quatre-vingt-dix-huit douze'].sort());
 });
 
-test('work: any text takes so many steps a kilobyte at most', () => {
+test('work: any text takes so many steps a kilobyte at most', async () => {
   const word = fc.constantFrom(
     ...'neuf cent quatre vingt dix mille soixante trois zéro six double oh 06 00 33 1 2 FR A cvv née at point gmail.com @ et oui secu'.split(
       ' ',
     ),
   );
   const phrase = fc.array(word, { minLength: 1, maxLength: 12 }).map((list) => list.join(' '));
-  fc.assert(
-    fc.property(phrase, fc.integer({ min: 1, max: 3 }), (text, lines) => {
-      const repeated = Array.from({ length: Math.ceil(1_000 / text.length) }, () => text).join(' ');
-      expect(spend(...Array.from({ length: lines }, () => repeated))).toBeLessThan(stepsPerKilobyte);
-    }),
-    { numRuns: 150 },
-  );
+  await forAll([phrase, fc.integer({ min: 1, max: 3 })], { numRuns: 150 }, (text, lines) => {
+    const repeated = Array.from({ length: Math.ceil(1_000 / text.length) }, () => text).join(' ');
+    expect(spend(...Array.from({ length: lines }, () => repeated))).toBeLessThan(stepsPerKilobyte);
+  });
 });
 
 test('work: 200 kB before a sign are no address', () => {
@@ -227,25 +222,17 @@ const readByLibrary = (digits: string): string | undefined => {
 
 const rest = fc.stringMatching(/^\d{5,12}$/);
 
-test('digits as they are dialled', () => {
-  fc.assert(
-    fc.property(fc.constantFrom('0', '06', '33', '330', '3', '1', '3336'), rest, (begin, end) => {
-      const digits = `${begin}${end}`;
-      if (digits.startsWith('00')) return;
-      expect(readDialled(digits, false, ['FR'])).toBe(readByLibrary(digits));
-    }),
-    { numRuns: 400 },
-  );
-});
+test('digits as they are dialled', () =>
+  forAll([fc.constantFrom('0', '06', '33', '330', '3', '1', '3336'), rest], { numRuns: 400 }, (begin, end) => {
+    const digits = `${begin}${end}`;
+    if (digits.startsWith('00')) return;
+    expect(readDialled(digits, false, ['FR'])).toBe(readByLibrary(digits));
+  }));
 
-test('international digits', () => {
-  fc.assert(
-    fc.property(fc.constantFrom('33', '330', '3300', '32', '44', '336'), rest, (begin, end) => {
-      const digits = `${begin}${end}`;
-      if (digits.length > 15) return;
-      expect(readDialled(digits, true, ['FR'])).toBe(readInternational(digits));
-      expect(readDialled(`00${digits}`, false, ['FR'])).toBe(readInternational(digits));
-    }),
-    { numRuns: 200 },
-  );
-});
+test('international digits', () =>
+  forAll([fc.constantFrom('33', '330', '3300', '32', '44', '336'), rest], { numRuns: 200 }, (begin, end) => {
+    const digits = `${begin}${end}`;
+    if (digits.length > 15) return;
+    expect(readDialled(digits, true, ['FR'])).toBe(readInternational(digits));
+    expect(readDialled(`00${digits}`, false, ['FR'])).toBe(readInternational(digits));
+  }));

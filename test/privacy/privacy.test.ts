@@ -9,6 +9,7 @@ import { isObject, parseQuietly } from '../../src/lib/parse-json.ts';
 import { readRecord } from '../../src/lib/scan-value.ts';
 import { createOpener, createSealer, isSealed } from '../../src/lib/sealed.ts';
 import { createPrivacy } from '../../src/privacy/privacy.ts';
+import { forAll } from '../support/for-all.ts';
 import { inheritedNames } from '../support/inherited-names.ts';
 import { openPrivacy } from '../support/rotated-keys.ts';
 
@@ -111,7 +112,7 @@ test('fields that no rule changes stay the bytes that came, polled and delivered
   }
 });
 
-test('what is stored of bytes says what the rules leave of their value', () => {
+test('what is stored of bytes says what the rules leave of their value', async () => {
   const fields = openPrivacy({
     rules: [
       { path: 'in.data', action: 'token' },
@@ -132,20 +133,17 @@ test('what is stored of bytes says what the rules leave of their value', () => {
     ),
   }));
   const name = fc.constantFrom('in', 'metadata', 'visit', 'transcript_json', 'other', 'timestamp', ...inheritedNames);
-  fc.assert(
-    fc.property(fc.dictionary(name, value, { maxKeys: 6 }), fc.boolean(), (record, isSpaced) => {
-      const body = JSON.stringify({ ...record, unique_id: 'a' }, null, isSpaced ? 2 : undefined);
-      for (const rules of [fields, privacy]) {
-        const admitted: unknown = JSON.parse(rules.admit(Buffer.from(body)).body.toString());
-        const read = JSON.parse(body) as Record<string, unknown>;
-        expect(admitted).toEqual(JSON.parse(JSON.stringify(rules.preview(read).fields)));
-      }
-    }),
-    { numRuns: 80 },
-  );
+  await forAll([fc.dictionary(name, value, { maxKeys: 6 }), fc.boolean()], { numRuns: 80 }, (record, isSpaced) => {
+    const body = JSON.stringify({ ...record, unique_id: 'a' }, null, isSpaced ? 2 : undefined);
+    for (const rules of [fields, privacy]) {
+      const admitted: unknown = JSON.parse(rules.admit(Buffer.from(body)).body.toString());
+      const read = JSON.parse(body) as Record<string, unknown>;
+      expect(admitted).toEqual(JSON.parse(JSON.stringify(rules.preview(read).fields)));
+    }
+  });
 });
 
-test('whatever bytes come, no value under a rule is stored in clear', () => {
+test('whatever bytes come, no value under a rule is stored in clear', async () => {
   const secret = '0639981234';
   const rules = [{ path: 'in.data', action: 'token' } as const, { path: 'metadata', action: 'drop' } as const];
   const ruled = openPrivacy({ rules });
@@ -165,8 +163,10 @@ test('whatever bytes come, no value under a rule is stored in clear', () => {
   };
   const texts = [record, large].flatMap((one) => [JSON.stringify(one), JSON.stringify(one, null, 1)]);
   const change = fc.tuple(fc.nat(), fc.nat(3), fc.constantFrom(...'{}[]",:\\ 0x\u0000'));
-  fc.assert(
-    fc.property(fc.constantFrom(...texts), fc.array(change, { minLength: 1, maxLength: 4 }), (text, changes) => {
+  await forAll(
+    [fc.constantFrom(...texts), fc.array(change, { minLength: 1, maxLength: 4 })],
+    { numRuns: 2_000 },
+    (text, changes) => {
       const sent = changes.reduce((before, [at, taken, put]) => {
         const place = at % before.length;
         return before.slice(0, place) + put + before.slice(place + taken);
@@ -176,8 +176,7 @@ test('whatever bytes come, no value under a rule is stored in clear', () => {
       const isReadable = isObject(read) && typeof read.unique_id === 'string';
       if (!isReadable) expect(kept).not.toContain(secret);
       else if (kept.includes(secret)) expect(JSON.parse(kept)).toEqual(ruled.preview(read).fields);
-    }),
-    { numRuns: 2_000 },
+    },
   );
   expect(ruled.admit(Buffer.from(`{"unique_id":"a","x":[},"in":{"data":"${secret}"}}`)).body.toString()).not.toContain(
     secret,
@@ -280,7 +279,7 @@ test('has the words of each span, in their order, and the version of the detecto
   expect(listOf(said('oui bonjour'), card, said('le 06 39 98 12 34, ou CT-771'))).toEqual(expected);
 });
 
-test('names exactly the words that were replaced', () => {
+test('names exactly the words that were replaced', async () => {
   const phrase = fc.constantFrom(
     'le zéro six trente-neuf',
     'quatre-vingt-dix-huit douze trente-quatre merci',
@@ -290,8 +289,10 @@ test('names exactly the words that were replaced', () => {
     'né le 12 mars 1985',
     'oui',
   );
-  fc.assert(
-    fc.property(fc.array(fc.tuple(phrase, fc.constantFrom('in', 'out')), { maxLength: 6 }), (lines) => {
+  await forAll(
+    [fc.array(fc.tuple(phrase, fc.constantFrom('in', 'out')), { maxLength: 6 })],
+    { numRuns: 60 },
+    (lines) => {
       const before = lines.map(([content, from]) => said(content, from));
       const { callData: after, callsync_redactions: list = [] } = pass({ callData: before }) as {
         readonly callData: typeof before;
@@ -306,8 +307,7 @@ test('names exactly the words that were replaced', () => {
         ),
       );
       expect([...new Set(named)].sort()).toEqual(changed.sort());
-    }),
-    { numRuns: 60 },
+    },
   );
 });
 

@@ -9,6 +9,7 @@ import {
   replaceProblems,
   uncoveredRanges,
 } from '../../src/store/windows/windows.ts';
+import { forAll } from '../support/for-all.ts';
 import { observationOf, usePipeline } from '../support/pipeline.ts';
 import { column } from '../support/rows.ts';
 
@@ -30,47 +31,46 @@ const open = async (from: number, to: number, on = axis): Promise<number[][]> =>
   (await uncoveredRanges(store(), { axis: on, from: at(from), to: at(to) })).map((range) => [range.from, range.to]);
 const span = (from: number, to: number): number[] => [at(from), at(to)];
 
-test('what is not covered: to the microsecond, over any windows', async () => {
-  await fc.assert(
-    fc.asyncProperty(
+test('what is not covered: to the microsecond, over any windows', () =>
+  forAll(
+    [
       fc.array(
         fc.tuple(fc.integer({ min: 0, max: 30 }), fc.integer({ min: 1, max: 8 }), fc.constantFrom('total', 'none')),
         { maxLength: 12 },
       ),
       fc.integer({ min: 0, max: 20 }),
-      async (windows, from) => {
-        await clear();
-        for (const [start, length, shown] of windows)
-          await recordWindow(store(), {
-            axis,
-            from: base + start,
-            to: base + start + length,
-            calls: 0,
-            shown,
-            origin: 't',
-          });
-        // The last reading of the same window counts.
-        const last = new Map(windows.map((window) => [`${window[0]} ${window[1]}`, window]));
-        const covered = (instant: number) =>
-          [...last.values()].some(
-            ([start, length, shown]) => shown === 'total' && start <= instant && instant < start + length,
-          );
-        const check = async () => {
-          const ranges = await uncoveredRanges(store(), { axis, from: base + from, to: base + from + 15 });
-          for (let n = from; n < from + 15; n += 1) {
-            const times = ranges.filter((range) => range.from <= base + n && base + n < range.to).length;
-            expect(times).toBe(covered(n) ? 0 : 1);
-          }
-        };
-        await check();
-        await store().query(`UPDATE windows SET read_at = now() - interval '3 days'`);
-        await compactWindows(store(), 48);
-        await check();
-      },
-    ),
+    ],
     { numRuns: 40 },
-  );
-});
+    async (windows, from) => {
+      await clear();
+      for (const [start, length, shown] of windows)
+        await recordWindow(store(), {
+          axis,
+          from: base + start,
+          to: base + start + length,
+          calls: 0,
+          shown,
+          origin: 't',
+        });
+      // The last reading of the same window counts.
+      const last = new Map(windows.map((window) => [`${window[0]} ${window[1]}`, window]));
+      const covered = (instant: number) =>
+        [...last.values()].some(
+          ([start, length, shown]) => shown === 'total' && start <= instant && instant < start + length,
+        );
+      const check = async () => {
+        const ranges = await uncoveredRanges(store(), { axis, from: base + from, to: base + from + 15 });
+        for (let n = from; n < from + 15; n += 1) {
+          const times = ranges.filter((range) => range.from <= base + n && base + n < range.to).length;
+          expect(times).toBe(covered(n) ? 0 : 1);
+        }
+      };
+      await check();
+      await store().query(`UPDATE windows SET read_at = now() - interval '3 days'`);
+      await compactWindows(store(), 48);
+      await check();
+    },
+  ));
 
 const advance = async (start?: number, on = axis) =>
   (await advanceWatermark(store(), start === undefined ? undefined : { axis: on, start: at(start) }))?.watermark;

@@ -6,6 +6,7 @@ import { knownCallFields } from '../../../schemas/call.ts';
 import { flattenCall } from '../../../src/calls/flatten.ts';
 import { digestedColumns } from '../../../src/warehouse/digest.ts';
 import { digestRows } from '../../support/digest-tables.ts';
+import { forAll } from '../../support/for-all.ts';
 import { inheritedNames } from '../../support/inherited-names.ts';
 import { observationOf, usePipeline } from '../../support/pipeline.ts';
 
@@ -85,8 +86,10 @@ const document: fc.Arbitrary<CallDocument> = fc
 
 test('every batch is folded and loaded whole, and reads back as flatten made it', async () => {
   let next = 0;
-  await fc.assert(
-    fc.asyncProperty(fc.array(document, { minLength: 20, maxLength: 40 }), async (documents) => {
+  await forAll(
+    [fc.array(document, { minLength: 20, maxLength: 40 })],
+    { numRuns: 10, endOnFailure: true },
+    async (documents) => {
       // The test reads whole tables, so they may hold only this batch.
       await pipeline.clear();
       const ids = documents.map(() => `${'漢'.repeat(next % 3 === 0 ? 500 : 1)}${next++}`);
@@ -107,7 +110,6 @@ test('every batch is folded and loaded whole, and reads back as flatten made it'
         })();
         expect(await digestRows(columns, pipeline.warehouse.rowsOf(name))).toBe(await digestRows(columns, made));
       }
-    }),
-    { numRuns: 10, endOnFailure: true },
+    },
   );
 });
