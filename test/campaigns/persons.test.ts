@@ -12,7 +12,6 @@ import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
-import { loadPending } from '../../src/pipeline/load/load-pending.ts';
 import { createPrivacy } from '../../src/privacy/privacy.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { installDbt, openDbt, postgresTarget, settingsVars } from '../marts/dbt.ts';
@@ -343,21 +342,7 @@ describe('retention', () => {
     onTestFinished(() => pipeline.close());
     const bigquery = await openBigqueryTarget();
     await register(pipeline.store, 'bigquery');
-    const targets = [pipeline.target, bigquery.target];
-    const drain = async (): Promise<void> => {
-      const deps = { ...pipeline.deps, targets };
-      for (const { warehouse } of targets)
-        while ((await loadPending(deps, { warehouse: warehouse.name, origin: 'test', graceSeconds: 0 })).sent > 0);
-    };
-    const figures = await keepForAYear(pipeline, targets, {
-      step: Number(process.env.CALLSYNC_STEP ?? 1),
-      callsPerDay: 5,
-      drain,
-    });
-    process.stdout.write(`${JSON.stringify(figures)}\n`);
-    const { expected, ledger, warehouses, oldBodies, left } = figures;
-    expect(ledger).toEqual(expected);
-    expect(warehouses).toEqual({ main: expected, bigquery: expected });
-    expect({ oldBodies, left }).toEqual({ oldBodies: 0, left: 0 });
+    const step = Number(process.env.CALLSYNC_STEP ?? 1);
+    await keepForAYear(pipeline, [pipeline.target, bigquery.target], { step, callsPerDay: 5 });
   });
 });

@@ -66,6 +66,16 @@ export const openPipeline = async (
     const { deliveries, more } = await mergeInbox(of);
     return more ? deliveries + (await merge(of)) : deliveries;
   };
+  /** Loads what is pending until nothing is. */
+  const drain = async (of = target) => {
+    const total = { sent: 0, changed: 0 };
+    for (;;) {
+      const loaded = await loadPendingBatch(deps, of, { origin: 'pending' });
+      if (loaded === undefined) return total;
+      total.sent += loaded.sent;
+      total.changed += loaded.changed;
+    }
+  };
   return {
     url: database.url,
     /** The file of the erasure log. */
@@ -90,29 +100,25 @@ export const openPipeline = async (
     },
     merge,
     /** Delivers bodies under ids of their own, and merges them. */
-    send: async (bodies: readonly (object | string)[], of?: IngestDeps): Promise<void> => {
-      const texts = bodies.map((body) => (typeof body === 'string' ? body : JSON.stringify(body)));
-      await deliver(
-        store,
-        texts.map((body) => ({ body, deliveryId: randomUUID() })),
-      );
+    send: async (bodies: readonly Body[], of?: IngestDeps): Promise<void> => {
+      const deliveries = bodies.map((body) => ({ body, deliveryId: randomUUID() }));
+      await deliver(store, deliveries);
       await merge(of);
     },
     rowOf: async (id: string) => (await readRows(store, [id])).get(id),
+    /** Of the calls that the ledger knows, whether nothing is left of each. */
+    tombstonesOf: async (ids: readonly string[]) =>
+      Object.fromEntries([...(await readRows(store, ids))].map(([id, { tombstone }]) => [id, tombstone])),
     /** Of these calls the ones whose documents are kept, by id. */
     listKept: async (ids: readonly string[]) => {
       const rows = [...(await readRows(store, ids)).values()].filter(({ tombstone }) => !tombstone);
       return rows.map(({ callId }) => callId).sort();
     },
-    /** Loads what is pending until nothing is. */
-    drain: async (of = target) => {
-      const total = { sent: 0, changed: 0 };
-      for (;;) {
-        const loaded = await loadPendingBatch(deps, of, { origin: 'pending' });
-        if (loaded === undefined) return total;
-        total.sent += loaded.sent;
-        total.changed += loaded.changed;
-      }
+    drain,
+    /** Merges what waits, and loads it. */
+    settle: async (of = deps): Promise<void> => {
+      await merge(of);
+      await drain();
     },
     /** Empties the store and the warehouse `main`; epochs and keys stay. */
     clear: async () => {
@@ -161,8 +167,11 @@ export const register = async (store: Store, name: string): Promise<number> => {
   return await walkToEnd(store, name);
 };
 
+type Body = Buffer | string | object;
+
 export interface TestDelivery {
-  readonly body: Buffer | string;
+  /** A record is sent as JSON. */
+  readonly body: Body;
   readonly deliveryId?: string | null;
   readonly receivedAt?: Date;
 }
@@ -171,7 +180,8 @@ export interface TestDelivery {
 export const deliver = async (store: Store, deliveries: readonly TestDelivery[]): Promise<number[]> => {
   const seqs: number[] = [];
   for (const { body, deliveryId = null, receivedAt = new Date() } of deliveries) {
-    const bytes = Buffer.from(body as string);
+    const isText = typeof body === 'string' || Buffer.isBuffer(body);
+    const bytes = Buffer.from(isText ? (body as string) : JSON.stringify(body));
     const { rows } = await store.pool.query<{ seq: number }>(
       `INSERT INTO inbox (arrival_id, delivery_id, hook_id, agent, received_at, signing_key, body, body_hash)
        VALUES ($1, $2, 'hook', 'Service-Webhook/1.0', $3, 'main', $4, $5) RETURNING seq`,
